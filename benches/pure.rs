@@ -6,7 +6,7 @@ use bytes::Bytes;
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use mcp_rehearsal::{
     builtin_scripts::BUILTIN_SCRIPTS,
-    config::{Source, examine},
+    config::{Source, lint},
     mock::{
         engine::Engine,
         internals::{Decision, Event, Incoming, LegacySession},
@@ -106,7 +106,7 @@ fn configs(c: &mut Criterion) {
     group.bench_function("examine 10,000 servers", |b| {
         b.iter_batched(
             || Source::new(".mcp.json", text.as_str()),
-            |source| examine(&source, Some(Path::new(".mcp.json")), None, None),
+            |source| lint(&source, Some(Path::new(".mcp.json")), None, None),
             BatchSize::LargeInput,
         );
     });

@@ -21,40 +21,8 @@ const LONG: usize = 1000;
 pub struct Source {
     pub name: String,
     pub text: String,
-    /// What positions are told from, once somebody asked for one.
-    places: OnceLock<Places>,
-}
-
-#[derive(Debug)]
-struct Places {
-    /// Where each line begins.
-    lines: Vec<usize>,
-    /// How many characters begin before each block, so that a long line is not counted anew for each position.
-    characters: Vec<usize>,
-}
-
-/// The bytes of a block.
-const BLOCK: usize = 1024;
-
-/// How many characters begin in these bytes of UTF-8.
-fn characters(bytes: &[u8]) -> usize {
-    bytes.iter().filter(|byte| **byte & 0xc0 != 0x80).count()
-}
-
-impl Places {
-    fn of(text: &str) -> Places {
-        let newlines = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
-        let lines = std::iter::once(0).chain(newlines.map(|(at, _)| at + 1)).collect();
-        let before = |sum: &mut usize, block: &[u8]| Some(std::mem::replace(sum, *sum + characters(block)));
-        // The block that begins at the end of the text may be empty.
-        let blocks = text.as_bytes().chunks(BLOCK).chain([&[][..]]);
-        Places { lines, characters: blocks.scan(0, before).collect() }
-    }
-
-    fn characters_before(&self, text: &str, offset: usize) -> usize {
-        let block = offset / BLOCK;
-        self.characters[block] + characters(&text.as_bytes()[block * BLOCK..offset])
-    }
+    /// Where each line begins, once a position was asked for.
+    lines: OnceLock<Vec<usize>>,
 }
 
 impl PartialEq for Source {
@@ -74,7 +42,7 @@ pub struct Span {
 
 impl Source {
     pub fn new(name: impl Into<String>, text: impl Into<String>) -> Arc<Source> {
-        Arc::new(Source { name: name.into(), text: text.into(), places: OnceLock::new() })
+        Arc::new(Source { name: name.into(), text: text.into(), lines: OnceLock::new() })
     }
 
     /// Reads a file.
@@ -91,10 +59,12 @@ impl Source {
         while !self.text.is_char_boundary(offset) {
             offset -= 1;
         }
-        let places = self.places.get_or_init(|| Places::of(&self.text));
-        let line = places.lines.partition_point(|start| *start <= offset);
-        let before = |offset| places.characters_before(&self.text, offset);
-        (line, before(offset) - before(places.lines[line - 1]) + 1)
+        let lines = self.lines.get_or_init(|| {
+            let newlines = self.text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
+            std::iter::once(0).chain(newlines.map(|(at, _)| at + 1)).collect()
+        });
+        let line = lines.partition_point(|start| *start <= offset);
+        (line, self.text[lines[line - 1]..offset].chars().count() + 1)
     }
 
     /// Where a part of a value stands, which is written at `span`: the whole of it if escapes hide the place.
@@ -173,7 +143,7 @@ impl From<Problem> for Problems {
 impl Problems {
     /// Gives this hint to those that have none.
     #[must_use]
-    pub(super) fn or_hint(mut self, hint: &str) -> Self {
+    pub fn or_hint(mut self, hint: &str) -> Self {
         for problem in &mut self.0 {
             problem.hint.get_or_insert_with(|| hint.to_owned().into());
         }
@@ -310,18 +280,5 @@ mod tests {
         assert_eq!(part(first, "a $A \t $A", 7..9), (10, "$A"));
         let escaped = Span { start: 15, end: 24 };
         assert_eq!(part(escaped, "$A", 0..2), (15, r#""\u0024A""#));
-    }
-
-    #[test]
-    fn columns_are_counted_across_blocks() {
-        let text = "é世a😀\n".repeat(400) + &"é世a😀".repeat(400);
-        let source = Source::new("x", text.as_str());
-        for (offset, _) in text.char_indices().chain([(text.len(), ' ')]) {
-            let start = text[..offset].rfind('\n').map_or(0, |newline| newline + 1);
-            let expected = (text[..offset].matches('\n').count() + 1, text[start..offset].chars().count() + 1);
-            assert_eq!(source.position(offset), expected, "{offset}");
-        }
-        let even = Source::new("x", "a".repeat(2 * BLOCK));
-        assert_eq!(even.position(2 * BLOCK), (1, 2 * BLOCK + 1));
     }
 }

@@ -125,9 +125,6 @@ pub fn nearest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
     let word = word.to_lowercase();
     let length = word.chars().count();
     let score = |key: &&'k str| {
-        if !may_be_alike(&word, length, key) {
-            return None;
-        }
         let lower = key.to_lowercase();
         let score = strsim::jaro_winkler(&word, &lower);
         let lengths = (length, lower.chars().count());
@@ -145,25 +142,6 @@ fn is_slip(word: &str, key: &str, score: f64) -> bool {
     // For the similarity of Winkler, two letters that are swapped in a short word make it another.
     let is_swap = || strsim::levenshtein(word, key) == 2;
     strsim::osa_distance(word, key) <= 1 && (score >= ALIKE || is_swap())
-}
-
-/// The letters of a word, large or small: a bit for each of ASCII and one for all others; and how many it has.
-fn letters(word: &str) -> (u128, usize) {
-    word.chars().fold((0, 0), |(letters, count), letter| (letters | bit(letter), count + 1))
-}
-
-fn bit(letter: char) -> u128 {
-    1 << u32::from(letter.to_ascii_lowercase()).min(127)
-}
-
-/// Whether a word and a key with these letters have so many in common that the similarity of Jaro can be above 0.7, below
-/// which that of Winkler is not above it either.
-fn may_be_alike(word: &str, length: usize, key: &str) -> bool {
-    #[expect(clippy::cast_precision_loss, reason = "words are short")]
-    let part = |common: usize, length: usize| common as f64 / length as f64;
-    let (letters, key_length) = letters(key);
-    let common = word.chars().filter(|letter| letters & bit(*letter) != 0).count();
-    (part(common, length) + part(common, key_length) + 1.0) / 3.0 > 0.7
 }
 
 fn list(keys: &[&str], conjunction: &str) -> String {

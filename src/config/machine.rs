@@ -14,13 +14,13 @@ pub struct Machine {
     pub variables: BTreeMap<String, String>,
     /// Where relative paths begin.
     pub directory: PathBuf,
-    pub look: fn(&Path) -> Found,
+    pub look: fn(&Path) -> PathKind,
     pub read: fn(&Path) -> io::Result<String>,
 }
 
 /// What there is under a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Found {
+pub enum PathKind {
     Nothing,
     Directory,
     /// A file that can be run.
@@ -43,7 +43,7 @@ impl Machine {
     }
 
     /// What there is under a path, which may be relative.
-    pub fn at(&self, path: &Path) -> Found {
+    pub fn at(&self, path: &Path) -> PathKind {
         (self.look)(&self.directory.join(path))
     }
 
@@ -52,17 +52,17 @@ impl Machine {
         let path = self.variables.get("PATH").map(String::as_str).unwrap_or_default();
         env::split_paths(path).any(|folder| {
             let endings: &[&str] = if cfg!(windows) { &[".exe", ".cmd", ".bat", ""] } else { &[""] };
-            endings.iter().any(|ending| self.at(&folder.join(format!("{name}{ending}"))) == Found::Program)
+            endings.iter().any(|ending| self.at(&folder.join(format!("{name}{ending}"))) == PathKind::Program)
         })
     }
 }
 
-fn look(path: &Path) -> Found {
+fn look(path: &Path) -> PathKind {
     match fs::metadata(path) {
-        Err(_) => Found::Nothing,
-        Ok(metadata) if metadata.is_dir() => Found::Directory,
-        Ok(metadata) if can_be_run(&metadata) => Found::Program,
-        Ok(_) => Found::File,
+        Err(_) => PathKind::Nothing,
+        Ok(metadata) if metadata.is_dir() => PathKind::Directory,
+        Ok(metadata) if can_be_run(&metadata) => PathKind::Program,
+        Ok(_) => PathKind::File,
     }
 }
 

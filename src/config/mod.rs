@@ -1,25 +1,30 @@
-//! Files that people write, read with a position for everything: [`Source`] → [`Node`] tree → [`Fields`] → a model.
+//! Files that people write, read with a position for everything ([`Source`] → [`Node`] tree → [`Fields`] → a model), and
+//! the MCP configs of other programs: a text becomes a tree, its dialect is detected, the servers are read and checked.
 //!
-//! Models are read by hand from the tree instead of through serde, because most of what can be wrong with a script or a
-//! scenario (a template, a regular expression, a JSON Schema) is found after the syntax, and must still point at its line.
+//! The first part imports nothing of the second.
 
-mod check;
-mod command_line;
-pub mod convert;
+// Files of any kind.
 mod diagnostic;
+mod fields;
+pub mod json;
+mod node;
+pub mod text;
+mod toml;
+mod variable;
+mod yaml;
+
+// Configs of MCP clients.
+mod check;
+pub mod codes;
+pub mod convert;
 pub mod dialect;
 mod document;
 mod dotenv;
-mod examine;
 mod expand_env;
 mod expression;
-mod fields;
 mod filter;
-pub mod finding;
-pub mod json;
-mod lookalike;
+mod lint;
 mod machine;
-mod node;
 mod placeholder;
 pub mod policy;
 mod read;
@@ -27,17 +32,15 @@ mod resolve;
 pub mod secret;
 pub mod server;
 pub mod sources;
-pub mod text;
-mod variable;
-mod yaml;
 
 pub use diagnostic::{Diagnostic, Diagnostics, Problem, Problems, Source, Span};
 pub use dotenv::parse_dotenv;
-pub use examine::{Examined, examine};
 pub use fields::{Fields, nearest};
-pub use machine::{Found, Machine};
+pub use lint::{LintReport, lint};
+pub use machine::{Machine, PathKind};
 pub use node::{Duplicate, Entry, Node, Value, parse_duration};
 pub use read::{ClientConfig, Project, read};
 pub use resolve::{Lack, Unresolved, resolve};
+use server::{ApiKey, At, ConfiguredServer, Pair};
 pub use variable::{Form, NotSet, Reference, Variables, references};
 pub use yaml::parse as parse_yaml;

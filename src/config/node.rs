@@ -4,7 +4,7 @@ use std::{borrow::Cow, collections::HashMap, time::Duration};
 
 use serde_json::value::RawValue;
 
-use super::{Fields, Problem, Problems, Span, yaml::is_unbounded};
+use super::{Fields, Problem, Problems, Span};
 
 /// A value and where it stands.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,56 +40,43 @@ pub struct Duplicate {
     pub second: Span,
 }
 
-/// The entries of a mapping while it is read. Of a key that stands twice, the last value counts.
+/// The entries of a mapping while it is read. Of a duplicate key, the last value is used.
 #[derive(Debug, Default)]
 pub(super) struct Entries {
     all: Vec<Entry>,
-    /// Where the keys are; most mappings are so small that to look at all of their keys is quickest.
-    places: HashMap<String, usize>,
+    /// Where the keys are in it.
+    index: HashMap<String, usize>,
 }
 
 impl Entries {
-    const FEW: usize = 16;
-
-    /// One entry more; gives what there is to tell if its key is there already.
+    /// Adds an entry; reports a duplicate key.
     pub(super) fn add(&mut self, entry: Entry) -> Option<Duplicate> {
-        let Some(place) = self.place(&entry.key) else {
+        let Some(index) = self.index.get(&entry.key).copied() else {
+            self.index.insert(entry.key.clone(), self.all.len());
             self.all.push(entry);
             return None;
         };
         let second = entry.key_span;
-        let Entry { key, key_span: first, .. } = std::mem::replace(&mut self.all[place], entry);
+        let Entry { key, key_span: first, .. } = std::mem::replace(&mut self.all[index], entry);
         Some(Duplicate { key, first, second })
     }
 
-    /// One entry more, unless its key is there already.
+    /// Adds an entry unless its key exists.
     pub(super) fn add_if_new(&mut self, entry: Entry) {
-        if self.place(&entry.key).is_none() {
-            self.all.push(entry);
+        if !self.index.contains_key(&entry.key) {
+            self.add(entry);
         }
-    }
-
-    fn place(&mut self, key: &str) -> Option<usize> {
-        if self.all.len() <= Entries::FEW {
-            return self.all.iter().position(|entry| entry.key == key);
-        }
-        let known = self.places.len();
-        self.places.extend(self.all[known..].iter().zip(known..).map(|(entry, place)| (entry.key.clone(), place)));
-        self.places.get(key).copied()
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.all.is_empty()
-    }
-
-    /// The last one. Its key must stay.
-    pub(super) fn last_mut(&mut self) -> Option<&mut Entry> {
-        self.all.last_mut()
     }
 
     pub(super) fn into_value(self) -> Value {
         Value::Mapping(self.all)
     }
+}
+
+/// Whether this is infinity, or what is no number.
+pub(super) fn is_unbounded(text: &str) -> bool {
+    let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
+    matches!(text, ".nan" | ".NaN" | ".NAN") || matches!(unsigned, ".inf" | ".Inf" | ".INF")
 }
 
 /// A duration of at most a day, such as `250ms`, `5s`, `1.5s` or `2m`.
@@ -117,19 +104,19 @@ impl Node {
     }
 
     /// What is there, without the value, which may be a secret.
-    pub(super) fn kind(&self) -> &'static str {
+    pub fn kind(&self) -> &'static str {
         match &self.value {
             Value::Null => "nothing",
             Value::Bool(_) => "a boolean",
             Value::Number(text) if is_unbounded(text) => "what is no finite number",
             Value::Number(_) => "a number",
-            Value::String(_) => "a text",
-            Value::Sequence(_) => "a list",
+            Value::String(_) => "a string",
+            Value::Sequence(_) => "an array",
             Value::Mapping(_) => "an object",
         }
     }
 
-    pub(super) fn describe(&self) -> String {
+    pub fn describe(&self) -> String {
         match &self.value {
             Value::Null => "nothing".into(),
             Value::Bool(value) => format!("the boolean {value}"),
@@ -141,23 +128,6 @@ impl Node {
             Value::Sequence(_) => "a list".into(),
             Value::Mapping(_) => "a mapping".into(),
         }
-    }
-
-    /// The same with no more than so many items or entries on any level.
-    pub(super) fn sample(&self, most: usize) -> Node {
-        let value = match &self.value {
-            Value::Sequence(items) => Value::Sequence(items.iter().take(most).map(|item| item.sample(most)).collect()),
-            Value::Mapping(entries) => {
-                let sample = |Entry { key, key_span, node }: &Entry| Entry {
-                    key: key.clone(),
-                    key_span: *key_span,
-                    node: node.sample(most),
-                };
-                Value::Mapping(entries.iter().take(most).map(sample).collect())
-            }
-            scalar => scalar.clone(),
-        };
-        Node { span: self.span, value }
     }
 
     /// The mapping at this node, whose keys must all be among `keys`; `what` names it in messages.

@@ -3,17 +3,16 @@
 use std::collections::BTreeMap;
 
 use super::{
-    Form, Reference, Span,
+    At, ConfiguredServer, Form, Reference, Span,
     dialect::{Dialect, Empty, Field, Unset, VariableRule, is_from_home},
-    server::{At, ServerConfig},
 };
 
-/// A reference that must have a value, and has none here.
+/// A reference that needs a value and has none here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unresolved {
     /// The reference, or the value if escapes hide its place.
     pub span: Span,
-    /// As it is written, but for what may be secret in it.
+    /// As it is written, without what may be secret in it.
     pub reference: String,
     pub lack: Lack,
 }
@@ -23,19 +22,19 @@ pub struct Unresolved {
 pub enum Lack {
     /// The variable is not set.
     Unset,
-    /// The program asks its user for it.
+    /// The program asks the user for it.
     Asked,
-    /// The program knows it by itself.
+    /// Only the program knows it.
     Known,
 }
 
 impl Unresolved {
-    /// What is the matter, given the program that owns the config.
+    /// A sentence about it, given the program that owns the config.
     pub fn describe(&self, program: &str) -> String {
         let reference = &self.reference;
         match self.lack {
             Lack::Unset => format!("`{reference}` has no value: the variable is not set"),
-            Lack::Asked => format!("`{reference}` has no value: {program} asks its user for it"),
+            Lack::Asked => format!("`{reference}` has no value: {program} asks the user for it"),
             Lack::Known => format!("`{reference}` has no value: only {program} knows it"),
         }
     }
@@ -47,16 +46,18 @@ impl Unresolved {
 /// # Errors
 /// Every reference without a value, where the program would not go on either.
 pub fn resolve(
-    server: &ServerConfig,
+    server: &ConfiguredServer,
     dialect: &Dialect,
     variables: &BTreeMap<String, String>,
-) -> Result<ServerConfig, Vec<Unresolved>> {
+) -> Result<ConfiguredServer, Vec<Unresolved>> {
     let mut resolved = server.clone();
     if let Some(home) = variables.get("HOME") {
         let fields = [Field::Command, Field::Cwd].into_iter().zip([&mut resolved.command, &mut resolved.cwd]);
         let paths = fields.flat_map(|(field, path)| Some((field, path.as_mut()?)));
         let paths = paths.chain(resolved.args.iter_mut().map(|argument| (Field::Args, argument)));
-        for (_, path) in paths.filter(|(field, path)| dialect.home.contains(field) && is_from_home(&path.value)) {
+        for (_, path) in
+            paths.filter(|(field, path)| dialect.expands_home_in.contains(field) && is_from_home(&path.value))
+        {
             path.value.replace_range(..1, home);
         }
     }
@@ -80,7 +81,7 @@ pub fn resolve(
 struct Resolver<'a> {
     dialect: &'a Dialect,
     variables: &'a BTreeMap<String, String>,
-    server: &'a ServerConfig,
+    server: &'a ConfiguredServer,
     unresolved: Vec<Unresolved>,
 }
 
@@ -157,9 +158,9 @@ mod tests {
     }
 
     /// A server with the value in each of its places.
-    fn server(value: &str) -> ServerConfig {
+    fn server(value: &str) -> ConfiguredServer {
         let transport = At { value: Transport::Stdio, span: Span::default() };
-        let mut server = ServerConfig::new(Source::new("t", TEXT), at("s"), transport);
+        let mut server = ConfiguredServer::new(Source::new("t", TEXT), at("s"), transport);
         server.command = Some(at(value));
         server.args = vec![at(value)];
         server.env = vec![Pair { name: at("A"), value: at(value) }];
@@ -170,10 +171,10 @@ mod tests {
         server
     }
 
-    fn resolved(dialect: &str, value: &str) -> Result<ServerConfig, Vec<Unresolved>> {
+    fn resolved(dialect: &str, value: &str) -> Result<ConfiguredServer, Vec<Unresolved>> {
         let pairs = [("SET", "v"), ("EMPTY", ""), ("workspaceFolder", "/w"), ("HOME", "/h")];
         let variables = pairs.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-        resolve(&server(value), dialect::named(dialect).expect(dialect), &variables)
+        resolve(&server(value), dialect::by_name(dialect).expect(dialect), &variables)
     }
 
     /// The value of a variable of the environment, which is where every program replaces something.
@@ -257,7 +258,7 @@ mod tests {
         let mut server = server("");
         server.source = source.clone();
         server.args = vec![At { value: "é ${A} ${B}".into(), span: Span { start: 16, end: 30 } }];
-        let code_agent = dialect::named("code_agent").expect("known");
+        let code_agent = dialect::by_name("code_agent").expect("known");
         let unresolved = resolve(&server, code_agent, &BTreeMap::new()).expect_err("nothing is set");
         let shown: Vec<_> = unresolved.iter().map(|it| &source.text[it.span.start..it.span.end]).collect();
         assert_eq!(shown, ["${A}", "${B}"]);

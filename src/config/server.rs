@@ -14,7 +14,7 @@ pub struct At<T> {
 
 /// How to reach one server, and what to make of it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct ServerConfig {
+pub struct ConfiguredServer {
     /// Where every span of this server points.
     pub source: Arc<Source>,
     pub name: At<String>,
@@ -38,10 +38,10 @@ pub struct ServerConfig {
     pub debug: Option<At<bool>>,
 }
 
-impl ServerConfig {
+impl ConfiguredServer {
     /// A server about which nothing else is known.
     pub fn new(source: Arc<Source>, name: At<String>, transport: At<Transport>) -> Self {
-        ServerConfig {
+        ConfiguredServer {
             source,
             name,
             transport,
@@ -90,7 +90,7 @@ impl ServerConfig {
     }
 
     /// Takes over what it does not say itself.
-    pub fn inherit(&mut self, defaults: &ServerConfig) {
+    pub fn inherit(&mut self, defaults: &ConfiguredServer) {
         let (own, all) = (&mut self.timeouts, &defaults.timeouts);
         for (own, all) in [(&mut own.connect, &all.connect), (&mut own.list, &all.list), (&mut own.call, &all.call)] {
             if own.is_none() {

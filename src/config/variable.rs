@@ -56,7 +56,7 @@ pub struct NotSet {
 
 impl Form {
     /// A reference of this form.
-    pub(super) fn written(self, name: &str) -> String {
+    pub fn written(self, name: &str) -> String {
         match self {
             Form::Bare => format!("${name}"),
             Form::Braced => format!("${{{name}}}"),
@@ -86,7 +86,7 @@ impl<'t> Reference<'t> {
         }
     }
 
-    /// Whether this is hardly anything else than a reference: of a lone dollar sign, whoever writes capitals means a
+    /// Whether this is hardly anything else than a reference: of a single_server_file dollar sign, whoever writes capitals means a
     /// variable.
     pub fn is_clear(&self) -> bool {
         let is_capital = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';

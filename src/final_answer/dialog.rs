@@ -57,7 +57,7 @@ impl Dialog {
     /// # Errors
     /// The text is no JSON, or what [`Dialog::read`] finds.
     pub fn parse(source: &Arc<Source>) -> Result<Dialog, Diagnostics> {
-        source::parse_any(source).and_then(|node| Dialog::read(&node)).map_err(|problems| problems.in_source(source))
+        source::parse(source).and_then(|node| Dialog::read(&node)).map_err(|problems| problems.in_source(source))
     }
 
     /// Reads a dialog: a list of messages, a request with such a list at `messages` or `input`, or a response of a

@@ -59,13 +59,12 @@ fn a_server_that_the_program_cannot_have_is_left_out() {
 fn errors_are_told_and_the_rest_is_converted() {
     let file = r#"{"mcpServers": {"a": {"command": "x"}, "b": {"url": "https://a.example/mcp"}}}"#;
     let run = Rehearse::new().file(".mcp.json", file).args(["config", "convert", ".mcp.json", "--to", "cline"]).run();
-    let run =
-        run.stdout_has("\"a\"").stderr_has("error: .mcp.json:1:46: E-TRANSPORT: a `url` without a `type`").code(1);
+    let run = run.stdout_has("\"a\"").stderr_has("error: .mcp.json:1:46: E-TRANSPORT: `url` without `type`").code(1);
     assert!(!run.stdout_text().contains("\"b\""));
     let nothing = Rehearse::new().stdin("[1, 2").args(["config", "convert", "--to", "cline"]).run();
     nothing.stdout("").code(2);
     let nothing = Rehearse::new().stdin("{\"a\": 1}").args(["config", "convert", "--to", "cline"]).run();
-    nothing.stdout("").stderr_has("there are no servers").code(2);
+    nothing.stdout("").stderr_has("--dialect").code(2);
 }
 
 #[test]
@@ -92,7 +91,7 @@ fn the_ending_of_the_new_file_says_what_it_is_written_in() {
     let again = Rehearse::new().file("cpe.json", &new.read("cpe.json")).args(["config", "convert", "cpe.json"]);
     again.args(["--to", "librechat", "--dialect", "cpe"]).run().stdout_has("mcpServers:\n  files:\n").code(0);
     let none = convert("cursor").args(["-o", "mcp.yaml"]).run().stdout("");
-    none.stderr_has("Cursor does not read YAML: call the new file something with .json").code(2);
+    none.stderr_has("Cursor does not read YAML: choose another file extension").code(2);
 }
 
 #[test]

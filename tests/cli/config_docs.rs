@@ -2,9 +2,9 @@
 
 use std::{collections::BTreeMap, io, path::Path};
 
-use mcp_rehearsal::config::{
-    Found, Machine, Source, dialect, examine,
-    finding::{Finding, Severity, codes},
+use mcp_rehearsal::{
+    config::{Machine, PathKind, Source, codes, dialect, lint},
+    report::findings::{Finding, Severity},
 };
 
 use crate::rehearse::Rehearse;
@@ -21,9 +21,11 @@ fn machine() -> Machine {
             .collect::<BTreeMap<_, _>>(),
         directory: "/project".into(),
         look: |path| match path.to_str() {
-            Some("/bin/npx" | "/bin/uvx" | "/bin/node" | "/bin/docker" | "/bin/sh" | "/bin/rehearse") => Found::Program,
-            Some("/project" | "/project/server") => Found::Directory,
-            _ => Found::Nothing,
+            Some("/bin/npx" | "/bin/uvx" | "/bin/node" | "/bin/docker" | "/bin/sh" | "/bin/rehearse") => {
+                PathKind::Program
+            }
+            Some("/project" | "/project/server") => PathKind::Directory,
+            _ => PathKind::Nothing,
         },
         read: |path: &Path| match path == Path::new("/project/answer.schema.json") {
             true => Ok(r#"{"type": "object"}"#.into()),
@@ -58,9 +60,9 @@ fn sections() -> Vec<(&'static str, Vec<Example>)> {
 }
 
 fn findings(example: &Example) -> Vec<Finding> {
-    let dialect = dialect::named(example.dialect).unwrap_or_else(|| panic!("there is no {}", example.dialect));
+    let dialect = dialect::by_name(example.dialect).unwrap_or_else(|| panic!("there is no {}", example.dialect));
     let name = format!("config.{}", example.language);
-    examine(&Source::new(&*name, example.text), Some(Path::new(&name)), Some(dialect), Some(&machine())).findings
+    lint(&Source::new(&*name, example.text), Some(Path::new(&name)), Some(dialect), Some(&machine())).findings
 }
 
 #[test]

@@ -43,7 +43,7 @@ fn the_exit_code_is_that_of_the_worst_file() {
     validate(".mcp.json", DOUBTFUL).args(["--strict"]).run().stdout_has("✗ Configuration validation failed").code(1);
     let bad = validate(".mcp.json", BAD).run().stdout_has("E-TRANSPORT").stdout_has("[.mcp.json:3:15]");
     bad.stdout_has("in the server `docs`").stdout_has("✗ Configuration validation failed").code(1);
-    validate(".mcp.json", "{\"mcpServers\": [}").run().stdout_has("E-JSON-UNCLOSED").code(1);
+    validate(".mcp.json", "{\"mcpServers\": [}").run().stdout_has("E-SYNTAX").code(2);
     validate(".mcp.json", "{\"mcpServers\": @}").run().stdout_has("E-SYNTAX").code(2);
     validate(".mcp.json", GOOD).args(["missing.json"]).run().stdout_has("there is no such file").code(2);
     let all = validate(".mcp.json", GOOD)
@@ -54,21 +54,21 @@ fn the_exit_code_is_that_of_the_worst_file() {
 }
 
 #[test]
-fn a_file_of_nobodys_name_is_a_guess_and_a_slip_in_it_is_told_by_the_keys_of_all_who_may_be_meant() {
+fn the_program_of_a_file_with_another_name_is_a_guess() {
     let guess = "(its servers are under `mcpServers`; a guess: name the program with --dialect)";
-    let slip = r#"{"mcpServers": {"files": {"command": "sh", "timout": 4}}}"#;
-    let told = validate("live.json", slip).run().stdout_has("W-UNKNOWN-KEY").stdout_has("did you mean `timeout`?");
-    told.stdout_has(guess).code(0);
-    validate("live.json", slip).args(["--strict"]).run().code(1);
-    let of_cursor = validate("live.json", slip).args(["--dialect", "cursor"]).run();
-    of_cursor.stdout_has("A-EXTRA-KEY").stdout_has("(it was asked for)").code(0);
-    // What is no slip, or some program's own, is passed over as before.
+    let typo = r#"{"mcpServers": {"files": {"command": "sh", "timout": 4}}}"#;
+    let shown = validate("live.json", typo).run().stdout_has("W-UNKNOWN-KEY").stdout_has("did you mean `timeout`?");
+    shown.stdout_has(guess).code(0);
+    validate("live.json", typo).args(["--strict"]).run().code(1);
+    let of_cursor = validate("live.json", typo).args(["--dialect", "cursor"]).run();
+    of_cursor.stdout_has("A-EXTRA-KEY").stdout_has("(set by --dialect)").code(0);
+    // A note, or a key of another program, is no misspelled key.
     let own =
         r#"{"mcpServers": {"files": {"command": "sh", "tags": ["a"], "icon": "i", "autoApprove": [], "title": "t"}}}"#;
     let run = validate("live.json", own).args(["--format", "json"]).run();
     let codes = json(&run)["files"][0]["findings"].to_string();
     assert!(!codes.contains("W-UNKNOWN-KEY") && codes.contains("A-EXTRA-KEY"), "{codes}");
-    // Where a key or the name of the file tells whose it is, nobody guesses.
+    // A key or the name of the file may name the program.
     for (path, text) in
         [("live.json", r#"{"mcpServers": {"a": {"httpUrl": "https://a.example/mcp"}}}"#), (".mcp.json", GOOD)]
     {
@@ -110,7 +110,7 @@ fn a_folder_has_its_known_files_checked_and_no_others() {
         json(&run)["files"].as_array().expect("files").iter().map(|file| file["path"].clone()).collect();
     assert_eq!(paths, ["a/.mcp.json", "b/.vscode/mcp.json", "b/team.code-workspace"]);
     let nothing = Rehearse::new().file("a/.zed/settings.json", "{}").args(["validate-config", "a"]).run();
-    nothing.stdout("").stderr_has("nothing was selected").stderr_has("--list-dialects").code(4);
+    nothing.stdout("").stderr_has("no known config files here").stderr_has("--list-dialects").code(4);
     let list = Rehearse::new().args(["validate-config", "--list-dialects"]).run().code(0);
     list.stdout_has("claude-code ").stdout_has("  .gemini/settings.json, gemini-extension.json\n");
 }
@@ -119,7 +119,7 @@ fn a_folder_has_its_known_files_checked_and_no_others() {
 fn standard_input_is_a_file_as_well() {
     let stdin = |text: &str| Rehearse::new().args(["validate-config", "-", "--dialect", "vscode"]).stdin(text);
     stdin(r#"{"servers": {"s": {"command": "sh"}}}"#).run().stdout_has("File: <stdin>").code(0);
-    stdin(GOOD).run().stdout_has("[<stdin>:1:2]").stdout_has("rename `mcpServers` to `servers`").code(1);
+    stdin(GOOD).run().stdout_has("[<stdin>:1:2]").stdout_has("put them under `servers`").code(1);
     stdin("").run().code(2);
 }
 
@@ -127,7 +127,7 @@ fn standard_input_is_a_file_as_well() {
 fn what_is_no_utf8_is_told_with_its_place() {
     let run = Rehearse::new().args(["validate-config", "latin.json"]);
     let run = run.bytes("latin.json", b"{\n \"a\": \"\xe9\"}").run();
-    run.stdout_has("the byte 0xe9 is not UTF-8").stdout_has("[latin.json:2:8]").code(2);
+    run.stdout_has("the byte 0xe9 is not UTF-8").stdout_has("latin.json:2:8: the byte").code(2);
     let run = Rehearse::new().args(["validate-config", "wide.json"]).bytes("wide.json", b"\xff\xfe{\0}\0").run();
     run.stdout_has("it is UTF-16").code(2);
     let other: [(&[u8], &str); 3] = [
@@ -250,7 +250,7 @@ fn the_servers_of_a_project_are_started_only_below_its_folder() {
     let text = serde_json::json!({ "projects": projects }).to_string();
     let run = story.file(".claude.json", &text).args(["--connect"]).run();
     let run = run.stdout_has("  - Servers: 2 (2 of single projects)\n").stdout_has("    ✓ here: 2 tools\n");
-    run.stdout_has("    – there: not started, for it is only for /").code(0);
+    run.stdout_has("    – there: not started: only used in /").code(0);
     validate(".claude.json", &text).args(["--format", "json"]).run().stdout_has("\"project\": \"/").code(0);
 }
 
@@ -259,7 +259,10 @@ fn a_server_that_cannot_be_reached_is_an_error_with_its_last_words() {
     let text = config(&[("gone", &["sh", "-c", "echo the token $TOKEN is wrong >&2; exit 3"])]);
     let text = text.replace("\"args\"", r#""env": {"TOKEN": "${SECRET}"}, "args""#);
     let run = validate(".mcp.json", &text).env("SECRET", "zzz9zzz8zzz7").args(["--connect"]).run();
-    let run = run.stdout_has("E-CONNECT").stdout_has("exit status: 3").stdout_has("it said: the token *** is wrong");
+    let run = run
+        .stdout_has("E-CONNECT")
+        .stdout_has("exit status: 3")
+        .stdout_has("its standard error: the token *** is wrong");
     run.stdout_has("    ✗ gone: cannot be reached\n").code(1);
     let text = config(&[("none", &["there-is-no-such-program"])]);
     validate(".mcp.json", &text)
@@ -270,7 +273,7 @@ fn a_server_that_cannot_be_reached_is_an_error_with_its_last_words() {
         .code(1);
     let asked = r#"{"servers": {"s": {"command": "sh", "env": {"TOKEN": "${input:token}"}}}, "inputs": [{"id": "token", "type": "promptString", "description": "Token"}]}"#;
     let run = validate(".vscode/mcp.json", asked).args(["--connect"]).run().code(1);
-    run.stdout_has("`${input:token}` has no value: Visual Studio Code asks its user for it");
+    run.stdout_has("`${input:token}` has no value: Visual Studio Code asks the user for it");
 }
 
 #[test]

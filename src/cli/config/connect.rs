@@ -1,4 +1,4 @@
-//! `--connect`: the servers of valid files, started or dialled to see what they offer.
+//! `--connect`: connects to the servers of valid files and lists their tools.
 
 use std::{collections::BTreeMap, io::IsTerminal, path::Path, sync::Arc, time::Duration};
 
@@ -15,20 +15,15 @@ use super::{
 use crate::{
     cli::{Failure, process_guard::block_on_guarded, signals::Signals},
     client::{CallOptions, ConnectError, ConnectOptions, LastLines, ServerParams, Session, StderrLine},
-    config::{
-        ClientConfig, Project,
-        finding::{Finding, codes},
-        policy::Policy,
-        server,
-    },
-    report::findings::Contact,
+    config::{ClientConfig, Project, codes, policy::Policy, server},
+    report::findings::{Contact, Finding},
 };
 
 const AT_ONCE: usize = 8;
-/// How many of a server's last words are told.
+/// How many lines of a server's standard error are shown.
 const LAST_WORDS: usize = 5;
 
-/// Reaches for every enabled server of the valid files, but for those of projects that are elsewhere: whether somebody
+/// Connects to every enabled server of the valid files, except those of projects that are elsewhere: whether the user
 /// interrupted that.
 ///
 /// # Errors
@@ -41,8 +36,11 @@ pub(super) fn all(checked: &mut [CheckedFile], shows_secrets: bool) -> Result<bo
     let (outcomes, is_interrupted) = block_on_guarded(execute(plan))?;
     for Outcome { file, server, contact, findings } in outcomes {
         let file = &mut checked[file].file;
-        file.servers[server].contact = contact;
-        file.add(findings);
+        let server = &mut file.servers[server];
+        server.contact = contact;
+        // Its name may have been masked.
+        let name = server.name.clone();
+        file.add(findings.into_iter().map(|finding| finding.about(&*name)));
     }
     Ok(is_interrupted)
 }
@@ -52,7 +50,7 @@ struct Candidate {
     file: usize,
     /// Its number within the file.
     server: usize,
-    /// Ready to be connected to, with what must not be told of it; otherwise why not.
+    /// Ready to connect to, or why not.
     config: Result<ResolvedServer, Vec<Finding>>,
     name: server::At<String>,
     tools: server::ToolFilter,
@@ -136,12 +134,12 @@ async fn outcome(candidate: Candidate, cancel: &CancellationToken) -> Outcome {
     };
     config.shutdown = cancel.clone();
     if cancel.is_cancelled() {
-        return of(Contact::GivenUp, Vec::new());
+        return of(Contact::Interrupted, Vec::new());
     }
     let stderr = LastLines::default();
     let reached = Box::pin(reach(&config, stderr.clone(), cancel)).await;
     match reached {
-        _ if cancel.is_cancelled() => of(Contact::GivenUp, Vec::new()),
+        _ if cancel.is_cancelled() => of(Contact::Interrupted, Vec::new()),
         Ok(all) => {
             let count = all.len();
             let tools: Vec<_> = all.into_iter().filter(|tool| tools.offers(policy, tool)).collect();
@@ -157,7 +155,7 @@ async fn outcome(candidate: Candidate, cancel: &CancellationToken) -> Outcome {
                 Contact::Failed,
                 vec![match last {
                     [] => finding,
-                    last => finding.hint(secrets.hidden(&format!("it said: {}", last.join("\n")))),
+                    last => finding.hint(secrets.hidden(&format!("its standard error: {}", last.join("\n")))),
                 }],
             )
         }
@@ -201,5 +199,5 @@ async fn tools(session: &Session, cancel: &CancellationToken) -> Result<Vec<Stri
         .map_err(|failure| format!("its tools cannot be listed: {failure}"))?;
     let name = |tool: &RawValue| serde_json::from_str::<Tool>(tool.get()).map(|tool| tool.name);
     let names = listing.items.iter().map(|tool| name(tool)).collect::<Result<Vec<_>, _>>();
-    names.map_err(|error| format!("a tool of its list is none: {error}"))
+    names.map_err(|error| format!("its tool list has an invalid tool: {error}"))
 }

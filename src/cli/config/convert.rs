@@ -15,13 +15,13 @@ use crate::{
         style::{self, BAD, DOUBTFUL, STRONG, printable},
     },
     config::{
-        Diagnostic, Diagnostics, Examined, Span,
+        Diagnostic, Diagnostics, LintReport, Span, codes,
         convert::{Converted, Notation, convert},
         dialect::Dialect,
-        examine,
-        finding::{Severity, codes},
-        secret::Censor,
+        lint,
+        secret::Redactor,
     },
+    report::findings::Severity,
 };
 
 const EXAMPLES: &str = "\
@@ -31,12 +31,14 @@ Examples:
   rehearse config convert servers.json --dialect cline --to windsurf
   rehearse config convert --to zed < mcp.json
 
-The new config goes to standard output, losses go to standard error. Comments are lost. Secrets are copied: a file with \
-a secret is readable only by you, and no file is readable by more users than its source.
+The new config goes to standard output, the list of what is lost to standard error. Comments are lost. Secrets are \
+written as they are, secrets among them: a file with \
+a secret can only be read by you, and no file by more users \
+than its source.
 
-Exit codes: 0 converted, 1 converted except for entries with errors, 2 the client was not recognized.";
+Exit codes: 0 converted, 1 if there are errors in it (the rest with errors, 2 if it cannot be parsed or its program is not known.";
 
-/// Convert a config file for another client and list what is lost
+/// Convert a config file for another client and list what it cannot express
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, after_long_help = format!("{EXAMPLES}\n\nDialects:\n{}", dialects()))]
 pub(super) struct ConvertArgs {
@@ -45,7 +47,7 @@ pub(super) struct ConvertArgs {
     /// The client to write for (`--help` lists them)
     #[arg(long, value_name = "DIALECT", value_parser = dialect)]
     to: &'static Dialect,
-    /// The client of the file [default: detected]
+    /// The client of the file [default: detected from path and content]
     #[arg(long, value_name = "DIALECT", value_parser = dialect)]
     dialect: Option<&'static Dialect>,
     /// Write to this file (.json or .yaml) instead of standard output
@@ -57,28 +59,28 @@ pub(super) struct ConvertArgs {
 }
 
 pub(super) fn run(args: &ConvertArgs) -> Result<Exit, Failure> {
-    let notation = Notation::of(args.to, args.output.as_deref())
-        .map_err(|error| Failure::Usage(format!("{error}: call the new file something with .json")))?;
+    let notation = Notation::for_file(args.to, args.output.as_deref())
+        .map_err(|error| Failure::Usage(format!("{error}: choose another file extension")))?;
     let path = args.file.as_deref().filter(|path| *path != Path::new("-"));
     let source = input::read(path.unwrap_or(Path::new("-")))?;
-    let examined = examine(&source, path, args.dialect, None);
-    let Some(converted) = convert(&examined, args.to, notation) else { return Err(unknown(examined)) };
+    let report = lint(&source, path, args.dialect, None);
+    let Some(converted) = convert(&report, args.to, notation) else { return Err(unknown(report)) };
     match &args.output {
-        Some(new) => write(new, &converted.text, access(path, &examined), args.force)?,
+        Some(new) => write(new, &converted.text, access(path, &report), args.force)?,
         None => output::write(converted.text.as_bytes())?,
     }
-    style::print(&told(&examined, &converted, args.to));
-    Ok(if examined.count(Severity::Error) > 0 { Exit::Violation } else { Exit::Success })
+    style::print(&losses(&report, &converted, args.to));
+    Ok(if report.count(Severity::Error) > 0 { Exit::Violation } else { Exit::Success })
 }
 
-/// Nobody can tell what the file is: its first problems say why.
-fn unknown(examined: Examined) -> Failure {
-    let source = &examined.source;
-    let findings = examined.findings.into_iter().filter(|finding| finding.code.severity() == Severity::Error);
-    let mut censor = Censor::new(source, &examined.secrets);
+/// The file cannot be parsed, or its program is not known.
+fn unknown(report: LintReport) -> Failure {
+    let source = &report.source;
+    let findings = report.findings.into_iter().filter(|finding| finding.code.severity() == Severity::Error);
+    let redactor = Redactor::new(source, &report.secrets);
     let diagnostics =
-        findings.map(|finding| Diagnostic { problem: censor.problem(&finding.problem), source: source.clone() });
-    // Without the text around them, in which there may be secrets.
+        findings.map(|finding| Diagnostic { problem: redactor.problem(&finding.problem), source: source.clone() });
+    // Without the text around them, which may be a secret.
     Failure::Usage(Diagnostics(diagnostics.collect()).to_string())
 }
 
@@ -127,50 +129,50 @@ fn open(options: &mut OpenOptions, path: &Path, _access: Option<u32>) -> io::Res
 
 /// The most that anybody may do with the new file; `None` if nothing is to be said about that.
 #[cfg(unix)]
-fn access(source: Option<&Path>, examined: &Examined) -> Option<u32> {
+fn access(source: Option<&Path>, report: &LintReport) -> Option<u32> {
     use std::os::unix::fs::PermissionsExt;
-    let written = |span: &Span| examined.source.text.get(span.start..span.end).unwrap_or_default();
+    let written = |span: &Span| report.source.text.get(span.start..span.end).unwrap_or_default();
     // What hides a value may be a reference, with which nobody can do anything.
     let is_literal = |span: &Span| !["$", "{env:"].iter().any(|begin| written(span).starts_with(begin));
-    let is_told = examined.findings.iter().any(|finding| finding.code == &codes::SECRET);
-    if is_told || examined.secrets.iter().any(is_literal) {
+    let is_told = report.findings.iter().any(|finding| finding.code == &codes::SECRET);
+    if is_told || report.secrets.iter().any(is_literal) {
         return Some(0o600);
     }
     Some(fs::metadata(source?).ok()?.permissions().mode() & 0o666)
 }
 
 #[cfg(not(unix))]
-fn access(_source: Option<&Path>, _examined: &Examined) -> Option<u32> {
+fn access(_source: Option<&Path>, _report: &LintReport) -> Option<u32> {
     None
 }
 
 /// The errors of the file, and what the new one does not say.
-fn told(examined: &Examined, converted: &Converted, to: &Dialect) -> String {
-    let mut told = String::new();
-    let mut censor = Censor::new(&examined.source, &examined.secrets);
-    for finding in examined.findings.iter().filter(|finding| finding.code.severity() == Severity::Error) {
-        let problem = censor.problem(&finding.problem);
-        let (line, column) = examined.source.position(problem.span.start);
+fn losses(report: &LintReport, converted: &Converted, to: &Dialect) -> String {
+    let mut text = String::new();
+    let redactor = Redactor::new(&report.source, &report.secrets);
+    for finding in report.findings.iter().filter(|finding| finding.code.severity() == Severity::Error) {
+        let problem = redactor.problem(&finding.problem);
+        let (line, column) = report.source.position(problem.span.start);
         let (code, message) = (finding.code.name, printable(&problem.message).into_owned());
-        let name = printable(&examined.source.name).into_owned();
-        told.push_str(&format!("{BAD}error:{BAD:#} {name}:{line}:{column}: {code}: {message}\n"));
+        let name = printable(&report.source.name).into_owned();
+        text.push_str(&format!("{BAD}error:{BAD:#} {name}:{line}:{column}: {code}: {message}\n"));
         if let Some(hint) = &problem.hint {
-            told.push_str(&format!("{STRONG}hint:{STRONG:#} {}\n", printable(hint)));
+            text.push_str(&format!("{STRONG}hint:{STRONG:#} {}\n", printable(hint)));
         }
     }
     for loss in &converted.losses {
-        told.push_str(&format!("{DOUBTFUL}lost:{DOUBTFUL:#} {}\n", printable(&loss.masked().to_string())));
+        text.push_str(&format!("{DOUBTFUL}lost:{DOUBTFUL:#} {}\n", printable(&loss.masked().to_string())));
     }
     let left_out = converted.losses.iter().filter(|loss| loss.left_out).count();
-    if !told.is_empty() {
+    if !text.is_empty() {
         let servers = |count: usize| format!("{count} server{}", if count == 1 { "" } else { "s" });
         let more = match left_out {
             0 => String::new(),
             count => format!(", {count} left out"),
         };
-        told.push_str(&format!("{} for {}{more}\n", servers(converted.servers), to.program));
+        text.push_str(&format!("{} for {}{more}\n", servers(converted.servers), to.program));
     }
-    told
+    text
 }
 
 #[cfg(all(test, unix))]

@@ -46,7 +46,7 @@ pub(super) fn run(args: &ConfigArgs) -> Result<Exit, Failure> {
 /// # Errors
 /// There is none of that name; the nearest is suggested.
 pub(super) fn dialect(name: &str) -> Result<&'static Dialect, String> {
-    dialect::named(name).ok_or_else(|| {
+    dialect::by_name(name).ok_or_else(|| {
         let names: Vec<_> = dialect::ALL.iter().map(|dialect| dialect.name).collect();
         let near = nearest(&name.to_lowercase().replace(['_', ' '], "-"), &names);
         match near {

@@ -9,13 +9,13 @@ use crate::{
         oauth::Authorizer,
     },
     config::{
-        Machine, Unresolved,
+        Machine, Unresolved, codes,
         dialect::Dialect,
-        finding::{Finding, codes},
         references, resolve,
         secret::{MASK, hidden_in, is_secret_name, mask, secrets_in_argument},
         server,
     },
+    report::findings::Finding,
     transport::Transport,
     wire::Version,
 };
@@ -67,7 +67,7 @@ pub(in crate::cli) fn variables(project: &Path) -> BTreeMap<String, String> {
 /// # Errors
 /// A finding for every variable that has no value, or for what is missing.
 pub(in crate::cli) fn prepare(
-    server: &server::ServerConfig,
+    server: &server::ConfiguredServer,
     dialect: &Dialect,
     variables: &BTreeMap<String, String>,
     folder: &Path,
@@ -100,8 +100,8 @@ pub(in crate::cli) fn default_protocol(config: &ServerParams) -> Protocol {
 impl Secrets {
     /// What must not be told of a server: what is secret as it is written, and what came of variables with it.
     pub(in crate::cli) fn of(
-        server: &server::ServerConfig,
-        resolved: &server::ServerConfig,
+        server: &server::ConfiguredServer,
+        resolved: &server::ConfiguredServer,
         config: &ServerParams,
         variables: &BTreeMap<String, String>,
     ) -> Secrets {
@@ -193,7 +193,7 @@ mod tests {
     fn a_secret_is_hidden_as_it_is_and_within_json() {
         let at = |value: &str| At { value: value.to_owned(), span: Span::default() };
         let transport = At { value: Transport::Stdio, span: Span::default() };
-        let mut server = server::ServerConfig::new(Source::new("", ""), at("s"), transport);
+        let mut server = server::ConfiguredServer::new(Source::new("", ""), at("s"), transport);
         server.command = Some(at("c"));
         server.env = vec![Pair { name: at("PASSWORD"), value: at("ge\"heim") }];
         let policy = crate::config::policy::Policy::USUAL;

@@ -10,7 +10,7 @@ use serde_json::{Value as Json, json};
 use super::{
     SourceArgs,
     resolved_server::variables,
-    sources::{TOLD, readable, warnings},
+    sources::{MOST_SHOWN, readable, warnings},
 };
 use crate::{
     cli::{
@@ -19,12 +19,11 @@ use crate::{
     },
     client::hub::configured::default_timeouts,
     config::{
-        Machine,
-        finding::Severity,
-        resolve,
-        secret::{Known, mask},
+        Machine, resolve,
+        secret::{KnownSecrets, mask},
         sources::{Effective, File, Kept, Missing, Setting, settings},
     },
+    report::findings::Severity,
 };
 
 const EXAMPLES: &str = "\
@@ -96,7 +95,7 @@ fn replace_variables(effective: &mut Effective, mut variables: Variables, show_s
     for kept in &mut effective.servers {
         match resolve(&kept.server, kept.dialect, &variables) {
             Ok(server) => kept.server = server,
-            Err(unresolved) => lines.extend(unresolved.iter().take(TOLD).map(|it| {
+            Err(unresolved) => lines.extend(unresolved.iter().take(MOST_SHOWN).map(|it| {
                 let (line, column) = kept.server.source.position(it.span.start);
                 let (file, what) = (&kept.server.source.name, it.describe(kept.dialect.program));
                 format!("{file}:{line}:{column}: {what}")
@@ -107,8 +106,8 @@ fn replace_variables(effective: &mut Effective, mut variables: Variables, show_s
 }
 
 /// What is known to be secret, of all files together; `None` if secrets are shown.
-fn known(effective: &Effective, show_secrets: bool) -> Option<Known<'_>> {
-    (!show_secrets).then(|| Known::new(effective.secrets()))
+fn known(effective: &Effective, show_secrets: bool) -> Option<KnownSecrets<'_>> {
+    (!show_secrets).then(|| KnownSecrets::new(effective.secrets()))
 }
 
 /// What is known about a server, and what holds for the rest of it when it is called.
@@ -116,7 +115,7 @@ fn all_settings(kept: &Kept) -> Vec<Setting> {
     settings(kept, default_timeouts(kept.dialect).call)
 }
 
-fn value(setting: &Setting, known: Option<&Known<'_>>) -> Json {
+fn value(setting: &Setting, known: Option<&KnownSecrets<'_>>) -> Json {
     known.map_or_else(|| setting.value.clone(), |known| setting.masked(known).into_owned())
 }
 
@@ -125,7 +124,7 @@ fn origin(setting: &Setting) -> String {
 }
 
 /// A name as it may be shown.
-fn named<'n>(name: &'n str, known: Option<&Known<'_>>) -> Cow<'n, str> {
+fn named<'n>(name: &'n str, known: Option<&KnownSecrets<'_>>) -> Cow<'n, str> {
     known.map_or_else(|| name.into(), |known| known.mask(mask("", name)))
 }
 
@@ -147,16 +146,16 @@ fn json(effective: &Effective, show_secrets: bool) -> Json {
         })
     };
     let file = |file: &File| {
-        let examined = &file.examined;
+        let report = &file.report;
         json!({
-            "name": examined.source.name,
+            "name": report.source.name,
             "path": file.path,
             "source": file.rank.as_str(),
-            "dialect": examined.detected.as_ref().map(|detected| detected.dialect.name),
+            "dialect": report.detected.as_ref().map(|detected| detected.dialect.name),
             "found": true,
-            "errors": examined.count(Severity::Error),
-            "warnings": examined.count(Severity::Warning),
-            "advice": examined.count(Severity::Advice),
+            "errors": report.count(Severity::Error),
+            "warnings": report.count(Severity::Warning),
+            "advice": report.count(Severity::Advice),
         })
     };
     let missing = |missing: &Missing| {
@@ -218,7 +217,7 @@ fn human(effective: &Effective, args: &ShowArgs) -> String {
     out
 }
 
-fn show_server(out: &mut String, kept: &Kept, known: Option<&Known<'_>>) {
+fn show_server(out: &mut String, kept: &Kept, known: Option<&KnownSecrets<'_>>) {
     let name = named(&kept.server.name.value, known);
     let name = printable(&name);
     let off = if kept.server.is_enabled() { String::new() } else { format!("  {DOUBTFUL}disabled{DOUBTFUL:#}") };
@@ -257,8 +256,8 @@ fn show_server(out: &mut String, kept: &Kept, known: Option<&Known<'_>>) {
 /// Which files were looked for.
 fn looked(out: &mut String, effective: &Effective) {
     let read = effective.files.iter().map(|file| {
-        let program = file.examined.detected.as_ref().map(|detected| detected.dialect.program);
-        (file.examined.source.name.as_str(), file.rank, program.unwrap_or("no program's").to_owned())
+        let program = file.report.detected.as_ref().map(|detected| detected.dialect.program);
+        (file.report.source.name.as_str(), file.rank, program.unwrap_or("no program's").to_owned())
     });
     let missing = effective.missing.iter().map(|missing| {
         let why = if missing.error.is_some() { "cannot be read" } else { "not there" };
@@ -292,15 +291,15 @@ fn summary(effective: &Effective) -> String {
     }
     text.push('\n');
     let whole: Vec<_> = effective.files.iter().filter(|file| file.is_whole()).collect();
-    let count = |severity| whole.iter().map(|file| file.examined.count(severity)).sum::<usize>();
+    let count = |severity| whole.iter().map(|file| file.report.count(severity)).sum::<usize>();
     let counts: Vec<_> = [(count(Severity::Error), "error"), (count(Severity::Warning), "warning")]
         .into_iter()
         .filter(|(number, _)| *number > 0)
         .map(|(number, what)| many(number, what))
         .collect();
     if !counts.is_empty() {
-        let is_wrong = |file: &&&File| file.examined.findings.iter().any(|it| it.code.severity() > Severity::Advice);
-        let names: Vec<_> = whole.iter().filter(is_wrong).map(|file| &*file.examined.source.name).collect();
+        let is_wrong = |file: &&&File| file.report.findings.iter().any(|it| it.code.severity() > Severity::Advice);
+        let names: Vec<_> = whole.iter().filter(is_wrong).map(|file| &*file.report.source.name).collect();
         let names = printable(&names.join(" ")).into_owned();
         text.push_str(&format!("{}; see `rehearse validate-config {names}`\n", counts.join(", ")));
     }

@@ -6,16 +6,16 @@ use super::{dialect, walk::project};
 use crate::{
     cli::Failure,
     config::{
-        Diagnostic, Diagnostics, Examined, Machine,
+        Diagnostic, Diagnostics, LintReport, Machine,
         dialect::Dialect,
-        finding::{Finding, Severity},
-        secret::{Censor, blotted},
+        secret::{Redactor, blotted},
         sources::{Effective, File, Missing, Rank, SourceError, Sources},
     },
+    report::findings::{Finding, Severity},
 };
 
-/// How many problems of one source are told; there may be any number.
-pub(in crate::cli) const TOLD: usize = 20;
+/// How many problems of one source are shown.
+pub(in crate::cli) const MOST_SHOWN: usize = 20;
 
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Servers")]
@@ -23,7 +23,7 @@ pub(in crate::cli) struct SourceArgs {
     /// A config file; the last one has the highest precedence (repeatable)
     #[arg(long, value_name = "FILE")]
     mcp_config: Vec<PathBuf>,
-    /// A config file with lower precedence than --mcp-config
+    /// Config file with lower precedence than --mcp-config
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     config: Option<PathBuf>,
     /// The client of the config files [default: detected]
@@ -45,45 +45,45 @@ impl SourceArgs {
 
 /// What is wrong with a source, with its text.
 fn problems(file: &File, show_secrets: bool) -> Diagnostics {
-    let wrong = file.examined.findings.iter().filter(|finding| finding.code.severity() > Severity::Advice);
-    told(wrong, &file.examined, show_secrets)
+    let wrong = file.report.findings.iter().filter(|finding| finding.code.severity() > Severity::Advice);
+    diagnostics(wrong, &file.report, show_secrets)
 }
 
 /// Findings with the text that they are about.
-pub(in crate::cli) fn told<'f>(
+pub(in crate::cli) fn diagnostics<'f>(
     findings: impl Iterator<Item = &'f Finding>,
-    examined: &Examined,
+    report: &LintReport,
     show_secrets: bool,
 ) -> Diagnostics {
-    let (whole, secrets) = (&examined.source, &examined.secrets);
-    let source = if show_secrets { whole.clone() } else { blotted(whole, secrets) };
-    let mut censor = Censor::new(whole, secrets);
+    let LintReport { source, secrets, .. } = report;
+    let redactor = Redactor::new(source, secrets);
+    let shown = if show_secrets { source.clone() } else { blotted(source, secrets) };
     let diagnostic = |finding: &Finding| {
-        let problem = finding.problem.clone();
-        let problem = if show_secrets { problem } else { censor.problem(&problem) };
-        Diagnostic { problem, source: source.clone() }
+        let problem = if show_secrets { finding.problem.clone() } else { redactor.problem(&finding.problem) };
+        Diagnostic { problem, source: shown.clone() }
     };
-    Diagnostics(findings.take(TOLD).map(diagnostic).collect())
+    Diagnostics(findings.take(MOST_SHOWN).map(diagnostic).collect())
 }
 
-/// What nobody would learn otherwise: default files that cannot be read, and what is wrong with sources that are none.
+/// Default files that cannot be read, and the problems of sources that are no files.
 pub(in crate::cli) fn warnings(effective: &Effective, show_secrets: bool) -> Vec<String> {
     let mut lines = Vec::new();
     for Missing { name, error, .. } in &effective.missing {
         lines.extend(error.as_ref().map(|error| format!("{name} cannot be read: {error}")));
     }
-    for file in effective.files.iter().filter(|file| !file.examined.is_readable || !file.is_whole()) {
+    for file in effective.files.iter().filter(|file| !file.report.is_readable || !file.is_whole()) {
         lines.extend(problems(file, show_secrets).0.iter().map(ToString::to_string));
     }
     lines
 }
 
 /// # Errors
-/// What is wrong with a file that was named and that nobody can read.
+/// The problems of a named file that cannot be parsed.
 pub(in crate::cli) fn readable(effective: &Effective, show_secrets: bool) -> Result<(), Failure> {
-    let unreadable = |file: &&File| file.rank.is_named() && !file.examined.is_readable;
+    let unreadable = |file: &&File| file.rank.is_named() && !file.report.is_readable;
     match effective.files.iter().find(unreadable) {
-        Some(file) => Err(Failure::Invalid(problems(file, show_secrets))),
+        // Of a text that cannot be parsed nothing is quoted, for it may be a secret.
+        Some(file) => Err(Failure::Usage(problems(file, show_secrets).to_string())),
         None => Ok(()),
     }
 }

@@ -14,16 +14,15 @@ use super::{checked_file::CheckedFile, connect, dialect, walk};
 use crate::{
     cli::{Exit, Failure, output, style},
     config::{
-        Machine, Problem, Source, Span,
-        dialect::{ALL, Detected, Dialect, Place, RootKeys, by_path},
-        examine,
-        finding::{Finding, Severity, codes},
+        LintReport, Machine, Problem, Source, Span, codes,
+        dialect::{ALL, Detected, Dialect, FileLocation, RootKeys, by_path},
+        lint,
         text::bytes,
     },
-    report::findings::{File, FindingsFormat, Layout, Report, Verdict},
+    report::findings::{File, Finding, FindingsFormat, Layout, Report, Severity, Verdict},
 };
 
-/// Wide enough for everything that is not wrapped by a terminal.
+/// The width of a report that no terminal wraps.
 const UNLIMITED: usize = 10_000;
 
 const EXAMPLES: &str = "\
@@ -35,11 +34,12 @@ Examples:
   rehearse validate-config --portable --format github        annotations, for CI
   rehearse validate-config --format sarif --output mcp.sarif
 
-The client is detected from the path and the contents of a file. Servers are started only with --connect. \
+The client is for, its dialect, is detected from the path, the from the content; --dialect sets it. \
+Nothing are started or fetched with --connect. \
 docs/config-diagnostics.md explains every code.
 
 Exit codes:
-  0  no errors
+  0  valid, perhaps with advice
   1  errors, or with --strict warnings
   2  a file cannot be read or parsed; or wrong usage
   3  interrupted, or the report cannot be written
@@ -56,19 +56,19 @@ pub(in crate::cli) struct ValidateArgs {
     /// Report format: human, json, sarif or github
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     format: FindingsFormat,
-    /// The client that the files belong to [default: detected]
+    /// The program that the files are for [default: detected to path and content]
     #[arg(long, value_name = "NAME", value_parser = dialect)]
     dialect: Option<&'static Dialect>,
     /// Treat warnings as errors
     #[arg(long)]
     strict: bool,
-    /// Skip checks of the programs, folders and variables of this machine
+    /// Check checks that depends on this machine: programs, folders, variables
     #[arg(long)]
     portable: bool,
     /// Connect to every enabled server of the valid files and list its tools
     #[arg(long)]
     connect: bool,
-    /// Show tokens and passwords in the report
+    /// Show tokens and passwords
     #[arg(long)]
     show_secrets: bool,
     /// Only report errors (and warnings with --strict)
@@ -77,7 +77,7 @@ pub(in crate::cli) struct ValidateArgs {
     /// Write the report to a file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Print the known clients and their config files and exit
+    /// List the known clients and their config files
     #[arg(long)]
     list_dialects: bool,
 }
@@ -90,14 +90,12 @@ pub(in crate::cli) fn run(args: ValidateArgs) -> Result<Exit, Failure> {
     if checked.is_empty() {
         let hint = "pass the files; `--list-dialects` prints the known file names";
         let strong = style::STRONG;
-        style::print(&format!(
-            "nothing was selected: this folder has no known config files\n{strong}hint:{strong:#} {hint}\n"
-        ));
+        style::print(&format!("no known config files\n{strong}hint:{strong:#} {hint}\n"));
         return Ok(Exit::NothingSelected);
     }
     let is_interrupted = if args.connect { connect::all(&mut checked, args.show_secrets)? } else { false };
     let files = checked.into_iter().map(|checked| checked.file).collect();
-    let report = Report { files, is_strict: args.strict, is_quiet: args.quiet };
+    let report = Report { files, rules: codes::rules(), is_strict: args.strict, is_quiet: args.quiet };
     write_report(&args, &report)?;
     Ok(match report.verdict() {
         _ if is_interrupted => Exit::CannotRun,
@@ -107,7 +105,7 @@ pub(in crate::cli) fn run(args: ValidateArgs) -> Result<Exit, Failure> {
     })
 }
 
-/// Checks every file that is named, and every known one below a folder that is.
+/// Checks every named file, and every known one below a named folder.
 fn check(args: &ValidateArgs) -> Vec<CheckedFile> {
     let here = [PathBuf::from(".")];
     let paths = if args.paths.is_empty() { &here[..] } else { &args.paths };
@@ -116,49 +114,56 @@ fn check(args: &ValidateArgs) -> Vec<CheckedFile> {
     for path in paths {
         if path.is_dir() {
             for path in walk::configs_below(path) {
-                let place = walk::absolute(&path);
-                if seen.insert(place.clone()) {
-                    let found = check_file(args, &path, machine.as_ref());
-                    checked.extend(Some(found).filter(|it| !is_about_other_things(&place, &it.file)));
+                if seen.insert(walk::absolute(&path)) {
+                    checked.extend(check_file(args, &path, machine.as_ref(), true));
                 }
             }
         } else if path == Path::new("-") || seen.insert(walk::absolute(path)) {
-            checked.push(check_file(args, path, machine.as_ref()));
+            checked.extend(check_file(args, path, machine.as_ref(), false));
         }
     }
     checked
 }
 
 /// Whether a file could have servers as a section, and has none.
-fn is_about_other_things(path: &Path, file: &File) -> bool {
-    if let Some((dialect, Place::Section(_))) = by_path(path) {
-        // How the rest of such a file is written is of no matter here, even if nobody can read it.
-        let is_of_others = !dialect.lone && !file.source.text.contains("mcp");
-        return is_of_others || file.codes().any(|code| code == &codes::NO_SERVERS);
+fn is_about_other_things(path: &Path, report: &LintReport) -> bool {
+    let is_empty = |finding: &Finding| finding.code == &codes::NO_SERVERS;
+    if let Some((dialect, FileLocation::Section(_))) = by_path(path) {
+        // The syntax of the rest of such a file does not matter.
+        let has_no_servers = !dialect.single_server_file && !report.source.text.contains("mcp");
+        return has_no_servers || report.findings.iter().any(is_empty);
     }
     let is_section = |it: &Detected| matches!(it.dialect.root_keys, RootKeys::Section(_));
-    let has_none = file.codes().all(|code| code == &codes::NO_SERVERS);
-    file.detected.as_ref().is_some_and(is_section) && file.servers.is_empty() && has_none
+    let has_servers = report.config.as_ref().is_some_and(|config| !config.servers.is_empty());
+    report.detected.as_ref().is_some_and(is_section) && !has_servers && report.findings.iter().all(is_empty)
 }
 
-fn check_file(args: &ValidateArgs, path: &Path, machine: Option<&Machine>) -> CheckedFile {
+/// Checks a file; `None` if it `is_found` in a folder and is about other things.
+fn check_file(args: &ValidateArgs, path: &Path, machine: Option<&Machine>, is_found: bool) -> Option<CheckedFile> {
     let is_stdin = path == Path::new("-");
     let name = if is_stdin { "<stdin>".to_owned() } else { path.display().to_string() };
-    let directory = || std::env::current_dir().unwrap_or_default();
-    let folder = if is_stdin { directory() } else { walk::project(path) };
+    let folder = match is_stdin {
+        true => std::env::current_dir().unwrap_or_default(),
+        false => walk::project(path),
+    };
     match read(path, &name) {
         Ok(source) => {
             let place = (!is_stdin).then(|| walk::absolute(path));
-            let examined = examine(&source, place.as_deref(), args.dialect, machine);
-            let is_to_connect = args.connect && examined.count(Severity::Error) == 0;
-            let config = examined.config.as_ref().filter(|_| is_to_connect).cloned();
-            CheckedFile { file: File::new(name, examined, args.show_secrets), config, folder }
+            let report = lint(&source, place.as_deref(), args.dialect, machine);
+            if is_found && place.is_some_and(|place| is_about_other_things(&place, &report)) {
+                return None;
+            }
+            let is_to_connect = args.connect && report.count(Severity::Error) == 0;
+            let config = report.config.as_ref().filter(|_| is_to_connect).cloned();
+            Some(CheckedFile { file: report.into_file(name, args.show_secrets), config, folder })
         }
-        Err((source, finding)) => CheckedFile { file: File::unreadable(name, source, *finding), config: None, folder },
+        Err((source, finding)) => {
+            Some(CheckedFile { file: File::unreadable(name, source, *finding), config: None, folder })
+        }
     }
 }
 
-/// The text of a file; otherwise what there is of it, and why that is no text.
+/// The text of a file; otherwise the text up to the first wrong byte, and what is wrong.
 fn read(path: &Path, name: &str) -> Result<Arc<Source>, (Arc<Source>, Box<Finding>)> {
     let unreadable = |what: String, hint: &'static str| {
         let problem = Problem::new(Span::default(), what);
@@ -176,19 +181,19 @@ fn read(path: &Path, name: &str) -> Result<Arc<Source>, (Arc<Source>, Box<Findin
     let encoding = encoding(&bytes);
     match (String::from_utf8(bytes), encoding) {
         (Ok(text), None) => Ok(Source::new(name, text)),
-        (Ok(_), Some(hint)) => Err(unreadable("every letter has a zero byte beside it".to_owned(), hint)),
+        (Ok(_), Some(hint)) => Err(unreadable("the text is not UTF-8".to_owned(), hint)),
         (Err(error), hint) => {
             let (at, bytes) = (error.utf8_error().valid_up_to(), error.as_bytes());
             let message = format!("the byte 0x{:02x} is not UTF-8", bytes[at]);
             let finding = codes::SYNTAX.at(Span { start: at, end: at }, message);
-            // What stands before that byte says where it is.
+            // The text before that byte says where it is.
             let text = String::from_utf8_lossy(&bytes[..at]).into_owned();
             Err((Source::new(name, text), Box::new(finding.hint(hint.unwrap_or("save the file as UTF-8")))))
         }
     }
 }
 
-/// What to say of a text in another encoding, told from its mark or from where its zeros are.
+/// What to say of a text in another encoding, detected from its mark or its zeros.
 fn encoding(bytes: &[u8]) -> Option<&'static str> {
     match bytes {
         [0xff, 0xfe, 0, 0, ..] | [0, 0, 0xfe, 0xff, ..] | [0, 0, 0, _, ..] | [_, 0, 0, 0, ..] => {
@@ -233,7 +238,7 @@ fn list_dialects() -> Result<(), Failure> {
     let width = |column: fn(&Dialect) -> &str| ALL.iter().map(|it| column(it).len()).max().unwrap_or_default();
     let (names, programs) = (width(|it| it.name), width(|it| it.program));
     for Dialect { name, program, files, .. } in ALL {
-        // The same place may be below several folders.
+        // The same location may be below several folders.
         let mut files: Vec<_> = files.iter().map(|place| place.suffix()).collect();
         files.dedup();
         out.push_str(format!("{name:names$}  {program:programs$}  {}", files.join(", ")).trim_end());

@@ -5,7 +5,7 @@ use std::iter::Peekable;
 use crate::{
     config::{
         Source, Span,
-        server::{At, Pair, ServerConfig},
+        server::{At, ConfiguredServer, Pair},
     },
     transport::Transport,
 };
@@ -39,11 +39,11 @@ impl ServerArgs {
     ///
     /// # Errors
     /// The command has an unclosed quote.
-    pub(super) fn server(&self) -> Result<Option<ServerConfig>, String> {
+    pub(super) fn server(&self) -> Result<Option<ConfiguredServer>, String> {
         let ServerArgs { stdio, http, sse, ws, headers, env } = self;
         let source = Source::new("the command line", "");
         let server = |name: &str, transport| {
-            ServerConfig::new(source.clone(), at(name), At { value: transport, span: Span::default() })
+            ConfiguredServer::new(source.clone(), at(name), At { value: transport, span: Span::default() })
         };
         let pairs = |pairs: &[(String, String)]| {
             pairs.iter().map(|(name, value)| Pair { name: at(name), value: at(value) }).collect()

@@ -14,8 +14,8 @@ use crate::{
     },
     client::{Timeouts, hub::configured::default_timeouts},
     config::{
-        secret::{Known, mask, mask_argument},
-        server::{Pair, ServerConfig},
+        secret::{KnownSecrets, mask, mask_argument},
+        server::{ConfiguredServer, Pair},
     },
 };
 
@@ -42,7 +42,7 @@ pub(super) struct ListServersArgs {
 
 pub(super) fn run(args: &ListServersArgs) -> Result<Exit, Failure> {
     let FoundServers { servers, secrets } = args.target.all(args.show_secrets)?;
-    let known = (!args.show_secrets).then(|| Known::new(secrets.iter().map(String::as_str)));
+    let known = (!args.show_secrets).then(|| KnownSecrets::new(secrets.iter().map(String::as_str)));
     let shown: Vec<_> = servers.iter().map(|found| DisplayedServer::new(found, known.as_ref())).collect();
     match args.print.format() {
         Format::Json => print_json(&json!({ "servers": shown.iter().map(DisplayedServer::json).collect::<Vec<_>>() }))?,
@@ -60,7 +60,7 @@ pub(super) fn run(args: &ListServersArgs) -> Result<Exit, Failure> {
 
 /// A server without what must not be told of it.
 struct DisplayedServer<'a> {
-    server: &'a ServerConfig,
+    server: &'a ConfiguredServer,
     /// What holds where it says nothing.
     usual: Timeouts,
     /// Where its name stands.
@@ -74,7 +74,7 @@ struct DisplayedServer<'a> {
 
 impl<'a> DisplayedServer<'a> {
     /// A server without what is `known` to be secret, or looks so; with everything if nothing is to be hidden.
-    fn new(found: &'a FoundServer, known: Option<&Known<'_>>) -> DisplayedServer<'a> {
+    fn new(found: &'a FoundServer, known: Option<&KnownSecrets<'_>>) -> DisplayedServer<'a> {
         let server = &found.written;
         let text = |name: &str, value: &str| match known {
             Some(known) => known.mask(mask(name, value)).into_owned(),

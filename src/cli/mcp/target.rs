@@ -13,7 +13,7 @@ use crate::{
         config::{
             SourceArgs,
             resolved_server::{ResolvedServer, Secrets, prepare, variables},
-            sources::{folder, readable, told, warnings},
+            sources::{diagnostics, folder, readable, warnings},
         },
         style::{self, DOUBTFUL, STRONG, printable},
     },
@@ -21,12 +21,12 @@ use crate::{
     config::{
         Diagnostics, Machine, Source,
         dialect::Dialect,
-        finding::{Finding, Severity},
         nearest,
         policy::{ApprovalRule, Naming, Policy},
         server,
         sources::{Effective, File, Kept},
     },
+    report::findings::{Finding, Severity},
 };
 
 /// The policy for a server from the command line.
@@ -65,7 +65,7 @@ impl<'a> Select<'a> {
 /// A server that can be connected to.
 #[derive(Clone, Debug)]
 pub(in crate::cli) struct Server {
-    pub(in crate::cli) written: server::ServerConfig,
+    pub(in crate::cli) written: server::ConfiguredServer,
     pub(in crate::cli) policy: &'static Policy,
     pub(in crate::cli) resolved: ResolvedServer,
 }
@@ -80,7 +80,7 @@ pub(super) struct FoundServers {
 /// A server as it was found, switched off or not.
 #[derive(Debug)]
 pub(super) struct FoundServer {
-    pub(super) written: server::ServerConfig,
+    pub(super) written: server::ConfiguredServer,
     /// `None` for the server of a command line.
     pub(super) kept: Option<Kept>,
 }
@@ -112,7 +112,7 @@ impl TargetArgs {
         for kept in &effective.servers {
             let (name, file) = (&kept.server.name.value, &effective.files[kept.file]);
             if errors(file, name).next().is_some() {
-                let found = told(errors(file, name), &file.examined, show_secrets);
+                let found = diagnostics(errors(file, name), &file.report, show_secrets);
                 warn(&format!("MCP server '{name}' cannot be used: {}", joined(&found)));
             }
         }
@@ -161,8 +161,8 @@ impl TargetArgs {
         let files = Files::of(&effective);
         let has_changed = |file: &File| before.is_some_and(|before| before.differs(file));
         let wrong = effective.files.iter().filter(|file| has_changed(file)).flat_map(|file| {
-            let errors = file.examined.findings.iter().filter(|finding| finding.code.severity() == Severity::Error);
-            told(errors, &file.examined, show_secrets).0
+            let errors = file.report.findings.iter().filter(|finding| finding.code.severity() == Severity::Error);
+            diagnostics(errors, &file.report, show_secrets).0
         });
         let wrong: Vec<_> = wrong.collect();
         if !wrong.is_empty() {
@@ -179,14 +179,14 @@ impl TargetArgs {
     fn effective(&self, machine: &Machine, show_secrets: bool) -> Result<Effective, Failure> {
         let mut effective = self.sources.load(machine)?;
         readable(&effective, show_secrets)?;
-        let rejections = |file: &File| told(file.examined.rejections(), &file.examined, show_secrets);
-        let is_rejected = |file: &File| file.examined.is_readable && file.examined.rejections().next().is_some();
+        let rejections = |file: &File| diagnostics(file.report.rejections(), &file.report, show_secrets);
+        let is_rejected = |file: &File| file.report.is_readable && file.report.rejections().next().is_some();
         if let Some(file) = effective.files.iter().find(|file| file.rank.is_named() && is_rejected(file)) {
             return Err(Failure::Invalid(rejections(file)));
         }
         warnings(&effective, show_secrets).iter().for_each(|line| warn(line));
         for file in effective.files.iter().filter(|file| is_rejected(file) && file.is_whole()) {
-            warn(&format!("{} is ignored: {}", file.examined.source.name, joined(&rejections(file))));
+            warn(&format!("{} is ignored: {}", file.report.source.name, joined(&rejections(file))));
         }
         effective.leave_out(is_rejected);
         Ok(effective)
@@ -200,7 +200,7 @@ pub(in crate::cli) struct Files(BTreeMap<PathBuf, Option<Arc<Source>>>);
 impl Files {
     fn of(effective: &Effective) -> Files {
         let read =
-            effective.files.iter().filter_map(|file| Some((file.path.clone()?, Some(file.examined.source.clone()))));
+            effective.files.iter().filter_map(|file| Some((file.path.clone()?, Some(file.report.source.clone()))));
         let missing = effective.missing.iter().map(|missing| (missing.path.clone(), None));
         Files(missing.chain(read).collect())
     }
@@ -208,7 +208,7 @@ impl Files {
     /// Whether a file holds something else now.
     fn differs(&self, file: &File) -> bool {
         let known = file.path.as_ref().map(|path| self.0.get(path).and_then(Option::as_ref));
-        known.is_some_and(|known| known.is_none_or(|known| known.text != file.examined.source.text))
+        known.is_some_and(|known| known.is_none_or(|known| known.text != file.report.source.text))
     }
 
     pub(in crate::cli) fn paths(&self) -> impl Iterator<Item = &Path> {
@@ -256,11 +256,11 @@ fn selected(
         }
     }
     for unread in effective.unread.iter().filter(|unread| name.is_none_or(|name| name == unread.name)) {
-        let Some(file) = effective.files.iter().find(|file| Arc::ptr_eq(&file.examined.source, &unread.origin.source))
+        let Some(file) = effective.files.iter().find(|file| Arc::ptr_eq(&file.report.source, &unread.origin.source))
         else {
             continue;
         };
-        let found = told(errors(file, &unread.name), &file.examined, show_secrets);
+        let found = diagnostics(errors(file, &unread.name), &file.report, show_secrets);
         match name.is_some() || is_strict(file) {
             true => problems.extend(found.0),
             false => leave_out(&unread.name, &found),
@@ -314,22 +314,22 @@ pub(super) fn print_server_hint() {
 fn errors<'f>(file: &'f File, name: &str) -> impl Iterator<Item = &'f Finding> {
     let is_of_it =
         move |finding: &&Finding| finding.code.severity() == Severity::Error && finding.server.as_deref() == Some(name);
-    file.examined.findings.iter().filter(is_of_it)
+    file.report.findings.iter().filter(is_of_it)
 }
 
 fn ready(kept: &Kept, file: &File, machine: &Machine, show_secrets: bool) -> Result<Server, Diagnostics> {
     let Kept { server, dialect, .. } = kept;
     if errors(file, &server.name.value).next().is_some() {
-        return Err(told(errors(file, &server.name.value), &file.examined, show_secrets));
+        return Err(diagnostics(errors(file, &server.name.value), &file.report, show_secrets));
     }
     let folder = folder(file, machine);
     let resolved = prepare(server, dialect, &variables(&folder), &folder);
-    let resolved = resolved.map_err(|findings| told(findings.iter(), &file.examined, show_secrets))?;
+    let resolved = resolved.map_err(|findings| diagnostics(findings.iter(), &file.report, show_secrets))?;
     Ok(server_of(server.clone(), dialect, resolved, show_secrets))
 }
 
 fn server_of(
-    written: server::ServerConfig,
+    written: server::ConfiguredServer,
     dialect: &'static Dialect,
     resolved: ResolvedServer,
     show_secrets: bool,
@@ -338,7 +338,7 @@ fn server_of(
     Server { written, policy: &dialect.policy, resolved: ResolvedServer { secrets, ..resolved } }
 }
 
-fn ad_hoc(written: server::ServerConfig, show_secrets: bool) -> Result<Server, Failure> {
+fn ad_hoc(written: server::ConfiguredServer, show_secrets: bool) -> Result<Server, Failure> {
     let folder = std::env::current_dir().unwrap_or_default();
     let config = server_params(&written, &COMMAND_LINE_POLICY, Timeouts::default(), &folder)
         .map_err(|error| Failure::Usage(error.to_string()))?;

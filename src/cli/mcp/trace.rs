@@ -15,10 +15,7 @@ use crate::{
         style::{self, DIM, STRONG, printable},
     },
     client::{ServerParams, StderrLine, StderrSink, hub::RecordSink},
-    config::{
-        Source,
-        secret::{MASK, is_secret_name, secrets_of},
-    },
+    config::secret::{MASK, hidden_in, is_secret_name},
     report::palette::{ADDED, GOOD},
     transport::TraceRecorder,
     wire::{Direction, Event, EventKind},
@@ -277,9 +274,8 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// Hides everything that looks like a secret.
 fn without_secrets(text: &str) -> String {
-    let source = Source::new("", text);
     let (mut out, mut at) = (String::with_capacity(text.len()), 0);
-    for span in secrets_of(&source, None) {
+    for span in hidden_in("", text) {
         let is_of_protocol = text[..span.start].trim_end_matches(['"', ' ']).ends_with(PROGRESS);
         if let Some(before) = text.get(at..span.start).filter(|_| !is_of_protocol) {
             out.push_str(before);

@@ -37,7 +37,7 @@ pub enum ConfigurationError {
 /// # Errors
 /// [`ConfigurationError`] names what is missing.
 pub fn server_params(
-    server: &server::ServerConfig,
+    server: &server::ConfiguredServer,
     policy: &Policy,
     defaults: Timeouts,
     folder: &Path,
@@ -82,7 +82,11 @@ pub fn oauth_options(oauth: &server::OAuth) -> Options {
     }
 }
 
-fn command(server: &server::ServerConfig, policy: &Policy, folder: &Path) -> Result<CommandSpec, ConfigurationError> {
+fn command(
+    server: &server::ConfiguredServer,
+    policy: &Policy,
+    folder: &Path,
+) -> Result<CommandSpec, ConfigurationError> {
     let program = server.command.as_ref().ok_or(ConfigurationError::Missing("command"))?.value.clone();
     let mut spec = CommandSpec { program, ..CommandSpec::default() };
     spec.args = server.args.iter().map(|arg| arg.value.clone()).collect();
@@ -100,7 +104,7 @@ fn command(server: &server::ServerConfig, policy: &Policy, folder: &Path) -> Res
     Ok(spec)
 }
 
-fn endpoint(server: &server::ServerConfig) -> Result<Endpoint, ConfigurationError> {
+fn endpoint(server: &server::ConfiguredServer) -> Result<Endpoint, ConfigurationError> {
     let url = server.url.as_ref().ok_or(ConfigurationError::Missing("url"))?.value.clone();
     let mut headers: Vec<_> =
         server.headers.iter().map(|pair| (pair.name.value.clone(), pair.value.value.clone())).collect();
@@ -124,20 +128,20 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::config::{Source, Span, dialect, examine, server::ApiKey};
+    use crate::config::{Source, Span, dialect, lint, server::ApiKey};
 
-    fn server(dialect: &str, text: &str) -> (server::ServerConfig, &'static Policy) {
-        let dialect = dialect::named(dialect).expect(dialect);
+    fn server(dialect: &str, text: &str) -> (server::ConfiguredServer, &'static Policy) {
+        let dialect = dialect::by_name(dialect).expect(dialect);
         let place = dialect.roots[0].iter().map(|key| format!("{{\"{key}\":")).collect::<String>();
         let text = format!("{place}{{\"s\":{text}}}{}", "}".repeat(dialect.roots[0].len()));
-        let examined = examine(&Source::new("t.json", &*text), None, Some(dialect), None);
+        let examined = lint(&Source::new("t.json", &*text), None, Some(dialect), None);
         let mut servers = examined.config.map(|config| config.servers).unwrap_or_default();
         assert_eq!(servers.len(), 1, "{:?}", examined.findings);
         (servers.remove(0), &dialect.policy)
     }
 
     fn configured(dialect: &str, text: &str, folder: &Path) -> ServerParams {
-        let defaults = default_timeouts(dialect::named(dialect).expect(dialect));
+        let defaults = default_timeouts(dialect::by_name(dialect).expect(dialect));
         let (server, policy) = server(dialect, text);
         server_params(&server, policy, defaults, folder).expect("something to connect to")
     }
@@ -211,7 +215,7 @@ mod tests {
         server.auth.bearer = Some(at("t"));
         server.auth.api_key = Some(Box::new(ApiKey { header: None, key: at("k") }));
         let headers =
-            |server: &server::ServerConfig| match server_params(server, policy, Timeouts::default(), Path::new(""))
+            |server: &server::ConfiguredServer| match server_params(server, policy, Timeouts::default(), Path::new(""))
                 .expect("an endpoint")
                 .target
             {

@@ -3,12 +3,9 @@
 use std::{collections::HashSet, path::Path};
 
 use super::Subject;
-use crate::config::{
-    Entry, Node,
-    finding::{Finding, codes},
-    nearest,
-    read::is_note,
-    references,
+use crate::{
+    config::{Entry, Node, codes, nearest, read::is_note, references},
+    report::findings::Finding,
 };
 
 /// The keys of every version, by the object that they are in.
@@ -67,9 +64,6 @@ const KEYS: &[(&str, &[&str])] = &[
     ("codeMode", &["enabled", "excludedTools", "localModulePaths", "maxTimeout", "largeOutputCharLimit"]),
 ];
 
-/// For more unknown keys nobody looks for what was meant: every one of them takes a while.
-const MOST_HINTS: usize = 20;
-
 const GENERATION: &[&str] = &[
     "temperature",
     "topP",
@@ -86,15 +80,17 @@ const GENERATION: &[&str] = &[
 ];
 
 pub(super) fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
-    let program = subject.dialect().program;
-    // What looks like servers is told of already.
-    let told: HashSet<_> = findings.iter().map(|finding| finding.problem.span.start).collect();
-    let mut hints = 0..MOST_HINTS;
-    unknown("", subject.root, &mut |entry, known| {
-        if !told.contains(&entry.key_span.start) {
-            let near = hints.next().and_then(|_| nearest(&entry.key, known));
-            findings.push(stray(program, entry, near));
+    // Keys that look like servers are reported already.
+    let reported: HashSet<_> = findings.iter().map(|finding| finding.problem.span.start).collect();
+    unknown_keys("", subject.root, &mut |entry, known| {
+        if reported.contains(&entry.key_span.start) {
+            return;
         }
+        let message = format!("unknown key `{}`", entry.key);
+        findings.push(match nearest(&entry.key, known) {
+            Some(near) => codes::UNKNOWN_KEY.at(entry.key_span, message).hint(format!("did you mean `{near}`?")),
+            None => codes::EXTRA_KEY.at(entry.key_span, message).hint("newer versions of CPE reject the file for it"),
+        });
     });
     let known = models(subject.root, findings);
     let default = subject.root.get("defaults").and_then(|defaults| defaults.get("model"));
@@ -115,27 +111,18 @@ pub(super) fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-/// Tells of keys that no version knows, in an object of this name and in those below it.
-fn unknown<'n>(name: &str, node: &'n Node, tell: &mut impl FnMut(&'n Entry, &[&str])) {
+/// Reports keys that no version knows, in an object of this name and in those below it.
+fn unknown_keys<'n>(name: &str, node: &'n Node, report: &mut impl FnMut(&'n Entry, &[&str])) {
     let Some((_, known)) = KEYS.iter().find(|(object, _)| *object == name) else { return };
     for item in node.as_items().unwrap_or_default() {
-        unknown(name, item, tell);
+        unknown_keys(name, item, report);
     }
     for entry in node.as_entries().unwrap_or_default() {
         match known.contains(&&*entry.key) {
-            true => unknown(&entry.key, &entry.node, tell),
+            true => unknown_keys(&entry.key, &entry.node, report),
             false if is_note(&entry.key) => {}
-            false => tell(entry, known),
+            false => report(entry, known),
         }
-    }
-}
-
-/// What there is to say of a key that no version knows.
-fn stray(program: &str, entry: &Entry, near: Option<&str>) -> Finding {
-    let message = format!("{program} does not know `{}`", entry.key);
-    match near {
-        Some(near) => codes::UNKNOWN_KEY.at(entry.key_span, message).hint(format!("did you mean `{near}`?")),
-        None => codes::EXTRA_KEY.at(entry.key_span, message).hint("newer versions reject the file for it"),
     }
 }
 
@@ -144,7 +131,7 @@ fn models<'n>(root: &'n Node, findings: &mut Vec<Finding>) -> HashSet<&'n str> {
     let mut known = HashSet::new();
     let Some(list) = root.get("models") else { return known };
     let Some(items) = list.as_items() else {
-        let message = format!("`models` must be a list, found {}", list.kind());
+        let message = format!("`models` must be an array, found {}", list.kind());
         findings.push(codes::VALUE_TYPE.at(list.span, message).hint("begin each model with `- ref: …`"));
         return known;
     };
@@ -156,8 +143,9 @@ fn models<'n>(root: &'n Node, findings: &mut Vec<Finding>) -> HashSet<&'n str> {
                     findings.push(finding.hint("rename one of them"));
                 }
             }
-            Some((node, None)) => findings
-                .push(codes::VALUE_TYPE.at(node.span, "the `ref` of a model must be a text").hint("put it in quotes")),
+            Some((node, None)) => findings.push(
+                codes::VALUE_TYPE.at(node.span, "the `ref` of a model must be a string").hint("put it in quotes"),
+            ),
             None => {
                 findings.push(codes::MODEL.at(model.span, "a model needs a `ref`").hint("`defaults.model` names it"))
             }
@@ -179,10 +167,10 @@ fn subagent(subject: &Subject<'_>, entry: &Entry, findings: &mut Vec<Finding>) {
             Some(node) => match node.as_str() {
                 Some(text) if !text.trim().is_empty() => continue,
                 Some(_) => codes::SUBAGENT.at(node.span, format!("the `{key}` of the subagent is empty")),
-                None => codes::VALUE_TYPE.at(node.span, format!("`{key}` must be a text, found {}", node.kind())),
+                None => codes::VALUE_TYPE.at(node.span, format!("`{key}` must be a string, found {}", node.kind())),
             },
         };
-        findings.push(finding.hint("clients see it as the name and description of a tool"));
+        findings.push(finding.hint("clients see it as a tool"));
     }
     if let Some((node, Some(path))) = agent.get("outputSchemaPath").map(|node| (node, node.as_str()))
         && references(path).next().is_none()
@@ -194,9 +182,9 @@ fn subagent(subject: &Subject<'_>, entry: &Entry, findings: &mut Vec<Finding>) {
 /// A path is relative to the working directory, and if there is nothing, to the folder of the config.
 fn output_schema(subject: &Subject<'_>, node: &Node, path: &str, findings: &mut Vec<Finding>) {
     let Some(machine) = subject.machine else { return };
-    let beside = subject.beside(path);
+    let in_folder = subject.in_folder(path);
     let read = |path: &Path| (machine.read)(&machine.directory.join(path));
-    match read(Path::new(path)).or_else(|_| read(&beside)) {
+    match read(Path::new(path)).or_else(|_| read(&in_folder)) {
         Err(error) => {
             let message = format!("the output schema {path} cannot be read: {error}");
             let hint = "the path is relative to the working directory, or to the folder of this file";
@@ -205,7 +193,7 @@ fn output_schema(subject: &Subject<'_>, node: &Node, path: &str, findings: &mut 
         Ok(text) => match serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(&text) {
             Ok(_) => {}
             Err(error) => {
-                let message = format!("the output schema {path} is no JSON object: {error}");
+                let message = format!("the output schema {path} is not a JSON object: {error}");
                 findings.push(codes::SUBAGENT.at(node.span, message).hint("it must be a JSON Schema"));
             }
         },

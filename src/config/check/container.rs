@@ -1,9 +1,9 @@
 //! Servers in containers: whether what the client writes gets to them.
 
 use super::{Subject, command::program};
-use crate::config::{
-    finding::{Finding, codes},
-    server::{At, ServerConfig},
+use crate::{
+    config::{At, ConfiguredServer, codes},
+    report::findings::Finding,
 };
 
 /// Programs that run containers, with the same options.
@@ -12,19 +12,19 @@ const ENGINES: [&str; 3] = ["docker", "podman", "nerdctl"];
 /// So many words stand before the engine at most, as in `cmd /c docker` and `sudo -E docker`.
 const MOST_WORDS: usize = 4;
 
-pub(super) fn check(_: &Subject<'_>, server: &ServerConfig, findings: &mut Vec<Finding>) {
+pub(super) fn check(_: &Subject<'_>, server: &ConfiguredServer, findings: &mut Vec<Finding>) {
     let line = || server.command.iter().chain(&server.args);
     let Some(engine) = line().take(MOST_WORDS).position(is_engine) else { return };
     let mut words = line().skip(engine + 1);
     let Some(run) = words.next().filter(|word| word.value == "run") else { return };
     let options: Vec<_> = words.filter(|word| word.value.starts_with('-')).collect();
-    // A lone `-t` may be the server's own.
+    // A single_server_file `-t` may be the server's own.
     let with_terminal = options.iter().find(|word| option(word) == "--tty" || "it".chars().all(|it| has(word, it)));
     if let Some(word) = with_terminal {
-        let message = "this asks for a terminal, and the input of a server is none";
+        let message = "this needs a terminal, and the input of a server is a pipe";
         findings.push(codes::CONTAINER_INPUT.at(word.span, message).hint("write `-i` alone"));
     } else if !options.iter().any(|word| option(word) == "--interactive" || has(word, 'i')) {
-        let message = "without `-i` the container does not get what the client writes";
+        let message = "without `-i` the container does not receive what the client writes";
         findings.push(codes::CONTAINER_INPUT.at(run.span, message).hint("put \"-i\" after it"));
     }
 }
@@ -48,7 +48,7 @@ fn has(word: &At<String>, letter: char) -> bool {
 mod tests {
     use std::path::Path;
 
-    use crate::config::{Source, examine};
+    use crate::config::{Source, lint};
 
     #[test]
     fn a_container_gets_its_input_and_no_terminal() {
@@ -64,13 +64,13 @@ mod tests {
             (r#"["exec", "a", "b"]"#, None),
         ] {
             let text = format!(r#"{{"mcpServers": {{"s": {{"command": "docker", "args": {args}}}}}}}"#);
-            let examined = examine(&Source::new(".mcp.json", text.clone()), Some(Path::new(".mcp.json")), None, None);
-            let told: Vec<_> = examined
+            let report = lint(&Source::new(".mcp.json", text.clone()), Some(Path::new(".mcp.json")), None, None);
+            let found: Vec<_> = report
                 .findings
                 .iter()
                 .map(|it| (it.code.name, &text[it.problem.span.start..it.problem.span.end]))
                 .collect();
-            assert_eq!(told, expected.map(|at| ("W-CONTAINER-INPUT", at)).into_iter().collect::<Vec<_>>(), "{args}");
+            assert_eq!(found, expected.map(|at| ("W-CONTAINER-INPUT", at)).into_iter().collect::<Vec<_>>(), "{args}");
         }
     }
 }

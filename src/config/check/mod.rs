@@ -1,14 +1,13 @@
-//! What can be wrong with servers that were understood. One file for each part of a server, and for each part of a file
-//! that they have to do with.
+//! Checks of servers that were read. One file for each part of a server, and for the parts of a file around them.
 
 mod agent;
-mod backslash;
 mod command;
 mod container;
 mod environment;
 mod input;
-mod lookalike;
 mod name;
+mod package;
+mod path;
 mod reference;
 mod text;
 mod tools;
@@ -18,18 +17,12 @@ mod url;
 mod tests;
 
 use std::{
-    cell::{LazyCell, RefCell},
-    collections::HashMap,
     path::{Path, PathBuf},
     sync::Arc,
 };
 
-use super::{
-    ClientConfig, Machine, Node, Source, Span,
-    dialect::Dialect,
-    finding::Finding,
-    server::{ServerConfig, Text},
-};
+use super::{ClientConfig, ConfiguredServer, Machine, Node, Source, Span, dialect::Dialect, server::Text};
+use crate::report::findings::Finding;
 
 /// What is checked.
 #[derive(Debug)]
@@ -39,8 +32,6 @@ pub(super) struct Subject<'a> {
     source: &'a Arc<Source>,
     /// `None` if the config need not work on this machine.
     machine: Option<&'a Machine>,
-    /// Whether the machine has these programs, as far as it was asked.
-    programs: RefCell<HashMap<String, bool>>,
 }
 
 impl<'a> Subject<'a> {
@@ -50,42 +41,30 @@ impl<'a> Subject<'a> {
         source: &'a Arc<Source>,
         machine: Option<&'a Machine>,
     ) -> Self {
-        let root = config.dialect.part(root);
-        Subject { config, root, source, machine, programs: RefCell::default() }
+        Subject { config, root: config.dialect.part(root), source, machine }
     }
 
     /// Every server, also those of single projects and those that cannot be reached.
-    fn servers(&self) -> impl Iterator<Item = &'a ServerConfig> {
-        let ClientConfig { servers, unclear, projects, .. } = self.config;
-        servers.iter().chain(projects.iter().flat_map(|project| &project.servers)).chain(unclear)
+    fn servers(&self) -> impl Iterator<Item = &'a ConfiguredServer> {
+        let ClientConfig { servers, incomplete, projects, .. } = self.config;
+        servers.iter().chain(projects.iter().flat_map(|project| &project.servers)).chain(incomplete)
     }
 
     fn dialect(&self) -> &'static Dialect {
         self.config.dialect
     }
 
-    /// The machine, unless the server is not to be started.
-    fn machine_for(&self, server: &ServerConfig) -> Option<&Machine> {
+    /// The machine, unless the server is switched off.
+    fn machine_for(&self, server: &ConfiguredServer) -> Option<&Machine> {
         self.machine.filter(|_| server.is_enabled())
     }
 
-    /// Whether the machine has a program, for which it is asked once.
-    fn has_program(&self, machine: &Machine, name: &str) -> bool {
-        let mut programs = self.programs.borrow_mut();
-        if let Some(known) = programs.get(name) {
-            return *known;
-        }
-        let has = machine.has_program(name);
-        programs.insert(name.to_owned(), has);
-        has
-    }
-
-    /// Where a path leads from the folder of the config.
-    fn beside(&self, path: &str) -> PathBuf {
+    /// A path relative to the folder of the config.
+    fn in_folder(&self, path: &str) -> PathBuf {
         Path::new(&self.source.name).parent().unwrap_or(Path::new("")).join(path)
     }
 
-    /// Where a part of a text stands; with its quotes if it is all of it.
+    /// The span of a part of a value; with its quotes if it is all of it.
     fn part(&self, text: Text<'_>, range: std::ops::Range<usize>) -> Span {
         if range.len() == text.at.value.len() {
             return text.at.span;
@@ -95,11 +74,13 @@ impl<'a> Subject<'a> {
 }
 
 /// A check of one server.
-type Check = fn(&Subject<'_>, &ServerConfig, &mut Vec<Finding>);
+type Check = fn(&Subject<'_>, &ConfiguredServer, &mut Vec<Finding>);
 
 const CHECKS: &[Check] = &[
     name::check,
     command::check,
+    package::check,
+    path::check,
     container::check,
     environment::check,
     url::check,
@@ -108,19 +89,17 @@ const CHECKS: &[Check] = &[
     text::check,
 ];
 
-/// Everything that there is to say, in no order.
+/// All findings, in no order.
 pub(super) fn all(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     for server in subject.servers() {
         let before = findings.len();
         CHECKS.iter().for_each(|check| check(subject, server, findings));
-        lookalike::clear(subject, before, findings);
-        backslash::check(subject, server, before, findings);
-        let about = LazyCell::new(|| Arc::from(&*server.name.value));
+        let about: Arc<str> = Arc::from(&*server.name.value);
         findings[before..].iter_mut().for_each(|finding| finding.server = Some(Arc::clone(&about)));
     }
-    name::clashes(subject, findings);
+    name::check_clashes(subject, findings);
     input::check(subject, findings);
-    if subject.dialect().agent {
+    if subject.dialect().describes_agent {
         agent::check(subject, findings);
     }
 }

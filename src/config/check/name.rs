@@ -3,20 +3,19 @@
 use std::collections::HashMap;
 
 use super::Subject;
-use crate::config::{
-    finding::{Finding, codes},
-    policy::Naming,
-    server::ServerConfig,
+use crate::{
+    config::{ConfiguredServer, codes, policy::Naming},
+    report::findings::Finding,
 };
 
-pub(super) fn check(subject: &Subject<'_>, server: &ServerConfig, findings: &mut Vec<Finding>) {
+pub(super) fn check(subject: &Subject<'_>, server: &ConfiguredServer, findings: &mut Vec<Finding>) {
     let (name, dialect) = (&server.name, subject.dialect());
     if name.value.trim().is_empty() {
-        findings.push(codes::NAME.at(name.span, "a server needs a name").hint("tools are told apart by it"));
+        findings.push(codes::NAME.at(name.span, "a server needs a name").hint("name the server"));
         return;
     }
     if dialect.reserved_names.contains(&&*name.value) {
-        let message = format!("{} has a server of its own named `{}`, and skips this one", dialect.program, name.value);
+        let message = format!("{} has a server of its own named `{}` and skips this one", dialect.program, name.value);
         findings.push(codes::NAME_RESERVED.at(name.span, message).hint("rename it"));
     }
     if let Some(odd) = dialect.name_discouraged.filter(|odd| name.value.contains(*odd)) {
@@ -25,7 +24,7 @@ pub(super) fn check(subject: &Subject<'_>, server: &ServerConfig, findings: &mut
         findings.push(codes::NAME_DISCOURAGED.at(name.span, message).hint(hint));
     }
     if let Some(bad) = dialect.forbidden_in_name(&name.value) {
-        let message = format!("{} rejects names with {bad:?}, and then the whole file", dialect.program);
+        let message = format!("{} rejects the file for a name with {bad:?}", dialect.program);
         let plain = name.value.replace(|c| dialect.is_forbidden_in_names(c), "-");
         let hint = format!("rename it, for example to `{plain}`");
         findings.push(codes::NAME.at(name.span, message).hint(hint));
@@ -33,21 +32,21 @@ pub(super) fn check(subject: &Subject<'_>, server: &ServerConfig, findings: &mut
 }
 
 /// Servers whose tools have the same names in the end.
-pub(super) fn clashes(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
+pub(super) fn check_clashes(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     let naming = subject.dialect().policy.naming;
     if naming == Naming::Bare {
         return;
     }
     let projects = subject.config.projects.iter().map(|project| &project.servers);
-    projects.chain([&subject.config.servers]).for_each(|servers| of_same_names(servers, naming, findings));
+    projects.chain([&subject.config.servers]).for_each(|servers| check_names(servers, naming, findings));
 }
 
-fn of_same_names(servers: &[ServerConfig], naming: Naming, findings: &mut Vec<Finding>) {
+fn check_names(servers: &[ConfiguredServer], naming: Naming, findings: &mut Vec<Finding>) {
     let mut first: HashMap<String, &str> = HashMap::new();
     for server in servers {
         let shown = naming.name(&server.name.value, "TOOL");
         if let Some(other) = first.get(&shown) {
-            // Two of one name are told of already.
+            // Duplicates are reported already.
             if *other == server.name.value {
                 continue;
             }

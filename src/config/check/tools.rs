@@ -3,20 +3,23 @@
 use std::collections::HashSet;
 
 use super::Subject;
-use crate::config::{
-    finding::{Finding, codes},
-    policy::{BothFilters, EmptyFilter, Patterns, Policy},
-    server::{At, ServerConfig, ToolFilter},
+use crate::{
+    config::{
+        At, ConfiguredServer, codes,
+        policy::{BothFilters, EmptyFilter, Patterns, Policy},
+        server::ToolFilter,
+    },
+    report::findings::Finding,
 };
 
-pub(super) fn check(subject: &Subject<'_>, server: &ServerConfig, findings: &mut Vec<Finding>) {
+pub(super) fn check(subject: &Subject<'_>, server: &ConfiguredServer, findings: &mut Vec<Finding>) {
     let (policy, program) = (subject.dialect().policy, subject.dialect().program);
     let ToolFilter { include, exclude } = &server.tools;
     for (list, is_include) in [(include, true), (exclude, false)] {
         let Some(list) = list.as_ref().filter(|list| list.value.is_empty()) else { continue };
         match (policy.empty_filter, is_include) {
             (EmptyFilter::Rejected, _) => {
-                let message = format!("{program} rejects an empty list of tools");
+                let message = format!("{program} rejects an empty tool list");
                 findings.push(codes::FILTER.at(list.span, message).hint("name a tool, or remove the list"));
             }
             (EmptyFilter::Literal, true) => {
@@ -27,7 +30,7 @@ pub(super) fn check(subject: &Subject<'_>, server: &ServerConfig, findings: &mut
         }
     }
     if let (Some(include), Some(exclude)) = (include, exclude) {
-        both(policy, program, include, exclude, findings);
+        check_both(policy, program, include, exclude, findings);
     }
     let filtered = include.iter().chain(exclude).flat_map(|list| &list.value).map(|tool| (tool, false));
     let approved = server.approval.always_allow.iter().map(|tool| (tool, true));
@@ -39,7 +42,7 @@ pub(super) fn check(subject: &Subject<'_>, server: &ServerConfig, findings: &mut
             Patterns::Globs => false,
         };
         if is_pattern {
-            let message = format!("{program} takes `{}` for the name of one tool", tool.value);
+            let message = format!("{program} takes `{}` for the name of a tool, not for a pattern", tool.value);
             findings.push(codes::FILTER_PATTERN.at(tool.span, message).hint("name every tool"));
         }
     }
@@ -47,20 +50,20 @@ pub(super) fn check(subject: &Subject<'_>, server: &ServerConfig, findings: &mut
 
 type List = At<Vec<At<String>>>;
 
-fn both(policy: Policy, program: &str, include: &List, exclude: &List, findings: &mut Vec<Finding>) {
+fn check_both(policy: Policy, program: &str, include: &List, exclude: &List, findings: &mut Vec<Finding>) {
     match policy.both_filters {
         BothFilters::Rejected => {
-            let message = format!("{program} rejects tools to include beside tools to exclude");
+            let message = format!("{program} rejects both kinds of tool lists together");
             findings.push(codes::FILTER.at(exclude.span, message).hint("keep one of the lists"));
         }
         BothFilters::IncludeWins => {
-            let message = format!("{program} does not look at this list, because there is one of tools to include");
+            let message = format!("{program} ignores this list: there is a list of tools to include");
             findings.push(codes::FILTER_CONFLICT.at(exclude.span, message).hint("keep one of the lists"));
         }
         BothFilters::ExcludeWins => {
             let included: HashSet<_> = include.value.iter().map(|tool| &tool.value).collect();
             for tool in exclude.value.iter().filter(|tool| included.contains(&tool.value)) {
-                let message = format!("`{}` is included and excluded, so it is not there", tool.value);
+                let message = format!("`{}` is included and excluded, so it is not available", tool.value);
                 findings.push(codes::FILTER_CONFLICT.at(tool.span, message).hint("remove it from one of the lists"));
             }
         }

@@ -1,4 +1,4 @@
-//! A tree as text: JSON or YAML, with two blanks for each level.
+//! A tree as text: JSON or YAML, with two spaces for each level, or TOML.
 
 use std::fmt::Write;
 
@@ -114,6 +114,53 @@ fn write_yaml(node: &Node, depth: usize, mut is_begun: bool, out: &mut String) {
 
 fn indent(depth: usize, out: &mut String) {
     out.extend(std::iter::repeat_n("  ", depth));
+}
+
+/// TOML: a table with a header for each object of objects, and inline tables in them.
+pub(super) fn toml(root: &Node) -> String {
+    let mut out = String::new();
+    write_toml(root, &mut Vec::new(), &mut out);
+    out
+}
+
+fn write_toml<'n>(node: &'n Node, path: &mut Vec<&'n str>, out: &mut String) {
+    let entries = node.as_entries().unwrap_or_default();
+    let is_table = |entry: &&Entry| path.len() < 2 && matches!(entry.node.value, Value::Mapping(_));
+    let values: Vec<_> = entries.iter().filter(|entry| !is_table(entry) && !entry.node.is_null()).collect();
+    if path.len() == 2 || !path.is_empty() && !values.is_empty() {
+        let keys: Vec<_> = path.iter().map(|key| toml_key(key)).collect();
+        let _ = writeln!(out, "{}[{}]", if out.is_empty() { "" } else { "\n" }, keys.join("."));
+    }
+    for Entry { key, node, .. } in values {
+        let _ = writeln!(out, "{} = {}", toml_key(key), toml_value(node));
+    }
+    for entry in entries.iter().filter(is_table) {
+        let mut inner = path.clone();
+        inner.push(&entry.key);
+        write_toml(&entry.node, &mut inner, out);
+    }
+}
+
+fn toml_key(key: &str) -> String {
+    let is_bare = !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
+    if is_bare { key.to_owned() } else { serde_json::Value::from(key).to_string() }
+}
+
+/// A JSON string is a basic string of TOML.
+fn toml_value(node: &Node) -> String {
+    match &node.value {
+        Value::Sequence(items) => {
+            let items: Vec<_> = items.iter().map(toml_value).collect();
+            format!("[{}]", items.join(", "))
+        }
+        Value::Mapping(entries) => {
+            let entries = entries.iter().filter(|entry| !entry.node.is_null());
+            let entries: Vec<_> =
+                entries.map(|it| format!("{} = {}", toml_key(&it.key), toml_value(&it.node))).collect();
+            if entries.is_empty() { "{}".to_owned() } else { format!("{{ {} }}", entries.join(", ")) }
+        }
+        _ => node.to_json_text(),
+    }
 }
 
 /// What fits into a line: everything but lists and mappings with something in them.

@@ -87,7 +87,7 @@ fn names(list: &At<Vec<At<String>>>, field: Field, from: &Dialect, to: &Dialect,
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::dialect::named;
+    use crate::config::dialect::by_name;
 
     fn converted(from: &str, include: Option<&[&str]>, exclude: Option<&[&str]>, to: &str) -> Lists {
         let list = |names: &[&str]| {
@@ -95,7 +95,7 @@ mod tests {
             At { value: names.iter().map(at).collect(), span: Span::default() }
         };
         let filter = ToolFilter { include: include.map(list), exclude: exclude.map(list) };
-        lists(&filter, named(from).expect(from), named(to).expect(to))
+        lists(&filter, by_name(from).expect(from), by_name(to).expect(to))
     }
 
     #[test]

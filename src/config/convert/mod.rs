@@ -19,12 +19,12 @@ use std::collections::HashSet;
 
 use self::write::{entry, mapping, sequence, text};
 use super::{
-    Entry, Examined, Node,
+    Entry, LintReport, Node,
     dialect::{Collection, Dialect},
 };
 
 pub use loss::Loss;
-pub use notation::{NoYaml, Notation};
+pub use notation::{Notation, WrongSyntax};
 
 /// A file for another program.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,8 +39,8 @@ pub struct Converted {
 /// Writes the servers of a file for another program; `None` if nobody could tell what the file is.
 ///
 /// Servers that could not be understood are left out: the findings of the file tell of them.
-pub fn convert(examined: &Examined, to: &'static Dialect, notation: Notation) -> Option<Converted> {
-    let (config, root) = (examined.config.as_ref()?, examined.root.as_ref()?);
+pub fn convert(report: &LintReport, to: &'static Dialect, notation: Notation) -> Option<Converted> {
+    let (config, root) = (report.config.as_ref()?, report.root.as_ref()?);
     let from = config.dialect;
     if std::ptr::eq(from, to) {
         let losses = Vec::new();
@@ -48,7 +48,7 @@ pub fn convert(examined: &Examined, to: &'static Dialect, notation: Notation) ->
     }
     let mut losses = Vec::new();
     let lost = |field: &str, reason: String, span| {
-        let (field, source) = (field.to_owned(), examined.source.clone());
+        let (field, source) = (field.to_owned(), report.source.clone());
         Loss { server: None, field, reason, left_out: false, source, span }
     };
     own::of_file(root, from, |entry| {
@@ -73,7 +73,7 @@ pub fn convert(examined: &Examined, to: &'static Dialect, notation: Notation) ->
         }
     }
     let texts = own::servers(root, from);
-    own::of_elsewhere(examined, &texts, |server, span| {
+    own::of_elsewhere(report, &texts, |server, span| {
         let reason = format!("how {} reaches it is said in another place", from.program);
         losses.push(Loss { server: Some(server.to_owned()), left_out: true, ..lost("name", reason, span) });
     });
@@ -106,7 +106,7 @@ impl Dialect {
         let mut place = self.roots[0].iter().rev();
         let innermost = place.next().map(|key| entry(key, servers));
         let outermost = place.fold(innermost, |inner, key| Some(entry(key, mapping(inner.into_iter().collect()))));
-        let required = self.beside.iter().map(|it| entry(it.key, text(it.value.to_owned())));
+        let required = self.companions.iter().map(|it| entry(it.key, text(it.value.to_owned())));
         mapping(required.chain(outermost).collect())
     }
 }
@@ -116,6 +116,7 @@ impl Notation {
         match self {
             Notation::Json => emit::json(root),
             Notation::Yaml => emit::yaml(root),
+            Notation::Toml => emit::toml(root),
         }
     }
 }

@@ -3,12 +3,13 @@
 use std::collections::{HashMap, HashSet};
 
 use super::loss::Loss;
-use crate::config::{
-    Entry, Examined, Node, Span, Value,
-    dialect::{Collection, Dialect, Field, Key, Profiles, RootKeys, Set},
-    finding::Severity,
-    read::is_note,
-    server::ServerConfig,
+use crate::{
+    config::{
+        ConfiguredServer, Entry, LintReport, Node, Span, Value,
+        dialect::{Collection, Dialect, Field, Key, Profiles, RootKeys, ServerMap},
+        read::is_note,
+    },
+    report::findings::Severity,
 };
 
 /// What of a file belongs to its program alone, beside its servers.
@@ -45,7 +46,7 @@ pub(super) fn of_profiles(root: &Node, dialect: &Dialect, mut lose: impl FnMut(&
 
 /// The paths of other files with servers.
 pub(super) fn of_links(root: &Node, dialect: &Dialect, mut lose: impl FnMut(&Node)) {
-    let Some(servers) = dialect.servers(root).filter(|_| dialect.is_linked) else { return };
+    let Some(servers) = dialect.servers(root).filter(|_| dialect.links_to_file) else { return };
     let links = std::iter::once(servers).chain(servers.as_items().unwrap_or_default());
     for link in links.filter(|link| link.as_str().is_some()) {
         lose(link);
@@ -57,10 +58,10 @@ pub(super) type Texts<'n> = HashMap<usize, (&'n str, &'n Node)>;
 
 pub(super) fn servers<'n>(root: &'n Node, dialect: &Dialect) -> Texts<'n> {
     let mut servers = HashMap::new();
-    if dialect.is_lone_server(root) {
+    if dialect.is_single_server(root) {
         servers.insert(root.span.start, ("", root));
     }
-    for Set { node, .. } in dialect.sets(root) {
+    for ServerMap { node, .. } in dialect.server_maps(root) {
         match dialect.collection {
             Collection::Map => {
                 let entries = node.as_entries().unwrap_or_default().iter();
@@ -79,7 +80,7 @@ pub(super) fn servers<'n>(root: &'n Node, dialect: &Dialect) -> Texts<'n> {
 }
 
 /// The servers that are right and yet not described in the file.
-pub(super) fn of_elsewhere(examined: &Examined, texts: &Texts<'_>, mut lose: impl FnMut(&str, Span)) {
+pub(super) fn of_elsewhere(examined: &LintReport, texts: &Texts<'_>, mut lose: impl FnMut(&str, Span)) {
     let known = examined.config.iter().flat_map(|config| &config.servers);
     let known: HashSet<_> = known.map(|server| server.name.span.start).collect();
     let errors = examined.findings.iter().filter(|finding| finding.code.severity() == Severity::Error);
@@ -93,7 +94,7 @@ pub(super) fn of_elsewhere(examined: &Examined, texts: &Texts<'_>, mut lose: imp
 
 /// What of a server belongs to its program alone, or not even to that.
 pub(super) fn of_server(
-    server: &ServerConfig,
+    server: &ConfiguredServer,
     entries: &[Entry],
     keys: &'static [Key],
     dialect: &Dialect,
@@ -111,8 +112,8 @@ pub(super) fn of_server(
             continue;
         };
         match (key.field, &entry.node.value) {
-            _ if !key.of.includes(server.transport.value) => {}
-            (field, Value::String(_)) if !field.is_text() && dialect.is_open(&entry.node) => {
+            _ if !key.applies_to.includes(server.transport.value) => {}
+            (field, Value::String(_)) if !field.is_text() && dialect.is_unresolved(&entry.node) => {
                 lose(key.name.into(), entry, "it is a variable, of which no file can say what it stands for".into());
             }
             (Field::Object(keys), Value::Mapping(entries)) => of_server(server, entries, keys, dialect, losses),
@@ -134,7 +135,7 @@ pub(super) fn of_server(
 }
 
 /// Whether a value says nothing that is not said elsewhere.
-fn is_superfluous(key: &str, value: &Value, server: &ServerConfig) -> bool {
+fn is_superfluous(key: &str, value: &Value, server: &ConfiguredServer) -> bool {
     match value {
         Value::Null => true,
         Value::String(text) => *text == server.name.value || is_note(key),

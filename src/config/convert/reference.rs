@@ -19,7 +19,7 @@ pub(super) struct Translated {
 
 /// A field of a program's servers.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct ValueContext {
     pub(super) dialect: &'static Dialect,
     pub(super) field: Field,
 }
@@ -40,7 +40,7 @@ enum Meaning<'t> {
 /// Writes the value of one program's field for another's.
 ///
 /// What cannot be said there stays as it is written.
-pub(super) fn translate(text: &str, from: Place, to: Place) -> Translated {
+pub(super) fn translate(text: &str, from: ValueContext, to: ValueContext) -> Translated {
     let mut troubles = Vec::new();
     troubles.extend(home(text, from, to));
     for template in templates(text, from.rule().template) {
@@ -100,8 +100,8 @@ pub(super) fn translate(text: &str, from: Place, to: Place) -> Translated {
 }
 
 /// What is to say of a `~` that is the home folder for only one of the programs.
-fn home(text: &str, from: Place, to: Place) -> Option<String> {
-    let is_home = |place: Place| place.dialect.home.contains(&place.field);
+fn home(text: &str, from: ValueContext, to: ValueContext) -> Option<String> {
+    let is_home = |place: ValueContext| place.dialect.expands_home_in.contains(&place.field);
     if !is_from_home(text) {
         return None;
     }
@@ -130,7 +130,7 @@ fn describe(meaning: Meaning<'_>, written: &str) -> String {
     }
 }
 
-impl Place {
+impl ValueContext {
     fn rule(&self) -> &'static VariableRule {
         self.dialect.rule(self.field)
     }
@@ -217,10 +217,10 @@ fn is_whole(text: &str, references: &[(Range<usize>, Meaning<'_>)]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::dialect::named;
+    use crate::config::dialect::by_name;
 
-    fn place(dialect: &str, field: Field) -> Place {
-        Place { dialect: named(dialect).expect(dialect), field }
+    fn place(dialect: &str, field: Field) -> ValueContext {
+        ValueContext { dialect: by_name(dialect).expect(dialect), field }
     }
 
     fn of_header(text: &str, from: &str, to: &str) -> (String, Vec<String>) {

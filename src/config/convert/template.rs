@@ -24,11 +24,11 @@ pub(super) fn templates(text: &str, template: Option<Template>) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::dialect::named;
+    use crate::config::dialect::by_name;
 
     #[test]
     fn each_template_is_named_unless_it_may_be_something_else() {
-        let of = |text: &str, dialect| templates(text, named(dialect).expect(dialect).variables.template).concat();
+        let of = |text: &str, dialect| templates(text, by_name(dialect).expect(dialect).variables.template).concat();
         assert_eq!(of("a {{ A }}{{B_1}} {{x {{C}} {{}} {{open", "librechat"), "`{{ A }}``{{B_1}}``{{C}}`");
         assert_eq!(of("{{se cret}}", "librechat"), "`{{…}}`");
         assert_eq!(of(&format!("{{{{{}}}}}", "a".repeat(65)), "librechat"), "`{{…}}`");

@@ -3,21 +3,21 @@
 use super::{
     filter,
     loss::Loss,
-    reference::{Place, translate},
+    reference::{ValueContext, translate},
     timeout::{Counted, count},
 };
 use crate::{
     config::{
         Entry, Node, Span, Value,
-        dialect::{Dialect, Field, Key, Untyped},
-        server::{At, Pair, ServerConfig},
+        dialect::{Dialect, Field, Key, WhenTypeMissing},
+        server::{At, ConfiguredServer, Pair},
     },
     transport::Transport,
 };
 
 /// Writes a server, without its name; `None` if the dialect cannot have it.
 pub(super) fn server(
-    server: &ServerConfig,
+    server: &ConfiguredServer,
     from: &'static Dialect,
     to: &'static Dialect,
     losses: &mut Vec<Loss>,
@@ -41,7 +41,7 @@ pub(super) fn server(
 type Refusal = (Span, &'static str, String);
 
 struct Writer<'a> {
-    server: &'a ServerConfig,
+    server: &'a ConfiguredServer,
     from: &'static Dialect,
     to: &'static Dialect,
     /// The object that holds how the server is reached, if that is not beside everything else.
@@ -65,7 +65,7 @@ impl Writer<'_> {
     }
 
     fn is_for(&self, key: &Key) -> bool {
-        key.of.includes(self.server.transport.value)
+        key.applies_to.includes(self.server.transport.value)
     }
 
     /// The key that the new file has for a field.
@@ -138,7 +138,8 @@ impl Writer<'_> {
 
     /// A value with its references as the other program writes them.
     fn translated(&mut self, value: &At<String>, (from, to): (Field, Field), called: &str) -> String {
-        let (from, to) = (Place { dialect: self.from, field: from }, Place { dialect: self.to, field: to });
+        let (from, to) =
+            (ValueContext { dialect: self.from, field: from }, ValueContext { dialect: self.to, field: to });
         let translated = translate(&value.value, from, to);
         for trouble in translated.troubles {
             self.lose(called, value.span, trouble);
@@ -200,7 +201,7 @@ impl Writer<'_> {
         let Some(command) = &server.command else {
             return Err((server.name.span, "command", "it has no command".into()));
         };
-        if self.to.untyped == Untyped::Rejected || self.to.is_explicit || self.connection.is_some() {
+        if self.to.when_type_missing == WhenTypeMissing::Rejected || self.to.is_explicit || self.connection.is_some() {
             self.transport(word);
         }
         let started = self.translated(command, (Field::Command, Field::Command), self.called(Field::Command));
@@ -219,7 +220,7 @@ impl Writer<'_> {
             }
             None => {
                 self.carry(Field::Command, Field::Command, command.span, text(started));
-                if !args.is_empty() || self.to.required.contains(&"args") {
+                if !args.is_empty() || self.to.required_keys.contains(&"args") {
                     self.carry(Field::Args, Field::Args, command.span, sequence(args));
                 }
             }
@@ -247,12 +248,13 @@ impl Writer<'_> {
             return Err((url.span, "url", format!("{} does not reach {scheme}:// by {transport}", self.to.program)));
         }
         let is_socket = written.starts_with("ws://") || written.starts_with("wss://");
-        let untyped = match (path.last().map(|key| key.field), self.to.untyped) {
-            (Some(Field::Url(Some(transport))), _) | (_, Untyped::Inferred(transport)) => Some(transport),
-            (_, Untyped::Process | Untyped::Rejected) => None,
+        let untyped = match (path.last().map(|key| key.field), self.to.when_type_missing) {
+            (Some(Field::Url(Some(transport))), _) | (_, WhenTypeMissing::Inferred(transport)) => Some(transport),
+            (_, WhenTypeMissing::Process | WhenTypeMissing::Rejected) => None,
         };
         let untyped = untyped.map(|transport| if is_socket { Transport::Ws } else { transport });
-        let is_typed = untyped != Some(transport) || self.to.untyped == Untyped::Rejected || self.to.is_explicit;
+        let is_typed =
+            untyped != Some(transport) || self.to.when_type_missing == WhenTypeMissing::Rejected || self.to.is_explicit;
         if (is_typed || self.connection.is_some()) && !self.transport(word) {
             let reason = format!("{} does not reach such a URL by {transport}", self.to.program);
             return Err((url.span, "url", reason));

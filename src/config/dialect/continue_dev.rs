@@ -1,19 +1,7 @@
 //! Continue: the list `mcpServers` of its `config.yaml` (read in continuedev/continue, June 2026).
 
-use super::{
-    Beside, Collection, Dialect, Empty, Field, Key, Of, Outside, Place, Places, RootKeys, Syntax, Template,
-    TimeoutRule, Unset, Untyped, VariableRule,
-};
-use crate::{
-    config::{
-        Form,
-        policy::{Environment, Naming, Policy},
-    },
-    transport::Transport,
-};
+use super::prelude::*;
 
-const PROCESS: Of = Of::Process { strict: false };
-const REMOTE: Of = Of::Remote { strict: false };
 const REQUEST: &[Key] = &[
     Key::new("headers", Field::Headers),
     Key::new("timeout", Field::Own),
@@ -30,47 +18,40 @@ pub(super) static DIALECT: Dialect = Dialect {
     program: "Continue",
     syntax: Syntax::Yaml,
     files: &[
-        Place::Home(".continue/config.yaml"),
-        Place::Home(".continue/config.yml"),
-        Place::Section(".continue/mcpServers/*.yaml"),
-        Place::Section(".continue/mcpServers/*.yml"),
+        FileLocation::Home(".continue/config.yaml"),
+        FileLocation::Home(".continue/config.yml"),
+        FileLocation::Section(".continue/mcpServers/*.yaml"),
+        FileLocation::Section(".continue/mcpServers/*.yml"),
     ],
     collection: Collection::List { elsewhere: Some("uses") },
     root_keys: RootKeys::Section(&["schema", "rules", "prompts", "docs", "context"]),
     keys: &[
         Key::new("name", Field::Name),
         Key::new("type", Field::Transport),
-        Key::of("command", Field::Command, PROCESS),
-        Key::of("args", Field::Args, PROCESS),
-        Key::of("env", Field::Env, PROCESS),
-        Key::of("cwd", Field::Cwd, PROCESS),
-        Key::of("url", Field::Url(None), REMOTE),
-        Key::of("apiKey", Field::Own, REMOTE),
-        Key::of("requestOptions", Field::Object(REQUEST), REMOTE),
+        Key::process("command", Field::Command),
+        Key::process("args", Field::Args),
+        Key::process("env", Field::Env),
+        Key::process("cwd", Field::Cwd),
+        Key::remote("url", Field::Url(None)),
+        Key::remote("apiKey", Field::Own),
+        Key::remote("requestOptions", Field::Object(REQUEST)),
         Key::new("connectionTimeout", Field::Timeout),
         Key::new("serverName", Field::Own),
         Key::new("faviconUrl", Field::Own),
         Key::new("sourceFile", Field::Own),
         Key::new("sourceSlug", Field::Own),
     ],
-    beside: &[
-        Beside { key: "name", value: "MCP servers", required: true },
-        Beside { key: "version", value: "1.0.0", required: true },
+    companions: &[
+        Companion { key: "name", value: "MCP servers", required: true },
+        Companion { key: "version", value: "1.0.0", required: true },
     ],
     transports: &[("stdio", Transport::Stdio), ("streamable-http", Transport::Http), ("sse", Transport::Sse)],
-    untyped: Untyped::Inferred(Transport::Http),
-    timeout: Some(TimeoutRule {
-        unit: 1,
-        default: 20_000,
-        least: 1,
-        most: u64::MAX,
-        whole: false,
-        outside: Outside::Rejected,
-    }),
+    when_type_missing: WhenTypeMissing::Inferred(Transport::Http),
+    timeout: Some(TimeoutRule { default: 20_000, least: 1, ..TimeoutRule::MILLISECONDS }),
     variables: VariableRule {
         forms: &[Form::Secret],
         in_text: true,
-        places: Places::Everywhere,
+        scope: VariableScope::Everywhere,
         unset: Unset::Kept,
         empty: Empty::Nothing,
         template: Some(Template { open: "${{", close: "}}", prefix: "inputs.", described: None }),

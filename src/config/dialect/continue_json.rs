@@ -1,39 +1,32 @@
 //! Continue: the JSON files in `.continue/mcpServers` (read in continuedev/continue, June 2026). They are as other programs
 //! have them; the YAML files beside them are those of the dialect `continue`.
 
-use super::{Both, Dialect, Field, Key, Of, Place, Places, RootKeys, Syntax, Untyped, VariableRule};
-use crate::{
-    config::{
-        Form,
-        json::LibertyKind,
-        policy::{Environment, Naming, Policy},
-    },
-    transport::Transport,
-};
-
-const PROCESS: Of = Of::Process { strict: false };
-const REMOTE: Of = Of::Remote { strict: false };
+use super::prelude::*;
 
 pub(super) static DIALECT: Dialect = Dialect {
     name: "continue-json",
     program: "Continue",
-    syntax: Syntax::Json(&[LibertyKind::Comment]),
+    syntax: Syntax::Json(&[SyntaxExtensionKind::Comment]),
     // The latter has servers in a form of its own, which nobody should use any more.
-    files: &[Place::Section(".continue/mcpServers/*.json"), Place::Section(".continue/config.json")],
+    files: &[FileLocation::Section(".continue/mcpServers/*.json"), FileLocation::Section(".continue/config.json")],
     root_keys: RootKeys::Section(&[]),
-    lone: true,
+    single_server_file: true,
     keys: &[
         Key::new("type", Field::Transport),
-        Key::of("command", Field::Command, PROCESS),
-        Key::of("args", Field::Args, PROCESS),
-        Key::of("env", Field::Env, PROCESS),
-        Key::of("url", Field::Url(None), REMOTE),
-        Key::of("headers", Field::Headers, REMOTE),
+        Key::process("command", Field::Command),
+        Key::process("args", Field::Args),
+        Key::process("env", Field::Env),
+        Key::remote("url", Field::Url(None)),
+        Key::remote("headers", Field::Headers),
     ],
     transports: &[("stdio", Transport::Stdio), ("http", Transport::Http), ("sse", Transport::Sse)],
-    untyped: Untyped::Inferred(Transport::Http),
-    both: Both::Dialled,
-    variables: VariableRule { forms: &[Form::Braced], places: Places::In(&[Field::Env]), ..VariableRule::NONE },
+    when_type_missing: WhenTypeMissing::Inferred(Transport::Http),
+    when_both_given: WhenBothGiven::Remote,
+    variables: VariableRule {
+        forms: &[Form::Braced],
+        scope: VariableScope::Fields(&[Field::Env]),
+        ..VariableRule::NONE
+    },
     policy: Policy {
         naming: Naming::Bare,
         environment: Environment::Only(&["HOME", "USER", "USERPROFILE", "LOGNAME", "USERNAME", "PATH"]),

@@ -1,32 +1,22 @@
 //! GitHub Copilot: `mcp-config.json`, and the portable `.github/mcp.json` (read in microsoft/vscode, 2026).
 
-use super::{Dialect, Empty, Field, Key, Of, Outside, Place, Places, TimeoutRule, Unset, Untyped, VariableRule};
-use crate::{
-    config::{
-        Form,
-        policy::{Naming, Patterns, Policy},
-    },
-    transport::Transport,
-};
-
-const PROCESS: Of = Of::Process { strict: false };
-const REMOTE: Of = Of::Remote { strict: false };
+use super::prelude::*;
 
 pub(super) static DIALECT: Dialect = Dialect {
     name: "copilot",
     program: "GitHub Copilot",
-    files: &[Place::Project(".github/mcp.json"), Place::Home(".copilot/mcp-config.json")],
-    guest_in: &[Place::Project(".mcp.json")],
-    bare: Some("Visual Studio Code reads a `.mcp.json` without `mcpServers`; Copilot CLI needs it"),
+    files: &[FileLocation::Project(".github/mcp.json"), FileLocation::Home(".copilot/mcp-config.json")],
+    also_reads: &[FileLocation::Project(".mcp.json")],
+    bare_map_note: Some("Visual Studio Code reads a `.mcp.json` without `mcpServers`; Copilot CLI needs it"),
     keys: &[
         Key::new("type", Field::Transport),
-        Key::of("command", Field::Command, PROCESS),
-        Key::of("args", Field::Args, PROCESS),
-        Key::of("env", Field::Env, PROCESS),
-        Key::of("cwd", Field::Cwd, PROCESS),
-        Key::of("url", Field::Url(None), REMOTE),
-        Key::of("headers", Field::Headers, REMOTE),
-        Key::of("oauthClientId", Field::ClientId, REMOTE),
+        Key::process("command", Field::Command),
+        Key::process("args", Field::Args),
+        Key::process("env", Field::Env),
+        Key::process("cwd", Field::Cwd),
+        Key::remote("url", Field::Url(None)),
+        Key::remote("headers", Field::Headers),
+        Key::remote("oauthClientId", Field::ClientId),
         Key::new("tools", Field::Include),
         // Threads 172 and 1378 of github/copilot-cli.
         Key::new("timeout", Field::CallTimeout),
@@ -37,18 +27,11 @@ pub(super) static DIALECT: Dialect = Dialect {
         ("http", Transport::Http),
         ("sse", Transport::Sse),
     ],
-    untyped: Untyped::Inferred(Transport::Http),
-    timeout: Some(TimeoutRule {
-        unit: 1,
-        default: 180_000,
-        least: 0,
-        most: u64::MAX,
-        whole: true,
-        outside: Outside::Rejected,
-    }),
+    when_type_missing: WhenTypeMissing::Inferred(Transport::Http),
+    timeout: Some(TimeoutRule { default: 180_000, whole: true, ..TimeoutRule::MILLISECONDS }),
     variables: VariableRule {
         forms: &[Form::Braced, Form::Defaulted, Form::Bare],
-        places: Places::In(&[Field::Command, Field::Args, Field::Env, Field::Url(None), Field::Headers]),
+        scope: VariableScope::Fields(&[Field::Command, Field::Args, Field::Env, Field::Url(None), Field::Headers]),
         unset: Unset::Kept,
         empty: Empty::Set,
         ..VariableRule::NONE

@@ -1,13 +1,6 @@
 //! Cursor: `.cursor/mcp.json` (its documentation of 2026); LM Studio reads the same.
 
-use super::{Dialect, Empty, Field, Key, Of, Place, Places, Syntax, Unset, Untyped, VariableRule};
-use crate::{
-    config::{Form, json::LibertyKind},
-    transport::Transport,
-};
-
-const PROCESS: Of = Of::Process { strict: false };
-const REMOTE: Of = Of::Remote { strict: false };
+use super::prelude::*;
 
 const AUTH: &[Key] = &[
     Key::new("CLIENT_ID", Field::ClientId),
@@ -15,29 +8,29 @@ const AUTH: &[Key] = &[
     Key::new("scopes", Field::Scopes),
 ];
 
-const DOUBTFUL: &[LibertyKind] = &[LibertyKind::Comment, LibertyKind::TrailingComma];
+const DOUBTFUL: &[SyntaxExtensionKind] = &[SyntaxExtensionKind::Comment, SyntaxExtensionKind::TrailingComma];
 
 pub(super) static DIALECT: Dialect = Dialect {
     name: "cursor",
     program: "Cursor",
     // Nobody documents either, and people write them without complaint.
     syntax: Syntax::Json(DOUBTFUL),
-    doubtful: DOUBTFUL,
+    undocumented_syntax: DOUBTFUL,
     files: &[
-        Place::Project(".cursor/mcp.json"),
-        Place::Home(".cursor/mcp.json"),
+        FileLocation::Project(".cursor/mcp.json"),
+        FileLocation::Home(".cursor/mcp.json"),
         // LM Studio reads what Cursor writes.
-        Place::Home(".lmstudio/mcp.json"),
+        FileLocation::Home(".lmstudio/mcp.json"),
     ],
     keys: &[
         Key::new("type", Field::Transport),
-        Key::of("command", Field::Command, PROCESS),
-        Key::of("args", Field::Args, PROCESS),
-        Key::of("env", Field::Env, PROCESS),
-        Key::of("envFile", Field::EnvFile, PROCESS),
-        Key::of("url", Field::Url(None), REMOTE),
-        Key::of("headers", Field::Headers, REMOTE),
-        Key::of("auth", Field::Object(AUTH), REMOTE),
+        Key::process("command", Field::Command),
+        Key::process("args", Field::Args),
+        Key::process("env", Field::Env),
+        Key::process("envFile", Field::EnvFile),
+        Key::remote("url", Field::Url(None)),
+        Key::remote("headers", Field::Headers),
+        Key::remote("auth", Field::Object(AUTH)),
     ],
     transports: &[
         ("stdio", Transport::Stdio),
@@ -46,11 +39,11 @@ pub(super) static DIALECT: Dialect = Dialect {
         ("streamable-http", Transport::Http),
         ("sse", Transport::Sse),
     ],
-    untyped: Untyped::Inferred(Transport::Http),
+    when_type_missing: WhenTypeMissing::Inferred(Transport::Http),
     variables: VariableRule {
         forms: &[Form::Env],
         known: &["userHome", "workspaceFolder", "workspaceFolderBasename", "pathSeparator", "/"],
-        places: Places::Everywhere,
+        scope: VariableScope::Everywhere,
         unset: Unset::Unknown,
         empty: Empty::Nothing,
         ..VariableRule::NONE

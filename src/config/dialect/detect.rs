@@ -1,60 +1,90 @@
-//! Which program a file is for: told by its path, and by what it holds.
+//! Which program a file is for: first its path says it, then the root key of its servers and marks of one program.
 
-use std::{
-    cmp::Reverse,
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::path::{Path, PathBuf};
 
-use super::{ALL, Dialect, Field, Place, RootKeys, Syntax};
-use crate::config::{
-    Node, Source,
-    document::Document,
-    read::{TELLING, fit},
-};
+use super::{ALL, Dialect, FileLocation, Syntax};
+use crate::config::{Node, Source, document::Document};
 
 /// The dialect of a file, and why.
 #[derive(Clone, Debug)]
 pub struct Detected {
     pub dialect: &'static Dialect,
     pub why: String,
-    /// The others that it may be for, the likelier first; none if something says whose file it is.
-    pub rivals: Vec<&'static Dialect>,
+    /// Whether other programs have the same root key and nothing tells them apart.
+    pub is_guess: bool,
 }
 
-/// Whose file fits worse by so much is not likely meant.
-const LIKELY: u32 = 10;
+/// The words that only one program has, at the root of a file or in its servers.
+struct Mark {
+    dialect: &'static str,
+    /// All of these keys are at the root.
+    root: &'static [&'static str],
+    /// One of the servers has this key.
+    server: Option<&'static str>,
+}
 
-/// So many keys of a program tell whose file it is that has no servers.
-const SURE: usize = 2;
+const fn root(dialect: &'static str, root: &'static [&'static str]) -> Mark {
+    Mark { dialect, root, server: None }
+}
+
+const fn server(dialect: &'static str, key: &'static str) -> Mark {
+    Mark { dialect, root: &[], server: Some(key) }
+}
+
+/// In the order in which they are tried.
+const MARKS: &[Mark] = &[
+    root("vscode", &["inputs"]),
+    root("vscode", &["customizations"]),
+    root("mcpilot", &["providers"]),
+    root("code_agent", &["enabled", "servers"]),
+    root("cpe", &["models", "mcpServers"]),
+    root("cpe", &["models", "version"]),
+    root("cpe", &["subagent"]),
+    root("librechat", &["endpoints"]),
+    root("librechat", &["mcpSettings"]),
+    root("continue", &["name", "version", "schema"]),
+    root("gemini", &["selectedAuthType"]),
+    root("gemini", &["contextFileName"]),
+    root("claude-desktop", &["globalShortcut"]),
+    root("amazon-q", &["toolsSettings"]),
+    server("code_agent", "globalSettings"),
+    server("engine", "connection"),
+    server("gemini", "httpUrl"),
+    server("windsurf", "serverUrl"),
+    server("roo", "alwaysAllow"),
+    server("roo", "watchPaths"),
+    server("cline", "autoApprove"),
+    server("cline", "transportType"),
+    server("copilot", "tools"),
+    server("copilot", "oauthClientId"),
+    server("claude-code", "headersHelper"),
+    server("cursor", "envFile"),
+    server("librechat", "serverInstructions"),
+    server("librechat", "initTimeout"),
+];
 
 impl Detected {
     /// A dialect that is certain.
     pub fn certain(dialect: &'static Dialect, why: impl Into<String>) -> Detected {
-        Detected { dialect, why: why.into(), rivals: Vec::new() }
-    }
-
-    /// Whether another program may be meant.
-    pub fn is_guess(&self) -> bool {
-        !self.rivals.is_empty()
+        Detected { dialect, why: why.into(), is_guess: false }
     }
 }
 
 /// The dialect of that name.
-pub fn named(name: &str) -> Option<&'static Dialect> {
+pub fn by_name(name: &str) -> Option<&'static Dialect> {
     ALL.iter().copied().find(|dialect| dialect.name == name)
 }
 
-/// The dialect that has a file of this path, and the place that tells.
-pub fn by_path(path: &Path) -> Option<(&'static Dialect, Place)> {
+/// The dialect that has a file of this path, and the place that matches.
+pub fn by_path(path: &Path) -> Option<(&'static Dialect, FileLocation)> {
     let path = path.to_string_lossy().replace('\\', "/");
-    let place = |dialect: &Dialect| dialect.files.iter().copied().find(|place| place.is_of(&path));
+    let place = |dialect: &Dialect| dialect.files.iter().copied().find(|place| place.matches(&path));
     ALL.iter().find_map(|dialect| Some((*dialect, place(dialect)?)))
 }
 
-/// Whether a file of this name may well be without servers, for it is about other things.
+/// Whether a file of this name may well be without servers, since it is about other things.
 pub(in crate::config) fn is_about_other_things(name: &str) -> bool {
-    by_path(&without_ending(Path::new(name))).is_some_and(|(_, place)| matches!(place, Place::Section(_)))
+    by_path(&without_ending(Path::new(name))).is_some_and(|(_, place)| matches!(place, FileLocation::Section(_)))
 }
 
 /// The path of the file that an example is one of: `.mcp.json` for `.mcp.json.example` and `.mcp.example.json`.
@@ -70,138 +100,75 @@ pub(in crate::config) fn without_ending(path: &Path) -> PathBuf {
     }
 }
 
-/// Tells the dialect of a file: by its name and place first, then by what is in it. `None` if it has no servers in any
-/// dialect's place, and nothing else says whose it is.
-pub(in crate::config) fn detect(path: Option<&Path>, document: &Document, source: &Arc<Source>) -> Option<Detected> {
+/// The dialect of a file; `None` if neither its path nor its content says it.
+pub(in crate::config) fn detect(path: Option<&Path>, document: &Document, source: &Source) -> Option<Detected> {
     let root = &document.root;
+    let marked = marked(root, source);
     if let Some((dialect, place)) = path.and_then(|path| by_path(&without_ending(path))) {
-        return Some(guest(dialect, place, root, source).unwrap_or_else(|| {
-            let why = format!("its path ends with {}", place.suffix());
-            Detected::certain(dialect, why)
-        }));
-    }
-    // No program that reads YAML alone looks into a JSON file.
-    let readers = ALL.iter().copied().filter(|dialect| document.is_yaml() || dialect.syntax != Syntax::Yaml);
-    let has_servers = |dialect: &&Dialect| {
-        let has_sets = || !dialect.sets(root).is_empty() || !dialect.projects(root).is_empty();
-        dialect.servers(root).is_some() || has_sets()
-    };
-    let candidates: Vec<_> = readers.clone().filter(has_servers).collect();
-    if candidates.is_empty() {
-        let dialect = evident(readers, root).filter(|dialect| dialect.signs(root) >= SURE)?;
-        let sign = dialect.evidence(root).first().copied().unwrap_or_default();
-        return Some(Detected::certain(dialect, format!("it has `{sign}`")));
-    }
-    let evident = evident(candidates.iter().copied(), root);
-    let is_evident = |dialect: &Dialect| evident.is_some_and(|evident| std::ptr::eq(evident, dialect));
-    let wrong_syntax = |dialect: &Dialect| match dialect.syntax {
-        Syntax::Json(_) => u32::from(document.is_yaml()) * 100,
-        Syntax::Yaml | Syntax::Either(_) => 0,
-    };
-    let marked = candidates.iter().find_map(|dialect| Some((*dialect, dialect.written_mark(source)?)));
-    let is_marked = |dialect: &Dialect| marked.is_none_or(|(owner, _)| std::ptr::eq(owner, dialect));
-    let against = |dialect: &Dialect| {
-        wrong_syntax(dialect) + 5 * document.liberties_against(dialect) + 50 * u32::from(!is_marked(dialect))
-    };
-    let mut fits: Vec<_> =
-        candidates.iter().map(|it| (fit(root, it, is_evident(it), source) + against(it), *it)).collect();
-    fits.sort_by_key(|(fit, _)| *fit);
-    if let Some((_, dialect)) = path.and_then(|path| fits.iter().find(|(_, dialect)| dialect.is_in_name(path))) {
-        return Some(Detected::certain(dialect, format!("its name has `{}` in it", dialect.name)));
-    }
-    let (best, dialect) = *fits.first()?;
-    let servers = dialect.each_server(root);
-    let of_server = |dialect: &Dialect| dialect.keys.iter().map(|key| key.name).collect::<Vec<_>>();
-    let (own, first) = (of_server(dialect), of_server(candidates[0]));
-    let telling = own
-        .iter()
-        .filter(|key| !first.contains(key))
-        .find(|key| servers.iter().take(TELLING).any(|it| it.get(key).is_some()));
-    let mark = marked.filter(|(owner, _)| std::ptr::eq(*owner, dialect)).map(|(_, mark)| mark);
-    let evidence = dialect.evidence(root);
-    let sign = mark.as_ref().or(evidence.first());
-    let is_likely = |(fit, rival): &(u32, &Dialect)| {
-        let theirs = rival.evidence(root);
-        mark.is_none()
-            && evidence.iter().all(|key| theirs.contains(key))
-            && *fit <= best + LIKELY
-            && telling.is_none_or(|key| of_server(rival).contains(key))
-    };
-    let rivals = fits.iter().skip(1).filter(|it| is_likely(it)).map(|(_, rival)| *rival).collect();
-    let why = match sign.or(telling) {
-        Some(key) => format!("it has `{key}`"),
-        None => match dialect.roots.iter().find(|keys| dialect.part(root).at(keys).is_some()) {
-            Some(keys) => {
-                let section = dialect.section(root).map_or(&[][..], |(keys, _)| keys);
-                format!("its servers are under `{}`", [section, *keys].concat().join("."))
+        let is_guest = |guest: &&Dialect| guest.also_reads.contains(&place);
+        let guest = ALL.iter().copied().filter(is_guest).find_map(|guest| {
+            if dialect.servers(root).is_none() && has_root(guest, root) {
+                return Some(Detected::certain(guest, format!("its servers are under `{}`", guest.roots[0].join("."))));
             }
-            None => "it is nothing but servers".into(),
-        },
+            let (_, mark) = marked.filter(|(marked, _)| std::ptr::eq(*marked, guest))?;
+            Some(Detected::certain(guest, format!("it has `{mark}`")))
+        });
+        let why = || format!("its path ends with {}", place.suffix());
+        return guest.or_else(|| Some(Detected::certain(dialect, why())));
+    }
+    if let Some(dialect) = path.and_then(named_in) {
+        return Some(Detected::certain(dialect, format!("its name contains `{}`", dialect.name)));
+    }
+    if let Some((dialect, mark)) = marked {
+        return Some(Detected::certain(dialect, format!("it has `{mark}`")));
+    }
+    let fits = |dialect: &&Dialect| match dialect.syntax {
+        Syntax::Toml => document.is_toml(),
+        Syntax::Yaml => document.is_yaml(),
+        Syntax::Json(_) => !document.is_yaml() && !document.is_toml(),
+        Syntax::JsonOrYaml => !document.is_toml(),
     };
-    Some(Detected { dialect, why, rivals })
+    let mut readers = ALL.iter().copied().filter(fits).filter(|dialect| has_root(dialect, root));
+    let first = readers.next()?;
+    let keys = first.roots.iter().find(|keys| root.at(keys).is_some()).copied().unwrap_or_default();
+    let why = format!("its servers are under `{}`", keys.join("."));
+    Some(Detected { dialect: first, why, is_guess: readers.next().is_some() })
 }
 
-/// The program of which a file about other things has more keys than of every other.
-fn evident(dialects: impl Iterator<Item = &'static Dialect>, root: &Node) -> Option<&'static Dialect> {
-    let mut signs: Vec<_> = dialects.map(|dialect| (dialect.signs(root), dialect)).collect();
-    signs.sort_by_key(|(signs, _)| Reverse(*signs));
-    let (most, dialect) = *signs.first()?;
-    let is_only = signs.get(1).is_none_or(|(others, _)| *others < most);
-    let is_section = matches!(dialect.root_keys, RootKeys::Section(_));
-    (is_only && is_section && !dialect.evidence(root).is_empty()).then_some(dialect)
+/// Whether a file has something at the first place where this program looks for servers.
+fn has_root(dialect: &Dialect, root: &Node) -> bool {
+    let is_collection = |node: &Node| match dialect.collection {
+        super::Collection::Map => node.as_items().is_none(),
+        super::Collection::List { .. } => node.as_items().is_some(),
+    };
+    dialect.roots.iter().filter_map(|keys| root.at(keys)).any(is_collection)
 }
 
-/// A program that reads files of this place too, if a file has what only that program knows and fits it better, or has
-/// servers where only that program looks for them.
-fn guest(owner: &'static Dialect, place: Place, root: &Node, source: &Arc<Source>) -> Option<Detected> {
-    let is_guest = |dialect: &&Dialect| dialect.guest_in.contains(&place) && owner.written_mark(source).is_none();
-    let guests = ALL.iter().copied().filter(is_guest);
-    guests.into_iter().find_map(|dialect| {
-        if owner.servers(root).is_none()
-            && let Some(keys) =
-                dialect.roots.iter().find(|keys| root.at(keys).is_some_and(|it| it.as_entries().is_some()))
-        {
-            return Some(Detected::certain(dialect, format!("its servers are under `{}`", keys.join("."))));
-        }
-        let mark = dialect.mark(owner, root)?;
-        let is_better = fit(root, dialect, false, source) < fit(root, owner, false, source);
-        is_better.then(|| Detected::certain(dialect, format!("it has `{mark}`")))
+/// The program that has a mark of this file, and the mark.
+fn marked(root: &Node, source: &Source) -> Option<(&'static Dialect, &'static str)> {
+    let is_variable = |dialect: &&Dialect, name: &&str| {
+        !dialect.signature_references.is_empty() && source.text.contains(&format!("${{{name}"))
+    };
+    let references = ALL.iter().find_map(|dialect| {
+        let name = dialect.signature_references.iter().find(|name| is_variable(dialect, name))?;
+        Some((*dialect, *name))
+    });
+    references.or_else(|| {
+        MARKS.iter().find_map(|Mark { dialect, root: keys, server }| {
+            let dialect = by_name(dialect)?;
+            let has = |key: &str| dialect.servers_of(root).into_iter().any(|server| server.get(key).is_some());
+            let mark = match server {
+                Some(key) => Some(*key).filter(|key| has(key)),
+                None => keys.first().copied().filter(|_| keys.iter().all(|key| root.get(key).is_some())),
+            };
+            Some((dialect, mark?))
+        })
     })
 }
 
-impl Dialect {
-    /// Whether the name of a file has that of this program in it: `cursor_mcp.json`.
-    pub(in crate::config) fn is_in_name(&self, path: &Path) -> bool {
-        let words = |text: &str| format!("-{}-", text.to_ascii_lowercase().replace(['_', '.', ' '], "-"));
-        let name = path.file_stem().map(|stem| words(&stem.to_string_lossy())).unwrap_or_default();
-        !self.files.is_empty() && name.contains(&words(self.name))
-    }
-
-    /// How many keys a file has that this program writes beside servers.
-    fn signs(&self, root: &Node) -> usize {
-        let beside = self.beside.iter().filter(|beside| root.get(beside.key).is_some());
-        self.evidence(root).len() + beside.count()
-    }
-
-    /// A reference in a text that only this program replaces.
-    fn written_mark(&self, source: &Source) -> Option<&'static str> {
-        self.marks.iter().copied().find(|mark| source.text.contains(&format!("${{{mark}")))
-    }
-
-    /// What the first servers of a file have that no other program knows, or a transport that the owner does not know.
-    fn mark(&self, owner: &Dialect, root: &Node) -> Option<&'static str> {
-        let knows = |dialect: &Dialect, name: &str| dialect.keys.iter().any(|key| key.name == name);
-        let is_own = |name: &str| ALL.iter().all(|dialect| dialect.name == self.name || !knows(dialect, name));
-        let mut kinds = self.keys.iter().filter(|key| key.field == Field::Transport).map(|key| key.name);
-        let kind = kinds.next().unwrap_or_default();
-        let is_new = |word: &str| owner.transports.iter().all(|(known, _)| *known != word);
-        self.each_server(root).into_iter().take(TELLING).find_map(|server| {
-            let key = self.keys.iter().map(|key| key.name).find(|key| server.get(key).is_some() && is_own(key));
-            let word = || {
-                let word = server.get(kind)?.as_str().filter(|word| is_new(word))?;
-                self.transports.iter().map(|(known, _)| *known).find(|known| *known == word)
-            };
-            key.or_else(word)
-        })
-    }
+/// The program whose name is part of a file's name: `cursor_mcp.json`.
+fn named_in(path: &Path) -> Option<&'static Dialect> {
+    let words = |text: &str| format!("-{}-", text.to_ascii_lowercase().replace(['_', '.', ' '], "-"));
+    let name = path.file_stem().map(|stem| words(&stem.to_string_lossy()))?;
+    ALL.iter().copied().find(|dialect| !dialect.files.is_empty() && name.contains(&words(dialect.name)))
 }

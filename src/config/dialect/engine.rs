@@ -1,23 +1,14 @@
 //! The engine of aidk: servers as Cursor writes them, or in full with `transport`, `connection` and `auth`.
 
-use super::{Dialect, Field, Key, Of, Syntax, Untyped};
-use crate::{
-    config::{
-        json::LibertyKind,
-        policy::{ApprovalRule, BothFilters, Duplicates, Environment, Naming, Policy},
-    },
-    transport::Transport,
-};
+use super::prelude::*;
 
-const PROCESS: Of = Of::Process { strict: false };
-const REMOTE: Of = Of::Remote { strict: false };
 const CONNECTION: &[Key] = &[
-    Key::of("command", Field::Command, PROCESS),
-    Key::of("args", Field::Args, PROCESS),
-    Key::of("env", Field::Env, PROCESS),
-    Key::of("cwd", Field::Cwd, PROCESS),
-    Key::of("url", Field::Url(None), REMOTE),
-    Key::of("headers", Field::Headers, REMOTE),
+    Key::process("command", Field::Command),
+    Key::process("args", Field::Args),
+    Key::process("env", Field::Env),
+    Key::process("cwd", Field::Cwd),
+    Key::remote("url", Field::Url(None)),
+    Key::remote("headers", Field::Headers),
 ];
 
 const AUTH: &[Key] = &[Key::new("type", Field::AuthKind), Key::new("token", Field::Bearer)];
@@ -26,19 +17,19 @@ pub(super) static DIALECT: Dialect = Dialect {
     name: "engine",
     program: "aidk engine",
     syntax: Syntax::Json(&[
-        LibertyKind::Comment,
-        LibertyKind::TrailingComma,
-        LibertyKind::SingleQuotes,
-        LibertyKind::BareKey,
+        SyntaxExtensionKind::Comment,
+        SyntaxExtensionKind::TrailingComma,
+        SyntaxExtensionKind::SingleQuotes,
+        SyntaxExtensionKind::BareKey,
     ]),
     keys: &[
         Key::new("serverName", Field::Own),
         Key::new("transport", Field::Transport),
-        Key::of("command", Field::Command, PROCESS),
-        Key::of("args", Field::Args, PROCESS),
-        Key::of("env", Field::Env, PROCESS),
+        Key::process("command", Field::Command),
+        Key::process("args", Field::Args),
+        Key::process("env", Field::Env),
         Key::new("connection", Field::Object(CONNECTION)),
-        Key::of("auth", Field::Object(AUTH), REMOTE),
+        Key::remote("auth", Field::Object(AUTH)),
     ],
     // Over HTTP it is Streamable HTTP.
     transports: &[
@@ -47,7 +38,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         ("websocket", Transport::Ws),
         ("websocket", Transport::Http),
     ],
-    untyped: Untyped::Process,
+    when_type_missing: WhenTypeMissing::Process,
     policy: Policy {
         both_filters: BothFilters::IncludeWins,
         naming: Naming::Bare,

@@ -1,41 +1,27 @@
 //! Gemini CLI: the section `mcpServers` of its `settings.json` (read in google-gemini/gemini-cli, August 2026).
 
-use super::{
-    Both, Dialect, Empty, Field, Key, NameLists, Of, Outside, Place, Places, RootKeys, Syntax, TimeoutRule, Unset,
-    Untyped, VariableRule,
-};
-use crate::{
-    config::{
-        Form,
-        json::LibertyKind,
-        policy::{Naming, Policy},
-    },
-    transport::Transport,
-};
-
-const PROCESS: Of = Of::Process { strict: false };
-const REMOTE: Of = Of::Remote { strict: false };
+use super::prelude::*;
 
 pub(super) static DIALECT: Dialect = Dialect {
     name: "gemini",
     program: "Gemini CLI",
-    syntax: Syntax::Json(&[LibertyKind::Comment]),
+    syntax: Syntax::Json(&[SyntaxExtensionKind::Comment]),
     files: &[
-        Place::Project(".gemini/settings.json"),
-        Place::Home(".gemini/settings.json"),
-        Place::Named("gemini-extension.json"),
+        FileLocation::Project(".gemini/settings.json"),
+        FileLocation::Home(".gemini/settings.json"),
+        FileLocation::Named("gemini-extension.json"),
     ],
     root_keys: RootKeys::Section(&["selectedAuthType", "contextFileName", "security", "general", "ui", "hooks", "mcp"]),
     name_lists: Some(NameLists { allowed: &["mcp", "allowed"], excluded: &["mcp", "excluded"] }),
     keys: &[
         Key::new("type", Field::Transport),
-        Key::of("command", Field::Command, PROCESS),
-        Key::of("args", Field::Args, PROCESS),
-        Key::of("env", Field::Env, PROCESS),
-        Key::of("cwd", Field::Cwd, PROCESS),
-        Key::of("httpUrl", Field::Url(Some(Transport::Http)), REMOTE),
-        Key::of("url", Field::Url(None), REMOTE),
-        Key::of("headers", Field::Headers, REMOTE),
+        Key::process("command", Field::Command),
+        Key::process("args", Field::Args),
+        Key::process("env", Field::Env),
+        Key::process("cwd", Field::Cwd),
+        Key::remote("httpUrl", Field::Url(Some(Transport::Http))),
+        Key::remote("url", Field::Url(None)),
+        Key::remote("headers", Field::Headers),
         Key::new("tcp", Field::Own),
         Key::new("timeout", Field::Timeout),
         Key::new("trust", Field::Trust),
@@ -43,31 +29,24 @@ pub(super) static DIALECT: Dialect = Dialect {
         Key::new("includeTools", Field::Include),
         Key::new("excludeTools", Field::Exclude),
         Key::new("extension", Field::Own),
-        Key::of("oauth", Field::Own, REMOTE),
-        Key::of("authProviderType", Field::Own, REMOTE),
-        Key::of("targetAudience", Field::Own, REMOTE),
-        Key::of("targetServiceAccount", Field::Own, REMOTE),
+        Key::remote("oauth", Field::Own),
+        Key::remote("authProviderType", Field::Own),
+        Key::remote("targetAudience", Field::Own),
+        Key::remote("targetServiceAccount", Field::Own),
     ],
     transports: &[("stdio", Transport::Stdio), ("http", Transport::Http), ("sse", Transport::Sse)],
     // The settings are used as they are written, whatever their validation has to say.
-    guesses: true,
-    coerces: true,
+    ignores_unknown_transport: true,
+    coerces_scalars: true,
     // Rules for tools take what stands before the first one for the name.
     name_discouraged: Some('_'),
-    untyped: Untyped::Inferred(Transport::Http),
-    both: Both::Dialled,
-    timeout: Some(TimeoutRule {
-        unit: 1,
-        default: 600_000,
-        least: 0,
-        most: u64::MAX,
-        whole: false,
-        outside: Outside::Rejected,
-    }),
+    when_type_missing: WhenTypeMissing::Inferred(Transport::Http),
+    when_both_given: WhenBothGiven::Remote,
+    timeout: Some(TimeoutRule { default: 600_000, ..TimeoutRule::MILLISECONDS }),
     variables: VariableRule {
         forms: &[Form::Bare, Form::Braced, Form::Defaulted],
         known: &["extensionPath", "workspacePath", "pathSeparator", "/"],
-        places: Places::Everywhere,
+        scope: VariableScope::Everywhere,
         unset: Unset::Kept,
         empty: Empty::Set,
         ..VariableRule::NONE

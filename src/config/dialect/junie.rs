@@ -1,24 +1,20 @@
 //! Junie of JetBrains: `.junie/mcp/mcp.json` (its documentation, 2026).
 
-use super::{Dialect, Field, Key, Of, Place, Untyped};
-use crate::transport::Transport;
-
-const PROCESS: Of = Of::Process { strict: false };
-const REMOTE: Of = Of::Remote { strict: false };
+use super::prelude::*;
 
 pub(super) static DIALECT: Dialect = Dialect {
     name: "junie",
     program: "Junie",
-    files: &[Place::Project(".junie/mcp/mcp.json"), Place::Home(".junie/mcp/mcp.json")],
+    files: &[FileLocation::Project(".junie/mcp/mcp.json"), FileLocation::Home(".junie/mcp/mcp.json")],
     keys: &[
         Key::new("type", Field::Transport),
-        Key::of("command", Field::Command, PROCESS),
-        Key::of("args", Field::Args, PROCESS),
-        Key::of("env", Field::Env, PROCESS),
-        Key::of("url", Field::Url(None), REMOTE),
-        Key::of("headers", Field::Headers, REMOTE),
+        Key::process("command", Field::Command),
+        Key::process("args", Field::Args),
+        Key::process("env", Field::Env),
+        Key::remote("url", Field::Url(None)),
+        Key::remote("headers", Field::Headers),
     ],
     transports: &[("stdio", Transport::Stdio), ("http", Transport::Http), ("sse", Transport::Sse)],
-    untyped: Untyped::Inferred(Transport::Http),
+    when_type_missing: WhenTypeMissing::Inferred(Transport::Http),
     ..Dialect::PLAIN
 };

@@ -1,39 +1,26 @@
 //! LibreChat: the section `mcpServers` of `librechat.yaml` (read in danny-avila/LibreChat).
 
-use super::{
-    Beside, Dialect, Empty, Field, Files, Key, Kind, Of, Outside, Place, Places, RootKeys, Syntax, Template,
-    TimeoutRule, Unset, Untyped, VariableRule,
-};
-use crate::{
-    config::{
-        Form,
-        policy::{Environment, Naming, Policy},
-    },
-    transport::Transport,
-};
-
-const PROCESS: Of = Of::Process { strict: false };
-const REMOTE: Of = Of::Remote { strict: false };
+use super::prelude::*;
 
 pub(super) static DIALECT: Dialect = Dialect {
     name: "librechat",
     program: "LibreChat",
     syntax: Syntax::Yaml,
-    files: &[Place::Project("librechat.yaml"), Place::Project("librechat.yml")],
+    files: &[FileLocation::Project("librechat.yaml"), FileLocation::Project("librechat.yml")],
     root_keys: RootKeys::Section(&["endpoints", "mcpSettings", "interface", "registration"]),
     strict_files: Files::All,
-    beside: &[Beside { key: "version", value: "1.2.1", required: true }],
+    companions: &[Companion { key: "version", value: "1.2.1", required: true }],
     keys: &[
         Key::new("type", Field::Transport),
-        Key::of("command", Field::Command, PROCESS),
-        Key::of("args", Field::Args, PROCESS),
-        Key::of("env", Field::Env, PROCESS),
-        Key::of("stderr", Field::Setting(Kind::WordOrCount(&["pipe", "ignore", "inherit"])), PROCESS),
-        Key::of("url", Field::Url(None), REMOTE),
-        Key::of("headers", Field::Headers, REMOTE),
+        Key::process("command", Field::Command),
+        Key::process("args", Field::Args),
+        Key::process("env", Field::Env),
+        Key::process("stderr", Field::Setting(Kind::WordOrCount(&["pipe", "ignore", "inherit"]))),
+        Key::remote("url", Field::Url(None)),
+        Key::remote("headers", Field::Headers),
         Key::new("timeout", Field::CallTimeout),
         Key::new("initTimeout", Field::Setting(Kind::Count(0))),
-        Key::of("sseReadTimeout", Field::Setting(Kind::Count(1)), REMOTE),
+        Key::remote("sseReadTimeout", Field::Setting(Kind::Count(1))),
         Key::new("title", Field::Setting(Kind::Plain)),
         Key::new("description", Field::Setting(Kind::Text)),
         Key::new("startup", Field::Setting(Kind::Flag)),
@@ -47,7 +34,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         Key::new("obo", Field::Setting(Kind::Object)),
         Key::new("customUserVars", Field::Setting(Kind::Object)),
     ],
-    required: &["args"],
+    required_keys: &["args"],
     transports: &[
         ("stdio", Transport::Stdio),
         ("streamable-http", Transport::Http),
@@ -55,16 +42,8 @@ pub(super) static DIALECT: Dialect = Dialect {
         ("sse", Transport::Sse),
         ("websocket", Transport::Ws),
     ],
-    untyped: Untyped::Inferred(Transport::Sse),
-    dates: true,
-    timeout: Some(TimeoutRule {
-        unit: 1,
-        default: 60_000,
-        least: 0,
-        most: u64::MAX,
-        whole: true,
-        outside: Outside::Rejected,
-    }),
+    when_type_missing: WhenTypeMissing::Inferred(Transport::Sse),
+    timeout: Some(TimeoutRule { default: 60_000, whole: true, ..TimeoutRule::MILLISECONDS }),
     variables: VariableRule {
         forms: &[Form::Braced],
         blocked: &[
@@ -77,7 +56,7 @@ pub(super) static DIALECT: Dialect = Dialect {
             "REDIS_URI",
             "REDIS_PASSWORD",
         ],
-        places: Places::In(&[Field::Env, Field::Url(None), Field::Args, Field::Headers]),
+        scope: VariableScope::Fields(&[Field::Env, Field::Url(None), Field::Args, Field::Headers]),
         unset: Unset::Kept,
         empty: Empty::Unset,
         // `{{LIBRECHAT_USER_ID}}`, and what it asks each user for.

@@ -1,22 +1,15 @@
 //! MCPilot: a settings file as Cline had it, which nothing in it reads, and the section `mcp.servers` of its own config.
 
-use super::{Dialect, Empty, Field, Key, Outside, Place, Places, RootKeys, TimeoutRule, Unset, Untyped, VariableRule};
-use crate::{
-    config::{
-        Form,
-        policy::{Environment, Naming, Policy},
-    },
-    transport::Transport,
-};
+use super::prelude::*;
 
 pub(super) static DIALECT: Dialect = Dialect {
     name: "mcpilot",
     program: "MCPilot",
     files: &[
-        Place::Project(".mcpilot/.mcpilot.config.json"),
-        Place::Home(".mcpilot/.mcpilot.config.json"),
-        Place::Named(".mcpilot.config.json"),
-        Place::Named("mcpilot.config.json"),
+        FileLocation::Project(".mcpilot/.mcpilot.config.json"),
+        FileLocation::Home(".mcpilot/.mcpilot.config.json"),
+        FileLocation::Named(".mcpilot.config.json"),
+        FileLocation::Named("mcpilot.config.json"),
     ],
     roots: &[&["mcpServers"], &["mcp", "servers"]],
     root_keys: RootKeys::Known(&["providers", "session", "logging"]),
@@ -30,19 +23,12 @@ pub(super) static DIALECT: Dialect = Dialect {
         Key::new("alwaysAllow", Field::AlwaysAllow),
     ],
     transports: &[("stdio", Transport::Stdio)],
-    untyped: Untyped::Process,
-    timeout: Some(TimeoutRule {
-        unit: 1000,
-        default: 60,
-        least: 1,
-        most: 3600,
-        whole: false,
-        outside: Outside::Rejected,
-    }),
+    when_type_missing: WhenTypeMissing::Process,
+    timeout: Some(TimeoutRule { default: 60, least: 1, most: 3600, ..TimeoutRule::SECONDS }),
     variables: VariableRule {
         forms: &[Form::Braced],
         whole: true,
-        places: Places::In(&[Field::Env]),
+        scope: VariableScope::Fields(&[Field::Env]),
         unset: Unset::Kept,
         empty: Empty::Unset,
         ..VariableRule::NONE

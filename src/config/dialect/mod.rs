@@ -1,13 +1,15 @@
-//! Dialects: how each program writes down its MCP servers, and what it makes of them.
+//! Dialects: how each program writes its MCP servers, and what it makes of them.
 //!
-//! A dialect is a table, one file each, from which servers are read. What programs do is in `docs/config-dialects.md`. To
-//! add a dialect is one file and one line in [`ALL`].
+//! A dialect is a table, one file each, from which servers are read. What programs do is in `docs/config-dialects.md`.
+//! To add a dialect, add one file and one line in [`ALL`].
 
 mod amazon_q;
+mod antigravity;
 mod claude_code;
 mod claude_desktop;
 mod cline;
 mod code_agent;
+mod codex;
 mod continue_dev;
 mod continue_json;
 mod copilot;
@@ -19,14 +21,16 @@ mod gemini;
 mod junie;
 mod kiro;
 mod librechat;
+mod location;
 mod mcpilot;
 mod opencode;
-mod others;
-mod place;
+mod qwen;
 mod roo;
 mod schema;
 mod section;
 mod servers;
+#[cfg(test)]
+mod tests;
 mod variables;
 mod vscode;
 mod windsurf;
@@ -34,18 +38,17 @@ mod zed;
 
 use std::time::Duration;
 
-pub use detect::{Detected, by_path, named};
+pub use detect::{Detected, by_name, by_path};
 pub(super) use detect::{detect, is_about_other_things, without_ending};
-pub(super) use others::of_other_program;
-pub use place::Place;
-pub(super) use servers::Set;
-pub use variables::{Empty, Places, Template, Unset, VariableRule};
+pub use location::FileLocation;
+pub(super) use servers::ServerMap;
+pub use variables::{Empty, Template, Unset, VariableRule, VariableScope};
 pub(super) use variables::{is_from_home, kind};
 
-use super::{json::LibertyKind, policy::Policy};
+use super::{json::SyntaxExtensionKind, policy::Policy};
 use crate::transport::Transport;
 
-/// Every dialect. Where a file fits several equally well, the first is taken.
+/// Every dialect. If a file is not known by its path and several read its root key, the first is taken.
 pub static ALL: &[&Dialect] = &[
     &claude_code::DIALECT,
     &claude_desktop::DIALECT,
@@ -54,13 +57,15 @@ pub static ALL: &[&Dialect] = &[
     &cursor::DIALECT,
     &cline::DIALECT,
     &roo::DIALECT,
-    &mcpilot::DIALECT,
+    &antigravity::DIALECT,
     &windsurf::DIALECT,
     &gemini::DIALECT,
+    &qwen::DIALECT,
     &amazon_q::DIALECT,
     &kiro::DIALECT,
     &engine::DIALECT,
     &code_agent::DIALECT,
+    &mcpilot::DIALECT,
     &opencode::DIALECT,
     &zed::DIALECT,
     &cpe::DIALECT,
@@ -68,121 +73,138 @@ pub static ALL: &[&Dialect] = &[
     &continue_dev::DIALECT,
     &continue_json::DIALECT,
     &junie::DIALECT,
+    &codex::DIALECT,
 ];
 
-/// Whose variables name servers and files of servers.
-pub(super) static OF_THE_VARIABLES: &Dialect = &code_agent::DIALECT;
+/// The dialect of the environment variables that name servers and files of servers.
+pub(super) static VARIABLES_DIALECT: &Dialect = &code_agent::DIALECT;
 
-/// How a program writes down its servers.
+/// What the tables use.
+mod prelude {
+    pub(super) use super::{
+        Collection, Companion, Dialect, Empty, Field, FileLocation, Files, Key, Kind, NameLists, Outside, Profiles,
+        RootKeys, Syntax, Template, TimeoutRule, Unset, VariableRule, VariableScope, WhenBothGiven, WhenTypeMissing,
+    };
+    pub(super) use crate::{
+        config::{
+            Form,
+            json::SyntaxExtensionKind,
+            policy::{
+                ApprovalRule, BothFilters, Duplicates, EmptyFilter, Environment, Naming, Patterns, Policy, Unreachable,
+            },
+        },
+        transport::Transport,
+    };
+}
+
+/// How a program writes its servers.
 #[derive(Debug)]
 pub struct Dialect {
-    /// As people type it: `claude-code`.
+    /// As the user types it: `claude-code`.
     pub name: &'static str,
     /// The program that owns the format.
     pub program: &'static str,
     pub syntax: Syntax,
-    /// Liberties that it seems to grant, and of which nobody says so.
-    pub doubtful: &'static [LibertyKind],
+    /// Syntax extensions that it accepts but does not document.
+    pub undocumented_syntax: &'static [SyntaxExtensionKind],
     /// Its files. Of two for the same servers, the program prefers the first; all of a project come before the user's.
-    pub files: &'static [Place],
-    /// Those of its files in which people put servers that it does not look for there. They belong into the first file.
-    pub not_in: &'static [Place],
+    pub files: &'static [FileLocation],
+    /// Those of its files in which it looks for no servers, although people put them there.
+    pub files_without_servers: &'static [FileLocation],
     /// Files of other programs that it reads as well.
-    pub guest_in: &'static [Place],
+    pub also_reads: &'static [FileLocation],
     /// Where all of this is in a file about other things: keys from the root on.
     pub sections: &'static [&'static [&'static str]],
-    /// Where the servers are: keys from the root on. The first that is there counts; the first of all is what is written.
+    /// Where the servers are: keys from the root on. The first that exists is read; the first of all is written.
     pub roots: &'static [&'static [&'static str]],
-    /// Whether a file may be nothing but the servers, and if so, what there is to say about it.
-    pub bare: Option<&'static str>,
+    /// Whether a file may be nothing but the servers, and if so, what is wrong with that.
+    pub bare_map_note: Option<&'static str>,
     pub collection: Collection,
-    /// What else stands beside the servers.
+    /// The other keys beside the servers.
     pub root_keys: RootKeys,
-    /// What only this program replaces, in files that nobody else has: how the names of such references begin.
-    pub marks: &'static [&'static str],
-    /// Which files it rejects for a key beside the servers that it does not know.
+    /// References that only this program replaces: how their names begin.
+    pub signature_references: &'static [&'static str],
+    /// Which files it rejects for an unknown key beside the servers.
     pub strict_files: Files,
-    /// Whether a file may be without the key for servers, as long as it has nothing but what belongs beside them.
+    /// Whether a file may be without the key for servers, as long as it has only known keys.
     pub may_be_empty: bool,
-    /// Where the values are that hold for every server that has none of its own.
+    /// Where the values are that apply to every server without a value of its own.
     pub defaults: Option<&'static [&'static str]>,
     /// The key beside the servers that turns all of them off when it is false.
-    pub switch: Option<&'static str>,
+    pub global_enable_key: Option<&'static str>,
     /// Profiles with servers of their own, of which one is used at a time.
     pub profiles: Option<Profiles>,
-    /// Whether a file may be one server, which is called as the file is.
-    pub lone: bool,
-    /// Whether the servers may be a path to another file instead, or a list of such paths and of servers.
-    pub is_linked: bool,
+    /// Whether a file may be one server, with the name of the file.
+    pub single_server_file: bool,
+    /// Whether the value may be a path to another file instead, or an array of such paths and of servers.
+    pub links_to_file: bool,
     /// Lists of the servers that are used and of those that are not.
     pub name_lists: Option<NameLists>,
-    /// The key of an object with a config for each project of the user, by the path of its folder. It counts more than
-    /// the project's own files.
+    /// The key of an object with a config for each project of the user, by the path of its folder.
     pub projects: Option<&'static str>,
     /// The keys of a server.
     pub keys: &'static [Key],
-    /// Whether it rejects a file for a key of a server that it does not know.
-    pub strict: bool,
-    /// What a file has beside its servers, and what is written there if nobody said.
-    pub beside: &'static [Beside],
-    /// Keys that a server which is started needs besides its command.
-    pub required: &'static [&'static str],
-    /// Words for transports whose URL stands under one key and no other.
+    /// Whether it rejects a file for an unknown key of a server.
+    pub rejects_unknown_keys: bool,
+    /// Whether it rejects a file for a key that is for the other kind of server.
+    pub rejects_misplaced_keys: bool,
+    /// Other keys of the file, and the value that is written if there is none.
+    pub companions: &'static [Companion],
+    /// Keys that a local server needs besides its command.
+    pub required_keys: &'static [&'static str],
+    /// Words for transports, each with the only key that its URL may have.
     pub url_keys: &'static [(&'static str, &'static str)],
     /// Whether an object in a server that has a key for the transport must have it.
     pub typed_objects: bool,
-    /// The words for transports. The first word for a transport is what is written; where one stands for several, the URL
-    /// tells which.
+    /// The words for transports. The first word for a transport is written; if a word has several, the URL decides.
     pub transports: &'static [(&'static str, Transport)],
-    /// Whether a word for a transport that it does not know is passed over.
-    pub guesses: bool,
-    /// Whether numbers and flags may be written as texts.
-    pub coerces: bool,
-    pub untyped: Untyped,
-    /// Whether every server is written with the word for its transport, also where that could be told without it.
+    pub ignores_unknown_transport: bool,
+    /// Whether numbers and booleans may be strings.
+    pub coerces_scalars: bool,
+    pub when_type_missing: WhenTypeMissing,
+    /// Whether every server is written with the word for its transport.
     pub is_explicit: bool,
-    pub both: Both,
+    pub when_both_given: WhenBothGiven,
     pub timeout: Option<TimeoutRule>,
     pub variables: VariableRule,
-    /// What holds for commands, if that is something else.
+    /// The rule for commands, if it is another.
     pub command_variables: Option<VariableRule>,
-    /// What `env` and `headers` may hold besides texts.
+    /// Whether `env` and `headers` may have values that are no strings.
     pub loose_values: bool,
-    /// Whether the program itself writes every key, also those of the other transport, with nothing in them.
+    /// Whether the program itself writes every key, also empty ones of the other kind of server.
     pub writes_all: bool,
-    /// Whether `env` may be `null`, as if it were not there.
+    /// Whether `env` may be `null`.
     pub null_env: bool,
-    /// Whether its reader of YAML makes a date of what looks like one, as YAML 1.1 does.
-    pub dates: bool,
     /// Characters besides letters and digits that the name of a server may have; `None` if any.
     pub name_characters: Option<&'static str>,
-    /// A character that names of servers had better not have.
+    /// A character that names of servers should not have.
     pub name_discouraged: Option<char>,
-    /// Names that the program has for itself.
     pub reserved_names: &'static [&'static str],
-    /// Schemes of URLs besides those of the transports.
+    /// URL schemes besides those of the transports.
     pub schemes: &'static [&'static str],
-    /// Whether a server with an empty URL is passed over without a word.
-    pub empty_url: bool,
-    /// Whether a server without a command and a URL is described elsewhere: only switched on or off here.
-    pub partial: bool,
-    /// The word for the transport of a server that is described elsewhere.
+    /// Whether a server with an empty URL is silently ignored.
+    pub ignores_empty_url: bool,
+    /// Whether a server without a command and a URL is defined elsewhere: only switched on or off here.
+    pub allows_partial_server: bool,
+    /// The word for the transport of a server that is defined elsewhere.
     pub elsewhere_word: Option<&'static str>,
-    /// The fields in which `~/` at the beginning is the home folder.
-    pub home: &'static [Field],
+    /// The fields in which a leading `~/` is the home folder.
+    pub expands_home_in: &'static [Field],
+    /// Whether it is started from the desktop, with no project folder as its working directory.
+    pub is_desktop: bool,
     pub policy: Policy,
     /// Whether the file describes an agent as well: `models`, `defaults`, `subagent`.
-    pub agent: bool,
+    pub describes_agent: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Syntax {
-    /// JSON with these liberties.
-    Json(&'static [LibertyKind]),
+    /// JSON with these extensions.
+    Json(&'static [SyntaxExtensionKind]),
     /// YAML 1.2; strict JSON if the file's name says so.
     Yaml,
-    /// YAML, or JSON with these liberties.
-    Either(&'static [LibertyKind]),
+    JsonOrYaml,
+    Toml,
 }
 
 /// How servers get their names.
@@ -190,7 +212,7 @@ pub enum Syntax {
 pub enum Collection {
     /// `{ name: { … } }`
     Map,
-    /// `[{ name: …, … }]`. An item with the key `elsewhere` refers to a server that is described somewhere else.
+    /// `[{ name: …, … }]`. An item with the key `elsewhere` refers to a server that is defined elsewhere.
     List { elsewhere: Option<&'static str> },
 }
 
@@ -201,10 +223,8 @@ pub struct Profiles {
     pub key: &'static str,
     /// The key of the servers in each.
     pub servers: &'static str,
-    /// What a server without a word for its transport is there.
-    pub untyped: Untyped,
-    /// Whether the file is rejected for a key of such a server that the program does not know.
-    pub strict: bool,
+    pub when_type_missing: WhenTypeMissing,
+    pub rejects_unknown_keys: bool,
 }
 
 /// Some of a program's files.
@@ -212,7 +232,7 @@ pub struct Profiles {
 pub enum Files {
     None,
     All,
-    Of(&'static [Place]),
+    These(&'static [FileLocation]),
 }
 
 /// Where lists of names of servers are: keys from the root on.
@@ -225,7 +245,7 @@ pub struct NameLists {
 
 /// A key beside the servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Beside {
+pub struct Companion {
     pub key: &'static str,
     pub value: &'static str,
     /// Whether the program rejects a file without it.
@@ -235,9 +255,9 @@ pub struct Beside {
 /// The keys beside the servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RootKeys {
-    /// These, and whatever else is passed over.
+    /// These; any other is ignored.
     Known(&'static [&'static str]),
-    /// The servers are one section of a file about other things; some of those that no other program has.
+    /// The servers are one section of a file about other things; these are some of its other keys.
     Section(&'static [&'static str]),
 }
 
@@ -246,40 +266,37 @@ pub enum RootKeys {
 pub struct Key {
     pub name: &'static str,
     pub field: Field,
-    pub of: Of,
+    pub applies_to: AppliesTo,
 }
 
 impl Key {
     const fn new(name: &'static str, field: Field) -> Key {
-        Key { name, field, of: Of::All }
+        Key { name, field, applies_to: AppliesTo::All }
     }
 
-    const fn of(name: &'static str, field: Field, of: Of) -> Key {
-        Key { name, field, of }
+    const fn process(name: &'static str, field: Field) -> Key {
+        Key { name, field, applies_to: AppliesTo::Process }
+    }
+
+    const fn remote(name: &'static str, field: Field) -> Key {
+        Key { name, field, applies_to: AppliesTo::Remote }
     }
 }
 
-/// The transports that a key is for, and what the program does with it elsewhere.
+/// The servers that a key is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Of {
+pub enum AppliesTo {
     All,
-    /// Servers that are started. Elsewhere it is rejected if `strict`, and passed over if not.
-    Process {
-        strict: bool,
-    },
-    /// Servers that are dialled, as above.
-    Remote {
-        strict: bool,
-    },
+    Process,
+    Remote,
 }
 
-impl Of {
-    /// Whether the key is for servers of this transport.
+impl AppliesTo {
     pub(super) fn includes(self, transport: Transport) -> bool {
         match self {
-            Of::All => true,
-            Of::Process { .. } => transport == Transport::Stdio,
-            Of::Remote { .. } => transport != Transport::Stdio,
+            AppliesTo::All => true,
+            AppliesTo::Process => transport == Transport::Stdio,
+            AppliesTo::Remote => transport != Transport::Stdio,
         }
     }
 }
@@ -290,19 +307,21 @@ pub enum Field {
     Name,
     Transport,
     Command,
-    /// A list with the command and its arguments.
+    /// An array with the command and its arguments.
     CommandLine,
     Args,
     Env,
     EnvFile,
     Cwd,
-    /// A URL, which says the transport if that is given here.
+    /// A URL; its key may say the transport.
     Url(Option<Transport>),
     Headers,
-    /// For whatever is waited for.
+    /// For connecting, listing and calls.
     Timeout,
     /// For a call only.
     CallTimeout,
+    /// For connecting and listing only.
+    StartTimeout,
     Include,
     Exclude,
     Enabled,
@@ -310,28 +329,28 @@ pub enum Field {
     Trust,
     AlwaysAllow,
     Debug,
-    /// What a token is for: `bearer`, `api_key`, or something of the program.
+    /// The kind of token: `bearer`, `api_key`, or another.
     AuthKind,
-    /// A token, which is for `Authorization: Bearer` if nothing says otherwise.
+    /// A token, by default for `Authorization: Bearer`.
     Bearer,
     ClientId,
     ClientSecret,
-    /// A list of scopes.
+    /// An array of scopes.
     Scopes,
-    /// A text of scopes with blanks between them.
+    /// Scopes in one string, separated by spaces.
     ScopeText,
     CallbackPort,
     MetadataUrl,
     /// An object with these keys.
     Object(&'static [Key]),
-    /// Something of the program that means nothing to others.
+    /// A setting that only this program has.
     Own,
-    /// The same, where the program takes values of this kind only.
+    /// The same, with values of this kind only.
     Setting(Kind),
 }
 
 impl Field {
-    /// Whether its value is a text in which a reference is one like any other.
+    /// Whether its value is a string in which references are replaced.
     pub(super) fn is_text(self) -> bool {
         !matches!(
             self,
@@ -342,6 +361,7 @@ impl Field {
                 | Field::Headers
                 | Field::Timeout
                 | Field::CallTimeout
+                | Field::StartTimeout
                 | Field::Include
                 | Field::Exclude
                 | Field::Enabled
@@ -364,7 +384,7 @@ pub enum Kind {
     TextOrFlag,
     /// One of these words, or a whole number.
     WordOrCount(&'static [&'static str]),
-    /// A text of letters, digits and blanks.
+    /// A string of letters, digits and spaces.
     Plain,
     Pairs,
     Object,
@@ -372,23 +392,23 @@ pub enum Kind {
 
 /// What a server without a word for its transport is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Untyped {
+pub enum WhenTypeMissing {
     /// An error.
     Rejected,
-    /// Started if it has a command; a URL alone is an error.
+    /// Local if it has a command; a URL alone is an error.
     Process,
-    /// Started if it has a command; a URL that says no transport of its own is this.
+    /// Local if it has a command; otherwise this, unless the key of the URL says its transport.
     Inferred(Transport),
 }
 
 /// What a server with a command and a URL is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Both {
+pub enum WhenBothGiven {
     Rejected,
-    /// Its word for the transport decides; without one it is started.
-    Started,
-    /// Its word for the transport decides; without one it is dialled.
-    Dialled,
+    /// Local, unless its word for the transport says otherwise.
+    Process,
+    /// Remote, unless its word for the transport says otherwise.
+    Remote,
 }
 
 /// What a number means as a timeout.
@@ -396,89 +416,90 @@ pub enum Both {
 pub struct TimeoutRule {
     /// Milliseconds in one.
     pub unit: u64,
-    /// Both in the unit, and both still good.
+    /// The range, in the unit.
     pub least: u64,
     pub most: u64,
-    /// Whether it has no fractions.
+    /// Whether it must be a whole number.
     pub whole: bool,
     pub outside: Outside,
-    /// What holds without one.
     pub default: u64,
 }
 
-/// What becomes of a timeout out of range.
+/// What happens to a timeout out of range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outside {
     Rejected,
-    /// The nearest one that is in range is taken.
+    /// The nearest one in range is used.
     Clamped,
-    /// It is as if there were none.
     Ignored,
 }
 
+impl TimeoutRule {
+    const MILLISECONDS: TimeoutRule =
+        TimeoutRule { unit: 1, least: 0, most: u64::MAX, whole: false, outside: Outside::Rejected, default: 0 };
+    const SECONDS: TimeoutRule = TimeoutRule { unit: 1000, ..TimeoutRule::MILLISECONDS };
+}
+
 impl Dialect {
-    /// What most programs have in common, for tables to say only what is theirs.
+    /// What most programs have in common, so that tables say only what differs.
     const PLAIN: Dialect = Dialect {
         name: "",
         program: "",
         syntax: Syntax::Json(&[]),
-        doubtful: &[],
+        undocumented_syntax: &[],
         files: &[],
-        not_in: &[],
-        guest_in: &[],
+        files_without_servers: &[],
+        also_reads: &[],
         sections: &[],
         roots: &[&["mcpServers"]],
-        bare: None,
+        bare_map_note: None,
         collection: Collection::Map,
         root_keys: RootKeys::Known(&[]),
-        marks: &[],
+        signature_references: &[],
         strict_files: Files::None,
         may_be_empty: false,
         defaults: None,
-        switch: None,
+        global_enable_key: None,
         profiles: None,
-        lone: false,
-        is_linked: false,
+        single_server_file: false,
+        links_to_file: false,
         name_lists: None,
         projects: None,
         keys: &[],
-        strict: false,
-        beside: &[],
-        required: &[],
+        rejects_unknown_keys: false,
+        rejects_misplaced_keys: false,
+        companions: &[],
+        required_keys: &[],
         url_keys: &[],
         typed_objects: false,
         transports: &[],
-        guesses: false,
-        coerces: false,
-        untyped: Untyped::Rejected,
+        ignores_unknown_transport: false,
+        coerces_scalars: false,
+        when_type_missing: WhenTypeMissing::Rejected,
         is_explicit: false,
-        both: Both::Started,
+        when_both_given: WhenBothGiven::Process,
         timeout: None,
         variables: VariableRule::NONE,
         command_variables: None,
         loose_values: false,
         writes_all: false,
         null_env: false,
-        dates: false,
         name_characters: None,
         name_discouraged: None,
         reserved_names: &[],
         schemes: &[],
-        empty_url: false,
-        partial: false,
+        ignores_empty_url: false,
+        allows_partial_server: false,
         elsewhere_word: None,
-        home: &[],
-        agent: false,
+        expands_home_in: &[],
+        is_desktop: false,
+        describes_agent: false,
         policy: Policy::USUAL,
     };
 
-    /// How long the program waits for anything that it wants of a server of which nothing is said; `None` if it has no one
-    /// time for connecting, listing and calls.
+    /// The default timeout for connecting, listing and calls; `None` if the program has no single one.
     pub fn usual_timeout(&self) -> Option<Duration> {
         let is_for_all = self.keys.iter().any(|key| key.field == Field::Timeout);
         self.timeout.filter(|_| is_for_all).map(|rule| Duration::from_millis(rule.default * rule.unit))
     }
 }
-
-#[cfg(test)]
-mod tests;

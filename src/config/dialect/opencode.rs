@@ -1,82 +1,62 @@
 //! OpenCode, and Kilo Code since it is built on it: the section `mcp` (read in Kilo-Org/kilocode, 2026).
 
-use super::{
-    Dialect, Empty, Field, Files, Key, Kind, Of, Outside, Place, Places, RootKeys, Syntax, Template, TimeoutRule,
-    Unset, Untyped, VariableRule,
-};
-use crate::{
-    config::{
-        Form,
-        json::LibertyKind,
-        policy::{Naming, Policy},
-    },
-    transport::Transport,
-};
-
-const PROCESS: Of = Of::Process { strict: true };
-const REMOTE: Of = Of::Remote { strict: true };
+use super::prelude::*;
 
 const OAUTH: &[Key] = &[
-    Key::of("clientId", Field::ClientId, REMOTE),
-    Key::of("clientSecret", Field::ClientSecret, REMOTE),
-    Key::of("scope", Field::ScopeText, REMOTE),
+    Key::remote("clientId", Field::ClientId),
+    Key::remote("clientSecret", Field::ClientSecret),
+    Key::remote("scope", Field::ScopeText),
     // Since the rewrite of its schemas.
-    Key::of("callbackPort", Field::CallbackPort, REMOTE),
-    Key::of("redirectUri", Field::Setting(Kind::Text), REMOTE),
+    Key::remote("callbackPort", Field::CallbackPort),
+    Key::remote("redirectUri", Field::Setting(Kind::Text)),
 ];
 
 pub(super) static DIALECT: Dialect = Dialect {
     name: "opencode",
     program: "OpenCode",
-    syntax: Syntax::Json(&[LibertyKind::Comment, LibertyKind::TrailingComma, LibertyKind::BareReference]),
+    syntax: Syntax::Json(&[SyntaxExtensionKind::Comment, SyntaxExtensionKind::TrailingComma]),
     files: &[
-        Place::Project("opencode.json"),
-        Place::Project("opencode.jsonc"),
-        Place::Project("kilo.json"),
-        Place::Project("kilo.jsonc"),
-        Place::Xdg("opencode/opencode.json"),
-        Place::Xdg("opencode/opencode.jsonc"),
-        Place::Xdg("kilo/kilo.json"),
-        Place::Xdg("kilo/kilo.jsonc"),
+        FileLocation::Project("opencode.json"),
+        FileLocation::Project("opencode.jsonc"),
+        FileLocation::Project("kilo.json"),
+        FileLocation::Project("kilo.jsonc"),
+        FileLocation::Xdg("opencode/opencode.json"),
+        FileLocation::Xdg("opencode/opencode.jsonc"),
+        FileLocation::Xdg("kilo/kilo.json"),
+        FileLocation::Xdg("kilo/kilo.jsonc"),
     ],
     roots: &[&["mcp"]],
     root_keys: RootKeys::Section(&[]),
     strict_files: Files::All,
+    rejects_misplaced_keys: true,
     keys: &[
         Key::new("type", Field::Transport),
-        Key::of("command", Field::CommandLine, PROCESS),
-        Key::of("environment", Field::Env, PROCESS),
+        Key::process("command", Field::CommandLine),
+        Key::process("environment", Field::Env),
         // Since the rewrite of its schemas.
-        Key::of("cwd", Field::Cwd, PROCESS),
-        Key::of("url", Field::Url(None), REMOTE),
-        Key::of("headers", Field::Headers, REMOTE),
-        Key::of("oauth", Field::Object(OAUTH), REMOTE),
+        Key::process("cwd", Field::Cwd),
+        Key::remote("url", Field::Url(None)),
+        Key::remote("headers", Field::Headers),
+        Key::remote("oauth", Field::Object(OAUTH)),
         // `false`, if nobody is to be asked.
-        Key::of("oauth", Field::Setting(Kind::Flag), REMOTE),
+        Key::remote("oauth", Field::Setting(Kind::Flag)),
         Key::new("enabled", Field::Enabled),
         Key::new("timeout", Field::Timeout),
     ],
-    strict: true,
+    rejects_unknown_keys: true,
     transports: &[("local", Transport::Stdio), ("remote", Transport::Http)],
-    untyped: Untyped::Rejected,
-    timeout: Some(TimeoutRule {
-        unit: 1,
-        default: 5000,
-        least: 1,
-        most: u64::MAX,
-        whole: true,
-        outside: Outside::Rejected,
-    }),
+    when_type_missing: WhenTypeMissing::Rejected,
+    timeout: Some(TimeoutRule { default: 5000, least: 1, whole: true, ..TimeoutRule::MILLISECONDS }),
     variables: VariableRule {
         forms: &[Form::Curly],
         in_text: true,
-        places: Places::Everywhere,
+        scope: VariableScope::Everywhere,
         unset: Unset::Empty,
         empty: Empty::Nothing,
         template: Some(Template { open: "{file:", close: "}", prefix: "", described: None }),
         ..VariableRule::NONE
     },
-    partial: true,
+    allows_partial_server: true,
     policy: Policy { naming: Naming::Qualified("{server}_{tool}"), ..Policy::USUAL },
     ..Dialect::PLAIN
 };

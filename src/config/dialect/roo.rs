@@ -1,36 +1,27 @@
 //! Roo Code: `mcp_settings.json` and `.roo/mcp.json` (read in RooCodeInc/Roo-Code 3.52.1, April 2026); the older Kilo Code
 //! has the same under `.kilocode`.
 
-use super::{Both, Dialect, Empty, Field, Key, Of, Outside, Place, Places, TimeoutRule, Unset, Untyped, VariableRule};
-use crate::{
-    config::{
-        Form,
-        policy::{Environment, Naming, Policy},
-    },
-    transport::Transport,
-};
-
-const PROCESS: Of = Of::Process { strict: true };
-const REMOTE: Of = Of::Remote { strict: true };
+use super::prelude::*;
 
 pub(super) static DIALECT: Dialect = Dialect {
     name: "roo",
     program: "Roo Code",
     files: &[
-        Place::Project(".roo/mcp.json"),
-        Place::Project(".kilocode/mcp.json"),
-        Place::Config("Code/User/globalStorage/rooveterinaryinc.roo-cline/settings/mcp_settings.json"),
-        Place::Config("Code/User/globalStorage/kilocode.kilo-code/settings/mcp_settings.json"),
-        Place::Named("mcp_settings.json"),
+        FileLocation::Project(".roo/mcp.json"),
+        FileLocation::Project(".kilocode/mcp.json"),
+        FileLocation::Config("Code/User/globalStorage/rooveterinaryinc.roo-cline/settings/mcp_settings.json"),
+        FileLocation::Config("Code/User/globalStorage/kilocode.kilo-code/settings/mcp_settings.json"),
+        FileLocation::Named("mcp_settings.json"),
     ],
+    rejects_misplaced_keys: true,
     keys: &[
         Key::new("type", Field::Transport),
-        Key::of("command", Field::Command, PROCESS),
-        Key::of("args", Field::Args, PROCESS),
-        Key::of("cwd", Field::Cwd, PROCESS),
-        Key::of("env", Field::Env, PROCESS),
-        Key::of("url", Field::Url(None), REMOTE),
-        Key::of("headers", Field::Headers, REMOTE),
+        Key::process("command", Field::Command),
+        Key::process("args", Field::Args),
+        Key::process("cwd", Field::Cwd),
+        Key::process("env", Field::Env),
+        Key::remote("url", Field::Url(None)),
+        Key::remote("headers", Field::Headers),
         Key::new("disabled", Field::Disabled),
         Key::new("timeout", Field::CallTimeout),
         Key::new("alwaysAllow", Field::AlwaysAllow),
@@ -38,20 +29,13 @@ pub(super) static DIALECT: Dialect = Dialect {
         Key::new("watchPaths", Field::Own),
     ],
     transports: &[("stdio", Transport::Stdio), ("sse", Transport::Sse), ("streamable-http", Transport::Http)],
-    untyped: Untyped::Inferred(Transport::Sse),
-    both: Both::Rejected,
-    timeout: Some(TimeoutRule {
-        unit: 1000,
-        default: 60,
-        least: 1,
-        most: 3600,
-        whole: false,
-        outside: Outside::Rejected,
-    }),
+    when_type_missing: WhenTypeMissing::Inferred(Transport::Sse),
+    when_both_given: WhenBothGiven::Rejected,
+    timeout: Some(TimeoutRule { default: 60, least: 1, most: 3600, ..TimeoutRule::SECONDS }),
     variables: VariableRule {
         forms: &[Form::Env],
         known: &["workspaceFolder"],
-        places: Places::Everywhere,
+        scope: VariableScope::Everywhere,
         unset: Unset::Kept,
         empty: Empty::Nothing,
         ..VariableRule::NONE

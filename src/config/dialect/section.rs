@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{Dialect, Place, RootKeys, by_path, without_ending};
+use super::{Dialect, FileLocation, RootKeys, by_path, without_ending};
 use crate::config::{Entry, Node, Value};
 
 impl Dialect {
@@ -24,7 +24,7 @@ impl Dialect {
     pub(in crate::config) fn needless_section<'n>(&self, root: &'n Node, name: &str) -> Option<(String, &'n Entry)> {
         let (keys, _) = self.section(root)?;
         let (owner, place) = by_path(&without_ending(Path::new(name)))?;
-        let is_of_servers = std::ptr::eq(owner, self) && !matches!(place, Place::Section(_));
+        let is_of_servers = std::ptr::eq(owner, self) && !matches!(place, FileLocation::Section(_));
         let first = root.as_entries()?.iter().find(|entry| keys.first() == Some(&&*entry.key));
         first.filter(|_| is_of_servers).map(|entry| (keys.join("."), entry))
     }
@@ -78,63 +78,46 @@ impl Dialect {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Source, examine};
+    use crate::config::{Source, lint};
 
-    /// How many servers there are in a file of this path, and the codes with the hints.
-    fn told(path: &str, text: &str) -> (usize, Vec<String>) {
-        let examined = examine(&Source::new(path, text), Some(Path::new(path)), None, None);
-        let hint = |it: &crate::config::finding::Finding| it.problem.hint.clone().unwrap_or_default();
-        let findings = examined.findings.iter().map(|it| format!("{} {}", it.code.name, hint(it))).collect();
-        (examined.config.map_or(0, |config| config.servers.len()), findings)
+    /// How many servers there are in a file of this path, and the codes.
+    fn found(path: &str, text: &str) -> (usize, Vec<&'static str>) {
+        let report = lint(&Source::new(path, text), Some(Path::new(path)), None, None);
+        let codes = report.findings.iter().map(|it| it.code.name).collect();
+        (report.config.map_or(0, |config| config.servers.len()), codes)
     }
 
     #[test]
-    fn servers_at_the_root_of_settings_are_something_else() {
+    fn settings_have_servers_only_in_their_section() {
         let settings = ".vscode/settings.json";
         let mcp = r#""mcp": {"servers": {"a": {"command": "npx", "args": "bad"}}}"#;
-        let (_, findings) = told(settings, &format!(r#"{{"servers": {{"prod": "10.0.0.1"}}, {mcp}}}"#));
-        assert_eq!(findings, ["E-VALUE-TYPE write [\"bad\"]"]);
-        let nothing = (0, vec!["A-NO-SERVERS nothing was checked".to_owned()]);
-        assert_eq!(told(settings, r#"{"servers": {"prod": "10.0.0.1"}}"#), nothing);
-        assert_eq!(told(settings, r#"{"mcp": null}"#), nothing);
-        let (_, findings) = told(settings, r#"{"mcpServers": {"a": {"command": "x"}}}"#);
-        assert_eq!(findings, [r#"E-ROOT put them under "mcp": { "servers": { … } }"#]);
-        assert_eq!(told(".vscode/mcp.json", r#"{"servers": {"a": {"command": "x"}}}"#), (1, vec![]));
-    }
-
-    #[test]
-    fn keys_of_settings_with_a_dot_are_those_of_a_section() {
-        let settings = ".vscode/settings.json";
-        let servers = r#""mcp.servers": {"a": {"command": "x", "args": "bad", "env": {"K": "${input:k}"}}}"#;
         let inputs = r#"[{"id": "k", "type": "promptString", "description": "d"}]"#;
-        let bad = || vec!["E-VALUE-TYPE write [\"bad\"]".to_owned()];
-        for beside in [
-            format!(r#""mcp.inputs": {inputs}, "mcp.discovery.enabled": true"#),
-            format!(r#""mcp": {{"inputs": {inputs}}}"#),
+        let servers = r#""mcp.servers": {"a": {"command": "x", "args": "bad", "env": {"K": "${input:k}"}}}"#;
+        for text in [
+            format!(r#"{{"servers": {{"prod": "10.0.0.1"}}, {mcp}}}"#),
+            format!(r#"{{"mcp.inputs": {inputs}, "mcp.discovery.enabled": true, {servers}}}"#),
+            format!(r#"{{"mcp": {{"inputs": {inputs}}}, {servers}}}"#),
         ] {
-            assert_eq!(told(settings, &format!("{{{beside}, {servers}}}")), (1, bad()), "{beside}");
+            assert_eq!(found(settings, &text), (1, vec!["E-VALUE-TYPE"]), "{text}");
         }
-        assert_eq!(told(".vscode/mcp.json", r#"{"mcp.servers": {"a": {"command": "x"}}}"#).0, 0);
+        for text in [r#"{"mcp": null}"#, r#"{"run": {"a": {"command": "x"}}}"#] {
+            assert_eq!(found(settings, text), (0, vec!["A-NO-SERVERS"]), "{text}");
+        }
+        assert_eq!(found(settings, r#"{"mcpServers": {"a": {"command": "x"}}}"#).1, ["E-ROOT"]);
+        assert_eq!(found(".vscode/mcp.json", r#"{"servers": {"a": {"command": "x"}}}"#), (1, vec![]));
     }
 
     #[test]
     fn a_file_of_servers_has_them_in_no_section() {
-        let path = ".vscode/mcp.json";
-        let section = r#""mcp": {"servers": {"a": {"command": "x", "args": "bad"}}}"#;
-        let around = "E-ROOT take `mcp` away, so that what is in it stands at the root";
-        let bad = "E-VALUE-TYPE write [\"bad\"]";
-        assert_eq!(told(path, &format!("{{{section}}}")), (1, vec![around.into(), bad.into()]));
-        assert_eq!(told(path, r#"{"mcp": {}}"#), (0, vec![around.into()]));
-        let (servers, findings) = told(path, &format!(r#"{{"servers": {{"b": {{"command": "x"}}}}, {section}}}"#));
-        assert_eq!((servers, findings), (1, vec!["W-UNKNOWN-KEY put them under `servers`".into()]));
-        assert_eq!(told("other.json", &format!("{{{section}}}")).1, [bad]);
+        let section = r#"{"mcp": {"servers": {"a": {"command": "x", "args": "bad"}}}}"#;
+        assert_eq!(found(".vscode/mcp.json", section), (1, vec!["E-ROOT", "E-VALUE-TYPE"]));
+        assert_eq!(found("other.json", section).1, ["E-VALUE-TYPE"]);
     }
 
     #[test]
     fn empty_files_and_examples_of_other_things_need_no_servers() {
-        for path in ["x.code-workspace", ".vscode/settings.json.example"] {
-            let (_, findings) = told(path, if path.ends_with("example") { "{}" } else { "" });
-            assert!(findings.iter().all(|it| it.starts_with("A-NO-SERVERS")), "{path}: {findings:?}");
+        for (path, text) in [("x.code-workspace", ""), (".vscode/settings.json.example", "{}")] {
+            assert_eq!(found(path, text).1, ["A-NO-SERVERS"], "{path}");
         }
     }
 }

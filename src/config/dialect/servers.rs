@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::{
-    Collection, Dialect, Field, Files, Place, Profiles, RootKeys, Untyped, VariableRule, by_path, without_ending,
+    Collection, Dialect, Field, FileLocation, Files, Profiles, VariableRule, WhenTypeMissing, by_path, without_ending,
 };
 use crate::config::{
     Entry, Node, Value,
@@ -12,17 +12,17 @@ use crate::config::{
 
 /// Servers that stand together in a file.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::config) struct Set<'n> {
+pub(in crate::config) struct ServerMap<'n> {
     pub(in crate::config) node: &'n Node,
-    pub(in crate::config) untyped: Untyped,
-    pub(in crate::config) strict: bool,
+    pub(in crate::config) when_type_missing: WhenTypeMissing,
+    pub(in crate::config) rejects_unknown_keys: bool,
 }
 
 impl Dialect {
     /// The servers of a file, if it has any where this program looks for them.
     pub fn servers<'n>(&self, root: &'n Node) -> Option<&'n Node> {
         let root = self.part(root);
-        let bare = || (self.bare.is_some() && looks_like_servers(root)).then_some(root);
+        let bare = || (self.bare_map_note.is_some() && looks_like_servers(root)).then_some(root);
         self.roots.iter().find_map(|keys| root.at(keys)).or_else(bare)
     }
 
@@ -36,36 +36,46 @@ impl Dialect {
     }
 
     /// Whether a file is one server and nothing else.
-    pub(in crate::config) fn is_lone_server(&self, root: &Node) -> bool {
-        self.lone && self.servers(root).is_none() && is_server(root)
+    pub(in crate::config) fn is_single_server(&self, root: &Node) -> bool {
+        self.single_server_file && self.servers(root).is_none() && is_server(root)
     }
 
     /// Whether the servers of a file of this name may be a path.
     pub(in crate::config) fn is_linked_from(&self, name: &str) -> bool {
-        let is_file_of_servers = |(_, place)| !matches!(place, Place::Section(_));
-        self.is_linked && !by_path(Path::new(name)).is_some_and(is_file_of_servers)
+        let is_file_of_servers = |(_, place)| !matches!(place, FileLocation::Section(_));
+        self.links_to_file && !by_path(Path::new(name)).is_some_and(is_file_of_servers)
     }
 
     /// Whether a file of this name is one in which the program looks for no servers.
     pub(in crate::config) fn is_without_servers(&self, name: &str) -> bool {
-        !self.not_in.is_empty() && self.not_in.iter().any(|place| place.is_of(&name.replace('\\', "/")))
+        !self.files_without_servers.is_empty()
+            && self.files_without_servers.iter().any(|place| place.matches(&name.replace('\\', "/")))
     }
 
     /// All servers of a file: those in their place, and those of its profiles.
-    pub(in crate::config) fn sets<'n>(&self, root: &'n Node) -> Vec<Set<'n>> {
+    pub(in crate::config) fn server_maps<'n>(&self, root: &'n Node) -> Vec<ServerMap<'n>> {
         let main = match self.servers(root) {
-            Some(node) if self.is_linked && node.as_str().is_some() => Vec::new(),
-            Some(Node { value: Value::Sequence(items), .. }) if self.is_linked => {
+            Some(node) if self.links_to_file && node.as_str().is_some() => Vec::new(),
+            Some(Node { value: Value::Sequence(items), .. }) if self.links_to_file => {
                 items.iter().filter(|item| item.as_entries().is_some() && !is_server(item)).collect()
             }
             node => node.into_iter().collect(),
         };
-        let main = main.into_iter().map(|node| Set { node, untyped: self.untyped, strict: self.strict });
-        let profiles = self.profiles.iter().flat_map(|Profiles { key, servers, untyped, strict }| {
-            let list = root.get(key).and_then(|list| list.as_items()).unwrap_or_default();
-            let nodes = list.iter().filter_map(|profile| profile.get(servers));
-            nodes.map(|node| Set { node, untyped: *untyped, strict: *strict })
+        let main = main.into_iter().map(|node| ServerMap {
+            node,
+            when_type_missing: self.when_type_missing,
+            rejects_unknown_keys: self.rejects_unknown_keys,
         });
+        let profiles =
+            self.profiles.iter().flat_map(|Profiles { key, servers, when_type_missing, rejects_unknown_keys }| {
+                let list = root.get(key).and_then(|list| list.as_items()).unwrap_or_default();
+                let nodes = list.iter().filter_map(|profile| profile.get(servers));
+                nodes.map(|node| ServerMap {
+                    node,
+                    when_type_missing: *when_type_missing,
+                    rejects_unknown_keys: *rejects_unknown_keys,
+                })
+            });
         main.chain(profiles).collect()
     }
 
@@ -82,21 +92,21 @@ impl Dialect {
         match self.strict_files {
             Files::None => false,
             Files::All => true,
-            Files::Of(places) => {
+            Files::These(places) => {
                 by_path(&without_ending(Path::new(name))).is_some_and(|(_, place)| places.contains(&place))
             }
         }
     }
 
     /// Whether what is at this node is not known before the program has replaced something in it.
-    pub(in crate::config) fn is_open(&self, node: &Node) -> bool {
+    pub(in crate::config) fn is_unresolved(&self, node: &Node) -> bool {
         node.as_str().is_some_and(|text| self.variables.is_replaced_in(text))
     }
 
     /// What is written for each server.
-    pub(super) fn each_server<'n>(&self, root: &'n Node) -> Vec<&'n Node> {
+    pub(in crate::config) fn servers_of<'n>(&self, root: &'n Node) -> Vec<&'n Node> {
         let mut servers = Vec::new();
-        for Set { node, .. } in self.sets(root) {
+        for ServerMap { node, .. } in self.server_maps(root) {
             match self.collection {
                 Collection::Map => {
                     servers.extend(node.as_entries().unwrap_or_default().iter().map(|entry| &entry.node))
@@ -115,17 +125,10 @@ impl Dialect {
     }
 
     /// What turns all servers of a file on or off.
-    pub fn switch<'n>(&self, root: &'n Node) -> Option<&'n Entry> {
-        let (key, place) = (self.switch?, self.roots.iter().find(|keys| root.at(keys).is_some())?);
+    pub fn global_enable_entry<'n>(&self, root: &'n Node) -> Option<&'n Entry> {
+        let (key, place) = (self.global_enable_key?, self.roots.iter().find(|keys| root.at(keys).is_some())?);
         let (_, above) = place.split_last()?;
         root.at(above)?.as_entries()?.iter().find(|entry| entry.key == key)
-    }
-
-    /// The keys beside the servers that are this program's; files of all kinds have a version.
-    pub(in crate::config) fn evidence(&self, root: &Node) -> Vec<&'static str> {
-        let (RootKeys::Known(keys) | RootKeys::Section(keys)) = self.root_keys;
-        let part = self.part(root);
-        keys.iter().copied().filter(|key| *key != "version" && part.get(key).is_some()).collect()
     }
 
     /// The words for transports, each once.

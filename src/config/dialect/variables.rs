@@ -5,9 +5,6 @@ use std::ops::Range;
 use super::{ALL, Field};
 use crate::config::{Form, Reference, expand_env, references};
 
-/// A longer text says nothing about whose file it is.
-const LONGEST: usize = 10_000;
-
 /// Which references are replaced, where, and what an unset variable is.
 #[derive(Clone, Copy, Debug)]
 pub struct VariableRule {
@@ -23,7 +20,7 @@ pub struct VariableRule {
     /// Whether they are replaced in the text of the file before anybody reads it, so that what stands there without
     /// quotes may become anything.
     pub in_text: bool,
-    pub places: Places,
+    pub scope: VariableScope,
     pub unset: Unset,
     pub empty: Empty,
     /// What the program replaces by something that is no variable of the environment.
@@ -55,11 +52,11 @@ pub enum Empty {
 
 /// The values in which references are replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Places {
+pub enum VariableScope {
     Nowhere,
     Everywhere,
     /// In those of these fields.
-    In(&'static [Field]),
+    Fields(&'static [Field]),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,7 +78,7 @@ impl VariableRule {
         whole: false,
         by_go: false,
         in_text: false,
-        places: Places::Nowhere,
+        scope: VariableScope::Nowhere,
         unset: Unset::Kept,
         empty: Empty::Nothing,
         template: None,
@@ -94,10 +91,10 @@ impl VariableRule {
             Field::CommandLine => Field::Command,
             field => field,
         };
-        match self.places {
-            Places::Nowhere => false,
-            Places::Everywhere => true,
-            Places::In(fields) => fields.contains(&field),
+        match self.scope {
+            VariableScope::Nowhere => false,
+            VariableScope::Everywhere => true,
+            VariableScope::Fields(fields) => fields.contains(&field),
         }
     }
 
@@ -122,17 +119,6 @@ impl VariableRule {
         let is_name = name.starts_with(char::is_lowercase)
             && (!self.forms.contains(&Form::Braced) || name.contains(char::is_uppercase));
         is_name && !is_known(self) && ALL.iter().any(|other| is_known(&other.variables))
-    }
-
-    /// Whether a text of this field has references in braces that only other programs replace.
-    pub(in crate::config) fn leaves_some(&self, field: Field, text: &str) -> bool {
-        let is_replaced = |it: &Reference<'_>| self.forms.contains(&it.form) || self.is_known(it);
-        // A name of the environment has no colon.
-        let is_other = |name: &str| self.is_of_others(name) || self.by_go && name.contains(':');
-        let is_left = |it: &Reference<'_>| !(self.holds_in(field) && is_replaced(it)) || is_other(it.name);
-        text.len() <= LONGEST
-            && text.contains('{')
-            && self.references(text).any(|it| it.form != Form::Bare && is_left(&it))
     }
 
     /// Where the program replaces something in a text: references and templates, in no order.

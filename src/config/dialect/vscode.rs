@@ -1,17 +1,6 @@
 //! Visual Studio Code: `.vscode/mcp.json` and the `mcp.json` of a user (read in microsoft/vscode, August 2026).
 
-use super::{Dialect, Empty, Field, Key, Of, Place, Places, RootKeys, Syntax, Unset, Untyped, VariableRule};
-use crate::{
-    config::{
-        Form,
-        json::LibertyKind,
-        policy::{Naming, Policy},
-    },
-    transport::Transport,
-};
-
-const PROCESS: Of = Of::Process { strict: false };
-const REMOTE: Of = Of::Remote { strict: false };
+use super::prelude::*;
 
 const OAUTH: &[Key] = &[Key::new("clientId", Field::ClientId), Key::new("enterpriseManaged", Field::Own)];
 
@@ -20,16 +9,16 @@ macro_rules! connection_and {
     ($($more:expr),* $(,)?) => {
         &[
             Key::new("type", Field::Transport),
-            Key::of("command", Field::Command, PROCESS),
-            Key::of("args", Field::Args, PROCESS),
-            Key::of("cwd", Field::Cwd, PROCESS),
-            Key::of("env", Field::Env, PROCESS),
-            Key::of("envFile", Field::EnvFile, PROCESS),
-            Key::of("sandbox", Field::Own, PROCESS),
-            Key::of("sandboxEnabled", Field::Own, PROCESS),
-            Key::of("url", Field::Url(None), REMOTE),
-            Key::of("headers", Field::Headers, REMOTE),
-            Key::of("oauth", Field::Object(OAUTH), REMOTE),
+            Key::process("command", Field::Command),
+            Key::process("args", Field::Args),
+            Key::process("cwd", Field::Cwd),
+            Key::process("env", Field::Env),
+            Key::process("envFile", Field::EnvFile),
+            Key::process("sandbox", Field::Own),
+            Key::process("sandboxEnabled", Field::Own),
+            Key::remote("url", Field::Url(None)),
+            Key::remote("headers", Field::Headers),
+            Key::remote("oauth", Field::Object(OAUTH)),
             Key::new("dev", Field::Own),
             Key::new("gallery", Field::Own),
             Key::new("version", Field::Own),
@@ -48,23 +37,23 @@ pub(super) static DIALECT: Dialect = Dialect {
     name: "vscode",
     program: "Visual Studio Code",
     syntax: Syntax::Json(&[
-        LibertyKind::Comment,
-        LibertyKind::TrailingComma,
-        LibertyKind::ByteOrderMark,
-        LibertyKind::Nothing,
+        SyntaxExtensionKind::Comment,
+        SyntaxExtensionKind::TrailingComma,
+        SyntaxExtensionKind::ByteOrderMark,
+        SyntaxExtensionKind::Empty,
     ]),
     files: &[
-        Place::Project(".vscode/mcp.json"),
-        Place::Config("Code/User/mcp.json"),
-        Place::Section(".vscode/settings.json"),
-        Place::Section("Code/User/settings.json"),
-        Place::Section("*.code-workspace"),
-        Place::Section(".devcontainer/devcontainer.json"),
-        Place::Section(".devcontainer/*/devcontainer.json"),
-        Place::Section(".devcontainer.json"),
+        FileLocation::Project(".vscode/mcp.json"),
+        FileLocation::Config("Code/User/mcp.json"),
+        FileLocation::Section(".vscode/settings.json"),
+        FileLocation::Section("Code/User/settings.json"),
+        FileLocation::Section("*.code-workspace"),
+        FileLocation::Section(".devcontainer/devcontainer.json"),
+        FileLocation::Section(".devcontainer/*/devcontainer.json"),
+        FileLocation::Section(".devcontainer.json"),
     ],
     // Of Visual Studio, which has the same format beside its solutions and at home.
-    guest_in: &[Place::Project(".mcp.json")],
+    also_reads: &[FileLocation::Project(".mcp.json")],
     sections: &[&["mcp"], &["settings", "mcp"], &["customizations", "vscode", "mcp"]],
     roots: &[&["servers"]],
     root_keys: RootKeys::Known(&["inputs", "sandbox", "gallery", "version"]),
@@ -72,8 +61,8 @@ pub(super) static DIALECT: Dialect = Dialect {
     keys: KEYS,
     // Whatever it is called, something with a URL is tried as Streamable HTTP and then as HTTP+SSE.
     transports: &[("stdio", Transport::Stdio), ("http", Transport::Http), ("sse", Transport::Sse)],
-    guesses: true,
-    untyped: Untyped::Inferred(Transport::Http),
+    ignores_unknown_transport: true,
+    when_type_missing: WhenTypeMissing::Inferred(Transport::Http),
     variables: VariableRule {
         forms: &[Form::Env, Form::Input],
         known: &[
@@ -105,14 +94,14 @@ pub(super) static DIALECT: Dialect = Dialect {
             "columnNumber",
             "defaultBuildTask",
         ],
-        places: Places::Everywhere,
+        scope: VariableScope::Everywhere,
         unset: Unset::Empty,
         empty: Empty::Nothing,
         ..VariableRule::NONE
     },
     loose_values: true,
     schemes: &["unix", "pipe"],
-    home: &[Field::Command, Field::Args, Field::Cwd],
+    expands_home_in: &[Field::Command, Field::Args, Field::Cwd],
     policy: Policy { naming: Naming::Qualified("mcp_{server}_{tool}"), ..Policy::USUAL },
     ..Dialect::PLAIN
 };

@@ -1,64 +1,42 @@
-mod meant;
-mod unclear;
-mod whole;
+mod keys;
 
 use std::{collections::BTreeMap, path::Path};
 
 use crate::{
-    config::{Examined, Source, dialect::named, examine, finding::Finding, resolve},
+    config::{LintReport, Source, dialect::by_name, lint, resolve},
+    report::findings::Finding,
     transport::Transport,
 };
 
 /// What is in a file of this name.
-fn at(path: &str, text: &str) -> Examined {
-    examine(&Source::new(path, text), Some(Path::new(path)), None, None)
+fn at(path: &str, text: &str) -> LintReport {
+    lint(&Source::new(path, text), Some(Path::new(path)), None, None)
 }
 
-fn dialect(examined: &Examined) -> &'static str {
-    examined.detected.as_ref().map_or("", |detected| detected.dialect.name)
+fn dialect(file: &LintReport) -> &'static str {
+    file.detected.as_ref().map_or("", |detected| detected.dialect.name)
 }
 
 /// `CODE what it points at`
-fn told(examined: &Examined) -> Vec<String> {
-    let text = &examined.source.text;
+fn told(file: &LintReport) -> Vec<String> {
+    let text = &file.source.text;
     let shown = |Finding { code, problem, .. }: &Finding| {
         format!("{} {}", code.name, &text[problem.span.start..problem.span.end])
     };
-    examined.findings.iter().map(shown).collect()
+    file.findings.iter().map(shown).collect()
 }
 
 /// `CODE what it points at hint`
-fn hinted(examined: &Examined) -> Vec<String> {
-    let hints = examined.findings.iter().map(|it| it.problem.hint.clone().unwrap_or_default());
-    told(examined).into_iter().zip(hints).map(|(it, hint)| format!("{it} {hint}")).collect()
+fn hinted(file: &LintReport) -> Vec<String> {
+    let hints = file.findings.iter().map(|it| it.problem.hint.clone().unwrap_or_default());
+    told(file).into_iter().zip(hints).map(|(it, hint)| format!("{it} {hint}")).collect()
 }
 
 /// The names of the servers, those that are left alone in brackets.
-fn names(examined: &Examined) -> Vec<String> {
-    let servers = examined.config.iter().flat_map(|config| &config.servers);
+fn names(file: &LintReport) -> Vec<String> {
+    let servers = file.config.iter().flat_map(|config| &config.servers);
     let name = |name: &str, is_enabled| if is_enabled { name.to_owned() } else { format!("({name})") };
     servers.map(|server| name(&server.name.value, server.is_enabled())).collect()
-}
-
-#[test]
-fn a_file_of_claude_code_with_what_only_copilot_has_is_copilots() {
-    for (server, expected) in [
-        (r#"{"type": "local", "command": "x", "tools": ["*"]}"#, "copilot"),
-        (r#"{"type": "local", "command": "x"}"#, "copilot"),
-        (r#"{"command": "x", "tools": ["*"]}"#, "copilot"),
-        (r#"{"type": "http", "url": "https://a.example", "oauthClientId": "a"}"#, "copilot"),
-        (r#"{"command": "x"}"#, "claude-code"),
-        // Wrong for one of them is no sign of the other.
-        (r#"{"url": "https://a.example"}"#, "claude-code"),
-        (r#"{"command": "x", "cwd": "/srv"}"#, "claude-code"),
-        (r#"{"type": "pigeon", "command": "x"}"#, "claude-code"),
-        (r#"{"command": "x", "tools": ["*"], "alwaysLoad": true, "timeout": 60000}"#, "claude-code"),
-    ] {
-        let examined = at("p/.mcp.json", &format!(r#"{{"mcpServers": {{"s": {server}}}}}"#));
-        assert_eq!(dialect(&examined), expected, "{server}");
-    }
-    let file = at("p/.mcp.json", r#"{"mcpServers": {"s": {"type": "local", "command": "x", "tools": ["*"]}}}"#);
-    assert_eq!((told(&file), file.detected.map(|it| it.why)), (vec![], Some("it has `tools`".into())));
 }
 
 #[test]
@@ -70,9 +48,9 @@ fn vs_code_has_servers_in_sections_of_its_other_files() {
         ("a.code-workspace", format!(r#"{{"folders": [], "settings": {{"mcp": {config}}}}}"#)),
         (".devcontainer/devcontainer.json", format!(r#"{{"customizations": {{"vscode": {{"mcp": {config}}}}}}}"#)),
     ] {
-        let examined = at(path, &text);
-        assert_eq!((dialect(&examined), names(&examined)), ("vscode", vec!["s".to_owned()]), "{path}");
-        assert_eq!(told(&examined), [r#"A-INPUT-UNUSED "other""#], "{path}");
+        let file = at(path, &text);
+        assert_eq!((dialect(&file), names(&file)), ("vscode", vec!["s".to_owned()]), "{path}");
+        assert_eq!(told(&file), [r#"A-INPUT-UNUSED "other""#], "{path}");
     }
     assert_eq!(told(&at("a.code-workspace", r#"{"folders": []}"#)), ["A-NO-SERVERS "]);
     assert_eq!(told(&at(".vscode/settings.json", r#"{"run": {"a": {"command": "x"}}}"#)), ["A-NO-SERVERS "]);
@@ -90,12 +68,8 @@ fn a_plugin_of_claude_code_may_have_its_servers_elsewhere() {
     let path = "p/.claude-plugin/plugin.json";
     let of = |servers: &str| at(path, &format!(r#"{{"name": "p", "version": "1.0.0", "mcpServers": {servers}}}"#));
     for servers in [r#""./.mcp.json""#, r#"["./a.json", "./b.json"]"#, "[]"] {
-        let examined = of(servers);
-        assert_eq!(
-            (dialect(&examined), told(&examined), names(&examined).len()),
-            ("claude-code", vec![], 0),
-            "{servers}"
-        );
+        let file = of(servers);
+        assert_eq!((dialect(&file), told(&file), names(&file).len()), ("claude-code", vec![], 0), "{servers}");
     }
     let inline = of(r#"["./a.json", {"s": {"command": "${CLAUDE_PLUGIN_ROOT}/x"}}, {"t": {}}]"#);
     assert_eq!((told(&inline), names(&inline)), (vec![r#"E-MISSING "t""#.into()], vec!["s".to_owned()]));
@@ -119,8 +93,8 @@ fn lists_of_names_say_which_servers_gemini_uses() {
         (r#"{"allowed": []}"#, ["a", "files"]),
         (r#"{"serverCommand": "x"}"#, ["a", "files"]),
     ] {
-        let examined = of(lists);
-        assert_eq!((names(&examined), told(&examined)), (expected.map(str::to_owned).to_vec(), vec![]), "{lists}");
+        let file = of(lists);
+        assert_eq!((names(&file), told(&file)), (expected.map(str::to_owned).to_vec(), vec![]), "{lists}");
     }
     let near = of(r#"{"excluded": ["flies", "elsewhere"]}"#);
     assert_eq!(told(&near), [r#"A-SERVER-UNKNOWN "flies""#, r#"A-SERVER-UNKNOWN "elsewhere""#]);
@@ -144,8 +118,8 @@ fn a_web_socket_of_the_engine_over_http_is_streamable_http() {
     let of = |url: &str| {
         let server = format!(r#"{{"transport": "websocket", "connection": {{"url": "{url}"}}}}"#);
         let source = Source::new("t.json", format!(r#"{{"mcpServers": {{"s": {server}}}}}"#));
-        let examined = examine(&source, None, named("engine"), None);
-        (examined.config.map(|it| it.servers[0].transport.value), examined.findings.len())
+        let file = lint(&source, None, by_name("engine"), None);
+        (file.config.map(|it| it.servers[0].transport.value), file.findings.len())
     };
     assert_eq!(of("https://a.example/mcp"), (Some(Transport::Http), 0));
     assert_eq!(of("HTTP://a.example/mcp"), (Some(Transport::Http), 0));
@@ -169,13 +143,9 @@ models:
       web: { url: https://a.example/mcp }
 ";
     for path in ["cpe.yaml", "other.yaml"] {
-        let examined = at(path, text);
-        assert_eq!(
-            (dialect(&examined), names(&examined)),
-            ("cpe", vec!["search".to_owned(), "files".into()]),
-            "{path}"
-        );
-        assert_eq!(told(&examined), ["E-UNKNOWN-KEY arg", "E-TRANSPORT url"], "{path}");
+        let file = at(path, text);
+        assert_eq!((dialect(&file), names(&file)), ("cpe", vec!["search".to_owned(), "files".into()]), "{path}");
+        assert_eq!(told(&file), ["E-UNKNOWN-KEY arg", "E-TRANSPORT url"], "{path}");
     }
     let none = at("cpe.yaml", "models: [{ ref: a }]\n");
     assert_eq!(told(&none), ["A-NO-SERVERS "]);
@@ -185,8 +155,8 @@ models:
 fn resolved(program: &str, value: &str) -> [String; 3] {
     let text = serde_json::json!({ "mcpServers": { "s": {
         "type": "stdio", "command": value, "args": [value], "env": { "A": value } } } });
-    let examined = examine(&Source::new("t.json", text.to_string()), None, named(program), None);
-    let config = examined.config.expect("a config");
+    let file = lint(&Source::new("t.json", text.to_string()), None, by_name(program), None);
+    let config = file.config.expect("a config");
     let pairs = [("SET", "v"), ("EMPTY", ""), ("HOME", "/h"), ("JWT_SECRET", "s")];
     let variables: BTreeMap<_, _> =
         pairs.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
@@ -230,12 +200,9 @@ fn cpe_takes_whatever_stands_in_braces_for_a_name() {
         let text = format!("mcpServers:\n  s: {{ type: stdio, command: x, env: {{ A: '{value}' }} }}\n");
         at("cpe.yaml", &text).findings
     };
-    for (value, hint) in [
-        ("${X:-secret}", "CPE has no defaults: write ${X}, and set X before you start it"),
-        ("pa$5word", "CPE has no way to write a `$`: put the whole value into a variable"),
-    ] {
+    for value in ["${X:-secret}", "pa$5word"] {
         let [finding] = &of(value)[..] else { panic!("{value}") };
-        assert_eq!((finding.code.name, finding.problem.hint.as_deref()), ("W-VARIABLE-UNSET", Some(hint)));
+        assert_eq!(finding.code.name, "W-VARIABLE-UNSET");
         assert!(!finding.problem.message.contains("secret"), "{}", finding.problem.message);
     }
     assert_eq!(of("${X}"), []);
@@ -301,37 +268,6 @@ fn librechat_gives_no_server_its_own_secrets_and_leaves_templates() {
 }
 
 #[test]
-fn a_word_for_the_transport_under_the_name_of_the_object_of_cline_is_a_misspelt_type() {
-    let of = |path: &str, server: &str| {
-        let file = at(path, &format!(r#"{{"mcpServers": {{"s": {server}}}}}"#));
-        (dialect(&file), hinted(&file))
-    };
-    let misspelt = "W-UNKNOWN-KEY \"transport\" did you mean `type`?";
-    let extra = "A-EXTRA-KEY \"transport\" it is passed over";
-    let written = "W-UNKNOWN-KEY \"transport\" write \"type\": \"http\"";
-    let of_cline = "W-UNKNOWN-KEY \"transport\" write \"type\": \"streamableHttp\"";
-    for (path, server, expected) in [
-        ("mcp.json", r#"{"transport": "stdio", "command": "x", "args": []}"#, ("claude-code", vec![misspelt])),
-        ("mcp.json", r#"{"transport": "sse", "url": "http://localhost/sse"}"#, ("copilot", vec![misspelt])),
-        (".cursor/mcp.json", r#"{"transport": "streamable_http", "url": "http://a"}"#, ("cursor", vec![written])),
-        (
-            "mcp.json",
-            r#"{"type": "stdio", "command": "x", "transport": "stdio", "disabled": false}"#,
-            ("cline", vec![extra]),
-        ),
-        (
-            "cline_mcp_settings.json",
-            r#"{"command": "x", "type": "stdio", "transport": "stdio"}"#,
-            ("cline", vec![extra]),
-        ),
-        ("cline_mcp_settings.json", r#"{"url": "http://localhost/sse", "transport": "sse"}"#, ("cline", vec![extra])),
-        ("cline_mcp_settings.json", r#"{"url": "http://localhost", "transport": "http"}"#, ("cline", vec![of_cline])),
-    ] {
-        assert_eq!(of(path, server), (expected.0, expected.1.into_iter().map(str::to_owned).collect()), "{server}");
-    }
-}
-
-#[test]
 fn some_programs_take_a_file_with_nothing_in_it() {
     for (path, text, expected) in [
         (".vscode/mcp.json", "{}", "A-NO-SERVERS "),
@@ -350,24 +286,6 @@ fn some_programs_take_a_file_with_nothing_in_it() {
 }
 
 #[test]
-fn a_server_that_is_not_among_the_others_is_told() {
-    let server = r#"{"command": "npx", "args": ["-y", "x"]}"#;
-    for (path, place, code) in [
-        (".mcp.json", "mcpServers", "W-UNKNOWN-KEY"),
-        (".cursor/mcp.json", "mcpServers", "W-UNKNOWN-KEY"),
-        (".vscode/mcp.json", "servers", "W-UNKNOWN-KEY"),
-        ("librechat.yaml", "mcpServers", "E-UNKNOWN-KEY"),
-    ] {
-        let text = format!(r#"{{"version": "1", "{place}": {{"a": {server}}}, "b": {server}}}"#);
-        let told = hinted(&at(path, &text)).into_iter().filter(|it| !it.contains("\"version\"")).collect::<Vec<_>>();
-        assert_eq!(told, [format!("{code} \"b\" put it inside `{place}`")], "{path}");
-    }
-    // A program has commands of its own.
-    let status = format!(r#"{{"mcpServers": {{"a": {server}}}, "statusLine": {{"type": "command", "command": "x"}}}}"#);
-    assert_eq!(hinted(&at(".claude.json", &status)), [""; 0]);
-}
-
-#[test]
 fn a_timeout_that_the_program_allows_is_no_other_unit() {
     let of = |path: &str, server: &str| told(&at(path, &format!(r#"{{"mcpServers": {{"s": {server}}}}}"#)));
     for path in [".roo/mcp.json", "cline_mcp_settings.json"] {
@@ -378,74 +296,6 @@ fn a_timeout_that_the_program_allows_is_no_other_unit() {
     assert_eq!(of(".roo/mcp.json", r#"{"command": "x", "timeout": 3601}"#), ["E-TIMEOUT 3601"]);
     let long = at("cpe.yaml", "mcpServers:\n  s: { type: stdio, command: x, timeout: 1000 }\n");
     assert_eq!(told(&long), ["W-TIMEOUT-UNIT 1000"]);
-}
-
-#[test]
-fn servers_within_another_object_are_pointed_at() {
-    let file = at(
-        "librechat.yaml",
-        "version: 1.2.8\ninterface:\n  mcpServers:\n    a: { type: stdio, command: npx, args: [] }\n",
-    );
-    assert_eq!(told(&file), ["E-ROOT mcpServers"]);
-    let hint = file.findings[0].problem.hint.as_deref();
-    assert_eq!(hint, Some("put them under `mcpServers` at the root of the file"));
-    // What the program has there itself is no server.
-    let own = at("librechat.yaml", "interface:\n  mcpServers: { use: true, share: false }\n");
-    assert_eq!(told(&own), ["A-NO-SERVERS "]);
-}
-
-#[test]
-fn one_server_in_the_place_of_all_is_told_with_where_to_put_it() {
-    for (path, text, hint) in [
-        (
-            ".mcp.json",
-            r#"{"command": "x", "args": []}"#,
-            r#"put it there with a name: { "mcpServers": { "name": { … } } }"#,
-        ),
-        (
-            ".continue/mcpServers/b.yaml",
-            "name: b\nversion: 1.0.0\ncommand: x\n",
-            "put it below `mcpServers`, as an item that begins with `- name: …`",
-        ),
-    ] {
-        let file = at(path, text);
-        assert_eq!(
-            (told(&file), file.findings[0].problem.hint.as_deref()),
-            (vec!["E-ROOT ".into()], Some(hint)),
-            "{path}"
-        );
-    }
-}
-
-#[test]
-fn a_server_without_a_name_is_told_once() {
-    let file = at(".mcp.json", r#"{"mcpServers": {"command": "x", "args": ["-y"], "env": {"A": "1"}}}"#);
-    assert_eq!(told(&file), [r#"E-MISSING "command""#]);
-    let named = at(".mcp.json", r#"{"mcpServers": {"command": {"command": "x"}, "b": {"url": 1}}}"#);
-    assert!(!told(&named).contains(&r#"E-MISSING "command""#.to_owned()), "{:?}", named.findings);
-}
-
-#[test]
-fn what_is_at_a_url_in_a_file_about_other_things_is_no_server() {
-    let text = "version: 1.1.3\nstt:\n  openai:\n    url: http://h:8080/v1\n    model: whisper\n";
-    assert_eq!(told(&at("librechat.yaml", text)), ["A-NO-SERVERS "]);
-    let misplaced = "version: 1.1.3\nmcp_servers:\n  a:\n    url: http://h:8080/mcp\n";
-    assert_eq!(told(&at("librechat.yaml", misplaced)), ["E-ROOT mcp_servers"]);
-    let started = "version: 1.1.3\ntools:\n  a:\n    command: x\n    args: []\n";
-    assert_eq!(told(&at("librechat.yaml", started)), ["E-ROOT tools"]);
-}
-
-#[test]
-fn a_number_of_yaml_may_begin_with_a_zero_and_ends_before_a_comma() {
-    let file = |timeout: &str| {
-        let text = format!("version: 1.2.1\nmcpServers:\n  a:\n    command: x\n    args: []\n    timeout: {timeout}\n");
-        let file = at("librechat.yaml", &text);
-        let hints: Vec<_> = file.findings.iter().map(|it| it.problem.hint.clone().unwrap_or_default()).collect();
-        (told(&file), hints)
-    };
-    assert_eq!(file("030000"), (vec![], vec![]));
-    assert_eq!(file("5000,"), (vec!["E-VALUE-TYPE ,".into()], vec!["remove it".into()]));
-    assert_eq!(file("'5000,'").1, ["write a number"]);
 }
 
 #[test]
@@ -488,31 +338,10 @@ fn claude_code_has_no_servers_in_its_settings() {
 }
 
 #[test]
-fn a_full_config_of_the_engine_is_told_by_its_connection_whatever_else_is_wrong() {
-    let file = at(
-        "mcp.json",
-        r#"{"mcpServers": {
-            "a": {"transport": "http", "connection": {"url": "https://a.example"}},
-            "b": {"transport": "stdio", "connection": {"args": []}},
-            "c": {"transport": "sse", "connection": {"url": "a.example"}, "auth": {"type": "bearr", "token": "${T}"}}
-        }}"#,
-    );
-    assert_eq!(dialect(&file), "engine");
-    assert_eq!(
-        told(&file),
-        [r#"E-TRANSPORT "http""#, r#"E-MISSING "b""#, r#"E-URL "a.example""#, r#"W-IGNORED "bearr""#]
-    );
-}
-
-#[test]
-fn a_reference_needs_a_name() {
+fn a_reference_to_what_the_program_knows_is_no_finding() {
     let of = |path: &str, place: &str, value: &str| {
         told(&at(path, &format!(r#"{{"{place}": {{"s": {{"command": "x", "args": ["a {value}"]}}}}}}"#)))
     };
-    for value in ["${env:}", "${input:}", "${env:", "${input:"] {
-        assert_eq!(of(".vscode/mcp.json", "servers", value), [format!("W-VARIABLE-FORM {value}")]);
-    }
-    assert_eq!(of(".cursor/mcp.json", "mcpServers", "${env:}"), ["W-VARIABLE-FORM ${env:}"]);
     for value in ["${workspaceRoot}", "${env:HOME}", "${config:a.b}"] {
         assert_eq!(of(".vscode/mcp.json", "servers", value), [""; 0], "{value}");
     }
@@ -535,7 +364,7 @@ fn keys_that_people_add_are_no_misspelt_ones_and_misspelt_ones_are_told() {
         hinted(&at(".cursor/mcp.json", &format!(r#"{{"mcpServers": {{"s": {{"command": "x", "{key}": []}}}}}}"#)))
     };
     for key in ["tags", "author", "icon"] {
-        assert_eq!(of(key), [format!("A-EXTRA-KEY \"{key}\" it is passed over")]);
+        assert_eq!(of(key), [format!("A-EXTRA-KEY \"{key}\" Cursor ignores it")]);
     }
     for (key, meant) in [
         ("agrs", "args"),

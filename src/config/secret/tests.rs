@@ -35,91 +35,74 @@ fn only_what_is_secret_is_masked() {
 }
 
 #[test]
-fn what_is_said_and_shown_of_a_source_has_no_secrets() {
+fn a_shown_source_has_no_secrets() {
     let source = Source::new("x", "token: ghp_0123456789abcdefABCD\nné: x\n");
-    let secrets = secrets_of(&source, None);
+    let secrets = secrets_of(&source, &crate::config::parse_yaml(&source).expect("YAML"));
     assert_eq!(blotted(&source, &secrets).text, "token: ************************\nné: x\n");
-    let references = Source::new("x", "\"API_TOKEN\": \"${env:API_TOKEN}\", --token $TOKEN");
-    assert_eq!(secrets_of(&references, None), []);
+    let references = Source::new("x", "{\"API_TOKEN\": \"${env:API_TOKEN}\", \"args\": [\"--token\", \"$TOKEN\"]}");
+    assert_eq!(secrets_of(&references, &json::parse(&references).expect("JSON").root), []);
     assert_eq!(blotted(&source, &[]).text, source.text);
 }
 
 #[test]
-fn what_is_quoted_is_censored_and_words_of_ours_are_not() {
-    let source = Source::new("x", "password: 0123456789\npasswd: over\n");
-    let secrets = secrets_of(&source, None);
-    let censored = |problem| {
-        let Problem { message, hint, .. } = Censor::new(&source, &secrets).problem(&problem);
+fn secrets_are_taken_out_of_sentences_unless_they_are_constant() {
+    let source = Source::new("x", "password: x0123456789\n");
+    let secrets = secrets_of(&source, &crate::config::parse_yaml(&source).expect("YAML"));
+    let redacted = |problem| {
+        let Problem { message, hint, .. } = Redactor::new(&source, &secrets).problem(&problem);
         (message.into_owned(), hint.map(Cow::into_owned).unwrap_or_default())
     };
     let formatted = |message: &str, hint: &str| Problem::new(Span::default(), message.to_owned()).hint(hint.to_owned());
     for (message, hint, expected) in [
-        ("found `ghp_0123456789abcdefABCD`", "not `0123456789`", ("found `***`", "not `***`")),
-        ("`over` is passed over", "write \"over\"", ("`over` is passed over", "write \"***\"")),
-        ("no 0123456789 here", "", ("no *** here", "")),
+        ("found `ghp_0123456789abcdefABCD`", "not `x0123456789`", ("found `***`", "not `***`")),
+        ("no x0123456789 here", "", ("no *** here", "")),
     ] {
-        assert_eq!(censored(formatted(message, hint)), (expected.0.to_owned(), expected.1.to_owned()));
+        assert_eq!(redacted(formatted(message, hint)), (expected.0.to_owned(), expected.1.to_owned()));
     }
-    let constant = Problem::new(Span::default(), "a `pass` of 0123456789");
-    assert_eq!(censored(constant).0, "a `pass` of 0123456789");
+    let constant = Problem::new(Span::default(), "a `pass` of x0123456789");
+    assert_eq!(redacted(constant).0, "a `pass` of x0123456789");
 }
 
 #[test]
-fn secrets_are_found_where_nobody_reads_them() {
+fn secrets_are_found_in_values_and_comments() {
     for text in [
-        "{ // API_KEY: geheim1234\n}",
         r#"{"env": {"API_KEY": "geheim1234", "API_KEY": "${X}"}}"#,
         r#"{"env": "API_KEY=geheim1234"}"#,
         r#"{"args": "-y b --api-key geheim1234"}"#,
-        r#"{"args": ["--api-key", "geheim1234"], "x": }"#,
         r#"{"headers": "Authorization: Bearer geheim1234"}"#,
         r#"{"inputs": [{"password": true, "default": "geheim1234"}]}"#,
-        r#"{ // "API_KEY": "${API_KEY:-geheim1234}""#,
-        r#"{"env": "DB_PASSWORD geheim1234"}"#,
-        r#"{"env": ["DB_PASSWORD", "geheim1234"]}"#,
-        r#"{"env": [["DB_PASSWORD", "geheim1234"]]}"#,
-        r#"{"env": ["DB_PASSWORD", "Pw-geheim1234"]}"#,
-        r#"{"env": {"DB_PASSWORD 'geheim1234'": null}}"#,
-        r#"{"env": ["PORT 1", "DB_PASSWORD geheim1234"]}"#,
-        r#"{"headers": "A: b\nX-Api-Key geheim1234"}"#,
-        "{ // password - geheim1234\n}",
-        "a: b # the token is geheim1234\n",
-        "{＂DB_PASSWORD＂: ＂geheim1234＂}",
         r#"{"args": ["-u", "ada:geheim1234"]}"#,
         r#"{"args": ["--user=ada:geheim1234"]}"#,
-        r#"{"args": ["--user=ada:geheim1234"], }}"#,
         r#"{"args": "curl -u ada:geheim1234 x"}"#,
         r#"{"env": {"DSN": "root:geheim1234@tcp(h:3306)/db"}}"#,
     ] {
         let source = Source::new("x", text);
-        let root = json::parse(&source).map(|document| document.root).ok();
-        let found = secrets_of(&source, root.as_ref());
+        let root = json::parse(&source).expect(text).root;
+        let found = secrets_of(&source, &root);
         assert!(found.iter().any(|span| text[span.start..span.end].contains("geheim1234")), "{text}: {found:?}");
     }
 }
 
 #[test]
-fn what_is_a_secret_somewhere_is_hidden_wherever_it_stands() {
+fn a_secret_is_hidden_wherever_it_occurs_again() {
     for text in [
         r#"{"env": {"API_KEY": "geheim1234", "NAME": "geheim1234"}}"#,
         r#"{"env": {"NAME": "x:geheim1234", "PASSWORD": "${P}geheim1234"}, "url": "https://h/geheim1234/mcp"}"#,
-        "{ // now geheim1234\n\"args\": [\"--token\", \"geheim1234\", \"geheim1234\"]}",
-        "a: geheim1234\ntoken: geheim1234\n",
     ] {
         let source = Source::new("x", text);
-        let root = json::parse(&source).map(|document| document.root).ok();
-        let shown = blotted(&source, &secrets_of(&source, root.as_ref()));
+        let root = json::parse(&source).expect(text).root;
+        let shown = blotted(&source, &secrets_of(&source, &root));
         assert!(!shown.text.contains("geheim"), "{}", shown.text);
     }
     let plain = r#"{"env": {"PASSWORD": "postgres", "USER": "postgres", "PWD": "/home/ada/work"}}"#;
     let source = Source::new("x", plain);
     let root = json::parse(&source).expect("reads").root;
-    let shown = blotted(&source, &secrets_of(&source, Some(&root)));
+    let shown = blotted(&source, &secrets_of(&source, &root));
     assert_eq!(shown.text, plain.replacen("postgres", "********", 1));
 }
 
 #[test]
-fn a_secret_of_yaml_is_hidden_wherever_it_stands_however_it_is_written() {
+fn a_secret_of_yaml_is_hidden_in_every_style() {
     for (written, expected) in [
         ("env: {API_KEY: geheim1234, N: 5}", "env: {API_KEY: **********, N: 5}"),
         ("env: {API_KEY: geheim1234}", "env: {API_KEY: **********}"),
@@ -128,11 +111,11 @@ fn a_secret_of_yaml_is_hidden_wherever_it_stands_however_it_is_written() {
             "env: {\"API_KEY\": \"**********\", DB_PASSWORD: *****}",
         ),
         ("env: {\n    API_KEY: geheim1234,\n    N: 5\n  }", "env: {\n    API_KEY: **********,\n    N: 5\n  }"),
-        ("API_KEY: geheim1234 # the old one", "API_KEY: ********** *************"),
+        ("API_KEY: geheim1234 # go geheim1234", "API_KEY: ********** # go **********"),
         ("API_KEY: |\n    geheim1234", "API_KEY: *\n    **********"),
-        ("API_KEY: >-\n    geheim1234\n    more", "API_KEY: **\n    **********\n    ****"),
-        ("API_KEY: &k geheim1234", "API_KEY: ** **********"),
-        ("API_KEY: !!str &k geheim1234", "API_KEY: ***** ** **********"),
+        ("API_KEY: >-\n    geheim1234\n    more", "API_KEY: >-\n    **********\n    ****"),
+        ("API_KEY: &k geheim1234", "API_KEY: &k **********"),
+        ("API_KEY: !!str &k geheim1234", "API_KEY: ***** &k **********"),
         ("API_KEY:\n    geheim1234", "API_KEY:\n    **********"),
         ("API_KEY: geheim1234\n    tail", "API_KEY: **********\n    ****"),
         ("? API_KEY\n  : geheim1234", "? API_KEY\n  : **********"),
@@ -140,26 +123,13 @@ fn a_secret_of_yaml_is_hidden_wherever_it_stands_however_it_is_written() {
         let text = format!("a:\n  x: go geheim1234 now\n  {written}\n");
         let source = Source::new("x", text.as_str());
         let root = crate::config::parse_yaml(&source).expect(&text);
-        for root in [Some(&root), None].into_iter().take(if written.contains('?') { 1 } else { 2 }) {
-            let shown = blotted(&source, &secrets_of(&source, root)).text.clone();
-            assert_eq!(shown, format!("a:\n  x: go ********** now\n  {expected}\n"), "{}", root.is_some());
-        }
+        let shown = blotted(&source, &secrets_of(&source, &root)).text.clone();
+        assert_eq!(shown, format!("a:\n  x: go ********** now\n  {expected}\n"));
     }
 }
 
 #[test]
-fn the_secrets_of_a_source_are_found_also_if_nobody_can_read_it() {
-    let text = r#"{"s": {"env": {"API_KEY": "0123456789"}, "args": ["--token", "abcdefghij", "x"], "url": "https://h/?key=1"}}"#;
-    let source = Source::new("x", text);
-    let root = json::parse(&source).expect("reads").root;
-    let shown =
-        |root| secrets_of(&source, root).into_iter().map(|span| &text[span.start..span.end]).collect::<Vec<_>>();
-    assert_eq!(shown(Some(&root)), ["0123456789", "abcdefghij"]);
-    assert_eq!(shown(None), ["0123456789", "abcdefghij"]);
-}
-
-#[test]
-fn a_secret_is_hidden_wherever_it_stands_in_a_value() {
+fn a_secret_is_hidden_in_a_value() {
     for (name, value, expected) in [
         // What only looks like a reference is part of the password.
         ("PASSWORD", "Zq7$wordabc1234", "***"),
@@ -231,7 +201,7 @@ fn a_secret_is_hidden_wherever_it_stands_in_a_value() {
 }
 
 #[test]
-fn what_a_password_is_around_a_reference_is_warned_of_and_a_word_is_not() {
+fn a_warning_needs_more_evidence() {
     assert_eq!(secrets_in("PASSWORD", "Zq7$wordabc1234").len(), 1);
     assert_eq!(secrets_in("PASSWORD", "${P}geheim1234").len(), 1);
     assert_eq!(secrets_in("OPTS", "--token geheim1234").len(), 1);
@@ -269,15 +239,12 @@ fn what_a_password_is_around_a_reference_is_warned_of_and_a_word_is_not() {
 }
 
 #[test]
-fn what_may_be_to_fill_in_is_hidden_and_not_warned_of() {
+fn a_doubtful_placeholder_is_hidden_without_a_warning() {
     for value in ["my_password", "my-dog-token", "add your key", "[API_KEY]", "REDACTED"] {
         assert_eq!((mask("API_KEY", value).as_ref(), secrets_in("API_KEY", value)), (MASK, vec![]), "{value}");
     }
     for value in ["$env:API_KEY", "process.env.API_KEY", "os.environ['A_KEY']", "%API_KEY%", "env:API_KEY_2"] {
-        assert_eq!((mask("API_KEY", value).as_ref(), secrets_in("API_KEY", value)), (value, vec![]), "{value}");
-    }
-    for value in ["%A8F3K2J1%", "env:A8F3K2J1", "$env:Xk29fJ3", "x-env:API_KEY-9f8d7s6a"] {
-        assert_eq!(mask("API_KEY", value), MASK, "{value}");
+        assert!(secrets_in("API_KEY", value).is_empty(), "{value}");
     }
     for value in ["$(cat token)", "{file:./key}", "!secret api_key", "${cmd:cat /run/key}"] {
         assert!(secrets_in("API_KEY", value).is_empty(), "{value}");
@@ -298,61 +265,4 @@ fn a_sentence_keeps_its_words() {
     ] {
         assert_eq!(mask("", sentence), sentence);
     }
-}
-
-#[test]
-fn what_a_note_says_of_a_secret_is_found_as_in_a_comment() {
-    let text =
-        r#"{"_comment": "the password is geheim99", "notes": ["a", "token - geheim98"], "x": "the password is one"}"#;
-    let source = Source::new("x.json", text);
-    let root = crate::config::json::parse(&source).expect("JSON").root;
-    let secrets = secrets_of(&source, Some(&root));
-    let found: Vec<_> = secrets.iter().map(|span| &text[span.start..span.end]).collect();
-    assert_eq!(found, ["geheim99", "geheim98"]);
-}
-
-/// The text with all that is secret replaced.
-fn hidden(text: &str) -> String {
-    let (mut shown, mut at) = (String::new(), 0);
-    for Span { start, end } in secrets_of(&Source::new("x", text), None) {
-        shown += &text[at..start];
-        shown += MASK;
-        at = end;
-    }
-    shown + &text[at..]
-}
-
-#[test]
-fn a_value_in_a_broken_text_goes_as_far_as_it_may() {
-    for (text, expected) in [
-        (r#"{"PASSWORD":"a b", "x": 1"#, r#"{"PASSWORD":"***", "x": 1"#),
-        (r#"{"PASSWORD":",a}\"'b","#, r#"{"PASSWORD":"***","#),
-        (r#"{"PASSWORD": "=a","#, r#"{"PASSWORD": "***","#),
-        (r#"{"API\u005fKEY": "a b","#, r#"{"API\u005fKEY": "***","#),
-        (r#"{"token":"https://h/<id>?token=A;password:S&token=C","#, r#"{"token":"***","#),
-        (r#"{"Authorization": ["Bearer","S"],"#, r#"{"Authorization": [***],"#),
-        (r#"{"password":true,"default":"S1234","#, r#"{"password":true,"default":"***","#),
-        (r#"[{"name":"API_KEY","value":"S1234"},"#, r#"[{"name":"API_KEY","value":"***"},"#),
-        (r#"["--1password-token","S1234"]"#, r#"["--1password-token","***"]"#),
-        ("{ // https://u:geheim@h", "{ // https://u:***@h"),
-        ("{ // --2fa-secret geheim", "{ // --2fa-secret ***"),
-        ("{ `API_KEY`: `a b`, «API_KEY»: «a b»", "{ `API_KEY`: `***`, «API_KEY»: «***»"),
-        (r#"{"env": "PASSWORD=a b", "x""#, r#"{"env": "PASSWORD=***", "x""#),
-        ("a:\n  PASSWORD: a b\n  x: [", "a:\n  PASSWORD: ***\n  x: ["),
-        ("a:\n  PASSWORD: |\n    a\n\n    b\n  x: [", "a:\n  PASSWORD: ***\n    ***\n\n    ***\n  x: ["),
-        ("a:\n  PASSWORD:\n  S1\n", "a:\n  PASSWORD:\n  ***\n"),
-        ("a:\n  PASSWORD: |\n  S1\nb: c\n", "a:\n  PASSWORD: ***\n  ***\nb: c\n"),
-        ("a:\n  PASSWORD: S1\n\n  S2\n", "a:\n  PASSWORD: ***\n\n  ***\n"),
-        ("a:\n  PASSWORD:\n  b: c\n", "a:\n  PASSWORD:\n  b: c\n"),
-        ("a:\n  token:\n    - a\n  x: [", "a:\n  token:\n    ***\n  x: ["),
-        ("a:\n  token: &a b\n  x: [", "a:\n  token: *** ***\n  x: ["),
-        ("Authorization: Token S1\nx: [", "Authorization: Token ***\nx: ["),
-        ("a: # token: b c\n    x: [", "a: # token: ***\n    x: ["),
-        ("auth:\n  type: bearer\n", "auth:\n  type: bearer\n"),
-        ("token: ${TOKEN} # mine\n", "token: ${TOKEN} # mine\n"),
-    ] {
-        assert_eq!(hidden(text), expected);
-    }
-    let long = format!("{{\"API_KEY\": \"{}\"", "äb".repeat(1000));
-    assert_eq!(hidden(&long), "{\"API_KEY\": \"***\"");
 }

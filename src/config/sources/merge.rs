@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::{File, Kept, Lost, Origin, Unread};
-use crate::config::{Span, finding::Severity};
+use crate::{config::Span, report::findings::Severity};
 
 /// What became of the servers of all files.
 #[derive(Debug, Default)]
@@ -21,7 +21,7 @@ pub(super) fn merge(files: &[File]) -> Merged {
     let mut merged = Merged::default();
     let mut winners: HashMap<String, Origin> = HashMap::new();
     for (index, file) in files.iter().enumerate() {
-        let Some(config) = file.examined.config.as_ref().filter(|_| file.examined.is_readable) else { continue };
+        let Some(config) = file.report.config.as_ref().filter(|_| file.report.is_readable) else { continue };
         let mut last: HashMap<&str, usize> = HashMap::new();
         for (at, server) in config.servers.iter().enumerate() {
             last.insert(&server.name.value, at);
@@ -55,17 +55,17 @@ pub(super) fn merge(files: &[File]) -> Merged {
 
 /// The servers of a file that were left out because of what is wrong with them.
 fn unread(file: &File) -> Vec<Unread> {
-    let examined = &file.examined;
-    let servers = examined.config.iter().flat_map(|config| &config.servers);
+    let report = &file.report;
+    let servers = report.config.iter().flat_map(|config| &config.servers);
     let mut known: HashSet<&str> = servers.map(|server| &*server.name.value).collect();
     let mut unread = Vec::new();
     // What is wrong with the servers of a single project is no matter here.
-    let projects = || examined.config.iter().flat_map(|config| &config.projects);
+    let projects = || report.config.iter().flat_map(|config| &config.projects);
     let is_of_project = |span: Span| projects().any(|it| it.span.start <= span.start && span.end <= it.span.end);
-    let errors = examined.findings.iter().filter(|it| it.code.severity() == Severity::Error);
+    let errors = report.findings.iter().filter(|it| it.code.severity() == Severity::Error);
     for finding in errors.filter(|it| !is_of_project(it.problem.span)) {
         if let Some(name) = finding.server.as_deref().filter(|name| known.insert(name)) {
-            let origin = Origin::new(&examined.source, finding.problem.span);
+            let origin = Origin::new(&report.source, finding.problem.span);
             unread.push(Unread { name: name.to_owned(), origin, code: finding.code });
         }
     }

@@ -3,7 +3,7 @@
 //! From the highest to the lowest: the variable `CODE_AGENT_MCP_SERVERS`, the files that were named for their servers (a
 //! later one before an earlier), the one config file that was named, the file of `CODE_AGENT_MCP_CONFIG_PATH`; and only
 //! if there is none of these, what the user's files say for this project alone, the files of every program in the
-//! project, then those in the user's folders. Both variables are one program's, and count for no other.
+//! project, then those in the user's folders. WhenBothGiven variables are one program's, and count for no other.
 
 mod environment;
 mod local;
@@ -25,15 +25,13 @@ use self::{
     places::{Candidate, Folders},
 };
 use super::{
-    ClientConfig, Examined, Machine, Source, Span,
+    ClientConfig, ConfiguredServer, LintReport, Machine, Source, Span,
     check::{self, Subject},
-    dialect::{Detected, Dialect, OF_THE_VARIABLES},
+    dialect::{Detected, Dialect, VARIABLES_DIALECT},
     document::Document,
-    examine::{Judged, examine},
-    finding::{Code, Finding},
-    secret::secrets_of,
-    server::ServerConfig,
+    lint::{Analysis, lint},
 };
+use crate::report::findings::{Code, Finding};
 
 /// What somebody has named to take servers from.
 #[derive(Clone, Debug, Default)]
@@ -81,7 +79,7 @@ pub struct Effective {
 /// A server that counts.
 #[derive(Clone, Debug)]
 pub struct Kept {
-    pub server: ServerConfig,
+    pub server: ConfiguredServer,
     pub dialect: &'static Dialect,
     /// Its file in [`Effective::files`].
     pub file: usize,
@@ -117,7 +115,7 @@ pub struct File {
     pub rank: Rank,
     /// `None` for what is no file but a variable.
     pub path: Option<PathBuf>,
-    pub examined: Examined,
+    pub report: LintReport,
 }
 
 /// A default file without anything to read.
@@ -191,7 +189,7 @@ impl Effective {
     pub fn leave_out(&mut self, is_left_out: impl Fn(&File) -> bool) {
         for file in self.files.iter_mut().filter(|file| !file.rank.is_named()) {
             if is_left_out(file) {
-                file.examined.config = None;
+                file.report.config = None;
             }
         }
         let Merged { servers, lost, unread } = merge(&self.files);
@@ -200,7 +198,7 @@ impl Effective {
 
     /// What the files have of secrets.
     pub fn secrets(&self) -> impl Iterator<Item = &str> {
-        self.files.iter().flat_map(|File { examined: Examined { source, secrets, .. }, .. }| {
+        self.files.iter().flat_map(|File { report: LintReport { source, secrets, .. }, .. }| {
             secrets.iter().filter_map(|secret| source.text.get(secret.start..secret.end))
         })
     }
@@ -224,8 +222,8 @@ impl Sources {
         let folders = Folders::of(machine);
         let mut files = Vec::new();
         if let Some(text) = variable(machine, environment::SERVERS).filter(|_| self.asks_for_variables()) {
-            let examined = environment::examine(text, machine);
-            files.push(File { rank: Rank::Servers, path: None, examined });
+            let report = environment::lint(text, machine);
+            files.push(File { rank: Rank::Servers, path: None, report });
         }
         let mut seen = HashSet::new();
         for (rank, named) in self.named(machine) {
@@ -259,7 +257,7 @@ impl Sources {
 
     /// Whether the variables count, which belong to one program.
     fn asks_for_variables(&self) -> bool {
-        self.dialect.is_none_or(|dialect| dialect.name == OF_THE_VARIABLES.name)
+        self.dialect.is_none_or(|dialect| dialect.name == VARIABLES_DIALECT.name)
     }
 
     /// The files that were named, the highest first.
@@ -272,24 +270,23 @@ impl Sources {
     }
 
     fn file(&self, rank: Rank, name: String, path: PathBuf, text: String, machine: &Machine) -> File {
-        let examined = examine(&Source::new(name, text), Some(&path), self.dialect, Some(machine));
-        File { rank, path: Some(path), examined }
+        let report = lint(&Source::new(name, text), Some(&path), self.dialect, Some(machine));
+        File { rank, path: Some(path), report }
     }
 }
 
 /// What was read from a part of a source, with everything that was found in it.
-fn examined(
+fn report(
     source: &Arc<Source>,
     document: &Document,
     config: ClientConfig,
     mut findings: Vec<Finding>,
     (machine, why): (&Machine, &str),
-) -> Examined {
+) -> LintReport {
     let root = &document.root;
     check::all(&Subject::new(&config, root, source, Some(machine)), &mut findings);
     let detected = Some(Detected::certain(config.dialect, why));
-    let judged = Judged { detected, config: Some(config), part: None, findings };
-    judged.with(source, root.clone(), secrets_of(source, Some(root)))
+    Analysis { detected, config: Some(config), part: None, findings }.into_report(source, root.clone())
 }
 
 /// A variable that is set to something.

@@ -8,7 +8,7 @@ use std::{
 use super::Rank;
 use crate::config::{
     Machine,
-    dialect::{ALL, Dialect, Place},
+    dialect::{ALL, Dialect, FileLocation},
 };
 
 /// Systems, as far as their folders differ.
@@ -89,12 +89,12 @@ impl Folders {
         candidates
     }
 
-    fn path(&self, place: Place, rank: Rank) -> Option<PathBuf> {
+    fn path(&self, place: FileLocation, rank: Rank) -> Option<PathBuf> {
         let (folder, path) = match (place, rank) {
-            (Place::Project(path), Rank::Project) => (Some(&self.project), path),
-            (Place::Home(path), Rank::User) => (self.home.as_ref(), path),
-            (Place::Config(path), Rank::User) => (self.config.as_ref(), path),
-            (Place::Xdg(path), Rank::User) => (self.xdg.as_ref(), path),
+            (FileLocation::Project(path), Rank::Project) => (Some(&self.project), path),
+            (FileLocation::Home(path), Rank::User) => (self.home.as_ref(), path),
+            (FileLocation::Config(path), Rank::User) => (self.config.as_ref(), path),
+            (FileLocation::Xdg(path), Rank::User) => (self.xdg.as_ref(), path),
             _ => return None,
         };
         Some(folder?.join(path))
@@ -112,16 +112,16 @@ impl Folders {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Found, Source, examine};
+    use crate::config::{PathKind, Source, lint};
 
     fn folders(system: System, variables: &[(&str, &str)]) -> Folders {
         let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        let (look, read) = (|_: &Path| Found::Nothing, |_: &Path| Err(std::io::ErrorKind::NotFound.into()));
+        let (look, read) = (|_: &Path| PathKind::Nothing, |_: &Path| Err(std::io::ErrorKind::NotFound.into()));
         Folders::on(system, &Machine { variables, directory: "/projects/shop".into(), look, read })
     }
 
     fn names(folders: &Folders, dialect: &str) -> Vec<String> {
-        let dialect = crate::config::dialect::named(dialect);
+        let dialect = crate::config::dialect::by_name(dialect);
         folders.candidates(Some(dialect.expect("known"))).into_iter().map(|it| it.name).collect()
     }
 
@@ -154,7 +154,9 @@ mod tests {
         let folders = folders(System::Linux, &[("HOME", "/home/ada")]);
         for dialect in ALL {
             for Candidate { path, .. } in folders.candidates(Some(dialect)) {
-                let detected = examine(&Source::new("t", "{}"), Some(&path), None, None).detected;
+                let detected =
+                    lint(&Source::new("t", if dialect.name == "codex" { "" } else { "{}" }), Some(&path), None, None)
+                        .detected;
                 assert_eq!(detected.map(|it| it.dialect.name), Some(dialect.name), "{}", path.display());
             }
         }

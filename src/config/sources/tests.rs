@@ -4,7 +4,10 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use super::*;
-use crate::config::{Found, dialect::named, finding::Severity, secret::Known};
+use crate::{
+    config::{PathKind, dialect::by_name, secret::KnownSecrets},
+    report::findings::Severity,
+};
 
 /// A machine with a home folder, a project and nothing in them.
 struct World {
@@ -22,7 +25,7 @@ impl World {
         let machine = Machine {
             variables,
             directory: folder.path().join("project"),
-            look: |_| Found::Nothing,
+            look: |_| PathKind::Nothing,
             read: |path| fs::read_to_string(path),
         };
         World { folder, machine, sources: Sources::default() }
@@ -200,19 +203,17 @@ fn the_variable_holds_a_list_whose_findings_have_their_place_in_it() {
     assert_eq!(kept(&effective), ["web: ", "fs: later"]);
     assert_eq!(lost(&effective), ["fs: $CODE_AGENT_MCP_SERVERS:1:11, $CODE_AGENT_MCP_SERVERS:2:18"]);
     let [file] = &effective.files[..] else { panic!("{:?}", effective.files) };
-    let errors = file.examined.findings.iter().filter(|it| it.code.severity() == Severity::Error);
+    let errors = file.report.findings.iter().filter(|it| it.code.severity() == Severity::Error);
     let found = errors.map(|it| (it.code.name, it.problem.span.start)).collect::<Vec<_>>();
     let at = |part| text.find(part).expect("is there");
     assert_eq!(found, [("E-MISSING", at("{\"command")), ("E-VALUE-TYPE", at("7"))]);
-    let twice = file.examined.findings.iter().filter(|it| it.code.name == "W-DUPLICATE-SERVER");
+    let twice = file.report.findings.iter().filter(|it| it.code.name == "W-DUPLICATE-SERVER");
     let second = text.rfind("\"fs\"").expect("is there");
     assert_eq!(twice.map(|it| it.problem.span.start).collect::<Vec<_>>(), [second]);
-    assert!(file.examined.findings.iter().all(|it| it.code.name != "W-NAME-CLASH"));
-    for (wrong, code) in
-        [(r#"{"fs": {"command": "x"}}"#, "E-VALUE-TYPE"), ("[{", "E-JSON-UNCLOSED"), ("[\u{1}", "E-SYNTAX")]
-    {
+    assert!(file.report.findings.iter().all(|it| it.code.name != "W-NAME-CLASH"));
+    for (wrong, code) in [(r#"{"fs": {"command": "x"}}"#, "E-VALUE-TYPE"), ("[{", "E-SYNTAX"), ("[\u{1}", "E-SYNTAX")] {
         let effective = World::new().variable(environment::SERVERS, wrong).load();
-        let codes: Vec<_> = effective.files[0].examined.findings.iter().map(|it| it.code.name).collect();
+        let codes: Vec<_> = effective.files[0].report.findings.iter().map(|it| it.code.name).collect();
         assert!(effective.servers.is_empty() && codes.contains(&code), "{wrong}: {codes:?}");
     }
 }
@@ -220,7 +221,7 @@ fn the_variable_holds_a_list_whose_findings_have_their_place_in_it() {
 #[test]
 fn with_a_dialect_only_files_of_its_program_are_default_files() {
     let mut world = World::new().with("project", "a").with("user", "b");
-    world.sources.dialect = named("cursor");
+    world.sources.dialect = by_name("cursor");
     assert_eq!(kept(&world.load()), ["b: user"]);
 }
 
@@ -234,7 +235,7 @@ fn everything_about_a_server_has_an_origin_or_is_a_default() {
     let effective = world.load();
     let shown = |setting: &Setting| {
         let origin = setting.origin.as_ref().map(|origin| origin.span.start > 0);
-        (setting.key().into_owned(), setting.masked(&Known::default()).to_string(), origin)
+        (setting.key().into_owned(), setting.masked(&KnownSecrets::default()).to_string(), origin)
     };
     let usual = Duration::from_secs(7);
     let all: Vec<_> = settings(&effective.servers[0], usual).iter().map(shown).collect();

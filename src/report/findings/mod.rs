@@ -1,10 +1,9 @@
-//! Reports of what was found in configs, for people and for programs.
+//! Reports of what was found in configs, for people and for programs. The data is inert: it knows no linter.
 
-mod explanation;
+mod finding;
 mod github;
 mod human;
 mod json;
-mod place;
 mod sarif;
 mod snippet;
 #[cfg(test)]
@@ -12,18 +11,9 @@ mod tests;
 
 use std::{path::PathBuf, str::FromStr, sync::Arc};
 
-pub use explanation::explanation;
+pub use finding::{Code, Finding, Rule, Severity};
 
-use crate::{
-    config::{
-        Examined, Project, Source, Span,
-        dialect::Detected,
-        finding::{Code, Finding, Severity},
-        secret::{Censor, secrets_of},
-        server::ServerConfig,
-    },
-    transport::Transport,
-};
+use crate::config::{Source, Span};
 
 /// The formats of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,54 +28,69 @@ pub enum FindingsFormat {
     Github,
 }
 
-/// What came of several files.
+/// The results of several files.
 #[derive(Debug)]
 pub struct Report {
     pub files: Vec<File>,
+    /// Every kind of finding that the linter knows.
+    pub rules: Vec<Rule>,
     /// Whether warnings fail.
     pub is_strict: bool,
-    /// Whether only what fails is told.
+    /// Whether only what fails is shown.
     pub is_quiet: bool,
 }
 
-/// A file, its servers and what was found in it. What is secret in it, only a report hides.
-#[derive(Debug)]
+/// A file, its servers and its findings. Names and sentences have no secrets in them; of the source, only a report
+/// hides them.
+#[derive(Clone, Debug)]
 pub struct File {
-    /// As it was named.
+    /// As the user named it.
     pub path: String,
     pub source: Arc<Source>,
+    /// Whether it could be parsed. Of other files no text is shown.
     pub is_readable: bool,
-    pub detected: Option<Detected>,
+    pub dialect: Option<Dialect>,
     /// In the order of the text; those of projects come after the others.
     pub servers: Vec<Server>,
     /// In the order of the text.
-    findings: Vec<Finding>,
-    secrets: Vec<Span>,
-    shows_secrets: bool,
+    pub findings: Vec<Finding>,
+    /// What is not shown of the source.
+    pub secrets: Vec<Span>,
+}
+
+/// The program that a file is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dialect {
+    pub name: &'static str,
+    pub why: String,
+    /// Whether another program is possible.
+    pub is_guess: bool,
 }
 
 /// A server of a file.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Server {
     pub name: String,
     /// The folder of the only project that has it; `None` if all have it.
     pub project: Option<String>,
-    pub transport: Transport,
+    pub transport: &'static str,
     pub is_enabled: bool,
     pub contact: Contact,
 }
 
-/// What came of an attempt to reach a server.
+/// The result of an attempt to reach a server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Contact {
     #[default]
     NotTried,
     /// The names of its tools, without those that its filter leaves out.
-    Reached { tools: Vec<String>, left_out: usize },
+    Reached {
+        tools: Vec<String>,
+        left_out: usize,
+    },
     /// A finding says why.
     Failed,
-    /// Somebody interrupted it.
-    GivenUp,
+    Interrupted,
 }
 
 /// Where a report is read.
@@ -97,22 +102,24 @@ pub struct Layout {
     pub directory: PathBuf,
 }
 
-/// How a file has done, from good to bad.
+/// The result of a file, from good to bad.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
     Valid,
     Invalid,
-    /// Nobody could read it.
     Unreadable,
 }
 
-/// How many findings there are of each kind.
+/// How many findings there are of each severity.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Counts {
     errors: usize,
     warnings: usize,
     advice: usize,
 }
+
+/// A line and a column, both from 1; columns count characters.
+type Position = (usize, usize);
 
 impl FindingsFormat {
     pub const ALL: [FindingsFormat; 4] =
@@ -138,7 +145,7 @@ impl FindingsFormat {
     }
 }
 
-/// A text that names no format.
+/// A string that names no format.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown format {0:?}; there are human, json, sarif and github")]
 pub struct UnknownFormat(pub String);
@@ -147,54 +154,24 @@ impl FromStr for FindingsFormat {
     type Err = UnknownFormat;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        FindingsFormat::ALL
-            .into_iter()
-            .find(|format| format.as_str() == text)
-            .ok_or_else(|| UnknownFormat(text.to_owned()))
+        let format = FindingsFormat::ALL.into_iter().find(|format| format.as_str() == text);
+        format.ok_or_else(|| UnknownFormat(text.to_owned()))
     }
 }
 
 impl File {
-    /// What an examination brought, with its secrets hidden unless they are to be shown.
-    pub fn new(path: String, examined: Examined, shows_secrets: bool) -> File {
-        let Examined { source, is_readable, detected, config, secrets, findings, .. } = examined;
-        let censor = Censor::new(&source, &secrets);
-        let shown = |text: String| if shows_secrets { text } else { censor.name(&text).into_owned() };
-        let server = |server: ServerConfig, project: Option<&str>| Server {
-            is_enabled: server.is_enabled(),
-            name: shown(server.name.value),
-            project: project.map(|folder| shown(folder.to_owned())),
-            transport: server.transport.value,
-            contact: Contact::NotTried,
-        };
-        let (whole, projects) = config.map(|config| (config.servers, config.projects)).unwrap_or_default();
-        let of_project = |Project { folder, servers, .. }: Project| {
-            servers.into_iter().map(|it| server(it, Some(&folder))).collect::<Vec<_>>()
-        };
-        let servers = whole.into_iter().map(|it| server(it, None)).chain(projects.into_iter().flat_map(of_project));
-        let (servers, secrets) = (servers.collect(), if shows_secrets { Vec::new() } else { secrets });
-        File { path, source, is_readable, detected, servers, findings, secrets, shows_secrets }
-    }
-
-    /// A file that nobody can read.
+    /// A file that cannot be read or parsed.
     pub fn unreadable(path: String, source: Arc<Source>, finding: Finding) -> File {
-        let (detected, findings, secrets) = (None, vec![finding], secrets_of(&source, None));
-        let servers = Vec::new();
-        File { path, source, is_readable: false, detected, servers, findings, secrets, shows_secrets: false }
+        let (servers, secrets) = (Vec::new(), Vec::new());
+        File { path, source, is_readable: false, dialect: None, servers, findings: vec![finding], secrets }
     }
 
-    /// Adds what was found later.
+    /// Adds findings that come later, such as those of a connection.
     pub fn add(&mut self, findings: impl IntoIterator<Item = Finding>) {
         self.findings.extend(findings);
         self.findings.sort_by_key(|finding| finding.problem.span.start);
     }
 
-    /// What kinds of findings there are.
-    pub fn codes(&self) -> impl Iterator<Item = &'static Code> {
-        self.findings.iter().map(|finding| finding.code)
-    }
-
-    /// How it has done.
     pub fn verdict(&self, is_strict: bool) -> Verdict {
         let counts = self.counts();
         match self.is_readable {
@@ -215,6 +192,12 @@ impl File {
         }
         counts
     }
+
+    /// Where a finding begins and where it ends.
+    fn positions(&self, finding: &Finding) -> (Position, Position) {
+        let Span { start, end } = finding.problem.span;
+        (self.source.position(start), self.source.position(end.max(start)))
+    }
 }
 
 impl Report {
@@ -223,21 +206,8 @@ impl Report {
         self.files.iter().map(|file| file.verdict(self.is_strict)).max().unwrap_or(Verdict::Valid)
     }
 
-    /// The findings of a file that are told, as they may be told: one by one, for hardly anybody reads thousands.
-    fn told<'f>(&self, file: &'f File) -> impl Iterator<Item = Finding> + use<'f> {
-        let mut censor = (!file.shows_secrets).then(|| Censor::new(&file.source, &file.secrets));
-        self.chosen(file).map(move |finding| match &mut censor {
-            Some(censor) => censor.finding(finding),
-            None => finding.clone(),
-        })
-    }
-
-    /// How many findings of a file are told.
-    fn count(&self, file: &File) -> usize {
-        self.chosen(file).count()
-    }
-
-    fn chosen<'f>(&self, file: &'f File) -> impl Iterator<Item = &'f Finding> + use<'f> {
+    /// The findings of a file that are shown.
+    fn shown<'f>(&self, file: &'f File) -> impl Iterator<Item = &'f Finding> + use<'f> {
         let least = match (self.is_quiet, self.is_strict) {
             (false, _) => Severity::Advice,
             (true, true) => Severity::Warning,

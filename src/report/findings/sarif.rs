@@ -1,102 +1,33 @@
 //! The Static Analysis Results Interchange Format, as GitHub and editors read it (OASIS SARIF 2.1.0).
 
 use std::{
-    borrow::Cow,
     fmt::Write,
     path::{Component, Path},
-    sync::Arc,
 };
 
-use serde::Serialize;
 use serde_json::{Value as Json, json};
 
-use super::{File, Layout, Report, explanation, place::Positions};
-use crate::config::finding::{Code, Finding, Severity, codes};
+use super::{Code, File, Finding, Layout, Report, Rule, Severity};
 
 const SCHEMA: &str = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
 
-#[derive(Serialize)]
-struct Log {
-    #[serde(rename = "$schema")]
-    schema: &'static str,
-    version: &'static str,
-    runs: [Run; 1],
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Run {
-    tool: Json,
-    invocations: Json,
-    column_kind: &'static str,
-    results: Vec<Found>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Found {
-    rule_id: &'static str,
-    rule_index: Option<usize>,
-    level: &'static str,
-    message: Text,
-    locations: [Location; 1],
-}
-
-#[derive(Serialize)]
-struct Text {
-    text: Cow<'static, str>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Location {
-    physical_location: Physical,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    logical_locations: Option<[Logical; 1]>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Physical {
-    artifact_location: Artifact,
-    region: Region,
-}
-
-#[derive(Serialize)]
-struct Artifact {
-    uri: Arc<str>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Region {
-    start_line: usize,
-    start_column: usize,
-    end_line: usize,
-    end_column: usize,
-}
-
-#[derive(Serialize)]
-struct Logical {
-    name: Arc<str>,
-}
-
 pub(super) fn render(report: &Report, layout: &Layout) -> Vec<u8> {
-    let rules: Vec<_> = codes::ALL.iter().map(|code| rule(code)).collect();
-    let run = Run {
-        tool: json!({ "driver": { "name": "rehearse", "version": env!("CARGO_PKG_VERSION"), "rules": rules } }),
-        invocations: json!([{ "executionSuccessful": true }]),
-        column_kind: "unicodeCodePoints",
-        results: report.files.iter().flat_map(|file| results(report, file, layout)).collect(),
-    };
-    let mut bytes =
-        serde_json::to_vec_pretty(&Log { schema: SCHEMA, version: "2.1.0", runs: [run] }).unwrap_or_default();
-    bytes.push(b'\n');
-    bytes
+    let rules: Vec<_> = report.rules.iter().map(rule).collect();
+    let results: Vec<_> = report.files.iter().flat_map(|file| results(report, file, layout)).collect();
+    let log = json!({
+        "$schema": SCHEMA,
+        "version": "2.1.0",
+        "runs": [{
+            "tool": { "driver": { "name": "rehearse", "version": env!("CARGO_PKG_VERSION"), "rules": rules } },
+            "invocations": [{ "executionSuccessful": true }],
+            "columnKind": "unicodeCodePoints",
+            "results": results,
+        }],
+    });
+    format!("{log:#}\n").into_bytes()
 }
 
-fn rule(code: &Code) -> Json {
-    let help = explanation(code).unwrap_or(code.title);
+fn rule(Rule { code, help }: &Rule) -> Json {
     json!({
         "id": code.name,
         "shortDescription": { "text": code.title },
@@ -113,32 +44,39 @@ fn level(code: &Code) -> &'static str {
     }
 }
 
-fn results(report: &Report, file: &File, layout: &Layout) -> Vec<Found> {
-    let told: Vec<_> = report.told(file).collect();
-    let positions = Positions::of(&file.source, &told);
-    let uri = Arc::from(uri(&file.path, &layout.directory));
-    told.into_iter().map(|finding| result(finding, &positions, &uri)).collect()
+fn results(report: &Report, file: &File, layout: &Layout) -> Vec<Json> {
+    let uri = uri(&file.path, &layout.directory);
+    report.shown(file).map(|finding| result(report, file, finding, &uri)).collect()
 }
 
-fn result(finding: Finding, positions: &Positions, uri: &Arc<str>) -> Found {
-    let ((start_line, start_column), (end_line, end_column)) = positions.both(finding.problem.span);
-    let message = finding.problem.message;
+fn result(report: &Report, file: &File, finding: &Finding, uri: &str) -> Json {
+    let ((start_line, start_column), (end_line, end_column)) = file.positions(finding);
+    let message = &finding.problem.message;
     let text = match &finding.problem.hint {
-        Some(hint) => format!("{message} ({hint})").into(),
-        None => message,
+        Some(hint) => format!("{message} ({hint})"),
+        None => message.to_string(),
     };
-    let physical_location = Physical {
-        artifact_location: Artifact { uri: Arc::clone(uri) },
-        region: Region { start_line, start_column, end_line, end_column },
-    };
-    let logical_locations = finding.server.map(|name| [Logical { name }]);
-    Found {
-        rule_id: finding.code.name,
-        rule_index: codes::ALL.iter().position(|code| *code == finding.code),
-        level: level(finding.code),
-        message: Text { text },
-        locations: [Location { physical_location, logical_locations }],
+    let mut location = json!({
+        "physicalLocation": {
+            "artifactLocation": { "uri": uri },
+            "region": {
+                "startLine": start_line,
+                "startColumn": start_column,
+                "endLine": end_line,
+                "endColumn": end_column,
+            },
+        },
+    });
+    if let Some(server) = &finding.server {
+        location["logicalLocations"] = json!([{ "name": **server }]);
     }
+    json!({
+        "ruleId": finding.code.name,
+        "ruleIndex": report.rules.iter().position(|rule| rule.code == finding.code),
+        "level": level(finding.code),
+        "message": { "text": text },
+        "locations": [location],
+    })
 }
 
 /// A path as a URI, relative to the folder if it is below it.

@@ -4,9 +4,11 @@ use std::ops::Range;
 
 use miette::{MietteError, MietteSpanContents, SourceCode, SourceSpan, SpanContents};
 
-use super::{File, place::Position};
-use crate::config::{Span, secret::MASK};
+use super::{File, Position};
+use crate::config::Span;
 
+/// Replaces a secret.
+const MASK: &str = "***";
 /// How many characters of a line are shown at most: before what is pointed at, of it, after it.
 const BEFORE: usize = 60;
 const WITHIN: usize = 120;

@@ -1,10 +1,13 @@
 //! Faults in a file around its servers: in their names, their place, and what stands beside them.
 
 use super::sample::{self, GOOD, file, key, process};
-use crate::config::{
-    dialect::{Collection, Dialect, Field, Files, Profiles, RootKeys, Syntax, Untyped},
-    finding::{Code, codes},
-    policy::Naming,
+use crate::{
+    config::{
+        codes,
+        dialect::{Collection, Dialect, Field, Files, Profiles, RootKeys, Syntax, WhenTypeMissing},
+        policy::Naming,
+    },
+    report::findings::Code,
 };
 
 /// Every fault that the dialect has a place for, in `whole`, a file without one.
@@ -32,7 +35,7 @@ fn names(dialect: &Dialect, add: &mut impl FnMut(&'static Code, String)) {
     if dialect.policy.naming != Naming::Bare && dialect.name_characters.is_none() {
         add(&codes::NAME_CLASH, file(dialect, &[("\"a b\"", good()), ("«\"a.b\"»", good())]));
     }
-    if dialect.untyped == Untyped::Rejected && is_map {
+    if dialect.when_type_missing == WhenTypeMissing::Rejected && is_map {
         add(&codes::TRANSPORT, file(dialect, &[("«\"s\"»", format!("{{{}}}", sample::command(dialect)))]));
     } else if is_map {
         add(&codes::MISSING, file(dialect, &[("«\"s\"»", "{}".into())]));
@@ -42,7 +45,7 @@ fn names(dialect: &Dialect, add: &mut impl FnMut(&'static Code, String)) {
             file(dialect, &[("\"s\"", good())]).replace("{\"name\": \"s\", ", "«{").replace("}]}", "}»]}"),
         );
     }
-    if !dialect.required.is_empty() {
+    if !dialect.required_keys.is_empty() {
         add(&codes::MISSING, file(dialect, &[("«\"s\"»", "{\"command\": \"node\"}".into())]));
     }
 }
@@ -74,7 +77,7 @@ fn place(dialect: &Dialect, whole: &str, add: &mut impl FnMut(&'static Code, Str
 
 /// What stands beside the servers.
 fn beside(dialect: &Dialect, whole: &str, add: &mut impl FnMut(&'static Code, String)) {
-    for missing in dialect.beside.iter().filter(|beside| beside.required) {
+    for missing in dialect.companions.iter().filter(|beside| beside.required) {
         let member = format!("\"{}\": \"{}\", ", missing.key, missing.value);
         add(&codes::MISSING, format!("«»{}", whole.replace(&member, "")));
     }
@@ -106,7 +109,7 @@ fn sets(dialect: &Dialect, whole: &str, add: &mut impl FnMut(&'static Code, Stri
         let profile = format!("{{\"ref\": \"one\", \"{servers}\": {{\"t\": {server}}}}}");
         add(&codes::KEY_REJECTED, format!("{{\"{key}\": [{profile}], {}", &whole[1..]));
     }
-    if dialect.is_linked {
+    if dialect.links_to_file {
         let first = dialect.roots[0][0];
         add(&codes::VALUE_TYPE, format!("{{\"{first}\": [\"./a.json\", «7»]}}"));
         add(&codes::VALUE_TYPE, format!("{{\"{first}\": «[{{\"name\": \"a\", \"command\": \"x\"}}]»}}"));
@@ -115,7 +118,7 @@ fn sets(dialect: &Dialect, whole: &str, add: &mut impl FnMut(&'static Code, Stri
         let project = "{\"mcpServers\": {«\"t\"»: {}}}";
         add(&codes::MISSING, format!("{{\"{projects}\": {{\"/p\": {project}}}}}"));
     }
-    if dialect.bare.is_some() {
+    if dialect.bare_map_note.is_some() {
         add(&codes::BARE, format!("«»{{\"s\": {}}}", process(dialect, "")));
     }
 }

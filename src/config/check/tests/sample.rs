@@ -1,7 +1,7 @@
 //! Files as the table of a dialect wants them, in which one thing is wrong.
 
 use crate::{
-    config::dialect::{Collection, Dialect, Field, Untyped},
+    config::dialect::{Collection, Dialect, Field, WhenTypeMissing},
     transport::Transport,
 };
 
@@ -15,7 +15,7 @@ pub(super) fn word(dialect: &Dialect, transport: Transport) -> Option<&'static s
 
 /// A file with these servers, each a name with an object, both as written in JSON.
 pub(super) fn file(dialect: &Dialect, servers: &[(&str, String)]) -> String {
-    let beside = dialect.beside.iter().map(|it| format!("\"{}\": \"{}\", ", it.key, it.value)).collect::<String>();
+    let beside = dialect.companions.iter().map(|it| format!("\"{}\": \"{}\", ", it.key, it.value)).collect::<String>();
     let open: String = dialect.roots[0].iter().map(|key| format!("{{\"{key}\": ")).collect();
     let open = open.replacen('{', &format!("{{{beside}"), 1);
     let is_list = matches!(dialect.collection, Collection::List { .. });
@@ -46,7 +46,7 @@ pub(super) fn process(dialect: &Dialect, rest: &str) -> String {
     if key(dialect, Field::CommandLine).is_some() || !is_other {
         members.push(command(dialect));
     }
-    for key in dialect.required.iter().filter(|key| !rest.contains(&format!("\"{key}\""))) {
+    for key in dialect.required_keys.iter().filter(|key| !rest.contains(&format!("\"{key}\""))) {
         members.push(format!("\"{key}\": []"));
     }
     members.push(rest.to_owned());
@@ -64,7 +64,7 @@ pub(super) fn remote(dialect: &Dialect, transport: Transport, url: &str, rest: &
     let mut members = vec![format!("\"{}\": {url}", at.name)];
     if let (Some(key), Some(word)) = (key(dialect, Field::Transport), word(dialect, transport)) {
         members.push(format!("\"{key}\": \"{word}\""));
-    } else if !matches!(dialect.untyped, Untyped::Inferred(it) if it == transport) {
+    } else if !matches!(dialect.when_type_missing, WhenTypeMissing::Inferred(it) if it == transport) {
         return None;
     }
     members.push(rest.to_owned());

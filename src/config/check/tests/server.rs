@@ -3,11 +3,14 @@
 use super::sample::{self, GOOD, http, http_with, key, process, remote, with, word};
 use crate::{
     config::{
-        Form,
-        dialect::{Both, Collection, Dialect, Field, Of, Outside, Place, Places, Syntax, Unset, Untyped},
-        finding::{Code, codes},
+        Form, codes,
+        dialect::{
+            AppliesTo, Collection, Dialect, Field, FileLocation, Outside, Unset, VariableScope, WhenBothGiven,
+            WhenTypeMissing,
+        },
         policy::{BothFilters, EmptyFilter, Patterns},
     },
+    report::findings::Code,
     transport::Transport,
 };
 
@@ -54,13 +57,12 @@ fn types(dialect: &Dialect, add: &mut impl FnMut(&'static Code, Option<String>))
 }
 
 fn keys(dialect: &Dialect, add: &mut impl FnMut(&'static Code, Option<String>)) {
-    let (typo, extra) = match dialect.strict {
+    let (typo, extra) = match dialect.rejects_unknown_keys {
         true => (&codes::KEY_REJECTED, &codes::KEY_REJECTED),
         false => (&codes::UNKNOWN_KEY, &codes::EXTRA_KEY),
     };
     add(typo, Some(process(dialect, "«\"environmnt\"»: {}")));
     add(extra, Some(process(dialect, "«\"zzz\"»: 1")));
-    add(&codes::INVISIBLE, Some(process(dialect, "«\"\u{200b}env\"»: {}")));
     add(&codes::VALUE_TYPE, Some("«7»".into()).filter(|_| dialect.collection == Collection::Map));
 }
 
@@ -68,38 +70,37 @@ fn transports(dialect: &Dialect, add: &mut impl FnMut(&'static Code, Option<Stri
     let key = |field| key(dialect, field);
     let http = |url: &str, rest: &str| http(dialect, url, rest);
     if let Some(kind) = key(Field::Transport) {
-        let unknown = if dialect.guesses { &codes::TRANSPORT_GUESSED } else { &codes::TRANSPORT };
+        let unknown = if dialect.ignores_unknown_transport { &codes::TRANSPORT_GUESSED } else { &codes::TRANSPORT };
         let command = sample::command(dialect);
         add(unknown, Some(format!("{{\"{kind}\": «\"pigeon\"», {command}}}")));
         add(&codes::VALUE_TYPE, Some(format!("{{\"{kind}\": «7», {command}}}")));
-        let remote = word(dialect, Transport::Http).filter(|_| !dialect.guesses);
+        let remote = word(dialect, Transport::Http).filter(|_| !dialect.ignores_unknown_transport);
         add(&codes::TRANSPORT, remote.map(|word| format!("{{\"{kind}\": «\"{word}\"», {command}}}")));
         let process = word(dialect, Transport::Stdio).filter(|_| dialect.name != "engine");
         let url = |word| format!("{{\"{kind}\": «\"{word}\"», \"{}\": {GOOD}}}", key(Field::Url(None)).expect("a URL"));
         add(&codes::TRANSPORT, process.filter(|_| key(Field::Url(None)).is_some()).map(url));
     }
-    if dialect.untyped != Untyped::Rejected && !dialect.partial {
-        let meant = if dialect.strict { &codes::KEY_REJECTED } else { &codes::MISSING };
+    if dialect.when_type_missing != WhenTypeMissing::Rejected && !dialect.allows_partial_server {
+        let meant = if dialect.rejects_unknown_keys { &codes::KEY_REJECTED } else { &codes::MISSING };
         add(meant, Some("{«\"comand\"»: \"node\"}".into()));
     }
-    if dialect.untyped == Untyped::Process {
+    if dialect.when_type_missing == WhenTypeMissing::Process {
         let at = key(Field::Url(None)).unwrap_or("url");
         add(&codes::TRANSPORT, (dialect.name != "engine").then(|| format!("{{«\"{at}\"»: {GOOD}}}")));
     }
-    if let (Both::Rejected, Some(command), Some(url)) = (dialect.both, key(Field::Command), key(Field::Url(None))) {
+    if let (WhenBothGiven::Rejected, Some(command), Some(url)) =
+        (dialect.when_both_given, key(Field::Command), key(Field::Url(None)))
+    {
         add(&codes::FORBIDDEN, Some(format!("{{\"{command}\": \"x\", «\"{url}\"»: {GOOD}}}")));
     }
-    let misplaced = dialect.keys.iter().filter_map(|key| match (key.field, key.of) {
-        (Field::Headers, Of::Remote { strict }) => {
-            Some((strict, process(dialect, &format!("«\"{}\"»: {{\"A\": \"b\"}}", key.name))))
-        }
-        (Field::Env, Of::Process { strict }) => {
-            Some((strict, http(GOOD, &format!("«\"{}\"»: {{\"A\": \"b\"}}", key.name))?))
-        }
+    let misplaced = dialect.keys.iter().filter_map(|key| match (key.field, key.applies_to) {
+        (Field::Headers, AppliesTo::Remote) => Some(process(dialect, &format!("«\"{}\"»: {{\"A\": \"b\"}}", key.name))),
+        (Field::Env, AppliesTo::Process) => http(GOOD, &format!("«\"{}\"»: {{\"A\": \"b\"}}", key.name)),
         _ => None,
     });
-    for (strict, server) in misplaced {
-        add(if strict { &codes::FORBIDDEN } else { &codes::IGNORED }, Some(server));
+    let code = if dialect.rejects_misplaced_keys { &codes::FORBIDDEN } else { &codes::IGNORED };
+    for server in misplaced {
+        add(code, Some(server));
     }
 }
 
@@ -136,15 +137,21 @@ fn commands(dialect: &Dialect, add: &mut impl FnMut(&'static Code, Option<String
     add(&codes::COMMAND_NOT_FOUND, with(Field::Command, "«\"nowhere\"»"));
     add(&codes::COMMAND_NOT_FOUND, with(Field::Command, "«\"/bin/nowhere\"»"));
     add(&codes::DIRECTORY, with(Field::Cwd, "«\"/nowhere\"»"));
-    add(&codes::HOME, with(Field::Args, "[«\"~/x\"»]").filter(|_| !dialect.home.contains(&Field::Args)));
-    if dialect.files.iter().any(|place| matches!(place, Place::Project(_))) {
+    add(&codes::HOME, with(Field::Args, "[«\"~/x\"»]").filter(|_| !dialect.expands_home_in.contains(&Field::Args)));
+    if dialect.files.iter().any(|place| matches!(place, FileLocation::Project(_))) {
         add(&codes::MACHINE_PATH, with(Field::Args, "[«\"/home/ada/x\"»]"));
     }
-    if let (Some(command), Some(args)) = (key(Field::Command), key(Field::Args)) {
-        let server = process(dialect, &format!("\"{command}\": \"npx\", \"{args}\": [«\"pkg\"», \"-y\"]"));
+    if let (Some(command), Some(args_key)) = (key(Field::Command), key(Field::Args)) {
+        let server = process(dialect, &format!("\"{command}\": \"npx\", \"{args_key}\": [«\"pkg\"», \"-y\"]"));
         add(&codes::PACKAGE_PROMPT, Some(server));
-        let server = process(dialect, &format!("\"{command}\": \"docker\", \"{args}\": [«\"run\"», \"image\"]"));
+        let server = process(dialect, &format!("\"{command}\": \"docker\", \"{args_key}\": [«\"run\"», \"image\"]"));
         add(&codes::CONTAINER_INPUT, Some(server));
+        let npx =
+            |args: &str| Some(process(dialect, &format!("\"{command}\": \"npx\", \"{args_key}\": [\"-y\", {args}]")));
+        add(&codes::PACKAGE_UNPINNED, npx("«\"some-mcp\"»"));
+        add(&codes::WIDE_ACCESS, npx("\"@modelcontextprotocol/server-filesystem@1.0.0\", «\"/\"»"));
+        let script = process(dialect, &format!("\"{command}\": \"node\", \"{args_key}\": [«\"build/index.js\"»]"));
+        add(&codes::RELATIVE_PATH, Some(script).filter(|_| dialect.is_desktop));
     }
 }
 
@@ -152,14 +159,14 @@ fn urls(dialect: &Dialect, add: &mut impl FnMut(&'static Code, Option<String>)) 
     let key = |field| key(dialect, field);
     let http = |url: &str, rest: &str| http(dialect, url, rest);
     let http_with = |field, value: &str| http_with(dialect, field, value);
-    add(if dialect.empty_url { &codes::PLACEHOLDER } else { &codes::MISSING }, http("«\"\"»", ""));
+    add(if dialect.ignores_empty_url { &codes::PLACEHOLDER } else { &codes::MISSING }, http("«\"\"»", ""));
     add(&codes::URL, http("«\"mcp.example.com/mcp\"»", ""));
     add(&codes::URL, http("«\"https://\"»", ""));
     add(&codes::URL_SCHEME, http("«\"ftp://mcp.example.com\"»", ""));
     add(&codes::URL_HOST, http("«\"http://0.0.0.0:8080/mcp\"»", ""));
     if let Some(headers) = key(Field::Headers) {
-        let places = dialect.variables.places;
-        let form = dialect.variables.forms.iter().find(|_| places != Places::Nowhere);
+        let places = dialect.variables.scope;
+        let form = dialect.variables.forms.iter().find(|_| places != VariableScope::Nowhere);
         let token = form.map_or("<TOKEN>".into(), |form| form.written("SET"));
         let rest = format!("\"{headers}\": {{\"Authorization\": \"Bearer {token}\"}}");
         add(&codes::PLAIN_HTTP, http("«\"http://mcp.example.com/mcp\"»", &rest));
@@ -231,7 +238,5 @@ fn texts(dialect: &Dialect, add: &mut impl FnMut(&'static Code, Option<String>))
     add(&codes::PLACEHOLDER, with(Field::Args, "[\"--root=«/path/to»/x\"]"));
     add(&codes::INVISIBLE, with(Field::Args, "[\"a«\u{200b}»b\"]"));
     add(&codes::INVISIBLE, with(Field::Args, "[«\" a\"»]"));
-    add(&codes::INVISIBLE, with(Field::Args, "[\"C:«\\n»ew\"]"));
     add(&codes::INVISIBLE, with(Field::Env, "{\"A«\u{a0}»B\": \"c\"}"));
-    add(&codes::YAML_FORM, with(Field::Args, "[«“a”»]").filter(|_| dialect.syntax == Syntax::Yaml));
 }

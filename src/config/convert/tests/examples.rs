@@ -1,15 +1,15 @@
 use crate::config::{
     Source,
     convert::{Notation, convert},
-    dialect::named,
-    examine,
+    dialect::by_name,
+    lint,
 };
 
 fn converted(from: &str, text: &str, to: &str) -> (String, Vec<String>) {
-    let examined = examine(&Source::new("f", text), None, named(from), None);
-    let to = named(to).expect(to);
-    let notation = Notation::of(to, None).expect("its own");
-    let converted = convert(&examined, to, notation).expect("it has a dialect");
+    let report = lint(&Source::new("f", text), None, by_name(from), None);
+    let to = by_name(to).expect(to);
+    let notation = Notation::for_file(to, None).expect("its own");
+    let converted = convert(&report, to, notation).expect("it has a dialect");
     (converted.text, converted.losses.iter().map(ToString::to_string).collect())
 }
 

@@ -8,14 +8,14 @@ use proptest::prelude::*;
 
 use crate::{
     config::{
-        Examined, Form, Node, Source, Span, Variables,
+        Form, LintReport, Node, Source, Span, Variables, codes,
         convert::{Loss, Notation, convert, write},
         dialect::{ALL, Dialect, Field, Key},
-        examine,
-        finding::{Finding, Severity, codes},
+        lint,
         policy::{BothFilters, Patterns},
-        server::{At, OAuth, Pair, ServerConfig},
+        server::{At, ConfiguredServer, OAuth, Pair},
     },
+    report::findings::{Finding, Severity},
     transport::Transport,
 };
 
@@ -103,7 +103,7 @@ fn texts(values: impl Strategy<Value = String>, most: usize) -> impl Strategy<Va
     prop::collection::vec(values.prop_map(at), 0..most)
 }
 
-fn reached(source: &Arc<Source>) -> impl Strategy<Value = ServerConfig> + use<> {
+fn reached(source: &Arc<Source>) -> impl Strategy<Value = ConfiguredServer> + use<> {
     let source = source.clone();
     let remote =
         (prop::sample::select(vec!["h.example", "${HOST}", "${env:HOST}"]), pairs("[A-Z][a-z]{1,6}", header_values()));
@@ -117,7 +117,7 @@ fn reached(source: &Arc<Source>) -> impl Strategy<Value = ServerConfig> + use<> 
     let auth =
         (prop::option::of("[a-z$]{1,8}"), prop::option::of(("[a-z]{1,4}", prop::collection::vec("[a-z]{1,3}", 0..3))));
     (transports(), process, remote, auth).prop_map(move |(transport, process, remote, (bearer, oauth))| {
-        let mut server = ServerConfig::new(source.clone(), at(String::new()), at(transport));
+        let mut server = ConfiguredServer::new(source.clone(), at(String::new()), at(transport));
         if transport == Transport::Stdio {
             server.command = Some(at(process.0.to_owned()));
             (server.args, server.env) = (process.1, process.2);
@@ -140,7 +140,7 @@ fn reached(source: &Arc<Source>) -> impl Strategy<Value = ServerConfig> + use<> 
     })
 }
 
-fn servers() -> impl Strategy<Value = Vec<ServerConfig>> {
+fn servers() -> impl Strategy<Value = Vec<ConfiguredServer>> {
     let source = Source::new("made", "");
     let tools =
         || prop::option::of(texts(prop::sample::select(vec!["a", "b", "get_*", "*"]).prop_map(str::to_owned), 4));
@@ -172,34 +172,34 @@ fn servers() -> impl Strategy<Value = Vec<ServerConfig>> {
         prop::sample::select(vec!["true", "80", "name"]).prop_map(str::to_owned)
     ];
     prop::collection::btree_map(name, server, 1..4)
-        .prop_map(|map| map.into_iter().map(|(name, server)| ServerConfig { name: at(name), ..server }).collect())
+        .prop_map(|map| map.into_iter().map(|(name, server)| ConfiguredServer { name: at(name), ..server }).collect())
 }
 
 /// A file of the dialect with as much of these servers as it can have.
-fn written(servers: &[ServerConfig], dialect: &'static Dialect) -> String {
-    let write = |server: &'_ ServerConfig| write::server(server, dialect, dialect, &mut Vec::new());
+fn written(servers: &[ConfiguredServer], dialect: &'static Dialect) -> String {
+    let write = |server: &'_ ConfiguredServer| write::server(server, dialect, dialect, &mut Vec::new());
     let servers = servers.iter().filter_map(|server| Some((server.name.value.as_str(), write(server)?)));
     usual(dialect).emit(&dialect.file(servers.collect()))
 }
 
 fn usual(dialect: &Dialect) -> Notation {
-    Notation::of(dialect, None).expect("its own")
+    Notation::for_file(dialect, None).expect("its own")
 }
 
-fn read(text: &str, dialect: &'static Dialect) -> Examined {
-    let examined = examine(&Source::new("t", text), None, Some(dialect), None);
+fn read(text: &str, dialect: &'static Dialect) -> LintReport {
+    let report = lint(&Source::new("t", text), None, Some(dialect), None);
     // What is written here has no section beside its servers.
     let is_bad =
         |finding: &Finding| finding.code.severity() == Severity::Error && finding.code != &codes::INPUT_UNKNOWN;
-    let bad: Vec<_> = examined.findings.iter().filter(|finding| is_bad(finding)).collect();
+    let bad: Vec<_> = report.findings.iter().filter(|finding| is_bad(finding)).collect();
     assert!(bad.is_empty(), "{}: {bad:?}\n{text}", dialect.name);
-    examined
+    report
 }
 
 /// The value with every reference that the program replaces as its meaning.
 fn meant(text: &str, field: Field, dialect: &Dialect) -> String {
     let rule = dialect.rule(field);
-    let home = if dialect.home.contains(&field) { "\u{1}home\u{2}" } else { "~" };
+    let home = if dialect.expands_home_in.contains(&field) { "\u{1}home\u{2}" } else { "~" };
     let with_home = match text.strip_prefix('~') {
         Some(rest) if rest.is_empty() || rest.starts_with('/') => format!("{home}{rest}"),
         _ => text.to_owned(),
@@ -238,7 +238,7 @@ fn meant(text: &str, field: Field, dialect: &Dialect) -> String {
 }
 
 /// All that a program makes of a server, by the name of the field.
-fn sense(server: &ServerConfig, dialect: &Dialect) -> BTreeMap<String, String> {
+fn sense(server: &ConfiguredServer, dialect: &Dialect) -> BTreeMap<String, String> {
     let mut sense = BTreeMap::from([("transport".to_owned(), server.transport.value.to_string())]);
     let mut say = |name: &str, field: Field, value: &Option<At<String>>| {
         if let Some(value) = value {
@@ -331,7 +331,7 @@ static SCHEMAS: LazyLock<BTreeMap<&str, jsonschema::Validator>> = LazyLock::new(
     ALL.iter().map(|dialect| (dialect.name, validator(dialect))).collect()
 });
 
-fn check_round_trip(servers: &[ServerConfig], from: &'static Dialect, to: &'static Dialect) {
+fn check_round_trip(servers: &[ConfiguredServer], from: &'static Dialect, to: &'static Dialect) {
     let original = written(servers, from);
     let before = read(&original, from);
     let converted = convert(&before, to, usual(to)).expect("it has a dialect");

@@ -8,13 +8,13 @@ mod value;
 
 use serde_json::{Map, Value as Json, json};
 
-use super::{Beside, Collection, Dialect, Field, Files, Key, Profiles, RootKeys};
+use super::{Collection, Companion, Dialect, Field, Files, Key, Profiles, RootKeys};
 
 impl Dialect {
     /// The schema of a file.
     pub fn schema(&self) -> Json {
         let servers = described(self.set("server"), format!("The MCP servers of {}.", self.program));
-        let servers = match self.is_linked {
+        let servers = match self.links_to_file {
             true => json!({ "anyOf": [servers, text(), {
                 "type": "array", "items": { "anyOf": [text(), { "allOf": [{ "type": "object" }, servers] }] } }] }),
             false => servers,
@@ -30,7 +30,7 @@ impl Dialect {
             let defaults = json!({ "type": "object", "properties": properties });
             insert(&mut part, keys, described(defaults, "What holds for every server that does not say it."), false);
         }
-        for Beside { key, value, required } in self.beside {
+        for Companion { key, value, required } in self.companions {
             let value = json!({ "type": "string", "examples": [value] });
             insert(&mut part, &[key], value, *required);
         }
@@ -52,16 +52,16 @@ impl Dialect {
             (Files::All, RootKeys::Section(_)) => {
                 self.typos().for_each(|(key, not)| insert(&mut part, &[&key], not, false))
             }
-            (Files::None | Files::Of(_), _) => {}
+            (Files::None | Files::These(_), _) => {}
         }
         let mut root = part.clone();
         for keys in self.sections {
             insert(&mut root, keys, Json::Object(part.clone()), false);
         }
         root.insert("allOf".into(), json!([self.placement()]));
-        let mut definitions = json!({ "server": self.server(self.untyped, self.strict) });
-        if let Some(Profiles { untyped, strict, .. }) = self.profiles {
-            definitions["profileServer"] = self.server(untyped, strict);
+        let mut definitions = json!({ "server": self.server(self.when_type_missing, self.rejects_unknown_keys) });
+        if let Some(Profiles { when_type_missing, rejects_unknown_keys, .. }) = self.profiles {
+            definitions["profileServer"] = self.server(when_type_missing, rejects_unknown_keys);
         }
         let mut schema = json!({
             "$schema": "http://json-schema.org/draft-07/schema#",
@@ -143,7 +143,8 @@ fn insert(object: &mut Map<String, Json>, keys: &[&str], schema: Json, is_requir
 mod tests {
     use super::*;
     use crate::{
-        config::{Source, dialect::ALL, finding::Severity, json, read},
+        config::{Source, dialect::ALL, json, read::read},
+        report::findings::Severity,
         transport::Transport,
     };
 
@@ -163,7 +164,7 @@ mod tests {
             }
         };
         let mut file = dialect.roots[0].iter().rev().fold(servers, |inner, key| json!({ *key: inner }));
-        for Beside { key, value, .. } in dialect.beside {
+        for Companion { key, value, .. } in dialect.companions {
             file[*key] = (*value).into();
         }
         file
@@ -235,7 +236,7 @@ mod tests {
                 let is_right = findings.iter().all(|finding| finding.code.severity() != Severity::Error);
                 // The reader says nothing of arguments that a program requires.
                 let is_started = servers.iter().any(|server| server.transport.value == Transport::Stdio);
-                let lacks_args = dialect.required.contains(&"args") && is_started && !text.contains("args");
+                let lacks_args = dialect.required_keys.contains(&"args") && is_started && !text.contains("args");
                 assert_eq!(validator.is_valid(&file), is_right && !lacks_args, "{} {file} {findings:?}", dialect.name);
                 *if is_right { &mut accepted } else { &mut rejected } += 1;
             }
@@ -257,8 +258,6 @@ mod tests {
             "server",
             "context_servers",
             "contextServers",
-            "tools",
-            "theme",
         ];
         let mut files: Vec<_> = places.iter().map(|place| json!({ *place: { "s": server() } })).collect();
         files.extend(places.iter().map(|place| json!({ *place: {} })));
@@ -282,7 +281,7 @@ mod tests {
             let validator = validator(dialect);
             for mut file in files.clone() {
                 if let Json::Object(members) = &mut file {
-                    members.extend(dialect.beside.iter().map(|it| (it.key.to_owned(), it.value.into())));
+                    members.extend(dialect.companions.iter().map(|it| (it.key.to_owned(), it.value.into())));
                 }
                 let (text, mut findings) = (file.to_string(), Vec::new());
                 let source = Source::new("t", text.as_str());
@@ -314,7 +313,7 @@ mod tests {
     #[test]
     fn timeouts_names_and_lists_of_tools_are_those_of_the_program() {
         let accepts = |dialect: &str, server: Json| {
-            let dialect = super::super::named(dialect).expect(dialect);
+            let dialect = super::super::by_name(dialect).expect(dialect);
             validator(dialect).is_valid(&file(dialect, server))
         };
         assert!(accepts("roo", json!({ "command": "x", "timeout": 3600 })));
@@ -328,10 +327,10 @@ mod tests {
         };
         assert!(cpe(json!({ "enabledTools": ["a"] })) && cpe(json!({ "disabledTools": ["a"] })));
         assert!(!cpe(json!({ "enabledTools": ["a"], "disabledTools": ["b"] })) && !cpe(json!({ "enabledTools": [] })));
-        let copilot = validator(super::super::named("copilot").expect("known"));
+        let copilot = validator(super::super::by_name("copilot").expect("known"));
         let named = |name: &str| copilot.is_valid(&json!({ "mcpServers": { name: { "command": "x" } } }));
         assert!(named("a-b_C1") && !named("a b") && !named("é"));
-        let unit = super::super::named("roo").expect("known").schema()["definitions"]["server"]["properties"]["timeout"]
+        let unit = super::super::by_name("roo").expect("known").schema()["definitions"]["server"]["properties"]["timeout"]
             ["description"]
             .clone();
         assert_eq!(unit, "How long to wait for a call, in seconds, from 1 to 3600.");

@@ -54,7 +54,7 @@ impl Dialect {
             let beside = json!({ "anyOf": [{ "enum": names }, { "pattern": "^[_/#]" }] });
             allowed.push(json!({ "type": "object", "propertyNames": beside }));
         }
-        if self.bare.is_some() {
+        if self.bare_map_note.is_some() {
             allowed.push(json!({ "allOf": [servers(), { "additionalProperties": reference("server") }] }));
         }
         if let RootKeys::Section(_) = self.root_keys {

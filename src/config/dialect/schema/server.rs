@@ -5,7 +5,7 @@ use serde_json::{Map, Value as Json, json};
 use super::any_of;
 use crate::{
     config::{
-        dialect::{Both, Dialect, Field, Key, Of, Untyped},
+        dialect::{AppliesTo, Dialect, Field, Key, WhenBothGiven, WhenTypeMissing},
         policy::BothFilters,
     },
     transport::Transport,
@@ -13,7 +13,7 @@ use crate::{
 
 impl Dialect {
     /// A server, given what it is without a word for its transport, and whether it may have no other keys.
-    pub(super) fn server(&self, without_type: Untyped, strict: bool) -> Json {
+    pub(super) fn server(&self, without_type: WhenTypeMissing, strict: bool) -> Json {
         let has = |wanted: fn(&Field) -> bool| any_of(self.places(self.keys, &wanted, &|_| json!({})));
         let command = has(|field| matches!(field, Field::Command | Field::CommandLine));
         let url = has(|field| matches!(field, Field::Url(_)));
@@ -23,11 +23,17 @@ impl Dialect {
             let wanted: fn(&Field) -> bool = |field| *field == Field::Transport;
             any_of(self.places(self.keys, &wanted, &|_| json!({ "enum": words })))
         };
-        let known = if self.guesses { json!({ "anyOf": [of_words(true), of_words(false)] }) } else { typed.clone() };
+        let known = if self.ignores_unknown_transport {
+            json!({ "anyOf": [of_words(true), of_words(false)] })
+        } else {
+            typed.clone()
+        };
         let untyped = json!({ "not": known });
-        let (started, dialled) = match self.both {
-            Both::Dialled => (json!({ "allOf": [command, { "not": url }] }), url.clone()),
-            Both::Started | Both::Rejected => (command.clone(), json!({ "allOf": [url, { "not": command }] })),
+        let (started, dialled) = match self.when_both_given {
+            WhenBothGiven::Remote => (json!({ "allOf": [command, { "not": url }] }), url.clone()),
+            WhenBothGiven::Process | WhenBothGiven::Rejected => {
+                (command.clone(), json!({ "allOf": [url, { "not": command }] }))
+            }
         };
         let process = json!({ "anyOf": [of_words(true), { "allOf": [untyped, started] }] });
         let remote = json!({ "anyOf": [of_words(false), { "allOf": [untyped, dialled] }] });
@@ -39,13 +45,13 @@ impl Dialect {
         let keys: Vec<_> = self.keys.iter().map(|key| json!({ "required": [key.name] })).collect();
         let elsewhere = json!({ "anyOf": keys, "not": { "anyOf": [command, url, typed] } });
         rules.push(match without_type {
-            Untyped::Rejected if self.partial => json!({ "anyOf": [typed, elsewhere] }),
-            Untyped::Inferred(_) if self.partial => {
+            WhenTypeMissing::Rejected if self.allows_partial_server => json!({ "anyOf": [typed, elsewhere] }),
+            WhenTypeMissing::Inferred(_) if self.allows_partial_server => {
                 json!({ "if": untyped, "then": { "anyOf": [command, url, elsewhere] } })
             }
-            Untyped::Rejected => typed,
-            Untyped::Process => json!({ "if": untyped, "then": command }),
-            Untyped::Inferred(_) => json!({ "if": untyped, "then": { "anyOf": [command, url] } }),
+            WhenTypeMissing::Rejected => typed,
+            WhenTypeMissing::Process => json!({ "if": untyped, "then": command }),
+            WhenTypeMissing::Inferred(_) => json!({ "if": untyped, "then": { "anyOf": [command, url] } }),
         });
         for (word, wanted) in self.url_keys {
             let kind = |key: &&Key| key.field == Field::Transport;
@@ -57,7 +63,7 @@ impl Dialect {
             let named = json!({ "required": names, "properties": words });
             rules.push(json!({ "if": named, "then": { "properties": others } }));
         }
-        if self.both == Both::Rejected {
+        if self.when_both_given == WhenBothGiven::Rejected {
             rules.push(json!({ "not": { "allOf": [command, url] } }));
         }
         if self.policy.both_filters == BothFilters::Rejected {
@@ -78,16 +84,16 @@ impl Dialect {
     /// What a server that is started, or one that is dialled, must and must not have.
     fn needs(&self, is_process: bool, how: &Json) -> Json {
         let mut needs = vec![how.clone()];
-        let forbidden = self.keys.iter().filter(|key| match key.of {
-            Of::Process { strict } => strict && !is_process,
-            Of::Remote { strict } => strict && is_process,
-            Of::All => false,
+        let forbidden = self.keys.iter().filter(|key| match key.applies_to {
+            AppliesTo::Process => self.rejects_misplaced_keys && !is_process,
+            AppliesTo::Remote => self.rejects_misplaced_keys && is_process,
+            AppliesTo::All => false,
         });
         let forbidden: Map<_, _> = forbidden.map(|key| (key.name.to_owned(), false.into())).collect();
         if !forbidden.is_empty() {
             needs.push(json!({ "properties": forbidden }));
         }
-        if is_process && self.required.contains(&"args") {
+        if is_process && self.required_keys.contains(&"args") {
             needs.push(json!({ "required": ["args"] }));
         }
         json!({ "allOf": needs })
@@ -113,8 +119,8 @@ impl Dialect {
     }
 
     fn words_for(&self, is_process: bool) -> Vec<&'static str> {
-        // Whoever guesses looks at nothing but what is to be started and what is not.
-        let counts = |transport: Transport| !(self.guesses && transport == Transport::Sse);
+        // Whoever ignores_unknown_transport looks at nothing but what is to be started and what is not.
+        let counts = |transport: Transport| !(self.ignores_unknown_transport && transport == Transport::Sse);
         let fits = |transport: Transport| (transport == Transport::Stdio) == is_process && counts(transport);
         let mut words: Vec<_> =
             self.transports.iter().filter(|(_, transport)| fits(*transport)).map(|(word, _)| *word).collect();

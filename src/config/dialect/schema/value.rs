@@ -4,7 +4,7 @@ use serde_json::{Value as Json, json};
 
 use super::{described, text};
 use crate::config::{
-    dialect::{Dialect, Field, Key, Kind, Of, Outside, Syntax, Untyped},
+    dialect::{AppliesTo, Dialect, Field, Key, Kind, Outside, Syntax, WhenTypeMissing},
     policy::{EmptyFilter, Patterns},
 };
 
@@ -36,7 +36,7 @@ impl Dialect {
                 let words: Vec<_> = self.words().into_iter().chain(self.elsewhere_word).collect();
                 let words = json!({ "enum": words });
                 // Editors still offer the words.
-                if self.guesses { json!({ "anyOf": [words, text()] }) } else { words }
+                if self.ignores_unknown_transport { json!({ "anyOf": [words, text()] }) } else { words }
             }
             Field::Name
             | Field::Command
@@ -55,10 +55,12 @@ impl Dialect {
             Field::Env | Field::Headers => pairs(loose),
             // Anything but a number is the default.
             Field::Timeout if self.timeout.is_some_and(|rule| rule.outside == Outside::Clamped) => json!({}),
-            Field::Timeout | Field::CallTimeout if self.coerces => or_text(self.number(), "^[0-9.]+$|\\$"),
-            Field::Timeout | Field::CallTimeout => self.number(),
+            Field::Timeout | Field::CallTimeout | Field::StartTimeout if self.coerces_scalars => {
+                or_text(self.number(), "^[0-9.]+$|\\$")
+            }
+            Field::Timeout | Field::CallTimeout | Field::StartTimeout => self.number(),
             Field::Include | Field::Exclude => tools(),
-            Field::Trust | Field::Debug if self.coerces => {
+            Field::Trust | Field::Debug if self.coerces_scalars => {
                 or_text(json!({ "type": "boolean" }), "^([Tt]rue|[Ff]alse|.*\\$.*)$")
             }
             Field::Enabled => json!({ "type": "boolean", "default": true }),
@@ -104,16 +106,16 @@ impl Dialect {
         };
         let what = match key.field {
             Field::Name => "The name of the server.".into(),
-            Field::Transport => match self.untyped {
-                Untyped::Rejected => "How the server is reached.".into(),
-                Untyped::Process => "How the server is reached. Without it, the server is started.".into(),
-                Untyped::Inferred(transport) => {
+            Field::Transport => match self.when_type_missing {
+                WhenTypeMissing::Rejected => "How the server is reached.".into(),
+                WhenTypeMissing::Process => "How the server is reached. Without it, the server is started.".into(),
+                WhenTypeMissing::Inferred(transport) => {
                     format!("How the server is reached. Without it, a command is started, and a URL is {transport}.")
                 }
             },
             Field::Command => "The program that is the server.".into(),
             Field::CommandLine => "The program that is the server, and its arguments.".into(),
-            Field::Args => "The arguments of the program, one text each.".into(),
+            Field::Args => "The arguments of the program, one string each.".into(),
             Field::Env => "Environment variables of the program.".into(),
             Field::EnvFile => "A file with environment variables.".into(),
             Field::Cwd => "The folder in which the program runs.".into(),
@@ -121,12 +123,13 @@ impl Dialect {
             Field::Url(None) => "The URL of the server.".into(),
             Field::Headers => "Headers of every request.".into(),
             Field::Timeout => format!("How long to wait for the server, in {unit}{range}."),
+            Field::StartTimeout => format!("How long to wait for the start of the server, in {unit}{range}."),
             Field::CallTimeout => format!("How long to wait for a call, in {unit}{range}."),
-            Field::Include => format!("The tools that there are; no others.{patterns}"),
-            Field::Exclude => format!("Tools that there are not.{patterns}"),
+            Field::Include => format!("The only tools that may be used.{patterns}"),
+            Field::Exclude => format!("Tools that may not be used.{patterns}"),
             Field::Enabled => "Whether the server is used.".into(),
-            Field::Disabled => "Whether the server is left alone.".into(),
-            Field::Trust => "Whether every call goes ahead without asking.".into(),
+            Field::Disabled => "Whether the server is switched off.".into(),
+            Field::Trust => "Whether the tools are called without asking.".into(),
             Field::AlwaysAllow => "The tools that are called without asking.".into(),
             Field::Debug => "Whether more is logged.".into(),
             Field::AuthKind => "What the token is for: `bearer` or `api_key`.".into(),
@@ -139,10 +142,10 @@ impl Dialect {
             Field::MetadataUrl => "Where the metadata of the authorization server are.".into(),
             Field::Object(_) | Field::Own | Field::Setting(_) => format!("A setting of {program}."),
         };
-        match key.of {
-            Of::All => what,
-            Of::Process { .. } => format!("{what} For servers that are started."),
-            Of::Remote { .. } => format!("{what} For servers at a URL."),
+        match key.applies_to {
+            AppliesTo::All => what,
+            AppliesTo::Process => format!("{what} For local servers."),
+            AppliesTo::Remote => format!("{what} For remote servers."),
         }
     }
 }
