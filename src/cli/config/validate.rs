@@ -22,6 +22,8 @@ use crate::{
     report::findings::{File, Finding, FindingsFormat, Layout, Report, Severity, Verdict},
 };
 
+/// The page that explains every code.
+const EXPLANATIONS: &str = include_str!("../../../docs/config-diagnostics.md");
 /// The width of a report that no terminal wraps.
 const UNLIMITED: usize = 10_000;
 
@@ -95,7 +97,7 @@ pub(in crate::cli) fn run(args: ValidateArgs) -> Result<Exit, Failure> {
     }
     let is_interrupted = if args.connect { connect::all(&mut checked, args.show_secrets)? } else { false };
     let files = checked.into_iter().map(|checked| checked.file).collect();
-    let report = Report { files, rules: codes::rules(), is_strict: args.strict, is_quiet: args.quiet };
+    let report = Report { files, rules: codes::rules(EXPLANATIONS), is_strict: args.strict, is_quiet: args.quiet };
     write_report(&args, &report)?;
     Ok(match report.verdict() {
         _ if is_interrupted => Exit::CannotRun,
