@@ -6,15 +6,15 @@ use bytes::Bytes;
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use mcp_rehearsal::{
     builtin_scripts::BUILTIN_SCRIPTS,
-    config::{Source, lint},
+    client_configs::lint,
+    document::Source,
     mock::{
         engine::Engine,
         internals::{Decision, Event, Incoming, LegacySession},
         journal::Journal,
         script::{BuiltinScript, Script},
     },
-    transport::Transport,
-    wire::{LineSplitter, Message, sse},
+    protocol::{LineSplitter, Message, Transport, sse},
 };
 
 const CALL: &str =

@@ -5,15 +5,14 @@ use std::path::Path;
 use criterion::{Criterion, criterion_group, criterion_main};
 use mcp_rehearsal::{
     builtin_scripts::BUILTIN_SCRIPTS,
-    client::{CallOptions, CommandSpec, Endpoint, Protocol, ServerParams, Session, Target},
+    client::{CallOptions, CommandSpec, Endpoint, ServerParams, Session, Target},
     mock::{
         engine::Engine,
         journal::Journal,
         script::Script,
         serve::{ListenOptions, MockServer},
     },
-    transport::Transport,
-    wire::Version,
+    protocol::{Protocol, Transport, Version},
 };
 use serde_json::{Map, json};
 use tokio::runtime::Runtime;

@@ -33,9 +33,9 @@ fn main() {}
 #[cfg(test)]
 mod tests {
     use mcp_rehearsal::{
-        client::{CallOptions, Endpoint, Protocol, ServerParams, Session, Target},
+        client::{CallOptions, Endpoint, ServerParams, Session, Target},
         mock::{MockServer, MockServerBuilder, Rule, Tool, script::ItemKind},
-        transport::Transport,
+        protocol::{Protocol, Transport},
     };
     use rmcp::ServiceExt;
     use serde_json::json;

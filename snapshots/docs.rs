@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, path::Path};
 use libtest_mimic::{Failed, Trial};
 use mcp_rehearsal::{
     builtin_scripts::BUILTIN_SCRIPTS,
-    config::{Source, parse_yaml},
+    document::{Source, parse_yaml},
     mock::script::schema,
     scenario::{Scenario, Selection},
 };

@@ -1,6 +1,6 @@
 //! The mock scripts that `rehearse` carries: those of `mock-servers/` that are useful as they are.
 
-use crate::mock::script::BuiltinScript;
+use rehearse_mock::script::BuiltinScript;
 
 macro_rules! builtin {
     ($($name:literal),* $(,)?) => {
@@ -30,7 +30,8 @@ pub const BUILTIN_SCRIPTS: &[BuiltinScript] = builtin![
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{config::Source, mock::script::Script};
+    use rehearse_document::Source;
+    use rehearse_mock::script::Script;
 
     #[test]
     fn the_builtin_scripts_parse() {

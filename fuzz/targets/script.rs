@@ -6,16 +6,7 @@ use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use libfuzzer_sys::{Corpus, fuzz_target};
-use mcp_rehearsal::{
-    config::{Source, parse_yaml},
-    mock::{
-        engine::Engine,
-        internals::{Decision, Event, Incoming, LegacySession},
-        journal::Journal,
-        script::Script,
-    },
-    transport::Transport,
-};
+use mcp_rehearsal::{document::{parse_yaml, Source}, mock::{engine::Engine, internals::{Decision, Event, Incoming, LegacySession}, journal::Journal, script::Script}, protocol::Transport};
 use serde_json::{Value as Json, json};
 
 /// Sends a request and plays the answer without waiting; the result, if there is one.

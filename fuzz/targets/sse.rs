@@ -6,7 +6,7 @@
 
 use bytes::Bytes;
 use libfuzzer_sys::fuzz_target;
-use mcp_rehearsal::wire::sse::{Decoder, Event};
+use mcp_rehearsal::protocol::sse::{Decoder, Event};
 
 /// The events up to the first that is too large, and whether there is one.
 fn decode(limit: usize, stream: &[u8], piece: usize) -> (Vec<Event>, bool) {

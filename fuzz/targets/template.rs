@@ -7,10 +7,7 @@
 use std::time::UNIX_EPOCH;
 
 use libfuzzer_sys::fuzz_target;
-use mcp_rehearsal::{
-    config::{Source, parse_yaml},
-    mock::template::{Bindings, Context, SCRIPT_NAMES, Templates},
-};
+use mcp_rehearsal::document::{parse_yaml, template::{Bindings, Context, SCRIPT_NAMES, Templates}, Source};
 use serde_json::{Value as Json, json};
 
 const PARAMS: &str = r#"{"arguments":{"a":"x","n":3,"list":[1,2.5,null]},"uri":"file:///x"}"#;

@@ -8,10 +8,10 @@ use super::signals::Signals;
 
 /// A thread that may be abandoned.
 #[derive(Debug)]
-pub(in crate::cli) struct BackgroundThread<T>(oneshot::Receiver<T>);
+pub(crate) struct BackgroundThread<T>(oneshot::Receiver<T>);
 
 impl<T: Send + 'static> BackgroundThread<T> {
-    pub(in crate::cli) fn start(work: impl FnOnce() -> T + Send + 'static) -> BackgroundThread<T> {
+    pub(crate) fn start(work: impl FnOnce() -> T + Send + 'static) -> BackgroundThread<T> {
         let (sender, receiver) = oneshot::channel();
         // The receiver may be gone.
         std::thread::spawn(move || drop(sender.send(work())));
@@ -19,12 +19,12 @@ impl<T: Send + 'static> BackgroundThread<T> {
     }
 
     /// Waits for the thread; `None` if it panicked.
-    pub(in crate::cli) async fn join(self) -> Option<T> {
+    pub(crate) async fn join(self) -> Option<T> {
         self.0.await.ok()
     }
 
     /// Waits for the thread; `None` after the timeout or the next signal. Must be called outside of a tokio runtime.
-    pub(in crate::cli) fn join_timeout(mut self, timeout: Duration) -> Option<T> {
+    pub(crate) fn join_timeout(mut self, timeout: Duration) -> Option<T> {
         if let Ok(outcome) = self.0.try_recv() {
             return Some(outcome);
         }

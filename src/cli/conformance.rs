@@ -7,23 +7,21 @@ use serde_json::{Map, Value, json, value::RawValue};
 use tokio_util::sync::CancellationToken;
 
 use super::{Exit, Failure, signals::Signals, style};
-use crate::{
-    client::{
-        Answer, AnswerScript, Answers, CallOptions, Endpoint, InputHandler, InputKind, InputRequest, Protocol,
-        ServerParams, Session, Target, example,
-        hub::{Registry, registry::ServerTools},
-        oauth::{
-            AuthError, Authorizer, ClientSecret, GrantKind, Identity, IdentityProvider, Interaction, Options,
-            PreregisteredClient, Secret, SigningKey,
-        },
-        skill::{self, Skill},
+use rehearse_client::{
+    Answer, AnswerScript, Answers, CallOptions, Endpoint, InputHandler, InputKind, InputRequest, ServerParams, Session,
+    Target, example,
+    oauth::{
+        AuthError, Authorizer, ClientSecret, GrantKind, Identity, IdentityProvider, Interaction, Options,
+        PreregisteredClient, Secret, SigningKey,
     },
-    config::{
-        policy::{Duplicates, Naming, Policy},
-        server::ToolFilter,
-    },
-    wire::Era,
+    skill::{self, Skill},
 };
+use rehearse_client_configs::{
+    policy::{Duplicates, Naming, Policy},
+    server::ToolFilter,
+};
+use rehearse_hub::{Registry, registry::ServerTools};
+use rehearse_protocol::{Era, Protocol};
 
 /// The client's metadata document, which the suite knows without fetching it.
 const METADATA_DOCUMENT: &str = "https://conformance-test.local/client-metadata.json";
@@ -190,7 +188,7 @@ impl User<'_> {
     }
 
     /// Tells of a failure, which is the suite's to judge.
-    fn told<T>(&self, what: &str, result: Result<T, crate::client::Failure>) -> Option<T> {
+    fn told<T>(&self, what: &str, result: Result<T, rehearse_client::Failure>) -> Option<T> {
         result
             .inspect_err(|failure| {
                 style::print(&format!("{}\n", style::printable(&format!("{what}: {}: {failure}", failure.kind()))));

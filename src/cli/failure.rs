@@ -1,7 +1,9 @@
 //! The failure of a subcommand.
 
 use super::{Exit, style};
-use crate::{config::Diagnostics, mock::script::ScriptError, report::text::printable_lines};
+use rehearse_document::Diagnostics;
+use rehearse_mock::script::ScriptError;
+use rehearse_report::text::printable_lines;
 
 /// Why a subcommand failed.
 #[derive(Debug, thiserror::Error)]

@@ -13,11 +13,9 @@ use super::{
     Exit, Failure, Format, input, output,
     style::{self, BAD, DIM, STRONG, printable},
 };
-use crate::{
-    config::{Diagnostics, Source},
-    final_answer::{Answer, AnswerError, AnswerSchema, Dialog, Location, NAME, Shape, extract},
-    report::text::printable_lines,
-};
+use rehearse_document::{Diagnostics, Source};
+use rehearse_llm::final_answer::{Answer, AnswerError, AnswerSchema, Dialog, Location, NAME, Shape, extract};
+use rehearse_report::text::printable_lines;
 
 const EXAMPLES: &str = "\
 Examples:

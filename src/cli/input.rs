@@ -3,7 +3,7 @@
 use std::{io, path::Path, sync::Arc};
 
 use super::Failure;
-use crate::config::{Source, text::text};
+use rehearse_document::{Source, text::text};
 
 /// Reads a file, or standard input for `-`.
 ///

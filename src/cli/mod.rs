@@ -26,7 +26,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use self::{failure::Failure, format::Format};
-use crate::client::ReaperProcess;
+use rehearse_client::ReaperProcess;
 
 /// The exit codes of `rehearse`. They are stable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

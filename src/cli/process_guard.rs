@@ -3,7 +3,7 @@
 use std::{path::PathBuf, process::Command};
 
 use super::Failure;
-use crate::client::ReaperProcess;
+use rehearse_client::ReaperProcess;
 
 /// Installs this program as the guard of its processes, and returns its path.
 ///

@@ -15,11 +15,11 @@ use regex::Regex;
 use tokio_util::sync::CancellationToken;
 
 use super::{Exit, Failure, output, process_guard::install_guard, signals::Signals};
-use crate::{
-    builtin_scripts::BUILTIN_SCRIPTS,
-    client::ReaperProcess,
-    report::{Layout, RunFormat, RunResult, Status, cell_mark},
-    scenario::{self, Plan, RunEvent, RunOptions, Scenario, ScenarioError, Selection, SnapshotMode, find_scenarios},
+use mcp_rehearsal::builtin_scripts::BUILTIN_SCRIPTS;
+use rehearse_client::ReaperProcess;
+use rehearse_report::{Layout, RunFormat, RunResult, Status, cell_mark};
+use rehearse_scenario::{
+    self as scenario, Plan, RunEvent, RunOptions, Scenario, ScenarioError, Selection, SnapshotMode, find_scenarios,
 };
 
 const EXAMPLES: &str = "\
@@ -146,7 +146,7 @@ fn load(paths: &[PathBuf]) -> Result<Vec<Scenario>, Failure> {
     }
     match diagnostics.is_empty() {
         true => Ok(scenarios),
-        false => Err(Failure::Invalid(crate::config::Diagnostics(diagnostics))),
+        false => Err(Failure::Invalid(rehearse_document::Diagnostics(diagnostics))),
     }
 }
 

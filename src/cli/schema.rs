@@ -5,10 +5,8 @@ use super::{
     config::{dialect, dialects},
     output,
 };
-use crate::{
-    config::dialect::{ALL, Dialect},
-    mock::script,
-};
+use rehearse_client_configs::dialect::{ALL, Dialect};
+use rehearse_mock::script;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -10,11 +10,11 @@ use anstream::{ColorChoice, adapter::strip_bytes};
 use anstyle::AnsiColor;
 use miette::{MietteHandler, ReportHandler};
 
-use crate::config::{Diagnostic, Diagnostics};
+use rehearse_document::{Diagnostic, Diagnostics};
 
 const UNLIMITED: usize = 10_000;
 
-pub(super) use crate::report::{
+pub(super) use rehearse_report::{
     palette::{BAD, DIM, DOUBTFUL, GOOD, STRONG, graphical},
     text::printable,
 };

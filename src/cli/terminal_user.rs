@@ -19,14 +19,10 @@ use tokio_util::sync::CancellationToken;
 use self::form::Form;
 pub(super) use self::keyboard::{Editor, Keyboard, KeyboardGuard, LineEvent, PlainHighlighter, is_coloured};
 use super::style::{self, BAD, DIM, STRONG, printable};
-use crate::{
-    client::{
-        Answer, CallOptions, Content, Failure, InputHandler, InputKind, InputRequest,
-        hub::{ApprovalDecision, ApprovalMode, ApprovalRequest, Approver},
-    },
-    report::text::printable_lines,
-    wire::RpcError,
-};
+use rehearse_client::{Answer, CallOptions, Content, Failure, InputHandler, InputKind, InputRequest};
+use rehearse_hub::{ApprovalDecision, ApprovalMode, ApprovalRequest, Approver};
+use rehearse_protocol::RpcError;
+use rehearse_report::text::printable_lines;
 
 /// What a user who refuses is told by (2025-11-25, Sampling: Error Handling).
 const REJECTED: i64 = -1;

@@ -3,7 +3,8 @@
 use std::{collections::BTreeMap, io, path::Path};
 
 use mcp_rehearsal::{
-    config::{Machine, PathKind, Source, codes, dialect, lint},
+    client_configs::{Machine, PathKind, codes, dialect, lint},
+    document::Source,
     report::findings::{Finding, Severity},
 };
 

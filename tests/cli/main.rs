@@ -26,6 +26,7 @@ mod parity;
 mod rehearse;
 mod repl;
 mod repl_forms;
+mod result_cache;
 mod run;
 mod schema;
 mod terminal;

@@ -2,18 +2,17 @@
 
 use mcp_rehearsal::{
     client::{
-        CallOptions, Endpoint, Protocol, ServerParams, Session, Target,
+        CallOptions, Endpoint, ServerParams, Session, Target,
         oauth::{Authorizer, Interaction, Options},
     },
-    config::Source,
+    document::Source,
     mock::{
         engine::Engine,
         journal::Journal,
         script::Script,
         serve::{ListenOptions, MockServer},
     },
-    transport::Transport,
-    wire::Version,
+    protocol::{Protocol, Transport, Version},
 };
 
 use crate::issuer::{Issuer, READER};

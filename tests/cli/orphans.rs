@@ -5,7 +5,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use mcp_rehearsal::client::{CommandSpec, ConnectError, Protocol, ReaperProcess, ServerParams, Session, Target};
+use mcp_rehearsal::{
+    client::{CommandSpec, ConnectError, ReaperProcess, ServerParams, Session, Target},
+    protocol::Protocol,
+};
 
 use crate::rehearse::{Rehearse, Running, children};
 

@@ -3,16 +3,15 @@
 use std::path::Path;
 
 use mcp_rehearsal::{
-    client::{CallOptions, CommandSpec, Endpoint, Failure, Protocol, ServerParams, Session, Target},
-    config::Source,
+    client::{CallOptions, CommandSpec, Endpoint, Failure, ServerParams, Session, Target, pipe},
+    document::Source,
     mock::{
         engine::Engine,
         journal::Journal,
         script::Script,
         serve::{ListenOptions, MockServer, serve_pipe},
     },
-    transport::{Transport, pipe},
-    wire::Version,
+    protocol::{Protocol, Transport, Version},
 };
 use proptest::prelude::*;
 use serde_json::{Map, Value as Json, json};

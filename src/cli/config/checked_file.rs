@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use crate::{config::ClientConfig, report::findings::File};
+use rehearse_client_configs::ClientConfig;
+use rehearse_report::findings::File;
 
 /// A checked file and its servers, for `--connect`.
 pub(super) struct CheckedFile {

@@ -12,12 +12,10 @@ use super::{
     checked_file::CheckedFile,
     resolved_server::{ResolvedServer, Secrets, default_protocol, prepare, variables},
 };
-use crate::{
-    cli::{Failure, process_guard::block_on_guarded, signals::Signals},
-    client::{CallOptions, ConnectError, ConnectOptions, LastLines, ServerParams, Session, StderrLine},
-    config::{ClientConfig, Project, codes, policy::Policy, server},
-    report::findings::{Contact, Finding},
-};
+use crate::cli::{Failure, process_guard::block_on_guarded, signals::Signals};
+use rehearse_client::{CallOptions, ConnectError, ConnectOptions, LastLines, ServerParams, Session, StderrLine};
+use rehearse_client_configs::{ClientConfig, Project, codes, policy::Policy, server};
+use rehearse_report::findings::{Contact, Finding};
 
 const AT_ONCE: usize = 8;
 /// How many lines of a server's standard error are shown.

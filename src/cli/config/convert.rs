@@ -9,20 +9,19 @@ use std::{
 use clap::Args;
 
 use super::{Exit, Failure, dialect, dialects};
-use crate::{
-    cli::{
-        input, output,
-        style::{self, BAD, DOUBTFUL, STRONG, printable},
-    },
-    config::{
-        Diagnostic, Diagnostics, LintReport, Span, codes,
-        convert::{Converted, Notation, convert},
-        dialect::Dialect,
-        lint,
-        secret::Redactor,
-    },
-    report::findings::Severity,
+use crate::cli::{
+    input, output,
+    style::{self, BAD, DOUBTFUL, STRONG, printable},
 };
+use rehearse_client_configs::{
+    LintReport, codes,
+    convert::{Converted, Notation, convert},
+    dialect::Dialect,
+    lint,
+    secret::Redactor,
+};
+use rehearse_document::{Diagnostic, Diagnostics, Span};
+use rehearse_report::findings::Severity;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -3,9 +3,9 @@
 mod checked_file;
 mod connect;
 mod convert;
-pub(in crate::cli) mod resolved_server;
+pub(crate) mod resolved_server;
 mod show;
-pub(in crate::cli) mod sources;
+pub(crate) mod sources;
 mod validate;
 mod walk;
 
@@ -13,13 +13,11 @@ use std::ffi::OsString;
 
 use clap::{Args, Subcommand};
 
-pub(in crate::cli) use self::sources::SourceArgs;
+pub(crate) use self::sources::SourceArgs;
 pub(super) use self::validate::{ValidateArgs, run as validate};
 use super::{Exit, Failure};
-use crate::config::{
-    dialect::{self, Dialect},
-    nearest,
-};
+use rehearse_client_configs::dialect::{self, Dialect};
+use rehearse_document::nearest;
 
 /// Show or convert MCP client config files
 #[derive(Debug, Args)]

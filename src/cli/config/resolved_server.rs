@@ -2,23 +2,18 @@
 
 use std::{collections::BTreeMap, path::Path, time::Duration};
 
-use crate::{
-    client::{
-        Protocol, STDERR_HEADING, ServerParams, Target,
-        hub::configured::{default_timeouts, server_params},
-        oauth::Authorizer,
-    },
-    config::{
-        Machine, Unresolved, codes,
-        dialect::Dialect,
-        references, resolve,
-        secret::{MASK, hidden_in, is_secret_name, mask, secrets_in_argument},
-        server,
-    },
-    report::findings::Finding,
-    transport::Transport,
-    wire::Version,
+use rehearse_client::{STDERR_HEADING, ServerParams, Target, oauth::Authorizer};
+use rehearse_client_configs::{
+    Machine, Unresolved, codes,
+    dialect::Dialect,
+    resolve,
+    secret::{MASK, hidden_in, is_secret_name, mask, secrets_in_argument},
+    server,
 };
+use rehearse_document::references;
+use rehearse_hub::configured::{default_timeouts, server_params};
+use rehearse_protocol::{Protocol, Transport, Version};
+use rehearse_report::findings::Finding;
 
 /// Shorter texts occur anywhere.
 const SHORTEST: usize = 4;
@@ -27,16 +22,16 @@ const LONG_ENOUGH_TO_ASK_TWICE: Duration = Duration::from_secs(12);
 
 /// A server that can be connected to, and what must not be told of it.
 #[derive(Clone, Debug)]
-pub(in crate::cli) struct ResolvedServer {
-    pub(in crate::cli) config: ServerParams,
+pub(crate) struct ResolvedServer {
+    pub(crate) config: ServerParams,
     /// What the config says about who issues tokens, with its variables replaced.
-    pub(in crate::cli) oauth: server::OAuth,
-    pub(in crate::cli) secrets: Secrets,
+    pub(crate) oauth: server::OAuth,
+    pub(crate) secrets: Secrets,
 }
 
 /// Texts that must not be told; none by default.
 #[derive(Clone, Debug, Default)]
-pub(in crate::cli) struct Secrets {
+pub(crate) struct Secrets {
     texts: Vec<String>,
     /// What looks like a secret in what a server writes to its standard error must not be told either.
     is_wary: bool,
@@ -45,7 +40,7 @@ pub(in crate::cli) struct Secrets {
 }
 
 /// The variables of this process, and what programs know by themselves of a project.
-pub(in crate::cli) fn variables(project: &Path) -> BTreeMap<String, String> {
+pub(crate) fn variables(project: &Path) -> BTreeMap<String, String> {
     let mut variables = Machine::here().variables;
     let home = variables.get("HOME").cloned().unwrap_or_default();
     let folder = project.display().to_string();
@@ -66,7 +61,7 @@ pub(in crate::cli) fn variables(project: &Path) -> BTreeMap<String, String> {
 ///
 /// # Errors
 /// A finding for every variable that has no value, or for what is missing.
-pub(in crate::cli) fn prepare(
+pub(crate) fn prepare(
     server: &server::ConfiguredServer,
     dialect: &Dialect,
     variables: &BTreeMap<String, String>,
@@ -89,7 +84,7 @@ pub(in crate::cli) fn prepare(
 
 /// The version that a server is asked for unless somebody wants another: the newest, if there is time to ask for an older
 /// one after that.
-pub(in crate::cli) fn default_protocol(config: &ServerParams) -> Protocol {
+pub(crate) fn default_protocol(config: &ServerParams) -> Protocol {
     let is_asked_over_http = matches!(config.target.transport(), Transport::Http | Transport::Sse);
     match is_asked_over_http || config.timeouts.connect >= LONG_ENOUGH_TO_ASK_TWICE {
         true => Protocol::Auto,
@@ -99,7 +94,7 @@ pub(in crate::cli) fn default_protocol(config: &ServerParams) -> Protocol {
 
 impl Secrets {
     /// What must not be told of a server: what is secret as it is written, and what came of variables with it.
-    pub(in crate::cli) fn of(
+    pub(crate) fn of(
         server: &server::ConfiguredServer,
         resolved: &server::ConfiguredServer,
         config: &ServerParams,
@@ -144,7 +139,7 @@ impl Secrets {
     }
 
     /// The text without them.
-    pub(in crate::cli) fn hidden(&self, text: &str) -> String {
+    pub(crate) fn hidden(&self, text: &str) -> String {
         let text = self.texts.iter().fold(text.to_owned(), |text, secret| text.replace(secret.as_str(), MASK));
         let text = self.authorizers.iter().fold(text, |text, authorizer| authorizer.masked(&text, MASK));
         match text.split_once(STDERR_HEADING) {
@@ -154,14 +149,14 @@ impl Secrets {
     }
 
     /// What a server has written to its standard error, without them, and without what looks like a secret.
-    pub(in crate::cli) fn hidden_in_stderr(&self, lines: &str) -> String {
+    pub(crate) fn hidden_in_stderr(&self, lines: &str) -> String {
         let text = self.hidden(lines);
         let wary = || text.split('\n').map(|line| mask("", line)).collect::<Vec<_>>().join("\n");
         if self.is_wary { wary() } else { text }
     }
 
     /// Those of both.
-    pub(in crate::cli) fn and(mut self, other: &Secrets) -> Secrets {
+    pub(crate) fn and(mut self, other: &Secrets) -> Secrets {
         self.is_wary |= other.is_wary;
         self.texts.extend(other.texts.iter().cloned());
         self.texts.sort_by(|one, two| two.len().cmp(&one.len()).then_with(|| one.cmp(two)));
@@ -171,7 +166,7 @@ impl Secrets {
     }
 
     /// These, and the tokens of the authorizers.
-    pub(in crate::cli) fn and_tokens(mut self, of: impl IntoIterator<Item = Authorizer>) -> Secrets {
+    pub(crate) fn and_tokens(mut self, of: impl IntoIterator<Item = Authorizer>) -> Secrets {
         self.authorizers.extend(of);
         self
     }
@@ -180,14 +175,10 @@ impl Secrets {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        client::Timeouts,
-        config::{
-            Source, Span,
-            server::{At, Pair},
-        },
-        transport::Transport,
-    };
+    use rehearse_client::Timeouts;
+    use rehearse_client_configs::server::{At, Pair};
+    use rehearse_document::{Source, Span};
+    use rehearse_protocol::Transport;
 
     #[test]
     fn a_secret_is_hidden_as_it_is_and_within_json() {
@@ -196,7 +187,7 @@ mod tests {
         let mut server = server::ConfiguredServer::new(Source::new("", ""), at("s"), transport);
         server.command = Some(at("c"));
         server.env = vec![Pair { name: at("PASSWORD"), value: at("ge\"heim") }];
-        let policy = crate::config::policy::Policy::USUAL;
+        let policy = rehearse_client_configs::policy::Policy::USUAL;
         let config = server_params(&server, &policy, Timeouts::default(), Path::new("")).expect("a command");
         let secrets = Secrets::of(&server, &server, &config, &BTreeMap::new());
         assert_eq!(secrets.hidden(r#"ge"heim and {"a":"ge\"heim"}"#), r#"*** and {"a":"***"}"#);

@@ -12,19 +12,17 @@ use super::{
     resolved_server::variables,
     sources::{MOST_SHOWN, readable, warnings},
 };
-use crate::{
-    cli::{
-        Exit, Failure, Format, output,
-        style::{self, BAD, DIM, DOUBTFUL, STRONG, printable},
-    },
-    client::hub::configured::default_timeouts,
-    config::{
-        Machine, resolve,
-        secret::{KnownSecrets, mask},
-        sources::{Effective, File, Kept, Missing, Setting, settings},
-    },
-    report::findings::Severity,
+use crate::cli::{
+    Exit, Failure, Format, output,
+    style::{self, BAD, DIM, DOUBTFUL, STRONG, printable},
 };
+use rehearse_client_configs::{
+    Machine, resolve,
+    secret::{KnownSecrets, mask},
+    sources::{Effective, File, Kept, Missing, Setting, settings},
+};
+use rehearse_hub::configured::default_timeouts;
+use rehearse_report::findings::Severity;
 
 const EXAMPLES: &str = "\
 Examples:

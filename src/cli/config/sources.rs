@@ -3,23 +3,22 @@
 use std::path::PathBuf;
 
 use super::{dialect, walk::project};
-use crate::{
-    cli::Failure,
-    config::{
-        Diagnostic, Diagnostics, LintReport, Machine,
-        dialect::Dialect,
-        secret::{Redactor, blotted},
-        sources::{Effective, File, Missing, Rank, SourceError, Sources},
-    },
-    report::findings::{Finding, Severity},
+use crate::cli::Failure;
+use rehearse_client_configs::{
+    LintReport, Machine,
+    dialect::Dialect,
+    secret::{Redactor, blotted},
+    sources::{Effective, File, Missing, Rank, SourceError, Sources},
 };
+use rehearse_document::{Diagnostic, Diagnostics};
+use rehearse_report::findings::{Finding, Severity};
 
 /// How many problems of one source are shown.
-pub(in crate::cli) const MOST_SHOWN: usize = 20;
+pub(crate) const MOST_SHOWN: usize = 20;
 
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Servers")]
-pub(in crate::cli) struct SourceArgs {
+pub(crate) struct SourceArgs {
     /// A config file; the last one has the highest precedence (repeatable)
     #[arg(long, value_name = "FILE")]
     mcp_config: Vec<PathBuf>,
@@ -36,7 +35,7 @@ impl SourceArgs {
     ///
     /// # Errors
     /// A file that was named cannot be read.
-    pub(in crate::cli) fn load(&self, machine: &Machine) -> Result<Effective, Failure> {
+    pub(crate) fn load(&self, machine: &Machine) -> Result<Effective, Failure> {
         let SourceArgs { mcp_config, config, dialect } = self;
         let sources = Sources { mcp_config: mcp_config.clone(), config: config.clone(), dialect: *dialect };
         Ok(sources.load(machine)?)
@@ -50,7 +49,7 @@ fn problems(file: &File, show_secrets: bool) -> Diagnostics {
 }
 
 /// Findings with the text that they are about.
-pub(in crate::cli) fn diagnostics<'f>(
+pub(crate) fn diagnostics<'f>(
     findings: impl Iterator<Item = &'f Finding>,
     report: &LintReport,
     show_secrets: bool,
@@ -66,7 +65,7 @@ pub(in crate::cli) fn diagnostics<'f>(
 }
 
 /// Default files that cannot be read, and the problems of sources that are no files.
-pub(in crate::cli) fn warnings(effective: &Effective, show_secrets: bool) -> Vec<String> {
+pub(crate) fn warnings(effective: &Effective, show_secrets: bool) -> Vec<String> {
     let mut lines = Vec::new();
     for Missing { name, error, .. } in &effective.missing {
         lines.extend(error.as_ref().map(|error| format!("{name} cannot be read: {error}")));
@@ -79,7 +78,7 @@ pub(in crate::cli) fn warnings(effective: &Effective, show_secrets: bool) -> Vec
 
 /// # Errors
 /// The problems of a named file that cannot be parsed.
-pub(in crate::cli) fn readable(effective: &Effective, show_secrets: bool) -> Result<(), Failure> {
+pub(crate) fn readable(effective: &Effective, show_secrets: bool) -> Result<(), Failure> {
     let unreadable = |file: &&File| file.rank.is_named() && !file.report.is_readable;
     match effective.files.iter().find(unreadable) {
         // Of a text that cannot be parsed nothing is quoted, for it may be a secret.
@@ -89,7 +88,7 @@ pub(in crate::cli) fn readable(effective: &Effective, show_secrets: bool) -> Res
 }
 
 /// Where relative paths of a source begin: in the project that it belongs to.
-pub(in crate::cli) fn folder(file: &File, machine: &Machine) -> PathBuf {
+pub(crate) fn folder(file: &File, machine: &Machine) -> PathBuf {
     match &file.path {
         Some(path) if !matches!(file.rank, Rank::User | Rank::Local) => project(path),
         _ => machine.directory.clone(),

@@ -11,16 +11,14 @@ use std::{
 use clap::Args;
 
 use super::{checked_file::CheckedFile, connect, dialect, walk};
-use crate::{
-    cli::{Exit, Failure, output, style},
-    config::{
-        LintReport, Machine, Problem, Source, Span, codes,
-        dialect::{ALL, Detected, Dialect, FileLocation, RootKeys, by_path},
-        lint,
-        text::bytes,
-    },
-    report::findings::{File, Finding, FindingsFormat, Layout, Report, Severity, Verdict},
+use crate::cli::{Exit, Failure, output, style};
+use rehearse_client_configs::{
+    LintReport, Machine, codes,
+    dialect::{ALL, Detected, Dialect, FileLocation, RootKeys, by_path},
+    lint,
 };
+use rehearse_document::{Problem, Source, Span, text::bytes};
+use rehearse_report::findings::{File, Finding, FindingsFormat, Layout, Report, Severity, Verdict};
 
 /// The page that explains every code.
 const EXPLANATIONS: &str = include_str!("../../../docs/config-diagnostics.md");
@@ -51,7 +49,7 @@ Among several files the highest of 0, 1 and 2 wins.";
 /// Lint MCP client config files
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
-pub(in crate::cli) struct ValidateArgs {
+pub(crate) struct ValidateArgs {
     /// Config files, folders to search, or - for standard input [default: .]
     #[arg(value_name = "PATH")]
     paths: Vec<PathBuf>,
@@ -84,7 +82,7 @@ pub(in crate::cli) struct ValidateArgs {
     list_dialects: bool,
 }
 
-pub(in crate::cli) fn run(args: ValidateArgs) -> Result<Exit, Failure> {
+pub(crate) fn run(args: ValidateArgs) -> Result<Exit, Failure> {
     if args.list_dialects {
         return list_dialects().map(|()| Exit::Success);
     }

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::config::dialect::by_path;
+use rehearse_client_configs::dialect::by_path;
 
 /// Folders with what was made or fetched, not written.
 const SKIPPED: [&str; 8] = [".git", "node_modules", "target", "vendor", "dist", "build", "__pycache__", ".venv"];

@@ -9,10 +9,8 @@ use super::{
     print::print_json,
     target::{Select, Server, TargetArgs, only_one},
 };
-use crate::{
-    cli::{Failure, Format},
-    client::hub::HubOptions,
-};
+use crate::cli::{Failure, Format};
+use rehearse_hub::HubOptions;
 
 /// The arguments of every command that connects to servers.
 #[derive(Debug, clap::Args)]

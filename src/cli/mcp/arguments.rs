@@ -5,7 +5,7 @@ use std::{io, path::Path};
 use serde_json::{Map, Value, value::RawValue};
 
 use super::json_tokens::changed_number;
-use crate::config::text::{text, text_of};
+use rehearse_document::text::{text, text_of};
 
 /// How many references in a schema are followed, one from another.
 const DEEPEST: usize = 8;
@@ -14,7 +14,7 @@ const MOST_PARTS: usize = 100;
 
 /// Arguments that are not typed yet.
 #[derive(Debug, Default)]
-pub(in crate::cli) struct Arguments {
+pub(crate) struct Arguments {
     whole: Map<String, Value>,
     /// In the order in which they were given.
     single: Vec<(String, ArgumentValue)>,
@@ -34,7 +34,7 @@ impl Arguments {
     ///
     /// # Errors
     /// What is not of these forms, or cannot be read.
-    pub(in crate::cli) fn read<'w>(
+    pub(crate) fn read<'w>(
         args: Option<&str>,
         words: impl IntoIterator<Item = &'w String>,
     ) -> Result<Arguments, String> {
@@ -77,7 +77,7 @@ impl Arguments {
     ///
     /// # Errors
     /// A text that cannot be what the schema wants.
-    pub(in crate::cli) fn typed(self, schema: Option<&RawValue>) -> Result<Map<String, Value>, String> {
+    pub(crate) fn typed(self, schema: Option<&RawValue>) -> Result<Map<String, Value>, String> {
         let schema: Value = schema.and_then(|schema| serde_json::from_str(schema.get()).ok()).unwrap_or_default();
         let mut object = self.whole;
         let mut lists: Vec<String> = Vec::new();
@@ -116,7 +116,7 @@ impl Arguments {
     ///
     /// # Errors
     /// A value that is given as JSON and is no text.
-    pub(in crate::cli) fn texts(self) -> Result<Map<String, Value>, String> {
+    pub(crate) fn texts(self) -> Result<Map<String, Value>, String> {
         let mut object = self.whole;
         object.extend(self.single.into_iter().map(|(name, given)| match given {
             ArgumentValue::Text(text) => (name, Value::String(text)),
@@ -181,7 +181,7 @@ impl<'s> AllowedValues<'s> {
 }
 
 /// The names of the arguments that a schema knows, those first that it requires.
-pub(in crate::cli) fn names_of(schema: &Value) -> Vec<(&str, bool)> {
+pub(crate) fn names_of(schema: &Value) -> Vec<(&str, bool)> {
     let required: Vec<_> = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     let parts = ["allOf", "anyOf", "oneOf"].iter().filter_map(|key| schema[*key].as_array()).flatten();
     let schemas = std::iter::once(schema).chain(parts.map(|part| resolved(schema, part)));
@@ -196,7 +196,7 @@ pub(in crate::cli) fn names_of(schema: &Value) -> Vec<(&str, bool)> {
 }
 
 /// The values that an argument can have, if they can be counted.
-pub(in crate::cli) fn values_of(schema: &Value, name: &str) -> Vec<String> {
+pub(crate) fn values_of(schema: &Value, name: &str) -> Vec<String> {
     let Some(property) = property(schema, name) else { return Vec::new() };
     let allowed = AllowedValues::by(schema, property);
     let of_items =

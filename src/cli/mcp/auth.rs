@@ -11,16 +11,14 @@ use super::{
     target::{Select, Server, TargetArgs, only_one, print_no_servers},
     trace::Tracer,
 };
-use crate::{
-    cli::{
-        Exit, Failure, Format,
-        signals::Signals,
-        style::{self, BAD, DOUBTFUL, GOOD, STRONG, printable},
-    },
-    client::oauth::{
-        AuthError, Authorizer, ClientSecret, GrantKind, Interaction, Logout, Options, PreregisteredClient, Secret,
-        TokenStatus, TokenStore,
-    },
+use crate::cli::{
+    Exit, Failure, Format,
+    signals::Signals,
+    style::{self, BAD, DOUBTFUL, GOOD, STRONG, printable},
+};
+use rehearse_client::oauth::{
+    AuthError, Authorizer, ClientSecret, GrantKind, Interaction, Logout, Options, PreregisteredClient, Secret,
+    TokenStatus, TokenStore,
 };
 
 const EXAMPLES: &str = "\
@@ -267,7 +265,7 @@ fn forgotten(server: &Server, forgotten: LogoutResult) -> String {
 ///
 /// # Errors
 /// The server takes no token, or none could be got.
-pub(in crate::cli) async fn authorize_or_forget(
+pub(crate) async fn authorize_or_forget(
     server: &Server,
     held: Option<&Authorizer>,
     is_logout: bool,

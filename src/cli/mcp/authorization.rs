@@ -3,15 +3,12 @@
 use std::io::IsTerminal;
 
 use super::target::Server;
-use crate::{
-    cli::style::{self, STRONG, printable},
-    client::{
-        Endpoint, Target,
-        hub::HubServer,
-        hub::configured::oauth_options,
-        oauth::{AuthError, Authorizer, Browser, Interaction, Options, SavedOptions, TokenStore, open_browser},
-    },
+use crate::cli::style::{self, STRONG, printable};
+use rehearse_client::{
+    Endpoint, Target,
+    oauth::{AuthError, Authorizer, Browser, Interaction, Options, SavedOptions, TokenStore, open_browser},
 };
+use rehearse_hub::{HubServer, configured::oauth_options};
 
 /// The redirect URI of headless authorization; nothing listens there.
 const REDIRECT_URI: &str = "http://localhost:3000/callback";

@@ -15,11 +15,9 @@ use super::{
     target::Select,
     tool_call::ToolCall,
 };
-use crate::{
-    cli::{Exit, Failure, terminal_user::TerminalUser},
-    client::hub::{Discovery, RegisteredTool},
-    config::nearest,
-};
+use crate::cli::{Exit, Failure, terminal_user::TerminalUser};
+use rehearse_document::nearest;
+use rehearse_hub::{Discovery, RegisteredTool};
 
 /// The tool to call.
 struct ResolvedTool {

@@ -7,10 +7,8 @@ use super::{
     connection::PolicyArgs,
     server_log::LEVELS,
 };
-use crate::{
-    cli::{Format, terminal_user::ApprovalChoice},
-    client::projection::Projection,
-};
+use crate::cli::{Format, terminal_user::ApprovalChoice};
+use rehearse_hub::projection::Projection;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -2,13 +2,9 @@
 
 use std::iter::Peekable;
 
-use crate::{
-    config::{
-        Source, Span,
-        server::{At, ConfiguredServer, Pair},
-    },
-    transport::Transport,
-};
+use rehearse_client_configs::server::{At, ConfiguredServer, Pair};
+use rehearse_document::{Source, Span};
+use rehearse_protocol::Transport;
 
 /// The arguments that describe one server.
 #[derive(Clone, Debug, clap::Args)]
@@ -91,7 +87,7 @@ fn variable(text: &str) -> Result<(String, String), String> {
 ///
 /// # Errors
 /// A quote is not closed.
-pub(in crate::cli) fn command_words(line: &str) -> Result<Vec<String>, String> {
+pub(crate) fn command_words(line: &str) -> Result<Vec<String>, String> {
     let (mut words, mut word) = (Vec::new(), None::<String>);
     let mut characters = line.chars().peekable();
     while let Some(character) = characters.next() {

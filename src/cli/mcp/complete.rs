@@ -8,13 +8,11 @@ use super::{
     content::{Saver, print_result},
     session::run_session,
 };
-use crate::{
-    cli::{
-        Exit, Failure, Format,
-        style::{self, DIM, printable},
-    },
-    client::{self, CompletionReference},
+use crate::cli::{
+    Exit, Failure, Format,
+    style::{self, DIM, printable},
 };
+use rehearse_client::{self as client, CompletionReference};
 
 const EXAMPLES: &str = "\
 Examples:

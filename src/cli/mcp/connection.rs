@@ -8,22 +8,17 @@ use super::{
     authorization::{Consent, authorizer},
     target::Server,
 };
-use crate::{
-    cli::{Failure, config::resolved_server::default_protocol, terminal_user::TerminalUser},
-    client::{
-        AnswerScript, Answers, ConnectError, Protocol, Timeouts,
-        hub::{ApprovalMode, HubOptions, HubServer, Retry},
-    },
-    config::{
-        Source, parse_duration,
-        policy::{Duplicates, Naming, Unreachable},
-    },
-    scenario::parse_answers,
-};
+use crate::cli::{Failure, config::resolved_server::default_protocol, terminal_user::TerminalUser};
+use rehearse_client::{AnswerScript, Answers, ConnectError, Timeouts};
+use rehearse_client_configs::policy::{Duplicates, Naming, Unreachable};
+use rehearse_document::{Source, parse_duration};
+use rehearse_hub::{ApprovalMode, HubOptions, HubServer, Retry};
+use rehearse_protocol::Protocol;
+use rehearse_scenario::parse_answers;
 
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Connections")]
-pub(in crate::cli) struct ConnectionArgs {
+pub(crate) struct ConnectionArgs {
     /// Protocol version, or `auto` to negotiate the newest [default: auto]
     #[arg(long, value_name = "VERSION")]
     protocol: Option<Protocol>,
@@ -35,16 +30,16 @@ pub(in crate::cli) struct ConnectionArgs {
     parallel: Option<NonZeroUsize>,
     /// Print all frames and the stderr of servers
     #[arg(short, long)]
-    pub(in crate::cli) trace: bool,
+    pub(crate) trace: bool,
     /// Answer server requests (elicitation, sampling, roots) from this file
     #[arg(long = "answer", value_name = "FILE", hide_short_help = true)]
     answers: Option<PathBuf>,
     /// Do not open a browser for authorization [default without a terminal]
     #[arg(long, hide_short_help = true)]
-    pub(in crate::cli) no_browser: bool,
+    pub(crate) no_browser: bool,
     /// Show tokens and passwords
     #[arg(long, hide_short_help = true)]
-    pub(in crate::cli) show_secrets: bool,
+    pub(crate) show_secrets: bool,
 }
 
 /// Retries of failed connections.
@@ -63,7 +58,7 @@ pub(super) struct RetryArgs {
 /// The handling of several servers.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Several servers")]
-pub(in crate::cli) struct PolicyArgs {
+pub(crate) struct PolicyArgs {
     /// Tool naming scheme: bare, tool@server, mcp_server_tool, server::tool, server.tool, or a template with `{tool}` and
     /// `{server}` [default: that of the client]
     #[arg(long, value_name = "NAMES", value_parser = naming, hide_short_help = true)]
@@ -109,7 +104,7 @@ impl ConnectionArgs {
     ///
     /// # Errors
     /// The only server's transport does not have the version that was asked for.
-    pub(in crate::cli) fn members(
+    pub(crate) fn members(
         &self,
         servers: &[Server],
         answers: &AnswerScript,
@@ -152,7 +147,7 @@ impl ConnectionArgs {
         Ok(servers.iter().map(member).collect())
     }
 
-    pub(in crate::cli) fn apply(&self, options: &mut HubOptions) {
+    pub(crate) fn apply(&self, options: &mut HubOptions) {
         if let Some(parallel) = self.parallel {
             options.concurrency = parallel;
         }
@@ -162,7 +157,7 @@ impl ConnectionArgs {
     ///
     /// # Errors
     /// The file cannot be read, or has mistakes.
-    pub(in crate::cli) fn script(&self) -> Result<AnswerScript, Failure> {
+    pub(crate) fn script(&self) -> Result<AnswerScript, Failure> {
         let Some(path) = &self.answers else { return Ok(AnswerScript::default()) };
         let source = Source::read(path)
             .map_err(|error| Failure::Usage(format!("cannot read the answers {}: {error}", path.display())))?;
@@ -172,7 +167,7 @@ impl ConnectionArgs {
 
 /// As the program of the first server does it. Whoever types a command allows the call; and nobody is there for long
 /// enough to watch for changes.
-pub(in crate::cli) fn hub_options(servers: &[Server]) -> HubOptions {
+pub(crate) fn hub_options(servers: &[Server]) -> HubOptions {
     let usual = servers.first().map(|server| HubOptions::from_policy(server.policy)).unwrap_or_default();
     HubOptions { approval: ApprovalMode::AllowAll, watch_changes: false, ..usual }
 }
@@ -184,7 +179,7 @@ impl RetryArgs {
 }
 
 impl PolicyArgs {
-    pub(in crate::cli) fn apply(&self, options: &mut HubOptions) {
+    pub(crate) fn apply(&self, options: &mut HubOptions) {
         self.unreachable.apply(options);
         if let Some(naming) = self.naming {
             options.naming = naming;
@@ -211,7 +206,7 @@ impl UnreachableArgs {
     }
 }
 
-pub(in crate::cli) fn duration(text: &str) -> Result<Duration, String> {
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let limit = parse_duration(text).filter(|limit| !limit.is_zero());
     limit.ok_or_else(|| "write it as 500ms, 30s or 2m".to_owned())
 }

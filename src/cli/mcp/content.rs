@@ -17,10 +17,8 @@ use super::{
     print::{print, print_json, text_of},
     session::HubSession,
 };
-use crate::{
-    cli::{Exit, Failure, Format, background::BackgroundThread, style::printable},
-    client::{self, Content},
-};
+use crate::cli::{Exit, Failure, Format, background::BackgroundThread, style::printable};
+use rehearse_client::{self as client, Content};
 
 /// The result of a request as JSON: verbatim, or the failure.
 #[derive(Serialize)]
@@ -51,7 +49,7 @@ impl<'a> Report<'a> {
 }
 
 /// Saves binary content to files.
-pub(in crate::cli) struct Saver<'a> {
+pub(crate) struct Saver<'a> {
     output: Option<&'a Path>,
     stem: String,
     /// The number of files that earlier savers wrote under the same name.
@@ -113,7 +111,7 @@ pub(super) async fn print_result<T>(
 
 impl<'a> Saver<'a> {
     /// Content without a name is named after `stem`.
-    pub(in crate::cli) fn new(output: Option<&'a Path>, stem: &str) -> Saver<'a> {
+    pub(crate) fn new(output: Option<&'a Path>, stem: &str) -> Saver<'a> {
         Saver { output, stem: plain(stem), before: 0, saved: Vec::new(), unwritten: Vec::new() }
     }
 
@@ -126,7 +124,7 @@ impl<'a> Saver<'a> {
     ///
     /// # Errors
     /// A file cannot be written, or the command was cancelled.
-    pub(in crate::cli) async fn write_out(&mut self, given_up: &CancellationToken) -> Result<(), CommandError> {
+    pub(crate) async fn write_out(&mut self, given_up: &CancellationToken) -> Result<(), CommandError> {
         for (path, bytes) in mem::take(&mut self.unwritten) {
             let name = path.display().to_string();
             let writing = BackgroundThread::start(move || fs::write(path, bytes));

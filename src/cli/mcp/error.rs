@@ -3,14 +3,13 @@
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::{
-    cli::{Exit, Failure},
-    client::{self, hub::HubError},
-};
+use crate::cli::{Exit, Failure};
+use rehearse_client as client;
+use rehearse_hub::HubError;
 
 /// Why a command failed.
 #[derive(Debug)]
-pub(in crate::cli) enum CommandError {
+pub(crate) enum CommandError {
     Failure(Failure),
     /// The request failed at the server.
     Call(client::Failure),
@@ -46,17 +45,17 @@ impl From<client::Failure> for CommandError {
 /// A failed request as JSON.
 #[derive(Debug, Serialize)]
 pub(super) struct FailureReport {
-    pub(in crate::cli::mcp) kind: &'static str,
-    pub(in crate::cli::mcp) message: String,
+    pub(crate) kind: &'static str,
+    pub(crate) message: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(in crate::cli::mcp) code: Option<i64>,
+    pub(crate) code: Option<i64>,
     /// The `data` of the error, verbatim.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(in crate::cli::mcp) data: Option<Box<RawValue>>,
+    pub(crate) data: Option<Box<RawValue>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(in crate::cli::mcp) status: Option<u16>,
+    pub(crate) status: Option<u16>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(in crate::cli::mcp) body: Option<String>,
+    pub(crate) body: Option<String>,
 }
 
 impl FailureReport {

@@ -9,13 +9,11 @@ use super::{
     content::{Saver, print_result},
     session::run_session,
 };
-use crate::{
-    cli::{
-        Exit, Failure,
-        style::{STRONG, printable},
-    },
-    client::{self, Content, Session},
+use crate::cli::{
+    Exit, Failure,
+    style::{STRONG, printable},
 };
+use rehearse_client::{self as client, Content, Session};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -42,7 +40,7 @@ pub(super) struct GetPromptArgs {
 
 /// 2025-11-25, Prompts: Getting a Prompt.
 #[derive(Deserialize)]
-pub(in crate::cli) struct Prompt {
+pub(crate) struct Prompt {
     description: Option<String>,
     messages: Vec<Message>,
 }
@@ -50,14 +48,14 @@ pub(in crate::cli) struct Prompt {
 impl Prompt {
     /// # Errors
     /// It is something else.
-    pub(in crate::cli) fn parse(result: &RawValue) -> Result<Prompt, client::Failure> {
+    pub(crate) fn parse(result: &RawValue) -> Result<Prompt, client::Failure> {
         let parsed = serde_json::from_str(result.get());
         parsed.map_err(|error| client::Failure::Malformed(format!("invalid prompt: {error}")))
     }
 
     /// # Errors
     /// A file cannot be written.
-    pub(in crate::cli) fn text(&self, saver: &mut Saver<'_>) -> Result<String, Failure> {
+    pub(crate) fn text(&self, saver: &mut Saver<'_>) -> Result<String, Failure> {
         let about = self.description.as_ref().map(|description| format!("{}\n\n", printable(description)));
         let shown = self.messages.iter().map(|Message { role, content }| {
             let block = saver.block(&Content::parse(content.clone()))?;

@@ -9,14 +9,12 @@ use super::{
     print::{indented, print, print_json, text_of},
     session::run_session,
 };
-use crate::{
-    cli::{
-        Exit, Failure, Format,
-        style::{STRONG, printable},
-    },
-    client::PeerInfo,
-    transport::Transport,
+use crate::cli::{
+    Exit, Failure, Format,
+    style::{STRONG, printable},
 };
+use rehearse_client::PeerInfo;
+use rehearse_protocol::Transport;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -96,7 +94,7 @@ pub(super) fn run(args: &InfoArgs) -> Result<Exit, Failure> {
     )
 }
 
-pub(in crate::cli) fn human(server: &str, info: &PeerInfo) -> String {
+pub(crate) fn human(server: &str, info: &PeerInfo) -> String {
     // The words of cpe.
     let mut text = format!("Connected to server: {}\n", printable(server));
     let identity: Value =

@@ -3,10 +3,8 @@
 use serde_json::{Map, Value};
 
 use super::listing::{self, ListingArgs, ListingKind, entry, word};
-use crate::{
-    cli::{Exit, Failure, style::printable},
-    client::Session,
-};
+use crate::cli::{Exit, Failure, style::printable};
+use rehearse_client::Session;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -22,7 +20,7 @@ pub(super) struct ListPromptsArgs {
     listing: ListingArgs,
 }
 
-pub(in crate::cli) const PROMPTS: ListingKind =
+pub(crate) const PROMPTS: ListingKind =
     ListingKind { capability: "prompts", title: "Prompts", key: "prompts", name: "name", human: prompt };
 
 pub(super) fn run(args: &ListPromptsArgs) -> Result<Exit, Failure> {

@@ -3,10 +3,8 @@
 use serde_json::{Map, Value};
 
 use super::listing::{self, ListingArgs, ListingKind, entry, word};
-use crate::{
-    cli::{Exit, Failure},
-    client::Session,
-};
+use crate::cli::{Exit, Failure};
+use rehearse_client::Session;
 
 const RESOURCE_EXAMPLES: &str = "\
 Examples:
@@ -35,9 +33,9 @@ pub(super) struct ListResourceTemplatesArgs {
     listing: ListingArgs,
 }
 
-pub(in crate::cli) const RESOURCES: ListingKind =
+pub(crate) const RESOURCES: ListingKind =
     ListingKind { capability: "resources", title: "Resources", key: "resources", name: "uri", human: resource };
-pub(in crate::cli) const TEMPLATES: ListingKind = ListingKind {
+pub(crate) const TEMPLATES: ListingKind = ListingKind {
     capability: "resources",
     title: "Resource templates",
     key: "resourceTemplates",

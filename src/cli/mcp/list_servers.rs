@@ -7,17 +7,16 @@ use super::{
     print::{print, print_json},
     target::{FoundServer, FoundServers, TargetArgs, print_server_hint},
 };
-use crate::{
-    cli::{
-        Exit, Failure, Format,
-        style::{DOUBTFUL, printable},
-    },
-    client::{Timeouts, hub::configured::default_timeouts},
-    config::{
-        secret::{KnownSecrets, mask, mask_argument},
-        server::{ConfiguredServer, Pair},
-    },
+use crate::cli::{
+    Exit, Failure, Format,
+    style::{DOUBTFUL, printable},
 };
+use rehearse_client::Timeouts;
+use rehearse_client_configs::{
+    secret::{KnownSecrets, mask, mask_argument},
+    server::{ConfiguredServer, Pair},
+};
+use rehearse_hub::configured::default_timeouts;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -14,17 +14,13 @@ use super::{
     target::{Select, Server},
     tool_format::{self, ToolFormat},
 };
-use crate::{
-    cli::{
-        Exit, Failure, Format,
-        style::{DIM, STRONG, printable},
-    },
-    client::{
-        self,
-        hub::{HubError, RegisteredTool, Registry},
-    },
-    config::server::{At, ToolFilter},
+use crate::cli::{
+    Exit, Failure, Format,
+    style::{DIM, STRONG, printable},
 };
+use rehearse_client as client;
+use rehearse_client_configs::server::{At, ToolFilter};
+use rehearse_hub::{HubError, RegisteredTool, Registry};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -145,11 +141,7 @@ pub(super) fn run(args: &ListToolsArgs) -> Result<Exit, Failure> {
 ///
 /// # Errors
 /// There is no such server.
-pub(in crate::cli) fn offered(
-    hub_session: &HubSession,
-    server: &Server,
-    registry: &Registry,
-) -> Result<String, HubError> {
+pub(crate) fn offered(hub_session: &HubSession, server: &Server, registry: &Registry) -> Result<String, HubError> {
     Ok(Tools::new(hub_session, server, registry, None)?.human(ToolSelection::Offered))
 }
 
@@ -167,7 +159,7 @@ fn tools(listed: &[Box<RawValue>], server: &Server, registry: &Registry) -> Vec<
 }
 
 /// The name in a definition; `None` if it has none, which the registry tells.
-pub(in crate::cli) fn name_of(definition: &RawValue) -> Option<String> {
+pub(crate) fn name_of(definition: &RawValue) -> Option<String> {
     #[derive(serde::Deserialize)]
     struct Named {
         name: String,

@@ -13,14 +13,12 @@ use super::{
     session::{HubSession, ServerResult, ServerResults, run_session},
     target::Select,
 };
-use crate::{
-    cli::{
-        Exit, Failure, Format,
-        style::{STRONG, printable},
-    },
-    client::{self, CallOptions, Listing, Session},
-    report::text::printable_lines,
+use crate::cli::{
+    Exit, Failure, Format,
+    style::{STRONG, printable},
 };
+use rehearse_client::{self as client, CallOptions, Listing, Session};
+use rehearse_report::text::printable_lines;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct ListingArgs {
@@ -33,7 +31,7 @@ pub(super) struct ListingArgs {
 }
 
 /// A kind of listed items.
-pub(in crate::cli) struct ListingKind {
+pub(crate) struct ListingKind {
     /// The capability that a server with such items declares.
     pub(super) capability: &'static str,
     /// The title of a list.
@@ -111,7 +109,7 @@ pub(super) fn run(
 ///
 /// # Errors
 /// As [`HubSession::each`].
-pub(in crate::cli) async fn list_items(
+pub(crate) async fn list_items(
     hub_session: &HubSession,
     kind: &ListingKind,
     list: impl AsyncFn(&Session, CallOptions) -> Result<Listing, client::Failure>,
@@ -142,11 +140,11 @@ pub(in crate::cli) async fn list_items(
 }
 
 /// Whether a server failed to list its items.
-pub(in crate::cli) fn has_failed(reached: &[(Arc<str>, ServerResult<Listing>)]) -> bool {
+pub(crate) fn has_failed(reached: &[(Arc<str>, ServerResult<Listing>)]) -> bool {
     reached.iter().any(|(_, came)| matches!(came, ServerResult::Answered(Err(_))))
 }
 
-pub(in crate::cli) fn text(kind: &ListingKind, reached: &[(Arc<str>, ServerResult<Listing>)]) -> String {
+pub(crate) fn text(kind: &ListingKind, reached: &[(Arc<str>, ServerResult<Listing>)]) -> String {
     let texts: Vec<_> = reached.iter().filter_map(|(server, came)| human(kind, server, came)).collect();
     texts.join("\n")
 }

@@ -4,37 +4,37 @@
 //! results.
 
 mod args;
-pub(in crate::cli) mod arguments;
-pub(in crate::cli) mod auth;
+pub(crate) mod arguments;
+pub(crate) mod auth;
 mod authorization;
 mod call_tool;
 mod call_tool_args;
-pub(in crate::cli) mod command_line_server;
+pub(crate) mod command_line_server;
 mod complete;
-pub(in crate::cli) mod connection;
-pub(in crate::cli) mod content;
-pub(in crate::cli) mod error;
-pub(in crate::cli) mod get_prompt;
-pub(in crate::cli) mod info;
+pub(crate) mod connection;
+pub(crate) mod content;
+pub(crate) mod error;
+pub(crate) mod get_prompt;
+pub(crate) mod info;
 mod json_tokens;
-pub(in crate::cli) mod list_prompts;
-pub(in crate::cli) mod list_resources;
+pub(crate) mod list_prompts;
+pub(crate) mod list_resources;
 mod list_servers;
-pub(in crate::cli) mod list_tools;
-pub(in crate::cli) mod listing;
+pub(crate) mod list_tools;
+pub(crate) mod listing;
 mod model_message;
 mod ping;
-pub(in crate::cli) mod print;
-pub(in crate::cli) mod projected_result;
-pub(in crate::cli) mod read_resource;
+pub(crate) mod print;
+pub(crate) mod projected_result;
+pub(crate) mod read_resource;
 mod server_log;
-pub(in crate::cli) mod session;
+pub(crate) mod session;
 mod status;
-pub(in crate::cli) mod table;
-pub(in crate::cli) mod target;
-pub(in crate::cli) mod tool_call;
+pub(crate) mod table;
+pub(crate) mod target;
+pub(crate) mod tool_call;
 mod tool_format;
-pub(in crate::cli) mod trace;
+pub(crate) mod trace;
 
 use clap::{Args, Subcommand};
 

@@ -15,16 +15,14 @@ use super::{
     tool_call::{Report, ToolCall},
     tool_format,
 };
-use crate::{
-    cli::{
-        Exit, Failure, input,
-        style::{self, BAD, printable},
-        terminal_user::TerminalUser,
-    },
-    client::hub::Registry,
-    config::Source,
-    llm::xml::{Parser, RequestError, ToolRequest},
+use crate::cli::{
+    Exit, Failure, input,
+    style::{self, BAD, printable},
+    terminal_user::TerminalUser,
 };
+use rehearse_document::Source;
+use rehearse_hub::Registry;
+use rehearse_llm::xml::{Parser, RequestError, ToolRequest};
 
 /// A tool call or an invalid request in a message.
 enum MessageItem {

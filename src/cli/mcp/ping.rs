@@ -15,14 +15,12 @@ use super::{
     session::{ServerResult, ServerResults, run_session},
     target::Select,
 };
-use crate::{
-    cli::{
-        Exit, Failure, Format,
-        style::{BAD, GOOD, STRONG, printable},
-    },
-    client::{self, CallOptions, Session},
-    wire::Era,
+use crate::cli::{
+    Exit, Failure, Format,
+    style::{BAD, GOOD, STRONG, printable},
 };
+use rehearse_client::{self as client, CallOptions, Session};
+use rehearse_protocol::Era;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -5,16 +5,14 @@ use std::io::{self, IsTerminal};
 use serde_json::value::RawValue;
 
 use super::json_tokens;
-use crate::{
-    cli::{Failure, output, style},
-    report::text::{is_harmful, printable_lines},
-};
+use crate::cli::{Failure, output, style};
+use rehearse_report::text::{is_harmful, printable_lines};
 
 /// Prints a result in one write.
 ///
 /// # Errors
 /// Standard output cannot be written. A closed pipe is not an error.
-pub(in crate::cli) fn print(text: &str) -> Result<(), Failure> {
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
     // The prompt is on a terminal, where stdout and stderr are the same.
     if style::print_above(text) {
         return Ok(());
@@ -26,7 +24,7 @@ pub(in crate::cli) fn print(text: &str) -> Result<(), Failure> {
 ///
 /// # Errors
 /// As [`print`].
-pub(in crate::cli) fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
+pub(crate) fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(value).unwrap_or_default();
     let text = if io::stdout().is_terminal() { escaped(&text) } else { text };
     let text = text + "\n";
@@ -37,7 +35,7 @@ pub(in crate::cli) fn print_json(value: &impl serde::Serialize) -> Result<(), Fa
 }
 
 /// As [`print`]; `output::check_writes` reports a failure at the end.
-pub(in crate::cli) fn print_unchecked(text: &str) {
+pub(crate) fn print_unchecked(text: &str) {
     let _ = print(text);
 }
 
@@ -71,7 +69,7 @@ fn text_for(text: &str, is_for_terminal: bool) -> String {
 }
 
 /// Indented JSON, otherwise verbatim.
-pub(in crate::cli) fn indented(raw: &RawValue) -> String {
+pub(crate) fn indented(raw: &RawValue) -> String {
     escaped(&json_tokens::indented(raw.get()))
 }
 

@@ -4,16 +4,16 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::session::HubSession;
-use crate::client::{
-    ToolOutcome,
-    hub::CallError,
+use rehearse_client::ToolOutcome;
+use rehearse_hub::{
+    CallError,
     projection::{Call, Projected, Projection, Refusal},
 };
 
 /// A projected result. Secrets can only be in results, where the server put them.
 #[derive(Serialize)]
 #[serde(untagged)]
-pub(in crate::cli) enum ProjectedResult<'a> {
+pub(crate) enum ProjectedResult<'a> {
     Result(Projected<'a>),
     /// The projected failure.
     Failure(Value),
@@ -21,7 +21,7 @@ pub(in crate::cli) enum ProjectedResult<'a> {
 
 impl<'a> ProjectedResult<'a> {
     /// Projects the result of a hub call.
-    pub(in crate::cli) fn new(
+    pub(crate) fn new(
         form: Projection,
         hub_session: &HubSession,
         call: &Call<'a>,

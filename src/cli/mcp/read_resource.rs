@@ -8,10 +8,8 @@ use super::{
     content::{Saver, print_result},
     session::run_session,
 };
-use crate::{
-    cli::{Exit, Failure},
-    client,
-};
+use crate::cli::{Exit, Failure};
+use rehearse_client as client;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -33,21 +31,21 @@ pub(super) struct ReadResourceArgs {
 
 /// 2025-11-25, Resources: Reading Resources.
 #[derive(Deserialize)]
-pub(in crate::cli) struct Contents {
+pub(crate) struct Contents {
     contents: Vec<Box<RawValue>>,
 }
 
 impl Contents {
     /// # Errors
     /// It is something else.
-    pub(in crate::cli) fn parse(result: &RawValue) -> Result<Contents, client::Failure> {
+    pub(crate) fn parse(result: &RawValue) -> Result<Contents, client::Failure> {
         let parsed = serde_json::from_str(result.get());
         parsed.map_err(|error| client::Failure::Malformed(format!("invalid resource contents: {error}")))
     }
 
     /// # Errors
     /// A file cannot be written.
-    pub(in crate::cli) fn text(&self, saver: &mut Saver<'_>) -> Result<String, Failure> {
+    pub(crate) fn text(&self, saver: &mut Saver<'_>) -> Result<String, Failure> {
         self.contents.iter().map(|raw| saver.contents(raw)).collect()
     }
 }

@@ -3,10 +3,8 @@
 use serde_json::Value;
 
 use super::session::HubSession;
-use crate::{
-    client::Session,
-    wire::{Direction, Event, Frame, Message},
-};
+use rehearse_client::Session;
+use rehearse_protocol::{Direction, Event, Frame, Message};
 
 /// How many characters of a message are shown.
 const LONGEST: usize = 2000;

@@ -16,41 +16,37 @@ use super::{
     target::{Server, print_no_servers},
     trace::Tracer,
 };
-use crate::{
-    cli::{
-        Exit, Failure,
-        config::resolved_server::Secrets,
-        process_guard::block_on_guarded,
-        signals::Signals,
-        style::{self, BAD, DIM, DOUBTFUL, STRONG, printable},
-        terminal_user::TerminalUser,
-    },
-    client::{
-        self, CallOptions, ConnectError, Session,
-        hub::{Discovery, Event, Hub, HubError, HubOptions, Notice, RetrySink},
-    },
-    config::policy::Unreachable,
-    report::text::printable_lines,
+use crate::cli::{
+    Exit, Failure,
+    config::resolved_server::Secrets,
+    process_guard::block_on_guarded,
+    signals::Signals,
+    style::{self, BAD, DIM, DOUBTFUL, STRONG, printable},
+    terminal_user::TerminalUser,
 };
+use rehearse_client::{self as client, CallOptions, ConnectError, Session};
+use rehearse_client_configs::policy::Unreachable;
+use rehearse_hub::{Discovery, Event, Hub, HubError, HubOptions, Notice, RetrySink};
+use rehearse_report::text::printable_lines;
 
 /// How long servers may take to exit before a message says that they are waited for.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The servers of a command, connected on first use.
-pub(in crate::cli) struct HubSession {
-    pub(in crate::cli) hub: Hub,
+pub(crate) struct HubSession {
+    pub(crate) hub: Hub,
     /// The servers of the command, in order.
-    pub(in crate::cli) names: Vec<Arc<str>>,
+    pub(crate) names: Vec<Arc<str>>,
     pub(super) unreachable: Unreachable,
     secrets: Secrets,
     authorizers: Authorizers,
     pub(super) is_interrupted: CancellationToken,
     /// The user who answers server requests.
-    pub(in crate::cli) person: Option<TerminalUser>,
+    pub(crate) person: Option<TerminalUser>,
 }
 
 /// How long a cancelled request may take, to notify the server.
-pub(in crate::cli) const LEAVE: Duration = Duration::from_secs(3);
+pub(crate) const LEAVE: Duration = Duration::from_secs(3);
 
 /// Runs `work` with a hub of these servers, whose options `set` changes. When this returns, even after an interruption,
 /// all connections are closed and all processes have ended.
@@ -129,7 +125,7 @@ pub(super) fn run_with_user(
 
 impl HubSession {
     /// A session for an existing hub.
-    pub(in crate::cli) fn for_hub(hub: Hub, names: Vec<Arc<str>>, secrets: Secrets) -> HubSession {
+    pub(crate) fn for_hub(hub: Hub, names: Vec<Arc<str>>, secrets: Secrets) -> HubSession {
         let is_interrupted = CancellationToken::new();
         let (unreachable, authorizers) = (Unreachable::Skipped, Authorizers::default());
         HubSession { hub, names, unreachable, secrets, authorizers, is_interrupted, person: None }
@@ -255,7 +251,7 @@ impl HubSession {
     }
 
     /// Hides the secrets of all servers in a text.
-    pub(in crate::cli) fn hidden(&self, text: &str) -> String {
+    pub(crate) fn hidden(&self, text: &str) -> String {
         self.secrets.hidden(text)
     }
 
@@ -263,7 +259,7 @@ impl HubSession {
     ///
     /// # Errors
     /// The server cannot be reached, or the error of `work`.
-    pub(in crate::cli) async fn with_session<T>(
+    pub(crate) async fn with_session<T>(
         &self,
         server: &str,
         work: impl AsyncFnOnce(&Session, CallOptions) -> Result<T, CommandError>,
@@ -294,7 +290,7 @@ impl HubSession {
     ///
     /// # Errors
     /// The command was interrupted.
-    pub(in crate::cli) async fn each<T>(
+    pub(crate) async fn each<T>(
         &self,
         work: impl AsyncFn(&Session, CallOptions) -> Result<T, client::Failure>,
     ) -> Result<ServerResults<T>, CommandError> {
@@ -387,7 +383,7 @@ impl HubSession {
         }
     }
 
-    pub(in crate::cli) fn print_notice(&self, notice: &Notice) {
+    pub(crate) fn print_notice(&self, notice: &Notice) {
         match notice {
             Notice::Filtered { .. } => self.note(&notice.to_string()),
             _ => self.warn(&notice.to_string()),
@@ -411,11 +407,11 @@ impl HubSession {
     }
 
     /// Prints a warning.
-    pub(in crate::cli) fn warn(&self, text: &str) {
+    pub(crate) fn warn(&self, text: &str) {
         self.say(&format!("{DOUBTFUL}warning:{DOUBTFUL:#}"), text);
     }
 
-    pub(in crate::cli) fn note(&self, text: &str) {
+    pub(crate) fn note(&self, text: &str) {
         self.say(&format!("{DIM}info:{DIM:#}"), text);
     }
 
@@ -448,19 +444,19 @@ fn retries(secrets: Secrets) -> RetrySink {
 }
 
 /// The message about a server that lost its session.
-pub(in crate::cli) fn renewal_message(server: &str) -> String {
+pub(crate) fn renewal_message(server: &str) -> String {
     format!("MCP server '{server}' lost the session; a new one was opened")
 }
 
 /// The results of a request to several servers. `outcome` is an error if a required server or all servers cannot be
 /// reached.
-pub(in crate::cli) struct ServerResults<T> {
-    pub(in crate::cli) reached: Vec<(Arc<str>, ServerResult<T>)>,
-    pub(in crate::cli) outcome: Result<(), CommandError>,
+pub(crate) struct ServerResults<T> {
+    pub(crate) reached: Vec<(Arc<str>, ServerResult<T>)>,
+    pub(crate) outcome: Result<(), CommandError>,
 }
 
 /// The result of a request to one of several servers.
-pub(in crate::cli) enum ServerResult<T> {
+pub(crate) enum ServerResult<T> {
     Answered(Result<T, client::Failure>),
     Unreachable(Arc<ConnectError>),
 }

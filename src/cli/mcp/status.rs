@@ -12,11 +12,9 @@ use super::{
     table::{callable_statuses, status_table, status_table_in},
     target::Select,
 };
-use crate::{
-    cli::{Exit, Failure, Format, style::DOUBTFUL},
-    client::hub::{ConnectionState, ServerStatus},
-    config::policy::{Duplicates, Unreachable},
-};
+use crate::cli::{Exit, Failure, Format, style::DOUBTFUL};
+use rehearse_client_configs::policy::{Duplicates, Unreachable};
+use rehearse_hub::{ConnectionState, ServerStatus};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -37,7 +35,7 @@ pub(super) struct StatusArgs {
 
 pub(super) fn run(args: &StatusArgs) -> Result<Exit, Failure> {
     let servers = args.common.several(args.server.as_deref().map_or(Select::All, Select::Named))?;
-    let all = |options: &mut crate::client::hub::HubOptions| {
+    let all = |options: &mut rehearse_hub::HubOptions| {
         // It is about servers, and what is wrong with one of them is what it shows.
         options.unreachable = Unreachable::Skipped;
         options.duplicates = Duplicates::FirstWins;

@@ -8,15 +8,13 @@ use std::{
 use anstyle::Style;
 use unicode_width::UnicodeWidthStr;
 
-use crate::{
-    cli::style::{BAD, DIM, DOUBTFUL, GOOD, printable},
-    client::hub::{ConnectionState, Hub, ServerStatus},
-};
+use crate::cli::style::{BAD, DIM, DOUBTFUL, GOOD, printable};
+use rehearse_hub::{ConnectionState, Hub, ServerStatus};
 
 const HEADS: [&str; 4] = ["Server", "Status", "Tools", "Updated"];
 
 /// The status of each server with the number of callable tools.
-pub(in crate::cli) fn callable_statuses(hub: &Hub) -> Vec<(Arc<str>, ServerStatus)> {
+pub(crate) fn callable_statuses(hub: &Hub) -> Vec<(Arc<str>, ServerStatus)> {
     let registry = hub.registry();
     let mut statuses = hub.status();
     for (name, status) in &mut statuses {
@@ -26,11 +24,7 @@ pub(in crate::cli) fn callable_statuses(hub: &Hub) -> Vec<(Arc<str>, ServerStatu
 }
 
 /// The table of servers with its title and hints; `prefix` is the prefix of commands.
-pub(in crate::cli) fn status_table(
-    servers: &[(impl AsRef<str>, ServerStatus)],
-    now: SystemTime,
-    prefix: &str,
-) -> String {
+pub(crate) fn status_table(servers: &[(impl AsRef<str>, ServerStatus)], now: SystemTime, prefix: &str) -> String {
     status_table_in(servers, now, prefix, |state| state.to_string())
 }
 
@@ -61,7 +55,7 @@ pub(super) fn status_table_in(
 }
 
 /// Draws a table; `style` is the style of a cell by row and column.
-pub(in crate::cli) fn draw<const N: usize>(
+pub(crate) fn draw<const N: usize>(
     heads: [&str; N],
     rows: &[[String; N]],
     style: impl Fn(usize, usize) -> Style,
@@ -90,7 +84,7 @@ pub(in crate::cli) fn draw<const N: usize>(
 }
 
 /// The time since `time`.
-pub(in crate::cli) fn ago(time: SystemTime, now: SystemTime) -> String {
+pub(crate) fn ago(time: SystemTime, now: SystemTime) -> String {
     format!("{} ago", age(now.duration_since(time).unwrap_or_default()))
 }
 

@@ -7,33 +7,32 @@ use std::{
 };
 
 use super::command_line_server::ServerArgs;
-use crate::{
-    cli::{
-        Failure,
-        config::{
-            SourceArgs,
-            resolved_server::{ResolvedServer, Secrets, prepare, variables},
-            sources::{diagnostics, folder, readable, warnings},
-        },
-        style::{self, DOUBTFUL, STRONG, printable},
-    },
-    client::{Timeouts, hub::configured::server_params},
+use crate::cli::{
+    Failure,
     config::{
-        Diagnostics, Machine, Source,
-        dialect::Dialect,
-        nearest,
-        policy::{ApprovalRule, Naming, Policy},
-        server,
-        sources::{Effective, File, Kept},
+        SourceArgs,
+        resolved_server::{ResolvedServer, Secrets, prepare, variables},
+        sources::{diagnostics, folder, readable, warnings},
     },
-    report::findings::{Finding, Severity},
+    style::{self, DOUBTFUL, STRONG, printable},
 };
+use rehearse_client::Timeouts;
+use rehearse_client_configs::{
+    Machine,
+    dialect::Dialect,
+    policy::{ApprovalRule, Naming, Policy},
+    server,
+    sources::{Effective, File, Kept},
+};
+use rehearse_document::{Diagnostics, Source, nearest};
+use rehearse_hub::configured::server_params;
+use rehearse_report::findings::{Finding, Severity};
 
 /// The policy for a server from the command line.
 static COMMAND_LINE_POLICY: Policy = Policy { naming: Naming::Bare, approval: ApprovalRule::Never, ..Policy::USUAL };
 
 #[derive(Clone, Debug, clap::Args)]
-pub(in crate::cli) struct TargetArgs {
+pub(crate) struct TargetArgs {
     #[command(flatten)]
     sources: SourceArgs,
     #[command(flatten)]
@@ -64,10 +63,10 @@ impl<'a> Select<'a> {
 
 /// A server that can be connected to.
 #[derive(Clone, Debug)]
-pub(in crate::cli) struct Server {
-    pub(in crate::cli) written: server::ConfiguredServer,
-    pub(in crate::cli) policy: &'static Policy,
-    pub(in crate::cli) resolved: ResolvedServer,
+pub(crate) struct Server {
+    pub(crate) written: server::ConfiguredServer,
+    pub(crate) policy: &'static Policy,
+    pub(crate) resolved: ResolvedServer,
 }
 
 /// Every server, and what the files that they come from have of secrets.
@@ -86,7 +85,7 @@ pub(super) struct FoundServer {
 }
 
 impl Server {
-    pub(in crate::cli) fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         &self.written.name.value
     }
 
@@ -148,11 +147,7 @@ impl TargetArgs {
     ///
     /// # Errors
     /// As [`TargetArgs::servers`]; and what is wrong with a file that has changed.
-    pub(in crate::cli) fn read(
-        &self,
-        before: Option<&Files>,
-        show_secrets: bool,
-    ) -> Result<(Vec<Server>, Files), Failure> {
+    pub(crate) fn read(&self, before: Option<&Files>, show_secrets: bool) -> Result<(Vec<Server>, Files), Failure> {
         if let Some(written) = self.ad_hoc.server().map_err(Failure::Usage)? {
             return Ok((vec![ad_hoc(written, show_secrets)?], Files::default()));
         }
@@ -195,7 +190,7 @@ impl TargetArgs {
 
 /// The files that servers come from, or would come from if they were there.
 #[derive(Clone, Debug, Default)]
-pub(in crate::cli) struct Files(BTreeMap<PathBuf, Option<Arc<Source>>>);
+pub(crate) struct Files(BTreeMap<PathBuf, Option<Arc<Source>>>);
 
 impl Files {
     fn of(effective: &Effective) -> Files {
@@ -211,7 +206,7 @@ impl Files {
         known.is_some_and(|known| known.is_none_or(|known| known.text != file.report.source.text))
     }
 
-    pub(in crate::cli) fn paths(&self) -> impl Iterator<Item = &Path> {
+    pub(crate) fn paths(&self) -> impl Iterator<Item = &Path> {
         self.0.keys().map(PathBuf::as_path)
     }
 }
@@ -300,7 +295,7 @@ const WITHOUT_SERVERS: &str = "--http URL or --stdio COMMAND connects without a 
                                file; see `rehearse config show`";
 
 /// Prints that no servers are configured.
-pub(in crate::cli) fn print_no_servers() {
+pub(crate) fn print_no_servers() {
     style::print("No MCP servers configured.\n");
     print_server_hint();
 }

@@ -14,17 +14,15 @@ use super::{
     server_log::with_server_log,
     session::HubSession,
 };
-use crate::{
-    cli::{
-        Exit, Failure,
-        style::{self, BAD, STRONG, printable},
-        terminal_user::TerminalUser,
-    },
-    client::{
-        CallOptions, Content, Failure as CallFailure, ToolOutcome,
-        hub::{CallError, RegisteredTool},
-        projection::{Call, Projection},
-    },
+use crate::cli::{
+    Exit, Failure,
+    style::{self, BAD, STRONG, printable},
+    terminal_user::TerminalUser,
+};
+use rehearse_client::{CallOptions, Content, Failure as CallFailure, ToolOutcome};
+use rehearse_hub::{
+    CallError, RegisteredTool,
+    projection::{Call, Projection},
 };
 
 /// A call that was sent.
@@ -193,7 +191,7 @@ fn described(hub_session: &HubSession, error: &CallError) -> FailureReport {
 }
 
 /// The blocks one after another, and the structured content unless the text is that already.
-pub(in crate::cli) fn shown(outcome: &ToolOutcome, saver: &mut Saver<'_>) -> Result<String, Failure> {
+pub(crate) fn shown(outcome: &ToolOutcome, saver: &mut Saver<'_>) -> Result<String, Failure> {
     let structured = outcome.structured_content.as_deref();
     let value = |text: &str| serde_json::from_str::<Value>(text).ok();
     let is_said = |text: &str| structured.is_some_and(|raw| value(raw.get()) == value(text));

@@ -3,13 +3,11 @@
 use std::num::NonZeroUsize;
 
 use super::print::{self, print_json, text_of};
-use crate::{
-    cli::Failure,
-    client::hub::Registry,
-    llm::{
-        Provider, ToolDefinition,
-        xml::{Options, prompt},
-    },
+use crate::cli::Failure;
+use rehearse_hub::Registry;
+use rehearse_llm::{
+    Provider, ToolDefinition,
+    xml::{Options, prompt},
 };
 
 /// A format of tool definitions.

@@ -9,17 +9,15 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use tokio::{task::JoinHandle, time::Instant};
 use tokio_util::sync::CancellationToken;
 
-use crate::{
-    cli::{
-        config::resolved_server::Secrets,
-        style::{self, DIM, STRONG, printable},
-    },
-    client::{ServerParams, StderrLine, StderrSink, hub::RecordSink},
-    config::secret::{MASK, hidden_in, is_secret_name},
-    report::palette::{ADDED, GOOD},
-    transport::TraceRecorder,
-    wire::{Direction, Event, EventKind},
+use crate::cli::{
+    config::resolved_server::Secrets,
+    style::{self, DIM, STRONG, printable},
 };
+use rehearse_client::{ServerParams, StderrLine, StderrSink, TraceRecorder};
+use rehearse_client_configs::secret::{MASK, hidden_in, is_secret_name};
+use rehearse_hub::RecordSink;
+use rehearse_protocol::{Direction, Event, EventKind};
+use rehearse_report::palette::{ADDED, GOOD};
 
 /// Headers about the framing of HTTP messages.
 const HIDDEN_HEADERS: [&str; 5] = ["connection", "content-length", "date", "keep-alive", "transfer-encoding"];
@@ -29,10 +27,10 @@ const PROGRESS: &str = "\"progressToken\":";
 
 /// Prints the frames of any number of connections.
 #[derive(Clone)]
-pub(in crate::cli) struct Tracer(Arc<Inner>);
+pub(crate) struct Tracer(Arc<Inner>);
 
 /// Whether to print the frames of a server.
-pub(in crate::cli) type ServerFilter = Arc<dyn Fn(&str) -> bool + Send + Sync>;
+pub(crate) type ServerFilter = Arc<dyn Fn(&str) -> bool + Send + Sync>;
 
 struct Inner {
     secrets: Mutex<Option<Secrets>>,
@@ -93,25 +91,25 @@ impl Tracer {
     }
 
     /// As [`Tracer::new`], only for servers that pass the filter.
-    pub(in crate::cli) fn filtered(secrets: Option<Secrets>, names_servers: bool, shows: ServerFilter) -> Tracer {
+    pub(crate) fn filtered(secrets: Option<Secrets>, names_servers: bool, shows: ServerFilter) -> Tracer {
         let (secrets, stop) = (Mutex::new(secrets), CancellationToken::new());
         let (connections, tasks) = (Mutex::default(), Mutex::default());
         Tracer(Arc::new(Inner { secrets, names_servers, shows, stop, connections, tasks }))
     }
 
     /// Replaces the secrets to hide.
-    pub(in crate::cli) fn hide(&self, secrets: Option<Secrets>) {
+    pub(crate) fn hide(&self, secrets: Option<Secrets>) {
         *locked(&self.0.secrets) = secrets;
     }
 
-    /// For [`HubOptions::record_sink`](crate::client::hub::HubOptions::record_sink).
-    pub(in crate::cli) fn records(&self) -> RecordSink {
+    /// For [`HubOptions::record_sink`](rehearse_hub::HubOptions::record_sink).
+    pub(crate) fn records(&self) -> RecordSink {
         let tracer = self.clone();
         Arc::new(move |server, recorder| tracer.follow(server, recorder))
     }
 
     /// Prints the frames of a connection. Must be called within a tokio runtime.
-    pub(in crate::cli) fn follow(&self, server: &Arc<str>, recorder: &TraceRecorder) {
+    pub(crate) fn follow(&self, server: &Arc<str>, recorder: &TraceRecorder) {
         {
             let mut all = locked(&self.0.connections);
             all.began.get_or_insert(recorder.opened());
@@ -129,13 +127,13 @@ impl Tracer {
     }
 
     /// Prints the HTTP requests of an authorizer. Must be called within a tokio runtime.
-    pub(in crate::cli) fn follow_authorizer(&self, config: &ServerParams) {
+    pub(crate) fn follow_authorizer(&self, config: &ServerParams) {
         if let Some(authorizer) = &config.authorizer {
             self.follow(&config.name.as_str().into(), &authorizer.recorder());
         }
     }
 
-    pub(in crate::cli) fn stderr(&self) -> StderrSink {
+    pub(crate) fn stderr(&self) -> StderrSink {
         let tracer = self.0.clone();
         Arc::new(move |StderrLine { server, line }| {
             if !(tracer.shows)(&server) {
@@ -149,12 +147,12 @@ impl Tracer {
     }
 
     /// Prints everything recorded so far with the current filter.
-    pub(in crate::cli) fn catch_up(&self) {
+    pub(crate) fn catch_up(&self) {
         self.0.show_all();
     }
 
     /// Prints the remaining frames.
-    pub(in crate::cli) async fn finish(self) {
+    pub(crate) async fn finish(self) {
         self.0.stop.cancel();
         let tasks = std::mem::take(&mut *locked(&self.0.tasks));
         futures_util::future::join_all(tasks).await;

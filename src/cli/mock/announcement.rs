@@ -8,11 +8,9 @@ use std::{
 
 use serde_json::{Map, Value as Json, json};
 
-use crate::{
-    cli::{Failure, style},
-    mock::{admin::AdminServer, engine::Engine, serve::MockServer},
-    transport::Transport,
-};
+use crate::cli::{Failure, style};
+use rehearse_mock::{admin::AdminServer, engine::Engine, serve::MockServer};
+use rehearse_protocol::Transport;
 
 /// Says that the script is served over stdio; and to someone at a terminal, what to do with that.
 pub(super) fn stdio(engine: &Engine, path: &Path, seed: u64, admin: Option<&AdminServer>) -> String {

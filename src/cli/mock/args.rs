@@ -81,7 +81,7 @@ failed."
 /// the protocol except for the faults of its script.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!(), after_long_help = LONG_EXAMPLES)]
-pub(in crate::cli) struct MockArgs {
+pub(crate) struct MockArgs {
     /// A script file, or the name of a built-in script
     #[arg(value_name = "SCRIPT", required_unless_present_any = ["list", "faults"])]
     pub(super) scripts: Vec<PathBuf>,

@@ -7,17 +7,14 @@ use std::{
 
 use serde_json::{Map, Value as Json, json};
 
-use crate::{
-    builtin_scripts::BUILTIN_SCRIPTS,
-    cli::{Exit, Failure, Format, style},
-    config::Source,
-    mock::{
-        faults::{ALL, FaultInfo},
-        script::{BuiltinScript, ItemKind, ItemRef, Script, ScriptError},
-    },
-    transport::Transport,
-    wire::Version,
+use crate::cli::{Exit, Failure, Format, style};
+use mcp_rehearsal::builtin_scripts::BUILTIN_SCRIPTS;
+use rehearse_document::Source;
+use rehearse_mock::{
+    faults::{ALL, FaultInfo},
+    script::{BuiltinScript, ItemKind, ItemRef, Script, ScriptError},
 };
+use rehearse_protocol::{Transport, Version};
 
 /// Prints the built-in scripts.
 pub(super) fn list(format: Format) -> Exit {

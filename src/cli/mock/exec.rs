@@ -17,13 +17,11 @@ use super::{
     server::{Mock, cannot_listen, runtime_failure, start_admin},
     terminal::Terminal,
 };
-use crate::{
-    cli::{Exit, Failure, process_guard::install_guard, signals::Signals, style},
-    client::{ProcessChange, ProcessHandle, ReaperProcess},
-    mock::{
-        admin::AdminServer,
-        serve::{ListenOptions, MockServer},
-    },
+use crate::cli::{Exit, Failure, process_guard::install_guard, signals::Signals, style};
+use rehearse_client::{ProcessChange, ProcessHandle, ReaperProcess};
+use rehearse_mock::{
+    admin::AdminServer,
+    serve::{ListenOptions, MockServer},
 };
 
 /// How long what the command has left may take to end.

@@ -14,7 +14,10 @@ use serde_json::{Map, Value as Json, json};
 use tokio::net::UnixListener;
 
 use super::announcement;
-use crate::{cli::Failure, client::TempFolder, mock::serve::MockServer, transport::Transport};
+use crate::cli::Failure;
+use rehearse_client::TempFolder;
+use rehearse_mock::serve::MockServer;
+use rehearse_protocol::Transport;
 
 /// A temporary folder with the file and the socket. It goes when this is dropped.
 #[derive(Debug)]

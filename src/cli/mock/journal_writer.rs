@@ -17,10 +17,8 @@ use std::{
 use serde_json::Value as Json;
 
 use super::console::Console;
-use crate::{
-    cli::{Failure, background::BackgroundThread, style},
-    mock::journal::{Entry, Handling},
-};
+use crate::cli::{Failure, background::BackgroundThread, style};
+use rehearse_mock::journal::{Entry, Handling};
 
 /// How much of a name or a reason is shown, in characters.
 const SHOWN: usize = 300;
@@ -151,7 +149,7 @@ mod tests {
     use bytes::Bytes;
 
     use super::*;
-    use crate::transport::Transport;
+    use rehearse_protocol::Transport;
 
     fn entry(request: &'static str, handling: Handling) -> Entry {
         let request = Bytes::from(request);

@@ -8,7 +8,7 @@ mod exec;
 mod exec_environment;
 mod journal_writer;
 mod relay;
-pub(in crate::cli) mod script_watcher;
+pub(crate) mod script_watcher;
 mod server;
 mod stdio;
 mod terminal;
@@ -26,8 +26,8 @@ use self::{
     server::{GRACE, Mock, runtime_failure},
 };
 use super::{Exit, Failure, Format};
-use crate::builtin_scripts::BUILTIN_SCRIPTS;
-use crate::mock::{
+use mcp_rehearsal::builtin_scripts::BUILTIN_SCRIPTS;
+use rehearse_mock::{
     engine::{Engine, Seed},
     journal::Journal,
     script::Script,

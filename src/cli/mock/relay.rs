@@ -24,15 +24,13 @@ use super::{
     server::{GRACE, runtime_failure},
     stdio,
 };
-use crate::{
-    cli::{Exit, Failure, signals::Signals},
-    mock::serve::{PipeEnd, PipeServer},
-    transport::Transport,
-};
+use crate::cli::{Exit, Failure, signals::Signals};
+use rehearse_mock::serve::{PipeEnd, PipeServer};
+use rehearse_protocol::Transport;
 
 /// Where the mock is of which this process is a part.
 #[derive(Debug, clap::Args)]
-pub(in crate::cli) struct RelayArgs {
+pub(crate) struct RelayArgs {
     socket: PathBuf,
 }
 
@@ -79,7 +77,7 @@ async fn serve_one(stream: UnixStream, pipes: PipeServer, stop: CancellationToke
 ///
 /// # Errors
 /// The mock is not there, or is gone before its end.
-pub(in crate::cli) fn relay(args: &RelayArgs) -> Result<Exit, Failure> {
+pub(crate) fn relay(args: &RelayArgs) -> Result<Exit, Failure> {
     let runtime = runtime::Builder::new_current_thread().enable_all().build().map_err(runtime_failure)?;
     let exit = runtime.block_on(pass_on(args));
     // A thread that reads a terminal never returns.

@@ -11,12 +11,10 @@ use std::{
 use nix::libc::O_NONBLOCK;
 
 use super::{catalogue, console::Console};
-use crate::{
-    builtin_scripts::BUILTIN_SCRIPTS,
-    cli::{Failure, style},
-    config::Source,
-    mock::{engine::Engine, script::Script},
-};
+use crate::cli::{Failure, style};
+use mcp_rehearsal::builtin_scripts::BUILTIN_SCRIPTS;
+use rehearse_document::Source;
+use rehearse_mock::{engine::Engine, script::Script};
 
 /// How often the file is looked at. An edit is served when it was the same twice.
 const PAUSE: Duration = Duration::from_millis(150);
@@ -79,7 +77,7 @@ pub(super) async fn follow(watch: Option<ScriptWatcher>, engine: &Engine, starte
 }
 
 /// The content of a regular file. To open a pipe does not wait for a writer.
-pub(in crate::cli) fn read(path: &Path) -> io::Result<Vec<u8>> {
+pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut file = OpenOptions::new().read(true).custom_flags(O_NONBLOCK).open(path)?;
     if !file.metadata()?.is_file() {
         return Err(io::ErrorKind::InvalidInput.into());
@@ -99,19 +97,19 @@ fn parse(path: &Path, content: &[u8]) -> Result<Script, Failure> {
 
 /// Tells which contents of a file are new and complete.
 #[derive(Debug)]
-pub(in crate::cli) struct EditDetector {
+pub(crate) struct EditDetector {
     taken: Vec<u8>,
     /// Different from what was taken, but perhaps half written.
     fresh: Option<Vec<u8>>,
 }
 
 impl EditDetector {
-    pub(in crate::cli) fn new(content: Vec<u8>) -> EditDetector {
+    pub(crate) fn new(content: Vec<u8>) -> EditDetector {
         EditDetector { taken: content, fresh: None }
     }
 
     /// Whether this content is to be taken: it is not the one that was taken last, and the same as a moment ago.
-    pub(in crate::cli) fn take(&mut self, content: Vec<u8>) -> bool {
+    pub(crate) fn take(&mut self, content: Vec<u8>) -> bool {
         if content == self.taken {
             self.fresh = None;
             return false;

@@ -15,15 +15,13 @@ use super::{
     script_watcher::{self, ScriptWatcher},
     stdio,
 };
-use crate::{
-    cli::{Exit, Failure, Format, signals::Signals},
-    mock::{
-        admin::AdminServer,
-        engine::Engine,
-        serve::{ListenOptions, MockServer, PipeEnd, serve_pipe},
-    },
-    transport::Transport,
+use crate::cli::{Exit, Failure, Format, signals::Signals};
+use rehearse_mock::{
+    admin::AdminServer,
+    engine::Engine,
+    serve::{ListenOptions, MockServer, PipeEnd, serve_pipe},
 };
+use rehearse_protocol::Transport;
 
 /// How long responses in progress may take after a signal, and then the journal.
 pub(super) const GRACE: Duration = Duration::from_secs(5);

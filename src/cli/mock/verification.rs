@@ -1,7 +1,9 @@
 //! The report on the expectations of a script.
 
 use super::console::Console;
-use crate::{cli::style, mock::engine::Engine, report::text::printable_lines};
+use crate::cli::style;
+use rehearse_mock::engine::Engine;
+use rehearse_report::text::printable_lines;
 
 /// Prints whether the expectations of the script were met. Without expectations, prints something only if `is_wanted`.
 /// Returns whether they were met.

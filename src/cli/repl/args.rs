@@ -30,7 +30,7 @@ Exit codes:
 /// Talk to MCP servers interactively
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub(in crate::cli) struct ReplArgs {
+pub(crate) struct ReplArgs {
     /// Connect to a server only when a command needs it
     #[arg(long)]
     pub(super) lazy: bool,

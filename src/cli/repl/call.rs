@@ -8,24 +8,19 @@ use super::{
     command::{ArgumentInput, ResultFormat},
     shell::Shell,
 };
-use crate::{
-    cli::{
-        Failure,
-        background::BackgroundThread,
-        mcp::{
-            arguments::Arguments, content::Saver, error::CommandError, print::print_json,
-            projected_result::ProjectedResult, tool_call::shown,
-        },
-        style::{self, BAD, STRONG, printable},
-        terminal_user::TerminalUser,
+use crate::cli::{
+    Failure,
+    background::BackgroundThread,
+    mcp::{
+        arguments::Arguments, content::Saver, error::CommandError, print::print_json,
+        projected_result::ProjectedResult, tool_call::shown,
     },
-    client::{
-        self, CallOptions,
-        hub::{CallError, Denial, RegisteredTool, Registry},
-        projection::Call,
-    },
-    config::nearest,
+    style::{self, BAD, STRONG, printable},
+    terminal_user::TerminalUser,
 };
+use rehearse_client::{self as client, CallOptions};
+use rehearse_document::nearest;
+use rehearse_hub::{CallError, Denial, RegisteredTool, Registry, projection::Call};
 
 /// Does the work; whoever cancels `cancel` cancels it by `own`, and waits for what it says to that.
 pub(super) async fn cancelled_by<T>(

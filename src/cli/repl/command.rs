@@ -2,11 +2,9 @@
 
 use std::path::PathBuf;
 
-use crate::{
-    cli::mcp::command_line_server::command_words,
-    client::projection::{Projection, UnknownProjection},
-    config::nearest,
-};
+use crate::cli::mcp::command_line_server::command_words;
+use rehearse_document::nearest;
+use rehearse_hub::projection::{Projection, UnknownProjection};
 
 /// What a command is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

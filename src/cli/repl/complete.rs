@@ -5,14 +5,12 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::command::{ALL, CommandKind, Spec, named, without_prefix};
-use crate::{
-    cli::mcp::{
-        arguments::{names_of, values_of},
-        command_line_server::command_words,
-    },
-    client::hub::RegisteredTool,
-    report::text::is_harmful,
+use crate::cli::mcp::{
+    arguments::{names_of, values_of},
+    command_line_server::command_words,
 };
+use rehearse_hub::RegisteredTool;
+use rehearse_report::text::is_harmful;
 
 /// What there is to complete with.
 #[derive(Clone, Debug, Default)]
@@ -186,7 +184,7 @@ fn about(tool: &RegisteredTool) -> Option<String> {
 
 fn first_line(text: &str) -> Option<String> {
     let line = text.lines().map(str::trim).find(|line| !line.is_empty())?;
-    Some(crate::report::text::printable(line).into_owned())
+    Some(rehearse_report::text::printable(line).into_owned())
 }
 
 /// Where the last word begins, be it empty. What stands in quotes is no end of a word.

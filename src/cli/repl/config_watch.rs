@@ -5,15 +5,13 @@ use std::{path::Path, sync::Arc, time::Duration};
 use futures_util::{StreamExt, stream::FuturesUnordered};
 
 use super::shell::{Never, Shell};
-use crate::{
-    cli::{
-        background::BackgroundThread,
-        mock::script_watcher::{EditDetector, read},
-        style::{self, BAD},
-    },
-    client::hub::{ConnectMode, ReloadReport},
-    config::policy::Unreachable,
+use crate::cli::{
+    background::BackgroundThread,
+    mock::script_watcher::{EditDetector, read},
+    style::{self, BAD},
 };
+use rehearse_client_configs::policy::Unreachable;
+use rehearse_hub::{ConnectMode, ReloadReport};
 
 /// The polling interval. An edit is applied when it was the same twice.
 const PAUSE: Duration = Duration::from_millis(500);

@@ -6,26 +6,25 @@ use serde_json::{Value, value::RawValue};
 use tokio_util::sync::CancellationToken;
 
 use super::{call::cancelled_by, shell::Shell};
-use crate::{
-    cli::{
-        self,
-        mcp::{
-            arguments::{Arguments, names_of},
-            content::Saver,
-            error::CommandError,
-            get_prompt::Prompt,
-            list_prompts::PROMPTS,
-            list_resources::{RESOURCES, TEMPLATES},
-            list_tools,
-            listing::{self, ListingKind},
-            print::print_unchecked,
-            read_resource::Contents,
-            session::{HubSession, ServerResult, ServerResults},
-        },
-        style::{DIM, STRONG, printable},
+use crate::cli::{
+    self,
+    mcp::{
+        arguments::{Arguments, names_of},
+        content::Saver,
+        error::CommandError,
+        get_prompt::Prompt,
+        list_prompts::PROMPTS,
+        list_resources::{RESOURCES, TEMPLATES},
+        list_tools,
+        listing::{self, ListingKind},
+        print::print_unchecked,
+        read_resource::Contents,
+        session::{HubSession, ServerResult, ServerResults},
     },
-    client::{CallOptions, Failure, Listing, Session, hub::RegisteredTool},
+    style::{DIM, STRONG, printable},
 };
+use rehearse_client::{CallOptions, Failure, Listing, Session};
+use rehearse_hub::RegisteredTool;
 
 type Listings = Vec<(Arc<str>, ServerResult<Listing>)>;
 
@@ -57,7 +56,7 @@ impl Shell {
         };
         let loaded = self.loaded();
         let Some(written) = loaded.servers.iter().find(|server| server.name() == name) else {
-            return self.failed(&crate::client::hub::HubError::UnknownServer(name.to_owned()));
+            return self.failed(&rehearse_hub::HubError::UnknownServer(name.to_owned()));
         };
         match list_tools::offered(&hub_session, written, &registry) {
             Ok(text) => print_unchecked(&text),

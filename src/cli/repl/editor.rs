@@ -12,13 +12,11 @@ use super::{
     history::{RedactingHistory, place},
     shell::Shell,
 };
-use crate::{
-    cli::{
-        style::{self, DOUBTFUL},
-        terminal_user::{Editor, Keyboard, PlainHighlighter, is_coloured},
-    },
-    config::Machine,
+use crate::cli::{
+    style::{self, DOUBTFUL},
+    terminal_user::{Editor, Keyboard, PlainHighlighter, is_coloured},
 };
+use rehearse_client_configs::Machine;
 
 const MENU: &str = "completions";
 

@@ -9,7 +9,7 @@ use std::{
 
 use reedline::{FileBackedHistory, History, HistoryItem, HistoryItemId, HistorySessionId, SearchQuery};
 
-use crate::config::{Machine, secret::mask};
+use rehearse_client_configs::{Machine, secret::mask};
 
 /// The maximum number of commands.
 const MOST: usize = 1000;

@@ -9,10 +9,8 @@ use futures_util::{StreamExt, stream::FuturesUnordered};
 use tokio::{sync::broadcast::error::RecvError, time::Instant};
 
 use super::shell::{Never, Shell, locked};
-use crate::{
-    cli::mcp::{list_tools::name_of, session::renewal_message},
-    client::hub::{ConnectionState, Event, ServerStatus},
-};
+use crate::cli::mcp::{list_tools::name_of, session::renewal_message};
+use rehearse_hub::{ConnectionState, Event, ServerStatus};
 
 /// Prints the events of the hub.
 pub(super) async fn events(shell: &Arc<Shell>) -> Never {

@@ -17,7 +17,7 @@ use crate::cli::{
     style,
     terminal_user::{Editor, Keyboard, LineEvent},
 };
-use crate::config::text;
+use rehearse_document::text;
 
 const PROMPT: &str = "mcp> ";
 pub(super) const INTERRUPTED: &str = "interrupted: closing connections\n";

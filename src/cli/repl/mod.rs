@@ -40,7 +40,7 @@ use super::{
     signals::Signals,
     terminal_user::TerminalUser,
 };
-use crate::client::AnswerScript;
+use rehearse_client::AnswerScript;
 
 pub(super) fn run(args: ReplArgs) -> Result<Exit, Failure> {
     let (servers, files) = args.target.read(None, args.connection.show_secrets)?;

@@ -3,22 +3,17 @@
 use std::{io::IsTerminal, time::SystemTime};
 
 use super::shell::{Shell, locked};
-use crate::{
-    cli::{
-        mcp::{
-            auth, info,
-            print::print_unchecked,
-            table::{ago, callable_statuses, draw, status_table},
-        },
-        style::{self, DIM, STRONG, printable},
+use crate::cli::{
+    mcp::{
+        auth, info,
+        print::print_unchecked,
+        table::{ago, callable_statuses, draw, status_table},
     },
-    client::{
-        Failure,
-        hub::{ConnectionState, HubError, Usage},
-        oauth::Authorizer,
-    },
-    report::text::printable_lines,
+    style::{self, DIM, STRONG, printable},
 };
+use rehearse_client::{Failure, oauth::Authorizer};
+use rehearse_hub::{ConnectionState, HubError, Usage};
+use rehearse_report::text::printable_lines;
 
 impl Shell {
     pub(super) fn status(&self) -> bool {

@@ -18,25 +18,22 @@ use super::{
     debug_switch::{DebugSwitch, VARIABLE},
     initial_connections::InitialConnections,
 };
-use crate::{
-    cli::{
-        Exit, Failure,
-        config::resolved_server::Secrets,
-        mcp::{
-            session::{HubSession, LEAVE},
-            target::{Files, Server},
-            trace::Tracer,
-        },
-        style::{self, BAD, DIM, STRONG},
-        terminal_user::{ApprovalChoice, TerminalUser},
+use crate::cli::{
+    Exit, Failure,
+    config::resolved_server::Secrets,
+    mcp::{
+        session::{HubSession, LEAVE},
+        target::{Files, Server},
+        trace::Tracer,
     },
-    client::{
-        AnswerScript, ConnectError, LastLines, StderrLine,
-        hub::{ApprovalMode, ConnectMode, ConnectionState, Hub, HubError, HubOptions, HubServer},
-    },
-    config::{Machine, nearest, policy::Unreachable},
-    report::text::printable_lines,
+    style::{self, BAD, DIM, STRONG},
+    terminal_user::{ApprovalChoice, TerminalUser},
 };
+use rehearse_client::{AnswerScript, ConnectError, LastLines, StderrLine};
+use rehearse_client_configs::{Machine, policy::Unreachable};
+use rehearse_document::nearest;
+use rehearse_hub::{ApprovalMode, ConnectMode, ConnectionState, Hub, HubError, HubOptions, HubServer};
+use rehearse_report::text::printable_lines;
 
 pub(super) struct Shell {
     pub(super) args: ReplArgs,

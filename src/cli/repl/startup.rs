@@ -4,7 +4,8 @@
 use std::{collections::HashSet, sync::Arc};
 
 use super::{command::Command, shell::Shell};
-use crate::{client::hub::ConnectionState, config::policy::Unreachable};
+use rehearse_client_configs::policy::Unreachable;
+use rehearse_hub::ConnectionState;
 
 impl Shell {
     /// Waits until the first attempts to connect are over.

@@ -29,7 +29,7 @@ const LET_GO: Duration = Duration::from_secs(1);
 
 /// The keyboard of the terminal. Clones are the same.
 #[derive(Clone, Debug, Default)]
-pub(in crate::cli) struct Keyboard(Arc<Inner>);
+pub(crate) struct Keyboard(Arc<Inner>);
 
 #[derive(Debug, Default)]
 struct Inner {
@@ -42,14 +42,14 @@ struct Inner {
 
 /// Who has the keyboard, until all clones are dropped.
 #[derive(Clone, Debug)]
-pub(in crate::cli) struct KeyboardGuard {
+pub(crate) struct KeyboardGuard {
     _guard: Arc<OwnedMutexGuard<()>>,
     is_released: Arc<AtomicBool>,
 }
 
 /// What came of waiting for a line.
 #[derive(Debug, PartialEq, Eq)]
-pub(in crate::cli) enum LineEvent {
+pub(crate) enum LineEvent {
     Line(String),
     /// Ctrl-C.
     Interrupted,
@@ -61,23 +61,19 @@ pub(in crate::cli) enum LineEvent {
 
 impl Keyboard {
     /// `None` if nobody sits at a terminal.
-    pub(in crate::cli) fn at_terminal() -> Option<Keyboard> {
+    pub(crate) fn at_terminal() -> Option<Keyboard> {
         let is_terminal = io::stdin().is_terminal() && io::stdout().is_terminal() && io::stderr().is_terminal();
         is_terminal.then(Keyboard::default)
     }
 
     /// Waits for a command, and gives the editor back.
-    pub(in crate::cli) async fn command(
-        &self,
-        editor: Editor,
-        prompt: &'static str,
-    ) -> (Editor, io::Result<LineEvent>) {
+    pub(crate) async fn command(&self, editor: Editor, prompt: &'static str) -> (Editor, io::Result<LineEvent>) {
         let turn = self.0.turn.clone().lock_owned().await;
         editor.read(self.taken(turn), prompt.to_owned()).await
     }
 
     /// An editor for commands.
-    pub(in crate::cli) fn editor(&self, reedline: Reedline) -> Editor {
+    pub(crate) fn editor(&self, reedline: Reedline) -> Editor {
         Editor::new(reedline, self.0.wanted.clone(), self.0.is_released.clone())
     }
 
@@ -86,12 +82,12 @@ impl Keyboard {
     }
 
     /// Has whoever waits for a command give up.
-    pub(in crate::cli) fn disturb(&self) {
+    pub(crate) fn disturb(&self) {
         self.0.wanted.store(true, Ordering::Relaxed);
     }
 
     /// Waits until the keyboard is free, and takes it from whoever waits for a command.
-    pub(in crate::cli) async fn turn(&self) -> KeyboardGuard {
+    pub(crate) async fn turn(&self) -> KeyboardGuard {
         let turn = self.0.turn.clone().lock_owned();
         tokio::pin!(turn);
         loop {
@@ -105,7 +101,7 @@ impl Keyboard {
 
     /// Has everybody let go of the keyboard for good. The terminal is then as it was before, unless it is gone: whoever
     /// reads from one that is does not give up.
-    pub(in crate::cli) async fn release(&self) {
+    pub(crate) async fn release(&self) {
         self.0.is_released.store(true, Ordering::Relaxed);
         let _ = tokio::time::timeout(LET_GO, self.turn()).await;
     }
@@ -113,7 +109,7 @@ impl Keyboard {
 
 impl KeyboardGuard {
     /// Asks something. Whoever does not wait for the answer any more withdraws the question.
-    pub(in crate::cli) async fn ask(&self, text: &str) -> LineEvent {
+    pub(crate) async fn ask(&self, text: &str) -> LineEvent {
         let mut question = OpenPrompt { is_withdrawn: Arc::default(), is_answered: false };
         let reedline = Reedline::create().with_highlighter(Box::new(PlainHighlighter)).with_ansi_colors(is_coloured());
         let editor = Editor::new(reedline, question.is_withdrawn.clone(), self.is_released.clone());
@@ -140,12 +136,12 @@ impl Drop for OpenPrompt {
 }
 
 /// Whether what goes to the terminal is coloured.
-pub(in crate::cli) fn is_coloured() -> bool {
+pub(crate) fn is_coloured() -> bool {
     AutoStream::choice(&io::stderr()) != anstream::ColorChoice::Never
 }
 
 /// Edits lines, and shows above them what is printed in the meantime.
-pub(in crate::cli) struct Editor {
+pub(crate) struct Editor {
     reedline: Option<Box<Reedline>>,
     waiting: Arc<MessageQueue>,
 }
@@ -271,7 +267,7 @@ impl reedline::Prompt for Prompt {
 }
 
 /// Does not highlight.
-pub(in crate::cli) struct PlainHighlighter;
+pub(crate) struct PlainHighlighter;
 
 impl Highlighter for PlainHighlighter {
     fn highlight(&self, line: &str, _cursor: usize) -> StyledText {

@@ -5,22 +5,21 @@ use std::sync::Arc;
 use serde_json::{Value, value::RawValue};
 
 use super::HubSession;
-use crate::{
-    cli::{
-        mcp::error::{CommandError, FailureReport},
-        style::{self, BAD, STRONG, printable},
-    },
-    client::{self, ConnectError, hub::Discovery},
-    report::text::printable_lines,
-    wire::{RpcError, message::MISSING_CAPABILITY},
+use crate::cli::{
+    mcp::error::{CommandError, FailureReport},
+    style::{self, BAD, STRONG, printable},
 };
+use rehearse_client::{self as client, ConnectError};
+use rehearse_hub::Discovery;
+use rehearse_protocol::{RpcError, message::MISSING_CAPABILITY};
+use rehearse_report::text::printable_lines;
 
 impl HubSession {
     /// Warns about servers that could not list their tools.
     ///
     /// # Errors
     /// No server listed a tool.
-    pub(in crate::cli::mcp) fn report_incomplete(&self, found: &Discovery) -> Result<(), CommandError> {
+    pub(crate) fn report_incomplete(&self, found: &Discovery) -> Result<(), CommandError> {
         if found.registry.tools().is_empty() && !found.incomplete.is_empty() {
             let failures: Vec<_> = listing_failures(found).collect();
             return Err(CommandError::Listing(format!("failed to register any MCP tools: {}", failures.join("; "))));
@@ -29,11 +28,11 @@ impl HubSession {
         Ok(())
     }
 
-    pub(in crate::cli::mcp) fn warn_incomplete(&self, found: &Discovery) {
+    pub(crate) fn warn_incomplete(&self, found: &Discovery) {
         listing_failures(found).for_each(|failure| self.warn(&failure));
     }
 
-    pub(in crate::cli::mcp) fn warn_unreachable(&self, unreachable: &[(Arc<str>, Arc<ConnectError>)]) {
+    pub(crate) fn warn_unreachable(&self, unreachable: &[(Arc<str>, Arc<ConnectError>)]) {
         for (server, error) in unreachable {
             self.warn(&format!("MCP server '{server}' connection failed: {error}"));
         }
@@ -43,7 +42,7 @@ impl HubSession {
     }
 
     /// A failed request as JSON.
-    pub(in crate::cli::mcp) fn failure_json(&self, failure: &client::Failure) -> FailureReport {
+    pub(crate) fn failure_json(&self, failure: &client::Failure) -> FailureReport {
         let mut report = FailureReport::new(failure.kind(), self.hidden(&failure.to_string()));
         match failure {
             client::Failure::Rpc(error) => {
@@ -61,7 +60,7 @@ impl HubSession {
         report
     }
 
-    pub(in crate::cli) fn print_failure(&self, failure: &client::Failure) {
+    pub(crate) fn print_failure(&self, failure: &client::Failure) {
         if self.is_interrupted.is_cancelled() {
             return;
         }

@@ -1,0 +1,190 @@
+//! Commands and their arguments.
+
+use std::path::Path;
+
+use super::Subject;
+use crate::{
+    At, ConfiguredServer, Machine, PathKind, codes,
+    dialect::{Field, is_from_home},
+    placeholder::placeholder,
+    read::BRIDGE,
+};
+use rehearse_document::references;
+use rehearse_protocol::Transport;
+use rehearse_report::findings::Finding;
+
+/// Programs that give a string to a shell, or are one.
+const SHELLS: &[&str] = &["sh", "bash", "zsh", "fish", "dash", "cmd", "powershell", "pwsh", "wsl", "ssh", "env", "nix"];
+
+/// Programs that start others.
+const LAUNCHERS: &[&str] =
+    &["node", "npx", "python", "python3", "uv", "uvx", "docker", "podman", "deno", "bun", "bunx"];
+
+/// Words of a shell that separate commands.
+const OPERATORS: &[&str] = &["&&", "||", "|", ";", ">", ">>", "<", "2>&1", "&"];
+
+pub(super) fn check(subject: &Subject<'_>, server: &ConfiguredServer, findings: &mut Vec<Finding>) {
+    if let Some(command) = &server.command {
+        if command.value.trim().is_empty() {
+            let finding = codes::MISSING.at(command.span, "the command is empty").hint("name the program to start");
+            findings.extend(server.is_enabled().then_some(finding));
+            return;
+        }
+        if is_url(subject, command, findings) {
+            return;
+        }
+        let is_line = is_command_line(subject, command);
+        if is_line {
+            let message = "`command` must be a single program, without its arguments";
+            let hint = "put the first word into `command` and the others into `args`";
+            findings.push(codes::COMMAND_LINE.at(command.span, message).hint(hint));
+        }
+        if let Some(machine) = subject.machine_for(server).filter(|_| !is_line) {
+            check_exists(subject, machine, server, command, findings);
+        }
+    }
+    check_shell_words(server, findings);
+    check_joined(server, findings);
+    check_directory(subject, server, findings);
+}
+
+/// The last part of a path, without the ending that Windows has.
+pub(super) fn program(command: &str) -> &str {
+    let name = command.rsplit(['/', '\\']).next().unwrap_or(command);
+    [".exe", ".cmd", ".bat"].iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(name)
+}
+
+/// Whether a shell reads the arguments of this server, directly or in a container.
+pub(super) fn has_shell(server: &ConfiguredServer) -> bool {
+    let words = server.command.iter().chain(&server.args);
+    words.into_iter().any(|word| SHELLS.contains(&program(&word.value)))
+}
+
+/// Reports a command that is a URL: whether it is one.
+fn is_url(subject: &Subject<'_>, command: &At<String>, findings: &mut Vec<Finding>) -> bool {
+    let text = command.value.trim();
+    let is_url = ["http://", "https://"].iter().any(|scheme| text.starts_with(scheme));
+    let is_one = is_url && !text.contains(char::is_whitespace);
+    if is_one {
+        let dialect = subject.dialect();
+        let key = |wanted: fn(Field) -> bool| dialect.keys.iter().find(|key| wanted(key.field)).map(|key| key.name);
+        let word = dialect.transports.iter().find(|(_, transport)| *transport == Transport::Http).map(|it| it.0);
+        let url = key(|field| matches!(field, Field::Url(None | Some(Transport::Http))));
+        let hint = match (url, key(|field| field == Field::Transport).zip(word)) {
+            (Some(url), Some((kind, word))) => format!("write it as `{url}`, with \"{kind}\": \"{word}\""),
+            (Some(url), None) => format!("write it as `{url}`"),
+            (None, _) => BRIDGE.to_owned(),
+        };
+        findings.push(codes::TRANSPORT.at(command.span, "the command is a URL, not a program").hint(hint));
+    }
+    is_one
+}
+
+/// Whether a command has its arguments in it.
+fn is_command_line(subject: &Subject<'_>, command: &At<String>) -> bool {
+    let text = command.value.trim();
+    // A space within a reference separates no words.
+    let replaced = subject.dialect().rule(Field::Command).replaced_in(text);
+    let is_outside = |(at, _): &(usize, &str)| replaced.iter().all(|range| !range.contains(at));
+    let Some((space, between)) = text.match_indices(char::is_whitespace).find(is_outside) else { return false };
+    let (first, rest) = (&text[..space], &text[space + between.len()..]);
+    let is_launched = LAUNCHERS.contains(&program(first)) || SHELLS.contains(&program(first));
+    let is_path = first.contains(['/', '\\']) && !rest.trim_start().starts_with('-') && !rest.contains(" -");
+    let exists = subject.machine.is_some_and(|machine| machine.at(Path::new(text)) != PathKind::Nothing);
+    !exists && (is_launched || !is_path)
+}
+
+fn check_exists(
+    subject: &Subject<'_>,
+    machine: &Machine,
+    server: &ConfiguredServer,
+    command: &At<String>,
+    findings: &mut Vec<Finding>,
+) {
+    let text = command.value.trim();
+    let has_own_path = server.env.iter().any(|pair| pair.name.value.eq_ignore_ascii_case("PATH"));
+    if !is_literal(subject, Field::Command, text) || has_own_path {
+        return;
+    }
+    let path = Path::new(text);
+    if !text.contains(['/', '\\']) {
+        if !machine.has_program(text) {
+            let message = format!("there is no program `{text}` on the PATH of this machine");
+            findings.push(codes::COMMAND_NOT_FOUND.at(command.span, message).hint("install it, or give its full path"));
+        }
+    } else if path.is_absolute() && machine.at(path) != PathKind::Program {
+        let message = match machine.at(path) {
+            PathKind::Nothing => format!("there is no {text} on this machine"),
+            PathKind::Directory => format!("{text} is a folder"),
+            PathKind::File | PathKind::Program => format!("{text} is not executable"),
+        };
+        findings.push(codes::COMMAND_NOT_FOUND.at(command.span, message).hint("check the path"));
+    }
+}
+
+/// Whether a value is used as it is written.
+fn is_literal(subject: &Subject<'_>, field: Field, text: &str) -> bool {
+    let is_replaced = subject.dialect().rule(field).is_replaced_in(text);
+    let is_odd = text.contains(|c: char| !c.is_ascii());
+    !(is_replaced || is_odd || is_from_home(text) || text.starts_with('~'))
+        && references(text).next().is_none()
+        && placeholder(text).is_none()
+}
+
+/// Words that only a shell understands, where there is none.
+fn check_shell_words(server: &ConfiguredServer, findings: &mut Vec<Finding>) {
+    if has_shell(server) {
+        return;
+    }
+    for word in server.command.iter().chain(&server.args).filter(|word| is_quoted(&word.value)) {
+        let message = "the inner quotes are part of the value: no shell removes them";
+        findings.push(codes::COMMAND_LINE.at(word.span, message).hint("remove the inner quotes"));
+    }
+    for word in &server.args {
+        if OPERATORS.contains(&word.value.as_str()) || word.value.contains("$(") {
+            let message = "only a shell understands this, and the command runs without one";
+            let hint = "start a shell: \"command\": \"sh\", \"args\": [\"-c\", \"…\"]";
+            findings.push(codes::COMMAND_LINE.at(word.span, message).hint(hint));
+        }
+    }
+}
+
+/// Whether this is one word or path in quotes of its own.
+fn is_quoted(word: &str) -> bool {
+    let is_plain = |inner: &str| !inner.is_empty() && !inner.contains(['"', '\'', '{', '[', '(']);
+    ['"', '\''].into_iter().any(|quote| {
+        let inner = word.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote));
+        inner.is_some_and(|inner| is_plain(inner) && inner.contains(['.', '/', '\\', '@']))
+    })
+}
+
+/// An option of a launcher together with its value, or with the next word, in one argument.
+fn check_joined(server: &ConfiguredServer, findings: &mut Vec<Finding>) {
+    let is_launched = |command: &At<String>| LAUNCHERS.contains(&program(&command.value));
+    if !server.command.as_ref().is_some_and(is_launched) || has_shell(server) {
+        return;
+    }
+    // What follows the first word that is no option is for the program that is launched.
+    let own = server.args.iter().take_while(|word| word.value.starts_with('-') || word.value == "run");
+    for word in own {
+        let Some((option, rest)) = word.value.split_once(' ') else { continue };
+        let name = option.trim_start_matches('-');
+        let is_option = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+        if is_option && !rest.trim().is_empty() {
+            let message = format!("`{option}` and what follows it are one argument");
+            findings.push(codes::COMMAND_LINE.at(word.span, message).hint("make each word a string of its own"));
+        }
+    }
+}
+
+fn check_directory(subject: &Subject<'_>, server: &ConfiguredServer, findings: &mut Vec<Finding>) {
+    let (Some(cwd), Some(machine)) = (&server.cwd, subject.machine_for(server)) else { return };
+    let text = cwd.value.as_str();
+    let in_folder = subject.in_folder(text);
+    if is_literal(subject, Field::Cwd, text)
+        && [Path::new(text), &in_folder].iter().all(|path| machine.at(path) != PathKind::Directory)
+    {
+        let message = format!("there is no folder {text} on this machine");
+        findings.push(codes::DIRECTORY.at(cwd.span, message).hint("create it, or check the path"));
+    }
+}

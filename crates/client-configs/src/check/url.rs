@@ -1,0 +1,215 @@
+//! URLs, and what goes to them.
+
+use std::net::IpAddr;
+
+use url::{Host, Url};
+
+use super::Subject;
+use crate::{
+    At, ConfiguredServer, codes,
+    dialect::{Dialect, Field},
+    placeholder::placeholder,
+    secret::is_secret_name,
+};
+use rehearse_document::references;
+use rehearse_protocol::Transport;
+use rehearse_report::findings::Finding;
+
+pub(super) fn check(subject: &Subject<'_>, server: &ConfiguredServer, findings: &mut Vec<Finding>) {
+    headers(server, findings);
+    metadata(server, findings);
+    let Some(url) = &server.url else { return };
+    let text = url.value.trim();
+    if text.is_empty() {
+        let code = if subject.dialect().ignores_empty_url { &codes::PLACEHOLDER } else { &codes::MISSING };
+        let finding = code.at(url.span, "the URL is empty").hint("write the URL of the server");
+        findings.extend(server.is_enabled().then_some(finding));
+        return;
+    }
+    // What is replaced is not known, and may be the whole URL.
+    let replaced = subject.dialect().rule(Field::Url(None)).replaced_in(text);
+    let first = references(text).next().map(|it| it.range.start);
+    let first = replaced.into_iter().map(|range| range.start).chain(first).min();
+    let known = first.map_or(text, |start| &text[..start]);
+    if first.is_some() && !known.contains("://") {
+        return;
+    }
+    let placeholder = placeholder(text).map(|range| range.start);
+    if placeholder == Some(0) {
+        return;
+    }
+    if !scheme(subject.dialect(), server, url, text, findings) {
+        return;
+    }
+    if let Some(at) = text.find([' ', '\t', '\n']).filter(|_| first.is_none() && placeholder.is_none()) {
+        let at = url.value.len() - url.value.trim_start().len() + at;
+        let space = subject.source.part(url.span, &url.value, at..at + 1);
+        findings.push(codes::INVISIBLE.at(space, "a space in the URL").hint("remove it, or write %20"));
+        return;
+    }
+    let unknown = first.or(text.find(['<', '{']));
+    if let Some(parsed) = unknown.and_then(|unknown| with_whole_host(text, unknown)) {
+        host(server, url, &parsed, findings);
+    }
+    if unknown.is_some() {
+        return;
+    }
+    match Url::parse(text) {
+        Ok(parsed) if parsed.host().is_some() || !["http", "https", "ws", "wss"].contains(&parsed.scheme()) => {
+            host(server, url, &parsed, findings);
+        }
+        Ok(_) => findings.push(codes::URL.at(url.span, "the URL has no host").hint("https://host/path")),
+        Err(error) => {
+            let message = format!("not a valid URL: {error}");
+            findings.push(codes::URL.at(url.span, message).hint("a URL is like https://host:8080/path"));
+        }
+    }
+}
+
+/// What is known of a URL up to this place, if its host is.
+fn with_whole_host(text: &str, unknown: usize) -> Option<Url> {
+    let (known, rest) = text.split_at(unknown);
+    let (scheme, after) = known.split_once("://")?;
+    let host = &after[..after.find(['/', '?', '#', ':'])?];
+    // What stands before the host may have a colon too.
+    let is_before_host = !after.contains('/') && rest[..rest.find('/').unwrap_or(rest.len())].contains('@');
+    let is_whole = !is_before_host && !host.contains(['@', '[']) && !host.is_empty();
+    is_whole.then(|| Url::parse(&format!("{scheme}://{host}")).ok()).flatten()
+}
+
+/// The metadata of an authorization server are read over TLS (RFC 8414, 3), except on this machine.
+fn metadata(server: &ConfiguredServer, findings: &mut Vec<Finding>) {
+    let url = server.auth.oauth.as_ref().and_then(|oauth| oauth.metadata_url.as_ref());
+    let is_here = |url: &str| Url::parse(url).is_ok_and(|url| is_loopback(&url));
+    if let Some(url) = url.filter(|url| url.value.starts_with("http://") && !is_here(&url.value)) {
+        let message = "the metadata of an authorization server must be at an https URL";
+        findings.push(codes::URL_SCHEME.at(url.span, message).hint("write https://"));
+    }
+}
+
+/// Whether the transport supports the scheme; if not, that is reported.
+fn scheme(
+    dialect: &Dialect,
+    server: &ConfiguredServer,
+    url: &At<String>,
+    text: &str,
+    findings: &mut Vec<Finding>,
+) -> bool {
+    let transport = server.transport.value;
+    let schemes: &[&str] = if transport == Transport::Ws { &["ws", "wss"] } else { &["http", "https"] };
+    let Some((scheme, _)) = text.split_once("://").filter(|(scheme, _)| !scheme.contains(['/', '?', ' '])) else {
+        let finding = codes::URL.at(url.span, "a URL begins with its scheme");
+        findings.push(finding.hint(format!("begin it with {}://", schemes[1])));
+        return false;
+    };
+    let scheme = scheme.to_ascii_lowercase();
+    if schemes.contains(&&*scheme) || dialect.schemes.contains(&&*scheme) {
+        return true;
+    }
+    let word = |wanted: Transport| dialect.transports.iter().find(|(_, transport)| *transport == wanted).map(|it| it.0);
+    let other = match &*scheme {
+        "ws" | "wss" => word(Transport::Ws),
+        "http" | "https" => word(Transport::Http),
+        _ => None,
+    };
+    let says = dialect.keys.iter().find(|key| key.field == Field::Transport).map_or("type", |key| key.name);
+    let hint = match other {
+        Some(word) => format!("write {}:// or {}://, or \"{says}\": \"{word}\"", schemes[0], schemes[1]),
+        None => format!("write {}:// or {}://", schemes[0], schemes[1]),
+    };
+    let message = match transport {
+        Transport::Stdio => format!("MCP has no transport for {scheme}://"),
+        _ => format!("the transport {transport} does not support {scheme}://"),
+    };
+    findings.push(codes::URL_SCHEME.at(url.span, message).hint(hint));
+    false
+}
+
+fn host(server: &ConfiguredServer, url: &At<String>, parsed: &Url, findings: &mut Vec<Finding>) {
+    let address = address(parsed);
+    if address.is_some_and(|address| address.is_unspecified()) {
+        let message = "0.0.0.0 and [::] are listen addresses, not the address of a server";
+        findings.push(codes::URL_HOST.at(url.span, message).hint("write 127.0.0.1 or localhost"));
+        return;
+    }
+    let secret =
+        server.headers.iter().find(|pair| is_secret_name(&pair.name.value)).map(|pair| pair.name.value.as_str());
+    let secret =
+        secret.or(server.auth.bearer.as_ref().map(|_| "a token")).or(server.auth.api_key.as_ref().map(|_| "a key"));
+    if let (Some(secret), "http" | "ws", false) = (secret, parsed.scheme(), is_near(parsed)) {
+        let message = format!("{secret} is sent to {} unencrypted", parsed.host_str().unwrap_or_default());
+        findings.push(codes::PLAIN_HTTP.at(url.span, message).hint(format!("write {}s://", parsed.scheme())));
+    }
+}
+
+/// The address in a URL, if it has one and no name.
+fn address(url: &Url) -> Option<IpAddr> {
+    match url.host() {
+        Some(Host::Ipv4(address)) => Some(IpAddr::V4(address)),
+        Some(Host::Ipv6(address)) => Some(IpAddr::V6(address)),
+        _ => None,
+    }
+}
+
+/// Whether a URL leads to this machine or a container on it: names without a dot, and those of Docker for the machine.
+fn is_near(url: &Url) -> bool {
+    let is_of_containers = |name: &str| !name.contains('.') || name.ends_with(".docker.internal");
+    is_loopback(url) || matches!(url.host(), Some(Host::Domain(name)) if is_of_containers(name))
+}
+
+/// Whether a URL leads to this machine.
+fn is_loopback(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+        _ => address(url).is_none_or(|address| address.is_loopback()),
+    }
+}
+
+/// RFC 9110, 5.1 and 5.5: names are tokens, and values have no line breaks.
+fn headers(server: &ConfiguredServer, findings: &mut Vec<Finding>) {
+    let is_token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
+    for pair in &server.headers {
+        let name = &pair.name.value;
+        if name.is_empty() || !name.chars().all(|c| is_token(c) || c == '{' || c == '}') {
+            let message = "not a valid header name";
+            let hint = match name.split_once(':') {
+                Some((before, _)) => format!("the name is `{before}`; move the rest to its value"),
+                None => "use letters, digits and -".into(),
+            };
+            findings.push(codes::HEADER.at(pair.name.span, message).hint(hint));
+        }
+        if pair.value.value.contains(['\r', '\n', '\0']) {
+            let message = format!("the value of {name} has a line break");
+            findings.push(codes::HEADER.at(pair.value.span, message).hint("write it in one line"));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use crate::{codes, lint};
+    use rehearse_document::Source;
+
+    #[test]
+    fn a_secret_may_go_unencrypted_to_containers_of_this_machine_and_to_no_other() {
+        let is_told = |url: &str| {
+            let server = format!(
+                "{{\"type\": \"http\", \"url\": \"{url}\", \"headers\": {{\"Authorization\": \"Bearer ${{T:-}}\"}}}}"
+            );
+            let source = Source::new(".mcp.json", format!("{{\"mcpServers\": {{\"s\": {server}}}}}"));
+            let report = lint(&source, Some(Path::new(".mcp.json")), None, None);
+            report.findings.iter().any(|it| it.code == &codes::PLAIN_HTTP)
+        };
+        for near in ["localhost", "mcp-server:8000", "host.docker.internal:8080", "gateway.docker.internal", "[::1]:80"]
+        {
+            assert!(!is_told(&format!("http://{near}/mcp")), "{near}");
+        }
+        for far in
+            ["192.168.1.5", "10.0.0.1:80", "nas.local", "api.internal", "docker.internal.example.com", "[fe80::1]"]
+        {
+            assert!(is_told(&format!("http://{far}/mcp")), "{far}");
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! What a program replaces in the values of its servers.
+
+use std::ops::Range;
+
+use super::{ALL, Field};
+use crate::expand_env;
+use rehearse_document::{Form, Reference, references};
+
+/// Which references are replaced, where, and what an unset variable is.
+#[derive(Clone, Copy, Debug)]
+pub struct VariableRule {
+    pub forms: &'static [Form],
+    /// `${NAME}` that the program knows by itself: `workspaceFolder`.
+    pub known: &'static [&'static str],
+    /// Variables that the program does not give away: a reference to one stays as it is written.
+    pub blocked: &'static [&'static str],
+    /// Whether a value must be one reference and nothing else.
+    pub whole: bool,
+    /// Whether it is Go's `os.ExpandEnv` that replaces them: whatever stands between braces is a name.
+    pub by_go: bool,
+    /// Whether they are replaced in the text of the file before anybody reads it, so that what stands there without
+    /// quotes may become anything.
+    pub in_text: bool,
+    pub scope: VariableScope,
+    pub unset: Unset,
+    pub empty: Empty,
+    /// What the program replaces by something that is no variable of the environment.
+    pub template: Option<Template>,
+}
+
+/// How templates are written: `{{USER_ID}}`, `${{ inputs.NAME }}`, `{file:PATH}`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Template {
+    pub open: &'static str,
+    pub close: &'static str,
+    /// What their names begin with.
+    pub prefix: &'static str,
+    /// What the program's own names begin with, and the key of a server under which all others are described; `None` if
+    /// any name will do.
+    pub described: Option<(&'static str, &'static str)>,
+}
+
+/// What a variable is that is set to nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Empty {
+    /// Nothing, unless the reference has a default.
+    Nothing,
+    /// Nothing, even beside a default.
+    Set,
+    /// As if it were not set.
+    Unset,
+}
+
+/// The values in which references are replaced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VariableScope {
+    Nowhere,
+    Everywhere,
+    /// In those of these fields.
+    Fields(&'static [Field]),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unset {
+    Empty,
+    Rejected,
+    /// The reference stays as it is written.
+    Kept,
+    /// Nobody outside of the program knows.
+    Unknown,
+}
+
+impl VariableRule {
+    /// Nothing is replaced.
+    pub(super) const NONE: VariableRule = VariableRule {
+        forms: &[],
+        known: &[],
+        blocked: &[],
+        whole: false,
+        by_go: false,
+        in_text: false,
+        scope: VariableScope::Nowhere,
+        unset: Unset::Kept,
+        empty: Empty::Nothing,
+        template: None,
+    };
+
+    /// Whether anything is replaced in values of this field.
+    pub fn holds_in(&self, field: Field) -> bool {
+        let field = match field {
+            Field::Url(_) => Field::Url(None),
+            Field::CommandLine => Field::Command,
+            field => field,
+        };
+        match self.scope {
+            VariableScope::Nowhere => false,
+            VariableScope::Everywhere => true,
+            VariableScope::Fields(fields) => fields.contains(&field),
+        }
+    }
+
+    /// What the program, or somebody who took it for another, may take for a reference.
+    pub(crate) fn references<'t>(&self, text: &'t str) -> impl Iterator<Item = Reference<'t>> + use<'t> {
+        let by_go = self.by_go.then(|| expand_env::references(text));
+        let usual = (!self.by_go).then(|| references(text));
+        by_go.into_iter().flatten().chain(usual.into_iter().flatten())
+    }
+
+    /// Whether it is something that the program knows by itself. `${config:editor.tabSize}` is one of those that begin
+    /// with `config`, and `${user_config.KEY}` one of `user_config`.
+    pub(crate) fn is_known(&self, reference: &Reference<'_>) -> bool {
+        let kind = kind(reference.name);
+        reference.form == Form::Braced && [reference.name, kind].iter().any(|name| self.known.contains(name))
+    }
+
+    /// Whether this is the name of something that other programs replace, such as `workspaceFolder`, and this one does not.
+    /// Words of small letters may be variables.
+    pub(crate) fn is_of_others(&self, name: &str) -> bool {
+        let is_known = |rule: &VariableRule| rule.known.contains(&kind(name));
+        let is_name = name.starts_with(char::is_lowercase)
+            && (!self.forms.contains(&Form::Braced) || name.contains(char::is_uppercase));
+        is_name && !is_known(self) && ALL.iter().any(|other| is_known(&other.variables))
+    }
+
+    /// Where the program replaces something in a text: references and templates, in no order.
+    pub(crate) fn replaced_in(&self, text: &str) -> Vec<Range<usize>> {
+        let is_replaced = |it: &Reference<'_>| self.forms.contains(&it.form) || self.is_known(it);
+        let references = self.references(text).filter(is_replaced).map(|reference| reference.range);
+        let templates = self.template.iter().flat_map(|template| template.ranges(text));
+        references.chain(templates).collect()
+    }
+
+    /// Whether the program replaces something in a text.
+    pub(crate) fn is_replaced_in(&self, text: &str) -> bool {
+        !self.replaced_in(text).is_empty()
+    }
+}
+
+impl Template {
+    /// Where the templates of a text are, in its order. What is open twice begins where it is open last.
+    pub(crate) fn ranges(self, text: &str) -> Vec<Range<usize>> {
+        let Template { open, close, prefix, .. } = self;
+        let (mut found, mut at) = (Vec::new(), 0);
+        while let Some(length) = text[at..].find(open) {
+            let inner = at + length + open.len();
+            let Some(length) = text[inner..].find(close) else { break };
+            let end = inner + length;
+            let inner = text[inner..end].rfind(open).map_or(inner, |last| inner + last + open.len());
+            let name = text[inner..end].trim();
+            if !name.is_empty() && name.starts_with(prefix) {
+                found.push(inner - open.len()..end + close.len());
+            }
+            at = end + close.len();
+        }
+        found
+    }
+}
+
+/// Whether a path begins in the home folder, for whoever replaces `~`.
+pub(crate) fn is_from_home(path: &str) -> bool {
+    path == "~" || path.starts_with("~/")
+}
+
+/// What a name with an argument is one of: `workspaceFolder` for `workspaceFolder:api`, `user_config` for
+/// `user_config.KEY`.
+pub(crate) fn kind(name: &str) -> &str {
+    name.split([':', '.']).next().unwrap_or_default()
+}

@@ -1,0 +1,159 @@
+use proptest::{prelude::*, sample::Index};
+
+use super::*;
+use crate::dialect;
+
+const SAMPLES: &[(&str, &str)] = &[
+    (
+        ".mcp.json",
+        r#"{
+  "mcpServers": {
+    "files": { "command": "npx", "args": ["-y", "@mcp/files", "${ROOT:-/tmp}"], "env": { "TOKEN": "${TOKEN}" } },
+    "wéb": { "type": "http", "url": "https://mcp.example.com/mcp", "headers": { "Authorization": "Bearer ${A}" } }
+  }
+}
+"#,
+    ),
+    (
+        ".vscode/mcp.json",
+        "{\n  // What to ask for.\n  \"inputs\": [{ \"id\": \"key\", \"type\": \"promptString\", \"description\": \"Key\", \"password\": true }],\n  \
+         \"servers\": {\n    \"a\": { \"command\": \"docker\", \"args\": [\"run\", \"-i\", \"--rm\", \"x\"], \"env\": { \"K\": \"${input:key}\", \"N\": 1, \"Z\": null }, },\n  },\n}\n",
+    ),
+    (
+        "cpe.yaml",
+        "version: \"1.0\"\nmodels:\n  - &m { ref: one, display_name: One, id: o, type: anthropic }\nsubagent:\n  name: reviewer\n  description: Reviews.\n\
+         defaults:\n  model: one\nmcpServers:\n  shell:\n    type: stdio\n    command: sh\n    args: [\"-c\", 'echo \"$HOME\"']\n    enabledTools:\n      - run\n  \
+         web: { type: http, url: 'https://x.example', headers: { X-Key: $KEY }, timeout: 60 }\n",
+    ),
+    (
+        ".continue/config.yaml",
+        "name: mine\nversion: 0.0.1\nmcpServers:\n  - name: a\n    command: uvx\n    args: [b]\n    env:\n      K: ${{ secrets.K }}\n  - uses: x/y\n",
+    ),
+    (
+        "opencode.json",
+        r#"{ "mcp": { "a": { "type": "local", "command": ["bun", "x"], "environment": { "A": "b" }, "enabled": true } } }"#,
+    ),
+    (
+        ".code_agent/config.json",
+        r#"{"mcp": {"enabled": true, "globalSettings": {"timeout": 30000}, "servers": {"s": {"type": "http", "httpUrl": "http://127.0.0.1:1/mcp", "includeTools": ["get_*"]}}}}"#,
+    ),
+];
+
+/// Typing errors.
+const TYPOS: &[&str] = &[
+    "", "\"", "'", "{", "}", "[", "]", ",", ":", "\\", "\n", "\t", "#", "//", "/*", "${", "}", "$", "&a ", "*a", "é",
+    "\u{feff}", "\u{200b}", "“", "-", "1e999", "null", "\0", "<<: ", "- ", "  ",
+];
+
+fn mutated() -> impl Strategy<Value = (&'static str, String)> {
+    let typos = prop::collection::vec((any::<Index>(), 0_usize..6, any::<Index>()), 1..4);
+    (any::<Index>(), typos).prop_map(|(sample, typos)| {
+        let (name, text) = *sample.get(SAMPLES);
+        let mut characters: Vec<char> = text.chars().collect();
+        for (at, removed, typo) in typos {
+            let at = at.index(characters.len() + 1);
+            let end = (at + removed).min(characters.len());
+            characters.splice(at..end, typo.get(TYPOS).chars());
+        }
+        (name, characters.into_iter().collect())
+    })
+}
+
+/// What is true of every report.
+fn is_sound(report: &LintReport) {
+    let text = &report.source.text;
+    for finding in &report.findings {
+        let Span { start, end } = finding.problem.span;
+        assert!(text.get(start..end).is_some(), "{finding:?} in {text:?}");
+        assert!(finding.problem.hint.is_some(), "{finding:?} has no hint");
+    }
+    for Span { start, end } in &report.secrets {
+        assert!(text.get(*start..*end).is_some(), "{start}..{end} in {text:?}");
+    }
+    assert_eq!(report.config.is_some(), report.detected.is_some());
+    assert!(report.detected.is_some() || !report.findings.is_empty(), "no finding in {text:?}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_damaged_config_has_a_sound_report((name, text) in mutated(), dialect in 0..dialect::ALL.len() * 2) {
+        let source = Source::new(name, text);
+        let forced = dialect::ALL.get(dialect).copied();
+        is_sound(&lint(&source, Some(Path::new(name)), forced, None));
+    }
+
+    #[test]
+    fn no_text_makes_the_linter_panic(text in "\\PC*", name in prop::sample::select(vec!["x.json", "x.yaml", "x"])) {
+        is_sound(&lint(&Source::new(name, text), Some(Path::new(name)), None, None));
+    }
+}
+
+#[test]
+fn the_samples_have_no_findings() {
+    for (name, text) in SAMPLES {
+        let report = lint(&Source::new(*name, *text), Some(Path::new(name)), None, None);
+        assert_eq!(
+            report.count(Severity::Error) + report.count(Severity::Warning),
+            0,
+            "{name}: {:#?}",
+            report.findings
+        );
+        is_sound(&report);
+    }
+}
+
+#[test]
+fn large_files_and_bombs_come_to_an_end() {
+    let servers: Vec<_> =
+        (0..20_000).map(|n| format!("\"s{n}\":{{\"command\":\"npx\",\"args\":[\"-y\",\"${{V}}\"]}}")).collect();
+    let aliases: String =
+        ('b'..='z').map(|c| format!("{c}: &{c} [*{p}, *{p}, *{p}, *{p}]\n", p = char::from(c as u8 - 1))).collect();
+    let same = "\"a\":{\"command\":\"x\"},".repeat(20_000);
+    let dollars = "$A é ".repeat(50_000);
+    for (name, text, servers) in [
+        ("a.json", format!("{{\"mcpServers\":{{{}}}}}", servers.join(",")), 20_000),
+        ("b.json", format!("{{\"mcpServers\":{}1{}}}", "{\"a\":".repeat(10_000), "}".repeat(10_000)), 0),
+        ("c.yaml", format!("mcpServers: {}{}", "[".repeat(10_000), "]".repeat(10_000)), 0),
+        ("d.yaml", format!("a: &a [x]\n{aliases}mcpServers: {{}}\n"), 0),
+        ("e.json", format!("{{\"mcpServers\":{{{}}}}}", same.trim_end_matches(',')), 1),
+        ("f.json", format!("{{\"mcpServers\":{{\"a\":{{\"command\":\"x\",\"args\":[\"{dollars}\"]}}}}}}"), 1),
+        ("g.yaml", format!("mcpServers:\n  s:\n    type: stdio\n    command: \"{}\"\n", "${".repeat(50_000)), 1),
+    ] {
+        let report = lint(&Source::new(name, text), Some(Path::new(name)), None, None);
+        is_sound(&report);
+        assert_eq!(report.config.map_or(0, |config| config.servers.len()), servers, "{name}");
+    }
+}
+
+/// The codes that a file has, in the order of the text, and its dialect.
+fn codes_of(path: &str, text: &str) -> (Option<&'static str>, Vec<&'static str>) {
+    let report = lint(&Source::new(path, text), Some(Path::new(path)), None, None);
+    (report.detected.map(|it| it.dialect.name), report.findings.iter().map(|it| it.code.name).collect())
+}
+
+#[test]
+fn in_a_file_without_servers_only_secrets_are_reported() {
+    let text = r#"{"mcpServers": {"a": {"url": "https://a.example", "timeoutt": 1, "headers": {"Authorization": "Bearer ghp_0123456789abcdefghij"}}}}"#;
+    assert_eq!(codes_of(".claude/settings.json", text).1, ["W-UNKNOWN-KEY", "W-SECRET"]);
+}
+
+#[test]
+fn undocumented_syntax_is_a_warning() {
+    let text = "{\n// mine\n\"mcpServers\": {\"a\": {\"command\": \"x\",}}}";
+    assert_eq!(codes_of(".cursor/mcp.json", text), (Some("cursor"), vec!["W-JSON-FORM", "W-JSON-FORM"]));
+    let text = text.replace("mcpServers", "servers");
+    assert_eq!(codes_of(".vscode/mcp.json", &text), (Some("vscode"), vec![]));
+}
+
+#[test]
+fn of_an_unreadable_file_everything_is_hidden() {
+    let text = "{\"mcpServers\": {\"a\": {\"env\": {\"API_KEY\": ghp_0123456789abcdefghij}}}}";
+    let report = lint(&Source::new(".mcp.json", text), Some(Path::new(".mcp.json")), None, None);
+    assert_eq!(report.findings.len(), 1, "{:?}", report.findings);
+    assert!(!report.is_readable && report.config.is_none());
+    let shown = format!("{:?}", report.findings);
+    assert!(!shown.contains("ghp_"), "{shown}");
+    assert_eq!(report.secrets, [Span { start: 0, end: text.len() }]);
+}

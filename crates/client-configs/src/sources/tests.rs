@@ -1,0 +1,257 @@
+use std::{fs, time::Duration};
+
+use serde_json::json;
+use tempfile::TempDir;
+
+use super::*;
+use crate::{PathKind, dialect::by_name, secret::KnownSecrets};
+use rehearse_report::findings::Severity;
+
+/// A machine with a home folder, a project and nothing in them.
+struct World {
+    folder: TempDir,
+    machine: Machine,
+    sources: Sources,
+}
+
+impl World {
+    fn new() -> World {
+        let folder = tempfile::tempdir().expect("a folder");
+        let home = folder.path().join("home").display().to_string();
+        let variables = [("HOME", &home), ("USERPROFILE", &home)];
+        let variables = variables.into_iter().map(|(name, value)| (name.to_owned(), value.clone())).collect();
+        let machine = Machine {
+            variables,
+            directory: folder.path().join("project"),
+            look: |_| PathKind::Nothing,
+            read: |path| fs::read_to_string(path),
+        };
+        World { folder, machine, sources: Sources::default() }
+    }
+
+    fn file(self, path: &str, text: impl ToString) -> World {
+        let path = self.folder.path().join(path);
+        fs::create_dir_all(path.parent().expect("a folder")).expect("creates");
+        fs::write(path, text.to_string()).expect("writes");
+        self
+    }
+
+    fn variable(mut self, name: &str, value: impl ToString) -> World {
+        self.machine.variables.insert(name.to_owned(), value.to_string());
+        self
+    }
+
+    /// Puts a server with this name and command into a source.
+    fn with(mut self, source: &str, name: &str) -> World {
+        let text = json!({ "mcpServers": { name: { "command": source } } });
+        match source {
+            "variable" => self.variable(environment::SERVERS, json!([{ "name": name, "command": source }])),
+            "first flag" | "second flag" => {
+                self.sources.mcp_config.push(format!("{source}.json").into());
+                self.file(&format!("project/{source}.json"), text)
+            }
+            "config" => {
+                self.sources.config = Some("~/some.json".into());
+                self.file("home/some.json", text)
+            }
+            "path" => self.variable(environment::CONFIG_PATH, "path.json").file("project/path.json", text),
+            "local" => {
+                let projects = json!({ self.machine.directory.display().to_string(): text });
+                self.file("home/.claude.json", json!({ "projects": projects }))
+            }
+            "project" => self.file("project/.mcp.json", text),
+            "other project" => self.file("project/.cursor/mcp.json", text),
+            "user" => self.file("home/.cursor/mcp.json", text),
+            other => panic!("{other}"),
+        }
+    }
+
+    fn load(&self) -> Effective {
+        self.sources.load(&self.machine).expect("everything is there")
+    }
+}
+
+/// `name: command`
+fn kept(effective: &Effective) -> Vec<String> {
+    let shown = |Kept { server, .. }: &Kept| {
+        format!("{}: {}", server.name.value, server.command.as_ref().map_or("", |command| &command.value))
+    };
+    effective.servers.iter().map(shown).collect()
+}
+
+/// `name: origin, origin of the one that counts`
+fn lost(effective: &Effective) -> Vec<String> {
+    effective.lost.iter().map(|lost| format!("{}: {}, {}", lost.name, lost.origin, lost.to)).collect()
+}
+
+fn every_pair_of(sources: &[&str]) {
+    for (index, higher) in sources.iter().enumerate() {
+        for lower in &sources[index + 1..] {
+            // The order of the flags is part of what is tested.
+            let effective = World::new().with(lower, "s").with(higher, "s").load();
+            assert_eq!(kept(&effective), [format!("s: {higher}")], "{higher} against {lower}");
+            let [lost] = &effective.lost[..] else { panic!("{higher} against {lower}: {:?}", effective.lost) };
+            assert_eq!(lost.to, effective.servers[0].origin(), "{higher} against {lower}");
+            assert_eq!(effective.files.len(), if *lower == "local" || *higher == "local" { 3 } else { 2 });
+
+            let effective = World::new().with(lower, "b").with(higher, "a").load();
+            assert_eq!(kept(&effective), [format!("a: {higher}"), format!("b: {lower}")]);
+            assert_eq!(effective.lost, []);
+        }
+    }
+}
+
+#[test]
+fn of_two_sources_that_are_named_the_higher_one_counts_and_both_are_read() {
+    every_pair_of(&["variable", "second flag", "config", "path"]);
+    let both = World::new().with("first flag", "s").with("second flag", "s").load();
+    assert_eq!(kept(&both), ["s: second flag"]);
+    assert_eq!(lost(&both), ["s: first flag.json:1:16, second flag.json:1:16"]);
+}
+
+#[test]
+fn of_default_files_those_of_the_project_count_more_in_the_order_of_the_dialects() {
+    every_pair_of(&["local", "project", "other project", "user"]);
+}
+
+#[test]
+fn default_files_are_read_only_if_nothing_is_named() {
+    for source in ["variable", "first flag", "config", "path"] {
+        let effective = World::new().with("project", "a").with("user", "b").with(source, "c").load();
+        assert_eq!(kept(&effective), [format!("c: {source}")]);
+        assert!(effective.missing.is_empty(), "{source}");
+    }
+    let empty =
+        World::new().with("user", "b").variable(environment::SERVERS, "").variable(environment::CONFIG_PATH, "");
+    assert_eq!(kept(&empty.load()), ["b: user"], "an empty variable is none");
+}
+
+#[test]
+fn without_any_source_there_are_no_servers_and_every_place_was_looked_at() {
+    let effective = World::new().load();
+    assert!(effective.servers.is_empty() && effective.files.is_empty());
+    let missing: Vec<_> = effective.missing.iter().map(|missing| missing.name.replace('\\', "/")).collect();
+    for name in [".mcp.json", ".cursor/mcp.json", "cpe.yaml", "~/.code_agent/config.json", "~/.claude.json"] {
+        assert!(missing.iter().any(|it| it == name), "{name} in {missing:?}");
+    }
+    assert!(effective.missing.iter().all(|missing| missing.error.is_none()));
+}
+
+#[test]
+fn what_is_wrong_with_servers_of_other_projects_is_no_matter_here() {
+    let servers = json!({ "mcpServers": { "s": { "comand": "x" }, "t": { "command": "elsewhere" } } });
+    let projects = json!({ "/elsewhere": servers });
+    let world = World::new().with("user", "t").file("home/.claude.json", json!({ "projects": projects }));
+    let effective = world.load();
+    assert_eq!((kept(&effective), effective.unread), (vec!["t: user".to_owned()], vec![]));
+}
+
+#[test]
+fn a_named_file_must_be_there() {
+    for (rank, sources, name) in [
+        (Rank::McpConfig, Sources { mcp_config: vec!["gone.json".into()], ..Sources::default() }, "gone.json"),
+        (Rank::Config, Sources { config: Some("~/gone.yaml".into()), ..Sources::default() }, "~/gone.yaml"),
+    ] {
+        let error = sources.load(&World::new().machine).expect_err("it is not there");
+        assert_eq!((error.rank, error.name.as_str()), (rank, name));
+        assert!(error.to_string().starts_with(&format!("cannot read the config {name}, which {rank} names: ")));
+    }
+    let world = World::new().variable(environment::CONFIG_PATH, "gone.json");
+    assert_eq!(world.sources.load(&world.machine).expect_err("it is not there").rank, Rank::ConfigPath);
+}
+
+#[test]
+fn a_file_that_is_named_twice_is_read_once() {
+    let mut world = World::new().with("first flag", "s");
+    world.sources.config = Some(world.machine.directory.join("first flag.json"));
+    let effective = world.load();
+    assert_eq!((effective.files.len(), effective.lost.len()), (1, 0));
+}
+
+#[test]
+fn the_higher_server_counts_whole_and_fields_are_never_mixed() {
+    let low = json!({ "mcpServers": { "s": { "command": "low", "env": { "A": "b" }, "timeout": 5 } } });
+    let world = World::new().with("second flag", "s").file("home/some.json", low);
+    let sources = Sources { config: Some("~/some.json".into()), ..world.sources.clone() };
+    let effective = sources.load(&world.machine).expect("all are there");
+    assert_eq!(kept(&effective), ["s: second flag"]);
+    assert!(effective.servers[0].server.env.is_empty() && effective.servers[0].server.timeouts.call.is_none());
+}
+
+#[test]
+fn a_server_that_cannot_be_understood_keeps_its_name_from_lower_ones() {
+    let broken = json!({ "mcpServers": { "s": { "args": [] }, "t": { "command": "fine" } } });
+    let effective = World::new().with("user", "s").file("project/.mcp.json", broken).load();
+    assert_eq!(kept(&effective), ["t: fine"]);
+    let unread: Vec<_> = effective.unread.iter().map(|it| (it.name.as_str(), it.code.name)).collect();
+    assert_eq!(unread, [("s", "E-MISSING")]);
+    assert_eq!(lost(&effective), ["s: ~/.cursor/mcp.json:1:16, .mcp.json:1:16"]);
+    let effective = World::new().with("variable", "s").file("project/p.json", r#"{"mcpServers": {"s": 7}}"#);
+    let sources = Sources { config: Some("p.json".into()), ..Sources::default() };
+    let effective = sources.load(&effective.machine).expect("all are there");
+    assert_eq!((effective.unread.len(), kept(&effective)), (0, vec!["s: variable".to_owned()]));
+    assert_eq!(lost(&effective), ["s: p.json:1:22, $CODE_AGENT_MCP_SERVERS:1:10"]);
+}
+
+#[test]
+fn the_variable_holds_a_list_whose_findings_have_their_place_in_it() {
+    let text = r#"[{"name": "fs", "command": "server"}, {"command": "x"}, {"name": "web", "url": 7, "type": "sse"},
+        {"name": "fs", "type": "stdio", "command": "later"}]"#;
+    let effective = World::new().variable(environment::SERVERS, text).load();
+    assert_eq!(kept(&effective), ["web: ", "fs: later"]);
+    assert_eq!(lost(&effective), ["fs: $CODE_AGENT_MCP_SERVERS:1:11, $CODE_AGENT_MCP_SERVERS:2:18"]);
+    let [file] = &effective.files[..] else { panic!("{:?}", effective.files) };
+    let errors = file.report.findings.iter().filter(|it| it.code.severity() == Severity::Error);
+    let found = errors.map(|it| (it.code.name, it.problem.span.start)).collect::<Vec<_>>();
+    let at = |part| text.find(part).expect("is there");
+    assert_eq!(found, [("E-MISSING", at("{\"command")), ("E-VALUE-TYPE", at("7"))]);
+    let twice = file.report.findings.iter().filter(|it| it.code.name == "W-DUPLICATE-SERVER");
+    let second = text.rfind("\"fs\"").expect("is there");
+    assert_eq!(twice.map(|it| it.problem.span.start).collect::<Vec<_>>(), [second]);
+    assert!(file.report.findings.iter().all(|it| it.code.name != "W-NAME-CLASH"));
+    for (wrong, code) in [(r#"{"fs": {"command": "x"}}"#, "E-VALUE-TYPE"), ("[{", "E-SYNTAX"), ("[\u{1}", "E-SYNTAX")] {
+        let effective = World::new().variable(environment::SERVERS, wrong).load();
+        let codes: Vec<_> = effective.files[0].report.findings.iter().map(|it| it.code.name).collect();
+        assert!(effective.servers.is_empty() && codes.contains(&code), "{wrong}: {codes:?}");
+    }
+}
+
+#[test]
+fn with_a_dialect_only_files_of_its_program_are_default_files() {
+    let mut world = World::new().with("project", "a").with("user", "b");
+    world.sources.dialect = by_name("cursor");
+    assert_eq!(kept(&world.load()), ["b: user"]);
+}
+
+#[test]
+fn everything_about_a_server_has_an_origin_or_is_a_default() {
+    let text = json!({ "mcp": { "globalSettings": { "debug": true }, "servers": {
+        "s": { "type": "http", "httpUrl": "https://h/", "headers": { "Authorization": "Bearer abcdefgh12345678" },
+               "timeout": 90_500, "includeTools": [] }
+    } } });
+    let mut world = World::new().file("home/.code_agent/config.json", text);
+    let effective = world.load();
+    let shown = |setting: &Setting| {
+        let origin = setting.origin.as_ref().map(|origin| origin.span.start > 0);
+        (setting.key().into_owned(), setting.masked(&KnownSecrets::default()).to_string(), origin)
+    };
+    let usual = Duration::from_secs(7);
+    let all: Vec<_> = settings(&effective.servers[0], usual).iter().map(shown).collect();
+    let expected = [
+        ("transport", r#""http""#, Some(true)),
+        ("url", r#""https://h/""#, Some(true)),
+        ("headers.Authorization", r#""Bearer ***""#, Some(true)),
+        ("timeoutSeconds.connect", "90.5", Some(true)),
+        ("timeoutSeconds.list", "90.5", Some(true)),
+        ("timeoutSeconds.call", "90.5", Some(true)),
+        ("tools.include", "[]", Some(true)),
+        ("debug", "true", Some(true)),
+        ("enabled", "true", None),
+    ];
+    assert_eq!(all, expected.map(|(path, value, origin)| (path.to_owned(), value.to_owned(), origin)));
+
+    world = World::new().file("project/.roo/mcp.json", r#"{"mcpServers": {"s": {"command": "x"}}}"#);
+    let filled = settings(&world.load().servers[0], usual).into_iter().filter(|it| it.origin.is_none());
+    let filled: Vec<_> = filled.map(|it| (it.path, it.value)).collect();
+    assert_eq!(filled, [("enabled".to_owned(), json!(true)), ("timeouts.call".to_owned(), json!(7.0))]);
+}

@@ -1,0 +1,241 @@
+//! Why a session could not be opened.
+
+use std::{io, time::Duration};
+
+use rmcp::service::ClientInitializeError;
+use serde::Deserialize;
+
+use super::{failure::link_error, failure::rpc_error, stderr::stderr_excerpt};
+use crate::transport::{LinkError, OpenError};
+use rehearse_protocol::Protocol;
+use rehearse_protocol::{
+    RpcError, Transport, Version,
+    message::{INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND},
+};
+
+/// A server with which no session could be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    /// The transport does not exist in this version.
+    #[error("{transport} does not exist in protocol {protocol}")]
+    NotApplicable { transport: Transport, protocol: Protocol },
+    /// The command did not start.
+    #[error("{program:?} could not be started: {source}{}", spawn_hint(.source))]
+    Spawn { program: String, source: io::Error },
+    /// The URL or a header cannot be used.
+    #[error("{0}")]
+    Invalid(String),
+    /// There is no listener, or the connection broke.
+    #[error("cannot reach {target}: {detail}{}{}", other_scheme(.target, .detail), certificate(.detail))]
+    Unreachable { target: String, detail: String },
+    /// The handshake did not end in time.
+    #[error("no answer within {after:?}{}{}", older(*.is_newest_first, *.after), stderr_excerpt(.stderr))]
+    Timeout {
+        after: Duration,
+        /// Whether `server/discover` was tried before `initialize`.
+        is_newest_first: bool,
+        stderr: Vec<String>,
+    },
+    /// The server answered the handshake with a JSON-RPC error.
+    #[error("the server refused the handshake: {error}{}", after_refusal(.error, *.is_newest_only))]
+    Refused {
+        error: RpcError,
+        /// Whether only `server/discover` was tried.
+        is_newest_only: bool,
+    },
+    /// The server supports none of the versions that the client offered.
+    #[error("the server does not speak {}; it offers {}", asked(.protocol), offered(.supported))]
+    Version { protocol: Protocol, supported: Vec<String> },
+    /// The server answered with an HTTP status and no JSON-RPC message.
+    #[error(
+        "{target} answered with HTTP {status}{}{}",
+        excerpt(.body),
+        after_status(*.status, *.is_streamable, *.is_newest_only)
+    )]
+    Http {
+        target: String,
+        status: u16,
+        body: String,
+        /// Whether the transport is streamable HTTP.
+        is_streamable: bool,
+        /// Whether only `server/discover` was tried.
+        is_newest_only: bool,
+    },
+    /// The server requires an authorization, and the client has none.
+    #[error("{target} requires authorization: {why}")]
+    Unauthorized { target: String, why: String },
+    /// The server ended the connection before the end of the handshake.
+    #[error("the server closed the connection during the handshake: {detail}{}", stderr_excerpt(.stderr))]
+    Closed { detail: String, stderr: Vec<String> },
+    /// The caller cancelled the attempt.
+    #[error("the attempt was cancelled")]
+    Cancelled,
+    /// The answer of the server is invalid.
+    #[error("the server's handshake is malformed: {0}")]
+    Malformed(String),
+}
+
+impl ConnectError {
+    /// Whether its text suggests an older version.
+    pub fn may_be_older(&self) -> bool {
+        let after = match self {
+            ConnectError::Refused { error, is_newest_only } => after_refusal(error, *is_newest_only),
+            ConnectError::Http { status, is_streamable, is_newest_only, .. } => {
+                after_status(*status, *is_streamable, *is_newest_only)
+            }
+            _ => "",
+        };
+        after == BY_HANDSHAKE
+    }
+
+    pub(super) fn from_open(error: OpenError, target: &str) -> ConnectError {
+        let target = target.to_owned();
+        match error {
+            OpenError::Spawn { program, source } => ConnectError::Spawn { program, source },
+            OpenError::Unreachable { detail } => ConnectError::Unreachable { target, detail },
+            OpenError::Http { status, body } => {
+                ConnectError::Http { target, status, body, is_streamable: false, is_newest_only: false }
+            }
+            OpenError::Unauthorized(why) => ConnectError::Unauthorized { target, why },
+            OpenError::Malformed(what) => ConnectError::Malformed(what),
+            OpenError::Invalid(what) => ConnectError::Invalid(what),
+        }
+    }
+
+    pub(super) fn from_rmcp(error: ClientInitializeError, protocol: Protocol, target: &str) -> ConnectError {
+        let is_newest_only = protocol.is_newest_only();
+        let closed = |detail: String| ConnectError::Closed { detail, stderr: Vec::new() };
+        match error {
+            ClientInitializeError::LegacyFallbackFailed { fallback, .. } => {
+                ConnectError::from_rmcp(*fallback, protocol, target)
+            }
+            ClientInitializeError::JsonRpcError(error) => {
+                ConnectError::Refused { error: rpc_error(error), is_newest_only }
+            }
+            ClientInitializeError::NoCompatibleProtocolVersion { server_supported, .. } => {
+                let supported = server_supported.iter().map(ToString::to_string).collect();
+                ConnectError::Version { protocol, supported }
+            }
+            ClientInitializeError::TransportError { error, .. } => match link_error(&error) {
+                Some(LinkError::Status { status, body }) => {
+                    let (target, body) = (target.to_owned(), body.clone());
+                    ConnectError::Http { target, status: *status, body, is_streamable: false, is_newest_only }
+                }
+                Some(LinkError::Exchange(detail)) => {
+                    ConnectError::Unreachable { target: target.to_owned(), detail: detail.clone() }
+                }
+                Some(LinkError::Unauthorized(why)) => {
+                    ConnectError::Unauthorized { target: target.to_owned(), why: why.clone() }
+                }
+                Some(LinkError::Malformed(what) | LinkError::Invalid(what)) => ConnectError::Malformed(what.clone()),
+                Some(error) => closed(error.to_string()),
+                None => closed(error.error.to_string()),
+            },
+            ClientInitializeError::ConnectionClosed(_) | ClientInitializeError::Cancelled => {
+                closed("it closed the connection".to_owned())
+            }
+            ClientInitializeError::ConflictInitResponseId(expected, received)
+            | ClientInitializeError::UncorrelatedErrorResponse { expected, received } => {
+                ConnectError::Malformed(format!("the answer carries the id {received} instead of {expected}"))
+            }
+            error => ConnectError::Malformed(error.to_string()),
+        }
+    }
+}
+
+/// A hint if only one side uses TLS.
+fn other_scheme(target: &str, detail: &str) -> &'static str {
+    let is_secure = target.starts_with("https:") || target.starts_with("wss:");
+    let is_broken = ["reset by peer", "connection closed", "unexpected end"].iter().any(|sign| detail.contains(sign));
+    match is_secure {
+        true if detail.contains("InvalidContentType") => "; the server does not seem to use TLS: try http:// or ws://",
+        false if is_broken => "; if the server uses TLS, the URL must start with https:// or wss://",
+        _ => "",
+    }
+}
+
+/// A hint for a certificate that is not trusted. The detail of other TLS errors is enough.
+fn certificate(detail: &str) -> &'static str {
+    if detail.contains("UnknownIssuer") {
+        "; this machine does not trust the issuer of the certificate: set SSL_CERT_FILE to a file with the certificates to \
+         trust"
+    } else if detail.contains("CaUsedAsEndEntity") {
+        "; the certificate is that of an authority, which a server cannot use: sign one for the server (basicConstraints \
+         CA:FALSE), and set SSL_CERT_FILE to the certificate of the authority"
+    } else {
+        ""
+    }
+}
+
+/// The hint for a server that only supports the first version of MCP over HTTP.
+const BY_SSE: &str = "; if it only supports HTTP+SSE, use --sse, or the type sse in a config";
+
+/// The hint for a server that requires `initialize`.
+const BY_HANDSHAKE: &str = "; it may only support older versions: use 2025-11-25 or auto";
+
+/// Servers with HTTP+SSE only reject the POST of streamable HTTP, and others require a handshake before any request
+/// (2025-11-25, Transports: Backwards Compatibility, Session Management).
+fn after_status(status: u16, is_streamable: bool, is_newest_only: bool) -> &'static str {
+    match status {
+        404 | 405 if is_streamable => BY_SSE,
+        400 if is_newest_only => BY_HANDSHAKE,
+        _ => "",
+    }
+}
+
+/// A server without `server/discover` answers that the method is unknown, or that another request must be first.
+fn after_refusal(error: &RpcError, is_newest_only: bool) -> &'static str {
+    match error.code {
+        _ if speaks_only_the_first(error) => BY_SSE,
+        INVALID_REQUEST | METHOD_NOT_FOUND | INVALID_PARAMS if is_newest_only => BY_HANDSHAKE,
+        _ => "",
+    }
+}
+
+/// Whether the error lists the first version as the only one, which streamable HTTP does not carry.
+fn speaks_only_the_first(error: &RpcError) -> bool {
+    #[derive(Deserialize)]
+    struct Versions {
+        supported: Vec<String>,
+    }
+    let versions = error.data.as_ref().and_then(|data| serde_json::from_str::<Versions>(data.get()).ok());
+    versions.is_some_and(|versions| versions.supported == [Version::V2024_11_05.as_str()])
+}
+
+fn spawn_hint(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::NotFound => "; is it installed, and on the PATH?",
+        io::ErrorKind::PermissionDenied => "; is it executable?",
+        _ => "",
+    }
+}
+
+/// A server that does not answer `server/discover` gets `initialize` after 10 s or half the timeout, and has the rest
+/// for its answer.
+fn older(is_newest_first: bool, after: Duration) -> &'static str {
+    match is_newest_first && after < Duration::from_secs(12) {
+        true => "; it may only support the older handshake: use a longer timeout or --protocol 2025-11-25",
+        false => "",
+    }
+}
+
+fn asked(protocol: &Protocol) -> String {
+    match protocol {
+        Protocol::Exact(version) => version.to_string(),
+        Protocol::Auto => "any known version".to_owned(),
+    }
+}
+
+fn offered(versions: &[String]) -> String {
+    if versions.is_empty() { "none".to_owned() } else { versions.join(", ") }
+}
+
+fn excerpt(body: &str) -> String {
+    const LONGEST: usize = 200;
+    let line = body.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(LONGEST) {
+        _ if line.is_empty() => String::new(),
+        Some((end, _)) => format!(": {}…", &line[..end]),
+        None => format!(": {line}"),
+    }
+}

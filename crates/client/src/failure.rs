@@ -1,0 +1,171 @@
+//! How a request to a server can fail.
+
+use std::time::Duration;
+
+use rmcp::{
+    ErrorData, ServiceError,
+    transport::{DynamicTransportError, streamable_http_client::StreamableHttpError},
+};
+
+use crate::{recorder::UnsolicitedFrame, transport::LinkError};
+use rehearse_protocol::RpcError;
+
+/// A request without a result. It describes the server, not a fault of the client. Messages show the text next to its
+/// [`kind`](Failure::kind), so it does not repeat that.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use rehearse_client::Failure;
+///
+/// let failure = Failure::Timeout(Duration::from_secs(5));
+/// assert_eq!((failure.kind(), failure.to_string()), ("timeout", "no answer within 5s".to_owned()));
+/// ```
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum Failure {
+    /// No answer within this time. The client has cancelled the request.
+    #[error("no answer within {0:?}")]
+    Timeout(Duration),
+    /// The caller cancelled the request, and the client has notified the server.
+    #[error("stopped by the caller")]
+    Cancelled,
+    /// The connection ended before the answer.
+    #[error("{detail}")]
+    Disconnected { detail: String },
+    /// The HTTP status of an answer without a JSON-RPC message, and the start of its body.
+    #[error("status {status}")]
+    Http { status: u16, body: String },
+    /// The server requires an authorization, and the client has none.
+    #[error("{0}")]
+    Unauthorized(String),
+    /// An invalid answer.
+    #[error("{0}")]
+    Malformed(String),
+    /// A JSON-RPC error.
+    #[error(transparent)]
+    Rpc(RpcError),
+    /// The server requests something that the session has no answer to, or that this protocol version cannot answer.
+    #[error("{method} is requested, {why}")]
+    Unanswered { method: String, why: &'static str },
+    /// The server does not send these notifications, which the client requested.
+    #[error("the server does not send {}", .0.join(", "))]
+    Unacknowledged(Vec<String>),
+    /// The task was cancelled; the server's message, if there is one.
+    #[error("the task was stopped{}", .0.as_ref().map(|why| format!(": {why}")).unwrap_or_default())]
+    TaskCancelled(Option<String>),
+    /// The server still asks for input after this many answers.
+    #[error("the server still asks for input after {0} answers")]
+    Rounds(usize),
+}
+
+impl Failure {
+    /// All kinds of failures.
+    pub const KINDS: [&str; 10] = [
+        "timeout",
+        "cancelled",
+        "disconnected",
+        "http",
+        "unauthorized",
+        "malformed",
+        "rpc",
+        "unanswered",
+        "unacknowledged",
+        "rounds",
+    ];
+
+    /// One stable word, one of [`Failure::KINDS`].
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Failure::Timeout(_) => "timeout",
+            Failure::Cancelled | Failure::TaskCancelled(_) => "cancelled",
+            Failure::Disconnected { .. } => "disconnected",
+            Failure::Http { .. } => "http",
+            Failure::Unauthorized(_) => "unauthorized",
+            Failure::Malformed(_) => "malformed",
+            Failure::Rpc(_) => "rpc",
+            Failure::Unanswered { .. } => "unanswered",
+            Failure::Unacknowledged(_) => "unacknowledged",
+            Failure::Rounds(_) => "rounds",
+        }
+    }
+
+    pub(super) fn from_link(error: &LinkError) -> Failure {
+        match error {
+            LinkError::Status { status, body } => Failure::Http { status: *status, body: body.clone() },
+            LinkError::Unauthorized(why) => Failure::Unauthorized(why.clone()),
+            LinkError::Malformed(what) | LinkError::Invalid(what) => Failure::Malformed(what.clone()),
+            error => Failure::Disconnected { detail: error.to_string() },
+        }
+    }
+
+    /// A frame without the id of the request that can only be its answer.
+    pub(super) fn from_unsolicited(unsolicited: UnsolicitedFrame) -> Failure {
+        match unsolicited {
+            UnsolicitedFrame::ErrorWithoutId(error) => Failure::Rpc(error),
+            unsolicited => Failure::Malformed(unsolicited.to_string()),
+        }
+    }
+
+    pub(super) fn from_transport(error: &DynamicTransportError) -> Failure {
+        match link_error(error) {
+            Some(error) => Failure::from_link(error),
+            None => Failure::Disconnected { detail: error.error.to_string() },
+        }
+    }
+
+    pub(super) fn from_service(error: ServiceError) -> Failure {
+        match error {
+            ServiceError::McpError(error) => Failure::Rpc(rpc_error(error)),
+            ServiceError::TransportSend(error) => Failure::from_transport(&error),
+            ServiceError::Timeout { timeout } => Failure::Timeout(timeout),
+            ServiceError::Cancelled { .. } => Failure::Cancelled,
+            ServiceError::UnexpectedResponse => Failure::Malformed("a result of another kind".to_owned()),
+            error => Failure::Disconnected { detail: error.to_string() },
+        }
+    }
+}
+
+/// The client's own error inside rmcp's.
+pub(super) fn link_error(error: &DynamicTransportError) -> Option<&LinkError> {
+    match error.error.downcast_ref::<StreamableHttpError<LinkError>>() {
+        Some(StreamableHttpError::Client(error)) => Some(error),
+        Some(_) => None,
+        None => error.error.downcast_ref(),
+    }
+}
+
+pub(super) fn rpc_error(error: ErrorData) -> RpcError {
+    let bare = RpcError::new(error.code.0.into(), error.message);
+    match error.data {
+        Some(data) => bare.with_data(data),
+        None => bare,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_text_does_not_repeat_the_kind_beside_which_it_stands() {
+        let detail = || "the stream ended".to_owned();
+        let failures = [
+            Failure::Timeout(Duration::from_secs(1)),
+            Failure::Cancelled,
+            Failure::Disconnected { detail: detail() },
+            Failure::Http { status: 404, body: String::new() },
+            Failure::Malformed(detail()),
+            Failure::Unauthorized(detail()),
+            Failure::Unanswered { method: "roots/list".into(), why: "and there is no answer" },
+            Failure::Unacknowledged(vec!["notifications/x".into()]),
+            Failure::TaskCancelled(None),
+            Failure::Rounds(10),
+        ];
+        for failure in &failures {
+            assert!(Failure::KINDS.contains(&failure.kind()));
+            assert!(!failure.to_string().to_lowercase().contains(failure.kind()), "{}: {failure}", failure.kind());
+        }
+        assert_eq!(failures[2].to_string(), detail());
+        assert_eq!(failures[4].to_string(), detail());
+    }
+}

@@ -1,0 +1,291 @@
+//! Whole flows, with servers that are right and servers that are wrong.
+
+mod browser;
+mod fake;
+mod issuer;
+mod limits;
+mod renewal;
+mod wrong;
+
+use fake::World;
+use serde_json::json;
+use wiremock::ResponseTemplate;
+
+use super::*;
+use crate::{
+    CallOptions, Failure, Session,
+    tests::peer::{self, header},
+};
+use rehearse_protocol::{Protocol, Version};
+
+const MODERN: Protocol = Protocol::Exact(Version::V2026_07_28);
+const LEGACY: Protocol = Protocol::Exact(Version::V2025_11_25);
+
+async fn connect(world: &World, authorizer: &Authorizer, protocol: Protocol) -> Session {
+    Session::connect(&world.config(authorizer), protocol).await.expect("a session")
+}
+
+/// Why there is no session.
+async fn refused(world: &World, authorizer: &Authorizer) -> AuthError {
+    let error = Session::connect(&world.config(authorizer), MODERN).await.expect_err("no session").to_string();
+    let why = authorizer.failure().expect("a reason");
+    assert!(error.ends_with(&format!("requires authorization: {why}")), "{error}");
+    why
+}
+
+async fn call(session: &Session) -> Result<String, Failure> {
+    let outcome = session.call_tool("echo", None, CallOptions::default()).await;
+    outcome.map(|outcome| outcome.text())
+}
+
+/// What one authorization asks for, in order.
+const WHOLE: [&str; 5] = [
+    "GET /.well-known/oauth-protected-resource/mcp",
+    "GET /.well-known/oauth-authorization-server/as1",
+    "POST /as1/register",
+    "GET /as1/authorize",
+    "POST /as1/token",
+];
+
+#[tokio::test]
+async fn a_challenge_leads_to_a_token_that_every_request_carries() {
+    for protocol in [MODERN, LEGACY] {
+        let world = World::new().await;
+        let authorizer = world.authorizer(World::options());
+        let session = connect(&world, &authorizer, protocol).await;
+        assert_eq!(call(&session).await.expect("a result"), "hello");
+        session.close().await;
+        assert_eq!(world.asked().await, WHOLE);
+        let (authorization, token) = (world.last("/as1/authorize").await, world.last("/as1/token").await);
+        assert_eq!(authorization["resource"], world.url);
+        assert_eq!(token["resource"], world.url);
+        assert_eq!(authorization["client_id"], "client-of/as1");
+        assert_eq!(token["redirect_uri"], authorization["redirect_uri"]);
+        assert!(!authorization.contains_key("scope") && !token.contains_key("client_secret"));
+        let to_server = world.to_server().await;
+        assert!(to_server[1..].iter().all(|request| header(request, "authorization").is_some()));
+        let first = header(&to_server[0], "authorization");
+        assert_eq!((first, to_server[0].body == to_server[1].body), (None, true));
+        let requests = world.requests().await;
+        let posted = requests.iter().find(|request| request.url.path() == "/as1/token").expect("a token request");
+        // RFC 8414, section 2: the default if the metadata name no method.
+        assert_eq!(header(posted, "authorization"), Some("Basic Y2xpZW50LW9mJTJGYXMxOnMzY3JldA=="));
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_refuses_nothing_is_asked_nothing() {
+    let world = World::new().await;
+    world.play().valid.insert("known".into(), Vec::new());
+    let authorizer = world.authorizer(World::options());
+    let mut config = world.config(&authorizer);
+    let crate::Target::Http(endpoint) = &mut config.target else { unreachable!("HTTP") };
+    endpoint.headers.push(("Authorization".into(), "Bearer known".into()));
+    let session = Session::connect(&config, MODERN).await.expect("a session");
+    world.play().forget_tokens();
+    // A header that is written out is meant as it is.
+    assert!(matches!(call(&session).await, Err(Failure::Http { status: 401, .. })));
+    assert_eq!(world.asked().await, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_server_without_hints_is_looked_up_where_metadata_have_to_be() {
+    let world = World::new().await;
+    world.play().is_pointing = false;
+    world.play().challenge = None;
+    connect(&world, &world.authorizer(World::options()), MODERN).await.close().await;
+    assert_eq!(world.asked().await, WHOLE);
+}
+
+#[tokio::test]
+async fn a_server_from_before_protected_resources_is_its_own_authorization_server() {
+    for (has_metadata, well_known) in [(true, "GET /authorize"), (false, "GET /authorize")] {
+        let world = World::new().await;
+        {
+            let mut play = world.play();
+            (play.is_pointing, play.resource, play.has_metadata) = (false, serde_json::Value::Null, has_metadata);
+            play.issuer = json!({ "code_challenge_methods_supported": null });
+            play.iss = Some("");
+            play.issuer["authorization_response_iss_parameter_supported"] = json!(null);
+        }
+        let session = connect(&world, &world.authorizer(World::options()), LEGACY).await;
+        session.close().await;
+        let expected = [
+            "GET /.well-known/oauth-protected-resource/mcp",
+            "GET /.well-known/oauth-protected-resource",
+            "GET /.well-known/oauth-authorization-server",
+            "POST /register",
+            well_known,
+            "POST /token",
+        ];
+        assert_eq!(world.asked().await, expected);
+        assert_eq!(world.last("/token").await["resource"], world.url);
+    }
+}
+
+#[tokio::test]
+async fn a_client_is_what_it_is_known_as_before_it_registers_itself() {
+    let identity = |registered: bool, document: bool| Identity {
+        registered: registered.then(|| PreregisteredClient {
+            id: "known".into(),
+            secret: ClientSecret::Text(Secret::new("s")),
+            issuer: None,
+        }),
+        document: document.then(|| "https://h/client.json".to_owned()),
+        ..Identity::default()
+    };
+    for (registered, document, is_supported, expected) in [
+        (true, true, true, "known"),
+        (false, true, true, "https://h/client.json"),
+        (false, true, false, "client-of/as1"),
+        (false, false, true, "client-of/as1"),
+    ] {
+        let world = World::new().await;
+        world.play().issuer = json!({ "client_id_metadata_document_supported": is_supported });
+        let options = Options { identity: identity(registered, document), ..World::options() };
+        connect(&world, &world.authorizer(options), MODERN).await.close().await;
+        assert_eq!(world.last("/as1/authorize").await["client_id"], expected);
+        assert_eq!(world.times("POST /as1/register").await, usize::from(expected == "client-of/as1"));
+    }
+}
+
+#[tokio::test]
+async fn a_client_of_its_own_needs_nobody() {
+    let pem = super::assertion::tests::pem();
+    let key = ClientSecret::Key(std::sync::Arc::new(SigningKey::from_pem(&pem).expect("a key")));
+    for secret in [ClientSecret::Text(Secret::new("s")), key] {
+        let world = World::new().await;
+        world.play().challenge = Some("scope=\"a b\"".into());
+        let registered = Some(PreregisteredClient { id: "me".into(), secret: secret.clone(), issuer: None });
+        let identity = Identity { registered, ..Identity::default() };
+        let options = Options { identity, grant: GrantKind::ClientCredentials, ..Options::default() };
+        connect(&world, &world.authorizer(options), MODERN).await.close().await;
+        assert_eq!(world.asked().await, [WHOLE[0], WHOLE[1], WHOLE[4]]);
+        let form = world.last("/as1/token").await;
+        assert_eq!((&*form["grant_type"], &*form["scope"]), ("client_credentials", "a b"));
+        assert_eq!(form["resource"], world.url);
+        assert_eq!(form.contains_key("client_assertion"), matches!(secret, ClientSecret::Key(_)));
+    }
+    let world = World::new().await;
+    let options = Options { grant: GrantKind::ClientCredentials, ..Options::default() };
+    let error = refused(&world, &world.authorizer(options)).await;
+    assert_eq!(error, AuthError::Invalid("a client without a user needs an id and a secret".into()));
+}
+
+#[tokio::test]
+async fn somebody_else_may_certify_who_the_client_is_or_acts_for() {
+    let identity = |secret| {
+        let registered = Some(PreregisteredClient { id: "me".into(), secret, issuer: None });
+        Identity { registered, ..Identity::default() }
+    };
+    let workload = |token: &str| {
+        let grant = GrantKind::WorkloadIdentity(Secret::new(token));
+        Options { identity: identity(ClientSecret::None), grant, ..Options::default() }
+    };
+    let world = World::new().await;
+    connect(&world, &world.authorizer(workload("certificate")), MODERN).await.close().await;
+    assert_eq!(world.asked().await, [WHOLE[0], WHOLE[1], WHOLE[4]]);
+    assert_eq!(world.last("/as1/token").await["client_id"], "me");
+
+    let world = World::new().await;
+    let error = refused(&world, &world.authorizer(workload("forged"))).await;
+    assert_eq!(error, AuthError::Token { status: 400, error: "invalid_grant".into(), description: None });
+    assert_eq!(world.times(WHOLE[4]).await, 1);
+
+    let world = World::new().await;
+    let provider = |id_token: &str| IdentityProvider {
+        token_endpoint: format!("{}/provider/token", world.base()),
+        client_id: "here".into(),
+        id_token: Secret::new(id_token),
+    };
+    let enterprise = |id_token: &str| {
+        let grant = GrantKind::EnterpriseManaged(provider(id_token));
+        Options { identity: identity(ClientSecret::Text(Secret::new("s"))), grant, ..Options::default() }
+    };
+    let error = refused(&world, &world.authorizer(enterprise("forged"))).await;
+    assert_eq!(error, AuthError::Token { status: 400, error: "unsupported_grant_type".into(), description: None });
+    connect(&world, &world.authorizer(enterprise("id-token")), MODERN).await.close().await;
+    let form = world.last("/provider/token").await;
+    let told = [&form["audience"], &form["resource"], &form["client_id"]];
+    assert_eq!(told, [&format!("{}/as1", world.base()), &world.url, "here"]);
+    assert_eq!(world.last("/as1/token").await["assertion"], "certificate");
+}
+
+#[tokio::test]
+async fn an_authorization_can_be_had_before_it_is_asked_for() {
+    let world = World::new().await;
+    let authorizer = world.authorizer(World::options());
+    assert_eq!(authorizer.status().expect("a status"), None);
+    let status = authorizer.authorize().await.expect("a token");
+    assert_eq!((status.issuer, status.can_be_refreshed), (format!("{}/as1", world.base()), false));
+    connect(&world, &authorizer, MODERN).await.close().await;
+    assert_eq!(world.times("GET /as1/authorize").await, 1);
+    assert!(authorizer.logout().await.expect("logs out").was_there);
+    connect(&world, &authorizer, MODERN).await.close().await;
+    assert_eq!(world.times("GET /as1/authorize").await, 2);
+    assert_eq!(world.times("POST /as1/register").await, 2);
+}
+
+#[tokio::test]
+async fn whoever_wants_a_token_before_anything_is_refused_asks_as_the_server_wants_it() {
+    let world = World::new().await;
+    world.play().challenge = Some("scope=\"notes\"".to_owned());
+    let status = world.authorizer(World::options()).authorize().await.expect("a token");
+    assert_eq!((world.asked().await, status.scopes), (WHOLE.map(str::to_owned).to_vec(), vec!["notes".to_owned()]));
+}
+
+#[tokio::test]
+async fn metadata_that_the_user_has_chosen_come_before_what_the_server_says() {
+    for is_protected in [true, false] {
+        let world = World::new().await;
+        world.play().token = json!({ "refresh_token": "refresh-1", "expires_in": 0 });
+        if !is_protected {
+            (world.play().is_pointing, world.play().resource) = (false, serde_json::Value::Null);
+        }
+        let metadata_url = Some(format!("{}/.well-known/oauth-authorization-server/as2", world.base()));
+        let authorizer = world.authorizer(Options { metadata_url, ..World::options() });
+        let session = connect(&world, &authorizer, MODERN).await;
+        call(&session).await.expect("a result");
+        session.close().await;
+        assert_eq!(world.last("/as2/authorize").await["resource"], world.url);
+        assert_eq!(world.last("/as2/token").await["grant_type"], "refresh_token");
+        assert_eq!(world.times("GET /.well-known/oauth-authorization-server/as1").await, 0);
+        assert_eq!(world.times("GET /as2/authorize").await, 1);
+    }
+    let world = World::new().await;
+    for (url, expected) in [("x", "is not a URL of metadata"), ("http://as.example/m", "not protected by https")] {
+        let options = Options { metadata_url: Some(url.to_owned()), ..World::options() };
+        let error = refused(&world, &world.authorizer(options)).await.to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn where_a_get_is_not_refused_the_first_requests_of_a_session_are_asked_for_the_challenge() {
+    for method in ["server/discover", "initialize"] {
+        let world = World::new().await;
+        world.play().refused_method = Some(method);
+        world.play().resource_path = "/elsewhere";
+        world.play().challenge = Some("scope=\"notes\"".to_owned());
+        let status = world.authorizer(World::options()).authorize().await.expect("a token");
+        assert_eq!(world.asked().await, [&["GET /elsewhere"], &WHOLE[1..]].concat(), "{method}");
+        assert_eq!(status.scopes, ["notes"]);
+    }
+}
+
+#[tokio::test]
+async fn a_session_that_nobody_wanted_is_not_left_behind() {
+    let server = peer::start(|request| {
+        let is_initialize = peer::message(request)["method"] == "initialize";
+        let response = ResponseTemplate::new(if is_initialize { 200 } else { 400 });
+        response.insert_header("mcp-session-id", "s-1")
+    })
+    .await;
+    let authorizer = Authorizer::new(&peer::url(&server), World::options()).expect("an authorizer");
+    authorizer.authorize().await.expect_err("no issuer");
+    let mut requests = peer::requests(&server).await;
+    requests.retain(|request| request.url.path() == "/mcp");
+    let methods: Vec<_> = requests.iter().map(|request| request.method.as_str()).collect();
+    assert_eq!(methods, ["GET", "POST", "POST", "DELETE"]);
+    assert_eq!(header(&requests[3], "mcp-session-id"), Some("s-1"));
+}

@@ -1,0 +1,170 @@
+//! Frames of a server that are neither a request, a notification nor the response to a request.
+
+use std::{collections::HashMap, fmt};
+
+use bytes::Bytes;
+
+use rehearse_protocol::{Direction, Frame, Id, Message, ParseError, RpcError, message::split_batch};
+
+/// How many characters of a frame are quoted.
+const EXCERPT: usize = 200;
+
+/// Why a frame of the server is unsolicited.
+#[derive(Clone, Debug, PartialEq)]
+pub enum UnsolicitedFrame {
+    /// It is not a message, for the reason `why`, and has no id of a request.
+    NotAMessage { why: String, text: String },
+    /// A response to an id that no request has.
+    UnknownId(Id),
+    /// A second response to a request.
+    DuplicateResponse(Id),
+    /// An error without an id.
+    ErrorWithoutId(RpcError),
+}
+
+/// Detects the unsolicited frames of a connection; it must observe every frame in order.
+#[derive(Debug, Default)]
+pub struct UnsolicitedDetector {
+    /// How many responses are due for each id.
+    asked: HashMap<Id, usize>,
+}
+
+impl UnsolicitedDetector {
+    /// Why the frame is unsolicited, if it is.
+    pub fn observe(&mut self, frame: &Frame) -> Option<UnsolicitedFrame> {
+        match frame.direction {
+            Direction::ClientToServer => {
+                for id in requested(&frame.bytes) {
+                    *self.asked.entry(id).or_default() += 1;
+                }
+                None
+            }
+            Direction::ServerToClient => self.classify(&frame.bytes),
+        }
+    }
+
+    fn classify(&mut self, bytes: &Bytes) -> Option<UnsolicitedFrame> {
+        let text = || String::from_utf8_lossy(bytes).into_owned();
+        let no_message = |why: &ParseError| UnsolicitedFrame::NotAMessage { why: why.to_string(), text: text() };
+        match Message::parse(bytes) {
+            Ok(Message::Response(response)) => match (response.id, response.outcome) {
+                (Some(id), _) => match self.asked.get_mut(&id) {
+                    Some(0) => Some(UnsolicitedFrame::DuplicateResponse(id)),
+                    Some(due) => {
+                        *due -= 1;
+                        None
+                    }
+                    None => Some(UnsolicitedFrame::UnknownId(id)),
+                },
+                (None, Err(error)) => Some(UnsolicitedFrame::ErrorWithoutId(error)),
+                (None, Ok(_)) => None,
+            },
+            Ok(_) => None,
+            Err(ParseError::Batch) => match split_batch(bytes) {
+                Ok(parts) => parts.iter().filter_map(|part| self.classify(part)).last(),
+                Err(why) => Some(no_message(&why)),
+            },
+            // An invalid response is still a response.
+            Err(ParseError::Invalid { id: Some(id), .. }) if self.asked.get(&id).is_some_and(|due| *due > 0) => {
+                self.asked.entry(id).and_modify(|due| *due -= 1);
+                None
+            }
+            Err(why) => Some(no_message(&why)),
+        }
+    }
+}
+
+/// The ids of the requests that a frame of the client makes, or would make if it were valid.
+fn requested(bytes: &Bytes) -> Vec<Id> {
+    match Message::parse(bytes) {
+        Ok(Message::Request(request)) => vec![request.id],
+        Err(ParseError::Invalid { id, .. }) => id.into_iter().collect(),
+        Err(ParseError::Batch) => split_batch(bytes).unwrap_or_default().iter().flat_map(requested).collect(),
+        _ => Vec::new(),
+    }
+}
+
+impl fmt::Display for UnsolicitedFrame {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            UnsolicitedFrame::NotAMessage { why, text } => match text.char_indices().nth(EXCERPT) {
+                Some((end, _)) => write!(f, "{why}: {}…", &text[..end]),
+                None => write!(f, "{why}: {text}"),
+            },
+            UnsolicitedFrame::UnknownId(id) => {
+                write!(f, "a response with the id {}, which no request has", id.to_json())
+            }
+            UnsolicitedFrame::DuplicateResponse(id) => {
+                write!(f, "a second response with the id {}", id.to_json())
+            }
+            UnsolicitedFrame::ErrorWithoutId(error) => write!(f, "an error without an id: {error}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn shown(frames: &[(Direction, &str)]) -> Vec<String> {
+        let mut detector = UnsolicitedDetector::default();
+        let frame = |(direction, text): &(Direction, &str)| Frame {
+            direction: *direction,
+            at: Duration::ZERO,
+            bytes: Bytes::copy_from_slice(text.as_bytes()),
+        };
+        frames.iter().filter_map(|it| detector.observe(&frame(it))).map(|unsolicited| unsolicited.to_string()).collect()
+    }
+
+    const UP: Direction = Direction::ClientToServer;
+    const DOWN: Direction = Direction::ServerToClient;
+
+    #[test]
+    fn whatever_belongs_to_the_conversation_is_not_stray() {
+        let frames = [
+            (UP, r#"{"jsonrpc":"2.0","id":1,"method":"a"}"#),
+            (UP, r#"[{"jsonrpc":"2.0","id":2,"method":"a"},{"jsonrpc":"2.0","method":"a"}]"#),
+            (UP, r#"{"id":"raw","method":5}"#),
+            (DOWN, r#"{"jsonrpc":"2.0","method":"notifications/a"}"#),
+            (DOWN, r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#),
+            (UP, r#"{"jsonrpc":"2.0","id":1,"result":{}}"#),
+            (DOWN, r#"{"jsonrpc":"2.0","id":"raw","error":{"code":1,"message":"m"}}"#),
+            (DOWN, r#"{"jsonrpc":"1.0","id":1,"result":{}}"#),
+            (DOWN, r#"[{"jsonrpc":"2.0","id":2,"result":{}}]"#),
+            (UP, r#"{"jsonrpc":"2.0","id":1,"method":"again"}"#),
+            (DOWN, r#"{"jsonrpc":"2.0","id":1,"result":{}}"#),
+        ];
+        assert_eq!(shown(&frames), [""; 0]);
+    }
+
+    #[test]
+    fn what_nobody_asked_for_is_named() {
+        let frames = [
+            (UP, r#"{"jsonrpc":"2.0","id":1,"method":"a"}"#),
+            (DOWN, "Listening on stdio"),
+            (DOWN, r#"{"level":"info"}"#),
+            (DOWN, r#"{"jsonrpc":"2.0","id":"1","result":{}}"#),
+            (DOWN, r#"{"jsonrpc":"2.0","id":1,"result":{}}"#),
+            (DOWN, r#"{"jsonrpc":"2.0","id":1,"result":{}}"#),
+            (DOWN, r#"{"jsonrpc":"1.0","id":1,"result":{}}"#),
+            (DOWN, r#"{"jsonrpc":"2.0","error":{"code":-32700,"message":"what?"}}"#),
+            (DOWN, "[]"),
+            (DOWN, r#"[{"jsonrpc":"2.0","id":7,"result":{}}]"#),
+        ];
+        assert_eq!(
+            shown(&frames),
+            [
+                "not JSON: expected value at line 1 column 1: Listening on stdio",
+                r#"`jsonrpc` must be "2.0": {"level":"info"}"#,
+                r#"a response with the id "1", which no request has"#,
+                "a second response with the id 1",
+                r#"`jsonrpc` must be "2.0": {"jsonrpc":"1.0","id":1,"result":{}}"#,
+                "an error without an id: error -32700: what?",
+                "an empty batch: []",
+                "a response with the id 7, which no request has",
+            ]
+        );
+    }
+}

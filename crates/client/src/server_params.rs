@@ -1,0 +1,137 @@
+//! How to reach a server.
+
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use super::{Answers, CommandSpec, ConnectError, oauth};
+use crate::transport::web;
+use rehearse_net::pipe;
+use rehearse_protocol::Transport;
+
+/// How to reach one server.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use rehearse_client::{ServerParams, Target, Timeouts};
+///
+/// let timeouts = Timeouts { call: Duration::from_secs(5), ..Timeouts::default() };
+/// let params = ServerParams { timeouts, ..ServerParams::new("weather", Target::http("https://example.com/mcp")) };
+/// assert!(params.target.check().is_ok());
+/// ```
+#[derive(Clone, Debug)]
+pub struct ServerParams {
+    /// The name of the server in messages.
+    pub name: String,
+    /// Where the server is.
+    pub target: Target,
+    /// How long to wait for the server.
+    pub timeouts: Timeouts,
+    /// Gets tokens for a server over HTTP that requires them. An `Authorization` header of the target takes precedence.
+    pub authorizer: Option<oauth::Authorizer>,
+    /// The answers to the server's requests. They are used up, so each session needs its own.
+    pub answers: Answers,
+    /// Cancelled when this program has to exit. From then on a process gets no time to exit by itself before SIGTERM, and
+    /// closing a session over the network is cut short.
+    pub shutdown: CancellationToken,
+}
+
+/// Where a server is.
+///
+/// ```
+/// use mcp_rehearsal::{///, ///     client::{CommandSpec, Target}, ///     transport::Transport};
+///
+/// let local = Target::Stdio(CommandSpec { program: "weather-server".to_owned(), ..CommandSpec::default() });
+/// assert_eq!(local.transport(), Transport::Stdio);
+/// let error = Target::http("ftp://example.com").check().unwrap_err();
+/// assert_eq!(error.to_string(), r#""ftp://example.com" must start with http:// or https://"#);
+/// ```
+#[derive(Clone, Debug)]
+pub enum Target {
+    /// A command that serves on its standard streams.
+    Stdio(CommandSpec),
+    /// Streamable HTTP.
+    Http(Endpoint),
+    /// HTTP with SSE.
+    Sse(Endpoint),
+    /// A WebSocket.
+    Ws(Endpoint),
+    /// A pipe inside this process.
+    Memory(pipe::Address),
+}
+
+impl Target {
+    /// Checks the URL and headers without connecting.
+    ///
+    /// # Errors
+    /// [`ConnectError::Invalid`] if the URL or a header cannot be used.
+    pub fn check(&self) -> Result<(), ConnectError> {
+        let (at, schemes) = match self {
+            Target::Stdio(_) | Target::Memory(_) => return Ok(()),
+            Target::Http(at) | Target::Sse(at) => (at, ["http", "https"]),
+            Target::Ws(at) => (at, ["ws", "wss"]),
+        };
+        let checked = web::parse_url(&at.url, &schemes).and_then(|_| web::header_map(&at.headers));
+        checked.map(drop).map_err(|error| ConnectError::Invalid(error.to_string()))
+    }
+}
+
+/// A URL, and headers for every HTTP request to it. Headers of the protocol take precedence.
+#[derive(Clone, Debug, Default)]
+pub struct Endpoint {
+    /// The URL of the MCP endpoint.
+    pub url: String,
+    /// Names and values.
+    pub headers: Vec<(String, String)>,
+}
+
+/// How long to wait for a server. Time in which a user authorizes the client is not included.
+#[derive(Clone, Copy, Debug)]
+pub struct Timeouts {
+    /// From starting the command or connecting to the end of the handshake.
+    pub connect: Duration,
+    /// For one listing with all its pages.
+    pub list: Duration,
+    /// For any other request.
+    pub call: Duration,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Timeouts { connect: Duration::from_secs(30), list: Duration::from_secs(30), call: Duration::from_secs(60) }
+    }
+}
+
+impl ServerParams {
+    /// With the default timeouts, and without answers to requests of the server.
+    pub fn new(name: impl Into<String>, target: Target) -> Self {
+        let (timeouts, answers) = (Timeouts::default(), Answers::default());
+        ServerParams {
+            name: name.into(),
+            target,
+            timeouts,
+            authorizer: None,
+            answers,
+            shutdown: CancellationToken::new(),
+        }
+    }
+}
+
+impl Target {
+    /// Streamable HTTP at this URL, without headers of its own.
+    pub fn http(url: impl Into<String>) -> Target {
+        Target::Http(Endpoint { url: url.into(), headers: Vec::new() })
+    }
+
+    /// The transport over which the server is reached.
+    pub fn transport(&self) -> Transport {
+        match self {
+            Target::Stdio(_) => Transport::Stdio,
+            Target::Http(_) => Transport::Http,
+            Target::Sse(_) => Transport::Sse,
+            Target::Ws(_) => Transport::Ws,
+            Target::Memory(_) => Transport::Memory,
+        }
+    }
+}

@@ -1,0 +1,316 @@
+//! A live connection with one server.
+
+use std::{
+    fmt,
+    process::ExitStatus,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use rmcp::{RoleClient, service::Peer};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    Answers, ConnectError, Failure, PeerInfo, ServerParams, StderrSink, Target, Timeouts, deadline::Deadline,
+    handler::Handler, handshake, handshake::Running, oauth::Authorizer, subscription::Subscription,
+    unsolicited_tracker::UnsolicitedTracker,
+};
+use crate::{
+    recorder::{TraceRecorder, UnsolicitedFrame},
+    transport::{self as client, Child, OpenConnection, OpenError, RawSender},
+};
+use rehearse_protocol::EventKind;
+use rehearse_protocol::Protocol;
+use rehearse_protocol::Transport;
+
+/// rmcp gives handlers 2 s to finish, and the DELETE of a session 5 s.
+const CLOSE: Duration = Duration::from_secs(8);
+const EXIT_PATIENCE: Duration = Duration::from_millis(500);
+
+/// A session with one server, which many tasks can use at once. Dropping it kills the server's process, if there is one;
+/// [`Session::close`] lets it exit.
+///
+/// ```
+/// use rehearse_client::{CallOptions, CommandSpec, ServerParams, Session, Target};
+/// use rehearse_protocol::Protocol;
+/// # use mcp_rehearsal::wire::Version;
+/// # let script = r#"read initialize
+/// # echo '{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}'
+/// # read initialized; read call
+/// # echo '{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"sunny"}]}}'
+/// # read end"#;
+/// # let args = vec!["-c".to_owned(), script.to_owned()];
+/// # let command = CommandSpec { program: "sh".to_owned(), args, ..CommandSpec::default() };
+/// # tokio::runtime::Runtime::new()?.block_on(async {
+/// # let protocol = Protocol::Exact(Version::V2025_11_25);
+///
+/// let params = ServerParams::new("weather", Target::Stdio(command));
+/// let session = Session::connect(&params, protocol).await?;
+/// let outcome = session.call_tool("forecast", None, CallOptions::default()).await?;
+/// assert_eq!(outcome.text(), "sunny");
+/// session.close().await;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Session {
+    name: String,
+    running: Running,
+    recorder: TraceRecorder,
+    sender: RawSender,
+    child: Option<Child>,
+    info: PeerInfo,
+    timeouts: Timeouts,
+    authorizer: Option<Authorizer>,
+    answers: Answers,
+    shutdown: CancellationToken,
+    /// The least severe log messages that every request of a modern session asks for.
+    log_level: Mutex<Option<String>>,
+    subscriptions: Mutex<Vec<Subscription>>,
+    unsolicited: Mutex<UnsolicitedTracker>,
+}
+
+/// Options of [`Session::connect_with`].
+#[derive(Clone, Default)]
+pub struct ConnectOptions {
+    /// Receives each line that the server's process writes to its standard error.
+    pub stderr: Option<StderrSink>,
+    /// Records the connection, even if no session is opened; it must be new.
+    pub recorder: TraceRecorder,
+    /// Cancels the attempt, so that the server's process has time to terminate. Dropping the attempt kills the process.
+    pub cancel: CancellationToken,
+}
+
+impl Session {
+    /// Starts the server's command or connects to its URL, and performs the handshake, within `timeouts.connect`.
+    ///
+    /// # Errors
+    /// [`ConnectError`] says which step failed. No process is left running.
+    pub async fn connect(config: &ServerParams, protocol: Protocol) -> Result<Session, ConnectError> {
+        Session::connect_with(config, protocol, ConnectOptions::default()).await
+    }
+
+    /// As [`Session::connect`], with options.
+    ///
+    /// # Errors
+    /// As [`Session::connect`], and [`ConnectError::Cancelled`].
+    pub async fn connect_with(
+        config: &ServerParams,
+        protocol: Protocol,
+        options: ConnectOptions,
+    ) -> Result<Session, ConnectError> {
+        let ConnectOptions { stderr, recorder, cancel } = options;
+        let transport = config.target.transport();
+        if !protocol.is_carried_by(transport) {
+            return Err(ConnectError::NotApplicable { transport, protocol });
+        }
+        let (deadline, target) =
+            (Deadline::after(config.timeouts.connect, config.authorizer.as_ref()), describe(&config.target));
+        let is_newest_first = protocol == Protocol::Auto && transport != Transport::Sse;
+        let late = |stderr| ConnectError::Timeout { after: config.timeouts.connect, is_newest_first, stderr };
+        let opened = tokio::select! {
+            biased;
+            () = cancel.cancelled() => return Err(ConnectError::Cancelled),
+            opened = Box::pin(open(config, stderr, recorder.clone())) => opened,
+            () = deadline.wait() => return Err(late(Vec::new())),
+        };
+        let opened = opened.map_err(|error| ConnectError::from_open(error, &target))?;
+        let OpenConnection { link, raw, child } = opened;
+        let shaking = handshake::perform(&recorder, link, protocol, config, &target);
+        let shaken = tokio::select! {
+            biased;
+            shaken = Box::pin(shaking) => Some(shaken),
+            () = cancel.cancelled() => None,
+            () = deadline.wait() => None,
+        };
+        let (running, info) = match shaken {
+            Some(Ok(shaken)) => shaken,
+            Some(Err(error)) => {
+                // It keeps the standard input of the process open.
+                drop(raw);
+                return Err(add_exit_details(error, child, &config.shutdown).await);
+            }
+            None => {
+                drop(raw);
+                let lines = child.as_ref().map(Child::last_lines).unwrap_or_default();
+                if let Some(child) = child {
+                    // Without a session it has nothing to finish.
+                    let shutdown = CancellationToken::new();
+                    shutdown.cancel();
+                    child.stop(&shutdown).await;
+                }
+                return Err(if cancel.is_cancelled() { ConnectError::Cancelled } else { late(lines) });
+            }
+        };
+        let (name, timeouts, authorizer) = (config.name.clone(), config.timeouts, config.authorizer.clone());
+        let (answers, shutdown) = (config.answers.clone(), config.shutdown.clone());
+        let (log_level, subscriptions, unsolicited) =
+            (Mutex::default(), Mutex::default(), Mutex::new(UnsolicitedTracker::after(&recorder)));
+        let session = Session {
+            name,
+            running,
+            recorder,
+            sender: raw,
+            child,
+            info,
+            timeouts,
+            authorizer,
+            answers,
+            shutdown,
+            log_level,
+            subscriptions,
+            unsolicited,
+        };
+        Ok(session)
+    }
+
+    /// The name that [`ServerParams`] gave the server.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What the server reported about itself in the handshake.
+    pub fn info(&self) -> &PeerInfo {
+        &self.info
+    }
+
+    /// Everything that went over the connection.
+    pub fn recorder(&self) -> &TraceRecorder {
+        &self.recorder
+    }
+
+    /// The default timeouts of its requests.
+    pub fn timeouts(&self) -> Timeouts {
+        self.timeouts
+    }
+
+    /// Whether the server no longer knows the session: over streamable HTTP it answered a request with 404. The caller must
+    /// then open a new one (2025-11-25, Streamable HTTP: Session Management).
+    pub fn is_lost(&self) -> bool {
+        self.sender.is_lost()
+    }
+
+    /// Whether a request failed with this because the server no longer knows the session. Such a request has had no
+    /// effect, so that it may be repeated in a new session.
+    pub fn is_lost_by(&self, failure: &Failure) -> bool {
+        self.is_lost() && matches!(failure, Failure::Http { status: 404, .. } | Failure::Rpc(_))
+    }
+
+    /// What the session answers when the server asks.
+    pub fn answers(&self) -> &Answers {
+        &self.answers
+    }
+
+    /// Ends the HTTP session, closes the socket, or closes the process's standard input and then stops the process if it
+    /// does not exit. Returns the exit status of the process. Takes at most 8 s and the process's
+    /// [`StopGrace`](super::StopGrace); less after [`ServerParams::shutdown`].
+    pub async fn close(self) -> Option<ExitStatus> {
+        self.close_and_collect().await.0
+    }
+
+    /// As [`Session::close`], and returns the [unsolicited frames](Session::take_unsolicited) up to the end as well.
+    pub async fn close_and_collect(mut self) -> (Option<ExitStatus>, Vec<UnsolicitedFrame>) {
+        let shutdown = self.shutdown.clone();
+        let closing = self.running.close_with_timeout(CLOSE);
+        if shutdown.is_cancelled() {
+            // A session that is closed during the shutdown still ends properly.
+            let _ = closing.await;
+        } else {
+            let _ = shutdown.run_until_cancelled(closing).await;
+        }
+        self.recorder.close("the session was closed");
+        let status = match self.child.take() {
+            Some(child) => child.stop(&shutdown).await,
+            None => None,
+        };
+        (status, self.take_unsolicited())
+    }
+
+    /// A deadline `limit` from now, which user interaction for an authorization extends.
+    pub(super) fn deadline(&self, limit: Duration) -> Deadline<'_> {
+        Deadline::after(limit, self.authorizer.as_ref())
+    }
+
+    pub(super) fn log_level(&self) -> MutexGuard<'_, Option<String>> {
+        self.log_level.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn subscriptions(&self) -> MutexGuard<'_, Vec<Subscription>> {
+        self.subscriptions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn unsolicited_tracker(&self) -> MutexGuard<'_, UnsolicitedTracker> {
+        self.unsolicited.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn peer(&self) -> &Peer<RoleClient> {
+        self.running.peer()
+    }
+
+    pub(super) fn handler(&self) -> &Handler {
+        self.running.service()
+    }
+
+    pub(super) fn sender(&self) -> &RawSender {
+        &self.sender
+    }
+
+    pub(super) fn child(&self) -> Option<&Child> {
+        self.child.as_ref()
+    }
+}
+
+impl fmt::Debug for ConnectOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ConnectOptions").field("recorder", &self.recorder).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session").field("name", &self.name).field("info", &self.info).finish_non_exhaustive()
+    }
+}
+
+async fn open(
+    config: &ServerParams,
+    stderr: Option<StderrSink>,
+    recorder: TraceRecorder,
+) -> Result<OpenConnection, OpenError> {
+    let auth = || config.authorizer.as_ref().map(Authorizer::middleware);
+    let trace = recorder.clone();
+    let opened = match &config.target {
+        Target::Stdio(spec) => client::stdio::open(spec, &config.name, stderr, recorder),
+        Target::Http(at) => client::streamable_http::open(&at.url, &at.headers, auth(), recorder),
+        Target::Sse(at) => client::sse::open(&at.url, &at.headers, auth(), recorder).await,
+        Target::Ws(at) => client::ws::open(&at.url, &at.headers, auth(), recorder).await,
+        Target::Memory(address) => client::memory::open(address, recorder),
+    };
+    if opened.is_ok() {
+        trace.note(EventKind::Opened(config.target.transport()));
+    }
+    opened
+}
+
+fn describe(target: &Target) -> String {
+    match target {
+        Target::Stdio(spec) => spec.program.clone(),
+        Target::Http(at) | Target::Sse(at) | Target::Ws(at) => client::web::display_url(&at.url),
+        Target::Memory(_) => "the server in this process".to_owned(),
+    }
+}
+
+/// Adds the exit status and last output of the process, and stops it.
+async fn add_exit_details(error: ConnectError, child: Option<Child>, shutdown: &CancellationToken) -> ConnectError {
+    let Some(child) = child else { return error };
+    let error = match error {
+        ConnectError::Closed { detail, .. } => {
+            let (status, stderr) = child.exit_details(EXIT_PATIENCE).await;
+            let status = status.map(|status| format!("; the process ended with {status}")).unwrap_or_default();
+            ConnectError::Closed { detail: format!("{detail}{status}"), stderr }
+        }
+        error => error,
+    };
+    child.stop(shutdown).await;
+    error
+}

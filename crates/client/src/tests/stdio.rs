@@ -1,0 +1,179 @@
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use tokio::sync::mpsc;
+
+use super::{LEGACY, call};
+use crate::recorder::TraceRecorder;
+use crate::{
+    CallOptions, CommandSpec, ConnectError, ConnectOptions, Failure, ServerParams, Session, StderrSink, StopGrace,
+    Target,
+};
+use rehearse_protocol::EventKind;
+use rehearse_testing::{HELLO, INITIALIZED, runs};
+
+const GRACE: StopGrace =
+    StopGrace { exit: Duration::from_millis(100), terminate: Duration::from_millis(100), kill: Duration::from_secs(5) };
+
+/// A shell that shakes hands and then runs `then`; `answer ID RESULT` writes a response.
+fn shell(then: &str) -> ServerParams {
+    let answer = r#"answer() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$1" "$2"; }"#;
+    let script = format!("{answer}\nread -r line\nanswer 0 '{INITIALIZED}'\nread -r line\n{then}");
+    command(CommandSpec {
+        program: "sh".into(),
+        args: vec!["-c".into(), script],
+        grace: GRACE,
+        ..CommandSpec::default()
+    })
+}
+
+fn command(spec: CommandSpec) -> ServerParams {
+    ServerParams::new("shell", Target::Stdio(spec))
+}
+
+async fn gone(pid: &str) {
+    let patience = Instant::now() + Duration::from_secs(5);
+    while runs(pid) {
+        assert!(Instant::now() < patience, "process {pid} is still there");
+        tokio::task::yield_now().await;
+    }
+}
+
+/// The pids that the script wrote to its standard error as `pid N`.
+async fn pids<const N: usize>(config: &ServerParams) -> (Session, [String; N]) {
+    let (sender, mut lines) = mpsc::unbounded_channel();
+    let sink: StderrSink = Arc::new(move |line| drop(sender.send(line)));
+    let options = ConnectOptions { stderr: Some(sink), ..ConnectOptions::default() };
+    let session = Session::connect_with(config, LEGACY, options).await.expect("a session");
+    let mut pids = Vec::new();
+    while pids.len() < N {
+        let line = lines.recv().await.expect("a line");
+        assert_eq!(&*line.server, "shell");
+        pids.extend(line.line.strip_prefix("pid ").map(str::to_owned));
+    }
+    (session, pids.try_into().expect("as many as asked for"))
+}
+
+#[tokio::test]
+async fn a_call_goes_through_the_pipes_and_the_process_exits_by_itself() {
+    let mut config = shell(&format!("read -r line\nanswer 1 '{HELLO}'\nread -r line\nexit $CODE"));
+    let Target::Stdio(spec) = &mut config.target else { unreachable!("stdio") };
+    spec.env.insert("CODE".into(), "7".into());
+    let session = Session::connect(&config, LEGACY).await.expect("a session");
+    assert_eq!(call(&session, "echo", CallOptions::default()).await.expect("a result").text(), "hello");
+    assert_eq!(session.close().await.expect("a status").code(), Some(7));
+}
+
+#[tokio::test]
+async fn a_process_that_ignores_everything_is_killed() {
+    let config = shell("trap '' TERM\necho pid $$ >&2\nwhile :; do sleep 60; done");
+    let (session, [pid]) = pids(&config).await;
+    assert!(runs(&pid));
+    let status = session.close().await.expect("a status");
+    assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(9));
+    gone(&pid).await;
+}
+
+#[tokio::test]
+async fn a_process_that_stays_is_asked_to_terminate_first() {
+    let config = shell("trap 'exit 3' TERM\necho pid $$ >&2\nwhile :; do sleep 60 & wait; done");
+    let (session, [pid]) = pids(&config).await;
+    assert_eq!(session.close().await.expect("a status").code(), Some(3));
+    gone(&pid).await;
+}
+
+#[tokio::test]
+async fn grandchildren_go_with_the_process_even_if_it_exits_by_itself() {
+    let config =
+        shell("sh -c 'trap \"\" TERM; echo pid $$ >&2; while :; do sleep 60; done' &\necho pid $$ >&2\nread -r line");
+    let (session, pids) = pids::<2>(&config).await;
+    assert!(pids.iter().all(|pid| runs(pid)));
+    session.close().await;
+    for pid in &pids {
+        gone(pid).await;
+    }
+}
+
+#[tokio::test]
+async fn a_dropped_session_leaves_no_process_behind() {
+    let config = shell("sleep 60 &\necho pid $! >&2\necho pid $$ >&2\nwait");
+    let (session, pids) = pids::<2>(&config).await;
+    drop(session);
+    for pid in &pids {
+        gone(pid).await;
+    }
+}
+
+#[tokio::test]
+async fn a_process_that_dies_leaves_its_status_and_last_words() {
+    let config = shell("read -r line\nfor n in $(seq 30); do echo line $n >&2; done\nexit 9");
+    let session = Session::connect(&config, LEGACY).await.expect("a session");
+    let failure = call(&session, "echo", CallOptions::default()).await.expect_err("no answer");
+    let Failure::Disconnected { detail } = &failure else { panic!("{failure:?}") };
+    assert!(detail.contains("exit status: 9") && detail.ends_with("line 30"), "{detail}");
+    assert!(detail.contains("line 11\n") && !detail.contains("line 10\n"), "the last 20 lines: {detail}");
+    session.close().await;
+}
+
+#[tokio::test]
+async fn a_server_that_does_not_come_up_says_why() {
+    let connect_error = async |config: &ServerParams| Session::connect(config, LEGACY).await.expect_err("no session");
+    let spec = CommandSpec { program: "/no/such/program".into(), ..CommandSpec::default() };
+    let error = connect_error(&command(spec)).await;
+    assert!(matches!(error, ConnectError::Spawn { .. }), "{error}");
+    assert!(error.to_string().ends_with("is it installed, and on the PATH?"), "{error}");
+    let spec = CommandSpec { program: "sh".into(), cwd: Some("/no/such/place".into()), ..CommandSpec::default() };
+    let error = connect_error(&command(spec)).await;
+    assert!(error.to_string().ends_with("/no/such/place is not a directory"), "{error}");
+    let args = vec!["-c".into(), "echo missing module >&2; exit 1".into()];
+    let error = connect_error(&command(CommandSpec { program: "sh".into(), args, ..CommandSpec::default() })).await;
+    let ConnectError::Closed { detail, stderr } = &error else { panic!("{error:?}") };
+    assert!(detail.contains("exit status: 1"), "{detail}");
+    assert_eq!(stderr, &["missing module"]);
+}
+
+#[tokio::test]
+async fn a_silent_server_is_late_and_does_not_survive() {
+    let args = vec!["-c".into(), "echo pid $$ >&2; echo waiting >&2; exec sleep 60".into()];
+    let mut config = command(CommandSpec { program: "sh".into(), args, grace: GRACE, ..CommandSpec::default() });
+    config.timeouts.connect = Duration::from_millis(300);
+    let error = Session::connect(&config, LEGACY).await.expect_err("no session");
+    let ConnectError::Timeout { stderr, .. } = &error else { panic!("{error:?}") };
+    assert_eq!(stderr.last().map(String::as_str), Some("waiting"));
+    gone(stderr[0].trim_start_matches("pid ")).await;
+}
+
+#[tokio::test]
+async fn a_trace_has_the_whole_life_of_a_process_in_order() {
+    let (heard, mut lines) = mpsc::unbounded_channel();
+    let sink: StderrSink = Arc::new(move |line| drop(heard.send(line)));
+    let recorder = TraceRecorder::new().with_details();
+    let options = ConnectOptions { stderr: Some(sink), recorder: recorder.clone(), ..ConnectOptions::default() };
+    let server = shell("echo working >&2; read -r line; exit 3");
+    let session = Session::connect_with(&server, LEGACY, options).await.expect("a session");
+    assert_eq!(lines.recv().await.expect("a line").line, "working");
+    session.close().await;
+    let trace = recorder.trace();
+    let names = trace.events().map(|event| match &event.kind {
+        EventKind::Opened(transport) => format!("opened {transport}"),
+        EventKind::Frame(frame) => format!("{:?}", frame.direction),
+        EventKind::ProcessStarted { pid } => format!("started {}", *pid > 0),
+        EventKind::ProcessExited { code } => format!("exited {code:?}"),
+        EventKind::Stderr(line) => String::from_utf8_lossy(line).into_owned(),
+        EventKind::Closed { .. } => "closed".to_owned(),
+        other => format!("{other:?}"),
+    });
+    let expected = [
+        "started true",
+        "opened stdio",
+        "ClientToServer",
+        "ServerToClient",
+        "ClientToServer",
+        "working",
+        "closed",
+        "exited Some(3)",
+    ];
+    assert_eq!(names.collect::<Vec<_>>(), expected);
+}

@@ -1,0 +1,58 @@
+//! The events of an HTTP response.
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+use reqwest::Response;
+
+use rehearse_protocol::sse::{Decoder, Event};
+
+/// Reads the server-sent events of a response.
+pub(crate) struct EventReader {
+    response: Response,
+    decoder: Decoder,
+    ready: VecDeque<Event>,
+}
+
+impl EventReader {
+    pub(crate) fn new(response: Response) -> EventReader {
+        EventReader { response, decoder: Decoder::default(), ready: VecDeque::new() }
+    }
+
+    /// The next event; `None` at the end of the stream. Cancel-safe.
+    ///
+    /// # Errors
+    /// How the stream broke.
+    pub(crate) async fn next(&mut self) -> Result<Option<Event>, String> {
+        loop {
+            if let Some(event) = self.ready.pop_front() {
+                return Ok(Some(event));
+            }
+            let Some(chunk) = self.response.chunk().await.map_err(super::web::describe)? else {
+                return Ok(None);
+            };
+            let mut events = Vec::new();
+            let pushed = self.decoder.push(&chunk, &mut events);
+            self.ready.extend(events);
+            pushed.map_err(|error| format!("the server sent {error}"))?;
+        }
+    }
+
+    /// The next message, or why there are no more. Cancel-safe.
+    pub(crate) async fn next_message(&mut self) -> Result<Bytes, String> {
+        loop {
+            match self.next().await? {
+                Some(event) => match message(event) {
+                    Some(bytes) => return Ok(bytes),
+                    None => continue,
+                },
+                None => return Err("the server closed the event stream".to_owned()),
+            }
+        }
+    }
+}
+
+/// The frame in an event: events of other types, and priming events without data, carry none.
+pub(crate) fn message(event: Event) -> Option<Bytes> {
+    matches!(event.event.as_deref(), None | Some("" | "message")).then_some(event.data)?.filter(|data| !data.is_empty())
+}

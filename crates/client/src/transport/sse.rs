@@ -1,0 +1,72 @@
+//! HTTP with SSE (2024-11-05, Transports: HTTP with SSE): a GET whose event stream names the endpoint for POSTs.
+
+use std::sync::Arc;
+
+use reqwest::{
+    StatusCode, Url,
+    header::{ACCEPT, HeaderValue},
+};
+
+use super::{
+    Duplex, LinkError, OpenConnection, OpenError,
+    auth::AuthMiddleware,
+    duplex::{Incoming, Outgoing},
+    events::EventReader,
+    sse_poster::Poster,
+    web,
+};
+use crate::recorder::TraceRecorder;
+
+/// Opens the stream and waits for the `endpoint` event.
+///
+/// # Errors
+/// Any [`OpenError`] but `Spawn`. An endpoint of another origin is refused as [`OpenError::Malformed`].
+pub(crate) async fn open(
+    url: &str,
+    headers: &[(String, String)],
+    auth: Option<AuthMiddleware>,
+    recorder: TraceRecorder,
+) -> Result<OpenConnection, OpenError> {
+    let url = web::parse_url(url, &["http", "https"])?;
+    let (http, headers) = (web::client(&url)?, web::header_map(headers)?);
+    let auth = web::auth_for(&headers, auth);
+    let stream = HeaderValue::from_static("text/event-stream");
+    let request = http.get(url.clone()).headers(headers.clone()).header(ACCEPT, stream);
+    let response = web::send(&http, auth.as_ref(), request, &recorder, None).await.map_err(|error| match error {
+        LinkError::Unauthorized(why) => OpenError::Unauthorized(why),
+        error => OpenError::Unreachable { detail: error.to_string() },
+    })?;
+    if response.status() != StatusCode::OK {
+        let status = response.status().as_u16();
+        let body = web::error_text(response, &recorder).await;
+        return Err(OpenError::Http { status, body });
+    }
+    let media_type = web::media_type(&response);
+    if media_type != "text/event-stream" {
+        return Err(OpenError::Malformed(format!("the answer to GET is {media_type:?} and not an event stream")));
+    }
+    let mut events = EventReader::new(response);
+    let endpoint = endpoint(&mut events, &url).await?;
+    let poster = Poster { recorder: recorder.clone(), http, endpoint, headers: Arc::new(headers), auth };
+    Ok(OpenConnection::duplex(Duplex::new(recorder, Incoming::Sse(Box::new(events)), Outgoing::Sse(poster)), None))
+}
+
+async fn endpoint(events: &mut EventReader, url: &Url) -> Result<Url, OpenError> {
+    loop {
+        let event = events.next().await.map_err(|detail| OpenError::Unreachable { detail })?;
+        let Some(event) = event else {
+            return Err(OpenError::Malformed("the event stream ended before an `endpoint` event".to_owned()));
+        };
+        if event.event.as_deref() != Some("endpoint") {
+            continue;
+        }
+        let data = event.data.unwrap_or_default();
+        let text = String::from_utf8_lossy(&data);
+        let endpoint = url.join(text.trim());
+        return match endpoint {
+            Ok(endpoint) if endpoint.origin() == url.origin() => Ok(endpoint),
+            Ok(endpoint) => Err(OpenError::Malformed(format!("the endpoint {endpoint} is of another origin"))),
+            Err(error) => Err(OpenError::Malformed(format!("the endpoint {text:?} is no URL: {error}"))),
+        };
+    }
+}

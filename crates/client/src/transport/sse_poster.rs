@@ -1,0 +1,41 @@
+//! The POSTs of HTTP with SSE.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use reqwest::{
+    Client, Url,
+    header::{CONTENT_TYPE, HeaderMap},
+};
+
+use super::{LinkError, auth::AuthMiddleware, web};
+use crate::recorder::TraceRecorder;
+
+/// Sends frames by POST to the endpoint that the server named.
+#[derive(Clone)]
+pub struct Poster {
+    pub(super) recorder: TraceRecorder,
+    pub(super) http: Client,
+    pub(super) endpoint: Url,
+    pub(super) headers: Arc<HeaderMap>,
+    pub(super) auth: Option<AuthMiddleware>,
+}
+
+impl Poster {
+    /// Delivers one frame and returns the HTTP status.
+    ///
+    /// # Errors
+    /// [`LinkError::Status`] if the server does not accept the frame, [`LinkError::Exchange`] if it cannot be reached,
+    /// and [`LinkError::Unauthorized`].
+    pub(crate) async fn post(self, bytes: Bytes) -> Result<u16, LinkError> {
+        let request = self.http.post(self.endpoint).headers((*self.headers).clone());
+        let request = request.header(CONTENT_TYPE, "application/json").body(bytes.clone());
+        let response = web::send(&self.http, self.auth.as_ref(), request, &self.recorder, Some(&bytes)).await?;
+        let status = response.status();
+        if status.is_success() {
+            return Ok(status.as_u16());
+        }
+        let body = web::error_text(response, &self.recorder).await;
+        Err(LinkError::Status { status: status.as_u16(), body })
+    }
+}

@@ -1,0 +1,24 @@
+//! stdio: a child process and its pipes.
+
+use super::{
+    Child, CommandSpec, Duplex, OpenConnection, OpenError, StderrSink,
+    duplex::{Incoming, OrderedWriter, Outgoing, Writer},
+};
+use crate::recorder::TraceRecorder;
+use rehearse_net::{LineReader, LineWriter};
+
+/// Starts the server; must be called within a tokio runtime.
+///
+/// # Errors
+/// [`OpenError::Spawn`] if the command cannot be started.
+pub(crate) fn open(
+    spec: &CommandSpec,
+    name: &str,
+    stderr: Option<StderrSink>,
+    recorder: TraceRecorder,
+) -> Result<OpenConnection, OpenError> {
+    let (child, pipes) = Child::spawn(spec, name, stderr, recorder.clone())?;
+    let ordered = OrderedWriter::new(recorder.clone(), Writer::Stdio(LineWriter::new(pipes.stdin)));
+    let incoming = Incoming::Stdio(LineReader::new(pipes.stdout));
+    Ok(OpenConnection::duplex(Duplex::new(recorder, incoming, Outgoing::Ordered(ordered)), Some(child)))
+}

@@ -1,0 +1,254 @@
+//! Common parts of HTTP, SSE and WebSocket clients: the HTTP client, headers, errors.
+
+use std::{error::Error, net::IpAddr};
+
+use bytes::Bytes;
+use reqwest::{
+    Client, ClientBuilder, Request, RequestBuilder, Response, StatusCode, Url,
+    header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue, LOCATION},
+    redirect,
+};
+
+use super::{
+    LinkError, OpenError,
+    auth::{AuthHeader, AuthMiddleware, RefusedRequest},
+    tls,
+};
+use crate::recorder::TraceRecorder;
+use rehearse_protocol::{Direction, EventKind};
+
+const MAX_ERROR_BODY: usize = 64 << 10;
+const MAX_REDIRECTS: usize = 5;
+/// How often a refused request is sent at most.
+pub(crate) const MAX_AUTH_ATTEMPTS: usize = 4;
+
+/// An HTTP client for one server. It uses the proxies of the environment except for loopback addresses, and follows
+/// only redirects that keep the method and the origin.
+///
+/// # Errors
+/// [`OpenError::Invalid`] if TLS cannot be set up.
+pub(crate) fn client(url: &Url) -> Result<Client, OpenError> {
+    let origin = url.origin();
+    let follow = redirect::Policy::custom(move |attempt| {
+        let keeps = matches!(attempt.status(), StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT);
+        if keeps && attempt.url().origin() == origin && attempt.previous().len() <= MAX_REDIRECTS {
+            attempt.follow()
+        } else {
+            attempt.stop()
+        }
+    });
+    builder(is_loopback(url)).redirect(follow).build().map_err(|error| OpenError::Invalid(describe(error)))
+}
+
+/// The common settings of all HTTP clients; without a proxy for this machine.
+pub(crate) fn builder(is_near: bool) -> ClientBuilder {
+    let builder = Client::builder().tls_backend_preconfigured((*tls::config()).clone());
+    if is_near { builder.no_proxy() } else { builder }
+}
+
+pub(crate) fn is_loopback(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
+    host == "localhost" || host.ends_with(".localhost") || host.parse().is_ok_and(|ip: IpAddr| ip.is_loopback())
+}
+
+/// # Errors
+/// [`OpenError::Invalid`] if the text is not a URL of one of these schemes.
+pub(crate) fn parse_url(text: &str, schemes: &[&str]) -> Result<Url, OpenError> {
+    let url = Url::parse(text).map_err(|error| OpenError::Invalid(format!("{text:?} is no URL: {error}")))?;
+    if !schemes.contains(&url.scheme()) || url.host_str().is_none() {
+        return Err(OpenError::Invalid(format!("{text:?} must start with {}://", schemes.join(":// or "))));
+    }
+    Ok(url)
+}
+
+/// The URL for messages: without user, password, query and fragment.
+pub(crate) fn display_url(text: &str) -> String {
+    let Ok(mut url) = Url::parse(text) else { return text.to_owned() };
+    let _ = url.set_username("").and_then(|()| url.set_password(None));
+    url.set_query(None);
+    url.set_fragment(None);
+    url.into()
+}
+
+/// # Errors
+/// [`OpenError::Invalid`] names the header that cannot be sent, without its value.
+pub(crate) fn header_map(headers: &[(String, String)]) -> Result<HeaderMap, OpenError> {
+    headers
+        .iter()
+        .map(|(name, value)| match (name.parse::<HeaderName>(), HeaderValue::from_str(value)) {
+            (Ok(name), Ok(value)) => Ok((name, value)),
+            _ => Err(OpenError::Invalid(format!("the header {name:?} has an invalid name or value"))),
+        })
+        .collect()
+}
+
+/// The error with its causes, each once, and without the URL, which may contain a secret.
+pub(crate) fn describe(error: reqwest::Error) -> String {
+    let error = error.without_url();
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        if !text.contains(&cause_text) {
+            text = format!("{text}: {cause_text}");
+        }
+        source = cause.source();
+    }
+    text
+}
+
+/// Sends a request with the header of the middleware, and again with the next one if it is refused. Records each
+/// attempt, and the frame in it.
+///
+/// # Errors
+/// [`LinkError::Unauthorized`] if there is no authorization, [`LinkError::Exchange`] if there is no answer, and
+/// [`LinkError::Invalid`] if it cannot be sent.
+pub(crate) async fn send(
+    http: &Client,
+    auth: Option<&AuthMiddleware>,
+    request: RequestBuilder,
+    recorder: &TraceRecorder,
+    frame: Option<&Bytes>,
+) -> Result<Response, LinkError> {
+    let mut request = request.build().map_err(|error| LinkError::Invalid(describe(error)))?;
+    let Some(auth) = auth else { return send_once(http, request, recorder, frame).await };
+    let mut header = auth.header().await.map_err(LinkError::Unauthorized)?;
+    for _ in 1..MAX_AUTH_ATTEMPTS {
+        let Some(mut attempt) = request.try_clone() else { break };
+        insert_auth(attempt.headers_mut(), &header);
+        let response = send_once(http, attempt, recorder, frame).await?;
+        let status = response.status();
+        if !is_refusal(status) {
+            header.mark_accepted();
+            return Ok(response);
+        }
+        let (headers, version) = (response.headers().clone(), request.headers().get("mcp-protocol-version").cloned());
+        match auth
+            .header_after_refusal(RefusedRequest { header, status, headers, version })
+            .await
+            .map_err(LinkError::Unauthorized)?
+        {
+            Some(next) => header = next,
+            None => return Ok(response),
+        }
+    }
+    insert_auth(request.headers_mut(), &header);
+    send_once(http, request, recorder, frame).await
+}
+
+/// Sends a request once.
+async fn send_once(
+    http: &Client,
+    request: Request,
+    recorder: &TraceRecorder,
+    frame: Option<&Bytes>,
+) -> Result<Response, LinkError> {
+    recorder.note_detail(|| {
+        let url = request.url();
+        let query = url.query().map(|query| format!("?{query}")).unwrap_or_default();
+        let (method, headers) = (request.method().clone(), request.headers().clone());
+        EventKind::HttpRequest { method, target: format!("{}{query}", url.path()), headers }
+    });
+    if let Some(frame) = frame {
+        recorder.record(Direction::ClientToServer, frame.clone());
+    }
+    let response = http.execute(request).await.map_err(|error| LinkError::Exchange(describe(error)))?;
+    recorder.note_detail(|| EventKind::HttpResponse { status: response.status(), headers: response.headers().clone() });
+    Ok(response)
+}
+
+/// Whether another authorization may fix it.
+pub(crate) fn is_refusal(status: StatusCode) -> bool {
+    matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN)
+}
+
+/// Puts the authorization into the headers.
+pub(crate) fn insert_auth(headers: &mut HeaderMap, header: &AuthHeader) {
+    if let Some(header) = &header.value {
+        headers.insert(AUTHORIZATION, header.clone());
+    }
+}
+
+/// The middleware for requests with these headers: a configured `Authorization` takes precedence.
+pub(crate) fn auth_for(headers: &HeaderMap, auth: Option<AuthMiddleware>) -> Option<AuthMiddleware> {
+    auth.filter(|_| !headers.contains_key(AUTHORIZATION))
+}
+
+/// The start of the body of a response that is not a message.
+pub(crate) async fn error_body(mut response: Response) -> Vec<u8> {
+    let mut body = Vec::new();
+    while let Ok(Some(chunk)) = response.chunk().await {
+        body.extend_from_slice(&chunk[..chunk.len().min(MAX_ERROR_BODY - body.len())]);
+        if body.len() == MAX_ERROR_BODY {
+            break;
+        }
+    }
+    body
+}
+
+/// As [`error_body`], as a string, which is recorded; for a redirect that was not followed, the reason.
+pub(crate) async fn error_text(response: Response, recorder: &TraceRecorder) -> String {
+    let redirection = redirection(&response);
+    let body = error_body(response).await;
+    let text = String::from_utf8_lossy(&body).into_owned();
+    note_body(recorder, body.into());
+    redirection.unwrap_or(text)
+}
+
+/// Why a redirect was not followed.
+pub(crate) fn redirection(response: &Response) -> Option<String> {
+    let location = response.headers().get(LOCATION).filter(|_| response.status().is_redirection())?;
+    let (from, to) = (response.url(), response.url().join(location.to_str().ok()?).ok()?);
+    let to_where = display_url(to.as_str());
+    Some(if to.origin() != from.origin() {
+        format!("it redirects to another origin, {to_where}; if that is the server, use that URL")
+    } else if matches!(response.status(), StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT) {
+        format!("too many redirects, the last one to {to_where}")
+    } else {
+        format!(
+            "it redirects to {to_where}, with another method than that of the request; if that is the server, use that URL"
+        )
+    })
+}
+
+/// Records a body that is not a message.
+pub(crate) fn note_body(recorder: &TraceRecorder, body: Bytes) {
+    if !body.is_empty() {
+        recorder.note_detail(|| EventKind::HttpBody { direction: Direction::ServerToClient, bytes: body });
+    }
+}
+
+/// The media type of an answer, lower case and without parameters.
+pub(crate) fn media_type(response: &Response) -> String {
+    let value = response.headers().get(reqwest::header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    value.unwrap_or_default().split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn proxies_are_not_asked_for_loopback_addresses() {
+        let loopback = |text: &str| is_loopback(&text.parse().expect("a URL"));
+        for url in ["http://localhost:1/", "http://127.3.2.1/", "http://[::1]:80/mcp", "ws://a.localhost/"] {
+            assert!(loopback(url), "{url}");
+        }
+        for url in ["http://example.com/", "http://10.0.0.1/", "http://localhost.example/"] {
+            assert!(!loopback(url), "{url}");
+        }
+    }
+
+    #[test]
+    fn a_url_is_shown_without_its_secrets() {
+        assert_eq!(display_url("http://u:p@h:1/mcp?token=x#y"), "http://h:1/mcp");
+    }
+
+    #[test]
+    fn a_bad_url_or_header_is_named_without_the_value() {
+        let error = parse_url("ftp://x/", &["http", "https"]).expect_err("a wrong scheme").to_string();
+        assert_eq!(error, r#""ftp://x/" must start with http:// or https://"#);
+        let error = header_map(&[("a".into(), "se\ncret".into())]).expect_err("a newline").to_string();
+        assert!(error.contains("\"a\"") && !error.contains("cret"), "{error}");
+    }
+}

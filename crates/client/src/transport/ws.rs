@@ -1,0 +1,107 @@
+//! WebSocket: one frame a text message, subprotocol `mcp`.
+
+use futures_util::StreamExt;
+use tokio_tungstenite::{
+    Connector, connect_async_tls_with_config,
+    tungstenite::{self, client::IntoClientRequest, protocol::WebSocketConfig},
+};
+
+use super::{
+    Duplex, OpenConnection, OpenError,
+    auth::{AuthMiddleware, RefusedRequest},
+    duplex::{Incoming, OrderedWriter, Outgoing, Writer},
+    tls, web,
+    ws_stream::Socket,
+};
+use crate::recorder::TraceRecorder;
+use rehearse_protocol::{EventKind, MAX_FRAME};
+
+type Handshake = http::Request<()>;
+
+/// Connects and upgrades.
+///
+/// # Errors
+/// Any [`OpenError`] but `Spawn`.
+pub(crate) async fn open(
+    url: &str,
+    headers: &[(String, String)],
+    auth: Option<AuthMiddleware>,
+    recorder: TraceRecorder,
+) -> Result<OpenConnection, OpenError> {
+    let url = web::parse_url(url, &["ws", "wss"])?;
+    let mut request = url.as_str().into_client_request().map_err(|error| OpenError::Invalid(error.to_string()))?;
+    let headers = web::header_map(headers)?;
+    let auth = web::auth_for(&headers, auth);
+    for (name, value) in &headers {
+        request.headers_mut().append(name, value.clone());
+    }
+    request.headers_mut().insert("sec-websocket-protocol", http::HeaderValue::from_static("mcp"));
+    let socket = connect_socket(request, auth.as_ref(), &recorder).await?;
+    let (sink, stream) = socket.split();
+    let ordered = OrderedWriter::new(recorder.clone(), Writer::Ws(sink));
+    Ok(OpenConnection::duplex(Duplex::new(recorder, Incoming::Ws(stream), Outgoing::Ordered(ordered)), None))
+}
+
+/// Connects with the header of the middleware, and again with the next one if it is refused.
+async fn connect_socket(
+    request: Handshake,
+    auth: Option<&AuthMiddleware>,
+    recorder: &TraceRecorder,
+) -> Result<Socket, OpenError> {
+    let limits = WebSocketConfig::default().max_message_size(Some(MAX_FRAME)).max_frame_size(Some(MAX_FRAME));
+    let connect = async |request: Handshake| {
+        recorder.note_detail(|| {
+            let target = request.uri().path_and_query().map(ToString::to_string).unwrap_or_default();
+            EventKind::HttpRequest { method: request.method().clone(), target, headers: request.headers().clone() }
+        });
+        let connected =
+            connect_async_tls_with_config(request, Some(limits), true, Some(Connector::Rustls(tls::config()))).await;
+        match &connected {
+            Ok((_, response)) => note(recorder, response),
+            Err(tungstenite::Error::Http(response)) => note(recorder, response),
+            Err(_) => {}
+        }
+        connected
+    };
+    let Some(auth) = auth else { return connect(request).await.map(|(socket, _)| socket).map_err(refused) };
+    let mut header = auth.header().await.map_err(OpenError::Unauthorized)?;
+    for _ in 0..web::MAX_AUTH_ATTEMPTS {
+        let mut attempt = request.clone();
+        web::insert_auth(attempt.headers_mut(), &header);
+        let error = match connect(attempt).await {
+            Ok((socket, _)) => {
+                header.mark_accepted();
+                return Ok(socket);
+            }
+            Err(error) => error,
+        };
+        let tungstenite::Error::Http(response) = &error else { return Err(refused(error)) };
+        if !web::is_refusal(response.status()) {
+            return Err(refused(error));
+        }
+        let refusal =
+            RefusedRequest { header, status: response.status(), headers: response.headers().clone(), version: None };
+        match auth.header_after_refusal(refusal).await.map_err(OpenError::Unauthorized)? {
+            Some(next) => header = next,
+            None => return Err(refused(error)),
+        }
+    }
+    Err(OpenError::Unauthorized("the server refuses one authorization after another".to_owned()))
+}
+
+fn note(recorder: &TraceRecorder, response: &http::Response<Option<Vec<u8>>>) {
+    recorder.note_detail(|| EventKind::HttpResponse { status: response.status(), headers: response.headers().clone() });
+    web::note_body(recorder, response.body().clone().unwrap_or_default().into());
+}
+
+fn refused(error: tungstenite::Error) -> OpenError {
+    match error {
+        tungstenite::Error::Http(response) => OpenError::Http {
+            status: response.status().as_u16(),
+            body: String::from_utf8_lossy(response.body().as_deref().unwrap_or_default()).into_owned(),
+        },
+        tungstenite::Error::Io(error) => OpenError::Unreachable { detail: error.to_string() },
+        tungstenite::Error::Url(error) => OpenError::Invalid(error.to_string()),
+        error => OpenError::Malformed(error.to_string()),
+    }
+}

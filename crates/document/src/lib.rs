@@ -1,0 +1,28 @@
+//! Files that people write, read with a position for every value: [`Source`] → [`Node`] tree → [`Fields`] → a model.
+//!
+//! A model is read by hand from the tree, not through serde: most mistakes in a script or a scenario (a template, a
+//! regular expression, a JSON Schema) are found after the syntax, and must still point at their line.
+//!
+//! What such files consist of is here as well, because the mock and the scenarios share it: [`json_schema`],
+//! [`matcher`], [`template`] with its [`state`] and [`seeded_rng`], and [`mirrored`] header parameters.
+
+mod diagnostic;
+mod fields;
+pub mod json;
+pub mod json_schema;
+pub mod matcher;
+pub mod mirrored;
+mod node;
+pub mod seeded_rng;
+pub mod state;
+pub mod template;
+pub mod text;
+pub mod toml;
+pub mod variable;
+pub mod yaml;
+
+pub use diagnostic::{Diagnostic, Diagnostics, Problem, Problems, Source, Span};
+pub use fields::{Fields, nearest};
+pub use node::{Duplicate, Entries, Entry, Node, Value, parse_duration};
+pub use variable::{Form, NotSet, Reference, Variables, references};
+pub use yaml::parse as parse_yaml;

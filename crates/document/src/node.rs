@@ -1,0 +1,362 @@
+//! A value of a file with its place in the text.
+
+use std::{borrow::Cow, collections::HashMap, time::Duration};
+
+use serde_json::value::RawValue;
+
+use super::{Fields, Problem, Problems, Span};
+
+/// A value and where it stands.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Node {
+    pub span: Span,
+    pub value: Value,
+}
+
+/// The JSON data model. Numbers keep the text they were written with.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    Null,
+    Bool(bool),
+    Number(String),
+    String(String),
+    Sequence(Vec<Node>),
+    Mapping(Vec<Entry>),
+}
+
+/// A key of a mapping with its value. Keys of one mapping are unique.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entry {
+    pub key: String,
+    pub key_span: Span,
+    pub node: Node,
+}
+
+/// A key that stands twice in one mapping.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Duplicate {
+    pub key: String,
+    pub first: Span,
+    pub second: Span,
+}
+
+/// The entries of a mapping while it is read. Of a duplicate key, the last value is used.
+#[derive(Debug, Default)]
+pub struct Entries {
+    all: Vec<Entry>,
+    /// Where the keys are in it.
+    index: HashMap<String, usize>,
+}
+
+impl Entries {
+    /// Adds an entry; reports a duplicate key.
+    pub(super) fn add(&mut self, entry: Entry) -> Option<Duplicate> {
+        let Some(index) = self.index.get(&entry.key).copied() else {
+            self.index.insert(entry.key.clone(), self.all.len());
+            self.all.push(entry);
+            return None;
+        };
+        let second = entry.key_span;
+        let Entry { key, key_span: first, .. } = std::mem::replace(&mut self.all[index], entry);
+        Some(Duplicate { key, first, second })
+    }
+
+    /// Adds an entry unless its key exists.
+    pub(super) fn add_if_new(&mut self, entry: Entry) {
+        if !self.index.contains_key(&entry.key) {
+            self.add(entry);
+        }
+    }
+
+    pub(super) fn into_value(self) -> Value {
+        Value::Mapping(self.all)
+    }
+}
+
+/// Whether this is infinity, or what is no number.
+pub(super) fn is_unbounded(text: &str) -> bool {
+    let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
+    matches!(text, ".nan" | ".NaN" | ".NAN") || matches!(unsigned, ".inf" | ".Inf" | ".INF")
+}
+
+/// A duration of at most a day, such as `250ms`, `5s`, `1.5s` or `2m`.
+pub fn parse_duration(text: &str) -> Option<Duration> {
+    let text = text.trim();
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let scale = match text[digits.len()..].trim() {
+        "ms" => 0.001,
+        "s" => 1.0,
+        "m" | "min" => 60.0,
+        _ => return None,
+    };
+    let seconds = digits.trim().parse::<f64>().ok()? * scale;
+    (0.0..=86_400.0).contains(&seconds).then(|| Duration::from_secs_f64(seconds))
+}
+
+impl Node {
+    /// A problem at this node.
+    pub fn problem(&self, message: impl Into<Cow<'static, str>>) -> Problem {
+        Problem::new(self.span, message)
+    }
+
+    fn expected(&self, what: &str) -> Problem {
+        self.problem(format!("expected {what}, found {}", self.describe()))
+    }
+
+    /// What is there, without the value, which may be a secret.
+    pub fn kind(&self) -> &'static str {
+        match &self.value {
+            Value::Null => "nothing",
+            Value::Bool(_) => "a boolean",
+            Value::Number(text) if is_unbounded(text) => "what is no finite number",
+            Value::Number(_) => "a number",
+            Value::String(_) => "a string",
+            Value::Sequence(_) => "an array",
+            Value::Mapping(_) => "an object",
+        }
+    }
+
+    pub fn describe(&self) -> String {
+        match &self.value {
+            Value::Null => "nothing".into(),
+            Value::Bool(value) => format!("the boolean {value}"),
+            Value::Number(text) => format!("the number {text}"),
+            Value::String(text) => match text.char_indices().nth(40) {
+                Some((cut, _)) => format!("the text {:?}…", &text[..cut]),
+                None => format!("the text {text:?}"),
+            },
+            Value::Sequence(_) => "a list".into(),
+            Value::Mapping(_) => "a mapping".into(),
+        }
+    }
+
+    /// The mapping at this node, whose keys must all be among `keys`; `what` names it in messages.
+    ///
+    /// # Errors
+    /// This is no mapping, or some key is unknown (with the nearest known key as hint).
+    pub fn fields(&self, what: &str, keys: &[&str]) -> Result<Fields<'_>, Problems> {
+        Fields::new(self, what, keys)
+    }
+
+    /// The text that this is, if it is one.
+    pub fn as_str(&self) -> Option<&str> {
+        if let Value::String(text) = &self.value { Some(text) } else { None }
+    }
+
+    /// The items of the list that this is, if it is one.
+    pub fn as_items(&self) -> Option<&[Node]> {
+        if let Value::Sequence(items) = &self.value { Some(items) } else { None }
+    }
+
+    /// The entries of the mapping that this is, if it is one.
+    pub fn as_entries(&self) -> Option<&[Entry]> {
+        if let Value::Mapping(entries) = &self.value { Some(entries) } else { None }
+    }
+
+    /// The boolean that this is, if it is one.
+    pub fn as_bool(&self) -> Option<bool> {
+        if let Value::Bool(value) = self.value { Some(value) } else { None }
+    }
+
+    /// # Errors
+    /// This is no text.
+    pub fn str(&self) -> Result<&str, Problems> {
+        match &self.value {
+            Value::String(text) => Ok(text),
+            Value::Number(_) | Value::Bool(_) => Err(self.expected("a text").hint("put it in quotes").into()),
+            _ => Err(self.expected("a text").into()),
+        }
+    }
+
+    /// # Errors
+    /// This is no boolean.
+    pub fn bool(&self) -> Result<bool, Problems> {
+        match &self.value {
+            Value::Bool(value) => Ok(*value),
+            _ => Err(self.expected("true or false").into()),
+        }
+    }
+
+    /// # Errors
+    /// This is no integer that fits into `T`.
+    pub fn integer<T: TryFrom<i128>>(&self) -> Result<T, Problems> {
+        let number = match &self.value {
+            Value::Number(text) => text.parse::<i128>().ok(),
+            _ => None,
+        };
+        let number = number.ok_or_else(|| self.expected("a whole number"))?;
+        let size =
+            || self.problem(format!("the number {number} is too {}", if number < 0 { "small" } else { "large" }));
+        T::try_from(number).map_err(|_| size().into())
+    }
+
+    /// A duration such as `250ms`, `5s`, `1.5s`, `2m` or `0`.
+    ///
+    /// # Errors
+    /// This is no duration of at most a day.
+    pub fn duration(&self) -> Result<Duration, Problems> {
+        let text = match &self.value {
+            Value::String(text) => text.trim(),
+            Value::Number(text) if text == "0" => return Ok(Duration::ZERO),
+            _ => return Err(self.expected("a duration").hint("write a number with a unit: 250ms, 5s or 1m").into()),
+        };
+        match parse_duration(text) {
+            Some(duration) => Ok(duration),
+            None => Err(self.expected("a duration").hint("write a number with a unit: 250ms, 5s or 1m").into()),
+        }
+    }
+
+    /// # Errors
+    /// This is no list.
+    pub fn items(&self) -> Result<&[Node], Problems> {
+        match &self.value {
+            Value::Sequence(items) => Ok(items),
+            Value::Mapping(_) => Err(self.expected("a list").hint("begin each item with `- `").into()),
+            _ => Err(self.expected("a list").into()),
+        }
+    }
+
+    /// # Errors
+    /// This is no mapping.
+    pub fn entries(&self) -> Result<&[Entry], Problems> {
+        match &self.value {
+            Value::Mapping(entries) => Ok(entries),
+            _ => Err(self.expected("a mapping").into()),
+        }
+    }
+
+    /// Reads every item of the list at this node.
+    ///
+    /// # Errors
+    /// This is no list; or the problems of all items.
+    pub fn each<'a, T>(&'a self, read: impl FnMut(&'a Node) -> Result<T, Problems>) -> Result<Vec<T>, Problems> {
+        Problems::collect(self.items()?.iter().map(read))
+    }
+
+    /// Reads every item of the list at this node, or the one item that stands in its place.
+    ///
+    /// # Errors
+    /// The list is empty; or the problems of all items.
+    pub fn one_or_more<'a, T>(
+        &'a self,
+        mut read: impl FnMut(&'a Node) -> Result<T, Problems>,
+    ) -> Result<Vec<T>, Problems> {
+        match &self.value {
+            Value::Sequence(items) if items.is_empty() => Err(self.problem("the list is empty").into()),
+            Value::Sequence(_) => self.each(read),
+            _ => Ok(vec![read(self)?]),
+        }
+    }
+
+    /// The value that the text is a name of.
+    ///
+    /// # Errors
+    /// This is no text, or no such name.
+    pub fn parsed<T: std::str::FromStr<Err: std::fmt::Display>>(&self) -> Result<T, Problems> {
+        Ok(self.str()?.parse().map_err(|error: T::Err| self.problem(error.to_string()))?)
+    }
+
+    /// The value at a key, if this is a mapping that has it.
+    pub fn get(&self, key: &str) -> Option<&Node> {
+        match &self.value {
+            Value::Mapping(entries) => entries.iter().find(|entry| entry.key == key).map(|entry| &entry.node),
+            _ => None,
+        }
+    }
+
+    /// The value that these keys lead to, one mapping after the other; this one without any key.
+    pub fn at(&self, keys: &[&str]) -> Option<&Node> {
+        keys.iter().try_fold(self, |node, key| node.get(key))
+    }
+
+    /// The value at a JSON pointer (RFC 6901), if there is one.
+    pub fn pointer(&self, pointer: &str) -> Option<&Node> {
+        let Some(tokens) = pointer.strip_prefix('/') else { return pointer.is_empty().then_some(self) };
+        tokens.split('/').try_fold(self, |node, token| match &node.value {
+            Value::Sequence(items) => items.get(token.parse::<usize>().ok()?),
+            _ => node.get(&token.replace("~1", "/").replace("~0", "~")),
+        })
+    }
+
+    pub fn is_null(&self) -> bool {
+        self.value == Value::Null
+    }
+
+    /// The value as JSON data.
+    pub fn to_json(&self) -> serde_json::Value {
+        match &self.value {
+            Value::Null => serde_json::Value::Null,
+            Value::Bool(value) => (*value).into(),
+            Value::Number(text) => serde_json::from_str(text).unwrap_or_default(),
+            Value::String(text) => text.as_str().into(),
+            Value::Sequence(items) => items.iter().map(Node::to_json).collect(),
+            Value::Mapping(entries) => {
+                serde_json::Value::Object(entries.iter().map(|e| (e.key.clone(), e.node.to_json())).collect())
+            }
+        }
+    }
+
+    /// The value as compact JSON text; keys in the order of the file, numbers as they were written.
+    pub fn to_json_text(&self) -> String {
+        let mut text = String::new();
+        self.write_json(&mut text);
+        text
+    }
+
+    /// As [`Node::to_json_text`], in serde's type for JSON text.
+    pub fn to_raw(&self) -> Box<RawValue> {
+        RawValue::from_string(self.to_json_text()).unwrap_or_else(|_| RawValue::NULL.to_owned())
+    }
+
+    fn write_json(&self, out: &mut String) {
+        match &self.value {
+            Value::Null => out.push_str("null"),
+            Value::Bool(value) => out.push_str(if *value { "true" } else { "false" }),
+            Value::Number(text) => out.push_str(text),
+            Value::String(text) => write_string(text, out),
+            Value::Sequence(items) => {
+                out.push('[');
+                for (index, item) in items.iter().enumerate() {
+                    if index > 0 {
+                        out.push(',');
+                    }
+                    item.write_json(out);
+                }
+                out.push(']');
+            }
+            Value::Mapping(entries) => {
+                out.push('{');
+                for (index, entry) in entries.iter().enumerate() {
+                    if index > 0 {
+                        out.push(',');
+                    }
+                    write_string(&entry.key, out);
+                    out.push(':');
+                    entry.node.write_json(out);
+                }
+                out.push('}');
+            }
+        }
+    }
+}
+
+fn write_string(text: &str, out: &mut String) {
+    out.push_str(&serde_json::Value::from(text).to_string());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Source, parse_yaml};
+
+    #[test]
+    fn a_json_pointer_leads_through_lists_and_names_with_slashes() {
+        let root = parse_yaml(&Source::new("t", "{ a/b: [1, { '~': x, '': y }] }")).expect("valid");
+        let at = |pointer| root.pointer(pointer).map(Node::to_json_text);
+        assert_eq!(at("").as_deref(), Some(r#"{"a/b":[1,{"~":"x","":"y"}]}"#));
+        assert_eq!(at("/a~1b/0").as_deref(), Some("1"));
+        assert_eq!(at("/a~1b/1/~0").as_deref(), Some(r#""x""#));
+        assert_eq!(at("/a~1b/1/").as_deref(), Some(r#""y""#));
+        assert_eq!(["/a/b", "/a~1b/2", "/a~1b/x", "/a~1b/0/0", "a~1b"].map(at), [const { None }; 5]);
+    }
+}

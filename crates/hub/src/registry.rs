@@ -1,0 +1,427 @@
+//! The registry of tools: from the lists of servers to the names for a model. No IO.
+
+use std::{
+    collections::{HashMap, HashSet},
+    fmt,
+    sync::Arc,
+};
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use rehearse_client_configs::{
+    policy::{Duplicates, Naming, Policy},
+    server::ToolFilter,
+};
+use rehearse_document::{
+    Problems, Source,
+    mirrored::{ANNOTATION, MirroredParameters},
+    parse_yaml,
+};
+use rehearse_llm::{Aliases, Origin, ToolDefinition};
+
+/// The listed tools of one server.
+#[derive(Clone, Copy, Debug)]
+pub struct ServerTools<'a> {
+    /// The name of the server.
+    pub server: &'a Arc<str>,
+    /// The filter of its tools.
+    pub filter: &'a ToolFilter,
+    /// How the filter is applied.
+    pub policy: &'a Policy,
+    /// The definitions, verbatim.
+    pub tools: &'a [Box<RawValue>],
+    /// Whether calls mirror parameters in headers, as over modern HTTP.
+    pub mirrors: bool,
+}
+
+/// The tools of all servers with distinct names, in the order of the config.
+#[derive(Debug, Default)]
+pub struct Registry {
+    tools: Vec<Arc<RegisteredTool>>,
+    by_name: HashMap<String, usize>,
+    /// Tools that were left out or renamed, in order.
+    pub notices: Vec<Notice>,
+}
+
+/// A registered tool.
+#[derive(Clone, Debug)]
+pub struct RegisteredTool {
+    /// The name of its server.
+    pub server: Arc<str>,
+    /// The registered name, for the model.
+    pub name: String,
+    /// The name of the tool at its server.
+    pub original: String,
+    /// The description from its server.
+    pub description: Option<String>,
+    /// The hints from its server.
+    pub annotations: Annotations,
+    /// The input schema, a JSON object, verbatim.
+    pub input_schema: Box<RawValue>,
+    /// The whole definition, verbatim.
+    pub definition: Box<RawValue>,
+}
+
+/// Hints of a server about its tool; not reliable unless the server is trusted (2025-03-26, Tools: `ToolAnnotations`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Annotations {
+    /// The tool only reads.
+    #[serde(rename = "readOnlyHint")]
+    pub read_only: bool,
+    /// The tool may be called again with the same arguments.
+    #[serde(rename = "idempotentHint")]
+    pub idempotent: bool,
+}
+
+/// A tool that was left out or renamed. `Display` is a log message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Notice {
+    /// Tools that the filter of the server excludes.
+    Filtered { server: Arc<str>, tools: Vec<String> },
+    /// A tool that was skipped because of its duplicate name.
+    Duplicate { tool: String, server: Arc<str>, first: Arc<str> },
+    /// A tool that replaces an earlier one of the same name.
+    Replaced { tool: String, server: Arc<str>, first: Arc<str> },
+    /// A tool that was renamed because of its duplicate name.
+    Renamed { tool: String, server: Arc<str>, first: Arc<str>, name: String },
+    /// A tool with an invalid definition.
+    Unusable { server: Arc<str>, tool: String, why: String },
+}
+
+/// Two servers have a tool of the same name, and the policy rejects duplicates.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("duplicate tool name {tool:?}: found in both {first:?} and {second:?}")]
+pub struct DuplicateTool {
+    /// The name of the tool.
+    pub tool: String,
+    /// The earlier server.
+    pub first: Arc<str>,
+    /// The later server.
+    pub second: Arc<str>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Definition {
+    name: String,
+    description: Option<String>,
+    input_schema: Option<Box<RawValue>>,
+    #[serde(default)]
+    annotations: Option<Annotations>,
+}
+
+impl RegisteredTool {
+    /// The definition for a model, with the registered name.
+    pub fn for_model(&self) -> ToolDefinition<'_> {
+        ToolDefinition {
+            name: &self.name,
+            description: self.description.as_deref(),
+            input_schema: &self.input_schema,
+            origin: Some(Origin { server: &self.server, tool: &self.original }),
+            examples: &[],
+        }
+    }
+}
+
+impl Registry {
+    /// The name of a renamed duplicate; a number may follow.
+    pub(super) const RENAMED: Naming = Naming::Qualified("{server}__{tool}");
+
+    /// Builds a registry in the order of the servers: applies filters, then names, then the rule for duplicates.
+    ///
+    /// # Errors
+    /// [`DuplicateTool`] if `duplicates` rejects one.
+    pub fn build<'a>(
+        listed: impl IntoIterator<Item = ServerTools<'a>>,
+        naming: Naming,
+        duplicates: Duplicates,
+    ) -> Result<Registry, DuplicateTool> {
+        let mut registry = Registry::default();
+        for ServerTools { server, filter, policy, tools, mirrors } in listed {
+            let mut filtered = Vec::new();
+            for definition in tools {
+                match usable(server, definition, mirrors) {
+                    Ok(tool) if !filter.offers(policy, &tool.original) => filtered.push(tool.original),
+                    Ok(mut tool) => {
+                        tool.name = naming.name(server, &tool.original);
+                        registry.add(tool, duplicates)?;
+                    }
+                    Err(notice) => registry.notices.push(notice),
+                }
+            }
+            if !filtered.is_empty() {
+                registry.notices.push(Notice::Filtered { server: server.clone(), tools: filtered });
+            }
+        }
+        if duplicates == Duplicates::LastWins {
+            registry.forget_replaced();
+        }
+        Ok(registry)
+    }
+
+    fn add(&mut self, mut tool: RegisteredTool, duplicates: Duplicates) -> Result<(), DuplicateTool> {
+        let place = self.tools.len();
+        if let Some(known) = self.by_name.get(&tool.name).copied() {
+            let (name, server, first) = (tool.name.clone(), tool.server.clone(), self.tools[known].server.clone());
+            match duplicates {
+                Duplicates::FirstWins => {
+                    self.notices.push(Notice::Duplicate { tool: name, server, first });
+                    return Ok(());
+                }
+                Duplicates::Rejected => return Err(DuplicateTool { tool: name, first, second: server }),
+                Duplicates::LastWins => self.notices.push(Notice::Replaced { tool: name, server, first }),
+                Duplicates::Qualified => {
+                    tool.name = self.free_name(&server, &tool.original);
+                    let renamed = tool.name.clone();
+                    self.notices.push(Notice::Renamed { tool: name, server, first, name: renamed });
+                }
+            }
+        }
+        self.by_name.insert(tool.name.clone(), place);
+        self.tools.push(Arc::new(tool));
+        Ok(())
+    }
+
+    /// A free name with the name of the server.
+    fn free_name(&self, server: &str, tool: &str) -> String {
+        let qualified = Registry::RENAMED.name(server, tool);
+        let numbered = (2..).map(|number| format!("{qualified}_{number}"));
+        let mut names = std::iter::once(qualified.clone()).chain(numbered);
+        names.find(|name| !self.by_name.contains_key(name)).unwrap_or(qualified)
+    }
+
+    fn forget_replaced(&mut self) {
+        let winners: HashSet<usize> = self.by_name.values().copied().collect();
+        let mut place = 0;
+        self.tools.retain(|_| {
+            place += 1;
+            winners.contains(&(place - 1))
+        });
+        self.by_name = self.tools.iter().enumerate().map(|(place, tool)| (tool.name.clone(), place)).collect();
+    }
+
+    /// The tool that is registered under a name.
+    pub fn get(&self, name: &str) -> Option<&Arc<RegisteredTool>> {
+        self.by_name.get(name).map(|place| &self.tools[*place])
+    }
+
+    /// Aliases of all names that every model provider accepts.
+    pub fn aliases(&self) -> Aliases {
+        Aliases::new(self.tools.iter().map(|tool| &*tool.name))
+    }
+
+    /// All tools, in the order of the config and of each server's list.
+    pub fn tools(&self) -> &[Arc<RegisteredTool>] {
+        &self.tools
+    }
+
+    /// The tools of one server.
+    pub fn server_tools<'r>(&'r self, server: &'r str) -> impl Iterator<Item = &'r Arc<RegisteredTool>> {
+        self.tools.iter().filter(move |tool| &*tool.server == server)
+    }
+}
+
+/// Reads a definition.
+fn usable(server: &Arc<str>, definition: &RawValue, mirrors: bool) -> Result<RegisteredTool, Notice> {
+    let unusable = |tool: &str, why: String| Notice::Unusable { server: server.clone(), tool: tool.to_owned(), why };
+    let parsed: Definition = serde_json::from_str(definition.get()).map_err(|error| {
+        #[derive(Deserialize)]
+        struct Named {
+            name: String,
+        }
+        let name = serde_json::from_str::<Named>(definition.get()).map(|named| named.name);
+        unusable(name.as_deref().unwrap_or("(without a name)"), error.to_string())
+    })?;
+    let Definition { name, description, input_schema, annotations } = parsed;
+    let Some(input_schema) = input_schema.filter(|schema| schema.get().starts_with('{')) else {
+        return Err(unusable(&name, "its inputSchema is not an object".to_owned()));
+    };
+    if mirrors && input_schema.get().contains(ANNOTATION) {
+        headers_of(&input_schema).map_err(|why| unusable(&name, why))?;
+    }
+    Ok(RegisteredTool {
+        server: server.clone(),
+        name: name.clone(),
+        original: name,
+        description,
+        annotations: annotations.unwrap_or_default(),
+        input_schema,
+        definition: definition.to_owned(),
+    })
+}
+
+/// Checks that the parameters can be mirrored in headers (2026-07-28, Tools: x-mcp-header). Otherwise an HTTP client must
+/// leave out the tool.
+fn headers_of(schema: &RawValue) -> Result<(), String> {
+    let source = Source::new("inputSchema", schema.get());
+    let node = parse_yaml(&source).map_err(|problems| problems.in_source(&source).to_string())?;
+    let message =
+        |problems: Problems| problems.0.into_iter().map(|problem| problem.message).collect::<Vec<_>>().join("; ");
+    MirroredParameters::read(&node).map(drop).map_err(message)
+}
+
+impl fmt::Display for Notice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Notice::Filtered { server, tools } => {
+                write!(f, "the filter of server '{server}' excludes {}", tools.join(", "))
+            }
+            Notice::Duplicate { tool, server, first } => write!(
+                f,
+                "skipping duplicate tool name '{tool}' in server '{server}' (already registered from server '{first}')"
+            ),
+            Notice::Replaced { tool, server, first } => {
+                write!(f, "the tool '{tool}' of server '{server}' replaces that of server '{first}'")
+            }
+            Notice::Renamed { tool, server, first, name } => write!(
+                f,
+                "the tool '{tool}' of server '{server}' is renamed to '{name}': server '{first}' has a tool of that name"
+            ),
+            Notice::Unusable { server, tool, why } => {
+                write!(f, "the tool '{tool}' of server '{server}' cannot be used: {why}")
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use rehearse_client_configs::server::At;
+    use rehearse_document::Span;
+
+    fn tools(names: &[&str]) -> Vec<Box<RawValue>> {
+        let definition = |name: &&str| format!(r#"{{"name":"{name}","inputSchema":{{"type":"object"}},"x":1.0}}"#);
+        names.iter().map(|name| RawValue::from_string(definition(name)).expect("JSON")).collect()
+    }
+
+    fn excluding(names: &[&str]) -> ToolFilter {
+        let at = |value: &&str| At { value: (*value).to_owned(), span: Span::default() };
+        let exclude = At { value: names.iter().map(at).collect(), span: Span::default() };
+        ToolFilter { include: None, exclude: Some(exclude) }
+    }
+
+    /// Two servers, of which both have `read`, and the first filters out `write`.
+    fn registered(naming: Naming, duplicates: Duplicates) -> Result<Registry, DuplicateTool> {
+        let (first, second) = (tools(&["read", "write"]), tools(&["write", "read", "list"]));
+        let (one, two): (Arc<str>, Arc<str>) = ("server1".into(), "server2".into());
+        let (filter, all) = (excluding(&["write"]), ToolFilter::default());
+        let listed = [
+            ServerTools { server: &one, filter: &filter, policy: &Policy::USUAL, tools: &first, mirrors: false },
+            ServerTools { server: &two, filter: &all, policy: &Policy::USUAL, tools: &second, mirrors: false },
+        ];
+        Registry::build(listed, naming, duplicates)
+    }
+
+    fn names(registry: &Registry) -> Vec<String> {
+        registry.tools().iter().map(|tool| format!("{}:{}={}", tool.server, tool.original, tool.name)).collect()
+    }
+
+    #[test]
+    fn the_first_tool_of_a_name_wins_and_what_is_filtered_out_is_no_duplicate() {
+        let registry = registered(Naming::Bare, Duplicates::FirstWins).expect("registers");
+        assert_eq!(names(&registry), ["server1:read=read", "server2:write=write", "server2:list=list"]);
+        let notices: Vec<_> = registry.notices.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            notices,
+            [
+                "the filter of server 'server1' excludes write",
+                "skipping duplicate tool name 'read' in server 'server2' (already registered from server 'server1')",
+            ]
+        );
+        let tool = registry.get("read").expect("registered");
+        assert_eq!((&*tool.server, tool.definition.get().contains("\"x\":1.0")), ("server1", true));
+    }
+
+    #[test]
+    fn the_last_tool_of_a_name_can_win_or_none_or_both() {
+        let last = registered(Naming::Bare, Duplicates::LastWins).expect("registers");
+        assert_eq!(names(&last), ["server2:write=write", "server2:read=read", "server2:list=list"]);
+        assert_eq!(last.get("read").map(|tool| &*tool.server), Some("server2"));
+        let both = registered(Naming::Bare, Duplicates::Qualified).expect("registers");
+        assert_eq!(names(&both)[2], "server2:read=server2__read");
+        assert_eq!(both.get("server2__read").map(|tool| &*tool.original), Some("read"));
+        let error = registered(Naming::Bare, Duplicates::Rejected).expect_err("a duplicate");
+        assert_eq!(error.to_string(), r#"duplicate tool name "read": found in both "server1" and "server2""#);
+    }
+
+    #[test]
+    fn names_follow_the_policy_and_then_nothing_clashes() {
+        for (naming, expected) in [
+            (Naming::Literal("{tool}@{server}"), "read@server2"),
+            (Naming::Qualified("mcp_{server}_{tool}"), "mcp_server2_read"),
+            (Naming::Literal("{server}::{tool}"), "server2::read"),
+            (Naming::Literal("{server}.{tool}"), "server2.read"),
+        ] {
+            let registry = registered(naming, Duplicates::Rejected).expect("no duplicates");
+            let tool = registry.get(expected).expect(expected);
+            assert_eq!((&*tool.server, &*tool.original), ("server2", "read"));
+        }
+    }
+
+    #[test]
+    fn a_definition_that_is_none_is_left_out_and_told() {
+        let server: Arc<str> = "s".into();
+        let raw = |text: &str| RawValue::from_string(text.to_owned()).expect("JSON");
+        let tools = [raw("7"), raw(r#"{"name":"a"}"#), raw(r#"{"name":"b","inputSchema":true}"#), raw(r#"{"name":7}"#)];
+        let filter = ToolFilter::default();
+        let listed =
+            ServerTools { server: &server, filter: &filter, policy: &Policy::USUAL, tools: &tools, mirrors: false };
+        let registry = Registry::build([listed], Naming::Bare, Duplicates::FirstWins).expect("registers");
+        assert!(registry.tools().is_empty());
+        let told: Vec<_> = registry.notices.iter().map(ToString::to_string).collect();
+        assert_eq!(told.len(), 4, "{told:?}");
+        assert_eq!(told[1], "the tool 'a' of server 's' cannot be used: its inputSchema is not an object");
+    }
+
+    #[test]
+    fn a_tool_whose_parameters_no_header_can_have_is_left_out_where_headers_count() {
+        let server: Arc<str> = "s".into();
+        let tool = |name: &str, kind: &str, header: &str| {
+            let property = format!(r#"{{"type":"{kind}","x-mcp-header":"{header}"}}"#);
+            let schema = format!(r#"{{"type":"object","properties":{{"p":{property}}}}}"#);
+            RawValue::from_string(format!(r#"{{"name":"{name}","inputSchema":{schema}}}"#)).expect("JSON")
+        };
+        let tools = [tool("good", "string", "Region"), tool("a", "string", ""), tool("b", "number", "N")];
+        let filter = ToolFilter::default();
+        let count = |mirrors| {
+            let listed =
+                ServerTools { server: &server, filter: &filter, policy: &Policy::USUAL, tools: &tools, mirrors };
+            let registry = Registry::build([listed], Naming::Bare, Duplicates::FirstWins).expect("registers");
+            let told: Vec<_> = registry.notices.iter().map(ToString::to_string).collect();
+            (registry.tools().len(), told)
+        };
+        assert_eq!(count(false), (3, vec![]));
+        let (registered, told) = count(true);
+        assert_eq!((registered, told.len()), (1, 2));
+        assert_eq!(told[0], "the tool 'a' of server 's' cannot be used: an x-mcp-header is not empty");
+    }
+
+    proptest! {
+        #[test]
+        fn every_tool_is_found_by_its_name_whatever_the_policy(
+            lists in proptest::collection::vec(proptest::collection::vec("[ab_]{1,3}", 0..5), 0..4),
+            which in 0..3_usize,
+        ) {
+            let servers: Vec<Arc<str>> = (0..lists.len()).map(|index| format!("s{index}").into()).collect();
+            let definitions: Vec<_> =
+                lists.iter().map(|names| tools(&names.iter().map(String::as_str).collect::<Vec<_>>())).collect();
+            let filter = ToolFilter::default();
+            let listed = servers.iter().zip(&definitions).map(|(server, tools)| {
+                ServerTools { server, filter: &filter, policy: &Policy::USUAL, tools, mirrors: false }
+            });
+            let duplicates = [Duplicates::FirstWins, Duplicates::LastWins, Duplicates::Qualified][which];
+            let registry = Registry::build(listed, Naming::Bare, duplicates).expect("registers");
+            for tool in registry.tools() {
+                prop_assert!(Arc::ptr_eq(tool, registry.get(&tool.name).expect("by its name")));
+            }
+            let all: usize = lists.iter().map(Vec::len).sum();
+            let notices = registry.notices.iter().filter(|notice| !matches!(notice, Notice::Renamed { .. })).count();
+            prop_assert_eq!(registry.tools().len() + notices, all);
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! The answer of a subagent: what its model handed in by calling the tool `final_answer`, or else its last text.
+//!
+//! A host that wants structured answers gives its subagent one more tool, whose input schema is the schema of the answer
+//! and which nobody executes: to call it is to end the run. [`AnswerSchema`] is that schema and makes the definition of
+//! the tool, [`Dialog`] is what was said, and [`extract`] takes the answer out of it. No IO, no retries, no repairs: an
+//! answer that does not fit is told with every path at which it does not.
+//!
+//! ```
+//! use mcp_rehearsal::{//!, //!     config::Source, //!     final_answer::{AnswerSchema, Dialog, extract}};
+//!
+//! let schema = Source::new("answer.json", r#"{ "type": "object", "required": ["verdict"] }"#);
+//! let schema = AnswerSchema::parse(&schema)?;
+//! let dialog = r#"[{ "role": "assistant", "content": [
+//!     { "type": "tool_use", "id": "1", "name": "final_answer", "input": { "verdict": "merge" } }] }]"#;
+//! let dialog = Dialog::parse(&Source::new("dialog.json", dialog))?;
+//! let answer = extract(&dialog, Some(&schema)).expect("an answer");
+//! assert_eq!(answer.text, r#"{"verdict":"merge"}"#);
+//! # Ok::<(), rehearse_document::Diagnostics>(())
+//! ```
+
+mod answer;
+mod definition;
+mod dialog;
+mod message;
+mod schema;
+mod source;
+#[cfg(test)]
+mod tests;
+
+use serde_json::Value as Json;
+
+pub use answer::{Answer, AnswerError, Location, Violation};
+pub use definition::{DESCRIPTION, NAME, Shape};
+pub use dialog::{Arguments, Call, Dialog, Turn, TurnItem};
+pub use schema::AnswerSchema;
+
+use rehearse_document::{Node, Source, Value, json};
+
+/// The answer of a dialog.
+///
+/// With a schema, it is what `final_answer` was called with in the last turn of the assistant that calls it. Of several
+/// calls in that turn the first whose arguments can be read counts, whatever other tools are called before or after it;
+/// it is held against the schema once, and nothing else is tried if it does not fit. Without a schema there is no such
+/// tool, and the answer is the last text of the assistant: all text blocks of a message, each on lines of its own.
+///
+/// # Errors
+/// Why there is no answer, and where in the dialog.
+pub fn extract(dialog: &Dialog, schema: Option<&AnswerSchema>) -> Result<Answer, AnswerError> {
+    match schema {
+        Some(schema) => structured(dialog, schema),
+        None => text(dialog),
+    }
+}
+
+fn structured(dialog: &Dialog, schema: &AnswerSchema) -> Result<Answer, AnswerError> {
+    let calls = dialog.turns.iter().rev().map(|turn| turn.calls_of(NAME).collect::<Vec<_>>());
+    let Some(calls) = calls.into_iter().find(|calls| !calls.is_empty()) else {
+        return Err(AnswerError::NotCalled { hint: dialog.instead() });
+    };
+    let mut unreadable = None;
+    for (index, call) in calls.iter().enumerate() {
+        match Given::read(call) {
+            Ok(given) => {
+                let violations = given.violations(call, schema);
+                if !violations.is_empty() {
+                    return Err(AnswerError::Mismatch { at: call.at.clone(), violations });
+                }
+                let others = calls.iter().enumerate().filter(|(other, _)| *other != index);
+                let ignored_calls = others.map(|(_, call)| call.at.clone()).collect();
+                return Ok(Answer::structured(given.node.to_raw(), call.at.clone(), ignored_calls));
+            }
+            Err(error) => drop(unreadable.get_or_insert(error)),
+        }
+    }
+    Err(unreadable.unwrap_or(AnswerError::NotCalled { hint: None }))
+}
+
+fn text(dialog: &Dialog) -> Result<Answer, AnswerError> {
+    let last = dialog.turns.iter().rev().find_map(|turn| {
+        let texts: Vec<_> = turn.texts().filter(|(text, _)| !text.trim().is_empty()).collect();
+        let (_, at) = texts.first()?;
+        let text = texts.iter().map(|(text, _)| *text).collect::<Vec<_>>().join("\n");
+        Some(Answer::text(text, (*at).clone()))
+    });
+    let is_called = dialog.turns.iter().any(|turn| turn.calls_of(NAME).next().is_some());
+    last.ok_or_else(|| AnswerError::NoText { hint: is_called.then(|| format!("{NAME} is called: give its schema")) })
+}
+
+/// A number that is too large for any program.
+fn unlimited(node: &Node) -> Option<&str> {
+    match &node.value {
+        Value::Number(text) => serde_json::from_str::<Json>(text).is_err().then_some(text),
+        Value::Sequence(items) => items.iter().find_map(unlimited),
+        Value::Mapping(entries) => entries.iter().find_map(|entry| unlimited(&entry.node)),
+        Value::Null | Value::Bool(_) | Value::String(_) => None,
+    }
+}
+
+/// Arguments that could be read.
+struct Given {
+    node: Node,
+    value: Json,
+    /// The spans of the node are those of the dialog.
+    is_in_place: bool,
+}
+
+impl Given {
+    fn read(call: &Call) -> Result<Given, AnswerError> {
+        let unreadable = |why: String| AnswerError::Unreadable { at: call.at.clone(), why };
+        let node = match &call.arguments {
+            Arguments::Missing => return Err(AnswerError::Empty { at: call.at.clone() }),
+            Arguments::Text(text) if matches!(text.trim(), "" | "null") => {
+                return Err(AnswerError::Empty { at: call.at.clone() });
+            }
+            Arguments::Value(node) => match unlimited(node) {
+                Some(number) => return Err(unreadable(format!("the number {number} is too large"))),
+                None => node.clone(),
+            },
+            Arguments::Text(text) => {
+                // The reader of configs would take more than JSON.
+                serde_json::from_str::<Json>(text).map_err(|error| unreadable(error.to_string()))?;
+                let read = json::parse(&Source::new(NAME, text.as_str()));
+                read.map_err(|problems| unreadable(problems.0[0].message.to_string()))?.root
+            }
+        };
+        Ok(Given { value: node.to_json(), node, is_in_place: matches!(call.arguments, Arguments::Value(_)) })
+    }
+
+    fn violations(&self, call: &Call, schema: &AnswerSchema) -> Vec<Violation> {
+        let place = |pointer: &str| match self.node.pointer(pointer).filter(|_| self.is_in_place) {
+            Some(node) => Location { pointer: format!("{}{pointer}", call.at.pointer), span: node.span },
+            None => call.at.clone(),
+        };
+        let found = schema.violations(&self.value).into_iter();
+        found.map(|mismatch| Violation { at: place(&mismatch.pointer), mismatch }).collect()
+    }
+}

@@ -1,0 +1,96 @@
+//! What is wrong with what a model wrote.
+
+use std::ops::Range;
+
+use serde_json::{Value, json};
+
+use crate::Violation;
+
+/// A request for a tool that cannot be followed. Its text is for the model, so that it can do better.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{fault}")]
+pub struct RequestError {
+    pub fault: Fault,
+    /// The request, in bytes of the message.
+    pub range: Range<usize>,
+}
+
+/// What is wrong with a request.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Fault {
+    #[error("Unknown tool: {name}{}", hint(.nearest.as_deref()))]
+    UnknownTool {
+        name: String,
+        /// The tool that was probably meant.
+        nearest: Option<String>,
+    },
+    /// The tool is one of these servers, and of no other that is named.
+    #[error("{}", of_server(.tool, .named.as_deref(), .servers))]
+    ServerOf { tool: String, named: Option<String>, servers: Vec<String> },
+    #[error("Missing tool name: <{0}> needs a <tool_name>")]
+    MissingToolName(String),
+    #[error("Invalid tool request format: <{0}> has no closing tag </{0}>")]
+    Unclosed(String),
+    #[error("Invalid tool request format: {0:?} is in no parameter")]
+    Loose(String),
+    #[error("Invalid tool request format: <{0}> must have no attributes; write parameters as elements")]
+    Attributes(String),
+    #[error("Invalid tool request format: <{0}> is there more than once")]
+    Repeated(String),
+    #[error("Invalid tool request format: the arguments are no JSON object: {0}")]
+    Json(String),
+    #[error("Invalid parameters: {}", .0.iter().map(|it| it.violation.to_string()).collect::<Vec<_>>().join("; "))]
+    Parameters(Vec<ParameterError>),
+    #[error("Too many tool requests: {tool} was not run, for a message may have {max}")]
+    TooMany { tool: String, max: usize },
+    /// Only in the strict grammar, as the following ones.
+    #[error("Invalid tool name: {0}")]
+    ToolName(String),
+    #[error("No parameters found in tool request")]
+    NoParameters,
+    #[error("Invalid parameter name: {0}")]
+    ParameterName(String),
+}
+
+/// A parameter that breaks the schema.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParameterError {
+    pub violation: Violation,
+    /// The parameter, in bytes of the message; the whole request if it is not there.
+    pub range: Range<usize>,
+}
+
+fn hint(nearest: Option<&str>) -> String {
+    nearest.map(|name| format!("; did you mean {name}?")).unwrap_or_default()
+}
+
+fn of_server(tool: &str, named: Option<&str>, servers: &[String]) -> String {
+    let servers = servers.join(", ");
+    match named {
+        Some(named) => format!("Unknown tool: server {named:?} has no {tool}; it is a tool of {servers}"),
+        None => format!("Unknown tool: several servers have a {tool}; say in <server_name> which: {servers}"),
+    }
+}
+
+impl Fault {
+    pub fn code(&self) -> &'static str {
+        match self {
+            Fault::UnknownTool { .. } | Fault::ServerOf { .. } => "UNKNOWN_TOOL",
+            Fault::Parameters(_) => "VALIDATION_ERROR",
+            Fault::TooMany { .. } => "TOO_MANY_CALLS",
+            _ => "PARSE_ERROR",
+        }
+    }
+}
+
+impl RequestError {
+    /// As data: `{code, message, details}`, with a detail for each parameter.
+    pub fn to_json(&self) -> Value {
+        let detail = |ParameterError { violation, .. }: &ParameterError| json!({ "parameter": violation.parameter, "code": violation.code.as_str(), "message": violation.message });
+        let (message, details) = match &self.fault {
+            Fault::Parameters(errors) => ("Invalid parameters".to_owned(), errors.iter().map(detail).collect()),
+            fault => (fault.to_string(), Vec::new()),
+        };
+        json!({ "code": self.fault.code(), "message": message, "details": details })
+    }
+}

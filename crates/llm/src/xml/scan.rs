@@ -1,0 +1,330 @@
+//! Requests in a message.
+
+use std::{collections::HashMap, ops::Range};
+
+use serde_json::{Map, Value};
+
+use super::{
+    Fault, Grammar, ParameterError, Parser, RequestError, Requests, Tool, ToolRequest,
+    element::{Element, ElementError, children, within},
+    prose::{Prose, is_in_code_span, is_line_start},
+    tag::{CDATA, Kind, Tag, Tags, comment, skip_blank},
+    value,
+};
+use crate::schema::Schema;
+use rehearse_document::nearest;
+
+/// Elements that name the tool in an element of their own, and the elements that its arguments may be in.
+const FORMS: [&str; 2] = ["use_mcp_tool", "use_tool"];
+const ARGUMENTS: [&str; 2] = ["arguments", "parameters"];
+/// What a model thinks is not yet what it wants.
+const THINKING: [&str; 2] = ["thinking", "think"];
+/// A message with more elements that could be meant as a request, and are not, is a document.
+const MAX_MISSES: usize = 100;
+/// The text of a fault quotes no more than this.
+const QUOTED_CHARS: usize = 40;
+
+pub(super) struct Scanner<'p, 't> {
+    parser: &'p Parser,
+    text: &'t str,
+    prose: Prose<'t>,
+    count: usize,
+    /// The next closing tag of an element, if there is one; looking for it again and again would take long.
+    closing: HashMap<&'t str, Option<Range<usize>>>,
+    /// How many elements were no request for an unknown tool.
+    misses: usize,
+    requests: Requests,
+}
+
+/// The arguments of a request as they were written.
+struct Written<'t> {
+    arguments: Map<String, Value>,
+    elements: Vec<Element<'t>>,
+    end: usize,
+}
+
+impl<'p, 't> Scanner<'p, 't> {
+    pub(super) fn new(parser: &'p Parser, text: &'t str) -> Self {
+        Scanner {
+            parser,
+            text,
+            prose: Prose::new(text),
+            count: 0,
+            closing: HashMap::new(),
+            misses: 0,
+            requests: Requests::default(),
+        }
+    }
+
+    pub(super) fn run(mut self) -> Requests {
+        let mut at = 0;
+        while let Some(found) = self.text[at..].find('<') {
+            at += found;
+            if self.prose.is_code(at) {
+                at += 1;
+            } else if let Some(end) = comment(&self.text[at..]) {
+                at += end;
+            } else if let Some(tag) = Tag::at(self.text, at) {
+                let end = self.visit(&tag);
+                if end > tag.range.end {
+                    self.prose.skip_to(end);
+                }
+                at = end;
+            } else {
+                at += 1;
+            }
+        }
+        self.requests
+    }
+
+    fn is_strict(&self) -> bool {
+        self.parser.options.grammar == Grammar::Strict
+    }
+
+    /// What is at a tag; the result is where to go on.
+    fn visit(&mut self, tag: &Tag<'t>) -> usize {
+        if tag.kind == Kind::Close {
+            return tag.range.end;
+        }
+        let parser = self.parser;
+        if let Some(tool) = parser.tool(tag.name()).or_else(|| parser.tool(tag.word())) {
+            return self.request(tag, &tool.name, |scan| scan.written(tag, tool).map(|written| (tool, written)));
+        }
+        if THINKING.contains(&tag.name()) && tag.kind == Kind::Open {
+            return self.end_of(tag).unwrap_or(self.text.len());
+        }
+        if FORMS.contains(&tag.word()) && !self.is_strict() {
+            return self.request(tag, tag.word(), |scan| scan.wrapped(tag));
+        }
+        self.unknown(tag)
+    }
+
+    /// A request, if there is one in this element.
+    fn request(
+        &mut self,
+        tag: &Tag<'t>,
+        name: &str,
+        read: impl FnOnce(&Self) -> Result<(&'p Tool, Written<'t>), Fault>,
+    ) -> usize {
+        let nominal = if tag.kind == Kind::Empty { Some(tag.range.end) } else { self.end_of(tag) };
+        let Some(nominal) = nominal else {
+            if !is_line_start(self.text, tag.range.start) {
+                return tag.range.end;
+            }
+            // The message was cut off here, or another name stands in the closing tag.
+            self.fail(name, tag.range.start..self.text.len(), Fault::Unclosed(name.to_owned()));
+            return self.text.len();
+        };
+        let result = match tag.name() == name {
+            true => read(self),
+            false => Err(Fault::Attributes(name.to_owned())),
+        };
+        if matches!(result, Err(Fault::Loose(_) | Fault::Unclosed(_))) && is_mention(self.text, tag) {
+            return tag.range.end;
+        }
+        let range = tag.range.start..result.as_ref().map_or(nominal, |(_, written)| written.end);
+        let end = range.end;
+        if is_in_code_span(self.text, range.start, end) || self.is_strict() && !is_apart(self.text, &range) {
+            return end;
+        }
+        match result {
+            Ok((tool, written)) => self.call(tool, written, range),
+            Err(fault) => self.fail(name, range, fault),
+        }
+        end
+    }
+
+    fn call(&mut self, tool: &Tool, written: Written<'_>, range: Range<usize>) {
+        let violations = tool.validator.violations(&written.arguments);
+        if !violations.is_empty() {
+            let error = |violation: crate::Violation| {
+                let element = written.elements.iter().find(|element| is_part_of(&violation.parameter, element.name));
+                ParameterError { range: element.map_or(range.clone(), |element| element.range.clone()), violation }
+            };
+            let errors = violations.into_iter().map(error).collect();
+            return self.fail(&tool.name, range, Fault::Parameters(errors));
+        }
+        if self.counts(&tool.name, &range) {
+            let name = tool.name.clone();
+            self.requests.calls.push(ToolRequest { name, arguments: written.arguments, range });
+        }
+    }
+
+    fn fail(&mut self, name: &str, range: Range<usize>, fault: Fault) {
+        if self.counts(name, &range) {
+            self.requests.errors.push(RequestError { fault, range });
+        }
+    }
+
+    /// Counts a request; if it is one too many, says so.
+    fn counts(&mut self, name: &str, range: &Range<usize>) -> bool {
+        self.count += 1;
+        let max = self.parser.options.max_calls_per_message;
+        if self.count > max {
+            let fault = Fault::TooMany { tool: name.to_owned(), max };
+            self.requests.errors.push(RequestError { fault, range: range.clone() });
+        }
+        self.count <= max
+    }
+
+    /// The arguments of a tool whose element begins with `tag`.
+    fn written(&self, tag: &Tag<'t>, tool: &Tool) -> Result<Written<'t>, Fault> {
+        if self.is_strict() && !is_strict_name(&tool.name) {
+            return Err(Fault::ToolName(tool.name.clone()));
+        }
+        let schema = Schema::new(tool.validator.schema());
+        if tag.kind == Kind::Empty {
+            return self.elements(Vec::new(), schema, tag.range.end);
+        }
+        if !self.is_strict() && self.is_json(tag.range.end, self.text.len()) {
+            return self.json(tag);
+        }
+        let is_known = |name: &str| schema.names(name);
+        let (elements, end) =
+            children(self.text, tag.range.end, tag.name(), &is_known).map_err(|broken| self.fault(&broken))?;
+        self.elements(elements, schema, end)
+    }
+
+    fn elements(&self, elements: Vec<Element<'t>>, schema: Schema<'_>, end: usize) -> Result<Written<'t>, Fault> {
+        if self.is_strict() {
+            if elements.is_empty() {
+                return Err(Fault::NoParameters);
+            }
+            if let Some(element) = elements.iter().find(|element| !is_strict_name(element.name)) {
+                return Err(Fault::ParameterName(element.name.to_owned()));
+            }
+        }
+        let (arguments, repeated) = value::members(self.text, &elements, Some(schema));
+        match repeated.first() {
+            Some(element) => Err(Fault::Repeated(element.name.to_owned())),
+            None => Ok(Written { arguments, elements, end }),
+        }
+    }
+
+    fn is_json(&self, from: usize, to: usize) -> bool {
+        let at = skip_blank(self.text, from, to);
+        let rest = &self.text[at..to];
+        rest.starts_with('{') || rest.strip_prefix(CDATA).is_some_and(|rest| rest.trim_start().starts_with('{'))
+    }
+
+    /// A body that is one JSON object. A closing tag in one of its strings is not its end.
+    fn json(&self, tag: &Tag<'t>) -> Result<Written<'t>, Fault> {
+        const ATTEMPTS: usize = 4;
+        let mut first = None;
+        let closing = Tags::new(self.text, tag.range.end..self.text.len()).filter(|it| it.is(Kind::Close, tag.name()));
+        for close in closing.take(ATTEMPTS) {
+            match object(&self.text[tag.range.end..close.range.start]) {
+                Ok(arguments) => return Ok(Written { arguments, elements: Vec::new(), end: close.range.end }),
+                Err(error) => first = first.or(Some(error)),
+            }
+        }
+        Err(Fault::Json(first.unwrap_or_default()))
+    }
+
+    /// A request that names its tool in an element.
+    fn wrapped(&self, tag: &Tag<'t>) -> Result<(&'p Tool, Written<'t>), Fault> {
+        let form = tag.word();
+        let is_known = |name: &str| matches!(name, "server_name" | "tool_name") || ARGUMENTS.contains(&name);
+        let (elements, end) = match tag.kind {
+            Kind::Empty => (Vec::new(), tag.range.end),
+            _ => children(self.text, tag.range.end, form, &is_known).map_err(|broken| self.fault(&broken))?,
+        };
+        let element = |name: &str| elements.iter().find(|element| element.name == name);
+        let text = |name: &str| element(name).map(|element| value::text(&self.text[element.inner.clone()]));
+        let name = text("tool_name").filter(|name| !name.is_empty());
+        let name = name.ok_or_else(|| Fault::MissingToolName(form.to_owned()))?;
+        let server = text("server_name");
+        let tool = self.parser.tool_of(server.as_deref(), &name);
+        let tool = tool.map_err(|fault| fault.unwrap_or_else(|| self.no_tool(&name)))?;
+        let Some(inner) = ARGUMENTS.iter().find_map(|name| element(name)).map(|element| element.inner.clone()) else {
+            return Ok((tool, Written { arguments: Map::new(), elements: Vec::new(), end }));
+        };
+        if self.is_json(inner.start, inner.end) {
+            let arguments = object(&self.text[inner]).map_err(Fault::Json)?;
+            return Ok((tool, Written { arguments, elements: Vec::new(), end }));
+        }
+        let schema = Schema::new(tool.validator.schema());
+        let elements = within(self.text, inner, &|name| schema.names(name)).map_err(|broken| self.fault(&broken))?;
+        Ok((tool, self.elements(elements, schema, end)?))
+    }
+
+    fn fault(&self, broken: &ElementError<'_>) -> Fault {
+        match broken {
+            ElementError::Loose(at) => {
+                let text = self.text[*at..].split(['<', '\n']).next().unwrap_or_default();
+                let text = if text.is_empty() { &self.text[*at..] } else { text };
+                Fault::Loose(text.chars().take(QUOTED_CHARS).collect::<String>().trim_end().to_owned())
+            }
+            ElementError::Unclosed { name, .. } => Fault::Unclosed((*name).to_owned()),
+            ElementError::Attributes { name, .. } => Fault::Attributes((*name).to_owned()),
+        }
+    }
+
+    /// An element that can only be meant as a request for a tool, but there is none of its name: it has nothing but
+    /// elements, and a name that is like that of a tool or like none of HTML.
+    fn unknown(&mut self, tag: &Tag<'t>) -> usize {
+        let name = tag.name();
+        let is_plain = tag.kind == Kind::Open && name == tag.word() && is_line_start(self.text, tag.range.start);
+        if !is_plain || self.misses >= MAX_MISSES {
+            return tag.range.end;
+        }
+        let fault = self.no_tool(name);
+        let is_alike = matches!(&fault, Fault::UnknownTool { nearest: Some(_), .. });
+        if self.is_strict() && !is_strict_name(name) || !is_alike && !name.contains('_') {
+            return tag.range.end;
+        }
+        match children(self.text, tag.range.end, name, &|_| true) {
+            Ok((_, end)) if !is_in_code_span(self.text, tag.range.start, end) => {
+                self.fail(name, tag.range.start..end, fault);
+                end
+            }
+            _ => {
+                self.misses += 1;
+                tag.range.end
+            }
+        }
+    }
+
+    /// The end of the first closing tag for this one.
+    fn end_of(&mut self, tag: &Tag<'t>) -> Option<usize> {
+        let from = tag.range.end;
+        let known = self.closing.get(tag.name()).filter(|it| it.as_ref().is_none_or(|close| close.start >= from));
+        let close = known.cloned().unwrap_or_else(|| {
+            let is_close = |it: &Tag<'_>| it.is(Kind::Close, tag.name()) || it.is(Kind::Close, tag.word());
+            Tags::new(self.text, from..self.text.len()).find(is_close).map(|tag| tag.range)
+        });
+        self.closing.insert(tag.name(), close.clone());
+        close.map(|close| close.end)
+    }
+
+    fn no_tool(&self, name: &str) -> Fault {
+        let names: Vec<_> = self.parser.tools.iter().map(|tool| &*tool.name).collect();
+        Fault::UnknownTool { name: name.to_owned(), nearest: nearest(name, &names).map(str::to_owned) }
+    }
+}
+
+/// Whether the element begins once more before it ends, so that this tag is only spoken of.
+fn is_mention(text: &str, tag: &Tag<'_>) -> bool {
+    let mut tags = Tags::new(text, tag.range.end..text.len());
+    tags.find(|it| it.name() == tag.name()).is_some_and(|it| it.kind == Kind::Open)
+}
+
+fn object(raw: &str) -> Result<Map<String, Value>, String> {
+    serde_json::from_str(value::text(raw).trim()).map_err(|error| error.to_string())
+}
+
+/// Whether white space is on both sides.
+fn is_apart(text: &str, range: &Range<usize>) -> bool {
+    let is_blank = |c: Option<char>| c.is_none_or(char::is_whitespace);
+    is_blank(text[..range.start].chars().next_back()) && is_blank(text[range.end..].chars().next())
+}
+
+fn is_strict_name(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_lowercase())
+        && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_')
+}
+
+/// Whether a path of a violation begins with this parameter.
+fn is_part_of(path: &str, parameter: &str) -> bool {
+    path.strip_prefix(parameter).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+}

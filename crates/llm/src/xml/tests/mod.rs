@@ -1,0 +1,434 @@
+mod generated;
+
+use serde_json::{json, value::RawValue};
+
+use super::*;
+use crate::{Origin, validate::Code};
+
+pub(super) fn raw(schema: &Value) -> Box<RawValue> {
+    serde_json::value::to_raw_value(schema).expect("serialises")
+}
+
+pub(super) fn parser_with(tools: &[(&str, Value)], options: Options) -> Parser {
+    let schemas: Vec<_> = tools.iter().map(|(name, schema)| (*name, raw(schema))).collect();
+    Parser::new(schemas.iter().map(|(name, schema)| ToolDefinition::new(name, schema)), options)
+}
+
+fn read_file() -> Value {
+    json!({ "type": "object", "required": ["path"], "properties": {
+        "path": { "type": "string" }, "limit": { "type": "integer", "minimum": 1 } } })
+}
+
+pub(super) fn many() -> Options {
+    Options { max_calls_per_message: 10, ..Options::default() }
+}
+
+/// The requests for `read_file` and `ping`, which needs nothing.
+fn parse(message: &str) -> Requests {
+    let ping = json!({ "type": "object", "properties": { "note": { "type": "string" } } });
+    parser_with(&[("read_file", read_file()), ("ping", ping)], many()).parse(message)
+}
+
+/// The arguments of all calls, and the texts of the errors.
+pub(super) fn told(requests: &Requests) -> (Vec<Value>, Vec<String>) {
+    let calls = requests.calls.iter().map(|call| Value::Object(call.arguments.clone())).collect();
+    (calls, requests.errors.iter().map(ToString::to_string).collect())
+}
+
+fn calls(message: &str) -> Vec<Value> {
+    let (calls, errors) = told(&parse(message));
+    assert_eq!(errors, [""; 0], "{message}");
+    calls
+}
+
+fn errors(message: &str) -> Vec<String> {
+    let (calls, errors) = told(&parse(message));
+    assert!(calls.is_empty(), "{message}: {calls:?}");
+    errors
+}
+
+/// What the text in `<p>` becomes with this schema for it.
+fn argument(schema: Value, text: &str) -> Result<Value, String> {
+    let schema = json!({ "type": "object", "properties": { "p": schema } });
+    let requests = parser_with(&[("t", schema)], many()).parse(&format!("<t><p>{text}</p></t>"));
+    match (requests.calls.first(), requests.errors.first()) {
+        (Some(call), None) => Ok(call.arguments["p"].clone()),
+        (_, Some(error)) => Err(error.to_string()),
+        (None, None) => panic!("no request"),
+    }
+}
+
+#[test]
+fn a_request_is_read_wherever_it_stands() {
+    let call = "<read_file>\n<path>a.txt</path>\n</read_file>";
+    let one = [json!({ "path": "a.txt" })];
+    for message in [
+        call.to_owned(),
+        format!("I read it. {call} Then I tell."),
+        format!("I read it:{call}."),
+        format!("({call})"),
+        call.replace('\n', "\r\n"),
+        call.replace('\n', ""),
+        call.replace("</read_file>", "<!-- done --></read_file >"),
+    ] {
+        assert_eq!(calls(&message), one, "{message}");
+    }
+    let requests = parse(&format!("ä {call} b"));
+    assert_eq!((&*requests.calls[0].name, requests.calls[0].range.clone()), ("read_file", 3..3 + call.len()));
+}
+
+#[test]
+fn requests_that_follow_each_other_are_all_read() {
+    let (one, two) = ("<read_file><path>1</path></read_file>", "<read_file><path>2</path></read_file>");
+    for between in ["", " ", "\n", ".", " and "] {
+        let found = calls(&format!("{one}{between}{two}"));
+        assert_eq!(found, [json!({ "path": "1" }), json!({ "path": "2" })], "{between:?}");
+    }
+}
+
+#[test]
+fn of_several_requests_as_many_are_taken_as_are_allowed_and_the_others_are_reported() {
+    let parser = parser_with(&[("read_file", read_file())], Options::default());
+    let call = |path: &str| format!("<read_file><path>{path}</path></read_file>");
+    let (found, errors) = told(&parser.parse(&(call("1") + &call("2") + &call("3"))));
+    assert_eq!(found, [json!({ "path": "1" })]);
+    assert_eq!(errors, ["Too many tool requests: read_file was not run, for a message may have 1"; 2]);
+    let requests = parser.parse(&("<read_file></read_file>".to_owned() + &call("2")));
+    let codes: Vec<_> = requests.errors.iter().map(|error| error.fault.code()).collect();
+    assert_eq!((requests.calls.len(), codes), (0, vec!["VALIDATION_ERROR", "TOO_MANY_CALLS"]));
+}
+
+#[test]
+fn what_is_quoted_or_thought_is_no_request() {
+    let call = "<read_file><path>a</path></read_file>";
+    for message in [
+        format!("```xml\n{call}\n```"),
+        format!("- so:\n  ~~~\n  {call}\n  ~~~\n"),
+        format!("````\n```\n{call}\n```\n````"),
+        format!("```\n{call}"),
+        format!("write `{call}` for it"),
+        format!("write ``{call}`` for it"),
+        format!("<thinking>\nI could {call}\n</thinking>"),
+        format!("<think>{call}"),
+        format!("<!-- {call} -->"),
+        "The <read_file> tool reads.".to_owned(),
+        "a < b > c, <>, </>, < read_file>".to_owned(),
+    ] {
+        assert_eq!(parse(&message), Requests::default(), "{message}");
+    }
+    for message in [
+        format!("```\ncode\n```\n{call}"),
+        format!("`x` {call} `y`"),
+        format!("it`s {call}"),
+        format!("<thinking>a <path>b</path></thinking>{call}"),
+        format!("write `<![CDATA[` for it: {call}"),
+    ] {
+        assert_eq!(calls(&message), [json!({ "path": "a" })], "{message}");
+    }
+    assert_eq!(calls("it`s <read_file><path>a`b</path></read_file>"), [json!({ "path": "a`b" })]);
+}
+
+#[test]
+fn a_code_block_in_a_value_hides_no_later_request() {
+    let message = "<ping><note>\n```\nopen\n</note></ping>\n<ping><note>b</note></ping>";
+    assert_eq!(calls(message), [json!({ "note": "```\nopen" }), json!({ "note": "b" })]);
+}
+
+#[test]
+fn a_tool_that_needs_nothing_is_called_without_parameters() {
+    for message in ["<ping></ping>", "<ping/>", "<ping />", "<ping>\n</ping>"] {
+        assert_eq!(calls(message), [json!({})], "{message}");
+    }
+    assert_eq!(
+        errors("<read_file/>"),
+        ["Invalid parameters: path (MISSING_REQUIRED): Missing required parameter: path"]
+    );
+}
+
+#[test]
+fn any_name_of_a_tool_or_parameter_can_be_written() {
+    for name in ["read-file", "readFile", "read@files", "files::read", "files.read", "Read", "read file"] {
+        let schema = json!({ "properties": { "filePath": { "type": "string" }, "max-size": { "type": "integer" } } });
+        let parser = parser_with(&[(name, schema)], many());
+        let message = format!("<{name}><filePath>a</filePath><max-size>5</max-size></{name}>");
+        let (found, errors) = told(&parser.parse(&message));
+        assert_eq!((found, errors), (vec![json!({ "filePath": "a", "max-size": 5 })], vec![]), "{name}");
+    }
+}
+
+#[test]
+fn a_value_keeps_what_looks_like_markup() {
+    let table = [
+        ("<p>hi</p><b>x</b>", "<p>hi</p><b>x</b>"),
+        ("if a < b && c > d", "if a < b && c > d"),
+        ("&lt;a&gt; &amp; &quot;&#65;&#x42;&apos; &nbsp; &;", "<a> & \"AB' &nbsp; &;"),
+        ("<![CDATA[</path></read_file> &lt;]]>", "</path></read_file> &lt;"),
+        ("a <![CDATA[ <b> ]]>c", "a  <b> c"),
+        ("<![CDATA[a]]]]><![CDATA[>b]]>", "a]]>b"),
+        ("<![CDATA[ a ]]>", " a "),
+        ("<![CDATA[open", "<![CDATA[open"),
+        ("use </path> here", "use </path> here"),
+        ("<path>nested</path>", "<path>nested</path>"),
+        ("call </read_file> now", "call </read_file> now"),
+        ("00123", "00123"),
+        ("true", "true"),
+        ("{\"a\":1}", "{\"a\":1}"),
+        ("<!-- note -->", "<!-- note -->"),
+    ];
+    for (text, expected) in table {
+        let found = calls(&format!("<read_file><path>{text}</path></read_file>"));
+        assert_eq!(found, [json!({ "path": expected })], "{text}");
+        let found =
+            calls(&format!("<read_file><limit>1</limit><path>{text}</path><limit>1</limit></read_file>").replacen(
+                "<limit>1</limit>",
+                "",
+                1,
+            ));
+        assert_eq!(found, [json!({ "path": expected, "limit": 1 })], "{text}");
+    }
+}
+
+#[test]
+fn a_text_of_several_lines_keeps_its_indentation() {
+    for (text, expected) in [
+        ("\n  a.txt\n", "a.txt"),
+        ("\n    fn a() {\n    }\n", "    fn a() {\n    }"),
+        ("\r\n  a\r\n  b\r\n", "  a\r\n  b"),
+        ("\n\na\nb\n\n  ", "\na\nb\n"),
+        ("a\n  b", "a\n  b"),
+        ("", ""),
+    ] {
+        assert_eq!(argument(json!({ "type": "string" }), text), Ok(expected.into()), "{text:?}");
+    }
+}
+
+#[test]
+fn a_value_is_read_as_the_type_that_the_schema_gives() {
+    let numbers = || json!({ "type": "array", "items": { "type": "integer" } });
+    let pair = || json!({ "type": "object", "properties": { "a": { "type": "string" }, "b": { "type": "boolean" } } });
+    let pairs = || json!({ "type": "array", "items": pair() });
+    let table = [
+        (json!({ "type": "integer" }), " 00123 ", json!(123)),
+        (json!({ "type": "integer" }), "-7", json!(-7)),
+        (json!({ "type": "integer" }), "2.0", json!(2)),
+        (json!({ "type": "integer" }), "18446744073709551615", json!(u64::MAX)),
+        (json!({ "type": "number" }), "1e3", json!(1000.0)),
+        (json!({ "type": "number" }), "0.1", json!(0.1)),
+        (json!({ "type": "number" }), "100000000000000000000", json!(1e20)),
+        (json!({ "type": "boolean" }), "True", json!(true)),
+        (json!({ "type": "null" }), "", json!(null)),
+        (json!({ "type": "string" }), "null", json!("null")),
+        (numbers(), "[1, 2]", json!([1, 2])),
+        (numbers(), "1, 2", json!([1, 2])),
+        (numbers(), "", json!([])),
+        (numbers(), "<item>1</item><item>2</item>", json!([1, 2])),
+        (numbers(), "\n<number>1</number>\n", json!([1])),
+        (numbers(), "<![CDATA[[1]]]>", json!([1])),
+        (json!({ "type": "array", "items": { "type": "string" } }), "1, b", json!(["1", "b"])),
+        (json!({ "type": "array" }), "1, b", json!([1, "b"])),
+        (pair(), r#"{"a": "1"}"#, json!({ "a": "1" })),
+        (pair(), r#"{&quot;a&quot;: "&lt;"}"#, json!({ "a": "<" })),
+        (pair(), "<a>1</a><b>true</b>", json!({ "a": "1", "b": true })),
+        (pair(), "", json!({})),
+        (pairs(), "<item><a>1</a></item><item><b>false</b></item>", json!([{ "a": "1" }, { "b": false }])),
+        (json!({ "type": ["string", "integer"] }), "5", json!(5)),
+        (json!({ "type": ["string", "integer"] }), "05", json!("05")),
+        (json!({ "type": ["string", "integer"] }), "<![CDATA[5]]>", json!("5")),
+        (json!({ "type": ["string", "null"] }), "null", json!(null)),
+        (json!({ "anyOf": [numbers(), { "type": "null" }] }), "<item>1</item>", json!([1])),
+        (json!({ "anyOf": [{ "type": "string" }, numbers()] }), "[1]", json!([1])),
+        (json!({ "enum": [1, "1", "two"] }), "1", json!("1")),
+        (json!({ "enum": [1, true] }), "true", json!(true)),
+        (json!({ "const": 5 }), "5", json!(5)),
+    ];
+    for (schema, text, expected) in table {
+        assert_eq!(argument(schema.clone(), text), Ok(expected), "{schema} {text}");
+    }
+}
+
+#[test]
+fn only_where_the_schema_has_no_type_is_it_guessed_and_nothing_is_lost_by_it() {
+    let table = [
+        ("true", json!(true)),
+        ("5", json!(5)),
+        ("1.5", json!(1.5)),
+        ("null", json!(null)),
+        ("[1, {\"a\": 2}]", json!([1, { "a": 2 }])),
+        ("<a>1</a><b><c>x</c></b>", json!({ "a": 1, "b": { "c": "x" } })),
+        ("<a>1</a><a>2</a>", json!({ "a": [1, 2] })),
+        ("<item>1</item><item>2</item>", json!([1, 2])),
+        ("", json!("")),
+        ("\"a\"", json!("\"a\"")),
+        ("True", json!("True")),
+        ("00123", json!("00123")),
+        ("0x10", json!("0x10")),
+        ("1e3", json!("1e3")),
+        ("Infinity", json!("Infinity")),
+        ("12345678901234567890123", json!("12345678901234567890123")),
+        ("{a: 1}", json!("{a: 1}")),
+        ("see <b>this</b>", json!("see <b>this</b>")),
+        ("<![CDATA[5]]>", json!("5")),
+        ("<![CDATA[<a>1</a>]]>", json!("<a>1</a>")),
+    ];
+    for (text, expected) in table {
+        assert_eq!(argument(json!({}), text), Ok(expected), "{text}");
+    }
+}
+
+#[test]
+fn a_value_of_another_type_is_an_error_with_a_code() {
+    let expected =
+        |kind: &str| Err(format!("Invalid parameters: p (INVALID_TYPE): Invalid type for p: expected {kind}"));
+    for (kind, text) in [
+        ("integer", "five"),
+        ("integer", "1.5"),
+        ("integer", "123456789012345678901234567890"),
+        ("integer", ""),
+        ("number", "Infinity"),
+        ("number", "1e999"),
+        ("number", "123456789012345678901234567890"),
+        ("boolean", "yes"),
+        ("null", "none"),
+        ("array", "[1,"),
+        ("object", "{a: 1}"),
+        ("object", "text"),
+    ] {
+        assert_eq!(argument(json!({ "type": kind }), text), expected(kind), "{text}");
+    }
+}
+
+#[test]
+fn a_wrong_parameter_is_found_in_the_message() {
+    let message = "<read_file><path>a</path> <limit>0</limit><lines>1</lines></read_file>";
+    let requests = parse(message);
+    let Fault::Parameters(errors) = &requests.errors[0].fault else { panic!("{requests:?}") };
+    let found: Vec<_> = errors.iter().map(|it| (it.violation.code, &message[it.range.clone()])).collect();
+    assert_eq!(found, [(Code::OutOfRange, "<limit>0</limit>"), (Code::UnknownParameter, "<lines>1</lines>")]);
+    assert_eq!(&message[requests.errors[0].range.clone()], message);
+    let expected = json!({ "code": "VALIDATION_ERROR", "message": "Invalid parameters", "details": [
+        { "parameter": "limit", "code": "OUT_OF_RANGE", "message": "Value 0 is below minimum 1" },
+        { "parameter": "lines", "code": "UNKNOWN_PARAMETER", "message": "Unknown parameter: lines" } ] });
+    assert_eq!(requests.errors[0].to_json(), expected);
+}
+
+#[test]
+fn a_broken_request_is_an_error_and_spoils_no_other() {
+    let table = [
+        ("<read_file>a.txt</read_file>", "Invalid tool request format: \"a.txt\" is in no parameter"),
+        ("<read_file><path>a</path> b</read_file>", "Invalid tool request format: \"b\" is in no parameter"),
+        ("<read_file><path>a</read_file>", "Invalid tool request format: <path> has no closing tag </path>"),
+        (
+            "<read_file><path>a</path><path>b</path></read_file>",
+            "Invalid tool request format: <path> is there more than once",
+        ),
+        (
+            "<read_file path=\"a\"/>",
+            "Invalid tool request format: <read_file> must have no attributes; write parameters as elements",
+        ),
+        (
+            "<read_file><path type=\"s\">a</path></read_file>",
+            "Invalid tool request format: <path> must have no attributes; write parameters as elements",
+        ),
+        (
+            "<read_file>{\"path\": 1,}</read_file>",
+            "Invalid tool request format: the arguments are no JSON object: trailing comma at line 1 column 12",
+        ),
+    ];
+    for (message, expected) in table {
+        assert_eq!(errors(message), [expected], "{message}");
+        let (found, errors) = told(&parse(&format!("{message}\n<ping><note>n</note></ping>")));
+        assert_eq!((found, errors), (vec![json!({ "note": "n" })], vec![expected.to_owned()]), "{message}");
+    }
+    let cut_off = errors("I do it:\n  <read_file>\n<path>a.t");
+    assert_eq!(cut_off, ["Invalid tool request format: <read_file> has no closing tag </read_file>"]);
+}
+
+#[test]
+fn a_body_may_be_one_json_object() {
+    assert_eq!(calls(r#"<read_file>{"path": "a", "limit": 2}</read_file>"#), [json!({ "path": "a", "limit": 2 })]);
+    assert_eq!(calls("<read_file>\n{\"path\": \"</read_file>\"}\n</read_file>"), [json!({ "path": "</read_file>" })]);
+    assert_eq!(calls("<read_file><![CDATA[{\"path\": \"&lt;\"}]]></read_file>"), [json!({ "path": "&lt;" })]);
+}
+
+#[test]
+fn a_tool_that_is_not_there_is_an_error_if_nothing_else_can_be_meant() {
+    assert_eq!(errors("<read_fle>\n<path>a</path>\n</read_fle>"), ["Unknown tool: read_fle; did you mean read_file?"]);
+    assert_eq!(errors("<delete_all><path>a</path></delete_all>"), ["Unknown tool: delete_all"]);
+    for message in [
+        "<div><p>a</p></div>",
+        "<delete_all>the text</delete_all>",
+        "say <delete_all></delete_all>",
+        "<ul>\n<li>a</li>\n</ul>",
+    ] {
+        assert_eq!(parse(message), Requests::default(), "{message}");
+    }
+    assert_eq!(parse("<delete_all></delete_all>").errors[0].fault.code(), "UNKNOWN_TOOL");
+}
+
+#[test]
+fn the_form_of_newer_programs_names_server_and_tool() {
+    let schema = raw(&read_file());
+    let origin = |server| Some(Origin { server, tool: "read" });
+    let tools = [("a_read", "a"), ("b_read", "b")]
+        .map(|(name, server)| ToolDefinition { origin: origin(server), ..ToolDefinition::new(name, &schema) });
+    let parser = Parser::new(tools, many());
+    let form = |server: &str, tool: &str, arguments: &str| {
+        let server = if server.is_empty() { String::new() } else { format!("<server_name>{server}</server_name>") };
+        let message = format!("<use_mcp_tool>{server}<tool_name>{tool}</tool_name>{arguments}</use_mcp_tool>");
+        let requests = parser.parse(&message);
+        let name = requests.calls.first().map(|call| (call.name.clone(), Value::Object(call.arguments.clone())));
+        (name, requests.errors.first().map(ToString::to_string))
+    };
+    let called = |name: &str, arguments| (Some((name.to_owned(), arguments)), None);
+    let path = json!({ "path": "x" });
+    assert_eq!(form("b", "read", "<arguments>{\"path\": \"x\"}</arguments>"), called("b_read", path.clone()));
+    assert_eq!(form("b", "b_read", "<arguments><path>x</path></arguments>"), called("b_read", path.clone()));
+    assert_eq!(form("", "b_read", "<parameters><path>x</path></parameters>"), called("b_read", path));
+    let text = json!({ "path": "</arguments>", "limit": 2 });
+    let arguments = "<arguments><path></arguments></path><limit>2</limit></arguments>";
+    assert_eq!(form("a", "read", arguments), called("a_read", text));
+    let wrong = "Unknown tool: server \"c\" has no read; it is a tool of a, b";
+    assert_eq!(form("c", "read", "").1.as_deref(), Some(wrong));
+    let unclear = "Unknown tool: several servers have a read; say in <server_name> which: a, b";
+    assert_eq!(form("", "read", "").1.as_deref(), Some(unclear));
+    assert_eq!(form("a", "write", "").1.as_deref(), Some("Unknown tool: write"));
+    assert_eq!(form("a", "", "").1.as_deref(), Some("Missing tool name: <use_mcp_tool> needs a <tool_name>"));
+    let missing = "Invalid parameters: path (MISSING_REQUIRED): Missing required parameter: path";
+    assert_eq!(form("a", "read", "").1.as_deref(), Some(missing));
+    assert_eq!(form("a", "read", "<arguments>{]</arguments>").1.map(|it| it.contains("no JSON object")), Some(true));
+}
+
+#[test]
+fn the_strict_grammar_takes_what_the_first_mcpilot_took() {
+    let strict = Options { grammar: Grammar::Strict, ..many() };
+    let schema = json!({ "properties": { "path": { "type": "string" }, "maxSize": {} } });
+    let parser = parser_with(&[("read_file", schema.clone()), ("read-file", schema)], strict);
+    let error = |message: &str| told(&parser.parse(message)).1;
+    assert_eq!(error("<read-file><path>a</path></read-file>"), ["Invalid tool name: read-file"]);
+    assert_eq!(error("<read_file></read_file>"), ["No parameters found in tool request"]);
+    assert_eq!(error("<read_file><maxSize>1</maxSize></read_file>"), ["Invalid parameter name: maxSize"]);
+    let call = "<read_file><path>a</path></read_file>";
+    for apart in ["x", "("] {
+        assert_eq!(parser.parse(&format!("{apart}{call}")), Requests::default());
+        assert_eq!(parser.parse(&format!("{call}{apart}")), Requests::default());
+    }
+    assert_eq!(parser.parse(&format!("a {call} {call} b")).calls.len(), 2);
+    assert_eq!(parser.parse("<use_mcp_tool><tool_name>read_file</tool_name></use_mcp_tool>").calls.len(), 0);
+}
+
+#[test]
+fn a_tag_that_is_only_spoken_of_spoils_no_request() {
+    let call = "<read_file><path>a</path></read_file>";
+    for before in ["I use the <read_file> tool:\n", "The form <read_file><path> it is:\n", "<read_file>\n"] {
+        assert_eq!(calls(&format!("{before}{call}")), [json!({ "path": "a" })], "{before}");
+    }
+}
+
+#[test]
+fn a_long_message_of_broken_requests_is_read_to_its_end() {
+    let tags = |tag: &str| tag.repeat(5_000);
+    assert_eq!(parse(&("x ".to_owned() + &tags("<read_file> "))), Requests::default());
+    assert_eq!(parse(&tags("<a_b>\n")), Requests::default());
+    let broken = tags("<read_file>x ") + &tags("<read_file><path></read_file>\n") + &tags("<a_b>\n") + "</a_b>";
+    assert_eq!(parse(&broken).errors.len(), 5_000);
+}

@@ -1,0 +1,33 @@
+//! A request as a model should write it.
+
+use std::fmt::Write;
+
+use serde_json::{Map, Value};
+
+use super::{
+    tag::{CDATA, CDATA_END},
+    value,
+};
+use crate::schema::Schema;
+
+/// The request for a tool with this input schema. What is written reads back as the same arguments, if they are valid.
+pub fn write(name: &str, arguments: &Map<String, Value>, input_schema: &Value) -> String {
+    let schema = Schema::new(input_schema);
+    let mut text = format!("<{name}>\n");
+    for (parameter, value) in arguments {
+        let value = content(value, schema.property(parameter));
+        _ = writeln!(text, "<{parameter}>{value}</{parameter}>");
+    }
+    text + &format!("</{name}>")
+}
+
+/// Plain if it is read back so, else in a CDATA section.
+fn content(value: &Value, schema: Option<Schema<'_>>) -> String {
+    let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let plain = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    if value::value(&plain, schema) == *value {
+        return plain;
+    }
+    let sections = text.replace(CDATA_END, &format!("]]{CDATA_END}{CDATA}>"));
+    format!("{CDATA}{sections}{CDATA_END}")
+}

@@ -1,0 +1,321 @@
+//! The admin API: tests in any language control a running mock through it, over HTTP on its own port.
+//!
+//! | request | does |
+//! | --- | --- |
+//! | `GET /` | lists the endpoints |
+//! | `GET /journal` | `{ "entries": […] }`: every request that the mock has received, and which rule answered it |
+//! | `DELETE /journal` | forgets it |
+//! | `GET /verify` | `{ "holds", "expectations", "unmet", "unexpected", "report" }`: whether the expectations of the script are met |
+//! | `POST /reset` | starts over: clears the journal, counters, state, tasks, added rules and list changes |
+//! | `GET /state` | the state |
+//! | `PUT /state` | replaces the state with an object; null members are dropped |
+//! | `PATCH /state` | changes it by a JSON merge patch (RFC 7396) |
+//! | `GET /rules` | `{ "rules": […] }`: every rule in the order in which they are tried, with its calls |
+//! | `POST /rules` | puts a rule in front of an item's: `{ "tool": "echo", "rule": { "when": …, "reply": … } }`; gives its `id` |
+//! | `DELETE /rules/{id}` | removes a rule that was added |
+//!
+//! It listens on a loopback address only, and every request must have the server's random token:
+//! `Authorization: Bearer TOKEN`. `Host` and `Origin` are checked as those of the mock are. Bodies are JSON in both
+//! directions; an error response has `{ "error", "problems" }`, with the lines and columns of the body.
+
+use std::{io, net::SocketAddr, sync::Arc, time::Duration, time::Instant};
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use rand::RngExt;
+use serde_json::{Map, Value as Json, json};
+use tokio::{net::TcpListener, time::timeout};
+
+use super::{engine::Engine, script::merge};
+use rehearse_document::Diagnostics;
+use rehearse_net::{Body, HostPolicy, Line, Request, Response, Shutdown, accept};
+use rehearse_protocol::MAX_FRAME;
+
+/// How long a body may take.
+const SLOW: Duration = Duration::from_secs(30);
+const RULES: &str = "/rules/";
+/// The endpoints; `{id}` is one path segment.
+const ENDPOINTS: &[(Method, &str, &str)] = &[
+    (Method::GET, "/", "lists the endpoints"),
+    (Method::GET, "/journal", "every request that the mock has received, and which rule answered it"),
+    (Method::DELETE, "/journal", "clears the journal"),
+    (Method::GET, "/verify", "whether the expectations of the script are met"),
+    (Method::POST, "/reset", "starts over: clears the journal, counters, state, tasks, added rules and changed lists"),
+    (Method::GET, "/state", "the state"),
+    (Method::PUT, "/state", "replaces the state"),
+    (Method::PATCH, "/state", "changes the state by a JSON merge patch"),
+    (Method::GET, "/rules", "every rule in the order in which they are tried"),
+    (Method::POST, "/rules", "puts a rule in front: { \"tool\": NAME, \"rule\": { \"when\": …, \"reply\": … } }"),
+    (Method::DELETE, "/rules/{id}", "removes a rule that was added"),
+];
+
+/// The admin API of an engine. Dropping it ends it at once; [`AdminServer::stop`] ends it in order.
+#[derive(Debug)]
+pub struct AdminServer {
+    address: SocketAddr,
+    state: Arc<AdminState>,
+    shutdown: Shutdown,
+}
+
+#[derive(Debug)]
+struct AdminState {
+    engine: Arc<Engine>,
+    started: Instant,
+    hosts: HostPolicy,
+    token: String,
+}
+
+/// Why a request is refused.
+struct AdminError {
+    status: StatusCode,
+    why: String,
+    problems: Option<Diagnostics>,
+    header: Option<(header::HeaderName, String)>,
+}
+
+impl AdminServer {
+    /// Listens at a loopback address, port 0 for a free one; `started` is when the mock was.
+    ///
+    /// # Errors
+    /// The address cannot be bound, or is not a loopback address.
+    pub async fn start(engine: Arc<Engine>, started: Instant, address: SocketAddr) -> io::Result<AdminServer> {
+        if !address.ip().is_loopback() {
+            let why = format!("{} is not a loopback address", address.ip());
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+        }
+        let listener = TcpListener::bind(address).await?;
+        let address = listener.local_addr()?;
+        let token = format!("{:032x}{:032x}", rand::rng().random::<u128>(), rand::rng().random::<u128>());
+        let state = Arc::new(AdminState { engine, started, hosts: HostPolicy::new(address.ip(), []), token });
+        let shutdown = Shutdown::default();
+        let service = {
+            let state = state.clone();
+            move |request, _: &Line| handle(state.clone(), request)
+        };
+        shutdown.tasks.spawn(accept(listener, shutdown.clone(), service));
+        Ok(AdminServer { address, state, shutdown })
+    }
+
+    /// The address that it listens at.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The URL to which the paths are added.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// The bearer token that every request needs.
+    pub fn token(&self) -> &str {
+        &self.state.token
+    }
+
+    /// Ends the server. Nothing is left running.
+    pub async fn stop(self) {
+        self.shutdown.end(Duration::ZERO).await;
+    }
+}
+
+impl Drop for AdminServer {
+    fn drop(&mut self) {
+        self.shutdown.stop.cancel();
+        self.shutdown.kill.cancel();
+    }
+}
+
+async fn handle(state: Arc<AdminState>, request: Request) -> Response {
+    let answered = match state.admit(&request) {
+        Ok(()) => state.answer(request).await,
+        Err(refusal) => Err(refusal),
+    };
+    let (status, body, more) = match answered {
+        Ok((status, body)) => (status, body, None),
+        Err(AdminError { status, why, problems, header }) => {
+            let problems = problems.map_or(json!([]), |problems| json!(problems));
+            (status, json!({ "error": why, "problems": problems }), header)
+        }
+    };
+    let mut response = Response::new(match body {
+        Json::Null => Body::Whole(None),
+        body => Body::whole(body.to_string()),
+    });
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    if let Some((name, Ok(value))) = more.map(|(name, value)| (name, value.parse())) {
+        headers.insert(name, value);
+    }
+    response
+}
+
+impl AdminState {
+    /// # Errors
+    /// The request comes from a page that must not use this server, or does not have the token.
+    fn admit(&self, request: &Request) -> Result<(), AdminError> {
+        if request.headers().get_all(header::HOST).iter().count() != 1 {
+            return Err(AdminError::new(StatusCode::BAD_REQUEST, "there must be one Host header"));
+        }
+        self.hosts
+            .check(request.headers(), request.uri())
+            .map_err(|why| AdminError::new(StatusCode::FORBIDDEN, why))?;
+        match self.is_authorized(request.headers()) {
+            true => Ok(()),
+            false => {
+                let refusal = AdminError::new(StatusCode::UNAUTHORIZED, "the bearer token of this server is required");
+                Err(refusal.with(header::WWW_AUTHENTICATE, "Bearer"))
+            }
+        }
+    }
+
+    fn is_authorized(&self, headers: &HeaderMap) -> bool {
+        let given = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+        let given = given.and_then(|value| value.split_once(' '));
+        let given = given.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer")).map(|(_, token)| token.trim());
+        // Takes the same time wherever they differ.
+        let differs = |given: &str| given.bytes().zip(self.token.bytes()).fold(0, |sum, (a, b)| sum | (a ^ b)) != 0;
+        given.is_some_and(|given| given.len() == self.token.len() && !differs(given))
+    }
+
+    async fn answer(&self, request: Request) -> Result<(StatusCode, Json), AdminError> {
+        let (parts, body) = request.into_parts();
+        let path = parts.uri.path();
+        let engine = &self.engine;
+        let found = match (parts.method.as_str(), path) {
+            ("GET", "/") => json!({ "name": engine.name(), "endpoints": endpoints() }),
+            ("GET", "/journal") => json!({ "entries": engine.journal().entries() }),
+            ("DELETE", "/journal") => {
+                engine.journal().clear();
+                return Ok((StatusCode::NO_CONTENT, Json::Null));
+            }
+            ("GET", "/verify") => self.verify(),
+            ("POST", "/reset") => {
+                engine.reset(self.started.elapsed());
+                return Ok((StatusCode::NO_CONTENT, Json::Null));
+            }
+            ("GET", "/state") => json!(*engine.state().get()),
+            ("PUT", "/state") => {
+                let mut values = object(&read(body).await?)?;
+                // As everywhere else, a null takes a value away.
+                values.retain(|_, value| !value.is_null());
+                engine.state().replace(values);
+                json!(*engine.state().get())
+            }
+            ("PATCH", "/state") => {
+                let patch = object(&read(body).await?)?;
+                self.patch(&patch);
+                json!(*engine.state().get())
+            }
+            ("GET", "/rules") => json!({ "rules": engine.rules() }),
+            ("POST", "/rules") => {
+                let id = engine.add_rule(&text(&read(body).await?)?).map_err(AdminError::invalid)?;
+                return Ok((StatusCode::CREATED, json!({ "id": id })));
+            }
+            ("DELETE", path) if path.len() > RULES.len() && path.starts_with(RULES) => {
+                let id = &path[RULES.len()..];
+                return match engine.remove_rule(id) {
+                    true => Ok((StatusCode::NO_CONTENT, Json::Null)),
+                    false => Err(AdminError::new(StatusCode::NOT_FOUND, format!("no rule of the id {id:?} was added"))),
+                };
+            }
+            _ => return Err(nothing_there(path)),
+        };
+        Ok((StatusCode::OK, found))
+    }
+
+    fn verify(&self) -> Json {
+        let verification = self.engine.verify();
+        let mut verified = json!(verification);
+        verified["holds"] = verification.holds().into();
+        verified["report"] = verification.to_string().into();
+        verified
+    }
+
+    fn patch(&self, patch: &Map<String, Json>) {
+        let state = self.engine.state();
+        let change = || {
+            let before = state.get();
+            let merged = |(name, value): (&String, &Json)| {
+                let value = match value {
+                    Json::Null => Json::Null,
+                    value => merge(before.get(name).cloned().unwrap_or_default(), value),
+                };
+                (name.clone(), value)
+            };
+            Ok::<_, std::convert::Infallible>(patch.iter().map(merged).collect())
+        };
+        let Ok(()) = state.update(change);
+    }
+}
+
+impl AdminError {
+    fn new(status: StatusCode, why: impl Into<String>) -> AdminError {
+        AdminError { status, why: why.into(), problems: None, header: None }
+    }
+
+    fn with(self, name: header::HeaderName, value: impl Into<String>) -> AdminError {
+        AdminError { header: Some((name, value.into())), ..self }
+    }
+
+    fn invalid(problems: Diagnostics) -> AdminError {
+        AdminError { problems: Some(problems), ..AdminError::new(StatusCode::BAD_REQUEST, "the rule has mistakes") }
+    }
+}
+
+fn endpoints() -> Json {
+    ENDPOINTS
+        .iter()
+        .map(|(method, path, about)| json!({ "request": format!("{method} {path}"), "does": about }))
+        .collect()
+}
+
+/// A path that there is not, or that has no such method.
+fn nothing_there(path: &str) -> AdminError {
+    let is_it = |known: &str| match known.split_once("{id}") {
+        Some((prefix, _)) => path.len() > prefix.len() && path.starts_with(prefix),
+        None => path == known,
+    };
+    let allowed: Vec<_> =
+        ENDPOINTS.iter().filter(|(_, known, _)| is_it(known)).map(|(method, ..)| method.as_str()).collect();
+    if allowed.is_empty() {
+        return AdminError::new(
+            StatusCode::NOT_FOUND,
+            format!("nothing is served at {path}; GET / lists the endpoints"),
+        );
+    }
+    let allowed = allowed.join(", ");
+    let why = format!("the method is not allowed here; allowed are {allowed}");
+    AdminError::new(StatusCode::METHOD_NOT_ALLOWED, why).with(header::ALLOW, allowed)
+}
+
+async fn read(mut body: hyper::body::Incoming) -> Result<Bytes, AdminError> {
+    let reading = async {
+        match Limited::new(&mut body, MAX_FRAME).collect().await {
+            Ok(body) => Ok(body.to_bytes()),
+            Err(error) if error.is::<LengthLimitError>() => {
+                // A client that is still sending does not read why.
+                while let Some(Ok(_)) = body.frame().await {}
+                let why = format!("a body of more than {MAX_FRAME} bytes");
+                Err(AdminError::new(StatusCode::PAYLOAD_TOO_LARGE, why))
+            }
+            Err(error) => Err(AdminError::new(StatusCode::BAD_REQUEST, format!("the body cannot be read: {error}"))),
+        }
+    };
+    let late = |_| Err(AdminError::new(StatusCode::REQUEST_TIMEOUT, "the body did not arrive in time"));
+    timeout(SLOW, reading).await.unwrap_or_else(late)
+}
+
+fn text(body: &Bytes) -> Result<String, AdminError> {
+    let text = str::from_utf8(body);
+    text.map(str::to_owned).map_err(|_| AdminError::new(StatusCode::BAD_REQUEST, "the body is not UTF-8"))
+}
+
+fn object(body: &Bytes) -> Result<Map<String, Json>, AdminError> {
+    let object = serde_json::from_slice(body);
+    object.map_err(|error| AdminError::new(StatusCode::BAD_REQUEST, format!("the body must be a JSON object: {error}")))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,238 @@
+//! What a server that is built offers, and how it answers.
+
+use std::{
+    ops::{Range, RangeFrom, RangeInclusive, RangeTo, RangeToInclusive},
+    time::Duration,
+};
+
+use serde_json::{Map, Value as Json, json};
+
+use crate::script::CallRange;
+
+macro_rules! described {
+    ($($(#[$about:meta])* $name:ident($key:literal)),+) => {$(
+        $(#[$about])*
+        #[derive(Clone, Debug)]
+        #[must_use]
+        pub struct $name(pub(super) Map<String, Json>);
+
+        impl $name {
+            /// The item of this name, URI, URI template or method.
+            pub fn new(name: &str) -> Self {
+                $name(Map::from_iter([($key.to_owned(), json!(name))]))
+            }
+
+            /// A rule besides those that were added before; the first that matches answers.
+            pub fn rule(mut self, rule: Rule) -> Self {
+                let rules = self.0.entry("rules").or_insert_with(|| json!([]));
+                if let Json::Array(rules) = rules {
+                    rules.push(rule.0.into());
+                }
+                self
+            }
+        }
+    )+};
+}
+
+described! {
+    /// A tool and how it answers.
+    ///
+    /// ```
+    /// use rehearse_mock::{MockServer, Tool};
+    ///
+    /// let add = Tool::new("add").description("Adds.").reply(serde_json::json!({ "structured": { "sum": 3 } }));
+    /// MockServer::builder().tool(add).engine()?;
+    /// # Ok::<_, rehearse_document::Diagnostics>(())
+    /// ```
+    Tool("name"),
+    /// A resource, by its URI.
+    ///
+    /// ```
+    /// use rehearse_mock::{MockServer, Resource};
+    ///
+    /// let readme = Resource::new("file:///readme.md").with("text", "# Hello");
+    /// MockServer::builder().resource(readme).engine()?;
+    /// # Ok::<_, rehearse_document::Diagnostics>(())
+    /// ```
+    Resource("uri"),
+    /// Resources by a URI template (RFC 6570), whose variables templates know as `args`.
+    ResourceTemplate("uriTemplate"),
+    /// A prompt.
+    ///
+    /// ```
+    /// use rehearse_mock::{MockServer, Prompt};
+    ///
+    /// let greet = Prompt::new("greet").argument("who", true).message("user", "Hello {{ args.who }}");
+    /// MockServer::builder().prompt(greet).engine()?;
+    /// # Ok::<_, rehearse_document::Diagnostics>(())
+    /// ```
+    Prompt("name"),
+    /// A method of the script's own, or another answer to one of the protocol.
+    ///
+    /// ```
+    /// use rehearse_mock::{Method, MockServer};
+    ///
+    /// let time = Method::new("example/time").reply(serde_json::json!({ "result": { "time": "{{ now }}" } }));
+    /// MockServer::builder().method(time).engine()?;
+    /// # Ok::<_, rehearse_document::Diagnostics>(())
+    /// ```
+    Method("method")
+}
+
+/// How a tool or another item answers under a condition.
+///
+/// ```
+/// use rehearse_mock::{MockServer, Rule, Tool};
+///
+/// let paris = Rule::when_args(serde_json::json!({ "city": "Paris" })).reply("sunny");
+/// let forecast = Tool::new("forecast").rule(paris).rule(Rule::always().error("There is no such city."));
+/// MockServer::builder().tool(forecast).engine()?;
+/// # Ok::<_, rehearse_document::Diagnostics>(())
+/// ```
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct Rule(pub(super) Map<String, Json>);
+
+macro_rules! answers {
+    ($($name:ident),+) => {$(
+        impl $name {
+            /// Answers with a string, or with a reply of the script language: `json!({ "structured": { … } })`.
+            pub fn reply(self, reply: impl Into<Json>) -> Self {
+                self.with("reply", reply)
+            }
+
+            /// One reply after another, then the last one again.
+            pub fn replies<R: Into<Json>>(self, replies: impl IntoIterator<Item = R>) -> Self {
+                self.with("replies", replies.into_iter().map(Into::into).collect::<Vec<Json>>())
+            }
+
+            /// Several steps, the last one a reply: `[json!({ "wait": "1s" }), json!({ "reply": "done" })]`.
+            pub fn steps(self, steps: impl IntoIterator<Item = Json>) -> Self {
+                self.with("steps", steps.into_iter().collect::<Vec<_>>())
+            }
+
+            /// Answers with a JSON-RPC error.
+            pub fn rpc_error(self, code: i64, message: &str) -> Self {
+                self.reply(json!({ "rpcError": { "code": code, "message": message } }))
+            }
+
+            /// Waits before it answers, at most a day.
+            pub fn delay(self, time: Duration) -> Self {
+                self.with("delay", format!("{}ms", time.as_secs_f64() * 1000.0))
+            }
+
+            /// How often it must be used for the verification to hold: `1`, `1..=2`, `3..`.
+            pub fn expect(self, calls: impl Into<CallRange>) -> Self {
+                let CallRange { min, max } = calls.into();
+                self.with("expect", json!({ "calls": { "min": min, "max": max } }))
+            }
+
+            /// Sets a key of the script language, or a member of MCP, that has no method here.
+            pub fn with(mut self, key: &str, value: impl Into<Json>) -> Self {
+                self.0.insert(key.into(), value.into());
+                self
+            }
+        }
+    )+};
+}
+
+answers!(Tool, Resource, ResourceTemplate, Prompt, Method, Rule);
+
+impl Rule {
+    /// Answers every request that no rule before it answers.
+    pub fn always() -> Rule {
+        Rule(Map::new())
+    }
+
+    /// Answers if the arguments match: an object is a subset, anything else equality, and there are matchers such as
+    /// `{ "matches": REGEX }`.
+    pub fn when_args(args: impl Into<Json>) -> Rule {
+        Rule::when(json!({ "args": args.into() }))
+    }
+
+    /// Answers if a condition of the script language holds: `json!({ "era": "modern", "call": { "min": 2 } })`.
+    pub fn when(condition: impl Into<Json>) -> Rule {
+        Rule::always().with("when", condition)
+    }
+
+    /// Answers with a tool error.
+    pub fn error(self, text: &str) -> Rule {
+        self.reply(json!({ "error": text }))
+    }
+}
+
+impl Tool {
+    /// What the tool does, for models.
+    pub fn description(self, text: &str) -> Tool {
+        self.with("description", text)
+    }
+
+    /// Arguments that break it are refused, as the protocol says.
+    pub fn input_schema(self, schema: impl Into<Json>) -> Tool {
+        self.with("inputSchema", schema)
+    }
+
+    /// The JSON Schema of `structured` replies, which must match it.
+    pub fn output_schema(self, schema: impl Into<Json>) -> Tool {
+        self.with("outputSchema", schema)
+    }
+
+    /// Answers with a tool error.
+    pub fn error(self, text: &str) -> Tool {
+        self.reply(json!({ "error": text }))
+    }
+}
+
+impl Prompt {
+    /// An argument after those that were added before.
+    pub fn argument(mut self, name: &str, required: bool) -> Prompt {
+        if let Json::Array(arguments) = self.0.entry("arguments").or_insert_with(|| json!([])) {
+            arguments.push(json!({ "name": name, "required": required }));
+        }
+        self
+    }
+
+    /// A message besides those that were added before, of the role `user` or `assistant`.
+    pub fn message(mut self, role: &str, content: impl Into<Json>) -> Prompt {
+        if let Json::Array(messages) = self.0.entry("messages").or_insert_with(|| json!([])) {
+            messages.push(json!({ "role": role, "content": content.into() }));
+        }
+        self
+    }
+}
+
+impl From<u64> for CallRange {
+    fn from(calls: u64) -> CallRange {
+        CallRange { min: calls, max: calls }
+    }
+}
+
+impl From<Range<u64>> for CallRange {
+    fn from(calls: Range<u64>) -> CallRange {
+        CallRange { min: calls.start, max: calls.end.saturating_sub(1) }
+    }
+}
+
+impl From<RangeInclusive<u64>> for CallRange {
+    fn from(calls: RangeInclusive<u64>) -> CallRange {
+        CallRange { min: *calls.start(), max: *calls.end() }
+    }
+}
+
+impl From<RangeFrom<u64>> for CallRange {
+    fn from(calls: RangeFrom<u64>) -> CallRange {
+        CallRange { min: calls.start, max: u64::MAX }
+    }
+}
+
+impl From<RangeTo<u64>> for CallRange {
+    fn from(calls: RangeTo<u64>) -> CallRange {
+        CallRange { min: 0, max: calls.end.saturating_sub(1) }
+    }
+}
+
+impl From<RangeToInclusive<u64>> for CallRange {
+    fn from(calls: RangeToInclusive<u64>) -> CallRange {
+        CallRange { min: 0, max: calls.end }
+    }
+}

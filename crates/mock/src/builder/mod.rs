@@ -1,0 +1,387 @@
+//! Mock servers for tests in Rust.
+//!
+//! ```
+//! use rehearse_mock::{MockServer, Rule, Tool};
+//! use rehearse_protocol::Transport;
+//! use serde_json::json;
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let server = MockServer::builder()
+//!     .tool(Tool::new("echo").reply("{{ args.text }}"))
+//!     .tool(
+//!         Tool::new("forecast")
+//!             .rule(Rule::when_args(json!({ "city": "Atlantis" })).error("There is not a such city."))
+//!             .rule(Rule::always().reply(json!({ "structured": { "celsius": 21 } })).expect(..=2)),
+//!     )
+//!     .start()
+//!     .await?;
+//!
+//! // The client under test is pointed at one of:
+//! let url = server.url(Transport::Http); // http://127.0.0.1:PORT/mcp; also Sse and Ws
+//! let pipe = server.connect(); // a pipe with the framing of stdio
+//!
+//! assert!(server.journal().is_empty(), "{:?}", server.journal());
+//! # Ok(())
+//! # } // What was expected is verified when the server is dropped.
+//! ```
+//!
+//! A builder writes a script and parses it: every key means what it means in a file, strings are
+//! templates, and keys without a method are set with `with`. A server that was built verifies when it is
+//! dropped, and panics if something that was expected did not come; [`MockServer::assert_verified`] does so before, and
+//! [`MockServerBuilder::verify_on_drop`] turns it off.
+
+mod items;
+
+use std::{fmt, io, sync::Arc};
+
+pub use items::{Method, Prompt, Resource, ResourceTemplate, Rule, Tool};
+use serde_json::{Map, Value as Json, json};
+
+use super::{
+    engine::{Engine, Verification},
+    journal::{Entry, Journal},
+    script::{ItemKind, Script},
+    serve::{ListenOptions, MockServer},
+};
+use rehearse_document::{Diagnostics, Source, parse_yaml};
+
+/// A mock server that is being put together.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct MockServerBuilder {
+    /// The text that it begins with.
+    script: Option<Arc<Source>>,
+    members: Map<String, Json>,
+    seed: u64,
+    verify_on_drop: bool,
+}
+
+/// Why a server could not be started. `Debug` is as readable as `Display`, for the sake of `unwrap`.
+#[derive(thiserror::Error)]
+pub enum StartError {
+    /// What was built is not a valid script.
+    #[error("{}", explained(.0))]
+    Script(Diagnostics),
+    /// No port of 127.0.0.1 can be bound.
+    #[error("cannot listen on 127.0.0.1: {0}")]
+    ListenOptions(#[from] io::Error),
+}
+
+impl fmt::Debug for StartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// Every problem with its line, because there is not a file to look at.
+fn explained(diagnostics: &Diagnostics) -> String {
+    let explained = diagnostics.0.iter().map(|diagnostic| {
+        let (line, _) = diagnostic.source.position(diagnostic.problem.span.start);
+        let line = diagnostic.source.text.lines().nth(line - 1).unwrap_or_default().trim();
+        let hint = diagnostic.problem.hint.as_ref().map(|hint| format!(" ({hint})")).unwrap_or_default();
+        format!("{diagnostic}{hint}\n  in: {line}")
+    });
+    explained.collect::<Vec<_>>().join("\n")
+}
+
+impl MockServer {
+    /// A builder of a server without any items.
+    pub fn builder() -> MockServerBuilder {
+        MockServerBuilder { script: None, members: Map::new(), seed: 1, verify_on_drop: true }
+    }
+
+    /// A server with a script, YAML or JSON, to which more can be added.
+    pub fn from_script(text: impl Into<String>) -> MockServerBuilder {
+        MockServerBuilder { script: Some(Source::new("<script>", text)), ..MockServer::builder() }
+    }
+
+    /// Every message so far, and which rule answered it or was closest.
+    pub fn journal(&self) -> Vec<Entry> {
+        self.engine().journal().entries()
+    }
+
+    /// Checks the requests so far against the expectations.
+    pub fn verify(&self) -> Verification {
+        self.engine().verify()
+    }
+
+    /// # Panics
+    /// An expectation is not met; the message names it and the closest requests.
+    #[track_caller]
+    pub fn assert_verified(&self) {
+        let verification = self.verify();
+        assert!(
+            verification.holds(),
+            "the mock server {} did not receive what it expects:\n{verification}",
+            self.engine().name()
+        );
+    }
+
+    /// Starts over: clears the journal, counters, state, tasks, added rules and list changes.
+    pub fn reset(&self) {
+        self.engine().reset(self.started().elapsed());
+    }
+
+    /// Puts a rule in front of those of a tool or another item while it is served; gives an id for
+    /// [`Engine::remove_rule`]. Like [`Engine::add_rule`].
+    ///
+    /// # Errors
+    /// There is not a such item, or the rule is wrong.
+    pub fn add_rule(&self, kind: ItemKind, name: &str, rule: Rule) -> Result<String, StartError> {
+        let text = format!("{:#}", json!({ kind.key(): name, "rule": rule.0 }));
+        self.engine().add_rule(&text).map_err(StartError::Script)
+    }
+}
+
+impl MockServerBuilder {
+    /// The server's name.
+    pub fn name(self, name: &str) -> Self {
+        self.with("server", json!({ "name": name }))
+    }
+
+    /// The protocol versions that are offered, one or a list; all of them by default.
+    pub fn protocol(self, versions: impl Into<Json>) -> Self {
+        self.with("protocol", versions)
+    }
+
+    /// The state at the start.
+    pub fn state(self, values: impl Into<Json>) -> Self {
+        self.with("state", values)
+    }
+
+    /// Adds a tool.
+    pub fn tool(self, tool: Tool) -> Self {
+        self.add(ItemKind::Tool, tool.0)
+    }
+
+    /// Adds a resource.
+    pub fn resource(self, resource: Resource) -> Self {
+        self.add(ItemKind::Resource, resource.0)
+    }
+
+    /// Adds a resource template.
+    pub fn resource_template(self, template: ResourceTemplate) -> Self {
+        self.add(ItemKind::ResourceTemplate, template.0)
+    }
+
+    /// Adds a prompt.
+    pub fn prompt(self, prompt: Prompt) -> Self {
+        self.add(ItemKind::Prompt, prompt.0)
+    }
+
+    /// Adds a method.
+    pub fn method(self, method: Method) -> Self {
+        self.add(ItemKind::Method, method.0)
+    }
+
+    /// Sets a key of the script that has no method here, for example `unexpected` or `http`.
+    pub fn with(mut self, key: &str, value: impl Into<Json>) -> Self {
+        self.members.insert(key.into(), value.into());
+        self
+    }
+
+    /// What everything random is decided from; 1 by default.
+    pub fn seed(self, seed: u64) -> Self {
+        MockServerBuilder { seed, ..self }
+    }
+
+    /// Whether the server panics when it is dropped and something that is expected did not come, unless the thread
+    /// panics already. By default it does.
+    pub fn verify_on_drop(self, verify_on_drop: bool) -> Self {
+        MockServerBuilder { verify_on_drop, ..self }
+    }
+
+    fn add(mut self, kind: ItemKind, item: Map<String, Json>) -> Self {
+        let list = self.members.entry(kind.list_key()).or_insert_with(|| json!([]));
+        if let Json::Array(items) = list {
+            items.push(item.into());
+        }
+        self
+    }
+
+    /// The script as text: the one that it begins with as it is, as long as nothing was added to it.
+    ///
+    /// # Errors
+    /// The text that it begins with has no valid syntax.
+    fn source(&self) -> Result<Arc<Source>, Diagnostics> {
+        let mut members = match &self.script {
+            Some(script) if self.members.is_empty() => return Ok(script.clone()),
+            Some(script) => match parse_yaml(script).map_err(|problems| problems.in_source(script))?.to_json() {
+                Json::Object(members) => members,
+                _ => return Ok(script.clone()),
+            },
+            None => Map::from_iter([("server".to_owned(), json!({ "name": "mock" }))]),
+        };
+        for (key, value) in &self.members {
+            match (members.get_mut(key), value) {
+                (Some(Json::Array(items)), Json::Array(more)) => items.extend(more.iter().cloned()),
+                _ => drop(members.insert(key.clone(), value.clone())),
+            }
+        }
+        Ok(Source::new("<builder>", format!("{:#}", Json::Object(members))))
+    }
+
+    /// The engine of the server, to be served by [`serve_pipe`](super::serve::serve_pipe) or [`MockServer::start`].
+    ///
+    /// # Errors
+    /// Every mistake in what was built.
+    pub fn engine(&self) -> Result<Arc<Engine>, Diagnostics> {
+        let script = Script::parse(&self.source()?)?;
+        Ok(Engine::new(script, self.seed, Journal::default()))
+    }
+
+    /// Serves on a free port of 127.0.0.1, over all network transports at once.
+    ///
+    /// # Errors
+    /// What was built has mistakes, or there is not a free port.
+    pub async fn start(self) -> Result<MockServer, StartError> {
+        let engine = self.engine().map_err(StartError::Script)?;
+        let mut server = MockServer::start(engine, ListenOptions::default()).await?;
+        server.verify_on_drop(self.verify_on_drop);
+        Ok(server)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf};
+
+    use super::*;
+    use rehearse_protocol::Transport;
+
+    /// A client over a pipe that has shaken hands.
+    struct Client(Lines<BufReader<ReadHalf<DuplexStream>>>, WriteHalf<DuplexStream>);
+
+    impl Client {
+        async fn of(server: &MockServer) -> Client {
+            let (reader, writer) = tokio::io::split(server.connect());
+            let mut client = Client(BufReader::new(reader).lines(), writer);
+            let info = json!({ "name": "c", "version": "1" });
+            let params = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": info });
+            client.request("initialize", params).await;
+            client
+        }
+
+        async fn request(&mut self, method: &str, params: Json) -> Json {
+            let request = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
+            self.1.write_all(format!("{request}\n").as_bytes()).await.expect("writes");
+            let line = tokio::time::timeout(Duration::from_secs(60), self.0.next_line()).await;
+            serde_json::from_str(&line.expect("in time").expect("reads").expect("a line")).expect("JSON")
+        }
+
+        async fn tool(&mut self, name: &str, arguments: Json) -> Json {
+            self.request("tools/call", json!({ "name": name, "arguments": arguments })).await
+        }
+    }
+
+    fn text(answer: &Json) -> &str {
+        answer["result"]["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{answer}"))
+    }
+
+    #[tokio::test]
+    async fn tools_answer_by_their_rules_and_are_verified() {
+        let server = MockServer::builder()
+            .name("built")
+            .tool(Tool::new("plain").description("Says so.").replies(["one", "two"]).expect(2))
+            .tool(
+                Tool::new("ruled")
+                    .rule(Rule::when_args(json!({ "city": { "matches": "^A" } })).error("no such city"))
+                    .rule(Rule::when(json!({ "call": 2 })).rpc_error(-7, "again"))
+                    .rule(Rule::always().delay(Duration::from_millis(1)).reply("{{ args.city }}").expect(1..=2)),
+            )
+            .tool(Tool::new("stepwise").steps([json!({ "wait": "1ms" }), json!({ "reply": { "json": [1] } })]))
+            .start()
+            .await
+            .expect("valid");
+        let mut client = Client::of(&server).await;
+        assert_eq!(text(&client.tool("plain", json!({})).await), "one");
+        let unmet = server.verify().unmet;
+        let unmet: Vec<_> = unmet.iter().map(|unmet| (&*unmet.label, &*unmet.expected, unmet.calls)).collect();
+        assert_eq!(unmet, [("tools.plain", "2 calls", 1), ("tools.ruled.rules[2]", "1 to 2 calls", 0)]);
+        assert_eq!(text(&client.tool("plain", json!({})).await), "two");
+        assert_eq!(client.tool("ruled", json!({ "city": "Atlantis" })).await["result"]["isError"], true);
+        assert_eq!(client.tool("ruled", json!({ "city": "Oslo" })).await["error"]["code"], -7);
+        assert_eq!(text(&client.tool("ruled", json!({ "city": "Oslo" })).await), "Oslo");
+        assert_eq!(text(&client.tool("stepwise", json!({})).await), "[1]");
+        server.assert_verified();
+        assert_eq!(server.journal().len(), 7);
+        assert_eq!(server.url(Transport::Ws), Some(format!("ws://{}/ws", server.address())));
+    }
+
+    #[tokio::test]
+    async fn everything_else_that_a_server_offers_can_be_built() {
+        let server = MockServer::builder()
+            .state(json!({ "n": 3 }))
+            .protocol("2025-11-25")
+            .resource(Resource::new("file:///a").with("text", "of a"))
+            .resource_template(
+                ResourceTemplate::new("file:///{name}").with("json", json!({ "name": "{{ args.name }}" })),
+            )
+            .prompt(Prompt::new("greet").argument("who", true).message("user", "Hello {{ args.who }}"))
+            .method(Method::new("my/own").reply(json!({ "result": { "n": "{{ state.n }}" } })))
+            .with("unexpected", "fail")
+            .start()
+            .await
+            .expect("valid");
+        let mut client = Client::of(&server).await;
+        let read = |uri| json!({ "uri": uri });
+        let contents = |answer: &Json| answer["result"]["contents"][0]["text"].clone();
+        assert_eq!(contents(&client.request("resources/read", read("file:///a")).await), "of a");
+        assert_eq!(contents(&client.request("resources/read", read("file:///b")).await), r#"{"name":"b"}"#);
+        let got = client.request("prompts/get", json!({ "name": "greet", "arguments": { "who": "Ada" } })).await;
+        assert_eq!(got["result"]["messages"][0]["content"]["text"], "Hello Ada");
+        assert_eq!(client.request("my/own", json!({})).await["result"]["n"], 3);
+        assert_eq!(server.verify().expectations, 1);
+    }
+
+    #[tokio::test]
+    async fn a_script_is_read_as_it_is_and_stubs_are_added_to_it() {
+        let script = "server: { name: file }\ntools: [{ name: a, reply: from the file }]";
+        let server = MockServer::from_script(script).tool(Tool::new("b").reply("built")).start().await.expect("valid");
+        let mut client = Client::of(&server).await;
+        assert_eq!(text(&client.tool("a", json!({})).await), "from the file");
+        assert_eq!(text(&client.tool("b", json!({})).await), "built");
+        let id = server.add_rule(ItemKind::Tool, "b", Rule::always().reply("added")).expect("fits");
+        assert_eq!(text(&client.tool("b", json!({})).await), "added");
+        assert!(server.engine().remove_rule(&id));
+        assert_eq!(text(&client.tool("b", json!({})).await), "built");
+        server.reset();
+        assert_eq!((server.journal().len(), server.engine().name()), (0, "file".into()));
+    }
+
+    #[tokio::test]
+    async fn a_mistake_is_shown_with_what_was_written() {
+        let tool = Tool::new("t").rule(Rule::always().reply("{{ arg.x }}"));
+        let error = MockServer::builder().tool(tool).start().await.expect_err("wrong");
+        let told = format!("{error:?}");
+        assert!(told.starts_with("<builder>:") && told.contains("there is no `arg` (did you mean `args`?)"), "{told}");
+        assert!(told.ends_with(r#"in: "reply": "{{ arg.x }}""#), "{told}");
+        let error = MockServer::from_script("tool: []").start().await.expect_err("wrong").to_string();
+        assert!(error.starts_with("<script>:1:1: a mock script has no key `tool`"), "{error}");
+    }
+
+    #[tokio::test]
+    #[should_panic(expected = "tools.t: expected at least 1 call, got 0 calls")]
+    async fn a_server_that_is_dropped_before_what_is_expected_came_panics() {
+        let server = MockServer::builder().tool(Tool::new("t").reply("x").expect(1..)).start().await.expect("valid");
+        drop(server);
+    }
+
+    #[tokio::test]
+    #[should_panic(expected = "the test's own")]
+    async fn a_test_that_fails_for_another_reason_says_so() {
+        let _server = MockServer::builder().tool(Tool::new("t").reply("x").expect(1)).start().await.expect("valid");
+        panic!("the test's own");
+    }
+
+    #[tokio::test]
+    async fn verification_on_drop_can_be_turned_off() {
+        let builder = MockServer::builder().tool(Tool::new("t").reply("x").expect(1..3)).verify_on_drop(false);
+        let server = builder.start().await.expect("valid");
+        assert_eq!(server.verify().to_string(), "tools.t: expected 1 to 2 calls, got 0 calls\n");
+        server.stop(Duration::ZERO).await;
+    }
+}

@@ -1,0 +1,19 @@
+//! The rules that were added while the script is served.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicU64};
+
+use crate::script::AddedRule;
+
+/// The rules that were added, the latest last. A caller that changes the script holds the lock.
+#[derive(Debug, Default)]
+pub(super) struct AddedRules {
+    rules: Mutex<Vec<Arc<AddedRule>>>,
+    /// How many ids were given. Changed only under the lock.
+    pub(super) ids: AtomicU64,
+}
+
+impl AddedRules {
+    pub(super) fn lock(&self) -> MutexGuard<'_, Vec<Arc<AddedRule>>> {
+        self.rules.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,44 @@
+//! The client's response to an input request.
+
+use serde_json::Value as Json;
+
+use crate::script::InputRequest;
+use rehearse_protocol::RpcError;
+
+/// The client's response to an input request.
+pub(super) type InputResponse = Result<Json, RpcError>;
+
+/// Checks a client's result against the request.
+pub(super) fn check(question: &InputRequest, answer: &Json) -> Result<(), String> {
+    let Json::Object(members) = answer else { return Err("a response must be an object".into()) };
+    let text = |name: &str| members.get(name).and_then(Json::as_str);
+    match question.method {
+        "elicitation/create" => match text("action") {
+            Some("decline" | "cancel") => Ok(()),
+            Some("accept") => match &question.form {
+                None => Ok(()),
+                Some(form) => {
+                    let content = members.get("content").unwrap_or(&Json::Null);
+                    form.violations(content)
+                        .first()
+                        .map_or(Ok(()), |violation| Err(format!("content{}: {}", violation.pointer, violation.message)))
+                }
+            },
+            _ => Err("`action` must be accept, decline or cancel".into()),
+        },
+        "sampling/createMessage" => {
+            let has_content = matches!(members.get("content"), Some(Json::Object(_) | Json::Array(_)));
+            match text("role").is_some() && text("model").is_some() && has_content {
+                true => Ok(()),
+                false => Err("a message needs `role`, `content` and `model`".into()),
+            }
+        }
+        _ => {
+            let has_uri = |root: &Json| root.get("uri").is_some_and(Json::is_string);
+            match members.get("roots").and_then(Json::as_array) {
+                Some(roots) if roots.iter().all(has_uri) => Ok(()),
+                _ => Err("`roots` must be an array of objects with a `uri`".into()),
+            }
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! Requests of the legacy versions: a handshake, then methods of a session (2025-11-25, Lifecycle).
+
+use std::sync::Arc;
+
+use super::{
+    call::Call,
+    catalog::Catalog,
+    decision::Decision,
+    frames::Incoming,
+    instance::Engine,
+    legacy_session::LegacySession,
+    params::{Params, invalid, text},
+};
+use crate::journal::Handling;
+use rehearse_protocol::{
+    Era, Message, Request, RpcError, Version,
+    message::{INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, UNSUPPORTED_VERSION, is_object},
+};
+
+impl Engine {
+    /// Takes a message of a legacy connection or session.
+    pub fn receive_legacy(
+        self: &Arc<Self>,
+        session: &Arc<LegacySession>,
+        message: Message<'_>,
+        incoming: Incoming<'_>,
+    ) -> Decision {
+        match self.select_faults(Some(session), &message, incoming) {
+            None => self.legacy_message(session, message, incoming),
+            Some((id, chain, faults)) => {
+                self.legacy_message(session, message, Incoming { faults: &faults, ..incoming }).with_faults(id, chain)
+            }
+        }
+    }
+
+    /// Takes a message of a legacy connection or session, before any fault.
+    pub(super) fn legacy_message(
+        self: &Arc<Self>,
+        session: &Arc<LegacySession>,
+        message: Message<'_>,
+        incoming: Incoming<'_>,
+    ) -> Decision {
+        match message {
+            Message::Request(request) => {
+                let refused = |error| self.refuse(&request, 200, error, incoming);
+                self.legacy_request(session, &request, incoming).unwrap_or_else(refused)
+            }
+            Message::Notification(notification) => {
+                // From here on it receives notifications: none of them overtakes the response to its handshake.
+                if notification.method == "notifications/initialized" && session.mark_initialized() {
+                    self.subscribers.add_session(session);
+                }
+                self.receive_notification(&notification, incoming)
+            }
+            Message::Response(response) if session.accept_response(&response) => {
+                self.note(incoming, Handling::Protocol);
+                Decision::Ignore
+            }
+            Message::Response(_) => {
+                self.note(incoming, Handling::Refused("a response to a request that the server did not send".into()));
+                Decision::Ignore
+            }
+        }
+    }
+
+    fn legacy_request(
+        self: &Arc<Self>,
+        session: &Arc<LegacySession>,
+        request: &Request<'_>,
+        incoming: Incoming<'_>,
+    ) -> Result<Decision, RpcError> {
+        let params = Params::parse(request.params)?;
+        let catalog = &self.catalog();
+        match &*request.method {
+            "initialize" => return self.initialize(catalog, session, request, &params, incoming),
+            "ping" => return Ok(self.answer(catalog, request, Era::Legacy, "", incoming)),
+            _ => {}
+        }
+        let Some(version) = session.version() else {
+            let message = format!("{} before initialize: open the session with `initialize` first", request.method);
+            return Err(RpcError::new(INVALID_REQUEST, message));
+        };
+        let meta = params.meta()?;
+        let (log_level, session) = (Some(session.log_level()), Some(session));
+        let call = Call { catalog, version, session, log_level, request, params, meta, incoming };
+        match self.method(&call)? {
+            Some(decision) => Ok(decision),
+            None => Err(RpcError::new(METHOD_NOT_FOUND, format!("Method not found: {}", request.method))),
+        }
+    }
+
+    /// 2025-11-25, Lifecycle: Initialization and Version Negotiation.
+    fn initialize(
+        &self,
+        catalog: &Catalog,
+        session: &Arc<LegacySession>,
+        request: &Request<'_>,
+        params: &Params<'_>,
+        incoming: Incoming<'_>,
+    ) -> Result<Decision, RpcError> {
+        let requested = text("protocolVersion", params.protocol_version)?;
+        if !is_object(params.capabilities) || !is_object(params.client_info) {
+            return Err(invalid("`capabilities` and `clientInfo` must be objects"));
+        }
+        let offered = catalog.script.versions.iter().copied();
+        let offered = offered.filter(|version| version.era() == Era::Legacy && incoming.transport.carries(*version));
+        let same = requested.parse::<Version>().ok().filter(|version| offered.clone().any(|it| it == *version));
+        let Some(version) = same.or_else(|| offered.max()) else {
+            // A legacy client knows no code for this (2025-11-25, Lifecycle: Error Handling).
+            return Err(RpcError { code: INVALID_PARAMS, ..catalog.unsupported_version(&requested) });
+        };
+        let capabilities = params.capabilities.and_then(|it| serde_json::from_str(it.get()).ok()).unwrap_or_default();
+        if !session.initialize(version, capabilities) {
+            return Err(RpcError::new(INVALID_REQUEST, "the session is already initialized"));
+        }
+        let instructions = catalog.script.instructions.as_ref();
+        let instructions =
+            instructions.map(|text| format!(",\"instructions\":{}", serde_json::Value::from(text.as_str())));
+        let members = format!(
+            "\"protocolVersion\":\"{version}\",\"capabilities\":{},\"serverInfo\":{}{}",
+            catalog.capabilities(Era::Legacy),
+            catalog.script.server_info,
+            instructions.unwrap_or_default(),
+        );
+        Ok(self.answer(catalog, request, Era::Legacy, &members, incoming))
+    }
+}
+
+impl Catalog {
+    /// The error that names what is offered (2026-07-28, Versioning: Protocol Version Negotiation).
+    pub(super) fn unsupported_version(&self, requested: &str) -> RpcError {
+        let offered = self.script.versions.iter().rev().map(|version| version.as_str());
+        // A legacy version in `_meta` is offered, but not in this way; to name it would invite the same request again.
+        let offered: Vec<_> = offered.filter(|version| *version != requested).collect();
+        let message = format!("Unsupported protocol version: {requested}. Supported: {}", offered.join(", "));
+        let data = serde_json::json!({ "supported": offered, "requested": requested });
+        RpcError::new(UNSUPPORTED_VERSION, message).with_data(data)
+    }
+}

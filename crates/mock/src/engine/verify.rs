@@ -1,0 +1,175 @@
+//! Whether the clients did what the script expects of them.
+
+use std::{collections::HashSet, fmt, sync::Arc};
+
+use serde::Serialize;
+
+use super::instance::Engine;
+use crate::{
+    journal::{Entry, Handling, UnmatchedRequests},
+    script::{CallRange, Item},
+};
+
+/// The expectations that were not met, and the requests that were not expected.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Verification {
+    /// How many expectations the script has.
+    pub expectations: usize,
+    /// The expectations that were not met.
+    pub unmet: Vec<UnmetExpectation>,
+    /// Requests that nothing in the script answers, if the script says that there must be none: the first of them.
+    pub unexpected: Vec<Entry>,
+    /// How many more there were.
+    pub more: u64,
+}
+
+/// A tool, another item or a rule that was used too often or not often enough.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct UnmetExpectation {
+    /// Its label in the script: `tools.echo.rules[1]`.
+    pub label: String,
+    /// What was expected, as text: `at least 2 calls`.
+    pub expected: String,
+    /// How often it was used.
+    pub calls: u64,
+    /// Requests that were nearly it, and why they were not; the latest last.
+    pub closest_requests: Vec<String>,
+}
+
+impl Verification {
+    /// Whether every expectation is met.
+    pub fn holds(&self) -> bool {
+        self.unmet.is_empty() && self.unexpected.is_empty()
+    }
+}
+
+impl fmt::Display for Verification {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for unmet in &self.unmet {
+            let calls = if unmet.calls == 1 { "call" } else { "calls" };
+            writeln!(f, "{}: expected {}, got {} {calls}", unmet.label, unmet.expected, unmet.calls)?;
+            for miss in &unmet.closest_requests {
+                writeln!(f, "  closest request: {miss}")?;
+            }
+        }
+        for entry in &self.unexpected {
+            let method = entry.method().unwrap_or_else(|| "a message without a method".into());
+            writeln!(f, "unexpected: {method} (number {}): {}", entry.number, entry.handling)?;
+        }
+        if self.more > 0 {
+            writeln!(f, "unexpected: {} more", self.more)?;
+        }
+        Ok(())
+    }
+}
+
+impl Engine {
+    /// Checks the requests so far against the script's `expect` and `unexpected`.
+    pub fn verify(&self) -> Verification {
+        let catalog = self.catalog();
+        let journal = self.journal.entries();
+        let mut unmet = Vec::new();
+        let mut expectations = usize::from(catalog.script.strict);
+        let mut check = |label: &str, name: &str, expect: Option<CallRange>, calls: u64| {
+            expectations += usize::from(expect.is_some());
+            if let Some(expected) = expect.filter(|expected| !expected.contains(calls)) {
+                let closest_requests = journal.iter().filter_map(|entry| closest_request(entry, label, name)).collect();
+                unmet.push(UnmetExpectation {
+                    label: label.to_owned(),
+                    expected: expected.to_string(),
+                    calls,
+                    closest_requests,
+                });
+            }
+        };
+        // An added rule is in an item and in its replacements.
+        let mut seen = HashSet::new();
+        for (_, item) in catalog.script.all_items() {
+            let Item { label, name, rules, expect, .. } = item;
+            let (calls, of_rules) = catalog.counts(item);
+            check(label, name, *expect, calls);
+            for (rule, calls) in rules.iter().zip(of_rules).filter(|(rule, _)| seen.insert(Arc::as_ptr(rule))) {
+                check(&rule.label, name, rule.expect, calls);
+            }
+        }
+        let unmatched = if catalog.script.strict { self.journal.unmatched() } else { UnmatchedRequests::default() };
+        let more = unmatched.count - unmatched.first.len() as u64;
+        Verification { expectations, unmet, unexpected: unmatched.first, more }
+    }
+}
+
+/// Why a request did not match the rule or item of this label or name, if that was the closest one.
+fn closest_request(entry: &Entry, label: &str, name: &str) -> Option<String> {
+    match &entry.handling {
+        Handling::Unmatched { closest: Some(closest), why } if closest == label || closest == name => {
+            Some(format!("{} (number {}): {why}", entry.method()?, entry.number))
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::tests::Mock;
+
+    const SCRIPT: &str = "
+unexpected: fail
+tools:
+  - { name: once, expect: { calls: 1 }, reply: x }
+  - name: by_city
+    rules:
+      - { when: { args: { city: Paris } }, expect: { calls: { min: 1 } }, reply: x }
+  - { name: never, expect: { calls: { max: 0 } }, reply: x }
+";
+
+    #[test]
+    fn what_was_not_called_as_expected_is_named_with_its_closest_requests() {
+        let mock = Mock::legacy(SCRIPT, "2025-11-25");
+        mock.call("tools/call", json!({ "name": "once", "arguments": {} }));
+        mock.call("tools/call", json!({ "name": "by_city", "arguments": { "city": "Rome" } }));
+        mock.call("tools/call", json!({ "name": "never", "arguments": {} }));
+        let verification = mock.engine.verify();
+        assert!(!verification.holds() && verification.expectations == 4);
+        assert_eq!(
+            verification.to_string(),
+            "tools.by_city.rules[0]: expected at least 1 call, got 0 calls\n  \
+             closest request: tools/call (number 3): /city: expected \"Paris\", found \"Rome\"\n\
+             tools.never: expected 0 calls, got 1 call\n\
+             unexpected: tools/call (number 3): no rule matched; closest is tools.by_city.rules[0]: /city: expected \"Paris\", found \"Rome\"\n"
+        );
+    }
+
+    #[test]
+    fn what_nothing_answers_counts_however_much_comes_after_it() {
+        let mock =
+            Mock::legacy("unexpected: fail\nprotocol: 2025-11-25\ntools: [{ name: echo, reply: x }]", "2025-11-25");
+        let probe = mock.call("server/discover", json!({}));
+        assert!(probe["error"]["code"] == -32601 && mock.engine.verify().holds(), "{probe}");
+        for _ in 0..150 {
+            mock.call("acme/nothing", json!({}));
+        }
+        for _ in 0..5000 {
+            mock.call("ping", json!({}));
+        }
+        mock.engine.journal().clear();
+        let verification = mock.engine.verify();
+        assert_eq!((verification.unexpected.len(), verification.more), (100, 50));
+        let text = verification.to_string();
+        assert!(text.contains("acme/nothing (number 3): no rule matched: Method not found"), "{text}");
+        assert!(text.ends_with("unexpected: 50 more\n"), "{text}");
+        mock.engine.reset(std::time::Duration::ZERO);
+        assert!(mock.engine.verify().holds());
+    }
+
+    #[test]
+    fn it_holds_when_everything_came_and_again_after_a_reset() {
+        let mock = Mock::legacy("tools: [{ name: once, expect: { calls: 1 }, reply: x }]", "2025-11-25");
+        assert!(!mock.engine.verify().holds());
+        mock.call("tools/call", json!({ "name": "once", "arguments": {} }));
+        assert!(mock.engine.verify().holds());
+        mock.engine.reset(std::time::Duration::ZERO);
+        assert_eq!(mock.engine.verify().unmet[0].calls, 0);
+    }
+}

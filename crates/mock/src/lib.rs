@@ -1,0 +1,24 @@
+//! Scriptable mock servers: a [`script`] is parsed, an [`engine`] answers with it, [`serve`] is the network, and a
+//! [`journal`] records every request. Tests in Rust start with [`MockServer::builder`].
+
+pub mod admin;
+pub mod builder;
+pub mod engine;
+pub mod faults;
+pub mod journal;
+pub mod script;
+pub mod serve;
+#[cfg(test)]
+mod tests;
+mod uri_template;
+
+pub use builder::{Method, MockServerBuilder, Prompt, Resource, ResourceTemplate, Rule, StartError, Tool};
+pub use serve::MockServer;
+
+/// Parts of the mock that are public for fuzz targets and benchmarks only.
+#[doc(hidden)]
+#[cfg(any(test, feature = "internals"))]
+pub mod internals {
+    pub use super::{engine::internals::*, uri_template::TemplateError, uri_template::UriTemplate};
+    pub use rehearse_document::seeded_rng::SeededRng;
+}

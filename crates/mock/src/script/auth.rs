@@ -1,0 +1,228 @@
+//! Who may use a server over the network: bearer tokens and their scopes (2026-07-28, Authorization; RFC 6750).
+
+use std::sync::Arc;
+
+use http::{HeaderMap, header::AUTHORIZATION};
+use serde_json::{Value as Json, json};
+
+use rehearse_document::{Node, Problems};
+
+/// The tokens that a server accepts.
+#[derive(Debug)]
+pub struct Auth {
+    tokens: Vec<Arc<Token>>,
+    /// What every request needs.
+    scopes: Vec<String>,
+    /// Where clients get tokens.
+    authorization_servers: Vec<String>,
+    /// The scopes in the metadata.
+    supported: Vec<String>,
+}
+
+/// An access token and its scopes.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Token {
+    token: String,
+    scopes: Vec<String>,
+}
+
+/// Why a request is refused, and what would help.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Challenge {
+    /// 401 without a valid token, 403 with one that is not enough.
+    pub status: u16,
+    /// The error code of RFC 6750, section 3.1; none for a request without a token.
+    error: Option<&'static str>,
+    /// All scopes that the request needs.
+    scopes: Vec<String>,
+}
+
+impl Token {
+    /// Who has it, as far as a server knows.
+    pub fn principal(&self) -> &str {
+        &self.token
+    }
+
+    /// # Errors
+    /// The token lacks some of the scopes.
+    pub fn allows(&self, scopes: &[String]) -> Result<(), Challenge> {
+        match scopes.iter().all(|scope| self.scopes.contains(scope)) {
+            true => Ok(()),
+            false => Err(Challenge { status: 403, error: Some("insufficient_scope"), scopes: scopes.to_vec() }),
+        }
+    }
+
+    fn read(node: &Node) -> Result<Arc<Token>, Problems> {
+        let fields = node.fields("a token", &["token", "scopes"])?;
+        let token = fields.required("token")?;
+        let is_token = |c: char| c.is_ascii_alphanumeric() || "-._~+/=".contains(c);
+        if token.str()?.is_empty() || !token.str()?.chars().all(is_token) {
+            return Err(token.problem("a token consists of letters, digits and -._~+/=").into());
+        }
+        Ok(Arc::new(Token { token: token.str()?.to_owned(), scopes: fields.read_each("scopes", read_scope)? }))
+    }
+}
+
+impl Auth {
+    pub(super) fn read(node: &Node) -> Result<Auth, Problems> {
+        let fields = node.fields("`auth`", &["tokens", "scopes", "authorizationServers"])?;
+        let tokens = fields.required("tokens")?.each(Token::read)?;
+        let scopes = fields.read_each("scopes", read_scope)?;
+        let mut supported = scopes.clone();
+        for scope in tokens.iter().flat_map(|token| &token.scopes) {
+            if !supported.contains(scope) {
+                supported.push(scope.clone());
+            }
+        }
+        let authorization_servers = fields.read_each("authorizationServers", |node| Ok(node.str()?.to_owned()))?;
+        Ok(Auth { tokens, scopes, authorization_servers, supported })
+    }
+
+    /// The first of the tokens.
+    pub fn first_token(&self) -> Option<&str> {
+        self.tokens.first().map(|token| token.token.as_str())
+    }
+
+    /// The token of a request.
+    ///
+    /// # Errors
+    /// There is none, it is not known, or it lacks the scopes that every request needs.
+    pub fn authorize(&self, headers: &HeaderMap) -> Result<Arc<Token>, Challenge> {
+        let unauthorized = |error| Challenge { status: 401, error, scopes: self.scopes.clone() };
+        let header = headers.get(AUTHORIZATION).ok_or_else(|| unauthorized(None))?;
+        let given = header.to_str().ok().and_then(|header| header.split_once(' '));
+        let given = given.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer")).map(|(_, token)| token.trim());
+        let token = self.tokens.iter().find(|token| given == Some(&token.token));
+        let token = token.ok_or_else(|| unauthorized(Some("invalid_token")))?;
+        token.allows(&self.scopes)?;
+        Ok(token.clone())
+    }
+
+    /// The metadata of the resource at `path` of `origin` (RFC 9728, section 2). They must name an authorization server
+    /// (2026-07-28, Authorization Server Discovery); where the script names none it is the origin itself, as it was
+    /// before there were metadata (2025-03-26, Authorization Base URL).
+    pub fn metadata(&self, origin: &str, path: &str) -> Json {
+        let mut metadata = json!({ "resource": format!("{origin}{path}"), "bearer_methods_supported": ["header"] });
+        metadata["authorization_servers"] = match &self.authorization_servers[..] {
+            [] => json!([origin]),
+            servers => json!(servers),
+        };
+        if !self.supported.is_empty() {
+            metadata["scopes_supported"] = json!(self.supported);
+        }
+        metadata
+    }
+}
+
+impl Challenge {
+    /// The value of `WWW-Authenticate`. `metadata` is where the resource's metadata are.
+    pub fn header(&self, metadata: &str) -> String {
+        let error = self.error.map(|error| format!("error=\"{error}\", ")).unwrap_or_default();
+        let scope = match self.scopes.is_empty() {
+            true => String::new(),
+            false => format!("scope=\"{}\", ", self.scopes.join(" ")),
+        };
+        format!("Bearer {error}{scope}resource_metadata=\"{metadata}\"")
+    }
+
+    /// The reason in words.
+    pub fn reason(&self) -> String {
+        match self.error {
+            None => "a bearer token is required".into(),
+            Some("invalid_token") => "the bearer token is not valid".into(),
+            Some(_) => format!("the bearer token lacks a scope; needed are {}", self.scopes.join(", ")),
+        }
+    }
+}
+
+/// Reads a scope.
+///
+/// # Errors
+/// It is not a string, or has characters that a scope cannot have (RFC 6749, section 3.3).
+pub(super) fn read_scope(node: &Node) -> Result<String, Problems> {
+    let scope = node.str()?;
+    let is_valid = |c: char| c.is_ascii_graphic() && c != '"' && c != '\\';
+    match !scope.is_empty() && scope.chars().all(is_valid) {
+        true => Ok(scope.to_owned()),
+        false => Err(node.problem("a scope is a word without spaces, quotes and backslashes").into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+
+    use super::*;
+    use crate::script::Script;
+    use rehearse_document::Source;
+
+    const SCRIPT: &str = "
+auth:
+  tokens: [{ token: reader, scopes: [read] }, { token: admin, scopes: [read, write] }, { token: nobody }]
+  scopes: [read]
+  authorizationServers: ['https://auth.example']
+tools: [{ name: t, scopes: [read, write], reply: x }]";
+
+    fn authorize(value: Option<&'static str>) -> Result<Arc<Token>, Challenge> {
+        let script = Script::parse(&Source::new("m", SCRIPT)).unwrap_or_else(|error| panic!("{error}"));
+        let mut headers = HeaderMap::new();
+        if let Some(value) = value {
+            headers.insert(AUTHORIZATION, HeaderValue::from_static(value));
+        }
+        script.auth.expect("auth").authorize(&headers)
+    }
+
+    #[test]
+    fn a_token_that_is_missing_unknown_or_not_enough_is_challenged() {
+        let challenge = |value| authorize(value).expect_err("refused");
+        let metadata = "http://127.0.0.1/m";
+        assert_eq!(challenge(None).status, 401);
+        assert_eq!(challenge(None).header(metadata), "Bearer scope=\"read\", resource_metadata=\"http://127.0.0.1/m\"");
+        for unknown in ["Bearer nope", "Basic cmVhZGVy", "reader", "Bearer", "Bearer reader extra"] {
+            let challenge = challenge(Some(unknown));
+            assert_eq!((challenge.status, challenge.error), (401, Some("invalid_token")), "{unknown}");
+        }
+        let poor = challenge(Some("Bearer nobody"));
+        assert_eq!(poor.status, 403);
+        assert_eq!(
+            poor.header(metadata),
+            "Bearer error=\"insufficient_scope\", scope=\"read\", resource_metadata=\"http://127.0.0.1/m\""
+        );
+    }
+
+    #[test]
+    fn a_token_allows_what_its_scopes_cover() {
+        let needed = ["read".to_owned(), "write".to_owned()];
+        let reader = authorize(Some("bearer reader")).expect("accepted");
+        assert_eq!(reader.allows(&needed).expect_err("refused").scopes, needed);
+        assert_eq!(authorize(Some("Bearer admin")).expect("accepted").allows(&needed), Ok(()));
+    }
+
+    #[test]
+    fn the_metadata_tell_where_tokens_come_from_and_which_scopes_there_are() {
+        let script = Script::parse(&Source::new("m", SCRIPT)).expect("valid");
+        let expected = json!({
+            "resource": "http://127.0.0.1/mcp",
+            "bearer_methods_supported": ["header"],
+            "authorization_servers": ["https://auth.example"],
+            "scopes_supported": ["read", "write"],
+        });
+        assert_eq!(script.auth.expect("auth").metadata("http://127.0.0.1", "/mcp"), expected);
+        let script = Script::parse(&Source::new("m", "auth: { tokens: [{ token: t }] }")).expect("valid");
+        let own = script.auth.expect("auth").metadata("http://127.0.0.1", "/mcp");
+        assert_eq!(own["authorization_servers"], json!(["http://127.0.0.1"]));
+    }
+
+    #[test]
+    fn mistakes_are_found_when_it_is_read() {
+        for (text, message) in [
+            ("auth: {}", "`auth` needs a `tokens`"),
+            ("auth: { tokens: [{ token: 'a b' }] }", "a token consists of"),
+            ("auth: { tokens: [], scopes: ['a b'] }", "a scope is a word"),
+            ("tools: [{ name: t, scopes: [x], reply: y }]", "`scopes` need tokens that have them"),
+        ] {
+            let error = Script::parse(&Source::new("m", text)).expect_err(text).to_string();
+            assert!(error.contains(message), "{error}");
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! Which faults apply to which requests.
+
+use super::{Condition, ItemKind, ScriptReader, condition};
+use crate::faults::Fault;
+use rehearse_document::{Entry, Fields, Node, Problem, Problems, nearest};
+use rehearse_protocol::Transport;
+
+/// The methods and notifications of the protocol that a client may send.
+const METHODS: &[&str] = &[
+    "initialize",
+    "ping",
+    "server/discover",
+    "tools/list",
+    "tools/call",
+    "resources/list",
+    "resources/templates/list",
+    "resources/read",
+    "resources/subscribe",
+    "resources/unsubscribe",
+    "prompts/list",
+    "prompts/get",
+    "completion/complete",
+    "logging/setLevel",
+    "subscriptions/listen",
+    "tasks/get",
+    "tasks/update",
+    "tasks/cancel",
+    "notifications/initialized",
+    "notifications/cancelled",
+    "notifications/progress",
+    "notifications/roots/list_changed",
+];
+
+/// An entry of `faults`.
+#[derive(Debug)]
+pub struct FaultRule {
+    /// The requests that the entry is about.
+    pub target: FaultTarget,
+    /// What must hold of a request.
+    pub when: Condition,
+    /// One after the other. Never empty.
+    pub faults: Vec<Fault>,
+}
+
+/// What an entry of `faults` aims at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FaultTarget {
+    /// Every request.
+    Everything,
+    /// The requests or notifications of a method.
+    Method(String),
+    /// The requests for a tool, prompt or resource of this name or URI.
+    Item(ItemKind, String),
+}
+
+impl FaultRule {
+    pub(super) fn read(node: &Node, reader: &mut ScriptReader) -> Result<FaultRule, Problems> {
+        let fields = node.fields("an entry of `faults`", &["on", "do"])?;
+        let (target, when) = match fields.get("on") {
+            Some(on) => read_on(on, reader)?,
+            None => (FaultTarget::Everything, Condition::default()),
+        };
+        let action = fields.required("do")?;
+        let faults = if action.as_items().is_some() { action.each(Fault::read)? } else { vec![Fault::read(action)?] };
+        if faults.is_empty() {
+            return Err(action.problem("`do` has no fault").into());
+        }
+        if let Some(on) = fields.get("on") {
+            check_transports(on, &faults)?;
+        }
+        Ok(FaultRule { target, when, faults })
+    }
+}
+
+fn read_on(node: &Node, reader: &mut ScriptReader) -> Result<(FaultTarget, Condition), Problems> {
+    const TARGETS: &[&str] = &["method", "tool", "prompt", "resource"];
+    let fields = node.fields("`on`", &[TARGETS, condition::KEYS].concat())?;
+    let target = match item(&fields)? {
+        Some((kind, Entry { node, .. })) => {
+            let name = node.str()?.to_owned();
+            // A resource may come from a template.
+            if kind != ItemKind::Resource {
+                reader.mentioned.push((kind, name.clone(), node.span));
+            }
+            FaultTarget::Item(kind, name)
+        }
+        None => fields
+            .read("method", |node| read_method(node, reader))?
+            .map_or(FaultTarget::Everything, FaultTarget::Method),
+    };
+    Ok((target, Condition::read_fields(&fields, reader)?))
+}
+
+/// The tool, prompt or resource that is named.
+fn item<'n>(fields: &Fields<'n>) -> Result<Option<(ItemKind, &'n Entry)>, Problems> {
+    let Some(entry) = fields.at_most_one(&["tool", "prompt", "resource"])? else { return Ok(None) };
+    let (kind, method) = match entry.key.as_str() {
+        "tool" => (ItemKind::Tool, "tools/call"),
+        "prompt" => (ItemKind::Prompt, "prompts/get"),
+        _ => (ItemKind::Resource, "resources/read"),
+    };
+    match fields.read("method", |node| Ok((node, node.str()?)))? {
+        Some((node, said)) if said != method => {
+            let message = format!("a {} is named by `{method}` alone", kind.noun());
+            Err(node.problem(message).hint(format!("leave `method` out, or `{}`", entry.key)).into())
+        }
+        _ => Ok(Some((kind, entry))),
+    }
+}
+
+fn read_method(node: &Node, reader: &mut ScriptReader) -> Result<String, Problems> {
+    let method = node.str()?;
+    if !METHODS.contains(&method) {
+        if let Some(near) = nearest(method, METHODS) {
+            let problem = node.problem(format!("there is no method `{method}`"));
+            return Err(problem.hint(format!("did you mean `{near}`?")).into());
+        }
+        reader.mentioned.push((ItemKind::Method, method.to_owned(), node.span));
+    }
+    Ok(method.to_owned())
+}
+
+/// Faults for certain transports must exist on one of them.
+fn check_transports(on: &Node, faults: &[Fault]) -> Result<(), Problems> {
+    let Some(node) = on.get("transport") else { return Ok(()) };
+    let named = node.items().map_or_else(|_| vec![node], |items| items.iter().collect());
+    let named: Vec<Transport> = named.iter().filter_map(|node| node.as_str()?.parse().ok()).collect();
+    for info in faults.iter().map(Fault::info) {
+        if !named.iter().any(|transport| info.transports.contains(transport)) {
+            let exists: Vec<_> = info.transports.iter().map(|transport| transport.as_str()).collect();
+            let problem = Problem::new(node.span, format!("there is no `{}` on this transport", info.name));
+            return Err(problem.hint(format!("it exists on {}", exists.join(" and "))).into());
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::script::Script;
+    use rehearse_document::Source;
+
+    fn script(faults: &str) -> Result<Script, String> {
+        let text = format!(
+            "tools: [{{ name: echo, reply: x }}]\nprompts: [{{ name: p, messages: [] }}]\nmethods: [{{ method: x/y, reply: {{ result: {{}} }} }}]\nfaults: {faults}\n"
+        );
+        Script::parse(&Source::new("m", text)).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn an_entry_aims_at_everything_a_method_or_something_by_name() {
+        for (on, target) in [
+            ("", FaultTarget::Everything),
+            ("on: { era: legacy }, ", FaultTarget::Everything),
+            ("on: { method: tools/list }, ", FaultTarget::Method("tools/list".into())),
+            ("on: { method: x/y }, ", FaultTarget::Method("x/y".into())),
+            ("on: { tool: echo, method: tools/call }, ", FaultTarget::Item(ItemKind::Tool, "echo".into())),
+            ("on: { prompt: p }, ", FaultTarget::Item(ItemKind::Prompt, "p".into())),
+            ("on: { resource: 'file:///a' }, ", FaultTarget::Item(ItemKind::Resource, "file:///a".into())),
+        ] {
+            let script = script(&format!("[{{ {on}do: hang }}]")).expect(on);
+            assert_eq!(script.faults[0].target, target, "{on}");
+        }
+        let names = |faults: &str| {
+            let script = script(faults).expect(faults);
+            script.faults.iter().flat_map(|it| &it.faults).map(|it| it.info().name).collect::<Vec<_>>()
+        };
+        assert_eq!(names("[{ do: hang }, { do: [{ delay: 1s }, duplicate] }]"), ["hang", "delay", "duplicate"]);
+    }
+
+    #[test]
+    fn mistakes_have_a_position_and_a_hint() {
+        for (faults, expected) in [
+            ("[{ on: {} }]", "m:4:10: an entry of `faults` needs a `do`"),
+            ("[{ do: [] }]", "m:4:16: `do` has no fault"),
+            ("[{ do: [hang, hong] }]", "m:4:23: there is no fault `hong` (did you mean `hang`?)"),
+            ("[{ on: { tol: a }, do: hang }]", "m:4:18: `on` has no key `tol` (did you mean `tool`?)"),
+            ("[{ on: { tool: eco }, do: hang }]", "m:4:24: there is no tool `eco` (did you mean `echo`?)"),
+            (
+                "[{ on: { tool: echo, prompt: p }, do: hang }]",
+                "m:4:30: `on` has both `tool` and `prompt` (keep one of them)",
+            ),
+            (
+                "[{ on: { tool: echo, method: tools/list }, do: hang }]",
+                "m:4:38: a tool is named by `tools/call` alone (leave `method` out, or `tool`)",
+            ),
+            (
+                "[{ on: { method: tools/cal }, do: hang }]",
+                "m:4:26: there is no method `tools/cal` (did you mean `tools/call`?)",
+            ),
+            ("[{ on: { probability: 2 }, do: hang }]", "m:4:31: a probability is a number from 0 to 1"),
+            (
+                "[{ on: { transport: [stdio, ws] }, do: { status: 500 } }]",
+                "m:4:29: there is no `status` on this transport (it exists on http and sse)",
+            ),
+            ("{ do: hang }", "m:4:9: expected a list, found a mapping (begin each item with `- `)"),
+        ] {
+            assert_eq!(script(faults).expect_err(faults), expected);
+        }
+        assert!(script("[{ on: { method: no/such }, do: hang }]").expect_err("unknown").contains("there is no method"));
+    }
+}

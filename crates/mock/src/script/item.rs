@@ -1,0 +1,193 @@
+//! What everything that a script answers for has in common: tools, resources, resource templates, prompts and methods.
+
+use std::sync::Arc;
+
+use super::{ReplySubject, Rule, ScriptReader, auth, repeat, rule::ANSWER_KEYS};
+use rehearse_document::{Fields, Node, Problems};
+
+/// The keys of an item besides its MCP members and its answer.
+const ITEM_KEYS: &[&str] = &["enabled", "scopes", "expect", "rules", repeat::KEY];
+
+/// What an item answers for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ItemKind {
+    /// A tool.
+    Tool,
+    /// A resource.
+    Resource,
+    /// A resource template.
+    ResourceTemplate,
+    /// A prompt.
+    Prompt,
+    /// A method.
+    Method,
+}
+
+impl ItemKind {
+    /// Every kind.
+    pub const ALL: [ItemKind; 5] =
+        [ItemKind::Tool, ItemKind::Resource, ItemKind::ResourceTemplate, ItemKind::Prompt, ItemKind::Method];
+
+    /// The key of such items in a script, and in the result of a list.
+    pub fn list_key(self) -> &'static str {
+        match self {
+            ItemKind::Tool => "tools",
+            ItemKind::Resource => "resources",
+            ItemKind::ResourceTemplate => "resourceTemplates",
+            ItemKind::Prompt => "prompts",
+            ItemKind::Method => "methods",
+        }
+    }
+
+    /// The key under which a step or a condition names one of them.
+    pub fn key(self) -> &'static str {
+        match self {
+            ItemKind::Tool => "tool",
+            ItemKind::Resource => "resource",
+            ItemKind::ResourceTemplate => "resourceTemplate",
+            ItemKind::Prompt => "prompt",
+            ItemKind::Method => "method",
+        }
+    }
+
+    /// The member by which clients name one of them.
+    pub fn name_key(self) -> &'static str {
+        match self {
+            ItemKind::Tool | ItemKind::Prompt => "name",
+            ItemKind::Resource => "uri",
+            ItemKind::ResourceTemplate => "uriTemplate",
+            ItemKind::Method => "method",
+        }
+    }
+
+    /// How one of them is called in messages.
+    pub fn noun(self) -> &'static str {
+        match self {
+            ItemKind::Tool => "tool",
+            ItemKind::Resource => "resource",
+            ItemKind::ResourceTemplate => "resource template",
+            ItemKind::Prompt => "prompt",
+            ItemKind::Method => "method",
+        }
+    }
+}
+
+/// A item by its kind and its position in the script's list of that kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ItemRef {
+    /// The kind of the item.
+    pub kind: ItemKind,
+    /// The position in the script's list.
+    pub index: usize,
+}
+
+/// How something is answered, and for whom.
+#[derive(Debug)]
+pub struct Item {
+    /// The label of the item in the journal: `tools.echo`.
+    pub label: Arc<str>,
+    /// The name, URI, URI template or method by which clients ask for it.
+    pub name: String,
+    /// Its position among all items of the script.
+    pub number: usize,
+    /// Empty if the script does not say how it answers.
+    pub rules: Vec<Arc<Rule>>,
+    /// How many of them, at the front, were added.
+    pub added: usize,
+    /// Whether it is there when the server starts.
+    pub enabled: bool,
+    /// The scopes that a token needs for it.
+    pub scopes: Vec<String>,
+    /// How often it must be called for the verification to hold.
+    pub expect: Option<CallRange>,
+    /// Its number, from 1, if it is one of many with `repeat`.
+    pub repetition: Option<u64>,
+}
+
+/// A number of calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CallRange {
+    /// At least this many.
+    pub min: u64,
+    /// At most this many.
+    pub max: u64,
+}
+
+impl CallRange {
+    /// Whether this number of calls is in the range.
+    pub fn contains(self, calls: u64) -> bool {
+        (self.min..=self.max).contains(&calls)
+    }
+
+    /// Reads `{ calls: 2 }` or `{ calls: { min: 1, max: 3 } }`.
+    pub(super) fn read(node: &Node) -> Result<CallRange, Problems> {
+        let calls = node.fields("`expect`", &["calls"])?.required("calls")?;
+        if calls.as_items().is_none() && calls.as_entries().is_none() {
+            let exactly = calls.integer()?;
+            return Ok(CallRange { min: exactly, max: exactly });
+        }
+        let fields = calls.fields("`calls`", &["min", "max"])?;
+        let min = fields.read("min", Node::integer)?.unwrap_or(0);
+        let max = fields.read("max", Node::integer)?.unwrap_or(u64::MAX);
+        if min > max {
+            return Err(calls.problem("`min` is more than `max`").into());
+        }
+        Ok(CallRange { min, max })
+    }
+}
+
+impl std::fmt::Display for CallRange {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let calls = |number: u64| if number == 1 { "call" } else { "calls" };
+        match (self.min, self.max) {
+            (min, max) if min == max => write!(f, "{min} {}", calls(min)),
+            (min, u64::MAX) => write!(f, "at least {min} {}", calls(min)),
+            (0, max) => write!(f, "at most {max} {}", calls(max)),
+            (min, max) => write!(f, "{min} to {max} calls"),
+        }
+    }
+}
+
+impl Item {
+    /// The keys that an item with these MCP members may have.
+    pub(super) fn keys<'k>(members: &[&'k str], subject: &ReplySubject) -> Vec<&'k str> {
+        [members, ITEM_KEYS, ANSWER_KEYS, subject.short_forms()].concat()
+    }
+
+    /// A resource that always has these contents, which are JSON text.
+    pub(super) fn literal(kind: ItemKind, name: &str, number: usize, contents: String) -> Item {
+        let label: Arc<str> = format!("{}.{name}", kind.list_key()).into();
+        let rules = vec![Arc::new(Rule::literal(label.clone(), "contents", contents))];
+        let (scopes, expect, repetition) = (Vec::new(), None, None);
+        Item { label, name: name.to_owned(), number, rules, added: 0, enabled: true, scopes, expect, repetition }
+    }
+
+    pub(super) fn read(
+        fields: &Fields<'_>,
+        subject: &ReplySubject,
+        reader: &mut ScriptReader,
+    ) -> Result<Item, Problems> {
+        let kind = subject.kind();
+        let name = fields.required(kind.name_key())?.str()?.to_owned();
+        let label = format!("{}.{name}", kind.list_key());
+        reader.item_count += 1;
+        let number = reader.item_count - 1;
+        let scopes = fields.read_each("scopes", auth::read_scope)?;
+        reader.scopes = reader.scopes.or(fields.get("scopes").map(|node| node.span));
+        let repetition = fields.read(repeat::KEY, Node::integer)?;
+        let outer = std::mem::replace(&mut reader.repeats, repetition.is_some());
+        let rules = Rule::read_all(fields, &label, subject, reader);
+        reader.repeats = outer;
+        Ok(Item {
+            rules: rules?,
+            added: 0,
+            enabled: fields.read("enabled", Node::bool)?.unwrap_or(true),
+            expect: fields.read("expect", CallRange::read)?,
+            label: label.into(),
+            name,
+            number,
+            scopes,
+            repetition,
+        })
+    }
+}

@@ -1,0 +1,42 @@
+//! Methods that the protocol does not have, or other answers to those that it has.
+
+use super::{Item, ReplySubject, ScriptReader};
+use rehearse_document::{Node, Problems};
+
+/// Methods that the protocol always answers, because everything else relies on them.
+const RESERVED: &[&str] = &["initialize", "ping", "server/discover"];
+
+/// A method of the script. It answers before the protocol does.
+#[derive(Debug)]
+pub struct MethodItem {
+    /// How it answers.
+    pub item: Item,
+}
+
+impl MethodItem {
+    pub(super) fn read(node: &Node, reader: &mut ScriptReader) -> Result<MethodItem, Problems> {
+        let subject = ReplySubject::Method;
+        let fields = node.fields("a method", &Item::keys(&["method"], &subject))?;
+        let method = fields.required("method")?;
+        if RESERVED.contains(&method.str()?) {
+            let problem = method.problem(format!("`{}` is always answered by the protocol", method.str()?));
+            return Err(problem.hint("delay it or break it with `faults: [{ on: { method: … }, do: … }]`").into());
+        }
+        Ok(MethodItem { item: Item::read(&fields, &subject, reader)? })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::script::Script;
+    use rehearse_document::Source;
+
+    #[test]
+    fn what_could_never_answer_is_refused() {
+        for method in super::RESERVED {
+            let text = format!("methods: [{{ method: {method}, reply: {{ result: {{}} }} }}]");
+            let error = Script::parse(&Source::new("m", text)).expect_err(method).to_string();
+            assert!(error.starts_with(&format!("m:1:21: `{method}` is always answered by the protocol (")), "{error}");
+        }
+    }
+}

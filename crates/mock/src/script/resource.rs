@@ -1,0 +1,72 @@
+//! Resources and resource templates.
+
+use super::{Item, ItemKind, ReplySubject, ScriptReader, definition};
+use crate::uri_template::UriTemplate;
+use rehearse_document::{Node, Problems};
+
+const MEMBERS: &[&str] = &["name", "title", "description", "mimeType", "size", "annotations", "icons", "_meta"];
+
+/// A resource of the script.
+#[derive(Debug)]
+pub struct ResourceItem {
+    /// How it answers.
+    pub item: Item,
+    /// The MCP `Resource` as JSON text.
+    pub definition: String,
+}
+
+/// A resource template of the script.
+#[derive(Debug)]
+pub struct ResourceTemplateItem {
+    /// How it answers.
+    pub item: Item,
+    /// The MCP `ResourceTemplate` as JSON text.
+    pub definition: String,
+    /// The URI template.
+    pub template: UriTemplate,
+}
+
+impl ResourceItem {
+    pub(super) fn read(node: &Node, reader: &mut ScriptReader) -> Result<ResourceItem, Problems> {
+        let subject = ReplySubject::for_item(ItemKind::Resource, node);
+        let members = [&["uri"], MEMBERS].concat();
+        let fields = node.fields("a resource", &Item::keys(&members, &subject))?;
+        let item = Item::read(&fields, &subject, reader)?;
+        let mut definition = definition::members(&fields, &members)?;
+        if fields.get("name").is_none() {
+            definition.push(format!("\"name\":{}", fields.required("uri")?.to_json_text()));
+        }
+        Ok(ResourceItem { item, definition: definition::object(&definition) })
+    }
+}
+
+impl ResourceTemplateItem {
+    pub(super) fn read(node: &Node, reader: &mut ScriptReader) -> Result<ResourceTemplateItem, Problems> {
+        let subject = ReplySubject::for_item(ItemKind::ResourceTemplate, node);
+        let members = [&["uriTemplate"], MEMBERS].concat();
+        let fields = node.fields("a resource template", &Item::keys(&members, &subject))?;
+        let uri_template = fields.required("uriTemplate")?;
+        let template = UriTemplate::read(uri_template)?;
+        let item = Item::read(&fields, &subject, reader)?;
+        let mut definition = definition::members(&fields, &members)?;
+        if fields.get("name").is_none() {
+            definition.push(format!("\"name\":{}", uri_template.to_json_text()));
+        }
+        Ok(ResourceTemplateItem { item, definition: definition::object(&definition), template })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::script::Script;
+    use rehearse_document::Source;
+
+    #[test]
+    fn contents_are_checked() {
+        let errors = |text: &str| Script::parse(&Source::new("m", text)).expect_err(text).to_string();
+        assert!(errors("resources: [{ uri: 'file:///a', blob: '***' }]").contains("a `blob` is base64"));
+        assert!(errors("resources: [{ uri: 'file:///a', blob: aGk=, text: x }]").contains("both `blob` and `text`"));
+        assert!(errors("resources: [{ name: a }]").contains("a resource needs a `uri`"));
+        assert!(errors("resourceTemplates: [{ uriTemplate: 'a{', text: x }]").contains("not a URI template"));
+    }
+}

@@ -1,0 +1,468 @@
+//! A whole script: what a server offers and how it answers.
+
+use std::{path::Path, sync::Arc, time::Duration};
+
+use super::{
+    AddedRule, Auth, BuiltinScript, Capabilities, Completion, FaultRule, HttpPolicy, Item, ItemKind, ItemRef,
+    MethodItem, PromptItem, ResourceItem, ResourceTemplateItem, SkillItem, SkillResource, ToolItem, UsedFeatures,
+    completion, reader::ScriptReader, repeat, skill,
+};
+use rehearse_document::template::Templates;
+use rehearse_document::{Diagnostics, Node, Problem, Problems, Source, Span, nearest, parse_yaml};
+use rehearse_protocol::{Era, Version};
+
+const KEYS: &[&str] = &[
+    "server",
+    "instructions",
+    "protocol",
+    "pageSize",
+    "capabilities",
+    "state",
+    "http",
+    "auth",
+    "requestState",
+    "unexpected",
+    "tools",
+    "resources",
+    "resourceTemplates",
+    "prompts",
+    "completions",
+    "methods",
+    "skills",
+    "faults",
+];
+const SERVER_KEYS: &[&str] = &["name", "title", "version", "description", "websiteUrl", "icons"];
+/// How long the state of an unfinished call is valid, unless the script says otherwise.
+const REQUEST_STATE_TTL: Duration = Duration::from_secs(600);
+
+/// A parsed script.
+///
+/// ```
+/// use rehearse_document::Source;
+/// use rehearse_mock::script::Script;
+///
+/// let script = Script::parse(&Source::new("echo.yaml", "tools: [{ name: echo, reply: '{{ args.text }}' }]"))?;
+/// assert_eq!(script.tools[0].item.name, "echo");
+/// # Ok::<_, rehearse_document::Diagnostics>(())
+/// ```
+///
+/// The lists begin with what the script declares; replacements for it follow.
+#[derive(Debug)]
+pub struct Script {
+    /// The text that was read.
+    pub source: Arc<Source>,
+    /// The server's name.
+    pub name: String,
+    /// The MCP `Implementation` of the server as JSON text.
+    pub server_info: String,
+    /// The instructions for clients.
+    pub instructions: Option<String>,
+    /// The versions that are offered, oldest first. Never empty.
+    pub versions: Vec<Version>,
+    /// How many items a page has; `None` for a single page.
+    pub page_size: Option<usize>,
+    /// The `ServerCapabilities` for each era.
+    pub capabilities: Capabilities,
+    /// The server's state at the start.
+    pub state: serde_json::Map<String, serde_json::Value>,
+    /// How the server uses streamable HTTP.
+    pub http: HttpPolicy,
+    /// The tokens that requests over the network need; `None` for a server without tokens.
+    pub auth: Option<Auth>,
+    /// How long the state of an unfinished call is valid.
+    pub request_state_ttl: Duration,
+    /// Whether a request that nothing answers breaks the verification.
+    pub strict: bool,
+    /// The tools.
+    pub tools: Vec<ToolItem>,
+    /// The resources.
+    pub resources: Vec<ResourceItem>,
+    /// The resource templates.
+    pub resource_templates: Vec<ResourceTemplateItem>,
+    /// The prompts.
+    pub prompts: Vec<PromptItem>,
+    /// The methods.
+    pub methods: Vec<MethodItem>,
+    /// The completions.
+    pub completions: Vec<Completion>,
+    /// The skills.
+    pub skills: Vec<SkillItem>,
+    /// The faults.
+    pub faults: Vec<FaultRule>,
+    /// How many of each kind the script declares.
+    declared: [usize; 5],
+    /// How many items there are of all kinds.
+    pub item_count: usize,
+    /// The features that the script uses.
+    pub uses: UsedFeatures,
+    /// The templates of the script.
+    pub templates: Templates,
+    /// Whether another script may take its place while it is served.
+    is_reloadable: bool,
+}
+
+/// Why a script cannot be loaded.
+#[derive(Debug, thiserror::Error)]
+pub enum ScriptError {
+    /// The file cannot be read.
+    #[error("cannot read the script {path}: {source}{hint}")]
+    Read { path: String, source: std::io::Error, hint: String },
+    /// The script has mistakes.
+    #[error("{0}")]
+    Invalid(Diagnostics),
+}
+
+impl Script {
+    /// Reads the script in a file, or the built-in script of that name if there is not a such file.
+    ///
+    /// # Errors
+    /// [`ScriptError::Read`] if there is neither; [`ScriptError::Invalid`] with every mistake in it.
+    pub fn load(path: &Path, builtins: &[BuiltinScript]) -> Result<Script, ScriptError> {
+        let builtin = |name: &str| builtins.iter().find(|script| script.name == name);
+        let source = match (Source::read(path), path.to_str().and_then(builtin)) {
+            (Ok(source), _) => source,
+            (Err(_), Some(BuiltinScript { name, text })) => Source::new(format!("<{name}>"), *text),
+            (Err(source), None) => {
+                let names: Vec<_> = builtins.iter().map(|script| script.name).collect();
+                let near = path.to_str().and_then(|path| nearest(path, &names));
+                let begun = path.to_str().and_then(|path| names.iter().copied().find(|name| name.starts_with(path)));
+                let hint = match near.or(begun) {
+                    Some(name) => format!(" (did you mean the built-in script `{name}`?)"),
+                    None if path.extension().is_none() && !names.is_empty() => {
+                        " (`rehearse mock --list` shows the built-in scripts)".to_owned()
+                    }
+                    None => String::new(),
+                };
+                return Err(ScriptError::Read { path: path.display().to_string(), source, hint });
+            }
+        };
+        Script::parse(&source).map_err(ScriptError::Invalid)
+    }
+
+    /// Reads a script.
+    ///
+    /// # Errors
+    /// Every mistake that was found, each with its position and a hint.
+    pub fn parse(source: &Arc<Source>) -> Result<Script, Diagnostics> {
+        Script::read(source, &[])
+    }
+
+    /// The same script with rules in front of its own, the last one foremost.
+    ///
+    /// # Errors
+    /// What is wrong with the first rule that does not fit, with positions in its text.
+    pub fn with_rules(&self, rules: &[Arc<AddedRule>]) -> Result<Script, Diagnostics> {
+        let script = Script::read(&self.source, rules)?;
+        Ok(if self.is_reloadable { script.reloadable() } else { script })
+    }
+
+    fn read(source: &Arc<Source>, added: &[Arc<AddedRule>]) -> Result<Script, Diagnostics> {
+        let in_source = |problems: Problems| problems.in_source(source);
+        let root = parse_yaml(source).map_err(in_source)?;
+        if root.is_null() {
+            let problem = Problem::new(Span::default(), "the script is empty");
+            return Err(in_source(problem.hint("start with `server: { name: my-server }`").into()));
+        }
+        let root = &*repeat::expand(&root, source).map_err(in_source)?;
+        let fields = root.fields("a mock script", KEYS).map_err(in_source)?;
+        let mut reader = ScriptReader::new(source);
+        let mut problems = Vec::new();
+        let server = note(&mut problems, fields.read("server", read_server));
+        let (name, server_info) = server.unwrap_or_else(|| implementation("mock", None, ""));
+        let instructions = note(&mut problems, fields.read("instructions", |node| Ok(node.str()?.to_owned())));
+        let versions = note(&mut problems, fields.read("protocol", read_versions));
+        let page_size = note(&mut problems, fields.read("pageSize", read_page_size));
+        let state = note(&mut problems, fields.read("state", read_state));
+        let http = note(&mut problems, fields.read("http", HttpPolicy::read));
+        let auth = note(&mut problems, fields.read("auth", Auth::read));
+        let read_ttl = |node: &Node| node.fields("`requestState`", &["ttl"])?.required("ttl")?.duration();
+        let request_state_ttl = note(&mut problems, fields.read("requestState", read_ttl));
+        let strict = note(&mut problems, fields.read("unexpected", read_strict));
+        let mut tools = reader.each(&fields, ItemKind::Tool, ToolItem::read, &mut problems);
+        let mut resources = reader.each(&fields, ItemKind::Resource, ResourceItem::read, &mut problems);
+        let mut resource_templates =
+            reader.each(&fields, ItemKind::ResourceTemplate, ResourceTemplateItem::read, &mut problems);
+        let mut prompts = reader.each(&fields, ItemKind::Prompt, PromptItem::read, &mut problems);
+        let mut methods = reader.each(&fields, ItemKind::Method, MethodItem::read, &mut problems);
+        let completions = fields.read_each("completions", |node| Completion::read(node, &mut reader));
+        let completions = note(&mut problems, completions.map(Some)).unwrap_or_default();
+        let skills = note(&mut problems, fields.read("skills", skill::read_all)).unwrap_or_default();
+        let files = || skills.iter().flat_map(|skill| &skill.resources);
+        problems
+            .extend(fields.get(ItemKind::Resource.list_key()).into_iter().flat_map(|list| skill_files(list, files())));
+        resources.extend(files().map(|file| reader.skill_file(file)));
+        let faults = fields.read_each("faults", |node| FaultRule::read(node, &mut reader));
+        let faults = note(&mut problems, faults.map(Some)).unwrap_or_default();
+        for kind in ItemKind::ALL {
+            problems.extend(duplicates(fields.get(kind.list_key()), kind.name_key()));
+        }
+        problems.extend(reader.unknown_names(root));
+        problems.extend(completion::mistakes(root));
+        problems.extend(reader.scopes.filter(|_| fields.get("auth").is_none()).map(|span| {
+            let problem = Problem::new(span, "`scopes` need tokens that have them");
+            problem.hint("add `auth: { tokens: [{ token: …, scopes: […] }] }`")
+        }));
+        for added in added.iter().filter(|_| problems.is_empty()) {
+            let rule = added.read(root, &tools, &mut reader)?;
+            // It also applies to the replacements of the item.
+            let later = &mut reader.replacements;
+            let items = (tools.iter_mut().chain(&mut later.tools).map(|it| (ItemKind::Tool, &mut it.item)))
+                .chain(resources.iter_mut().chain(&mut later.resources).map(|it| (ItemKind::Resource, &mut it.item)))
+                .chain(
+                    (resource_templates.iter_mut().chain(&mut later.resource_templates))
+                        .map(|it| (ItemKind::ResourceTemplate, &mut it.item)),
+                )
+                .chain(prompts.iter_mut().chain(&mut later.prompts).map(|it| (ItemKind::Prompt, &mut it.item)))
+                .chain(methods.iter_mut().map(|it| (ItemKind::Method, &mut it.item)));
+            for (_, item) in items.filter(|(kind, item)| *kind == added.kind && item.name == added.name) {
+                item.rules.insert(0, rule.clone());
+                item.added += 1;
+            }
+        }
+        let declared = [tools.len(), resources.len(), resource_templates.len(), prompts.len(), methods.len()];
+        let has = |kind: ItemKind| declared[kind as usize] > 0;
+        let capabilities = Capabilities::from_features(&reader.uses, has, !completions.is_empty(), !skills.is_empty());
+        let patched = note(&mut problems, fields.read("capabilities", |node| capabilities.patched(node)));
+        if !problems.is_empty() {
+            problems.sort_by_key(|problem| problem.span.start);
+            // What repeats is wrong in the same way each time.
+            problems.dedup();
+            return Err(in_source(Problems(problems)));
+        }
+        tools.append(&mut reader.replacements.tools);
+        resources.append(&mut reader.replacements.resources);
+        resource_templates.append(&mut reader.replacements.resource_templates);
+        prompts.append(&mut reader.replacements.prompts);
+        Ok(Script {
+            name,
+            server_info,
+            instructions,
+            versions: versions.unwrap_or_else(|| Version::ALL.to_vec()),
+            page_size,
+            capabilities: patched.unwrap_or(capabilities),
+            state: state.unwrap_or_default(),
+            http: http.unwrap_or_default(),
+            auth,
+            request_state_ttl: request_state_ttl.unwrap_or(REQUEST_STATE_TTL),
+            strict: strict.unwrap_or(false),
+            tools,
+            resources,
+            resource_templates,
+            prompts,
+            methods,
+            completions,
+            skills,
+            faults,
+            declared,
+            item_count: reader.item_count,
+            uses: reader.uses,
+            templates: reader.templates,
+            source: source.clone(),
+            is_reloadable: false,
+        })
+    }
+
+    /// The same script for a server that may be given another one while it serves: it declares that its lists change.
+    #[must_use]
+    pub fn reloadable(self) -> Script {
+        Script { capabilities: self.capabilities.with_list_changed(), is_reloadable: true, ..self }
+    }
+
+    /// How many items of a kind the script declares; those behind them are replacements.
+    pub fn declared(&self, kind: ItemKind) -> usize {
+        self.declared[kind as usize]
+    }
+
+    /// How many items of a kind there are, replacements among them.
+    pub fn count(&self, kind: ItemKind) -> usize {
+        match kind {
+            ItemKind::Tool => self.tools.len(),
+            ItemKind::Resource => self.resources.len(),
+            ItemKind::ResourceTemplate => self.resource_templates.len(),
+            ItemKind::Prompt => self.prompts.len(),
+            ItemKind::Method => self.methods.len(),
+        }
+    }
+
+    /// An item.
+    pub fn item(&self, ItemRef { kind, index }: ItemRef) -> &Item {
+        match kind {
+            ItemKind::Tool => &self.tools[index].item,
+            ItemKind::Resource => &self.resources[index].item,
+            ItemKind::ResourceTemplate => &self.resource_templates[index].item,
+            ItemKind::Prompt => &self.prompts[index].item,
+            ItemKind::Method => &self.methods[index].item,
+        }
+    }
+
+    /// The MCP definition of an item as JSON text; empty for a method, which has none.
+    pub fn definition(&self, ItemRef { kind, index }: ItemRef, era: Era) -> &str {
+        match kind {
+            ItemKind::Tool => self.tools[index].definition_for(era),
+            ItemKind::Resource => &self.resources[index].definition,
+            ItemKind::ResourceTemplate => &self.resource_templates[index].definition,
+            ItemKind::Prompt => &self.prompts[index].definition,
+            ItemKind::Method => "",
+        }
+    }
+
+    /// Every item, kind after kind.
+    pub fn all_items(&self) -> impl Iterator<Item = (ItemRef, &Item)> {
+        let refs =
+            ItemKind::ALL.into_iter().flat_map(|kind| (0..self.count(kind)).map(move |index| ItemRef { kind, index }));
+        refs.map(|item| (item, self.item(item)))
+    }
+}
+
+/// What was read, if anything was; what is wrong with it is added to the problems.
+fn note<T>(problems: &mut Vec<Problem>, read: Result<Option<T>, Problems>) -> Option<T> {
+    read.unwrap_or_else(|found| {
+        problems.extend(found.0);
+        None
+    })
+}
+
+fn implementation(name: &str, version: Option<&str>, more: &str) -> (String, String) {
+    let quote = |text: &str| serde_json::Value::from(text).to_string();
+    let version = version.unwrap_or("0.0.0");
+    (name.to_owned(), format!("{{\"name\":{},\"version\":{}{more}}}", quote(name), quote(version)))
+}
+
+fn read_server(node: &Node) -> Result<(String, String), Problems> {
+    let fields = node.fields("`server`", SERVER_KEYS)?;
+    let name = fields.required("name")?.str()?;
+    let version = fields.read("version", Node::str)?;
+    let more = node.entries()?.iter().filter(|entry| !matches!(entry.key.as_str(), "name" | "version"));
+    let more: String = more.map(|entry| format!(",\"{}\":{}", entry.key, entry.node.to_json_text())).collect();
+    Ok(implementation(name, version, &more))
+}
+
+fn read_versions(node: &Node) -> Result<Vec<Version>, Problems> {
+    let mut versions = node.one_or_more(Node::parsed)?;
+    versions.sort_unstable();
+    versions.dedup();
+    Ok(versions)
+}
+
+fn read_page_size(node: &Node) -> Result<usize, Problems> {
+    match node.integer()? {
+        0 => Err(node.problem("a page holds at least one item").into()),
+        size => Ok(size),
+    }
+}
+
+fn read_strict(node: &Node) -> Result<bool, Problems> {
+    match node.str()? {
+        "fail" => Ok(true),
+        "error" => Ok(false),
+        _ => Err(node
+            .problem("`unexpected` is `error` (answer it as the protocol says) or `fail` (the verification, too)")
+            .into()),
+    }
+}
+
+fn read_state(node: &Node) -> Result<serde_json::Map<String, serde_json::Value>, Problems> {
+    Ok(node.entries()?.iter().map(|entry| (entry.key.clone(), entry.node.to_json())).collect())
+}
+
+fn duplicates(list: Option<&Node>, key: &str) -> Vec<Problem> {
+    let mut seen = std::collections::HashSet::new();
+    let mut problems = Vec::new();
+    for item in list.and_then(|list| list.as_items()).into_iter().flatten() {
+        let Some((node, name)) = item.get(key).and_then(|node| Some((node, node.as_str()?))) else { continue };
+        let repeats = item.get(repeat::KEY).is_some();
+        if name.contains("{{") && !repeats {
+            let problem = node.problem(format!("a `{key}` has no templates"));
+            problems.push(problem.hint("unless there are many: `repeat: 3`, and `{{ n }}` is the number of each"));
+        } else if !seen.insert(name) {
+            let problem = node.problem(format!("`{name}` is defined twice"));
+            problems.push(match repeats {
+                true => problem.hint("with `repeat`, put `{{ n }}` into it"),
+                false => problem.hint("answer differently by argument with `rules:` in one definition"),
+            });
+        }
+    }
+    problems
+}
+
+/// Resources with the URI of a file of a skill.
+fn skill_files<'s>(resources: &Node, files: impl Iterator<Item = &'s SkillResource>) -> Vec<Problem> {
+    let files: std::collections::HashSet<_> = files.map(|file| file.uri.as_str()).collect();
+    let uris =
+        resources.as_items().unwrap_or_default().iter().filter_map(|item| item.get(ItemKind::Resource.name_key()));
+    let taken = uris.filter(|uri| uri.as_str().is_some_and(|uri| files.contains(uri)));
+    taken.map(|uri| uri.problem("a skill has a file of this URI").hint("keep one of them")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn errors(text: &str) -> String {
+        Script::parse(&Source::new("m.yaml", text)).expect_err(text).to_string()
+    }
+
+    #[test]
+    fn what_could_never_be_used_is_a_mistake() {
+        for (text, expected) in [
+            (
+                "tools: [{ name: t, rules: [{ reply: x }, { when: { call: 2 }, reply: y }] }]",
+                "m.yaml:1:42: this rule is never reached (the one before it has no `when`: put it last)",
+            ),
+            (
+                "tools: [{ name: 't{{ n }}', reply: x }]",
+                "m.yaml:1:17: a `name` has no templates (unless there are many: `repeat: 3`, and `{{ n }}` is the number of each)",
+            ),
+            (
+                "tools: [{ repeat: 2, name: t, reply: x }]",
+                "m.yaml:1:28: `t` is defined twice (with `repeat`, put `{{ n }}` into it)",
+            ),
+            ("tools: [{ name: t, rules: [{ when: { call: 0 }, reply: x }] }]", "m.yaml:1:44: calls are counted from 1"),
+            (
+                "tools: [{ name: t, rules: [{ when: { call: { min: 3, max: 2 } }, reply: x }] }]",
+                "m.yaml:1:44: no number is in this range",
+            ),
+            ("tools: { name: t }", "m.yaml:1:8: expected a list, found a mapping (begin each item with `- `)"),
+            ("pageSize: -1", "m.yaml:1:11: the number -1 is too small"),
+        ] {
+            assert_eq!(errors(text), expected);
+        }
+    }
+
+    #[test]
+    fn every_mistake_is_reported_in_the_order_of_the_file_with_a_hint() {
+        let text = "server: { name: s }\ntools:\n  - name: a\n    repply: { text: hi }\n  - name: b\n    reply: { text: '{{ arg.x }}' }\nprompts:\n  - name: p\n    messages: [{ role: robot, content: hi }]\n";
+        assert_eq!(
+            errors(text),
+            "m.yaml:4:5: a tool has no key `repply` (did you mean `reply`?)\n\
+             m.yaml:6:20: template: there is no `arg` (did you mean `args`?)\n\
+             m.yaml:9:24: the role is `user` or `assistant`"
+        );
+    }
+
+    #[test]
+    fn a_completion_is_of_something_that_the_script_has() {
+        let text = "prompts: [{ name: greet }]\ncompletions:\n- { prompt: great, argument: a, values: [] }\n- { resource: 'x:/{a}', argument: a, values: [] }";
+        assert_eq!(
+            errors(text),
+            "m.yaml:3:13: there is no prompt `great` (did you mean `greet`?)\nm.yaml:4:15: there is no resource `x:/{a}` (only what is there can be completed)"
+        );
+    }
+
+    #[test]
+    fn names_are_unique_and_versions_are_known() {
+        assert!(errors("tools: [{ name: a }, { name: a }]").contains("`a` is defined twice"));
+        assert!(errors("protocol: [2025-11-24]").contains("unknown protocol version"));
+        assert!(errors("pageSize: 0").contains("at least one item"));
+        assert!(errors("").contains("the script is empty"));
+        assert!(errors("- a").contains("a mock script must be a mapping"));
+    }
+
+    #[test]
+    fn a_pasted_tools_list_is_a_valid_script() {
+        let text = r#"{"tools":[{"name":"t","title":"T","description":"d","inputSchema":{"type":"object","x-vendor":1.0},"annotations":{"readOnlyHint":true},"_meta":{"k":1}}]}"#;
+        let script = Script::parse(&Source::new("t", text)).expect("valid");
+        let expected = text.strip_prefix("{\"tools\":[").and_then(|rest| rest.strip_suffix("]}"));
+        assert_eq!(Some(script.tools[0].definition.as_str()), expected);
+    }
+}

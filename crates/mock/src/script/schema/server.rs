@@ -1,0 +1,136 @@
+//! The server as a whole.
+
+use serde_json::json;
+
+use super::build::{
+    Definitions, Keys, any, choice, duration, flag, keys, list_of, mapping, object, one_or_more, reference, text, whole,
+};
+use rehearse_protocol::Version;
+
+/// The keys of a script.
+pub(super) fn keys() -> Keys {
+    let versions = choice(&Version::ALL.map(Version::as_str));
+    keys! {
+        "server": reference("server"),
+            "The name and version of the server: an MCP `Implementation`.",
+            [{ "name": "weather", "version": "1.0.0" }];
+        "instructions": text(),
+            "How a client should use the server; part of `initialize` and `server/discover`.",
+            ["Ask for a forecast before you ask for advice."];
+        "protocol": one_or_more(versions),
+            "The protocol versions that are offered: one or a list. All of them by default.",
+            ["2026-07-28", ["2025-06-18", "2025-11-25"]];
+        "pageSize": whole(1),
+            "How many items are on a page of every list. Without it every list has one page.",
+            [50];
+        "capabilities": json!({ "type": "object", "additionalProperties": { "type": ["object", "null"] } }),
+            "A JSON merge patch onto what is declared anyway, which follows from what the script has. `null` removes a \
+             capability.",
+            [{ "prompts": null, "tools": { "listChanged": true } }];
+        "state": mapping(),
+            "The server's state at its start. Templates see it as `state`, the step `set` changes it, the condition \
+             `state` looks at it. All clients share it.",
+            [{ "cart": [], "visits": 0 }];
+        "http": reference("http"),
+            "How the server uses streamable HTTP where the protocol leaves a choice.",
+            [{ "sessions": false, "answers": "json" }];
+        "auth": reference("auth"),
+            "The bearer tokens that requests over the network must carry.",
+            [{ "tokens": [{ "token": "reader", "scopes": ["notes:read"] }] }];
+        "requestState": object(&["ttl"], keys! {
+            "ttl": duration(), "How long a client may take from one round to the next.", ["10m"];
+        }),
+            "The state that a modern client carries from one round of input requests to the next.",
+            [{ "ttl": "30s" }];
+        "unexpected": choice(&["error", "fail"]),
+            "How to treat a request that nothing in the script answers. `error` (the default): answer it as the \
+             protocol says. `fail`: the verification fails as well.",
+            ["fail"];
+        "tools": list_of(reference("tool")),
+            "MCP tools as in the result of `tools/list`, and how each of them answers.",
+            [[{ "name": "echo", "reply": "{{ args.text }}" }]];
+        "resources": list_of(reference("resource")),
+            "MCP resources as in the result of `resources/list`, and what is in them.",
+            [[{ "uri": "file:///readme.md", "text": "# Hello" }]];
+        "resourceTemplates": list_of(reference("resourceTemplate")),
+            "Resources of a pattern. The variables of the URI are `args` in their answers.",
+            [[{ "uriTemplate": "file:///{+path}", "text": "This is {{ args.path }}" }]];
+        "prompts": list_of(reference("prompt")),
+            "MCP prompts as in the result of `prompts/list`, and their messages.",
+            [[{ "name": "greet", "messages": [{ "role": "user", "content": "Hello" }] }]];
+        "completions": list_of(reference("completion")),
+            "How arguments of prompts and variables of resource templates are completed.",
+            [[{ "prompt": "greet", "argument": "language", "values": ["en", "es"] }]];
+        "methods": list_of(reference("method")),
+            "Methods that the protocol does not have, or other answers to those that it has.",
+            [[{ "method": "example/time", "reply": { "result": { "time": "{{ now }}" } } }]];
+        "faults": list_of(reference("faultRule")),
+            "How answers break on their way out: which of them, and in what way.",
+            [[{ "on": { "tool": "echo" }, "do": { "truncate": { "after": 20 } } }]];
+        "skills": list_of(reference("skill")),
+            "Skills (SEP-2640): directories of resources with a SKILL.md in them.",
+            [[{ "name": "refunds", "description": "Process refunds.", "body": "Be kind." }]];
+    }
+}
+
+pub(super) fn definitions() -> Definitions {
+    vec![
+        ("server".into(), object(&["name"], server())),
+        ("http".into(), object(&[], [sessions(), http_answer()].concat())),
+        ("httpAnswer".into(), object(&[], http_answer())),
+        ("auth".into(), object(&["tokens"], auth())),
+    ]
+}
+
+fn server() -> Keys {
+    keys! {
+        "name": text(), "The server's name.", ["weather"];
+        "title": text(), "The name as people read it.", ["Weather service"];
+        "version": text(), "The version of the server; 0.0.0 by default.", ["1.0.0"];
+        "description": any(), "What the server is for.", ["Forecasts for every city."];
+        "websiteUrl": any(), "Where there is more about it.", ["https://example.com"];
+        "icons": list_of(mapping()),
+            "MCP icons.", [[{ "src": "https://example.com/icon.png", "mimeType": "image/png" }]];
+    }
+}
+
+fn sessions() -> Keys {
+    keys! {
+        "sessions": flag(true),
+            "Whether legacy clients get an `Mcp-Session-Id`. Without sessions no request needs a handshake, and the \
+             client cannot be asked for input.",
+            [false];
+    }
+}
+
+fn http_answer() -> Keys {
+    keys! {
+        "answers": choice(&["auto", "json", "sse"]),
+            "`auto` (the default): a JSON object if nothing comes before the response, else a stream. `json`: a JSON \
+             object always; messages before the answer are lost. `sse`: a stream always.",
+            ["sse"];
+        "priming": flag(false),
+            "Whether a legacy stream begins with an event that has only an id, from which a client can resume.",
+            [true];
+        "retry": duration(), "After which time a client should come back to a stream that broke off.", ["500ms"];
+    }
+}
+
+fn auth() -> Keys {
+    let scopes = || list_of(json!({ "type": "string", "pattern": r#"^[!#-\[\]-~]+$"# }));
+    let token = object(
+        &["token"],
+        keys! {
+            "token": json!({ "type": "string", "pattern": "^[A-Za-z0-9._~+/=-]+$" }),
+                "The text after `Authorization: Bearer`.", ["reader"];
+            "scopes": scopes(), "What it allows.", [["notes:read"]];
+        },
+    );
+    keys! {
+        "tokens": list_of(token), "The tokens that are accepted.", [[{ "token": "reader", "scopes": ["notes:read"] }]];
+        "scopes": scopes(), "The scopes that every request needs.", [["notes:read"]];
+        "authorizationServers": list_of(text()),
+            "Where clients get tokens, as the metadata of the resource say.",
+            [["https://auth.example.com"]];
+    }
+}

@@ -1,0 +1,394 @@
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value as Json, json};
+
+use super::schema;
+use crate::script::Script;
+use rehearse_document::{Source, parse_yaml};
+
+/// Every mapping whose keys the reader knows: what the reader calls it, where it stands in the schema, and a script in
+/// which it has the unknown key `#`, to which the reader answers with the keys that it knows.
+const MAPPINGS: &[(&str, &str, &str)] = &[
+    ("a mock script", "", "'#': 1"),
+    ("`server`", "/definitions/server", "server: { '#': 1 }"),
+    ("`http`", "/definitions/http", "http: { '#': 1 }"),
+    ("`http`", "/definitions/httpAnswer", "tools: [{ name: t, http: { '#': 1 }, reply: x }]"),
+    ("`auth`", "/definitions/auth", "auth: { '#': 1 }"),
+    ("a token", "/definitions/auth/properties/tokens/items", "auth: { tokens: [{ '#': 1 }] }"),
+    ("`requestState`", "/properties/requestState", "requestState: { '#': 1 }"),
+    ("a tool", "/definitions/tool", "tools: [{ '#': 1 }]"),
+    ("a resource", "/definitions/resource", "resources: [{ '#': 1 }]"),
+    ("a resource template", "/definitions/resourceTemplate", "resourceTemplates: [{ '#': 1 }]"),
+    ("a prompt", "/definitions/prompt", "prompts: [{ '#': 1 }]"),
+    ("a prompt argument", "/definitions/prompt/properties/arguments/items", "prompts: [{ arguments: [{ '#': 1 }] }]"),
+    ("a method", "/definitions/method", "methods: [{ '#': 1 }]"),
+    ("a completion", "/definitions/completion", "completions: [{ '#': 1 }]"),
+    ("an entry of `faults`", "/definitions/faultRule", "faults: [{ '#': 1 }]"),
+    ("`on`", "/definitions/faultRule/properties/on", "faults: [{ on: { '#': 1 }, do: hang }]"),
+    ("a fault", "/definitions/fault", "faults: [{ do: { '#': 1 } }]"),
+    ("a skill", "/definitions/skill", "skills: [{ '#': 1 }]"),
+    ("a file of a skill", "/definitions/skillFile", "skills: [{ name: s, description: d, files: { a: { '#': 1 } } }]"),
+    ("`expect`", "/definitions/calls", "tools: [{ name: t, reply: x, expect: { '#': 1 } }]"),
+    (
+        "`calls`",
+        "/definitions/calls/properties/calls/anyOf/1",
+        "tools: [{ name: t, reply: x, expect: { calls: { '#': 1 } } }]",
+    ),
+    ("a rule", "/definitions/toolRule", "tools: [{ name: t, rules: [{ '#': 1 }] }]"),
+    ("a rule", "/definitions/resourceRule", "resources: [{ uri: 'a:b', rules: [{ '#': 1 }] }]"),
+    ("a rule", "/definitions/promptRule", "prompts: [{ name: p, rules: [{ '#': 1 }] }]"),
+    ("a rule", "/definitions/methodRule", "methods: [{ method: m, rules: [{ '#': 1 }] }]"),
+    ("`when`", "/definitions/when", "tools: [{ name: t, rules: [{ when: { '#': 1 } }] }]"),
+    (
+        "`call`",
+        "/definitions/when/properties/call/anyOf/3",
+        "tools: [{ name: t, rules: [{ when: { call: { every: 1, '#': 1 } } }] }]",
+    ),
+    ("`time`", "/definitions/when/properties/time", "tools: [{ name: t, rules: [{ when: { time: { '#': 1 } } }] }]"),
+    (
+        "a length",
+        "/definitions/matcher/properties/length/anyOf/1",
+        "tools: [{ name: t, rules: [{ when: { args: { length: { '#': 1 } } } }] }]",
+    ),
+    ("a reply", "/definitions/toolReply", "tools: [{ name: t, reply: { '#': 1 } }]"),
+    ("a reply", "/definitions/resourceReply", "resources: [{ uri: 'a:b', reply: { '#': 1 } }]"),
+    ("a reply", "/definitions/promptReply", "prompts: [{ name: p, reply: { '#': 1 } }]"),
+    ("a reply", "/definitions/methodReply", "methods: [{ method: m, reply: { '#': 1 } }]"),
+    ("`rpcError`", "/definitions/rpcError", "tools: [{ name: t, reply: { rpcError: { '#': 1 } } }]"),
+    ("a prompt message", "/definitions/promptMessage", "prompts: [{ name: p, messages: [{ '#': 1 }] }]"),
+    ("a step", "/definitions/toolSteps/items", "tools: [{ name: t, steps: [{ '#': 1 }] }]"),
+    ("a step", "/definitions/resourceSteps/items", "resources: [{ uri: 'a:b', steps: [{ '#': 1 }] }]"),
+    ("a step", "/definitions/promptSteps/items", "prompts: [{ name: p, steps: [{ '#': 1 }] }]"),
+    ("a step", "/definitions/methodSteps/items", "methods: [{ method: m, steps: [{ '#': 1 }] }]"),
+    (
+        "`log`",
+        "/definitions/toolSteps/items/properties/log/anyOf/1",
+        "tools: [{ name: t, steps: [{ log: { '#': 1 } }] }]",
+    ),
+    (
+        "`progress`",
+        "/definitions/toolSteps/items/properties/progress",
+        "tools: [{ name: t, steps: [{ progress: { '#': 1 } }] }]",
+    ),
+    (
+        "`notify`",
+        "/definitions/toolSteps/items/properties/notify/anyOf/1",
+        "tools: [{ name: t, steps: [{ notify: { '#': 1 } }] }]",
+    ),
+    ("`task`", "/definitions/toolSteps/items/properties/task", "tools: [{ name: t, steps: [{ task: { '#': 1 } }] }]"),
+    (
+        "`disconnect`",
+        "/definitions/toolSteps/items/properties/disconnect",
+        "tools: [{ name: t, steps: [{ disconnect: { '#': 1 } }] }]",
+    ),
+    ("`enable`", "/definitions/change", "tools: [{ name: t, steps: [{ enable: { '#': 1 } }] }]"),
+    ("`replace`", "/definitions/replacement", "tools: [{ name: t, steps: [{ replace: { '#': 1 } }] }]"),
+    ("`elicit`", "/definitions/elicit", "tools: [{ name: t, steps: [{ elicit: { '#': 1 } }] }]"),
+    ("`sample`", "/definitions/sample", "tools: [{ name: t, steps: [{ sample: { '#': 1 } }] }]"),
+    ("`roots`", "/definitions/roots", "tools: [{ name: t, steps: [{ roots: { '#': 1 } }] }]"),
+    ("an input request", "/definitions/inputRequest", "tools: [{ name: t, steps: [{ ask: { a: { '#': 1 } } }] }]"),
+    (
+        "`elicit`",
+        "/definitions/inputRequest/properties/elicit",
+        "tools: [{ name: t, steps: [{ ask: { a: { elicit: { '#': 1 } } } }] }]",
+    ),
+    (
+        "`sample`",
+        "/definitions/inputRequest/properties/sample",
+        "tools: [{ name: t, steps: [{ ask: { a: { sample: { '#': 1 } } } }] }]",
+    ),
+    (
+        "`roots`",
+        "/definitions/inputRequest/properties/roots",
+        "tools: [{ name: t, steps: [{ ask: { a: { roots: { '#': 1 } } } }] }]",
+    ),
+];
+
+fn json(yaml: &str) -> Json {
+    parse_yaml(&Source::new("s", yaml)).unwrap_or_else(|problems| panic!("{yaml}: {problems:?}")).to_json()
+}
+
+fn validator(schema: &Json) -> jsonschema::Validator {
+    jsonschema::draft7::new(schema).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// The keys that a reader names when it meets the key `#`.
+fn keys_of_the_reader(what: &str, script: &str) -> BTreeSet<String> {
+    let errors = Script::parse(&Source::new("s", script)).expect_err(script).to_string();
+    let start = format!("{what} has no key `#` (known keys are ");
+    let list = errors.lines().find_map(|line| line.split_once(&start));
+    let (_, list) = list.unwrap_or_else(|| panic!("{script}: {errors}"));
+    list.split('`').skip(1).step_by(2).map(str::to_owned).collect()
+}
+
+/// Calls `visit` with every schema in a schema, and where it stands.
+fn visit(schema: &Json, pointer: &str, visitor: &mut impl FnMut(&str, &Json)) {
+    visitor(pointer, schema);
+    for (name, member) in schema.as_object().into_iter().flatten() {
+        match (name.as_str(), member) {
+            ("properties" | "definitions", Json::Object(schemas)) => {
+                for (key, schema) in schemas {
+                    visit(schema, &format!("{pointer}/{name}/{key}"), visitor);
+                }
+            }
+            ("anyOf" | "allOf" | "oneOf", Json::Array(schemas)) => {
+                for (index, schema) in schemas.iter().enumerate() {
+                    visit(schema, &format!("{pointer}/{name}/{index}"), visitor);
+                }
+            }
+            ("items" | "additionalProperties" | "contains" | "not" | "if" | "then" | "else", schema) => {
+                visit(schema, &format!("{pointer}/{name}"), visitor);
+            }
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn every_mapping_has_the_keys_of_the_reader() {
+    let schema = schema();
+    for (what, pointer, script) in MAPPINGS {
+        let mapping = schema.pointer(pointer).unwrap_or_else(|| panic!("{pointer}"));
+        let keys = mapping["properties"].as_object().into_iter().flatten().map(|(key, _)| key.clone());
+        assert_eq!(keys.collect::<BTreeSet<_>>(), keys_of_the_reader(what, script), "{pointer}");
+    }
+}
+
+/// An object that the schema closes is compared with the reader, or is a part of steps that is the same for all.
+#[test]
+fn no_mapping_is_left_out_of_the_comparison() {
+    visit(&schema(), "", &mut |pointer, schema| {
+        let is_closed = schema.get("additionalProperties") == Some(&Json::Bool(false));
+        let same = [
+            ("resourceSteps", "toolSteps"),
+            ("promptSteps", "toolSteps"),
+            ("methodSteps", "toolSteps"),
+            ("faultRule/properties/on/", "when/"),
+        ];
+        let same = same.iter().fold(pointer.to_owned(), |pointer, (copy, original)| pointer.replace(copy, original));
+        let is_range = pointer.ends_with("/properties/call/anyOf/2");
+        // The reader reads them from the list that the schema is made from.
+        let is_fault = pointer.starts_with("/definitions/fault/properties/");
+        let is_compared = MAPPINGS.iter().any(|(_, compared, _)| *compared == same);
+        assert!(!is_closed || is_compared || is_range || is_fault, "{pointer} is not compared with the reader");
+    });
+}
+
+#[test]
+fn the_schema_is_one_and_every_key_is_explained_with_examples_that_are_valid() {
+    let root = schema();
+    jsonschema::meta::validate(&root).unwrap_or_else(|error| panic!("{error}"));
+    let (mut schemas, mut examples) = (Map::new(), Vec::new());
+    visit(&root, "", &mut |pointer, schema| {
+        let keys = schema["properties"].as_object().filter(|_| !pointer.contains("/if"));
+        for (key, property) in keys.into_iter().flatten() {
+            let description = property["description"].as_str().unwrap_or_default();
+            assert!(description.ends_with('.'), "{pointer}: {key}: {description}");
+            let is_shown = ["examples", "not", "$ref", "items"].iter().any(|member| property.get(member).is_some());
+            assert!(is_shown || pointer.starts_with("/definitions/fault"), "{pointer}: {key} has no example");
+        }
+        for example in schema["examples"].as_array().into_iter().flatten() {
+            schemas.insert(pointer.to_owned(), json!({ "allOf": [schema] }));
+            examples.push(Json::Object(Map::from_iter([(pointer.to_owned(), example.clone())])));
+        }
+    });
+    let validator = validator(&json!({ "properties": schemas, "definitions": root["definitions"] }));
+    for example in &examples {
+        let errors: Vec<_> = validator.iter_errors(example).map(|error| error.to_string()).collect();
+        assert!(errors.is_empty(), "{example}: {errors:?}");
+    }
+    assert!(examples.len() > 200, "{}", examples.len());
+}
+
+#[test]
+fn the_shipped_scripts_are_valid() {
+    let validator = validator(&schema());
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("mock-servers");
+    let mut scripts = 0;
+    for entry in std::fs::read_dir(folder).expect("mock-servers") {
+        let path = entry.expect("an entry").path();
+        let script = json(&std::fs::read_to_string(&path).expect("a script"));
+        let errors: Vec<_> =
+            validator.iter_errors(&script).map(|error| format!("{}: {error}", error.instance_path())).collect();
+        assert!(errors.is_empty(), "{}: {errors:#?}", path.display());
+        scripts += 1;
+    }
+    assert!(scripts > 20);
+}
+
+/// What is wrong in the structure, rather than in a template or a name, is wrong for both.
+#[test]
+fn the_schema_refuses_what_the_reader_refuses() {
+    let validator = validator(&schema());
+    for script in [
+        "- a list",
+        "serve: {}",
+        "server: {}",
+        "server: { name: 5 }",
+        "server: { name: a, version: 1.0 }",
+        "protocol: 2025-11-24",
+        "protocol: [2025-11-25, latest]",
+        "pageSize: 0",
+        "pageSize: many",
+        "instructions: [a]",
+        "capabilities: { tools: true }",
+        "state: [1]",
+        "unexpected: ignore",
+        "requestState: { ttl: 10 }",
+        "http: { answers: stream }",
+        "http: { sessions: 1 }",
+        "http: { retry: 500 }",
+        "auth: { scopes: [a] }",
+        "auth: { tokens: [{ scopes: [a] }] }",
+        "auth: { tokens: [{ token: a b }] }",
+        "auth: { tokens: [], scopes: [a b] }",
+        "tools: { name: t }",
+        "tools: [{ reply: x }]",
+        "tools: [{ name: t, description: 5 }]",
+        "tools: [{ name: t, annotations: x }]",
+        "tools: [{ name: t, inputSchema: [] }]",
+        "tools: [{ name: t, reply: { text: a, json: b } }]",
+        "tools: [{ name: t, reply: {} }]",
+        "tools: [{ name: t, reply: [a] }]",
+        "tools: [{ name: t, reply: a, steps: [{ reply: a }] }]",
+        "tools: [{ name: t, reply: a, rules: [] }]",
+        "tools: [{ name: t, replies: [] }]",
+        "tools: [{ name: t, then: cycle, reply: a }]",
+        "tools: [{ name: t, replies: [a], then: first }]",
+        "tools: [{ name: t, delay: 5, reply: a }]",
+        "tools: [{ name: t, delay: 5h, reply: a }]",
+        "tools: [{ name: t, enabled: yes, reply: a }]",
+        "tools: [{ name: t, repeat: 0, reply: a }]",
+        "tools: [{ name: t, expect: 2, reply: a }]",
+        "tools: [{ name: t, expect: { calls: -1 }, reply: a }]",
+        "tools: [{ name: t, messages: [], reply: a }]",
+        "tools: [{ name: t, reply: { result: 5 } }]",
+        "tools: [{ name: t, reply: { content: a } }]",
+        "tools: [{ name: t, reply: { content: [{ text: a }] } }]",
+        "tools: [{ name: t, reply: { content: [{ type: text }] } }]",
+        "tools: [{ name: t, reply: { content: [{ type: image, data: aGk= }] } }]",
+        "tools: [{ name: t, reply: { text: x, _meta: [1] } }]",
+        "tools: [{ name: t, reply: { rpcError: { code: 1 } } }]",
+        "tools: [{ name: t, reply: { rpcError: { code: x, message: m } } }]",
+        "tools: [{ name: t, reply: { rpcError: { code: 1, message: m, status: 99 } } }]",
+        "tools: [{ name: t, reply: { result: [] } }]",
+        "tools: [{ name: t, rules: [{ when: {} }] }]",
+        "tools: [{ name: t, rules: [{ reply: a, replies: [b] }] }]",
+        "tools: [{ name: t, rules: [{ when: { probability: 2 }, reply: a }] }]",
+        "tools: [{ name: t, rules: [{ when: { era: old }, reply: a }] }]",
+        "tools: [{ name: t, rules: [{ when: { version: 1 }, reply: a }] }]",
+        "tools: [{ name: t, rules: [{ when: { transport: tcp }, reply: a }] }]",
+        "tools: [{ name: t, rules: [{ when: { call: { every: 0 } }, reply: a }] }]",
+        "tools: [{ name: t, rules: [{ when: { call: first }, reply: a }] }]",
+        "tools: [{ name: t, rules: [{ when: { time: { after: 5 } }, reply: a }] }]",
+        "tools: [{ name: t, rules: [{ when: { headers: [a] }, reply: a }] }]",
+        "tools: [{ name: t, rules: [{ when: { args: { matches: 5 } }, reply: a }] }]",
+        "tools: [{ name: t, rules: [{ when: { args: { equals: 5, other: 6 } }, reply: a }] }]",
+        "tools: [{ name: t, rules: [{ when: { args: { exists: maybe } }, reply: a }] }]",
+        "tools: [{ name: t, rules: [{ when: { args: { a: { b: { length: long } } } }, reply: a }] }]",
+        "tools: [{ name: t, steps: [] }]",
+        "tools: [{ name: t, steps: [{ wait: 5ms }] }]",
+        "tools: [{ name: t, steps: [{ wait: 5 }, { reply: a }] }]",
+        "tools: [{ name: t, steps: [{ wait: 5ms, reply: a }] }]",
+        "tools: [{ name: t, steps: [{ if: 'true' }, { reply: a }] }]",
+        "tools: [{ name: t, steps: [{ if: true, wait: 5ms }, { reply: a }] }]",
+        "tools: [{ name: t, steps: [{ log: { level: loud, data: a } }, { reply: a }] }]",
+        "tools: [{ name: t, steps: [{ log: { level: info } }, { reply: a }] }]",
+        "tools: [{ name: t, steps: [{ progress: { total: 5 } }, { reply: a }] }]",
+        "tools: [{ name: t, steps: [{ progress: { progress: abc } }, { reply: a }] }]",
+        "tools: [{ name: t, steps: [{ set: [a] }, { reply: a }] }]",
+        "tools: [{ name: t, steps: [{ notify: tools/list_changed }, { reply: a }] }]",
+        "tools: [{ name: t, steps: [{ notify: { params: {} } }, { reply: a }] }]",
+        "tools: [{ name: t, steps: [{ enable: t }, { reply: a }] }]",
+        "tools: [{ name: t, steps: [{ enable: { tool: t, prompt: p } }, { reply: a }] }]",
+        "tools: [{ name: t, steps: [{ replace: { tool: { reply: a } } }, { reply: a }] }]",
+        "tools: [{ name: t, steps: [{ task: { ttl: 5 } }, { reply: a }] }]",
+        "tools: [{ name: t, steps: [{ task: true }, { reply: a }] }]",
+        "tools: [{ name: t, steps: [{ disconnect: 5ms }, { reply: a }] }]",
+        "tools: [{ name: t, steps: [{ exit: 256 }] }]",
+        "tools: [{ name: t, steps: [{ exit: now }] }]",
+        "tools: [{ name: t, steps: [{ elicit: { requestedSchema: {} } }, { reply: a }] }]",
+        "tools: [{ name: t, steps: [{ elicit: { message: m } }, { reply: a }] }]",
+        "tools: [{ name: t, steps: [{ elicit: { mode: url, message: m } }, { reply: a }] }]",
+        "tools: [{ name: t, steps: [{ elicit: { as: a b, message: m, requestedSchema: {} } }, { reply: a }] }]",
+        "tools: [{ name: t, steps: [{ sample: { maxTokens: 5 } }, { reply: a }] }]",
+        "tools: [{ name: t, steps: [{ sample: { messages: hello } }, { reply: a }] }]",
+        "tools: [{ name: t, steps: [{ roots: { timeout: 5 } }, { reply: a }] }]",
+        "tools: [{ name: t, steps: [{ ask: {} }, { reply: a }] }]",
+        "tools: [{ name: t, steps: [{ ask: { a: { elicit: { message: m, requestedSchema: {}, as: b } } } }, { exit: 1 }]}]",
+        "tools: [{ name: t, steps: [{ ask: { a: { roots: {}, sample: { messages: [] } } } }, { reply: a }] }]",
+        "resources: [{ name: a }]",
+        "resources: [{ uri: 'a:b', text: x, blob: aGk= }]",
+        "resources: [{ uri: 'a:b', contents: x }]",
+        "resources: [{ uri: 'a:b', reply: { structured: {} } }]",
+        "resources: [{ uri: 'a:b', steps: [{ task: {} }, { reply: a }] }]",
+        "resourceTemplates: [{ uri: 'a:b' }]",
+        "prompts: [{ name: p, reply: text }]",
+        "prompts: [{ name: p, messages: [{ role: robot, content: hi }] }]",
+        "prompts: [{ name: p, messages: [{ role: user }] }]",
+        "prompts: [{ name: p, messages: [{ role: user, content: [] }] }]",
+        "prompts: [{ name: p, arguments: [{ required: true }] }]",
+        "prompts: [{ name: p, arguments: [{ name: a, required: maybe }] }]",
+        "methods: [{ reply: { result: {} } }]",
+        "methods: [{ method: m, reply: text }]",
+        "methods: [{ method: m, reply: { text: a } }]",
+        "methods: [{ method: m, steps: [{ elicit: { message: m, requestedSchema: {} } }, { reply: { result: {} } }] }]",
+        "completions: [{ argument: a, values: [] }]",
+        "completions: [{ prompt: p, resource: 'a:{b}', argument: a, values: [] }]",
+        "completions: [{ prompt: p, values: [] }]",
+        "completions: [{ prompt: p, argument: a, values: [1] }]",
+        "faults: { do: hang }",
+        "faults: [{ on: { tool: t } }]",
+        "faults: [{ do: [] }]",
+        "faults: [{ do: hand }]",
+        "faults: [{ do: { truncate: { before: 5 } } }]",
+        "faults: [{ do: { hang: {}, reset: {} } }]",
+        "faults: [{ on: { tool: t, prompt: p }, do: hang }]",
+        "faults: [{ on: { probability: often }, do: hang }]",
+        "skills: [{ name: s }]",
+        "skills: [{ name: s, description: d, listed: 1 }]",
+        "skills: [{ name: s, description: d, files: { a: { text: x, blob: aGk= } } }]",
+        "skills: [{ name: s, description: d, files: [a] }]",
+    ] {
+        assert!(Script::parse(&Source::new("s", script)).is_err(), "the reader accepts {script}");
+        assert!(!validator.is_valid(&json(script)), "the schema accepts {script}");
+    }
+}
+
+/// The words that a part of the schema has: names of properties, and constants.
+fn words(schema: &Json, found: &mut BTreeSet<String>) {
+    match schema {
+        Json::Object(members) => {
+            for (name, member) in members {
+                match (name.as_str(), member) {
+                    ("properties", Json::Object(properties)) => found.extend(properties.keys().cloned()),
+                    ("enum", Json::Array(values)) => {
+                        found.extend(values.iter().filter_map(|value| Some(value.as_str()?.to_owned())));
+                    }
+                    ("const", Json::String(value)) => drop(found.insert(value.clone())),
+                    _ => {}
+                }
+                words(member, found);
+            }
+        }
+        Json::Array(items) => items.iter().for_each(|item| words(item, found)),
+        _ => {}
+    }
+}
+
+#[test]
+fn every_word_is_in_a_shipped_script_or_an_example_of_the_documentation() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let scripts = std::fs::read_dir(root.join("mock-servers")).expect("a folder");
+    let mut shown: String =
+        scripts.map(|entry| std::fs::read_to_string(entry.expect("an entry").path()).expect("a text")).collect();
+    let page = std::fs::read_to_string(root.join("docs/mock-scripts.md")).expect("a text");
+    // Every other part stands between fences.
+    page.split("```").skip(1).step_by(2).for_each(|example| shown.push_str(example));
+    let shown: BTreeSet<_> =
+        shown.split(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/'))).collect();
+    let mut all = BTreeSet::new();
+    words(&schema(), &mut all);
+    let missing: Vec<_> = all.iter().filter(|word| !shown.contains(word.as_str())).collect();
+    assert!(all.len() > 200 && missing.is_empty(), "{} words, and nobody is shown {missing:?}", all.len());
+}

@@ -1,0 +1,324 @@
+//! A connection on which everything shares one channel: stdio, WebSocket, and a stream of HTTP+SSE.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::StreamExt;
+use http::HeaderMap;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    drive::{ID_IN_USE, InFlight, OutgoingEvent, ResponseStream, Started, drive, drive_subscription},
+    faulty_response::FaultyResponse,
+    lifetime::ServerLifetime,
+    reorder_gate::ReorderGate,
+};
+use crate::{
+    engine::{Decision, Engine, Exchange, FaultedDecision, Incoming, LegacySession, NotificationSink},
+    faults::{FrameKind, Packet, ResponsePart, StatusResponse, Stop},
+    journal::Handling,
+    script::Token,
+};
+use rehearse_net::Shutdown;
+use rehearse_protocol::{Id, RpcError, Transport, message};
+
+/// How many frames may wait to be sent before answers are held back.
+const BACKLOG: usize = 256;
+
+/// Who has sent an HTTP request: one that opened a connection, or one that carried a frame.
+#[derive(Debug, Default)]
+pub(super) struct Caller {
+    pub(super) token: Option<Arc<Token>>,
+    pub(super) headers: Option<HeaderMap>,
+}
+
+/// One connection: frames in by [`Connection::receive`], frames out through the receiver of [`Connection::open`].
+#[derive(Debug)]
+pub(super) struct Connection {
+    engine: Arc<Engine>,
+    transport: Transport,
+    caller: Caller,
+    legacy_session: Arc<LegacySession>,
+    in_flight: Arc<InFlight>,
+    outgoing: mpsc::Sender<ConnectionOutput>,
+    reorder_gate: Arc<ReorderGate>,
+    /// That of the connection.
+    lifetime: ServerLifetime,
+    /// That of the server, whose tasks outlive a connection.
+    server: ServerLifetime,
+}
+
+/// What a connection sends.
+#[derive(Debug)]
+pub(super) enum ConnectionOutput {
+    Frame(Bytes),
+    /// A frame that faults have changed.
+    Packet(Box<Packet>),
+    /// The connection ends here.
+    Stop(Stop),
+}
+
+/// What an exchange of a connection needs to reach the client.
+#[derive(Clone)]
+struct Delivery {
+    outgoing: mpsc::Sender<ConnectionOutput>,
+    reorder_gate: Arc<ReorderGate>,
+    lifetime: ServerLifetime,
+    server: ServerLifetime,
+}
+
+impl Delivery {
+    /// # Errors
+    /// The client is gone.
+    async fn deliver(&self, played: OutgoingEvent) -> Result<(), mpsc::error::SendError<ConnectionOutput>> {
+        match played {
+            OutgoingEvent::Frame(frame) => self.outgoing.send(ConnectionOutput::Frame(frame)).await,
+            OutgoingEvent::Response(answer) => self.respond(ConnectionOutput::Frame(answer.frame)).await,
+            OutgoingEvent::Disconnect(_) => Ok(()),
+            OutgoingEvent::Detached(answer, exchange) => {
+                self.server.spawn_background(exchange);
+                self.respond(ConnectionOutput::Frame(answer.frame)).await
+            }
+            OutgoingEvent::Exit(code) => {
+                self.lifetime.exit(code);
+                Ok(())
+            }
+            OutgoingEvent::Part(part) => self.deliver_part(part).await,
+        }
+    }
+
+    async fn respond(&self, outgoing: ConnectionOutput) -> Result<(), mpsc::error::SendError<ConnectionOutput>> {
+        let sent = self.outgoing.send(outgoing).await;
+        self.reorder_gate.notify_sent();
+        sent
+    }
+
+    async fn deliver_part(&self, part: ResponsePart) -> Result<(), mpsc::error::SendError<ConnectionOutput>> {
+        match part {
+            // There is not a head, and no way to resume.
+            ResponsePart::Begin
+            | ResponsePart::ContentType(_)
+            | ResponsePart::Replace(_)
+            | ResponsePart::Disconnect(_) => {}
+            ResponsePart::Stop(Stop::Finish) => {}
+            ResponsePart::Wait(time) => tokio::time::sleep(time).await,
+            ResponsePart::Yield(limit) => drop(self.reorder_gate.wait_for_other(limit).await),
+            ResponsePart::Packet(packet) if packet.kind == FrameKind::Response => {
+                return self.respond(ConnectionOutput::Packet(Box::new(packet))).await;
+            }
+            ResponsePart::Packet(packet) => {
+                return self.outgoing.send(ConnectionOutput::Packet(Box::new(packet))).await;
+            }
+            ResponsePart::Stop(Stop::Hang) => self.lifetime.shutdown.stop.cancelled().await,
+            ResponsePart::Stop(stop) => return self.outgoing.send(ConnectionOutput::Stop(stop)).await,
+        }
+        Ok(())
+    }
+}
+
+/// Notifications of a connection that belong to no request. A client that does not read loses them.
+#[derive(Debug)]
+struct UnsolicitedSink(mpsc::WeakSender<ConnectionOutput>);
+
+impl NotificationSink for UnsolicitedSink {
+    fn push(&self, frame: Bytes) {
+        if let Some(outgoing) = self.0.upgrade() {
+            let _ = outgoing.try_send(ConnectionOutput::Frame(frame));
+        }
+    }
+}
+
+impl Connection {
+    /// Opens a connection of a `server`, or one that is a server by itself.
+    pub(super) fn open(
+        engine: Arc<Engine>,
+        transport: Transport,
+        caller: Caller,
+        lifetime: ServerLifetime,
+        server: Option<ServerLifetime>,
+    ) -> (Connection, mpsc::Receiver<ConnectionOutput>) {
+        let (outgoing, frames) = mpsc::channel(BACKLOG);
+        let connection = Connection {
+            engine,
+            transport,
+            caller,
+            legacy_session: Arc::default(),
+            in_flight: Arc::default(),
+            outgoing,
+            reorder_gate: Arc::default(),
+            server: server.unwrap_or_else(|| lifetime.clone()),
+            lifetime,
+        };
+        connection.legacy_session.set_sink(Box::new(UnsolicitedSink(connection.outgoing.downgrade())));
+        (connection, frames)
+    }
+
+    /// Whether it is this client that opened the connection.
+    pub(super) fn belongs_to(&self, token: Option<&Token>) -> bool {
+        self.caller.token.as_deref().map(Token::principal) == token.map(Token::principal)
+    }
+
+    /// Takes a frame from the client. Answers that take time are given later, out of order. Where a POST carried the
+    /// frame, `poster` has sent it, and a fault may refuse it.
+    pub(super) async fn receive(&self, bytes: &Bytes, poster: Option<&Caller>) -> Option<StatusResponse> {
+        let Caller { token, headers } = poster.unwrap_or(&self.caller);
+        let (at, transport) = (self.lifetime.started.elapsed(), self.transport);
+        let incoming =
+            Incoming { bytes, transport, at, headers: headers.as_ref(), token: token.as_deref(), faults: &[] };
+        self.take(self.engine.receive(&self.legacy_session, incoming)).await
+    }
+
+    async fn take(&self, decision: Decision) -> Option<StatusResponse> {
+        match decision {
+            Decision::Ignore => {}
+            Decision::Cancel(id) => self.in_flight.cancel(&id),
+            Decision::Respond(answer) => self.send(answer.frame).await,
+            Decision::Exchange(exchange) => self.start(exchange).await,
+            Decision::Subscribe(listen) => {
+                let id = listen.id().clone();
+                self.spawn(Some(id), false, || drive_subscription(listen, self.lifetime.shutdown.stop.clone())).await;
+            }
+            Decision::Faulted(faulty) => return Box::pin(self.apply_faults(*faulty)).await,
+            Decision::Batch(parts) => {
+                let mut refusal = None;
+                for part in parts {
+                    refusal = Box::pin(self.take(part)).await.or(refusal);
+                }
+                return refusal;
+            }
+        }
+        None
+    }
+
+    /// What needs no waiting is sent at once; the rest by a task.
+    async fn start(&self, exchange: Box<Exchange>) {
+        let id = exchange.id().clone();
+        let stream = match drive(exchange, self.lifetime.started) {
+            Started::Done(answer) => return self.send(answer.frame).await,
+            Started::Detached(answer, exchange) => {
+                self.server.spawn_background(exchange);
+                return self.send(answer.frame).await;
+            }
+            Started::Streaming(stream) => stream,
+        };
+        self.spawn(Some(id), false, || stream).await;
+    }
+
+    /// Gives an answer with faults.
+    async fn apply_faults(&self, faulty: FaultedDecision) -> Option<StatusResponse> {
+        if let Decision::Cancel(id) = &faulty.decision {
+            self.in_flight.cancel(id);
+        }
+        let (server, stop) = (self.server.clone(), self.lifetime.shutdown.stop.clone());
+        let mut faulty_response =
+            FaultyResponse::new(faulty, self.lifetime.started, stop, move |it| server.spawn_background(it));
+        if faulty_response.refuses && self.transport == Transport::Sse {
+            while let Some(part) = faulty_response.parts.next().await {
+                match part {
+                    ResponsePart::Replace(refusal) => return Some(refusal),
+                    // The client has gone, or the connection ends.
+                    part => drop(self.delivery().deliver_part(part).await),
+                }
+            }
+            return None;
+        }
+        let (id, ignores) = (faulty_response.id.clone(), faulty_response.ignores_cancellation);
+        self.spawn(id, ignores, || faulty_response.into_stream()).await;
+        None
+    }
+
+    /// Gives an answer in a task. One with an id can be cancelled, unless it ignores that.
+    async fn spawn(&self, id: Option<Id>, ignores_cancellation: bool, start: impl FnOnce() -> ResponseStream) {
+        let cancelled = match &id {
+            None => CancellationToken::new(),
+            Some(id) => match self.in_flight.enter(id) {
+                Some(_) if ignores_cancellation => CancellationToken::new(),
+                Some(cancelled) => cancelled,
+                None => return self.refuse(Some(id), ID_IN_USE).await,
+            },
+        };
+        let (delivery, mut stream) = (self.delivery(), start());
+        let (in_flight, closed) = (self.in_flight.clone(), self.lifetime.shutdown.kill.clone());
+        self.lifetime.shutdown.tasks.spawn(async move {
+            let playing = async {
+                while let Some(played) = stream.next().await {
+                    if delivery.deliver(played).await.is_err() {
+                        break;
+                    }
+                }
+            };
+            // A cancelled answer does nothing more, even if it could.
+            tokio::select! {
+                biased;
+                () = cancelled.cancelled() => {}
+                () = closed.cancelled() => {}
+                () = playing => {}
+            }
+            if let Some(id) = id {
+                in_flight.leave(&id);
+            }
+        });
+    }
+
+    fn delivery(&self) -> Delivery {
+        Delivery {
+            outgoing: self.outgoing.clone(),
+            reorder_gate: self.reorder_gate.clone(),
+            lifetime: self.lifetime.clone(),
+            server: self.server.clone(),
+        }
+    }
+
+    /// Refuses what never reaches the engine, or what the engine could not know.
+    pub(super) async fn refuse(&self, id: Option<&Id>, why: &str) {
+        let handling = Handling::Refused(why.to_owned());
+        self.engine.journal().record(self.lifetime.started.elapsed(), self.transport, &[], handling);
+        self.send(message::error(id, &RpcError::new(message::INVALID_REQUEST, why))).await;
+    }
+
+    async fn send(&self, frame: Bytes) {
+        // The receiver is gone only if the client is.
+        let _ = self.outgoing.send(ConnectionOutput::Frame(frame)).await;
+        self.reorder_gate.notify_sent();
+    }
+
+    /// Resolves when the script makes the server exit.
+    pub(super) async fn closed(&self) {
+        self.lifetime.shutdown.kill.cancelled().await;
+    }
+
+    /// The exit code, if the script makes the server exit.
+    pub(super) fn exit_code(&self) -> Option<u8> {
+        self.lifetime.exit_code()
+    }
+
+    /// The client sends nothing more: nothing needs to wait for its responses (2026-07-28, stdio: Shutdown).
+    pub(super) fn close_input(&self) {
+        self.legacy_session.close_input();
+    }
+
+    /// Ends subscriptions, and waits for the answers that are in progress.
+    pub(super) async fn finish(&self) {
+        let Shutdown { stop, kill, tasks } = &self.lifetime.shutdown;
+        stop.cancel();
+        tasks.close();
+        tokio::select! {
+            () = tasks.wait() => {}
+            () = kill.cancelled() => {}
+        }
+    }
+
+    /// Cancels every answer that is in progress and waits until it has stopped.
+    pub(super) async fn cancel(&self) {
+        self.lifetime.shutdown.kill.cancel();
+        self.lifetime.shutdown.tasks.close();
+        self.lifetime.shutdown.tasks.wait().await;
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.lifetime.shutdown.kill.cancel();
+    }
+}

@@ -1,0 +1,316 @@
+//! What the HTTP transports share: refusals, bodies, the `Accept` header, and responses.
+
+use std::{error::Error, pin::pin, time::Duration};
+
+use bytes::{Bytes, BytesMut};
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use tokio::time::timeout;
+
+use super::server_state::ServerState;
+use crate::journal::Handling;
+use rehearse_net::{Body, Request, Response};
+use rehearse_protocol::{Id, MAX_FRAME, RpcError, Transport, message};
+
+/// How long a body may pause.
+const STALLED: Duration = Duration::from_secs(30);
+
+impl ServerState {
+    /// Refuses a request before its body is looked at, with an error response that has no id.
+    pub(super) fn refuse(&self, transport: Transport, status: StatusCode, why: &str) -> Response {
+        self.refuse_message(transport, status, &Bytes::new(), None, why)
+    }
+
+    /// Refuses a message for a reason of the transport.
+    pub(super) fn refuse_message(
+        &self,
+        transport: Transport,
+        status: StatusCode,
+        bytes: &Bytes,
+        id: Option<&Id>,
+        why: &str,
+    ) -> Response {
+        let handling = Handling::Refused(format!("{}: {why}", status.as_u16()));
+        self.engine.journal().record(self.lifetime.started.elapsed(), transport, bytes, handling);
+        json(status, message::error(id, &RpcError::new(message::INVALID_REQUEST, why)))
+    }
+
+    pub(super) fn not_allowed(&self, transport: Transport, allowed: &'static str) -> Response {
+        let why = format!("the method is not allowed here; allowed are {allowed}");
+        let mut response = self.refuse(transport, StatusCode::METHOD_NOT_ALLOWED, &why);
+        response.headers_mut().insert(header::ALLOW, HeaderValue::from_static(allowed));
+        response
+    }
+
+    /// The body of a POST that must be JSON.
+    ///
+    /// # Errors
+    /// The response that refuses it.
+    pub(super) async fn read_json(
+        &self,
+        transport: Transport,
+        request: Request,
+    ) -> Result<(HeaderMap, Bytes), Response> {
+        let (parts, body) = request.into_parts();
+        if !is_json(&parts.headers) {
+            let why = "the Content-Type must be application/json";
+            return Err(self.refuse(transport, StatusCode::UNSUPPORTED_MEDIA_TYPE, why));
+        }
+        match read(body).await {
+            Ok(bytes) => Ok((parts.headers, bytes)),
+            Err((status, why)) => {
+                let mut response = self.refuse(transport, status, &why);
+                response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+                Err(response)
+            }
+        }
+    }
+}
+
+/// A body to its end; or why not, and the status that says so.
+async fn read<B>(body: B) -> Result<Bytes, (StatusCode, String)>
+where
+    B: hyper::body::Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>>,
+{
+    let mut body = pin!(Limited::new(body, MAX_FRAME));
+    // Most bodies come in one piece, which is not copied.
+    let (mut first, mut joined) = (Bytes::new(), BytesMut::new());
+    loop {
+        match timeout(STALLED, body.frame()).await {
+            Ok(Some(Ok(frame))) => match frame.into_data() {
+                Ok(data) if first.is_empty() => first = data,
+                Ok(data) => {
+                    if joined.is_empty() {
+                        joined.extend_from_slice(&first);
+                    }
+                    joined.extend_from_slice(&data);
+                }
+                Err(_trailers) => {}
+            },
+            Ok(None) if joined.is_empty() => return Ok(first),
+            Ok(None) => return Ok(joined.freeze()),
+            Ok(Some(Err(error))) if error.is::<LengthLimitError>() => {
+                return Err((StatusCode::PAYLOAD_TOO_LARGE, format!("a message of more than {MAX_FRAME} bytes")));
+            }
+            Ok(Some(Err(error))) => return Err((StatusCode::BAD_REQUEST, format!("the body broke off: {error}"))),
+            Err(_) => {
+                let why = format!("the body made no progress for {} s", STALLED.as_secs());
+                return Err((StatusCode::REQUEST_TIMEOUT, why));
+            }
+        }
+    }
+}
+
+/// Whether the content has exactly one media type, `application/json`, with any parameters.
+fn is_json(headers: &HeaderMap) -> bool {
+    let mut values = headers.get_all(header::CONTENT_TYPE).iter();
+    let (Some(Ok(value)), None) = (values.next().map(HeaderValue::to_str), values.next()) else { return false };
+    let kind = value.split(';').next().unwrap_or_default().trim();
+    kind.eq_ignore_ascii_case("application/json") && !value.contains(',')
+}
+
+/// Whether `Accept` lists the media type or a range that covers it. The most specific range decides, and one of quality
+/// 0 covers nothing (RFC 9110, 12.5.1).
+pub(super) fn accepts(headers: &HeaderMap, wanted: &str) -> bool {
+    // What every client sends is known without parsing.
+    const USUAL: &str = "application/json, text/event-stream";
+    let mut values = headers.get_all(header::ACCEPT).iter();
+    if values.next().is_some_and(|value| value == USUAL) && values.next().is_none() {
+        return USUAL.contains(wanted);
+    }
+    let kind = wanted.split('/').next().unwrap_or_default();
+    let precision = |range: &str| match range.split_once('/')? {
+        _ if range.eq_ignore_ascii_case(wanted) => Some(2),
+        (prefix, "*") if prefix.eq_ignore_ascii_case(kind) => Some(1),
+        ("*", "*") => Some(0),
+        _ => None,
+    };
+    let is_refusal = |parameter: &str| {
+        let (name, value) = parameter.split_once('=').unwrap_or_default();
+        name.trim().eq_ignore_ascii_case("q") && value.trim().parse() == Ok(0.0)
+    };
+    let values = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    let ranges = values.flat_map(|value| value.split(',')).filter_map(|range| {
+        let mut parts = range.split(';');
+        Some((precision(parts.next()?.trim())?, !parts.any(is_refusal)))
+    });
+    ranges.max().is_some_and(|(_, accepted)| accepted)
+}
+
+pub(super) fn empty(status: StatusCode) -> Response {
+    let mut response = Response::new(Body::Whole(None));
+    *response.status_mut() = status;
+    response
+}
+
+pub(super) fn json(status: StatusCode, frame: Bytes) -> Response {
+    let mut response = Response::new(Body::whole(frame));
+    *response.status_mut() = status;
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}
+
+/// A stream of events; proxies are asked not to buffer it (2026-07-28, Streamable HTTP: Receiving Messages).
+pub(super) fn events(body: Body) -> Response {
+    let mut response = Response::new(body);
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{convert::Infallible, future::ready};
+
+    use futures_util::{StreamExt, stream};
+    use http_body_util::{Full, StreamBody};
+    use hyper::body::Frame;
+    use tokio::{
+        io::{AsyncReadExt, AsyncWriteExt},
+        net::TcpStream,
+        time::Instant,
+    };
+
+    use super::*;
+    use crate::{
+        engine::Engine,
+        journal::Journal,
+        script::Script,
+        serve::{ListenOptions, MockServer},
+    };
+    use rehearse_document::Source;
+
+    async fn server() -> MockServer {
+        let script = Script::parse(&Source::new("s", "server: { name: t }")).expect("a script");
+        MockServer::start(Engine::new(script, 1, Journal::default()), ListenOptions::default()).await.expect("binds")
+    }
+
+    /// What comes back for the bytes of a request, until the server closes.
+    async fn exchange(server: &MockServer, request: &str) -> String {
+        let mut stream = TcpStream::connect(server.address()).await.expect("connects");
+        stream.write_all(request.as_bytes()).await.expect("writes");
+        let mut response = String::new();
+        timeout(Duration::from_secs(60), stream.read_to_string(&mut response)).await.expect("in time").expect("reads");
+        response
+    }
+
+    fn status(response: &str) -> &str {
+        response.split(' ').nth(1).expect("a status")
+    }
+
+    #[tokio::test]
+    async fn a_post_is_of_one_media_type_and_accepts_what_it_does_not_refuse() {
+        const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#;
+        let server = server().await;
+        let post = async |kind: &str, accept: &str| {
+            let head = format!("Host: localhost\r\nContent-Length: {}\r\nConnection: close", PING.len());
+            let request = format!("POST /mcp HTTP/1.1\r\n{head}\r\n{kind}\r\nAccept: {accept}\r\n\r\n{PING}");
+            status(&exchange(&server, &request).await).to_owned()
+        };
+        let both = "application/json, text/event-stream";
+        for kind in ["application/json", "Application/JSON; charset=utf-8", "application/json ;x=y"] {
+            assert_eq!(post(&format!("Content-Type: {kind}"), both).await, "200", "{kind}");
+        }
+        for kind in ["application/json, text/plain", "text/plain, application/json", "*/*", "application/*", "", "json"]
+        {
+            assert_eq!(post(&format!("Content-Type: {kind}"), both).await, "415", "{kind}");
+        }
+        let twice = "Content-Type: application/json\r\nContent-Type: application/json";
+        assert_eq!(post(twice, both).await, "415");
+        for accept in ["*/*", "application/*, text/*;q=0.5", "application/json;q=0.001, text/event-stream, */*;q=0"] {
+            assert_eq!(post("Content-Type: application/json", accept).await, "200", "{accept}");
+        }
+        for accept in ["application/json, text/event-stream;q=0", "*/*, application/json; Q=0.000", "*/*;q=0"] {
+            assert_eq!(post("Content-Type: application/json", accept).await, "406", "{accept}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_request_without_one_host_is_malformed_and_one_of_another_host_forbidden() {
+        let server = server().await;
+        for (hosts, expected) in [
+            ("", "400"),
+            ("Host: localhost\r\nHost: localhost\r\n", "400"),
+            ("Host: evil.example.com\r\n", "403"),
+            ("Host: localhost\r\n", "404"),
+        ] {
+            let response = exchange(&server, &format!("GET / HTTP/1.1\r\n{hosts}Connection: close\r\n\r\n")).await;
+            assert_eq!(status(&response), expected, "{hosts}");
+        }
+    }
+
+    #[tokio::test]
+    async fn an_upgrade_to_another_version_of_websocket_is_answered_with_the_right_one() {
+        let upgrade = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 8";
+        let request = format!("GET /ws HTTP/1.1\r\nHost: localhost\r\n{upgrade}\r\nConnection: close\r\n\r\n");
+        let response = exchange(&server().await, &request).await;
+        assert!(status(&response) == "426" && response.contains("sec-websocket-version: 13\r\n"), "{response}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_may_be_slow_but_not_stall() {
+        let frame = |byte: &'static [u8]| Ok::<_, Infallible>(Frame::data(Bytes::from_static(byte)));
+        let slow = stream::iter([b"a", b"b", b"c"]).then(move |byte| async move {
+            tokio::time::sleep(STALLED - Duration::from_secs(1)).await;
+            frame(byte)
+        });
+        assert_eq!(read(StreamBody::new(slow)).await, Ok(Bytes::from_static(b"abc")));
+        let start = Instant::now();
+        let stalled = stream::once(ready(frame(b"a"))).chain(stream::pending());
+        let (status, why) = read(StreamBody::new(stalled)).await.expect_err("a stalled body");
+        assert_eq!((status, start.elapsed()), (StatusCode::REQUEST_TIMEOUT, STALLED), "{why}");
+        let large = Full::new(Bytes::from(vec![b'x'; MAX_FRAME + 1]));
+        assert_eq!(read(large).await.map_err(|(status, _)| status), Err(StatusCode::PAYLOAD_TOO_LARGE));
+    }
+
+    #[tokio::test]
+    async fn who_shows_no_token_is_challenged_on_every_transport_and_told_where_to_get_one() {
+        let script = "auth: { tokens: [{ token: good, scopes: [a] }, { token: best, scopes: [a, b] }], scopes: [a] }\n\
+            protocol: 2026-07-28\ntools: [{ name: t, scopes: [a, b], reply: x }]";
+        let script = Script::parse(&Source::new("s", script)).unwrap_or_else(|error| panic!("{error}"));
+        let engine = Engine::new(script, 1, Journal::default());
+        let server = MockServer::start(engine, ListenOptions::default()).await.expect("binds");
+        let close = "Host: localhost\r\nConnection: close";
+        for (line, resource) in [
+            ("POST /mcp", "/mcp"),
+            ("GET /mcp", "/mcp"),
+            ("DELETE /mcp", "/mcp"),
+            ("GET /sse", "/sse"),
+            ("POST /messages", "/sse"),
+            ("GET /ws", "/ws"),
+            ("GET /nowhere", "/mcp"),
+        ] {
+            let response = exchange(&server, &format!("{line} HTTP/1.1\r\n{close}\r\n\r\n")).await;
+            assert_eq!(status(&response), "401", "{line}");
+            let path = format!("/.well-known/oauth-protected-resource{resource}");
+            let challenge = format!("Bearer scope=\"a\", resource_metadata=\"http://localhost{path}\"\r\n");
+            assert!(response.contains(&format!("www-authenticate: {challenge}")), "{response}");
+            let response = exchange(&server, &format!("GET {path} HTTP/1.1\r\n{close}\r\n\r\n")).await;
+            assert!(response.contains(&format!("\"resource\":\"http://localhost{resource}\"")), "{response}");
+        }
+        let path = "/.well-known/oauth-protected-resource/mcp";
+        let response = exchange(&server, &format!("GET {path} HTTP/1.1\r\n{close}\r\n\r\n")).await;
+        assert!(response.contains(r#""authorization_servers":["http://localhost"]"#), "{response}");
+        for path in ["oauth-protected-resource@evil.example/mcp", "oauth-authorization-server"] {
+            let response = exchange(&server, &format!("GET /.well-known/{path} HTTP/1.1\r\n{close}\r\n\r\n")).await;
+            assert!(status(&response) == "404" && response.contains("issues no tokens"), "{response}");
+        }
+        let meta = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
+        let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"t",{meta}}}}}"#);
+        let head = format!(
+            "POST /mcp HTTP/1.1\r\n{close}\r\nContent-Type: application/json\r\nAccept: */*\r\n\
+             MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: t\r\nContent-Length: {}",
+            body.len()
+        );
+        let call = async |token: &str| {
+            exchange(&server, &format!("{head}\r\nAuthorization: Bearer {token}\r\n\r\n{body}")).await
+        };
+        assert_eq!(status(&call("best").await), "200");
+        let response = call("good").await;
+        assert_eq!(status(&response), "403");
+        let challenge = "www-authenticate: Bearer error=\"insufficient_scope\", scope=\"a b\", resource_metadata";
+        assert!(response.contains(challenge) && response.contains(r#""id":1"#), "{response}");
+    }
+}

@@ -1,0 +1,209 @@
+//! Serving over a byte stream with the framing of stdio (2026-07-28, stdio).
+
+use std::{
+    io,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use bytes::Bytes;
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    sync::mpsc,
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    connection::{Caller, Connection, ConnectionOutput},
+    lifetime::ServerLifetime,
+};
+use crate::{
+    engine::Engine,
+    faults::{SendStep, SendSteps, Stop},
+};
+use rehearse_net::{LineReader, LineWriter};
+use rehearse_protocol::Transport;
+
+/// Why serving over a pipe ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PipeEnd {
+    /// The client closed its end, and everything it asked for was answered; or a fault tore the pipe.
+    Closed,
+    /// `stop` was cancelled.
+    Stopped,
+    /// The script made the server exit with this code.
+    Exited(u8),
+}
+
+/// Serves one client until it closes its end or `stop` is cancelled. Answers that are in progress then may still take
+/// as long as `grace`.
+///
+/// # Errors
+/// The pipe cannot be read. A client that no longer reads is an end, not an error.
+pub async fn serve_pipe<R, W>(
+    engine: Arc<Engine>,
+    transport: Transport,
+    reader: R,
+    writer: W,
+    stop: CancellationToken,
+    grace: Duration,
+) -> io::Result<PipeEnd>
+where
+    R: AsyncRead + Unpin,
+    W: AsyncWrite + Unpin,
+{
+    let (connection, frames) =
+        Connection::open(engine, transport, Caller::default(), ServerLifetime::start(Instant::now()), None);
+    serve(connection, frames, reader, writer, stop, grace).await
+}
+
+/// A server of several clients, each at the end of a pipe.
+#[derive(Clone, Debug)]
+pub struct PipeServer {
+    engine: Arc<Engine>,
+    lifetime: ServerLifetime,
+}
+
+impl PipeServer {
+    /// A server of this engine.
+    pub fn new(engine: Arc<Engine>) -> PipeServer {
+        PipeServer::with_lifetime(engine, ServerLifetime::start(Instant::now()))
+    }
+
+    pub(super) fn with_lifetime(engine: Arc<Engine>, lifetime: ServerLifetime) -> PipeServer {
+        PipeServer { engine, lifetime }
+    }
+
+    /// Like [`serve_pipe`]. Tasks that the client begins outlive the pipe.
+    ///
+    /// # Errors
+    /// Like [`serve_pipe`].
+    pub async fn serve<R, W>(
+        &self,
+        transport: Transport,
+        reader: R,
+        writer: W,
+        stop: CancellationToken,
+        grace: Duration,
+    ) -> io::Result<PipeEnd>
+    where
+        R: AsyncRead + Unpin,
+        W: AsyncWrite + Unpin,
+    {
+        let lifetime = ServerLifetime::start(self.lifetime.started);
+        let (connection, frames) =
+            Connection::open(self.engine.clone(), transport, Caller::default(), lifetime, Some(self.lifetime.clone()));
+        tokio::select! {
+            ended = serve(connection, frames, reader, writer, stop, grace) => ended,
+            () = self.lifetime.shutdown.kill.cancelled() => Ok(self.lifetime.exit_code().map_or(PipeEnd::Stopped, PipeEnd::Exited)),
+        }
+    }
+
+    /// Ends what goes on in the background.
+    pub async fn end(&self) {
+        self.lifetime.shutdown.end(Duration::ZERO).await;
+    }
+}
+
+async fn serve<R, W>(
+    connection: Connection,
+    frames: mpsc::Receiver<ConnectionOutput>,
+    reader: R,
+    writer: W,
+    stop: CancellationToken,
+    grace: Duration,
+) -> io::Result<PipeEnd>
+where
+    R: AsyncRead + Unpin,
+    W: AsyncWrite + Unpin,
+{
+    let write = write(frames, LineWriter::new(writer));
+    let serve = async {
+        let ended = read(&connection, reader, &stop).await;
+        if let Ok(PipeEnd::Closed) = ended {
+            connection.close_input();
+        }
+        if let Ok(PipeEnd::Closed | PipeEnd::Stopped) = ended {
+            let _ = tokio::time::timeout(grace, connection.finish()).await;
+        }
+        connection.cancel().await;
+        let died = connection.exit_code();
+        drop(connection);
+        ended.map(|ended| died.map_or(ended, PipeEnd::Exited))
+    };
+    let (mut serve, mut write) = (std::pin::pin!(serve), std::pin::pin!(write));
+    tokio::select! {
+        ended = serve.as_mut() => {
+            match ended {
+                Ok(PipeEnd::Closed | PipeEnd::Stopped) => {
+                    let stop = tokio::time::timeout(grace, write).await.ok().flatten();
+                    ended.map(|ended| stop.map_or(ended, torn))
+                }
+                ended => ended,
+            }
+        }
+        stop = write.as_mut() => Ok(stop.map_or(PipeEnd::Closed, torn)),
+    }
+}
+
+fn torn(stop: Stop) -> PipeEnd {
+    match stop {
+        Stop::Exit(code) => PipeEnd::Exited(code),
+        _ => PipeEnd::Closed,
+    }
+}
+
+/// Writes until there is nothing more to come, the client no longer reads, or a fault ends the pipe.
+async fn write<W: AsyncWrite + Unpin>(
+    mut frames: mpsc::Receiver<ConnectionOutput>,
+    mut writer: LineWriter<W>,
+) -> Option<Stop> {
+    let line = |bytes: Bytes, is_whole| if is_whole { [&bytes[..], b"\n"].concat().into() } else { bytes };
+    while let Some(outgoing) = frames.recv().await {
+        let steps = match outgoing {
+            ConnectionOutput::Frame(frame) => match writer.write(&frame).await {
+                Ok(()) => continue,
+                Err(_) => return None,
+            },
+            ConnectionOutput::Packet(packet) => packet.steps(line),
+            ConnectionOutput::Stop(stop) => SendSteps::new(Bytes::new(), stop),
+        };
+        for step in steps {
+            match step {
+                SendStep::Bytes(bytes) => writer.write_bytes(&bytes).await.ok()?,
+                SendStep::Wait(time) => tokio::time::sleep(time).await,
+                // What is behind half a line can never be sent.
+                SendStep::Stop(Stop::Hang) => while frames.recv().await.is_some() {},
+                SendStep::Stop(stop) => return Some(stop),
+            }
+        }
+    }
+    None
+}
+
+async fn read<R: AsyncRead + Unpin>(
+    connection: &Connection,
+    reader: R,
+    stop: &CancellationToken,
+) -> io::Result<PipeEnd> {
+    let mut reader = LineReader::new(reader);
+    loop {
+        let line = tokio::select! {
+            line = reader.next() => line?,
+            () = stop.cancelled() => return Ok(PipeEnd::Stopped),
+            () = connection.closed() => return Ok(PipeEnd::Exited(connection.exit_code().unwrap_or_default())),
+        };
+        let received = async {
+            match line {
+                Some(Ok(frame)) => drop(connection.receive(&frame, None).await),
+                Some(Err(too_long)) => connection.refuse(None, &too_long.to_string()).await,
+                None => return true,
+            }
+            false
+        };
+        tokio::select! {
+            at_end = received => if at_end { return Ok(PipeEnd::Closed) },
+            () = stop.cancelled() => return Ok(PipeEnd::Stopped),
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! [`MockServer`]: a mock on all network transports.
+
+use std::{
+    io,
+    net::SocketAddr,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use http::Method;
+use tokio::{io::DuplexStream, net::TcpListener};
+
+use super::{
+    lifetime::ServerLifetime,
+    pipe::{PipeEnd, PipeServer},
+    reorder_gate::ReorderGate,
+    router,
+    server_state::ServerState,
+    session::Sessions,
+    sse_streams::SseStreams,
+};
+use crate::engine::Engine;
+use rehearse_net::{HostPolicy, Line, Request, accept};
+use rehearse_protocol::Transport;
+
+/// How many bytes a pipe holds that were not read yet.
+const PIPE: usize = 64 << 10;
+/// How long answers may take after a client has closed its end of a pipe.
+const PIPE_GRACE: Duration = Duration::from_secs(5);
+
+/// Where and for whom to listen.
+#[derive(Clone, Debug)]
+pub struct ListenOptions {
+    /// Port 0 takes a free port.
+    pub address: SocketAddr,
+    /// Names besides the address itself under which the server may be addressed.
+    pub allowed_hosts: Vec<String>,
+}
+
+impl Default for ListenOptions {
+    /// A free port on 127.0.0.1.
+    fn default() -> Self {
+        ListenOptions { address: ([127, 0, 0, 1], 0).into(), allowed_hosts: Vec::new() }
+    }
+}
+
+/// A mock that listens on all network transports.
+///
+/// ```
+/// use mcp_rehearsal::{///, ///     mock::{MockServer, Tool}, ///     transport::Transport};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let server = MockServer::builder().tool(Tool::new("echo").reply("{{ args.text }}")).start().await?;
+/// let url = server.url(Transport::Http).expect("a network transport");
+/// assert!(url.ends_with("/mcp"));
+/// # Ok(())
+/// # }
+/// ```
+///
+/// Dropping it ends it at once; [`MockServer::stop`] ends it in order.
+#[derive(Debug)]
+pub struct MockServer {
+    address: SocketAddr,
+    pub(super) state: Arc<ServerState>,
+    verify_on_drop: bool,
+}
+
+impl MockServer {
+    /// Binds and starts to serve.
+    ///
+    /// # Errors
+    /// The address cannot be bound.
+    pub async fn start(engine: Arc<Engine>, listen: ListenOptions) -> io::Result<MockServer> {
+        let listener = TcpListener::bind(listen.address).await?;
+        let address = listener.local_addr()?;
+        let state = Arc::new(ServerState {
+            engine,
+            lifetime: ServerLifetime::start(Instant::now()),
+            hosts: HostPolicy::new(address.ip(), listen.allowed_hosts),
+            sessions: Sessions::default(),
+            streams: SseStreams::default(),
+            reorder_gate: Arc::new(ReorderGate::default()),
+        });
+        let service = {
+            let state = state.clone();
+            move |mut request: Request, line: &Line| {
+                // What stays open may outlast the script that is served now.
+                if request.method() != Method::POST || state.engine.has_faults() {
+                    request.extensions_mut().insert(line.clone());
+                }
+                let state = state.clone();
+                async move {
+                    // A server that has exited answers nothing, even before its last connection is closed.
+                    if state.lifetime.exit_code().is_some() {
+                        std::future::pending::<()>().await;
+                    }
+                    router::handle(state, request).await
+                }
+            }
+        };
+        state.lifetime.shutdown.tasks.spawn(accept(listener, state.lifetime.shutdown.clone(), service));
+        Ok(MockServer { address, state, verify_on_drop: false })
+    }
+
+    /// Whether to panic when the server is dropped and something that is expected did not come, unless the thread
+    /// panics already. A server does not, unless it was [built](MockServer::builder).
+    pub fn verify_on_drop(&mut self, verify: bool) {
+        self.verify_on_drop = verify;
+    }
+
+    /// The address that it listens at.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The engine that answers.
+    pub fn engine(&self) -> &Arc<Engine> {
+        &self.state.engine
+    }
+
+    /// When the server was started.
+    pub fn started(&self) -> Instant {
+        self.state.lifetime.started
+    }
+
+    /// The URL of a network transport; `None` for the others.
+    pub fn url(&self, transport: Transport) -> Option<String> {
+        match transport {
+            Transport::Http => Some(format!("http://{}/mcp", self.address)),
+            Transport::Sse => Some(format!("http://{}/sse", self.address)),
+            Transport::Ws => Some(format!("ws://{}/ws", self.address)),
+            Transport::Stdio | Transport::Memory => None,
+        }
+    }
+
+    /// The client's end of a pipe with the framing of stdio, to the same server.
+    pub fn connect(&self) -> DuplexStream {
+        let (near, far) = tokio::io::duplex(PIPE);
+        let (reader, writer) = tokio::io::split(far);
+        let (pipes, lifetime) = (self.pipes(), self.state.lifetime.clone());
+        self.state.lifetime.shutdown.tasks.spawn(async move {
+            let stop = lifetime.shutdown.stop.clone();
+            let ended = pipes.serve(Transport::Memory, reader, writer, stop, PIPE_GRACE).await;
+            if let Ok(PipeEnd::Exited(code)) = ended {
+                lifetime.exit(code);
+            }
+        });
+        near
+    }
+
+    /// Serves more clients of the same server, over pipes.
+    pub fn pipes(&self) -> PipeServer {
+        PipeServer::with_lifetime(self.state.engine.clone(), self.state.lifetime.clone())
+    }
+
+    /// Waits until the script makes the server exit; the exit code that a process would have.
+    pub async fn wait_exit(&self) -> u8 {
+        self.state.lifetime.shutdown.kill.cancelled().await;
+        self.state.lifetime.exit_code().unwrap_or_default()
+    }
+
+    /// Ends the server: nothing new is accepted, answers that are in progress may finish within `grace`, then every
+    /// connection is closed. Nothing is left running.
+    pub async fn stop(self, grace: Duration) {
+        self.state.lifetime.shutdown.end(grace).await;
+    }
+}
+
+impl Drop for MockServer {
+    fn drop(&mut self) {
+        self.state.lifetime.shutdown.stop.cancel();
+        self.state.lifetime.shutdown.kill.cancel();
+        if self.verify_on_drop && !std::thread::panicking() {
+            self.assert_verified();
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! What every connection of a server shares.
+
+use std::sync::Arc;
+
+use super::{
+    connection_closer::ConnectionCloser, lifetime::ServerLifetime, reorder_gate::ReorderGate, session::Sessions,
+    sse_streams::SseStreams,
+};
+use crate::engine::Engine;
+use rehearse_net::{HostPolicy, Line};
+
+/// The state of a server.
+#[derive(Debug)]
+pub(super) struct ServerState {
+    pub(super) engine: Arc<Engine>,
+    pub(super) lifetime: ServerLifetime,
+    pub(super) hosts: HostPolicy,
+    pub(super) sessions: Sessions,
+    pub(super) streams: SseStreams,
+    pub(super) reorder_gate: Arc<ReorderGate>,
+}
+
+impl ServerState {
+    /// Ends an answer on this connection as faults demand.
+    pub(super) fn closer(&self, line: Option<&Line>) -> ConnectionCloser {
+        ConnectionCloser::new(&self.lifetime, &self.reorder_gate, line)
+    }
+}

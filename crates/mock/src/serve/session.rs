@@ -1,0 +1,250 @@
+//! Sessions of streamable HTTP in the legacy versions, and their resumable streams
+//! (2025-11-25, Transports: Session Management, Resumability and Redelivery).
+
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::{
+        Arc, Mutex, PoisonError, RwLock, Weak,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use bytes::Bytes;
+use rand::RngExt;
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    drive::InFlight,
+    stream_log::{MAX_BYTES, StreamKind, StreamLog},
+};
+use crate::{
+    engine::{LegacySession, NotificationSink},
+    script::{HttpResponseOptions, Token},
+};
+use rehearse_protocol::Version;
+
+const MAX_SESSIONS: usize = 10_000;
+/// How many complete streams of a session can still be resumed.
+const MAX_STREAMS: usize = 64;
+
+/// An id that cannot be guessed: 128 bits from the system's generator, in hex.
+pub(super) fn unguessable_id() -> String {
+    format!("{:032x}", rand::rng().random::<u128>())
+}
+
+/// The open sessions of a server.
+#[derive(Debug, Default)]
+pub(super) struct Sessions {
+    by_id: RwLock<HashMap<String, Arc<Session>>>,
+    /// Counts uses, to find the session that was used last.
+    clock: AtomicU64,
+}
+
+/// One session.
+#[derive(Debug)]
+pub(super) struct Session {
+    pub(super) legacy_session: Arc<LegacySession>,
+    /// The only one who may use it, if the server knows its clients.
+    owner: Option<String>,
+    pub(super) in_flight: InFlight,
+    /// Cancelled when the session ends.
+    pub(super) ended: CancellationToken,
+    streams: Mutex<VecDeque<Arc<StreamLog>>>,
+    /// The stream of what belongs to no request; and whether the client reads it yet.
+    standalone: Mutex<Option<(Arc<StreamLog>, bool)>>,
+    next_stream: AtomicU64,
+    last_used: AtomicU64,
+}
+
+impl Sessions {
+    /// Opens a session for a client whose handshake was answered. If there are too many, the one that was idle for the
+    /// longest time ends; `None` if none is idle.
+    pub(super) fn open(&self, legacy_session: Arc<LegacySession>, token: Option<&Token>) -> Option<String> {
+        let mut sessions = self.by_id.write().unwrap_or_else(PoisonError::into_inner);
+        if sessions.len() >= MAX_SESSIONS {
+            let idle = sessions.iter().filter(|(_, session)| session.in_flight.is_empty());
+            let oldest = idle.min_by_key(|(_, session)| session.last_used.load(Ordering::Relaxed));
+            let oldest = oldest.map(|(id, _)| id.clone())?;
+            sessions.remove(&oldest)?.ended.cancel();
+        }
+        let id = unguessable_id();
+        let session = Session {
+            legacy_session,
+            owner: token.map(|token| token.principal().to_owned()),
+            in_flight: InFlight::default(),
+            ended: CancellationToken::new(),
+            streams: Mutex::default(),
+            standalone: Mutex::default(),
+            next_stream: AtomicU64::new(0),
+            last_used: AtomicU64::new(self.clock.fetch_add(1, Ordering::Relaxed)),
+        };
+        let session = Arc::new(session);
+        session.legacy_session.set_sink(Box::new(UnsolicitedSink(Arc::downgrade(&session))));
+        sessions.insert(id.clone(), session);
+        Some(id)
+    }
+
+    pub(super) fn get(&self, id: &str) -> Option<Arc<Session>> {
+        let session = self.by_id.read().unwrap_or_else(PoisonError::into_inner).get(id).cloned()?;
+        session.last_used.store(self.clock.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
+        Some(session)
+    }
+
+    /// Ends a session: what is in progress in it is cancelled.
+    pub(super) fn close(&self, id: &str) {
+        let session = self.by_id.write().unwrap_or_else(PoisonError::into_inner).remove(id);
+        if let Some(session) = session {
+            session.ended.cancel();
+        }
+    }
+}
+
+impl Session {
+    /// Whether it is this client that opened the session.
+    pub(super) fn belongs_to(&self, token: Option<&Token>) -> bool {
+        self.owner.as_deref() == token.map(Token::principal)
+    }
+
+    fn primes(&self) -> bool {
+        self.legacy_session.version().is_some_and(|version| version >= Version::V2025_11_25)
+    }
+
+    /// Opens the stream of a request, or a standalone one. Since 2025-11-25 it begins with an event that gives the
+    /// client an id to resume from, unless `http` says otherwise.
+    pub(super) fn open_stream(&self, kind: StreamKind, http: HttpResponseOptions) -> Arc<StreamLog> {
+        let number = self.next_stream.fetch_add(1, Ordering::Relaxed);
+        let primes = http.priming.unwrap_or_else(|| self.primes());
+        let log = Arc::new(StreamLog::open(number, kind, primes, http.retry));
+        let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
+        forget(&mut streams);
+        streams.push_back(log.clone());
+        log
+    }
+
+    /// The stream for a client that asks for what belongs to no request: what came before it asked is in it. From now
+    /// on nothing comes on the one before it, which ends.
+    pub(super) fn open_standalone(&self, http: HttpResponseOptions) -> Arc<StreamLog> {
+        let mut standalone = self.standalone.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((log, read)) = standalone.as_mut().filter(|(_, read)| !read) {
+            *read = true;
+            return log.clone();
+        }
+        let log = self.open_stream(StreamKind::Standalone, http);
+        if let Some((before, _)) = standalone.replace((log.clone(), true)) {
+            before.complete();
+        }
+        log
+    }
+
+    /// Adds a frame to the stream of what belongs to no request.
+    fn push(&self, frame: Bytes) {
+        let mut standalone = self.standalone.lock().unwrap_or_else(PoisonError::into_inner);
+        let open = || (self.open_stream(StreamKind::Standalone, HttpResponseOptions::default()), false);
+        standalone.get_or_insert_with(open).0.push(frame);
+    }
+
+    /// The stream of an event id, and the position after that event.
+    pub(super) fn resume(&self, last_event_id: &str) -> Option<(Arc<StreamLog>, usize)> {
+        let (stream, event) = last_event_id.split_once('-')?;
+        let (stream, event): (u64, usize) = (stream.parse().ok()?, event.parse().ok()?);
+        let streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
+        let log = streams.iter().find(|log| log.number == stream)?;
+        (event < log.events()).then(|| (log.clone(), event + 1))
+    }
+}
+
+/// Notifications of a session that belong to no request.
+#[derive(Debug)]
+struct UnsolicitedSink(Weak<Session>);
+
+impl NotificationSink for UnsolicitedSink {
+    fn push(&self, frame: Bytes) {
+        if let Some(session) = self.0.upgrade() {
+            session.push(frame);
+        }
+    }
+}
+
+/// Forgets the oldest complete streams if there are too many of them, or too many bytes in them.
+fn forget(streams: &mut VecDeque<Arc<StreamLog>>) {
+    let complete = || streams.iter().filter(|log| log.is_complete());
+    let (mut count, mut bytes) = (complete().count(), complete().map(|log| log.bytes()).sum::<usize>());
+    streams.retain(|log| {
+        if !log.is_complete() || (count < MAX_STREAMS && bytes <= MAX_BYTES) {
+            return true;
+        }
+        count -= 1;
+        bytes -= log.bytes();
+        false
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn initialized() -> Arc<LegacySession> {
+        Arc::default()
+    }
+
+    #[test]
+    fn when_there_are_too_many_sessions_the_longest_idle_one_ends() {
+        let sessions = Sessions::default();
+        let ids: Vec<_> = (0..MAX_SESSIONS).map(|_| sessions.open(initialized(), None).expect("room")).collect();
+        let (busy, used) = (sessions.get(&ids[1]).expect("open"), sessions.get(&ids[0]).expect("open"));
+        assert!(busy.in_flight.enter(&1.into()).is_some());
+        sessions.get(&ids[2]);
+        for id in &ids[3..] {
+            sessions.get(id);
+        }
+        assert!(sessions.open(initialized(), None).is_some());
+        assert!(used.ended.is_cancelled() && sessions.get(&ids[0]).is_none(), "the longest idle one");
+        assert!(sessions.get(&ids[1]).is_some(), "a busy one stays");
+    }
+
+    #[test]
+    fn only_complete_streams_are_forgotten_the_oldest_first() {
+        let sessions = Sessions::default();
+        let session = sessions.open(initialized(), None).and_then(|id| sessions.get(&id)).expect("open");
+        let pending = session.open_stream(StreamKind::Request, HttpResponseOptions::default());
+        pending.push(Bytes::from_static(b"{}"));
+        for _ in 0..2 * MAX_STREAMS {
+            let log = session.open_stream(StreamKind::Request, HttpResponseOptions::default());
+            log.push(Bytes::from_static(b"{}"));
+            log.complete();
+        }
+        assert!(session.resume("0-0").is_some(), "still under way");
+        assert!(session.resume("1-0").is_none() && session.resume("128-0").is_some());
+        let large = session.open_stream(StreamKind::Request, HttpResponseOptions::default());
+        large.push(vec![b'x'; MAX_BYTES + 1].into());
+        large.complete();
+        session.open_stream(StreamKind::Request, HttpResponseOptions::default());
+        assert!(session.resume("128-0").is_none() && session.resume("129-0").is_none());
+    }
+
+    #[test]
+    fn standalone_streams_do_not_grow_without_bound_in_number_or_in_length() {
+        let sessions = Sessions::default();
+        let session = sessions.open(initialized(), None).and_then(|id| sessions.get(&id)).expect("open");
+        for is_read in [false, true] {
+            if is_read {
+                session.open_standalone(HttpResponseOptions::default());
+            }
+            for _ in 0..20 {
+                session.push(vec![b'x'; MAX_BYTES / 10].into());
+            }
+            let log = session.standalone.lock().expect("no panic").clone().expect("a stream").0;
+            assert!(log.bytes() <= MAX_BYTES && log.bytes() > MAX_BYTES / 2, "{}", log.bytes());
+        }
+        for _ in 0..3 * MAX_STREAMS {
+            session.open_standalone(HttpResponseOptions::default());
+        }
+        assert!(session.streams.lock().expect("no panic").len() <= MAX_STREAMS + 1);
+    }
+
+    #[test]
+    fn session_ids_are_visible_ascii_of_128_bits_and_differ() {
+        let (a, b) = (unguessable_id(), unguessable_id());
+        assert!(a != b && a.len() == 32 && a.bytes().all(|byte| byte.is_ascii_hexdigit()));
+    }
+}

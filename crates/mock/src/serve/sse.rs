@@ -1,0 +1,150 @@
+//! HTTP+SSE of 2024-11-05: a GET opens the stream, whose first event names the endpoint for POSTs.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::stream;
+use http::StatusCode;
+use tokio::sync::mpsc;
+
+use super::{
+    connection::{Caller, Connection, ConnectionOutput},
+    connection_closer::ConnectionCloser,
+    http::{accepts, events},
+    http_faults,
+    lifetime::ServerLifetime,
+    server_state::ServerState,
+    session::unguessable_id,
+    stream_log::event_bytes,
+};
+use crate::{
+    faults::{SendStep, SendSteps},
+    script::Token,
+};
+use rehearse_net::{Body, Request, Response};
+use rehearse_protocol::{Era, Transport, sse::Event};
+
+pub(super) fn open(state: Arc<ServerState>, request: &Request, token: Option<Arc<Token>>) -> Response {
+    if !state.engine.offers(Era::Legacy) {
+        return state.refuse(
+            Transport::Sse,
+            StatusCode::NOT_FOUND,
+            "this server offers no protocol version with HTTP+SSE",
+        );
+    }
+    if !accepts(request.headers(), "text/event-stream") {
+        let why = "the Accept header must list text/event-stream";
+        return state.refuse(Transport::Sse, StatusCode::NOT_ACCEPTABLE, why);
+    }
+    let id = unguessable_id();
+    let (lifetime, caller) = (ServerLifetime::start(state.lifetime.started), Caller { token, headers: None });
+    let (connection, frames) =
+        Connection::open(state.engine.clone(), Transport::Sse, caller, lifetime, Some(state.lifetime.clone()));
+    let connection = Arc::new(connection);
+    state.streams.insert(id.clone(), connection.clone());
+    let endpoint =
+        Event { event: Some("endpoint".into()), ..Event::message(format!("/messages?sessionId={id}").into()) };
+    let closer = state.closer(request.extensions().get());
+    let open = OpenStream { state: state.clone(), id, connection };
+    state.lifetime.shutdown.tasks.spawn(watch_for_exit(state.clone(), open.connection.clone()));
+    let events_to_come = Events { open, frames, steps: SendSteps::whole(endpoint.encode()), closer };
+    events(Body::stream(stream::unfold(events_to_come, next_bytes)))
+}
+
+/// A stream whose client is there. When it goes, everything it asked for is cancelled.
+struct OpenStream {
+    state: Arc<ServerState>,
+    id: String,
+    connection: Arc<Connection>,
+}
+
+impl Drop for OpenStream {
+    fn drop(&mut self) {
+        self.state.streams.remove(&self.id);
+        let connection = self.connection.clone();
+        self.state.lifetime.shutdown.tasks.spawn(async move { connection.cancel().await });
+    }
+}
+
+/// The bytes of a stream that are still to come.
+struct Events {
+    open: OpenStream,
+    frames: mpsc::Receiver<ConnectionOutput>,
+    /// Those of the event that is being sent.
+    steps: SendSteps,
+    closer: ConnectionCloser,
+}
+
+async fn next_bytes(mut events: Events) -> Option<(Bytes, Events)> {
+    loop {
+        for step in events.steps.by_ref() {
+            match step {
+                SendStep::Bytes(bytes) => return Some((bytes, events)),
+                SendStep::Wait(time) => tokio::time::sleep(time).await,
+                SendStep::Stop(stop) => {
+                    // No sender may wait for room: nothing more is sent.
+                    events.frames.close();
+                    while events.frames.try_recv().is_ok() {}
+                    events.closer.end_stream(stop).await;
+                    return None;
+                }
+            }
+        }
+        let encode = |data| Event { event: Some("message".into()), ..Event::message(data) }.encode();
+        events.steps = match events.next_output().await? {
+            ConnectionOutput::Frame(frame) => SendSteps::whole(encode(frame)),
+            ConnectionOutput::Packet(packet) => packet.steps(|data, is_whole| event_bytes(encode(data), is_whole)),
+            ConnectionOutput::Stop(stop) => SendSteps::new(Bytes::new(), stop),
+        };
+    }
+}
+
+impl Events {
+    async fn next_output(&mut self) -> Option<ConnectionOutput> {
+        let drained = async {
+            self.open.state.lifetime.shutdown.stop.cancelled().await;
+            self.open.connection.finish().await;
+        };
+        tokio::select! {
+            biased;
+            outgoing = self.frames.recv() => outgoing,
+            () = drained => self.frames.try_recv().ok(),
+        }
+    }
+}
+
+async fn watch_for_exit(state: Arc<ServerState>, connection: Arc<Connection>) {
+    tokio::select! {
+        () = connection.closed() => {}
+        () = state.lifetime.shutdown.kill.cancelled() => {}
+    }
+    if let Some(code) = connection.exit_code() {
+        state.lifetime.exit(code);
+    }
+}
+
+/// Takes a message for an open stream. The id of a stream shows nothing about who sends it, so who opened the stream
+/// must show the same token again; for anyone else there is not a such stream (2025-11-25, Security Best Practices:
+/// Session Hijacking).
+pub(super) async fn post(state: Arc<ServerState>, request: Request, token: Option<Arc<Token>>) -> Response {
+    let query = request.uri().query().unwrap_or_default();
+    let id = query.split('&').find_map(|pair| pair.strip_prefix("sessionId=")).map(str::to_owned);
+    let streams = |id: &String| state.streams.get(id);
+    let connection = id.as_ref().and_then(streams).filter(|it| it.belongs_to(token.as_deref()));
+    let Some(connection) = connection else {
+        let why = "no such stream: open one with GET /sse";
+        return state.refuse(Transport::Sse, StatusCode::NOT_FOUND, why);
+    };
+    match state.read_json(Transport::Sse, request).await {
+        Ok((headers, bytes)) => {
+            let poster = Caller { token, headers: Some(headers) };
+            if let Some(refusal) = connection.receive(&bytes, Some(&poster)).await {
+                return http_faults::refusal(refusal);
+            }
+            let mut response = Response::new(Body::whole("Accepted"));
+            *response.status_mut() = StatusCode::ACCEPTED;
+            response
+        }
+        Err(refusal) => refusal,
+    }
+}

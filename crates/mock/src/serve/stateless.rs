@@ -1,0 +1,154 @@
+//! Answers over HTTP to requests without a session: all of the modern era, and those of legacy clients of a server
+//! without sessions.
+
+use std::sync::Arc;
+
+use futures_util::{StreamExt, future, stream};
+use http::StatusCode;
+
+use super::{
+    batch::Batch,
+    drive::{OutgoingEvent, ResponseStream, Started, drive, drive_subscription, without_notifications},
+    http::{empty, events, json},
+    http_faults::{FaultyAnswer, StreamStart, respond_with_events, shape_response, start_faulty},
+    server_state::ServerState,
+};
+use crate::{
+    engine::{Decision, Exchange, ResponseFrame},
+    faults::{Packet, ResponsePart, Stop},
+    script::HttpForm,
+};
+use rehearse_net::{Body, Line, Response};
+use rehearse_protocol::sse;
+
+fn status(code: u16) -> StatusCode {
+    StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+}
+
+/// The response to what needs no stream.
+pub(super) fn simple_response(decision: Decision) -> Response {
+    match decision {
+        Decision::Respond(answer) => whole(answer),
+        _ => empty(StatusCode::ACCEPTED),
+    }
+}
+
+pub(super) fn whole(answer: ResponseFrame) -> Response {
+    let mut response = json(status(answer.status), answer.frame);
+    if let Some(challenge) = answer.challenge {
+        response.extensions_mut().insert(challenge);
+    }
+    response
+}
+
+/// The response to a request without a session. When the client disconnects, its request is cancelled
+/// (2026-07-28, Cancellation: Transport-Specific Cancellation).
+pub(super) async fn stateless_response(state: &Arc<ServerState>, decision: Decision, line: Option<&Line>) -> Response {
+    match decision {
+        Decision::Exchange(exchange) => exchange_response(state, exchange).await,
+        Decision::Subscribe(listen) => {
+            event_response(state, drive_subscription(listen, state.lifetime.shutdown.stop.clone()))
+        }
+        Decision::Batch(parts) => batch_response(state, parts, line),
+        Decision::Faulted(faulty) => {
+            let closer = state.closer(line);
+            match Box::pin(shape_response(&closer, start_faulty(state, *faulty), StreamStart::AtFirstMessage)).await {
+                FaultyAnswer::Response(response) => response,
+                FaultyAnswer::Events(parts, content_type) => {
+                    respond_with_events(closer, parts, content_type.as_deref())
+                }
+            }
+        }
+        decision => simple_response(decision),
+    }
+}
+
+/// One JSON object if the response is the first thing to come, else a stream that begins with what came first: the
+/// status of an error must be its own, however long it took (2026-07-28, Basic: Error Handling; Streamable HTTP:
+/// Sending Messages to the Server).
+async fn exchange_response(state: &Arc<ServerState>, exchange: Box<Exchange>) -> Response {
+    let form = exchange.http().form();
+    let mut stream = match drive(exchange, state.lifetime.started) {
+        Started::Done(answer) if form != HttpForm::Sse || answer.status != 200 => return whole(answer),
+        Started::Done(answer) => stream::iter([OutgoingEvent::Response(answer)]).boxed(),
+        Started::Detached(answer, exchange) => {
+            state.lifetime.spawn_background(exchange);
+            return whole(answer);
+        }
+        Started::Streaming(stream) => stream,
+    };
+    match form {
+        HttpForm::Sse => return event_response(state, stream),
+        HttpForm::Json => stream = without_notifications(stream),
+        HttpForm::Auto => {}
+    }
+    loop {
+        match stream.next().await {
+            Some(OutgoingEvent::Response(answer)) => return whole(answer),
+            Some(OutgoingEvent::Detached(answer, exchange)) => {
+                state.lifetime.spawn_background(exchange);
+                return whole(answer);
+            }
+            Some(first @ OutgoingEvent::Frame(_)) => {
+                return event_response(state, stream::iter([first]).chain(stream).boxed());
+            }
+            // A lone stream cannot be resumed, and a chain of faults is played by `respond_with_events`.
+            Some(OutgoingEvent::Disconnect(_) | OutgoingEvent::Part(_)) => {}
+            Some(OutgoingEvent::Exit(code)) => {
+                state.lifetime.exit(code);
+                // The connection takes this along.
+                return future::pending().await;
+            }
+            None => return empty(StatusCode::INTERNAL_SERVER_ERROR),
+        }
+    }
+}
+
+/// A batch without a session (2025-03-26, Basic: Batching). What it cancels itself is not answered.
+fn batch_response(state: &Arc<ServerState>, parts: Vec<Decision>, line: Option<&Line>) -> Response {
+    let Batch { ready, mut pending, cancelled } = Batch::begin(state, parts);
+    pending.retain(|it| it.ignores_cancellation || !cancelled.contains(&it.id));
+    if ready.is_empty() && pending.is_empty() {
+        return empty(StatusCode::ACCEPTED);
+    }
+    let ready = ready.into_iter().map(|frame| ResponsePart::Packet(Packet::response(200, frame)));
+    let pending = stream::select_all(pending.into_iter().map(|it| it.played)).filter_map(|played| {
+        future::ready(match played {
+            OutgoingEvent::Frame(frame) => Some(ResponsePart::Packet(Packet::on_the_way(frame))),
+            OutgoingEvent::Response(answer) | OutgoingEvent::Detached(answer, _) => {
+                Some(ResponsePart::Packet(Packet::response(answer.status, answer.frame)))
+            }
+            OutgoingEvent::Exit(code) => Some(ResponsePart::Stop(Stop::Exit(code))),
+            // Others may still be under stream.
+            OutgoingEvent::Disconnect(_) | OutgoingEvent::Part(ResponsePart::Stop(Stop::Finish)) => None,
+            OutgoingEvent::Part(part) => Some(part),
+        })
+    });
+    respond_with_events(state.closer(line), stream::iter(ready).chain(pending).boxed(), None)
+}
+
+/// A stream of the request's own.
+fn event_response(state: &Arc<ServerState>, played: ResponseStream) -> Response {
+    let state = state.clone();
+    let frames = played.filter_map(move |played| {
+        future::ready(match played {
+            OutgoingEvent::Frame(frame) => Some(sse::Event::message(frame).encode()),
+            OutgoingEvent::Response(answer) => {
+                state.reorder_gate.notify_sent();
+                Some(sse::Event::message(answer.frame).encode())
+            }
+            OutgoingEvent::Detached(answer, exchange) => {
+                state.lifetime.spawn_background(exchange);
+                state.reorder_gate.notify_sent();
+                Some(sse::Event::message(answer.frame).encode())
+            }
+            // A chain of faults is played by `respond_with_events`.
+            OutgoingEvent::Disconnect(_) | OutgoingEvent::Part(_) => None,
+            OutgoingEvent::Exit(code) => {
+                state.lifetime.exit(code);
+                None
+            }
+        })
+    });
+    events(Body::stream(frames))
+}

@@ -1,0 +1,164 @@
+//! What clients get wrong, and what the specification has them told: an error, a status, or nothing.
+//!
+//! Each row says where the specification demands it, or that it leaves the answer open. After every row a normal request
+//! is answered normally.
+
+mod headers;
+mod http;
+mod large;
+mod legacy;
+mod line;
+mod modern;
+mod rounds;
+mod sessions;
+
+use std::{sync::Arc, time::Duration};
+
+use crate::engine::Engine;
+use crate::journal::Journal;
+use crate::script::Script;
+use crate::serve::ListenOptions;
+use crate::serve::MockServer;
+use rehearse_document::Source;
+use serde_json::{Map, Value as Json, json};
+
+use self::http::Reply;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+const META: &str = "io.modelcontextprotocol/";
+const TASKS: &str = "io.modelcontextprotocol/tasks";
+const BOTH: (&str, &str) = ("accept", "application/json, text/event-stream");
+const IS_JSON: (&str, &str) = ("content-type", "application/json");
+
+const SCRIPT: &str = r#"
+server: { name: t }
+pageSize: 2
+tools:
+  - name: echo
+    inputSchema: { type: object, properties: { text: { type: string } }, required: [text] }
+    reply: { text: "{{ args.text | length }}" }
+  - { name: plain, reply: x }
+  - name: ask
+    steps:
+      - elicit: { as: guest, message: Who?, requestedSchema: { type: object, properties: { name: { type: string } }, required: [name] } }
+      - reply: { text: "{{ guest.action }} {{ (guest.content | default({})).name | default('') }}" }
+  - { name: ask_again, steps: [{ elicit: { as: guest, message: Who?, requestedSchema: { type: object } } }, { reply: x }] }
+  - { name: sample, steps: [{ sample: { messages: [] } }, { reply: x }] }
+  - { name: task, steps: [{ task: { required: true } }, { reply: done }] }
+  - { name: changes, steps: [{ disable: { prompt: gone } }, { reply: x }] }
+  - { name: updates, steps: [{ notify: { method: notifications/resources/updated, params: { uri: 'file:///a' } } }, { reply: x }] }
+  - { name: late, delay: 20ms, reply: late }
+  - { name: reports, steps: [{ log: { level: error, data: l } }, { progress: { progress: 1 } }, { reply: x }] }
+resources: [{ uri: "file:///a", text: a }]
+resourceTemplates: [{ uriTemplate: "item:///{id}", text: "{{ args.id }}" }]
+prompts:
+  - { name: greet, arguments: [{ name: who, required: true }], messages: [{ role: user, content: "Hello {{ args.who }}" }] }
+  - { name: gone }
+completions: [{ prompt: greet, argument: who, values: [Ada] }]
+"#;
+
+fn engine(script: &str) -> Arc<Engine> {
+    let script = Script::parse(&Source::new("s", script)).unwrap_or_else(|error| panic!("{error}"));
+    Engine::new(script, 1, Journal::default())
+}
+
+async fn serve(engine: &Arc<Engine>) -> MockServer {
+    MockServer::start(engine.clone(), ListenOptions::default()).await.expect("a free port")
+}
+
+/// A legacy request.
+fn request(id: impl Into<Json>, method: &str, params: Json) -> Json {
+    json!({ "jsonrpc": "2.0", "id": id.into(), "method": method, "params": params })
+}
+
+fn initialize(version: &str, capabilities: &Json) -> Json {
+    let client = json!({ "name": "c", "version": "1" });
+    request(0, "initialize", json!({ "protocolVersion": version, "capabilities": capabilities, "clientInfo": client }))
+}
+
+/// Ends the handshake.
+const INITIALIZED: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+
+/// A modern request of a client that has everything.
+fn modern(id: impl Into<Json>, method: &str, mut params: Json) -> Json {
+    let capabilities = json!({ "elicitation": {}, "extensions": { TASKS: {} } });
+    params["_meta"][format!("{META}protocolVersion")] = "2026-07-28".into();
+    params["_meta"][format!("{META}clientCapabilities")] = capabilities;
+    request(id, method, params)
+}
+
+/// What a client is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Told {
+    /// An error with the id of the request.
+    Error(i64),
+    /// An error without an id.
+    Nameless(i64),
+    /// A result that is no error of a tool.
+    Result,
+    /// A result that is an error of a tool.
+    ToolError,
+    Nothing,
+}
+
+/// One thing that a client gets wrong.
+struct Row {
+    what: &'static str,
+    frame: Vec<u8>,
+    told: Told,
+    /// The status over HTTP.
+    status: u16,
+}
+
+/// `spec` names the section that demands it; it is for whoever reads the table.
+fn row(what: &'static str, _spec: &'static str, frame: impl Into<Vec<u8>>, told: Told) -> Row {
+    let status = match told {
+        Told::Nothing => 202,
+        Told::Nameless(_) => 400,
+        Told::Error(_) | Told::Result | Told::ToolError => 200,
+    };
+    Row { what, frame: frame.into(), told, status }
+}
+
+impl Row {
+    fn status(self, status: u16) -> Row {
+        Row { status, ..self }
+    }
+
+    fn check(&self, on: &str, frames: &[Json]) {
+        let shown = || format!("{} on {on}: {}", self.what, Json::from(frames));
+        if self.told == Told::Nothing {
+            return assert!(frames.is_empty(), "{}", shown());
+        }
+        assert_eq!(frames.len(), 1, "{}", shown());
+        let (frame, error, result) = (&frames[0], &frames[0]["error"], &frames[0]["result"]);
+        let sent: Json = serde_json::from_slice(&self.frame).unwrap_or_default();
+        let told = match error["code"].as_i64() {
+            Some(code) if frame.get("id").is_none() => Told::Nameless(code),
+            Some(code) => Told::Error(code),
+            None if result["isError"] == true => Told::ToolError,
+            None => Told::Result,
+        };
+        assert_eq!(told, self.told, "{}", shown());
+        assert!(frame.get("id").is_none() || sent.is_null() || frame["id"] == sent["id"], "{}", shown());
+    }
+
+    fn check_http(&self, reply: &Reply) {
+        assert_eq!(reply.status, self.status, "{}: {reply:?}", self.what);
+        assert_eq!(reply.is_empty, self.told == Told::Nothing, "{}: {reply:?}", self.what);
+        self.check("http", &reply.frames);
+    }
+}
+
+/// The members of a frame, some of them replaced; a null takes one away.
+fn with(mut frame: Json, members: Json) -> String {
+    let replaced: Map<String, Json> = serde_json::from_value(members).expect("an object");
+    let frame_members = frame.as_object_mut().expect("an object");
+    for (name, value) in replaced {
+        match value {
+            Json::Null => drop(frame_members.shift_remove(&name)),
+            value => drop(frame_members.insert(name, value)),
+        }
+    }
+    frame.to_string()
+}

@@ -1,0 +1,21 @@
+//! Async IO that the mock and the client share, without any knowledge of MCP methods: newline framing, an HTTP and
+//! WebSocket listener with its Host and Origin checks, and pipes inside a process.
+
+mod body;
+mod guard;
+mod line;
+mod lines;
+mod listener;
+pub mod pipe;
+pub mod ws;
+
+pub use body::Body;
+pub use guard::HostPolicy;
+pub use line::{Break, Line};
+pub use lines::{LineReader, LineWriter};
+pub use listener::{Shutdown, accept};
+
+/// An HTTP request as it arrives.
+pub type Request = hyper::Request<hyper::body::Incoming>;
+/// An HTTP response as it leaves.
+pub type Response = hyper::Response<Body>;

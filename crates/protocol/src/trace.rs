@@ -1,0 +1,194 @@
+//! What happened on one connection, in order: the evidence that every judge works from.
+//!
+//! Client and mock record the same events, each from its side; neither interprets them.
+
+use std::{collections::VecDeque, sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use http::{HeaderMap, Method, StatusCode};
+
+use super::{Direction, Frame, MAX_FRAME};
+use crate::Transport;
+
+/// How many bytes a bounded trace keeps: a frame of any size, and its surroundings.
+const MAX_BYTES: usize = 2 * MAX_FRAME;
+
+/// Something that happened on a connection.
+#[derive(Clone, Debug)]
+pub struct Event {
+    /// Time since the trace began.
+    pub at: Duration,
+    pub kind: EventKind,
+}
+
+/// What happened.
+#[derive(Clone, Debug)]
+pub enum EventKind {
+    /// The client connected.
+    Opened(Transport),
+    /// A message, or bytes where a message was expected.
+    Frame(Frame),
+    /// The head of an HTTP request; on the client's side only the headers that the client sets itself.
+    HttpRequest {
+        method: Method,
+        /// Path and query.
+        target: String,
+        headers: HeaderMap,
+    },
+    /// The head of an HTTP response.
+    HttpResponse { status: StatusCode, headers: HeaderMap },
+    /// An HTTP body that is not a message, or its beginning.
+    HttpBody { direction: Direction, bytes: Bytes },
+    /// The server's process was started.
+    ProcessStarted { pid: u32 },
+    /// The server's process ended, with its exit code unless a signal ended it.
+    ProcessExited { code: Option<i32> },
+    /// A line that the server's process wrote to its standard error, without its newline.
+    Stderr(Bytes),
+    /// No more frames will come.
+    Closed { reason: Arc<str> },
+}
+
+/// The events of one connection. Each has a number, which stays the same when earlier events are dropped.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use bytes::Bytes;
+/// use rehearse_protocol::{Direction, EventKind, Trace};
+/// use rehearse_protocol::Transport;
+///
+/// let mut trace = Trace::default();
+/// trace.push(Duration::ZERO, EventKind::Opened(Transport::Stdio));
+/// let ping = Bytes::from_static(br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#);
+/// trace.push_frame(Duration::from_millis(2), Direction::ClientToServer, ping);
+/// assert_eq!(trace.frames().count(), 1);
+/// assert_eq!(trace.end(), 2);
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Trace {
+    events: VecDeque<Event>,
+    /// How many events were dropped before the first one.
+    dropped: usize,
+    /// How many events are kept; all if `None`.
+    limit: Option<usize>,
+    /// The bytes of the events that are kept.
+    bytes: usize,
+}
+
+impl EventKind {
+    fn len(&self) -> usize {
+        match self {
+            EventKind::Frame(Frame { bytes, .. }) | EventKind::HttpBody { bytes, .. } | EventKind::Stderr(bytes) => {
+                bytes.len()
+            }
+            _ => 0,
+        }
+    }
+}
+
+impl Event {
+    /// The frame, if the event is one.
+    pub fn frame(&self) -> Option<&Frame> {
+        match &self.kind {
+            EventKind::Frame(frame) => Some(frame),
+            _ => None,
+        }
+    }
+}
+
+impl Trace {
+    /// A trace that drops all but the last `limit` events (at least one), and earlier ones if they exceed 64 MiB.
+    pub fn bounded(limit: usize) -> Trace {
+        Trace { limit: Some(limit.max(1)), ..Trace::default() }
+    }
+
+    /// Adds an event.
+    pub fn push(&mut self, at: Duration, kind: EventKind) {
+        self.bytes += kind.len();
+        self.events.push_back(Event { at, kind });
+        let Some(limit) = self.limit else { return };
+        while self.events.len() > limit || (self.bytes > MAX_BYTES && self.events.len() > 1) {
+            self.bytes -= self.events.pop_front().map_or(0, |event| event.kind.len());
+            self.dropped += 1;
+        }
+    }
+
+    /// Adds a frame.
+    pub fn push_frame(&mut self, at: Duration, direction: Direction, bytes: Bytes) {
+        self.push(at, EventKind::Frame(Frame { direction, at, bytes }));
+    }
+
+    /// The number of the first event that is kept.
+    pub fn start(&self) -> usize {
+        self.dropped
+    }
+
+    /// The number of the next event.
+    pub fn end(&self) -> usize {
+        self.dropped + self.events.len()
+    }
+
+    /// The events that are kept.
+    pub fn events(&self) -> impl DoubleEndedIterator<Item = &Event> {
+        self.events.iter()
+    }
+
+    /// The events from a number on, as far as they are kept, with their numbers.
+    pub fn since(&self, number: usize) -> impl Iterator<Item = (usize, &Event)> {
+        (self.dropped..).zip(&self.events).skip(number.saturating_sub(self.dropped))
+    }
+
+    /// The frames that are kept.
+    pub fn frames(&self) -> impl DoubleEndedIterator<Item = &Frame> {
+        self.events.iter().filter_map(Event::frame)
+    }
+
+    /// The frames from a number on, as far as they are kept, with their numbers.
+    pub fn frames_since(&self, number: usize) -> impl Iterator<Item = (usize, &Frame)> {
+        self.since(number).filter_map(|(number, event)| Some((number, event.frame()?)))
+    }
+
+    /// The frames before a number, as far as they are kept.
+    pub fn frames_before(&self, number: usize) -> impl Iterator<Item = &Frame> {
+        self.events.iter().take(number.saturating_sub(self.dropped)).filter_map(Event::frame)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn add(trace: &mut Trace, size: usize) {
+        trace.push_frame(Duration::ZERO, Direction::ServerToClient, Bytes::from(vec![b'x'; size]));
+    }
+
+    #[test]
+    fn a_bounded_trace_is_bounded_in_events_and_in_bytes() {
+        let mut trace = Trace::bounded(3);
+        (0..4).for_each(|_| add(&mut trace, 1));
+        assert_eq!((trace.start(), trace.end()), (1, 4));
+        add(&mut trace, MAX_BYTES - 1);
+        assert_eq!((trace.start(), trace.end()), (3, 5));
+        add(&mut trace, MAX_BYTES + 1);
+        assert_eq!((trace.start(), trace.end(), trace.bytes), (5, 6, MAX_BYTES + 1), "the last one is always kept");
+        let mut all = Trace::default();
+        (0..2).for_each(|_| add(&mut all, MAX_BYTES));
+        assert_eq!(all.frames().count(), 2);
+    }
+
+    #[test]
+    fn frames_keep_their_numbers_among_other_events() {
+        let mut trace = Trace::default();
+        trace.push(Duration::ZERO, EventKind::Opened(Transport::Stdio));
+        add(&mut trace, 1);
+        trace.push(Duration::ZERO, EventKind::Stderr(Bytes::from_static(b"starting")));
+        add(&mut trace, 2);
+        let numbers =
+            |from| trace.frames_since(from).map(|(number, frame)| (number, frame.bytes.len())).collect::<Vec<_>>();
+        assert_eq!(numbers(0), [(1, 1), (3, 2)]);
+        assert_eq!(numbers(2), [(3, 2)]);
+        assert_eq!(trace.frames_before(3).count(), 1);
+        assert_eq!(trace.since(1).count(), 3);
+    }
+}

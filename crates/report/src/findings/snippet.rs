@@ -1,0 +1,176 @@
+//! The lines around a finding, with secrets hidden, in bounded length: a whole config may stand on one line.
+
+use std::ops::Range;
+
+use miette::{MietteError, MietteSpanContents, SourceCode, SourceSpan, SpanContents};
+
+use super::{File, Position};
+use rehearse_document::Span;
+
+/// Replaces a secret.
+const MASK: &str = "***";
+/// How many characters of a line are shown at most: before what is pointed at, of it, after it.
+const BEFORE: usize = 60;
+const WITHIN: usize = 120;
+const AFTER: usize = 60;
+/// Of a line that is not longer, everything.
+const WHOLE: usize = 160;
+/// What stands before a line and where it is cut; and what is left for it at least.
+const MARGIN: usize = 10;
+const NARROWEST: usize = 20;
+const CUT: char = '…';
+
+/// A line with the one before and the one after it, as it is shown.
+#[derive(Debug)]
+pub(super) struct Snippet {
+    name: String,
+    text: String,
+    /// What is pointed at, in `text`.
+    pub(super) span: Range<usize>,
+    first_line: usize,
+    position: Position,
+}
+
+impl Snippet {
+    /// `position` is where the span begins. As much is shown of a line as there is room for in so many columns.
+    pub(super) fn new(file: &File, name: String, span: Span, position: Position, columns: usize) -> Snippet {
+        let room = columns.saturating_sub(MARGIN).max(NARROWEST);
+        let whole = WHOLE.min(room);
+        // What is pointed at stands far enough to the left for the words below it.
+        let (left, within) = (BEFORE.min(room / 4), WITHIN.min(room / 2));
+        let right = AFTER.min(room - left - within);
+        let text = &file.source.text;
+        let start = text.floor_char_boundary(span.start.min(text.len()));
+        let line = line_at(text, start);
+        let start = start.min(line.end);
+        let end = text.floor_char_boundary(span.end).clamp(start, line.end.max(start));
+        let mut copy = Copy { file, text: String::new(), marks: [start, end], found: [None; 2] };
+        let mut first_line = position.0;
+        if line.start > 0 {
+            let before = line_at(text, line.start - 1);
+            let shown = before.start..after(text, before.start, before.end, whole);
+            copy.push(before, shown);
+            copy.text.push('\n');
+            first_line -= 1;
+        }
+        let shown = match text[line.clone()].char_indices().nth(whole) {
+            None => line.clone(),
+            Some(_) => {
+                let first = before(text, start, line.start, left);
+                first..after(text, after(text, start, end, within), line.end, right)
+            }
+        };
+        copy.marks[1] = end.min(shown.end);
+        copy.push(line.clone(), shown);
+        let is_last = text[line.end..].find('\n').is_none_or(|newline| line.end + newline + 1 == text.len());
+        if !is_last {
+            let next = line_at(text, text[line.end..].find('\n').map_or(text.len(), |newline| line.end + newline + 1));
+            let shown = next.start..after(text, next.start, next.end, whole);
+            copy.text.push('\n');
+            copy.push(next, shown);
+        }
+        let begin = copy.found[0].unwrap_or(copy.text.len());
+        let span = begin..copy.found[1].unwrap_or(begin).max(begin);
+        Snippet { name, text: copy.text, span, first_line, position }
+    }
+}
+
+/// The line with this place in it, without its end.
+fn line_at(text: &str, at: usize) -> Range<usize> {
+    let start = text[..at].rfind('\n').map_or(0, |newline| newline + 1);
+    let end = text[at..].find('\n').map_or(text.len(), |newline| at + newline);
+    let end = if text[start..end].ends_with('\r') { end - 1 } else { end };
+    start..end.max(start)
+}
+
+/// So many characters further, and not beyond the end.
+fn after(text: &str, from: usize, end: usize, characters: usize) -> usize {
+    text[from..end].char_indices().nth(characters).map_or(end, |(at, _)| from + at)
+}
+
+fn before(text: &str, from: usize, start: usize, characters: usize) -> usize {
+    text[start..from.max(start)].char_indices().rev().take(characters).last().map_or(from, |(at, _)| start + at)
+}
+
+/// Takes over parts of a text, and remembers what becomes of two places.
+struct Copy<'f> {
+    file: &'f File,
+    text: String,
+    marks: [usize; 2],
+    found: [Option<usize>; 2],
+}
+
+impl Copy<'_> {
+    /// Shows a part of a line.
+    fn push(&mut self, line: Range<usize>, shown: Range<usize>) {
+        if shown.start > line.start {
+            self.text.push(CUT);
+        }
+        let source = &self.file.source.text;
+        let mut hidden = self.file.secrets.iter().filter(|it| it.start < shown.end && it.end > shown.start).peekable();
+        let mut at = shown.start;
+        while at < shown.end {
+            while hidden.next_if(|secret| secret.end <= at).is_some() {}
+            if let Some(secret) = hidden.peek().filter(|secret| secret.start <= at) {
+                let end = secret.end.min(shown.end);
+                self.mark(0, at..end);
+                self.mark(1, at..at + 1);
+                self.text.push_str(MASK);
+                self.mark(1, at..end);
+                at = end;
+                continue;
+            }
+            let Some(character) = source[at..].chars().next() else { break };
+            let next = at + character.len_utf8();
+            self.mark(0, at..next);
+            self.mark(1, at..next);
+            match character {
+                '\t' => self.text.push('\t'),
+                _ if is_harmful(character) => self.text.extend(character.escape_default()),
+                _ => self.text.push(character),
+            }
+            at = next;
+        }
+        self.mark(0, at..at + 1);
+        self.mark(1, at..at + 1);
+        if shown.end < line.end {
+            self.text.push(CUT);
+        }
+    }
+
+    /// Here is one of the two places, if it is in this part and was not met before.
+    fn mark(&mut self, which: usize, part: Range<usize>) {
+        if self.found[which].is_none() && part.contains(&self.marks[which]) {
+            self.found[which] = Some(self.text.len());
+        }
+    }
+}
+
+fn is_harmful(character: char) -> bool {
+    let mut bytes = [0; 4];
+    matches!(super::super::text::printable(character.encode_utf8(&mut bytes)), std::borrow::Cow::Owned(_))
+}
+
+impl SourceCode for Snippet {
+    fn read_span<'a>(
+        &'a self,
+        span: &SourceSpan,
+        before: usize,
+        after: usize,
+    ) -> Result<Box<dyn SpanContents<'a> + 'a>, MietteError> {
+        let inner = self.text.read_span(span, before, after)?;
+        // Without context it is the place itself that is asked for.
+        let (line, column) = match (before, after) {
+            (0, 0) => (self.position.0 - 1, self.position.1 - 1),
+            _ => (self.first_line - 1 + inner.line(), inner.column()),
+        };
+        Ok(Box::new(MietteSpanContents::new_named(
+            self.name.clone(),
+            inner.data(),
+            *inner.span(),
+            line,
+            column,
+            inner.line_count(),
+        )))
+    }
+}

@@ -1,0 +1,228 @@
+//! The result of a run: inert data from which every report is made.
+
+use std::{fmt, path::PathBuf, time::Duration};
+
+use serde::{Serialize, Serializer};
+
+use rehearse_protocol::{Direction, Protocol, Transport};
+
+/// The result of a whole run.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use rehearse_report::{Layout, RunFormat, RunResult, Totals};
+///
+/// let totals = Totals { passed: 3, ..Totals::default() };
+/// let result = RunResult { format: 1, seed: 1, duration: Duration::ZERO, totals, scenarios: Vec::new() };
+/// let json = RunFormat::Json.render(&result, Layout { width: 80, trace: false });
+/// let json: serde_json::Value = serde_json::from_slice(&json)?;
+/// assert_eq!(json["totals"]["passed"], 3);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RunResult {
+    /// The version of this data format.
+    pub format: u32,
+    /// The seed of all randomness.
+    pub seed: u64,
+    /// How long the run took.
+    #[serde(rename = "durationMs", serialize_with = "milliseconds")]
+    pub duration: Duration,
+    /// The number of cells by status.
+    pub totals: Totals,
+    /// One result for each scenario.
+    pub scenarios: Vec<ScenarioResult>,
+}
+
+/// One cell of a scenario's matrix: a transport and a protocol version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Cell {
+    /// The transport between the client and the servers.
+    pub transport: Transport,
+    /// The protocol version that the client requests.
+    pub protocol: Protocol,
+}
+
+impl fmt::Display for Cell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&format!("{}/{}", self.transport, self.protocol))
+    }
+}
+
+impl Serialize for Cell {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// The number of cells by status.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Totals {
+    /// Cells with [`Status::Passed`].
+    pub passed: usize,
+    /// Cells with [`Status::Failed`].
+    pub failed: usize,
+    /// Cells with [`Status::Error`].
+    pub errors: usize,
+    /// Cells with [`Status::NotApplicable`].
+    pub not_applicable: usize,
+    /// Cells with [`Status::NotRun`].
+    pub not_run: usize,
+}
+
+/// The result of one scenario.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ScenarioResult {
+    /// The file name without its extension.
+    pub name: String,
+    /// The scenario file.
+    pub path: PathBuf,
+    /// The `description` of the file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// One result for each selected cell.
+    pub cells: Vec<CellResult>,
+    /// Mistakes in the file that fail no cell, such as an unused redaction.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+}
+
+/// The result of one cell.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CellResult {
+    /// The cell.
+    pub cell: Cell,
+    /// How the cell ended.
+    pub status: Status,
+    /// Why the cell did not run or could not run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// How long the cell took.
+    #[serde(rename = "durationMs", serialize_with = "milliseconds")]
+    pub duration: Duration,
+    /// One result for each step that ran.
+    pub steps: Vec<StepResult>,
+    /// The last stderr lines of the server processes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub stderr: Vec<String>,
+}
+
+/// How a cell or a step ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Status {
+    /// All expectations were met.
+    Passed,
+    /// An expectation was not met.
+    Failed,
+    /// It could not run: a server did not start, or a file could not be written.
+    Error,
+    /// The transport or the servers do not support the protocol version, or `only` excludes the step.
+    NotApplicable,
+    /// The run ended before.
+    NotRun,
+}
+
+/// The result of one step.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StepResult {
+    /// The action and its main argument: `call echo`.
+    pub title: String,
+    /// The line of the step in the scenario file.
+    pub line: usize,
+    /// How the step ended.
+    pub status: Status,
+    /// How long the step took.
+    #[serde(rename = "durationMs", serialize_with = "milliseconds")]
+    pub duration: Duration,
+    /// Why the step failed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub problems: Vec<Problem>,
+    /// The frames of the step; kept only if it failed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub trace: Vec<TraceLine>,
+}
+
+/// One reason why a step failed.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Problem {
+    /// The reason, as one sentence.
+    pub message: String,
+    /// The file name, without extension, of the snapshot that differs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub snapshot: Option<String>,
+    /// How the result differs from the snapshot.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub difference: Option<Difference>,
+    /// The file with the text of this run, for review and acceptance.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pending: Option<PathBuf>,
+}
+
+/// Two texts that should be equal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Difference {
+    /// The text of the snapshot.
+    pub expected: String,
+    /// The text of this run.
+    pub actual: String,
+}
+
+/// One frame of a trace.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TraceLine {
+    /// The name of the server.
+    pub server: String,
+    /// Who sent the frame.
+    pub direction: Direction,
+    /// The time since the connection was opened.
+    #[serde(rename = "atMs", serialize_with = "milliseconds")]
+    pub at: Duration,
+    /// The frame, shortened if it is long.
+    pub frame: String,
+}
+
+fn milliseconds<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64((duration.as_secs_f64() * 1_000_000.0).round() / 1000.0)
+}
+
+impl Totals {
+    /// Counts the cells of some scenarios.
+    pub fn count(scenarios: &[ScenarioResult]) -> Totals {
+        let mut totals = Totals::default();
+        for cell in scenarios.iter().flat_map(|scenario| &scenario.cells) {
+            match cell.status {
+                Status::Passed => totals.passed += 1,
+                Status::Failed => totals.failed += 1,
+                Status::Error => totals.errors += 1,
+                Status::NotApplicable => totals.not_applicable += 1,
+                Status::NotRun => totals.not_run += 1,
+            }
+        }
+        totals
+    }
+}
+
+impl Problem {
+    /// A problem without a snapshot.
+    pub fn new(message: String) -> Problem {
+        Problem { message, snapshot: None, difference: None, pending: None }
+    }
+}
+
+impl CellResult {
+    /// The result of a cell of which no step ran.
+    pub fn without_steps(cell: Cell, status: Status, reason: impl Into<String>) -> CellResult {
+        let (duration, steps, stderr) = (Duration::ZERO, Vec::new(), Vec::new());
+        CellResult { cell, status, reason: Some(reason.into()), duration, steps, stderr }
+    }
+}

@@ -1,0 +1,294 @@
+//! Runs the actions of steps and observes their results.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use serde_json::{Map, Value as Json, json, value::RawValue};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    Action, Observation, Step,
+    action::{Completion, CompletionTarget, ListenFilter, ToolCall},
+    cell_run::CellRunner,
+    client_requests::client_requests,
+    observation::{self, Outcome, observe_raw, observe_result},
+};
+use rehearse_client::{
+    CallOptions, CompletionReference, Failure, HeaderChange, Listing, ScopedAnswers, Session, SubscriptionFilter,
+    TaskRun, UnsolicitedFrame,
+};
+use rehearse_document::template::{Data, ProcessEnvironment, Text};
+use rehearse_protocol::{Direction, Era, Frame, Message, Version};
+
+const RAW_TIMEOUT: Duration = Duration::from_secs(10);
+
+impl CellRunner<'_> {
+    fn session(&self, server: usize) -> Result<&Session, String> {
+        self.servers[server].session.as_ref().ok_or_else(|| "the session is not open".to_owned())
+    }
+
+    /// Gives the answers of a step precedence over those of the scenario, until the result is dropped.
+    pub(super) fn overlay(&self, step: &Step, server: usize) -> Option<ScopedAnswers> {
+        let session = self.servers[server].session.as_ref()?;
+        step.answers.clone().map(|answers| session.answers().push_scoped(answers))
+    }
+
+    /// Runs a step, and collects the notifications of its request.
+    pub(super) async fn observe(&self, step: &Step) -> Result<Observation, String> {
+        let session = self.session(step.server)?;
+        let from = session.recorder().end();
+        let _overlay = self.overlay(step, step.server);
+        let mut observation = self.run_action(step).await?;
+        let frames = session.recorder().since(from);
+        let is_answer = |frame: &Frame| matches!(frame.message(), Ok(Message::Response(_)));
+        // Frames after the response belong to no step.
+        let end = frames.iter().rposition(is_answer).map_or(frames.len(), |answer| answer + 1);
+        let first = frames.iter().position(|frame| frame.direction == Direction::ClientToServer);
+        observation.client_requests =
+            client_requests(&frames[first.unwrap_or(end).min(end)..end], session.info().version.era());
+        let mut token = None;
+        let mut asked = false;
+        for frame in &frames[..end] {
+            match (frame.direction, frame.message()) {
+                (Direction::ClientToServer, Ok(Message::Request(request))) => {
+                    let params = request.params.and_then(|params| serde_json::from_str::<Json>(params.get()).ok());
+                    token = params.and_then(|params| params.pointer("/_meta/progressToken").cloned());
+                    asked = true;
+                }
+                (Direction::ServerToClient, Ok(Message::Notification(notification)))
+                    if asked && matches!(&*notification.method, "notifications/progress" | "notifications/message") =>
+                {
+                    let params = notification.params.map(|params| params.get());
+                    let view = observation::notification(&notification.method, params, token.as_ref());
+                    observation.notifications.push(view);
+                }
+                _ => {}
+            }
+        }
+        Ok(observation)
+    }
+
+    /// Runs a step.
+    ///
+    /// # Errors
+    /// A template of the step cannot be rendered.
+    pub(super) async fn run_action(&self, step: &Step) -> Result<Observation, String> {
+        let session = self.session(step.server)?;
+        let limit = step.timeout.unwrap_or(match step.action {
+            Action::Discover | Action::ListResources | Action::ListResourceTemplates | Action::ListPrompts => {
+                session.timeouts().list
+            }
+            _ => session.timeouts().call,
+        });
+        let options = CallOptions::with_timeout(limit);
+        Ok(match &step.action {
+            Action::Connect => Observation::result(self.info(session)),
+            Action::Discover => observe_listing("tools", session.list_tools(options).await),
+            Action::ListResources => observe_listing("resources", session.list_resources(options).await),
+            Action::ListResourceTemplates => {
+                observe_listing("resourceTemplates", session.list_resource_templates(options).await)
+            }
+            Action::ListPrompts => observe_listing("prompts", session.list_prompts(options).await),
+            Action::Call(call) => self.call(session, call, options).await?,
+            Action::Cancel { call, after } => {
+                let token = CancellationToken::new();
+                let options = CallOptions { cancel: Some(token.clone()), ..options };
+                let from = session.recorder().end();
+                let is_due = async {
+                    if call.is_task {
+                        session.recorder().wait_for(from, is_task).await;
+                    }
+                    tokio::time::sleep(*after).await;
+                };
+                let mut call = Box::pin(self.call(session, call, options));
+                tokio::select! {
+                    observation = &mut call => observation?,
+                    () = is_due => {
+                        token.cancel();
+                        call.await?
+                    }
+                }
+            }
+            Action::ReadResource { uri } => {
+                let uri = self.text(uri)?;
+                observe_raw(session.read_resource(&uri, options).await)
+            }
+            Action::GetPrompt { name, args } => {
+                let (name, args) = (self.text(name)?, self.arguments(args.as_ref())?);
+                observe_raw(session.get_prompt(&name, args, options).await)
+            }
+            Action::Complete(completion) => self.complete(session, completion, options).await?,
+            Action::Subscribe { uri } => {
+                observe_unit(session.listen(&SubscriptionFilter::for_resource(&self.text(uri)?), options).await)
+            }
+            Action::Unsubscribe { uri } => observe_unit(session.unsubscribe(&self.text(uri)?, options).await),
+            Action::Listen(ListenFilter { tools, prompts, resources, uris }) => {
+                let uris = uris.iter().map(|uri| self.text(uri)).collect::<Result<_, _>>()?;
+                let filter = SubscriptionFilter { tools: *tools, prompts: *prompts, resources: *resources, uris };
+                observe_unit(session.listen(&filter, options).await)
+            }
+            Action::AwaitNotification { method, params } => {
+                let method = self.text(method)?;
+                let arrived = self.servers[step.server].wait_for_notification(&method, params.as_ref(), limit).await;
+                arrived.map_or_else(|missed| missed, Observation::result)
+            }
+            Action::SetLogLevel(level) => observe_unit(session.set_log_level(&self.text(level)?, options).await),
+            Action::Request { method, params } => {
+                let (method, params) = (self.text(method)?, self.arguments(params.as_ref())?);
+                observe_raw(session.request(&method, params, options).await)
+            }
+            Action::Ping => observe_result(session.request("ping", None, options).await.map(|_| json!({}))),
+            Action::Raw { frame, is_text, headers } => {
+                self.raw(session, frame, *is_text, headers, step.timeout.unwrap_or(RAW_TIMEOUT)).await?
+            }
+            Action::FinalAnswer(answer) => self.final_answer(answer)?,
+            Action::Parallel(_) => return Err("steps in parallel cannot be nested".into()),
+        })
+    }
+
+    /// The server's information, in one form for both eras.
+    fn info(&self, session: &Session) -> Json {
+        let info = session.info();
+        let json = |raw: &RawValue| serde_json::from_str::<Json>(raw.get()).unwrap_or_default();
+        let mut view = json!({ "protocolVersion": info.version.to_string(), "capabilities": json(&info.capabilities) });
+        if let Some(server) = &info.server_info {
+            view["serverInfo"] = json(server);
+        }
+        if let Some(instructions) = &info.instructions {
+            view["instructions"] = instructions.as_str().into();
+        }
+        view
+    }
+
+    async fn call(&self, session: &Session, call: &ToolCall, mut options: CallOptions) -> Result<Observation, String> {
+        let (tool, args) = (self.text(&call.tool)?, self.arguments(call.args.as_ref())?);
+        if let Some(level) = &call.log_level {
+            match session.info().version.known().map(Version::era) {
+                Some(Era::Modern) => {
+                    let key = "io.modelcontextprotocol/logLevel".to_owned();
+                    options.meta = Some(Map::from_iter([(key, level.as_str().into())]));
+                }
+                _ => {
+                    if let Err(failure) = session.set_log_level(level, CallOptions::default()).await {
+                        return Ok(Observation::from_failure(&failure));
+                    }
+                }
+            }
+        }
+        if call.is_task {
+            let TaskRun { statuses, outcome } = session.call_tool_as_task(&tool, args, options).await;
+            let mut observation = observe_raw(outcome.map(|outcome| outcome.raw));
+            observation.statuses = statuses.into_iter().map(Json::from).collect();
+            return Ok(observation);
+        }
+        Ok(observe_raw(session.call_tool(&tool, args, options).await.map(|outcome| outcome.raw)))
+    }
+
+    async fn complete(
+        &self,
+        session: &Session,
+        completion: &Completion,
+        options: CallOptions,
+    ) -> Result<Observation, String> {
+        let Completion { target, argument, value, context } = completion;
+        let (argument, value) = (self.text(argument)?, self.text(value)?);
+        let context = self.arguments(context.as_ref())?;
+        let (CompletionTarget::Prompt(name) | CompletionTarget::Resource(name)) = target;
+        let name = self.text(name)?;
+        let reference = match target {
+            CompletionTarget::Prompt(_) => CompletionReference::Prompt(&name),
+            CompletionTarget::Resource(_) => CompletionReference::Resource(&name),
+        };
+        Ok(observe_raw(session.complete(reference, &argument, &value, context, options).await))
+    }
+
+    async fn raw(
+        &self,
+        session: &Session,
+        frame: &Data,
+        is_text: bool,
+        headers: &[HeaderChange],
+        timeout: Duration,
+    ) -> Result<Observation, String> {
+        let mut text = String::new();
+        let written = self.scenario.templates.write_json(frame, &self.context(), &mut text);
+        written.map_err(|error| error.to_string())?;
+        let bytes = match is_text {
+            true => serde_json::from_str::<String>(&text).map_err(|error| error.to_string())?,
+            false => text,
+        };
+        let reply = match session.raw(Bytes::from(bytes), headers, timeout).await {
+            Ok(reply) => reply,
+            Err(failure) => return Ok(Observation::from_failure(&failure)),
+        };
+        let refused = reply.status.filter(|status| !(200..300).contains(status));
+        let mut observation = match reply.answer.as_ref().map(rehearse_protocol::Frame::message) {
+            _ if reply
+                .unsolicited
+                .as_ref()
+                .is_some_and(|stray| !matches!(stray, UnsolicitedFrame::ErrorWithoutId(_))) =>
+            {
+                Observation::failed("malformed", reply.unsolicited.map(|stray| stray.to_string()).unwrap_or_default())
+            }
+            Some(Ok(Message::Response(response))) => match response.outcome {
+                Ok(result) => observe_raw(Ok(result.to_owned())),
+                Err(error) => Observation::from_failure(&Failure::Rpc(error)),
+            },
+            Some(Ok(_)) => {
+                Observation::failed("malformed", "the server answered with a message that is not a response")
+            }
+            Some(Err(why)) => Observation::failed("malformed", why.to_string()),
+            None => match refused {
+                Some(status) => {
+                    let body = String::from_utf8_lossy(&reply.body).into_owned();
+                    Observation::from_failure(&Failure::Http { status, body })
+                }
+                None => Observation::new(Outcome::Silence),
+            },
+        };
+        observation.status = reply.status;
+        Ok(observation)
+    }
+
+    pub(super) fn context(&self) -> minijinja::Value {
+        let captured = minijinja::Value::from(minijinja::value::Serde(&self.captured));
+        let env = minijinja::Value::from_object(ProcessEnvironment);
+        minijinja::context! { captured, env }
+    }
+
+    fn text(&self, text: &Text) -> Result<String, String> {
+        self.scenario.templates.render(text, &self.context()).map_err(|error| error.to_string())
+    }
+
+    fn arguments(&self, data: Option<&Data>) -> Result<Option<Map<String, Json>>, String> {
+        let Some(data) = data else { return Ok(None) };
+        let mut text = String::new();
+        self.scenario.templates.write_json(data, &self.context(), &mut text).map_err(|error| error.to_string())?;
+        serde_json::from_str(&text).map(Some).map_err(|error| error.to_string())
+    }
+}
+
+/// Whether the server runs the call as a task.
+fn is_task(frame: &Frame) -> bool {
+    let result = match frame.message() {
+        Ok(Message::Response(response)) if frame.direction == Direction::ServerToClient => response.outcome.ok(),
+        _ => None,
+    };
+    let result = result.and_then(|result| serde_json::from_str::<Json>(result.get()).ok());
+    result.is_some_and(|result| result["resultType"] == "task")
+}
+
+/// The items of a list. An item that is not JSON makes the list malformed.
+fn observe_listing(member: &str, listing: Result<Listing, Failure>) -> Observation {
+    let read = |listing: Listing| {
+        let items = listing.items.iter().map(|item| serde_json::from_str::<Json>(item.get()));
+        let items = items.collect::<Result<Vec<_>, _>>().map_err(|error| Failure::Malformed(error.to_string()))?;
+        Ok(json!({ member: items, "pages": listing.pages }))
+    };
+    observe_result(listing.and_then(read))
+}
+
+/// The observation of a request without a result.
+fn observe_unit(result: Result<(), Failure>) -> Observation {
+    observe_result(result.map(|()| json!({})))
+}

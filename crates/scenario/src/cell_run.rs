@@ -1,0 +1,358 @@
+//! Running one cell: its own mocks and sessions, one step after another.
+
+use std::{collections::BTreeSet, path::PathBuf, sync::Arc, time::Instant};
+
+use futures_util::{StreamExt, future, stream::FuturesUnordered};
+use serde_json::{Map, Value as Json, json};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    Action, Expectations, Observation, RecordedSnapshot, RunOptions, Scenario, Step,
+    observation::Outcome,
+    redaction::{self, RunValue, UsedRules},
+    running_server::RunningServer,
+};
+use rehearse_client::{
+    Answers, ConnectError, ConnectOptions, LastLines, Session, StderrLine, StderrSink, TraceRecorder, UnsolicitedFrame,
+    UnsolicitedPolicy,
+};
+use rehearse_protocol::Version;
+use rehearse_report::{Cell, CellResult, Problem, Status, StepResult, TraceLine};
+
+const TRACE_LINES: usize = 200;
+const TRACE_WIDTH: usize = 2000;
+
+/// The result of a cell before its snapshots are compared.
+pub(super) struct CellRun {
+    pub(super) result: CellResult,
+    pub(super) recorded: Vec<RecordedSnapshot>,
+    pub(super) redacted: UsedRules,
+}
+
+impl CellRun {
+    /// A cell of which no step ran.
+    pub(super) fn without_steps(result: CellResult) -> CellRun {
+        CellRun { result, recorded: Vec::new(), redacted: UsedRules::new() }
+    }
+}
+
+/// Runs a cell. Everything that it started has ended when this returns, even after `cancel`.
+pub(super) async fn run(scenario: &Scenario, cell: Cell, options: &RunOptions, cancel: &CancellationToken) -> CellRun {
+    let started = Instant::now();
+    let stderr = LastLines::default();
+    let sink: StderrSink = Arc::new({
+        let stderr = stderr.clone();
+        move |StderrLine { server, line }| stderr.push(format!("[{server}] {line}"))
+    });
+    let mut runner = CellRunner {
+        scenario,
+        cell,
+        servers: Vec::new(),
+        captured: Map::new(),
+        expects_unsolicited: false,
+        recorded: Vec::new(),
+        redacted: vec![false; scenario.redactions.len()],
+        known: known(scenario),
+        sink,
+    };
+    let mut steps = Vec::new();
+    let ended = match runner.start(options, cancel).await {
+        Ok(()) => runner.steps(options, cancel, &mut steps).await,
+        Err(why) => Err((Status::Error, why)),
+    };
+    let CellRunner { servers, recorded, redacted, .. } = runner;
+    future::join_all(servers.into_iter().map(RunningServer::stop)).await;
+    let failed = steps.iter().any(|step| step.status == Status::Failed);
+    let (status, reason) = match ended {
+        Ok(()) if failed => (Status::Failed, None),
+        Ok(()) if steps.iter().all(|step| step.status == Status::NotApplicable) => {
+            (Status::NotApplicable, Some("`only` excludes every step in this cell".into()))
+        }
+        Ok(()) => (Status::Passed, None),
+        Err((status, why)) => (status, Some(why)),
+    };
+    CellRun {
+        result: CellResult { cell, status, reason, duration: started.elapsed(), steps, stderr: stderr.to_vec() },
+        recorded,
+        redacted,
+    }
+}
+
+pub(super) struct CellRunner<'a> {
+    pub(super) scenario: &'a Scenario,
+    cell: Cell,
+    pub(super) servers: Vec<RunningServer>,
+    pub(super) captured: Map<String, Json>,
+    /// Whether the current step expects unsolicited frames.
+    expects_unsolicited: bool,
+    recorded: Vec<RecordedSnapshot>,
+    redacted: UsedRules,
+    known: Vec<RunValue>,
+    sink: StderrSink,
+}
+
+impl CellRunner<'_> {
+    async fn start(&mut self, options: &RunOptions, shutdown: &CancellationToken) -> Result<(), String> {
+        for (index, spec) in self.scenario.servers.iter().enumerate() {
+            let answers = Answers::from_script(self.scenario.answers.clone(), self.scenario.questions(index));
+            self.servers.push(RunningServer::start(spec, answers, self.cell.transport, options, shutdown).await?);
+        }
+        Ok(())
+    }
+
+    /// Runs the steps until one fails. A failure that is not a missed expectation is an error.
+    async fn steps(
+        &mut self,
+        options: &RunOptions,
+        cancel: &CancellationToken,
+        done: &mut Vec<StepResult>,
+    ) -> Result<(), (Status, String)> {
+        let scenario = self.scenario;
+        for step in &scenario.steps {
+            let started = Instant::now();
+            let marks = self.marks();
+            self.expects_unsolicited = step.expect.as_ref().is_some_and(Expectations::expects_unsolicited);
+            let mut ran = tokio::select! {
+                ran = self.step(step, done.len()) => ran,
+                () = cancel.cancelled() => return Err((Status::NotRun, "interrupted".into())),
+            };
+            if let Ok(Some(problems)) = &mut ran {
+                problems.extend(Expectations::check_unsolicited(step.expect.as_ref(), &self.strays()));
+            }
+            let (problems, status) = match ran {
+                Ok(Some(problems)) if problems.is_empty() => (problems, Status::Passed),
+                Ok(Some(problems)) => (problems, Status::Failed),
+                Ok(None) => (Vec::new(), Status::NotApplicable),
+                // A value that a failed step did not capture is missing here.
+                Err(why) if done.iter().any(|step| step.status == Status::Failed) => (vec![why], Status::Failed),
+                Err(why) => return Err((Status::Error, format!("{} (line {}): {why}", step.title(), step.line))),
+            };
+            let trace = self.trace(&marks);
+            done.push(StepResult {
+                title: step.title(),
+                line: step.line,
+                status,
+                duration: started.elapsed(),
+                problems: problems.into_iter().map(Problem::new).collect(),
+                trace,
+            });
+            if status == Status::Failed && !options.keep_going {
+                break;
+            }
+        }
+        // Frames that came after the last step count as its own.
+        let late = Expectations::check_unsolicited(None, &self.strays());
+        if let Some(last) =
+            done.iter_mut().rfind(|step| step.status != Status::NotApplicable).filter(|_| !late.is_empty())
+        {
+            last.status = Status::Failed;
+            last.problems.extend(late.into_iter().map(Problem::new));
+        }
+        Ok(())
+    }
+
+    /// The unsolicited frames of all servers since the last call.
+    fn strays(&self) -> Vec<UnsolicitedFrame> {
+        self.servers.iter().filter_map(|live| live.session.as_ref()).flat_map(Session::take_unsolicited).collect()
+    }
+
+    /// The problems of a step; `None` if `only` excludes it in this cell.
+    async fn step(&mut self, step: &Step, index: usize) -> Result<Option<Vec<String>>, String> {
+        let unknown = step.with_parallel().find(|step| step.only.needs_version(self.cell.protocol));
+        if let Some(unknown) = unknown
+            && let Err(failed) = self.connect(unknown).await?
+        {
+            return Ok(Some(Expectations::check(step.expect.as_ref(), &failed)));
+        }
+        if !self.exists(step) {
+            return Ok(None);
+        }
+        if let Action::Parallel(steps) = &step.action {
+            let steps: Vec<_> = steps.iter().filter(|step| self.exists(step)).collect();
+            return self.parallel(step, &steps, index).await.map(Some);
+        }
+        let observation = match &step.action {
+            Action::FinalAnswer(answer) => self.final_answer(answer)?,
+            _ => match self.connect(step).await? {
+                Ok(()) => self.observe(step).await?,
+                Err(failed) => failed,
+            },
+        };
+        Ok(Some(self.check(step, index, observation)))
+    }
+
+    fn exists(&self, step: &Step) -> bool {
+        step.only.holds(self.cell.transport, self.cell.protocol, self.version(step))
+    }
+
+    fn version(&self, step: &Step) -> Option<Version> {
+        let session = self.servers.get(step.server)?.session.as_ref()?;
+        session.info().version.known()
+    }
+
+    /// Checks an observation against the expectations. If they hold, the result is captured and recorded.
+    fn check(&mut self, step: &Step, index: usize, mut observation: Observation) -> Vec<String> {
+        let mut problems = Expectations::check(step.expect.as_ref(), &observation);
+        self.capture(step, &observation, &mut problems);
+        if problems.is_empty() {
+            self.record(step, index, &mut observation);
+        }
+        problems
+    }
+
+    async fn parallel(&mut self, step: &Step, steps: &[&Step], index: usize) -> Result<Vec<String>, String> {
+        let mut unreachable = Vec::new();
+        for step in steps {
+            unreachable.push(self.connect(step).await?.err());
+        }
+        let this = &*self;
+        let servers: BTreeSet<_> = steps.iter().map(|step| step.server).collect();
+        let _overlays: Vec<_> = servers.into_iter().map(|server| this.overlay(step, server)).collect();
+        let run = async |position: usize, step: &Step, unreachable: Option<Observation>| match unreachable {
+            Some(failed) => (position, Ok(failed)),
+            None => (position, this.run_action(step).await),
+        };
+        let running = steps.iter().zip(unreachable).enumerate();
+        let running = running.map(|(position, (step, unreachable))| run(position, step, unreachable));
+        // Futures are polled in the order in which they are woken, so they finish in the order of their responses.
+        let mut finished: Vec<_> = running.collect::<FuturesUnordered<_>>().collect().await;
+        let order: Vec<_> = finished.iter().map(|(position, _)| *position).collect();
+        finished.sort_by_key(|(position, _)| *position);
+        let (mut problems, mut views) = (Vec::new(), Vec::new());
+        for ((position, observation), step) in finished.into_iter().zip(steps) {
+            let observation = observation?;
+            views.push(observation.snapshot(false));
+            let found = self.check(step, index, observation);
+            problems.extend(found.into_iter().map(|problem| format!("[{position}] {}: {problem}", step.title())));
+        }
+        let mut observation = Observation::result(json!({ "results": views, "finished": order }));
+        problems.extend(Expectations::check(step.expect.as_ref(), &observation));
+        if problems.is_empty() {
+            self.record(step, index, &mut observation);
+        }
+        Ok(problems)
+    }
+
+    /// Opens the session of a step's server. The inner error is the observation of the step if that fails.
+    async fn connect(&mut self, step: &Step) -> Result<Result<(), Observation>, String> {
+        // A step that expects unsolicited output does not fail because of it.
+        let ignored =
+            if self.expects_unsolicited { UnsolicitedPolicy::IgnoreAll } else { UnsolicitedPolicy::FailOnAny };
+        let live = self.servers.get_mut(step.server).ok_or("the scenario has no server")?;
+        if let Some(session) = &live.session {
+            session.set_unsolicited_policy(ignored);
+            return Ok(Ok(()));
+        }
+        let mut config = live.config.clone();
+        if let (Action::Connect, Some(limit)) = (&step.action, step.timeout) {
+            config.timeouts.connect = limit;
+        }
+        let recorder = live.recorder.insert(TraceRecorder::new()).clone();
+        let options = ConnectOptions { stderr: Some(self.sink.clone()), recorder, ..ConnectOptions::default() };
+        match Session::connect_with(&config, self.cell.protocol, options).await {
+            Ok(session) => {
+                session.set_unsolicited_policy(ignored);
+                live.session = Some(session);
+                Ok(Ok(()))
+            }
+            Err(error @ (ConnectError::Spawn { .. } | ConnectError::Invalid(_))) => Err(error.to_string()),
+            Err(error) => {
+                let how = if error.may_be_older() { ", as `matrix: { protocol: [2025-11-25] }` does" } else { "" };
+                let outcome = Outcome::Failed {
+                    kind: "connect".into(),
+                    message: format!("{error}{how}"),
+                    error: match error {
+                        ConnectError::Refused { error, .. } => serde_json::to_value(&error).ok(),
+                        _ => None,
+                    },
+                };
+                Ok(Err(Observation::new(outcome)))
+            }
+        }
+    }
+
+    fn capture(&mut self, step: &Step, observation: &Observation, problems: &mut Vec<String>) {
+        for (name, pointer) in &step.capture {
+            let value = match &observation.outcome {
+                Outcome::Result(result) => result.pointer(pointer),
+                Outcome::Silence | Outcome::Failed { .. } => None,
+            };
+            match value {
+                Some(value) => {
+                    self.captured.insert(name.clone(), value.clone());
+                }
+                None => problems.push(format!("capture {name}: the result has no value at {pointer}")),
+            }
+        }
+    }
+
+    fn record(&mut self, step: &Step, index: usize, observation: &mut Observation) {
+        let Some(spec) = &step.snapshot else { return };
+        if let Outcome::Result(result) = &mut observation.outcome {
+            redaction::apply_at(result, &self.scenario.redactions, &mut self.redacted);
+        }
+        let shows_client_requests = step.expect.as_ref().is_some_and(Expectations::has_client_requests);
+        let mut view = observation.snapshot(shows_client_requests);
+        redaction::apply(&mut view, &self.scenario.redactions, &self.known, &mut self.redacted);
+        view.sort_all_objects();
+        let text = serde_json::to_string_pretty(&view).unwrap_or_default();
+        let key = spec.key(self.cell, self.version(step));
+        self.recorded.push(RecordedSnapshot { step: index, key, title: step.title(), text });
+    }
+
+    /// The number of frames that every connection has recorded so far.
+    fn marks(&self) -> Vec<Option<(TraceRecorder, usize)>> {
+        let mark = |recorder: &TraceRecorder| (recorder.clone(), recorder.end());
+        self.servers.iter().map(|live| live.recorder.as_ref().map(mark)).collect()
+    }
+
+    /// The last frames since the marks.
+    fn trace(&self, marks: &[Option<(TraceRecorder, usize)>]) -> Vec<TraceLine> {
+        let mut lines = Vec::new();
+        for (live, mark) in self.servers.iter().zip(marks) {
+            let Some(recorder) = &live.recorder else { continue };
+            let from = mark.as_ref().filter(|(marked, _)| marked.is_same_as(recorder)).map_or(0, |(_, from)| *from);
+            let frames = recorder.since(from);
+            let left_out = frames.len().saturating_sub(TRACE_LINES);
+            for (index, frame) in frames.into_iter().enumerate().skip(left_out) {
+                let text = String::from_utf8_lossy(&frame.bytes);
+                let mut frame_text = match text.char_indices().nth(TRACE_WIDTH) {
+                    Some((cut, _)) => format!("{}… ({} bytes)", &text[..cut], frame.bytes.len()),
+                    None => text.into_owned(),
+                };
+                if index == left_out && left_out > 0 {
+                    frame_text = format!("(after {left_out} more frames) {frame_text}");
+                }
+                let server = live.config.name.clone();
+                lines.push(TraceLine { server, direction: frame.direction, at: frame.at, frame: frame_text });
+            }
+        }
+        lines
+    }
+}
+
+/// Values that no snapshot may contain: folders of this machine, and environment variables and headers of the servers.
+fn known(scenario: &Scenario) -> Vec<RunValue> {
+    let mut known: Vec<_> = scenario
+        .servers
+        .iter()
+        .flat_map(|server| server.secrets())
+        .map(|(name, value)| RunValue::Secret(value, format!("[{name}]")))
+        .collect();
+    let folder =
+        |path: PathBuf, with| path.canonicalize().ok().map(|path| RunValue::Folder(path.display().to_string(), with));
+    let own =
+        scenario.path.parent().map(|folder| if folder.as_os_str().is_empty() { ".".into() } else { folder.to_owned() });
+    known.extend(own.and_then(|path| folder(path, "[folder]")));
+    known.extend(std::env::current_dir().ok().and_then(|path| folder(path, "[cwd]")));
+    known.extend(std::env::home_dir().and_then(|path| folder(path, "[home]")));
+    known.extend(folder(std::env::temp_dir(), "[tmp]"));
+    // The longest first: a folder is replaced before its parents. Short paths such as `/` would match everywhere.
+    known.retain(|known| !matches!(known, RunValue::Folder(path, _) if path.len() < 4));
+    known.sort_by_key(|known| {
+        std::cmp::Reverse(match known {
+            RunValue::Folder(text, _) | RunValue::Secret(text, _) => text.len(),
+        })
+    });
+    known
+}

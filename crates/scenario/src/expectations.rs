@@ -1,0 +1,365 @@
+//! The expectations of a step.
+
+use serde_json::Value as Json;
+
+use super::{Observation, observation::Outcome};
+use rehearse_client::{Failure, UnsolicitedFrame};
+use rehearse_document::{Node, Problem, Problems, Value, matcher::Matcher, nearest};
+
+const KEYS: &[&str] = &[
+    "text",
+    "isError",
+    "structured",
+    "content",
+    "result",
+    "at",
+    "rpcError",
+    "failure",
+    "notifications",
+    "asked",
+    "noise",
+    "statuses",
+    "status",
+    "none",
+];
+
+/// Expectations about a result.
+const RESULT_KEYS: &[&str] = &["text", "isError", "structured", "content", "result", "at"];
+
+/// The key `expect`. All expectations must hold; errors must be expected explicitly.
+#[derive(Debug)]
+pub struct Expectations {
+    /// The joined text of all content blocks.
+    text: Option<Matcher>,
+    is_error: Option<bool>,
+    structured: Option<Matcher>,
+    content: Option<Matcher>,
+    result: Option<Matcher>,
+    /// Values at JSON pointers into the result.
+    at: Vec<(String, Matcher)>,
+    rpc_error: Option<Matcher>,
+    failure: Option<Matcher>,
+    notifications: Option<Matcher>,
+    asked: Option<Matcher>,
+    noise: Option<UnsolicitedExpectation>,
+    /// The statuses of a task.
+    statuses: Option<Matcher>,
+    status: Option<Matcher>,
+    /// No response is expected.
+    none: bool,
+}
+
+/// The expected unsolicited frames: log lines on standard output, responses without a request.
+#[derive(Debug)]
+enum UnsolicitedExpectation {
+    /// At least one frame.
+    Any,
+    /// A matcher for the array of all frames as strings.
+    Matches(Matcher),
+}
+
+impl UnsolicitedExpectation {
+    /// `true`, a matcher, or `false`, which is the default.
+    fn read(node: &Node) -> Result<Option<UnsolicitedExpectation>, Problems> {
+        match node.value {
+            Value::Bool(is_expected) => Ok(is_expected.then_some(UnsolicitedExpectation::Any)),
+            Value::Sequence(_) | Value::Mapping(_) => Ok(Some(UnsolicitedExpectation::Matches(Matcher::read(node)?))),
+            _ => {
+                let problem = node.problem("`noise` must be true or a matcher for the array of all frames");
+                Err(problem.hint("for example `noise: { contains: Listening }`").into())
+            }
+        }
+    }
+}
+
+/// Fields that only some steps have.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct ObservableFields {
+    /// The HTTP status of a raw frame.
+    pub(super) status: bool,
+    /// The statuses of a task.
+    pub(super) task: bool,
+}
+
+impl Expectations {
+    /// Reads the key `expect`.
+    ///
+    /// # Errors
+    /// Every mistake, and expectations that the step can never meet.
+    pub(super) fn read(node: &Node, observable: ObservableFields) -> Result<Expectations, Problems> {
+        let fields = node.fields("`expect`", KEYS)?;
+        if fields.is_empty() {
+            return Err(node.problem("`expect` has no expectations").hint("remove it").into());
+        }
+        let not_a_result = fields.at_most_one(&["rpcError", "failure", "none"])?;
+        let of_result = RESULT_KEYS.iter().find_map(|key| fields.entry(key));
+        if let (Some(other), Some(entry)) = (not_a_result, of_result) {
+            let message = format!("`{}` and `{}` exclude each other", entry.key, other.key);
+            return Err(Problem::new(entry.key_span, message).into());
+        }
+        let special = [
+            ("status", observable.status, "only `raw` has a `status`"),
+            ("statuses", observable.task, "only a call with `task: true` has `statuses`"),
+        ];
+        for (key, exists, message) in special {
+            if let Some(entry) = fields.entry(key).filter(|_| !exists) {
+                return Err(Problem::new(entry.key_span, message).into());
+            }
+        }
+        let matcher = |key: &str| fields.read(key, Matcher::read);
+        let at = fields.get("at").map(Node::entries).transpose()?.unwrap_or_default();
+        let at = at.iter().map(|entry| {
+            if !entry.key.is_empty() && !entry.key.starts_with('/') {
+                let problem = Problem::new(entry.key_span, "the keys of `at` must be JSON pointers into the result");
+                return Err(problem.hint("for example /content/0/text").into());
+            }
+            Ok((entry.key.clone(), Matcher::read(&entry.node)?))
+        });
+        Ok(Expectations {
+            text: matcher("text")?,
+            is_error: fields.read("isError", Node::bool)?,
+            structured: matcher("structured")?,
+            content: matcher("content")?,
+            result: matcher("result")?,
+            at: Problems::collect(at)?,
+            rpc_error: matcher("rpcError")?,
+            failure: fields.read("failure", read_failure)?,
+            notifications: matcher("notifications")?,
+            asked: matcher("asked")?,
+            noise: fields.read("noise", UnsolicitedExpectation::read)?.flatten(),
+            statuses: matcher("statuses")?,
+            status: matcher("status")?,
+            none: fields.read("none", Node::bool)?.unwrap_or(false),
+        })
+    }
+
+    /// The first expectation about the whole session, if there is one.
+    pub(super) fn session_key(&self) -> Option<&'static str> {
+        let session_key = [
+            ("notifications", self.notifications.is_some()),
+            ("asked", self.asked.is_some()),
+            ("noise", self.noise.is_some()),
+        ];
+        session_key.into_iter().find(|(_, is_expected)| *is_expected).map(|(key, _)| key)
+    }
+
+    /// Whether the requests of the server are checked.
+    pub(super) fn has_client_requests(&self) -> bool {
+        self.asked.is_some()
+    }
+
+    /// Whether unsolicited frames are expected.
+    pub(super) fn expects_unsolicited(&self) -> bool {
+        self.noise.is_some()
+    }
+
+    /// Checks the unsolicited frames. Without an expectation each of them is a problem.
+    pub(super) fn check_unsolicited(expect: Option<&Expectations>, strays: &[UnsolicitedFrame]) -> Vec<String> {
+        let mut found = Vec::new();
+        match expect.and_then(|expect| expect.noise.as_ref()) {
+            None => found.extend(strays.iter().map(|stray| format!("noise: {stray}"))),
+            Some(UnsolicitedExpectation::Any) if strays.is_empty() => {
+                found.push("noise: expected unsolicited output, found none".into())
+            }
+            Some(UnsolicitedExpectation::Any) => {}
+            Some(UnsolicitedExpectation::Matches(matcher)) => {
+                let text = |stray: &UnsolicitedFrame| match stray {
+                    UnsolicitedFrame::NotAMessage { text, .. } => text.clone(),
+                    stray => stray.to_string(),
+                };
+                let texts: Json = strays.iter().map(text).collect();
+                mismatches("noise", matcher, Some(&texts), &mut found);
+            }
+        }
+        found
+    }
+
+    /// Checks an observation and returns all differences. Anything but a successful result must be expected.
+    pub fn check(expect: Option<&Expectations>, observation: &Observation) -> Vec<String> {
+        let mut found = Vec::new();
+        match &observation.outcome {
+            Outcome::Result(result) => {
+                let is_error = result.get("isError") == Some(&Json::Bool(true));
+                if is_error != expect.and_then(|expect| expect.is_error).unwrap_or(false) {
+                    found.push(match is_error {
+                        true => format!("the tool reports an error: {}", texts(result)),
+                        false => "isError: expected true, found false".into(),
+                    });
+                }
+                if let Some(expect) = expect {
+                    expect.check_result(result, &mut found);
+                }
+            }
+            Outcome::Silence if expect.is_some_and(|expect| expect.none) => {}
+            Outcome::Silence => found.push("no response arrived".into()),
+            Outcome::Failed { kind, message, error } => {
+                let rpc_error = expect.and_then(|expect| expect.rpc_error.as_ref());
+                let failure = expect.and_then(|expect| expect.failure.as_ref());
+                match (rpc_error, failure, error) {
+                    (Some(matcher), _, Some(error)) => mismatches("rpcError", matcher, Some(error), &mut found),
+                    (None, Some(matcher), _) => {
+                        mismatches("failure", matcher, Some(&kind.as_str().into()), &mut found);
+                    }
+                    (_, _, Some(_)) => found.push(message.clone()),
+                    (_, _, None) => found.push(format!("{kind}: {message}")),
+                }
+            }
+        }
+        let lists = expect.map(|expect| {
+            [
+                ("notifications", &expect.notifications, &observation.notifications),
+                ("asked", &expect.asked, &observation.client_requests),
+                ("statuses", &expect.statuses, &observation.statuses),
+            ]
+        });
+        for (name, matcher, list) in lists.into_iter().flatten() {
+            if let Some(matcher) = matcher {
+                mismatches(name, matcher, Some(&list.clone().into()), &mut found);
+            }
+        }
+        if let (Some(matcher), Some(status)) = (expect.and_then(|it| it.status.as_ref()), observation.status) {
+            mismatches("status", matcher, Some(&status.into()), &mut found);
+        }
+        found
+    }
+
+    fn check_result(&self, result: &Json, found: &mut Vec<String>) {
+        for (name, matcher) in [("rpcError", &self.rpc_error), ("failure", &self.failure)] {
+            if matcher.is_some() {
+                found.push(format!("expected {name}, but the step succeeded"));
+            }
+        }
+        if self.none {
+            found.push("expected no response, but one arrived".into());
+        }
+        let text = Json::from(texts(result));
+        let members = [
+            ("text", &self.text, Some(&text)),
+            ("structured", &self.structured, result.get("structuredContent")),
+            ("content", &self.content, result.get("content")),
+            ("result", &self.result, Some(result)),
+        ];
+        for (name, matcher, value) in members {
+            if let Some(matcher) = matcher {
+                mismatches(name, matcher, value, found);
+            }
+        }
+        for (pointer, matcher) in &self.at {
+            mismatches(pointer, matcher, result.pointer(pointer), found);
+        }
+    }
+}
+
+/// A matcher for the kind of a failure.
+fn read_failure(node: &Node) -> Result<Matcher, Problems> {
+    let kinds = [&Failure::KINDS[..], &["connect"]].concat();
+    match &node.value {
+        Value::String(kind) if !kinds.contains(&kind.as_str()) => {
+            let problem = node.problem(format!("unknown failure `{kind}`"));
+            let near = nearest(kind, &kinds).map(|near| format!("did you mean `{near}`?"));
+            Err(problem.hint(near.unwrap_or_else(|| format!("use one of {}", kinds.join(", ")))).into())
+        }
+        Value::String(_) | Value::Mapping(_) => Matcher::read(node),
+        _ => {
+            let problem = node.problem("`failure` must be a string");
+            Err(problem.hint(format!("use one of {}", kinds.join(", "))).into())
+        }
+    }
+}
+
+fn mismatches(name: &str, matcher: &Matcher, value: Option<&Json>, found: &mut Vec<String>) {
+    let mismatches = matcher.mismatches(value);
+    found.extend(mismatches.iter().map(|mismatch| format!("{name}{}: {}", mismatch.pointer, mismatch.message)));
+}
+
+/// The text of all content blocks of a result, joined by newlines.
+fn texts(result: &Json) -> String {
+    let blocks = result.get("content").and_then(Json::as_array).into_iter().flatten();
+    let texts = blocks.filter(|block| block["type"] == "text").filter_map(|block| block["text"].as_str());
+    texts.collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use rehearse_document::{Source, parse_yaml};
+    use rehearse_protocol::RpcError;
+
+    fn check(expect: &str, observation: &Observation) -> Vec<String> {
+        let node = parse_yaml(&Source::new("e", expect)).expect(expect);
+        let expect = (!expect.is_empty())
+            .then(|| Expectations::read(&node, ObservableFields { status: true, task: true }).expect(expect));
+        Expectations::check(expect.as_ref(), observation)
+    }
+
+    #[test]
+    fn a_result_is_compared_member_by_member() {
+        let observation = Observation::result(
+            json!({ "content": [{ "type": "text", "text": "a" }, { "type": "text", "text": "b" }], "structuredContent": { "n": 1 } }),
+        );
+        assert_eq!(check("", &observation), [""; 0]);
+        assert_eq!(
+            check(
+                "{ text: \"a\\nb\", structured: { n: 1 }, content: { length: 2 }, at: { /content/1/text: b } }",
+                &observation
+            ),
+            [""; 0]
+        );
+        assert_eq!(
+            check("{ text: x, at: { /nope: 1 } }", &observation),
+            [r#"text: expected "x", found "a\nb""#, "/nope: expected 1, found nothing"]
+        );
+        assert_eq!(check("{ failure: timeout }", &observation), ["expected failure, but the step succeeded"]);
+        assert_eq!(check("{ none: true }", &observation), ["expected no response, but one arrived"]);
+        assert_eq!(check("{ isError: true }", &observation), ["isError: expected true, found false"]);
+        assert_eq!(
+            check("{ notifications: { length: 1 } }", &observation),
+            ["notifications: expected length 1, found length 0"]
+        );
+    }
+
+    #[test]
+    fn whatever_is_not_a_plain_result_must_be_expected() {
+        let tool_error =
+            Observation::result(json!({ "content": [{ "type": "text", "text": "broken" }], "isError": true }));
+        assert_eq!(check("", &tool_error), ["the tool reports an error: broken"]);
+        assert_eq!(check("{ text: broken }", &tool_error), ["the tool reports an error: broken"]);
+        assert_eq!(check("{ isError: true, text: broken }", &tool_error), [""; 0]);
+        let timeout = Observation::from_failure(&Failure::Timeout(std::time::Duration::from_secs(1)));
+        assert_eq!(check("", &timeout), ["timeout: no answer within 1s"]);
+        assert_eq!(check("{ failure: timeout }", &timeout), [""; 0]);
+        assert_eq!(check("{ failure: cancelled }", &timeout), [r#"failure: expected "cancelled", found "timeout""#]);
+        assert_eq!(check("{ text: x }", &timeout), ["timeout: no answer within 1s"]);
+        let rpc = Observation::from_failure(&Failure::Rpc(RpcError::new(-32602, "no such tool")));
+        assert_eq!(check("", &rpc), ["error -32602: no such tool"]);
+        assert_eq!(check("{ rpcError: { code: -32602 } }", &rpc), [""; 0]);
+        assert_eq!(check("{ failure: rpc }", &rpc), [""; 0]);
+        assert_eq!(check("{ rpcError: { code: 1 } }", &rpc), ["rpcError/code: expected 1, found -32602"]);
+        let silence = Observation::new(Outcome::Silence);
+        assert_eq!(check("", &silence), ["no response arrived"]);
+        assert_eq!(check("{ none: true }", &silence), [""; 0]);
+    }
+
+    #[test]
+    fn expectations_that_could_not_fail_are_refused_when_read() {
+        for (text, message) in [
+            ("{}", "`expect` has no expectations"),
+            ("{ failure: timeout, text: x }", "`text` and `failure` exclude each other"),
+            ("{ none: true, at: { /a: 1 } }", "`at` and `none` exclude each other"),
+            ("{ failure: timout }", "e:1:12: unknown failure `timout` (did you mean `timeout`?)"),
+            ("{ failure: explosion }", "(use one of timeout, cancelled, disconnected,"),
+            ("{ failure: [timeout] }", "`failure` must be a string"),
+            ("{ noise: 5 }", "`noise` must be true or a matcher for the array of all frames"),
+            ("{ status: 200 }", "only `raw` has a `status`"),
+            ("{ statuses: [working] }", "only a call with `task: true` has `statuses`"),
+            ("{ at: { content/0: 1 } }", "the keys of `at` must be JSON pointers"),
+        ] {
+            let source = Source::new("e", text);
+            let read = parse_yaml(&source).and_then(|node| Expectations::read(&node, ObservableFields::default()));
+            let shown = read.expect_err(text).in_source(&source).to_string();
+            assert!(shown.contains(message), "{shown}");
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! The action `final_answer`: extracts the answer of a subagent from a dialog.
+
+use std::{path::Path, sync::Arc};
+
+use super::{Observation, cell_run::CellRunner, observation::observe_raw};
+use rehearse_document::{
+    Diagnostics, Node, Problem, Problems, Source, Value,
+    template::{Data, Templates},
+};
+use rehearse_llm::final_answer::{AnswerSchema, Dialog, extract};
+
+/// A dialog, and the schema of its answer.
+#[derive(Debug)]
+pub struct FinalAnswer {
+    dialog: DialogSource,
+    schema: Option<AnswerSchema>,
+}
+
+#[derive(Debug)]
+enum DialogSource {
+    /// A file.
+    File(Dialog),
+    /// Inline data with templates, or one template for the whole dialog.
+    Inline(Data),
+}
+
+impl FinalAnswer {
+    /// `dialog` and `schema` are paths relative to `folder`, or inline values.
+    ///
+    /// # Errors
+    /// A file cannot be read, or a dialog or schema is invalid.
+    pub(super) fn read(node: &Node, folder: &Path, templates: &mut Templates) -> Result<FinalAnswer, Problems> {
+        let fields = node.fields("`final_answer`", &["dialog", "schema"])?;
+        let dialog = fields.required("dialog")?;
+        let dialog = match (&dialog.value, templates.data(dialog)?) {
+            (Value::String(_), Data::Literal(_)) => file(dialog, folder, Dialog::parse).map(DialogSource::File),
+            (Value::String(_), template) => Ok(DialogSource::Inline(template)),
+            (_, data) => Dialog::read(dialog).map(|_| DialogSource::Inline(data)),
+        };
+        let schema = fields.read("schema", |node| match &node.value {
+            Value::String(_) => file(node, folder, AnswerSchema::parse),
+            _ => AnswerSchema::read(node),
+        });
+        match (dialog, schema) {
+            (Ok(dialog), Ok(schema)) => Ok(FinalAnswer { dialog, schema }),
+            (dialog, schema) => {
+                let problems = [dialog.err(), schema.err()].into_iter().flatten();
+                Err(Problems(problems.flat_map(|problems| problems.0).collect()))
+            }
+        }
+    }
+}
+
+/// Parses the file whose path is the value of a node. Its problems are reported at that node.
+fn file<T>(
+    node: &Node,
+    folder: &Path,
+    parse: impl FnOnce(&Arc<Source>) -> Result<T, Diagnostics>,
+) -> Result<T, Problems> {
+    let path = folder.join(node.str()?);
+    let source = Source::read(&path);
+    let source = source.map_err(|error| node.problem(format!("cannot read {}: {error}", path.display())))?;
+    parse(&source).map_err(|diagnostics| {
+        let problem = |it: rehearse_document::Diagnostic| Problem {
+            span: node.span,
+            message: it.to_string().into(),
+            hint: it.problem.hint,
+        };
+        Problems(diagnostics.0.into_iter().map(problem).collect())
+    })
+}
+
+impl CellRunner<'_> {
+    /// The answer or the error, as the result of the MCP tool that ran the subagent.
+    ///
+    /// # Errors
+    /// A template cannot be rendered, or its result is not a dialog.
+    pub(super) fn final_answer(&self, step: &FinalAnswer) -> Result<Observation, String> {
+        let schema = step.schema.as_ref();
+        let outcome = match &step.dialog {
+            DialogSource::File(dialog) => extract(dialog, schema),
+            DialogSource::Inline(data) => {
+                let mut text = String::new();
+                let written = self.scenario.templates.write_json(data, &self.context(), &mut text);
+                written.map_err(|error| error.to_string())?;
+                // A captured value may be a dialog as a string.
+                let text = serde_json::from_str::<String>(&text).unwrap_or(text);
+                let dialog = Dialog::parse(&Source::new("dialog", text)).map_err(|error| error.to_string())?;
+                extract(&dialog, schema)
+            }
+        };
+        let result = outcome.map_or_else(|error| error.to_tool_result(), |answer| answer.to_tool_result());
+        Ok(observe_raw(Ok(result)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Scenario;
+
+    fn parse(step: &str) -> Result<Scenario, String> {
+        let folder = tempfile::tempdir().expect("a folder");
+        for (name, text) in [("good.json", "[]"), ("bad.json", "[{},\n5]"), ("schema.json", r#"{"type":"list"}"#)] {
+            std::fs::write(folder.path().join(name), text).expect("writes");
+        }
+        let text = format!("steps:\n- {{ {step} }}");
+        let parsed =
+            Scenario::parse(&Source::new("s.yaml", text), &folder.path().join("s.yaml"), crate::tests::BUILTINS);
+        parsed.map_err(|error| error.to_string().replace(&folder.path().display().to_string(), "DIR"))
+    }
+
+    #[test]
+    fn a_scenario_of_dialogs_needs_no_server_and_is_run_once() {
+        let scenario = parse("final_answer: { dialog: good.json, schema: { required: [a] } }").expect("valid");
+        let cells: Vec<_> = scenario.cells().iter().map(|(cell, no)| format!("{cell} {no:?}")).collect();
+        assert_eq!(cells, ["memory/2026-07-28 None"]);
+        assert_eq!(scenario.steps[0].title(), "final_answer");
+        let other = parse("final_answer: { dialog: good.json } }\n- { ping: {} ").expect_err("no server");
+        assert!(other.starts_with("s.yaml:1:1: a scenario needs a `servers`"), "{other}");
+    }
+
+    #[test]
+    fn mistakes_are_found_when_the_file_is_read() {
+        for (step, message) in [
+            ("final_answer: {}", "s.yaml:2:19: `final_answer` needs a `dialog`"),
+            ("final_answer: { dialog: gone.json }", "s.yaml:2:29: cannot read DIR/gone.json: "),
+            (
+                "final_answer: { dialog: bad.json }",
+                "s.yaml:2:29: DIR/bad.json:1:2: a message needs a `role` (what the model says has the role `assistant`)\n\
+                 s.yaml:2:29: DIR/bad.json:2:1: expected a mapping, found the number 5",
+            ),
+            ("final_answer: { dialog: [{ a: 1 }] }", "s.yaml:2:30: a message needs a `role`"),
+            ("final_answer: { dialog: '{{ ' }", "s.yaml:2:29: "),
+            (
+                "final_answer: { dialog: [5], schema: schema.json }",
+                "s.yaml:2:30: expected a mapping, found the number 5\n\
+                 s.yaml:2:42: DIR/schema.json:1:9: not a valid JSON Schema at /type: ",
+            ),
+            (
+                "final_answer: { dialog: [], schema: { properties: { a: { type: strng } } } }",
+                "s.yaml:2:68: not a valid JSON Schema at /properties/a/type: ",
+            ),
+            (
+                "final_answer: { dialog: [] }, timeout: 5s",
+                "s.yaml:2:35: `timeout` has no effect: `final_answer` uses no server (remove it)",
+            ),
+            ("final_answer: { dialog: '{{ captured.said }}' }", "s.yaml:2:29: no earlier step captures `said`"),
+        ] {
+            let error = parse(step).expect_err(step);
+            assert!(error.starts_with(message), "{step}: {error}");
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! Scenarios: snapshot tests of MCP servers that must give the same results on every transport and in every protocol
+//! version of a matrix.
+//!
+//! A [`Scenario`] is a YAML file. A [`Plan`] selects the [`Cell`](rehearse_report::Cell)s of its matrix, and [`run`] runs
+//! each of them with fresh mocks and sessions. The snapshots are compared when all cells of a scenario have ended.
+//!
+//! ```
+//! use std::path::Path;
+//!
+//! use mcp_rehearsal::{//!, //!     config::Source, //!     scenario::{Plan, RunOptions, Scenario, Selection, SnapshotMode, run}};
+//! use tokio_util::sync::CancellationToken;
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let source = Source::new(
+//!     "demo.yaml",
+//!     "
+//! servers: { demo: { mock: basic } }
+//! matrix: { transport: memory }
+//! steps:
+//!   - { call: { tool: echo, args: { text: hi } }, expect: { text: hi } }
+//! ",
+//! );
+//! let scenario = Scenario::parse(&source, Path::new("demo.yaml")).map_err(|mistakes| mistakes.to_string())?;
+//! let options = RunOptions {
+//!     jobs: 2,
+//!     seed: 1,
+//!     mode: SnapshotMode::Check,
+//!     fail_fast: false,
+//!     keep_going: false,
+//!     rehearse: "rehearse".into(),
+//! };
+//! let plan = Plan::new(vec![scenario], &Selection::default());
+//! let result = run(plan, options, CancellationToken::new(), |_event| {}).await;
+//! assert_eq!(result.totals.passed, 2);
+//! # Ok(())
+//! # }
+//! ```
+
+mod action;
+mod action_runner;
+mod answers;
+mod capture_check;
+mod cell_run;
+mod client_requests;
+mod expectations;
+mod final_answer;
+mod model;
+mod notification;
+mod observation;
+mod redaction;
+mod run;
+mod running_server;
+mod server;
+mod snapshot;
+mod step;
+#[cfg(test)]
+mod tests;
+
+pub use action::{Action, Completion, CompletionTarget, ListenFilter, ToolCall};
+pub use answers::parse_answers;
+pub use expectations::Expectations;
+pub use model::{Matrix, Scenario, ScenarioError, find_scenarios};
+pub use observation::{Observation, Outcome};
+pub use redaction::{Redaction, RedactionRule};
+pub use run::{InvalidShard, Plan, RunEvent, RunOptions, Selection, run};
+pub use server::{ServerKind, ServerSpec};
+pub use snapshot::{RecordedSnapshot, SnapshotMode, SnapshotScope, SnapshotSpec, read as read_snapshot};
+pub use step::{Step, StepCondition};

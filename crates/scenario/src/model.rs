@@ -1,0 +1,424 @@
+//! A scenario file.
+
+use std::{
+    fmt, fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use super::{Redaction, ServerSpec, Step, answers, capture_check, snapshot};
+use rehearse_client::{AnswerScript, InputKind};
+use rehearse_document::{Diagnostics, Node, Problem, Problems, Source, parse_yaml, template::Templates};
+use rehearse_mock::script::BuiltinScript;
+use rehearse_protocol::{Protocol, Transport, Version};
+use rehearse_report::Cell;
+
+const KEYS: &[&str] = &["description", "servers", "matrix", "answers", "steps", "redact"];
+/// The names that a template of a scenario may use.
+const NAMES: &[&str] = &["captured", "env"];
+
+/// The maximum depth of the search; symbolic links may form a circle.
+const MAX_DEPTH: usize = 16;
+
+/// A parsed scenario.
+///
+/// ```
+/// use std::path::Path;
+///
+/// use rehearse_document::Source;
+/// use rehearse_scenario::Scenario;
+///
+/// let source = Source::new("ping.yaml", "servers: { s: { mock: basic } }\nsteps: [{ ping: {} }]");
+/// let scenario = Scenario::parse(&source, Path::new("ping.yaml")).map_err(|mistakes| mistakes.to_string())?;
+/// assert_eq!(scenario.name, "ping");
+/// assert_eq!(scenario.cells().len(), 8);
+/// # Ok::<(), String>(())
+/// ```
+#[derive(Debug)]
+pub struct Scenario {
+    /// The file's name without its extension; also the name of its snapshots' folder.
+    pub name: String,
+    /// The scenario file.
+    pub path: PathBuf,
+    /// The key `description`.
+    pub description: Option<String>,
+    /// The servers, in the order of the file. Empty only if no step needs a server.
+    pub servers: Vec<ServerSpec>,
+    /// The cells to run.
+    pub matrix: Matrix,
+    /// The default answers of the client to server requests.
+    pub answers: AnswerScript,
+    /// The steps, in order.
+    pub steps: Vec<Step>,
+    /// The redactions of snapshots.
+    pub redactions: Vec<Redaction>,
+    /// The compiled templates of the steps.
+    pub templates: Templates,
+}
+
+/// The transports and protocol versions of a scenario.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Matrix {
+    /// The transports.
+    pub transports: Vec<Transport>,
+    /// The requested protocol versions.
+    pub protocols: Vec<Protocol>,
+}
+
+/// Why a scenario cannot be loaded.
+#[derive(Debug, thiserror::Error)]
+pub enum ScenarioError {
+    /// The file or folder cannot be read.
+    #[error("cannot read {path}: {source}")]
+    Read {
+        /// The path.
+        path: String,
+        /// The error of the file system.
+        source: std::io::Error,
+    },
+    /// The file has mistakes.
+    #[error("{0}")]
+    Invalid(Diagnostics),
+}
+
+/// The scenario files at a path: the file itself, or every `.yaml` and `.yml` file below a folder, sorted.
+///
+/// # Errors
+/// The path or a folder below it cannot be read.
+pub fn find_scenarios(path: &Path) -> Result<Vec<PathBuf>, ScenarioError> {
+    find_below(path, 0)
+}
+
+fn find_below(path: &Path, depth: usize) -> Result<Vec<PathBuf>, ScenarioError> {
+    let unreadable = |source| ScenarioError::Read { path: path.display().to_string(), source };
+    if !fs::metadata(path).map_err(unreadable)?.is_dir() {
+        return Ok(vec![path.to_owned()]);
+    }
+    if depth > MAX_DEPTH {
+        return Ok(Vec::new());
+    }
+    let mut files = Vec::new();
+    for entry in fs::read_dir(path).map_err(unreadable)? {
+        let entry = entry.map_err(unreadable)?;
+        let path = entry.path();
+        if fs::metadata(&path).is_ok_and(|metadata| metadata.is_dir()) {
+            files.extend(find_below(&path, depth + 1)?);
+        } else if path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml") {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+impl Scenario {
+    /// Reads a scenario file, the mock scripts that it names (files, or one of `builtins`), and its snapshots.
+    ///
+    /// # Errors
+    /// [`ScenarioError::Read`] if the file cannot be read; [`ScenarioError::Invalid`] with every mistake in it.
+    pub fn load(path: &Path, builtins: &[BuiltinScript]) -> Result<Scenario, ScenarioError> {
+        let source =
+            Source::read(path).map_err(|source| ScenarioError::Read { path: path.display().to_string(), source })?;
+        let scenario = Scenario::parse(&source, path, builtins).map_err(ScenarioError::Invalid)?;
+        snapshot::check_all(&scenario.snapshot_folder()).map_err(ScenarioError::Invalid)?;
+        Ok(scenario)
+    }
+
+    /// Reads a scenario; relative paths in it start at the folder of `path`.
+    ///
+    /// # Errors
+    /// Every mistake that was found, each with its position and a hint.
+    pub fn parse(source: &Arc<Source>, path: &Path, builtins: &[BuiltinScript]) -> Result<Scenario, Diagnostics> {
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let read = parse_yaml(source).and_then(|root| Scenario::read(&root, source, path, folder, builtins));
+        read.map_err(|problems| problems.in_source(source))
+    }
+
+    fn read(
+        root: &Node,
+        source: &Arc<Source>,
+        path: &Path,
+        folder: &Path,
+        builtins: &[BuiltinScript],
+    ) -> Result<Scenario, Problems> {
+        let fields = root.fields("a scenario", KEYS)?;
+        let mut templates = Templates::new(source, NAMES);
+        let server_nodes = fields.get("servers");
+        let entries = server_nodes.map(Node::entries).transpose()?.unwrap_or_default();
+        let names: Vec<_> = entries.iter().map(|entry| entry.key.as_str()).collect();
+        let step_nodes = fields.required("steps")?.items()?;
+        let steps = step_nodes.iter().map(|node| Step::read(node, source, folder, &names, &mut templates));
+        let steps = Problems::collect(steps);
+        let servers =
+            Problems::collect(entries.iter().map(|entry| ServerSpec::read(&entry.key, &entry.node, folder, builtins)));
+        let redactions = fields.read_each("redact", |node| Redaction::read(node, source));
+        let settings = match (fields.read("matrix", Matrix::read), fields.read("answers", answers::read)) {
+            (Ok(matrix), Ok(answers)) => Ok((matrix, answers)),
+            (matrix, answers) => {
+                let problems = [matrix.err(), answers.err()].into_iter().flatten();
+                Err(Problems(problems.flat_map(|problems| problems.0).collect()))
+            }
+        };
+        let (servers, steps, redactions, (matrix, answers)) = Problems::all4(servers, steps, redactions, settings)?;
+        let matrix = matrix.unwrap_or_default().or_default(Matrix::for_servers(&servers));
+        let needs_session = |step: &Step| step.with_parallel().any(|step| step.action.needs_session());
+        if servers.is_empty() && (steps.is_empty() || steps.iter().any(needs_session)) {
+            let at = server_nodes.map_or_else(|| fields.required("servers"), Ok)?;
+            return Err(at.problem("a scenario needs at least one server").into());
+        }
+        if matrix.transports.is_empty() {
+            let problem = server_nodes.unwrap_or(root).problem("the servers share no transport");
+            return Err(problem.hint("set the transports of the mocks with `matrix: { transport: … }`").into());
+        }
+        if steps.is_empty() {
+            return Err(fields.required("steps")?.problem("a scenario needs at least one step").into());
+        }
+        capture_check::check(&steps, step_nodes)?;
+        check_names(&steps, step_nodes, &matrix, source)?;
+        for (step, node) in steps.iter().zip(step_nodes) {
+            if !matrix.cells().any(|cell| step.may_exist_in(cell)) {
+                let at = node.get("only").unwrap_or(node);
+                return Err(at.problem("`only` excludes the step in every cell of the matrix").into());
+            }
+            let is_too_old =
+                |cell| step.may_exist_in(cell) && step.with_parallel().any(|step| step.is_too_old_for(cell));
+            if matrix.cells().any(is_too_old) {
+                let problem = node.problem("tasks exist in 2026-07-28 only, but the step also runs in other versions");
+                return Err(problem.hint("add `only: { era: modern }`").into());
+            }
+        }
+        let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+        Ok(Scenario {
+            name: stem.unwrap_or_else(|| "scenario".into()),
+            path: path.to_owned(),
+            description: fields.read("description", |node| Ok(node.str()?.to_owned()))?,
+            matrix,
+            answers: answers.unwrap_or_default(),
+            steps,
+            redactions,
+            servers,
+            templates,
+        })
+    }
+
+    /// Every cell of the matrix, with the reason if it is not applicable.
+    pub fn cells(&self) -> Vec<(Cell, Option<String>)> {
+        self.matrix.cells().map(|cell| (cell, self.not_applicable(cell))).collect()
+    }
+
+    /// The kinds of requests that steps with this server answer, besides those that the scenario answers.
+    pub(super) fn questions(&self, server: usize) -> Vec<InputKind> {
+        let steps = self.steps.iter().filter(|step| step.with_parallel().any(|step| step.server == server));
+        steps.flat_map(|step| &step.answers).flat_map(AnswerScript::kinds).collect()
+    }
+
+    fn not_applicable(&self, cell: Cell) -> Option<String> {
+        if !cell.protocol.is_carried_by(cell.transport) {
+            return Some(format!("{} does not support {}", cell.transport, cell.protocol));
+        }
+        let other = self.servers.iter().find(|server| !server.transports().contains(&cell.transport))?;
+        Some(format!("the server `{}` does not support {}", other.name, cell.transport))
+    }
+
+    /// The folder of the snapshots: in `snapshots` next to the folder `scenarios`, or else in the folder of the file.
+    pub fn snapshot_folder(&self) -> PathBuf {
+        let folder = self.path.parent().unwrap_or(Path::new(""));
+        let root = match folder.file_name() {
+            Some(name) if name == "scenarios" => folder.parent().unwrap_or(Path::new("")),
+            _ => folder,
+        };
+        root.join("snapshots").join(&self.name)
+    }
+}
+
+impl Matrix {
+    fn cells(&self) -> impl Iterator<Item = Cell> {
+        self.transports.iter().flat_map(|transport| {
+            self.protocols.iter().map(|protocol| Cell { transport: *transport, protocol: *protocol })
+        })
+    }
+
+    /// Every common transport of the servers, in the newest version of each era; one cell if there are no servers.
+    fn for_servers(servers: &[ServerSpec]) -> Matrix {
+        if servers.is_empty() {
+            return Matrix { transports: vec![Transport::Memory], protocols: vec![Protocol::Exact(Version::LATEST)] };
+        }
+        let common = |transport: &Transport| servers.iter().all(|server| server.transports().contains(transport));
+        let transports = [Transport::Stdio, Transport::Http, Transport::Sse, Transport::Ws];
+        Matrix {
+            transports: transports.into_iter().filter(common).collect(),
+            protocols: [Version::LATEST_LEGACY, Version::LATEST].map(Protocol::Exact).to_vec(),
+        }
+    }
+
+    /// The matrix of the file; missing lists are empty.
+    fn read(node: &Node) -> Result<Matrix, Problems> {
+        let fields = node.fields("the matrix", &["transport", "protocol"])?;
+        Ok(Matrix {
+            transports: fields.read("transport", read_list)?.unwrap_or_default(),
+            protocols: fields.read("protocol", read_list)?.unwrap_or_default(),
+        })
+    }
+
+    /// Replaces empty lists by those of `default`.
+    fn or_default(self, default: Matrix) -> Matrix {
+        let Matrix { transports, protocols } = self;
+        Matrix {
+            transports: if transports.is_empty() { default.transports } else { transports },
+            protocols: if protocols.is_empty() { default.protocols } else { protocols },
+        }
+    }
+}
+
+/// Checks that no two steps of a cell share a snapshot. Steps that depend on the negotiated version are ignored.
+///
+/// # Errors
+/// A problem for each snapshot that an earlier step uses.
+fn check_names(steps: &[Step], nodes: &[Node], matrix: &Matrix, source: &Source) -> Result<(), Problems> {
+    let mut problems: Vec<Problem> = Vec::new();
+    for cell in matrix.cells().filter(|cell| cell.protocol.is_carried_by(cell.transport)) {
+        let mut known: Vec<(String, usize)> = Vec::new();
+        let steps = steps.iter().zip(nodes).filter(|(step, _)| step.certainly_exists_in(cell));
+        for (step, node) in steps.flat_map(|(step, node)| step.with_nodes(node)) {
+            let Some(key) = step.certain_snapshot(cell) else { continue };
+            match known.iter().find(|(other, _)| *other == key) {
+                Some((_, line)) => {
+                    let at = node.get("snapshot").unwrap_or(node);
+                    if problems.iter().all(|problem| problem.span != at.span) {
+                        let problem = at.problem(format!("the step in line {line} already uses the snapshot `{key}`"));
+                        problems.push(problem.hint("give each step its own snapshot name"));
+                    }
+                }
+                None => known.push((key, source.position(node.span.start).0)),
+            }
+        }
+    }
+    if problems.is_empty() { Ok(()) } else { Err(Problems(problems)) }
+}
+
+/// One name or an array of distinct names.
+pub(super) fn read_list<T>(node: &Node) -> Result<Vec<T>, Problems>
+where
+    T: std::str::FromStr<Err: fmt::Display> + PartialEq,
+{
+    let list = node.one_or_more(Node::parsed)?;
+    for (index, item) in list.iter().enumerate() {
+        if list[..index].contains(item) {
+            return Err(node.items()?[index].problem("duplicate value").into());
+        }
+    }
+    Ok(list)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<Scenario, String> {
+        let path = Path::new("dir/scenarios/demo.yaml");
+        Scenario::parse(&Source::new("demo.yaml", text), path, crate::tests::BUILTINS)
+            .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn the_matrix_covers_every_transport_and_both_eras_unless_the_file_says_otherwise() {
+        let scenario = parse("servers: { s: { mock: basic } }\nsteps: [{ connect: {} }]").expect("valid");
+        let cells: Vec<_> = scenario
+            .cells()
+            .iter()
+            .map(|(cell, no)| format!("{cell}{}", if no.is_some() { "!" } else { "" }))
+            .collect();
+        assert_eq!(
+            cells,
+            [
+                "stdio/2025-11-25",
+                "stdio/2026-07-28",
+                "http/2025-11-25",
+                "http/2026-07-28",
+                "sse/2025-11-25",
+                "sse/2026-07-28!",
+                "ws/2025-11-25",
+                "ws/2026-07-28",
+            ]
+        );
+        assert_eq!(scenario.snapshot_folder(), Path::new("dir/snapshots/demo"));
+        let scenario =
+            parse("servers: { s: { command: x } }\nmatrix: { transport: [stdio, ws], protocol: auto }\nsteps: [{ connect: {} }]")
+                .expect("valid");
+        let reasons: Vec<_> = scenario.cells().into_iter().map(|(_, reason)| reason).collect();
+        assert_eq!(reasons, [None, Some("the server `s` does not support ws".into())]);
+    }
+
+    #[test]
+    fn mistakes_have_a_position() {
+        for (text, message) in [
+            ("servers: { s: { mock: basic } }\nsteps: []", "demo.yaml:2:8: a scenario needs at least one step"),
+            (
+                "servers: { s: { mock: basic } }\nsteps: [{ ping: {}, only: { protocol: 2025-06-18 } }]",
+                "demo.yaml:2:27: `only` excludes the step in every cell of the matrix",
+            ),
+            (
+                "servers: { s: { mock: basic } }\nsteps:\n- { call: { tool: x, task: true }, only: { protocol: 2026-07-28 } }\n- { call: { tool: x, task: true } }",
+                "demo.yaml:4:3: tasks exist in 2026-07-28 only, but the step also runs in other versions (add `only:",
+            ),
+            (
+                "servers: { s: { mock: basic } }\nsteps: [{ listen: { tools: false } }]",
+                "demo.yaml:2:19: nothing to listen to",
+            ),
+            (
+                "servers: { s: { mock: basic } }\nsteps: [{ complete: { argument: a } }]",
+                "demo.yaml:2:21: `complete` needs one of `prompt` or `resource`",
+            ),
+            ("servers: {}\nsteps: [{ connect: {} }]", "demo.yaml:1:10: a scenario needs at least one server"),
+            (
+                "servers: { a: { command: x }, b: { url: 'http://h' } }\nsteps: [{ connect: {} }]",
+                "demo.yaml:1:10: the servers share no transport",
+            ),
+            ("servers: { s: { mock: basic } }", "demo.yaml:1:1: a scenario needs a `steps`"),
+            (
+                "servers: { s: { mock: basic } }\nmatrix: { transport: [http, http] }\nsteps: []",
+                "demo.yaml:2:29: duplicate value",
+            ),
+            (
+                "servers: { s: { mock: basic } }\nmatrix: { protocol: [2025-01-01] }\nsteps: []",
+                "demo.yaml:2:22: unknown protocol",
+            ),
+            (
+                "servers: { s: { mock: basic } }\nsteps: [{ cal: { tool: x } }]",
+                "demo.yaml:2:11: a step has no key `cal` (did you mean `call`?)",
+            ),
+            (
+                "servers: { s: { mock: basic } }\nsteps: [{ list_tools: {} }]",
+                "demo.yaml:2:11: a step has no key `list_tools` (did you mean `discover`?)",
+            ),
+            (
+                "servers: { s: { command: python3 srv.py -v } }\nsteps: []",
+                "demo.yaml:1:26: `command` must be a program without arguments (write `command: python3` and `args: [srv.py, -v]`)",
+            ),
+            (
+                "servers: { s: { command: node, args: server.js } }\nsteps: []",
+                "demo.yaml:1:38: `args` must be an array (write `args: [server.js]`)",
+            ),
+            (
+                "servers: { s: { mock: basic } }\nsteps:\n- { call: { tool: echo }, capture: { token: /a } }\n- { call: { tool: echo, args: { a: 'x {{ captured.tokn.b }}' } } }",
+                "demo.yaml:4:36: no earlier step captures `tokn` (did you mean `token`?)",
+            ),
+            (
+                "servers: { s: { mock: basic } }\nsteps:\n- parallel: [{ ping: {}, capture: { b: /a } }, { call: { tool: '{{ captured.b }}' } }]",
+                "demo.yaml:3:64: no earlier step captures `b` (add `capture: { b: /content/0/text }` to an earlier step)",
+            ),
+            (
+                "servers: { s: { mock: basic } }\nsteps:\n- { ping: {}, snapshot: same, only: { era: legacy } }\n- { discover: {}, snapshot: same, only: { era: modern } }\n- parallel: [{ discover: {}, snapshot: { name: same, per: transport } }, { discover: {}, snapshot: same }]",
+                "demo.yaml:5:100: the step in line 3 already uses the snapshot `same`",
+            ),
+            ("servers: { s: { mock: nope.yaml } }\nsteps: []", "demo.yaml:1:23: cannot read the script"),
+            (
+                "servers: { s: { mock: basic } }\nsteps: [{ call: { tool: x }, server: t }]",
+                "demo.yaml:2:38: unknown server `t`",
+            ),
+        ] {
+            let shown = parse(text).expect_err(text);
+            assert!(shown.starts_with(message), "{shown}");
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! Waiting for a notification.
+
+use std::{sync::PoisonError, time::Duration};
+
+use serde_json::{Map, Value as Json};
+use tokio::time::timeout;
+
+use super::{Observation, running_server::RunningServer};
+use rehearse_document::matcher::Matcher;
+use rehearse_protocol::{Direction, Frame, Message};
+
+impl RunningServer {
+    /// Waits for the first matching notification of the session that no earlier step has consumed, and consumes it.
+    ///
+    /// # Errors
+    /// The observation of a failed step: a `timeout` that lists the other notifications, or a disconnect.
+    pub(super) async fn wait_for_notification(
+        &self,
+        method: &str,
+        params: Option<&Matcher>,
+        limit: Duration,
+    ) -> Result<Json, Observation> {
+        let disconnected = |detail: &str| Observation::failed("disconnected", detail);
+        let recorder = self.session.as_ref().ok_or_else(|| disconnected("the session is not open"))?.recorder();
+        let (mut index, mut found, mut others) = (0, None, Vec::new());
+        let waiting = recorder.wait_for(0, |frame| {
+            let here = index;
+            index += 1;
+            let Some(view) = view(frame) else { return false };
+            if view["method"] != method {
+                others.extend(view["method"].as_str().map(str::to_owned));
+                return false;
+            }
+            let mismatches = params.map(|matcher| matcher.mismatches(view.get("params"))).unwrap_or_default();
+            if let Some(mismatch) = mismatches.first() {
+                others.push(format!("{method} with other params{mismatch}"));
+                return false;
+            }
+            let is_new = self.consumed.lock().unwrap_or_else(PoisonError::into_inner).insert(here);
+            match is_new {
+                true => found = Some(view),
+                false => others.push(format!("{method} (consumed by an earlier step)")),
+            }
+            is_new
+        });
+        match timeout(limit, waiting).await {
+            Ok(Some(_)) => Ok(found.unwrap_or_default()),
+            Ok(None) => Err(disconnected(recorder.closed().as_deref().unwrap_or("the connection is closed"))),
+            Err(_) => {
+                others.sort();
+                others.dedup();
+                let message = match others.is_empty() {
+                    true => format!("no notification arrived within {limit:?}"),
+                    false => {
+                        format!("no matching notification arrived within {limit:?}; received: {}", others.join("; "))
+                    }
+                };
+                Err(Observation::failed("timeout", message))
+            }
+        }
+    }
+}
+
+/// The frame, if it is a notification of the server, without the subscription id that only 2026-07-28 adds.
+fn view(frame: &Frame) -> Option<Json> {
+    let notification = match frame.message() {
+        Ok(Message::Notification(it)) if frame.direction == Direction::ServerToClient => it,
+        _ => return None,
+    };
+    let mut view = Map::from_iter([("method".to_owned(), (*notification.method).into())]);
+    let mut params: Json = notification.params.and_then(|it| serde_json::from_str(it.get()).ok()).unwrap_or_default();
+    if let Some(members) = params.as_object_mut() {
+        if let Some(Json::Object(meta)) = members.get_mut("_meta") {
+            meta.remove("io.modelcontextprotocol/subscriptionId");
+            if meta.is_empty() {
+                members.remove("_meta");
+            }
+        }
+        if !members.is_empty() {
+            view.insert("params".to_owned(), params);
+        }
+    }
+    Some(view.into())
+}

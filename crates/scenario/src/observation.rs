@@ -1,0 +1,154 @@
+//! Observations: the result of a step in a form that is equal on all transports and in both eras.
+
+use serde_json::{Map, Value as Json, json, value::RawValue};
+
+use rehearse_client::Failure;
+
+/// The observed result of a step.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Observation {
+    /// The result or the failure.
+    pub outcome: Outcome,
+    /// The progress and log notifications of the request.
+    pub notifications: Vec<Json>,
+    /// The requests of the server to the client during the step.
+    pub client_requests: Vec<Json>,
+    /// The statuses of a task, in order.
+    pub statuses: Vec<Json>,
+    /// The HTTP status of a raw step, on transports that have one.
+    pub status: Option<u16>,
+}
+
+/// The outcome of a step.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Outcome {
+    /// The result, without the members that only the envelope of one era adds.
+    Result(Json),
+    /// A raw frame without a response.
+    Silence,
+    /// The step failed.
+    Failed {
+        /// The kind of the failure, one word.
+        kind: String,
+        /// The reason.
+        message: String,
+        /// The JSON-RPC error, if there is one.
+        error: Option<Json>,
+    },
+}
+
+impl Observation {
+    pub(super) fn new(outcome: Outcome) -> Self {
+        let (notifications, client_requests, statuses) = (Vec::new(), Vec::new(), Vec::new());
+        Observation { outcome, notifications, client_requests, statuses, status: None }
+    }
+
+    /// A step with a result.
+    pub fn result(result: Json) -> Self {
+        Observation::new(Outcome::Result(result))
+    }
+
+    /// A failed step.
+    pub fn failed(kind: impl Into<String>, message: impl Into<String>) -> Self {
+        Observation::new(Outcome::Failed { kind: kind.into(), message: message.into(), error: None })
+    }
+
+    /// A step that failed with a failure of the client.
+    pub fn from_failure(failure: &Failure) -> Self {
+        let error = match failure {
+            Failure::Rpc(error) => serde_json::to_value(error).ok(),
+            _ => None,
+        };
+        Observation::new(Outcome::Failed { kind: failure.kind().into(), message: failure.to_string(), error })
+    }
+
+    /// The snapshot of the observation. It omits the message of a failure, which depends on the transport. Client requests
+    /// are included only on demand, because a server may send them at any time.
+    pub fn snapshot(&self, with_client_requests: bool) -> Json {
+        let mut view = match &self.outcome {
+            Outcome::Result(result) if self.notifications.is_empty() && !with_client_requests => return result.clone(),
+            Outcome::Result(result) => json!({ "result": result }),
+            Outcome::Silence => json!({ "answer": null }),
+            Outcome::Failed { error: Some(error), .. } => json!({ "rpcError": error }),
+            Outcome::Failed { kind, .. } => json!({ "failure": kind }),
+        };
+        if !self.notifications.is_empty() {
+            view["notifications"] = self.notifications.clone().into();
+        }
+        if with_client_requests {
+            view["asked"] = self.client_requests.clone().into();
+        }
+        view
+    }
+}
+
+/// Removes the members that only the modern envelope has: a complete `resultType`, the server's identity, and caching
+/// hints (2026-07-28, Basic: Result Responses; Caching).
+fn without_envelope(mut result: Json) -> Json {
+    if let Json::Object(members) = &mut result {
+        if members.get("resultType").is_some_and(|kind| kind == "complete") {
+            members.remove("resultType");
+        }
+        members.remove("ttlMs");
+        members.remove("cacheScope");
+        if let Some(Json::Object(meta)) = members.get_mut("_meta") {
+            meta.remove("io.modelcontextprotocol/serverInfo");
+            if meta.is_empty() {
+                members.remove("_meta");
+            }
+        }
+    }
+    result
+}
+
+/// A notification without the progress token of its request, which the client chooses.
+pub(super) fn notification(method: &str, params: Option<&str>, token: Option<&Json>) -> Json {
+    let mut params: Json = params.and_then(|params| serde_json::from_str(params).ok()).unwrap_or_default();
+    if token.is_some()
+        && let Some(params) = params.as_object_mut()
+        && params.get("progressToken") == token
+    {
+        params.insert("progressToken".into(), "[token]".into());
+    }
+    Json::Object(Map::from_iter([("method".into(), method.into()), ("params".into(), params)]))
+}
+
+/// The observation of a request.
+pub(super) fn observe_result(result: Result<Json, Failure>) -> Observation {
+    match result {
+        Ok(result) => Observation::result(result),
+        Err(failure) => Observation::from_failure(&failure),
+    }
+}
+
+/// The observation of a request with an unparsed result.
+pub(super) fn observe_raw(result: Result<Box<RawValue>, Failure>) -> Observation {
+    let read =
+        |raw: Box<RawValue>| serde_json::from_str(raw.get()).map_err(|error| Failure::Malformed(error.to_string()));
+    observe_result(result.and_then(read).map(without_envelope))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_modern_envelope_is_taken_off() {
+        let modern = json!({
+            "content": [], "resultType": "complete", "ttlMs": 0, "cacheScope": "public",
+            "_meta": { "io.modelcontextprotocol/serverInfo": { "name": "s" } },
+        });
+        assert_eq!(without_envelope(modern), json!({ "content": [] }));
+        let kept = json!({ "resultType": "input_required", "_meta": { "k": 1 } });
+        assert_eq!(without_envelope(kept.clone()), kept);
+    }
+
+    #[test]
+    fn only_the_token_of_the_request_itself_is_hidden() {
+        let hidden =
+            notification("notifications/progress", Some(r#"{"progressToken":3,"progress":1}"#), Some(&json!(3)));
+        assert_eq!(hidden["params"], json!({ "progressToken": "[token]", "progress": 1 }));
+        let wrong = notification("notifications/progress", Some(r#"{"progressToken":4}"#), Some(&json!(3)));
+        assert_eq!(wrong["params"]["progressToken"], 4);
+    }
+}

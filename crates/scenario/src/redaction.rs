@@ -1,0 +1,207 @@
+//! Redaction: replacing values in snapshots that differ from run to run.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+use serde_json::Value as Json;
+
+use rehearse_document::{Node, Problems, Source};
+
+/// A redaction of a scenario file.
+#[derive(Debug)]
+pub struct Redaction {
+    /// What to replace.
+    pub rule: RedactionRule,
+    /// The line in the file.
+    pub line: usize,
+}
+
+/// What a redaction replaces.
+#[derive(Debug)]
+pub enum RedactionRule {
+    /// The value at a JSON pointer.
+    At {
+        /// The parts of the pointer; `*` matches every index and key.
+        pointer: Vec<String>,
+        /// The replacement.
+        with: String,
+    },
+    /// Every match of a regular expression in every string.
+    Matches {
+        /// The regular expression.
+        regex: Regex,
+        /// The replacement.
+        with: String,
+    },
+}
+
+/// Replaced in every snapshot: UUIDs, timestamps, and the ports of loopback addresses.
+static ALWAYS: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
+    let rules = [
+        (r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}", "[uuid]"),
+        (r"\b\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}([.,]\d+)?(Z|[+-]\d{2}:?\d{2})?", "[time]"),
+        (r"(\b127\.0\.0\.1|\b0\.0\.0\.0|\blocalhost|\[::1?\]):\d{2,5}\b", "$1:[port]"),
+    ];
+    rules.into_iter().filter_map(|(pattern, with)| Some((Regex::new(pattern).ok()?, with))).collect()
+});
+
+impl Redaction {
+    pub(super) fn read(node: &Node, source: &Source) -> Result<Redaction, Problems> {
+        let line = source.position(node.span.start).0;
+        let fields = node.fields("a redaction", &["at", "matches", "with"])?;
+        let entry = fields.exactly_one(&["at", "matches"])?;
+        let with = fields.read("with", |node| Ok(node.str()?.to_owned()))?.unwrap_or_else(|| "[redacted]".into());
+        let text = entry.node.str()?;
+        if entry.key == "matches" {
+            let regex =
+                Regex::new(text).map_err(|error| entry.node.problem(format!("not a regular expression: {error}")))?;
+            return Ok(Redaction { rule: RedactionRule::Matches { regex, with }, line });
+        }
+        let Some(path) = text.strip_prefix('/') else {
+            return Err(entry.node.problem("`at` must be a JSON pointer").hint("for example /content/0/text").into());
+        };
+        let unescape = |key: &str| key.replace("~1", "/").replace("~0", "~");
+        Ok(Redaction { rule: RedactionRule::At { pointer: path.split('/').map(unescape).collect(), with }, line })
+    }
+}
+
+/// Whether each rule of a file has matched, in the order of the rules.
+pub(super) type UsedRules = Vec<bool>;
+
+/// Applies the rules of a file with a JSON pointer.
+pub(super) fn apply_at(result: &mut Json, rules: &[Redaction], used: &mut UsedRules) {
+    for (Redaction { rule, .. }, used) in rules.iter().zip(used) {
+        if let RedactionRule::At { pointer, with } = rule {
+            *used |= replace_at(result, pointer, with);
+        }
+    }
+}
+
+/// A value of this run that no snapshot may contain.
+#[derive(Debug)]
+pub(super) enum RunValue {
+    /// A folder, and everything below it.
+    Folder(String, &'static str),
+    /// A string anywhere.
+    Secret(String, String),
+}
+
+/// Applies the rules of a file with a regular expression, then replaces the values of this run, then the built-in rules.
+pub(super) fn apply(value: &mut Json, rules: &[Redaction], known: &[RunValue], used: &mut UsedRules) {
+    each_text(value, &mut |text| {
+        for (Redaction { rule, .. }, used) in rules.iter().zip(&mut *used) {
+            if let RedactionRule::Matches { regex, with } = rule
+                && regex.is_match(text)
+            {
+                *used = true;
+                *text = regex.replace_all(text, with).into_owned();
+            }
+        }
+        for known in known {
+            match known {
+                RunValue::Folder(folder, with) => replace_folder(text, folder, with),
+                RunValue::Secret(secret, with) => *text = text.replace(secret, with),
+            }
+        }
+        for (regex, with) in &*ALWAYS {
+            if regex.is_match(text) {
+                *text = regex.replace_all(text, *with).into_owned();
+            }
+        }
+    });
+}
+
+/// Replaces the values at a pointer. Returns whether there was one.
+fn replace_at(value: &mut Json, pointer: &[String], with: &str) -> bool {
+    let Some((key, rest)) = pointer.split_first() else {
+        *value = with.into();
+        return true;
+    };
+    let mut replaced = false;
+    match value {
+        Json::Array(items) => {
+            let index = key.parse::<usize>().ok();
+            let chosen = items.iter_mut().enumerate().filter(|(at, _)| key == "*" || Some(*at) == index);
+            chosen.for_each(|(_, item)| replaced |= replace_at(item, rest, with));
+        }
+        Json::Object(members) => {
+            let chosen = members.iter_mut().filter(|(name, _)| key == "*" || *name == key);
+            chosen.for_each(|(_, member)| replaced |= replace_at(member, rest, with));
+        }
+        _ => {}
+    }
+    replaced
+}
+
+/// Replaces a path where it is a whole path or the start of one, not a part of a longer name.
+fn replace_folder(text: &mut String, folder: &str, with: &str) {
+    let mut from = 0;
+    while let Some(found) = text[from..].find(folder) {
+        let (start, end) = (from + found, from + found + folder.len());
+        let ends = !text[end..].starts_with(|c: char| c.is_alphanumeric() || "-_.".contains(c));
+        if ends {
+            text.replace_range(start..end, with);
+            from = start + with.len();
+        } else {
+            from = end;
+        }
+    }
+}
+
+/// Visits every string, including the names of members.
+fn each_text(value: &mut Json, visit: &mut impl FnMut(&mut String)) {
+    match value {
+        Json::String(text) => visit(text),
+        Json::Array(items) => items.iter_mut().for_each(|item| each_text(item, visit)),
+        Json::Object(members) => {
+            let visited = std::mem::take(members).into_iter().map(|(mut name, mut member)| {
+                visit(&mut name);
+                each_text(&mut member, visit);
+                (name, member)
+            });
+            *members = visited.collect();
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use rehearse_document::parse_yaml;
+
+    #[test]
+    fn rules_hide_what_they_name_and_nothing_else() {
+        let rules = Source::new(
+            "r",
+            "[{ at: /items/*/id, with: '[id]' }, { matches: 'pid \\d+', with: pid N },\n{ at: /nothing }]",
+        );
+        let rules = parse_yaml(&rules).and_then(|node| node.each(|node| Redaction::read(node, &rules))).expect("valid");
+        let mut value = json!({
+            "items": [{ "id": 7, "n": 7 }, { "id": "x" }],
+            "log": "pid 4711 at 2026-07-28T01:02:03.5Z on http://[::1]:8080/mcp in /tmp/x/y, not /tmp/xy, for ID_123e4567-e89b-12d3-a456-426614174000",
+            "key sk-secret": "Bearer sk-secret",
+        });
+        let known =
+            [RunValue::Folder("/tmp/x".into(), "[folder]"), RunValue::Secret("sk-secret".into(), "[env KEY]".into())];
+        let mut used = vec![false; 3];
+        apply_at(&mut value, &rules, &mut used);
+        apply(&mut value, &rules, &known, &mut used);
+        assert_eq!((used, rules[2].line), (vec![true, true, false], 2));
+        assert_eq!(
+            value,
+            json!({
+                "items": [{ "id": "[id]", "n": 7 }, { "id": "[id]" }],
+                "log": "pid N at [time] on http://[::1]:[port]/mcp in [folder]/y, not /tmp/xy, for ID_[uuid]",
+                "key [env KEY]": "Bearer [env KEY]",
+            })
+        );
+    }
+
+    #[test]
+    fn all_builtin_rules_compile() {
+        assert_eq!(ALWAYS.len(), 3);
+    }
+}

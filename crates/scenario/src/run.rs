@@ -1,0 +1,293 @@
+//! Running scenarios: the selection of cells, the order of execution and the snapshots.
+
+use std::{
+    path::PathBuf,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use regex::Regex;
+use tokio::{sync::Semaphore, task::JoinSet};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    Scenario,
+    cell_run::{self, CellRun},
+    snapshot::{self, SnapshotMode},
+};
+use rehearse_mock::script::BuiltinScript;
+use rehearse_report::{Cell, CellResult, RunResult, ScenarioResult, Status, Totals};
+
+/// The shape of [`RunResult`].
+const FORMAT: u32 = 1;
+
+/// The options of a run.
+#[derive(Debug, Clone)]
+pub struct RunOptions {
+    /// How many cells run at once; at least one.
+    pub jobs: usize,
+    /// The seed of all randomness.
+    pub seed: u64,
+    /// What to do with snapshots that differ.
+    pub mode: SnapshotMode,
+    /// Start no further cell after the first one that does not pass.
+    pub fail_fast: bool,
+    /// Run the remaining steps of a cell after one has failed.
+    pub keep_going: bool,
+    /// The mock scripts that scenarios may name.
+    pub builtin_scripts: &'static [BuiltinScript],
+    /// The `rehearse` binary, which serves mocks over stdio.
+    pub rehearse: PathBuf,
+}
+
+/// Selects the cells to run.
+#[derive(Debug, Default)]
+pub struct Selection {
+    /// Regular expressions for cell ids, `scenario/transport/protocol`. Without filters all cells are selected.
+    pub filters: Vec<Regex>,
+    /// The shard `(index, count)`, with an index from 1.
+    pub shard: Option<(usize, usize)>,
+}
+
+/// The string is not a shard.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is not a shard: write i/n with 1 ≤ i ≤ n, for example 1/4")]
+pub struct InvalidShard(pub String);
+
+impl Selection {
+    /// Parses `i/n`.
+    ///
+    /// # Errors
+    /// The string is not a shard.
+    pub fn parse_shard(text: &str) -> Result<(usize, usize), InvalidShard> {
+        let parts = text.split_once('/').and_then(|(index, count)| Some((index.parse().ok()?, count.parse().ok()?)));
+        parts.filter(|(index, count)| (1..=*count).contains(index)).ok_or_else(|| InvalidShard(text.to_owned()))
+    }
+}
+
+/// The selected cells of some scenarios.
+#[derive(Debug)]
+pub struct Plan {
+    scenarios: Vec<PlannedScenario>,
+}
+
+/// A scenario with its selected cells, each with the reason if it is not applicable.
+#[derive(Debug)]
+struct PlannedScenario {
+    scenario: Arc<Scenario>,
+    cells: Vec<(Cell, Option<String>)>,
+}
+
+impl Plan {
+    /// Applies a selection. Scenarios without a selected cell are left out.
+    pub fn new(scenarios: Vec<Scenario>, selection: &Selection) -> Plan {
+        let mut number = 0;
+        let mut selected = |scenario: &Scenario, cell: Cell, exists: bool| {
+            let id = format!("{}/{cell}", scenario.name);
+            if !selection.filters.is_empty() && !selection.filters.iter().any(|filter| filter.is_match(&id)) {
+                return false;
+            }
+            // Cells that are not applicable belong to the first shard, so that all shards have equal work.
+            if !exists {
+                return selection.shard.is_none_or(|(index, _)| index == 1);
+            }
+            number += 1;
+            selection.shard.is_none_or(|(index, count)| (number - 1) % count == index - 1)
+        };
+        let scenarios = scenarios.into_iter().filter_map(|scenario| {
+            let cells: Vec<_> = scenario
+                .cells()
+                .into_iter()
+                .filter(|(cell, reason)| selected(&scenario, *cell, reason.is_none()))
+                .collect();
+            (!cells.is_empty()).then(|| PlannedScenario { scenario: Arc::new(scenario), cells })
+        });
+        Plan { scenarios: scenarios.collect() }
+    }
+
+    /// Every selected cell with its scenario, and the reason if it is not applicable.
+    pub fn cells(&self) -> impl Iterator<Item = (&Scenario, Cell, Option<&str>)> {
+        self.scenarios.iter().flat_map(|PlannedScenario { scenario, cells }| {
+            cells.iter().map(|(cell, reason)| (&**scenario, *cell, reason.as_deref()))
+        })
+    }
+
+    /// Whether no cell is selected.
+    pub fn is_empty(&self) -> bool {
+        self.scenarios.is_empty()
+    }
+}
+
+/// An event of a run, for a live display.
+#[derive(Debug, Clone)]
+pub enum RunEvent {
+    /// A cell has started.
+    Started {
+        /// The name of the scenario.
+        scenario: String,
+        /// The cell.
+        cell: Cell,
+    },
+    /// A cell has ended. With [`SnapshotMode::Update`] it may still differ from the other cells.
+    Finished {
+        /// The name of the scenario.
+        scenario: String,
+        /// The cell.
+        cell: Cell,
+        /// How the cell ended.
+        status: Status,
+        /// How long the cell took.
+        duration: Duration,
+    },
+}
+
+/// Runs a plan. Everything that it started has ended when this returns, even after `cancel`.
+pub async fn run(
+    plan: Plan,
+    options: RunOptions,
+    cancel: CancellationToken,
+    events: impl Fn(RunEvent) + Send + Sync + 'static,
+) -> RunResult {
+    let started = Instant::now();
+    let (options, events) = (Arc::new(options), Arc::new(events));
+    let slots = Arc::new(Semaphore::new(options.jobs.max(1)));
+    let stop = CancellationToken::new();
+    let mut tasks = JoinSet::new();
+    let mut ran: Vec<Vec<Option<CellRun>>> = Vec::new();
+    for (index, PlannedScenario { scenario, cells }) in plan.scenarios.iter().enumerate() {
+        ran.push((0..cells.len()).map(|_| None).collect());
+        for (position, (cell, reason)) in cells.iter().enumerate() {
+            let cell = *cell;
+            if let Some(reason) = reason {
+                let result = CellResult::without_steps(cell, Status::NotApplicable, reason.clone());
+                ran[index][position] = Some(CellRun::without_steps(result));
+                continue;
+            }
+            let (scenario, options, events) = (scenario.clone(), options.clone(), events.clone());
+            let (slots, stop, cancel) = (slots.clone(), stop.clone(), cancel.clone());
+            tasks.spawn(async move {
+                let _slot = slots.acquire().await;
+                let not_run = |why: &str| {
+                    let result = CellResult::without_steps(cell, Status::NotRun, why);
+                    (index, position, CellRun::without_steps(result))
+                };
+                if cancel.is_cancelled() {
+                    return not_run("interrupted");
+                }
+                if stop.is_cancelled() {
+                    return not_run("an earlier cell failed");
+                }
+                events(RunEvent::Started { scenario: scenario.name.clone(), cell });
+                let ran = cell_run::run(&scenario, cell, &options, &cancel).await;
+                let CellResult { mut status, duration, .. } = ran.result;
+                let is_accepted = options.mode == SnapshotMode::Update || snapshot::holds(&scenario, &ran.recorded);
+                if status == Status::Passed && !is_accepted {
+                    status = Status::Failed;
+                }
+                if options.fail_fast && status != Status::Passed {
+                    stop.cancel();
+                }
+                events(RunEvent::Finished { scenario: scenario.name.clone(), cell, status, duration });
+                (index, position, ran)
+            });
+        }
+    }
+    while let Some(joined) = tasks.join_next().await {
+        if let Ok((index, position, finished)) = joined {
+            ran[index][position] = Some(finished);
+        }
+    }
+    let results = plan.scenarios.iter().zip(ran).map(|(planned, ran)| scenario_result(planned, ran, options.mode));
+    let scenarios: Vec<_> = results.collect();
+    RunResult {
+        format: FORMAT,
+        seed: options.seed,
+        duration: started.elapsed(),
+        totals: Totals::count(&scenarios),
+        scenarios,
+    }
+}
+
+fn scenario_result(planned: &PlannedScenario, ran: Vec<Option<CellRun>>, mode: SnapshotMode) -> ScenarioResult {
+    let PlannedScenario { scenario, cells } = planned;
+    let warnings = unused_redactions(planned, &ran);
+    let (mut results, mut recorded) = (Vec::new(), Vec::new());
+    for ((cell, _), ran) in cells.iter().zip(ran) {
+        let crashed =
+            || CellResult::without_steps(*cell, Status::Error, "the cell panicked; this is a bug in rehearse");
+        let ran = ran.unwrap_or_else(|| CellRun::without_steps(crashed()));
+        results.push(ran.result);
+        recorded.push(ran.recorded);
+    }
+    if let Err(error) = snapshot::check(scenario, mode, &mut results, &recorded) {
+        for result in &mut results {
+            result.status = Status::Error;
+            result.reason = Some(format!("cannot write a snapshot: {error}"));
+        }
+    }
+    let passed = results.iter_mut().flat_map(|cell| &mut cell.steps).filter(|step| step.status == Status::Passed);
+    passed.for_each(|step| step.trace.clear());
+    ScenarioResult {
+        name: scenario.name.clone(),
+        path: scenario.path.clone(),
+        description: scenario.description.clone(),
+        cells: results,
+        warnings,
+    }
+}
+
+/// Warnings about redactions that matched nothing, if every cell ran to its end.
+fn unused_redactions(planned: &PlannedScenario, ran: &[Option<CellRun>]) -> Vec<String> {
+    let PlannedScenario { scenario, cells } = planned;
+    let has_ended = |ran: &Option<CellRun>| {
+        ran.as_ref().is_some_and(|ran| matches!(ran.result.status, Status::Passed | Status::NotApplicable))
+    };
+    if cells.len() < scenario.cells().len() || !ran.iter().all(has_ended) {
+        return Vec::new();
+    }
+    let is_used = |index: usize| ran.iter().flatten().any(|ran| ran.redacted.get(index).is_some_and(|used| *used));
+    let unused = scenario.redactions.iter().enumerate().filter(|(index, _)| !is_used(*index));
+    let path = scenario.path.display();
+    unused.map(|(_, it)| format!("{path}:{}  the redaction matches no snapshot", it.line)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use rehearse_document::Source;
+
+    fn scenario(name: &str) -> Scenario {
+        let source = Source::new(name, "servers: { s: { mock: basic } }\nsteps: [{ connect: {} }]");
+        Scenario::parse(&source, &Path::new("x").join(format!("{name}.yaml")), crate::tests::BUILTINS).expect("valid")
+    }
+
+    fn ids(selection: &Selection) -> Vec<String> {
+        let plan = Plan::new(vec![scenario("a"), scenario("b")], selection);
+        plan.cells().map(|(scenario, cell, _)| format!("{}/{cell}", scenario.name)).collect()
+    }
+
+    #[test]
+    fn filters_select_by_id_and_shards_split_without_loss() {
+        let filter = |pattern: &str| Selection { filters: vec![Regex::new(pattern).expect(pattern)], shard: None };
+        assert_eq!(ids(&filter("^a/http/")), ["a/http/2025-11-25", "a/http/2026-07-28"]);
+        assert!(ids(&filter("nothing")).is_empty());
+        let mut sharded: Vec<_> =
+            (1..=3).flat_map(|index| ids(&Selection { shard: Some((index, 3)), ..Selection::default() })).collect();
+        sharded.sort();
+        assert_eq!(sharded, {
+            let mut all = ids(&Selection::default());
+            all.sort();
+            all
+        });
+    }
+
+    #[test]
+    fn a_shard_is_written_as_a_fraction() {
+        assert_eq!(Selection::parse_shard("2/3"), Ok((2, 3)));
+        for text in ["0/3", "4/3", "1", "a/b", "1/0"] {
+            assert!(Selection::parse_shard(text).is_err(), "{text}");
+        }
+    }
+}

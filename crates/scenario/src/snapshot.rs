@@ -1,0 +1,454 @@
+//! Snapshots: the accepted result of a step, which all cells share.
+//!
+//! The files have the format of insta, so that `cargo insta review` works.
+
+use std::{
+    collections::BTreeMap,
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use super::{Scenario, Step};
+use rehearse_document::{Diagnostics, Node, Problem, Problems, Source, Span, Value};
+use rehearse_protocol::{Era, Protocol, Version};
+use rehearse_report::{self as report, Cell, CellResult, Difference, Status};
+
+/// The key `snapshot` of a step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SnapshotSpec {
+    /// The name of the snapshot.
+    pub name: String,
+    /// The properties in which cells may differ; empty if all cells share one snapshot.
+    pub per: Vec<SnapshotScope>,
+}
+
+/// A property of a cell that has its own snapshot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SnapshotScope {
+    /// One snapshot for each transport.
+    Transport,
+    /// One snapshot for each requested protocol version.
+    Protocol,
+    /// One snapshot for each era.
+    Era,
+}
+
+/// What to do with snapshots that differ or are missing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SnapshotMode {
+    /// Fail.
+    Check,
+    /// Fail, and write the new text to a `.snap.new` file.
+    Pending,
+    /// Accept new texts that are equal in all cells.
+    Update,
+}
+
+/// The result of one step in one cell.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RecordedSnapshot {
+    /// The index of the step in its cell.
+    pub step: usize,
+    /// The file name of the snapshot without the extension.
+    pub key: String,
+    /// The title of the step.
+    pub title: String,
+    /// The text of the snapshot.
+    pub text: String,
+}
+
+impl SnapshotSpec {
+    pub(super) fn read(node: &Node) -> Result<SnapshotSpec, Problems> {
+        let (name, per) = match &node.value {
+            Value::Mapping(_) => {
+                let fields = node.fields("`snapshot`", &["name", "per"])?;
+                let read_per = |node: &Node| match node.str()? {
+                    "transport" => Ok(SnapshotScope::Transport),
+                    "protocol" => Ok(SnapshotScope::Protocol),
+                    "era" => Ok(SnapshotScope::Era),
+                    _ => Err(node.problem("`per` must be transport, protocol or era").into()),
+                };
+                let per = fields.read("per", |node| match node.items() {
+                    Ok(_) => node.each(read_per),
+                    Err(_) => Ok(vec![read_per(node)?]),
+                })?;
+                (fields.required("name")?, per.unwrap_or_default())
+            }
+            _ => (node, Vec::new()),
+        };
+        let text = name.str()?;
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+        if text.is_empty() || !text.chars().all(is_plain) || text.starts_with('.') {
+            return Err(name.problem("a snapshot name may contain only letters, digits, `-`, `_` and `.`").into());
+        }
+        Ok(SnapshotSpec { name: text.to_owned(), per })
+    }
+
+    /// The file name, without extension, of the snapshot for a cell with this negotiated version.
+    pub fn key(&self, cell: Cell, version: Option<Version>) -> String {
+        let version = version.or(match cell.protocol {
+            Protocol::Exact(version) => Some(version),
+            Protocol::Auto => None,
+        });
+        let part = |per: &SnapshotScope| match per {
+            SnapshotScope::Transport => cell.transport.to_string(),
+            SnapshotScope::Protocol => cell.protocol.to_string(),
+            SnapshotScope::Era => version.map_or(Era::Legacy, Version::era).to_string(),
+        };
+        let parts = self.per.iter().map(part);
+        std::iter::once(self.name.clone()).chain(parts).collect::<Vec<_>>().join("@")
+    }
+
+    /// Whether the file name does not depend on the negotiated version.
+    pub(super) fn has_key_for(&self, cell: Cell) -> bool {
+        cell.protocol != Protocol::Auto || !self.per.contains(&SnapshotScope::Era)
+    }
+}
+
+/// The text of a snapshot file; `None` if the file does not exist.
+///
+/// # Errors
+/// The file cannot be read, or is not a snapshot.
+pub fn read(path: &Path) -> Result<Option<String>, Diagnostics> {
+    let name = path.display().to_string();
+    let invalid = |text: String, what: String| {
+        let problem = Problem::new(Span::default(), what);
+        let problem = problem.hint("restore the file, or delete it and accept the result with --update");
+        Problems::from(problem).in_source(&Source::new(name.clone(), text))
+    };
+    let text = match fs::read_to_string(path) {
+        Ok(text) => text.replace("\r\n", "\n"),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(invalid(String::new(), format!("cannot read the snapshot: {error}"))),
+    };
+    let body = text.strip_prefix("---\n").and_then(|rest| rest.split_once("\n---\n"));
+    match body.map(|(_, body)| body.trim_end_matches('\n').to_owned()) {
+        Some(body) => Ok(Some(body)),
+        None => Err(invalid(text, "not a snapshot: the header between two `---` lines is missing".into())),
+    }
+}
+
+/// Checks every snapshot file in a folder.
+///
+/// # Errors
+/// A file cannot be read, or is not a snapshot.
+pub(super) fn check_all(folder: &Path) -> Result<(), Diagnostics> {
+    let Ok(entries) = fs::read_dir(folder) else { return Ok(()) };
+    let mut paths: Vec<_> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    paths.sort();
+    paths
+        .iter()
+        .filter(|path| path.extension().is_some_and(|it| it == "snap"))
+        .try_for_each(|path| read(path).map(drop))
+}
+
+fn write(path: &Path, source: &str, title: &str, text: &str) -> io::Result<()> {
+    let quote = |text: &str| serde_json::Value::from(text).to_string();
+    let head = format!("---\nsource: {}\nexpression: {}\n---\n", quote(source), quote(title));
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    let unfinished = path.with_extension("tmp");
+    fs::write(&unfinished, format!("{head}{text}\n"))?;
+    fs::rename(&unfinished, path)
+}
+
+/// Whether all results of a cell are equal to their snapshots.
+pub(super) fn holds(scenario: &Scenario, recorded: &[RecordedSnapshot]) -> bool {
+    let folder = scenario.snapshot_folder();
+    let stored = |it: &RecordedSnapshot| read(&folder.join(format!("{}.snap", it.key))).ok().flatten();
+    recorded.iter().all(|it| stored(it).as_ref() == Some(&it.text))
+}
+
+/// Compares the recorded results of a scenario with its snapshots, and adds the differences to the cell results.
+///
+/// # Errors
+/// An accepted snapshot cannot be written.
+pub(super) fn check(
+    scenario: &Scenario,
+    mode: SnapshotMode,
+    cells: &mut [CellResult],
+    recorded: &[Vec<RecordedSnapshot>],
+) -> io::Result<()> {
+    let mut by_key: BTreeMap<&str, Vec<(usize, &RecordedSnapshot)>> = BTreeMap::new();
+    for (cell, recorded) in recorded.iter().enumerate() {
+        for recorded in recorded {
+            by_key.entry(&recorded.key).or_default().push((cell, recorded));
+        }
+    }
+    let folder = scenario.snapshot_folder();
+    let source = scenario.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    for (key, all) in by_key {
+        let path = folder.join(format!("{key}.snap"));
+        let stored = read(&path).ok().flatten();
+        let (_, first) = all[0];
+        let verdict = match mode {
+            SnapshotMode::Update => accept(scenario, key, cells, &all, stored.as_deref()),
+            SnapshotMode::Check | SnapshotMode::Pending => Verdict::Compare,
+        };
+        if matches!(verdict, Verdict::Accept) {
+            if stored.as_ref() != Some(&first.text) {
+                write(&path, &source, &first.title, &first.text)?;
+            }
+            remove(&pending(&path));
+            continue;
+        }
+        let differing = all.iter().find(|(_, recorded)| stored.as_ref() != Some(&recorded.text));
+        // A failure to write the file is ignored: the report shows the same text.
+        let left = match differing.filter(|_| mode == SnapshotMode::Pending) {
+            Some((_, it)) => write(&pending(&path), &source, &it.title, &it.text).ok().map(|()| &it.text),
+            None => {
+                remove(&pending(&path));
+                None
+            }
+        };
+        for (cell, recorded) in &all {
+            if let Some(mut problem) = verdict.problem(key, recorded, stored.as_deref()) {
+                problem.pending = left.filter(|left| **left == recorded.text).map(|_| pending(&path));
+                fail(&mut cells[*cell], recorded.step, problem);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn pending(path: &Path) -> PathBuf {
+    path.with_extension("snap.new")
+}
+
+/// The verdict on a snapshot.
+enum Verdict {
+    /// Every cell must be equal to the stored text.
+    Compare,
+    /// All cells agree on the new text.
+    Accept,
+    /// The cells differ. `text` is the stored text or that of most cells; `cell` is one with that text.
+    Disagreement { text: String, cell: Cell },
+    /// Some cells that share the snapshot have no result.
+    Incomplete(&'static str),
+}
+
+fn accept(
+    scenario: &Scenario,
+    key: &str,
+    cells: &[CellResult],
+    all: &[(usize, &RecordedSnapshot)],
+    stored: Option<&str>,
+) -> Verdict {
+    let count = |text: &str| all.iter().filter(|(_, recorded)| recorded.text == text).count();
+    let known = stored.filter(|text| count(text) > 0);
+    let text = known.or_else(|| all.iter().rev().map(|(_, it)| it.text.as_str()).max_by_key(|text| count(text)));
+    let text = text.unwrap_or_default();
+    if count(text) < all.len() {
+        let like = all.iter().find(|(_, recorded)| recorded.text == text);
+        let cell = cells[like.map_or(0, |(cell, _)| *cell)].cell;
+        return Verdict::Disagreement { text: text.to_owned(), cell };
+    }
+    let mut sharing =
+        scenario.cells().into_iter().filter(|(cell, reason)| reason.is_none() && records(scenario, *cell, key));
+    let missing = sharing.find(|(cell, _)| !all.iter().any(|(index, _)| cells[*index].cell == *cell));
+    match missing {
+        None => Verdict::Accept,
+        Some((cell, _)) if cells.iter().any(|result| result.cell == cell) => {
+            Verdict::Incomplete("some cells that share it ended before this step")
+        }
+        Some(_) => Verdict::Incomplete("some cells that share it were not selected"),
+    }
+}
+
+/// Whether a successful run of a cell writes this snapshot with any negotiated version.
+fn records(scenario: &Scenario, cell: Cell, key: &str) -> bool {
+    let steps = scenario.steps.iter().filter(|step| step.certainly_exists_in(cell));
+    let mut steps = steps.flat_map(Step::with_parallel);
+    steps.any(|step| step.certain_snapshot(cell).is_some_and(|brought| brought == key))
+}
+
+impl Verdict {
+    fn problem(&self, key: &str, recorded: &RecordedSnapshot, stored: Option<&str>) -> Option<report::Problem> {
+        let (message, expected) = match (self, stored) {
+            (Verdict::Accept, _) => return None,
+            (Verdict::Disagreement { text, cell }, _) => {
+                (format!("the snapshot `{key}` is not accepted: this cell differs from {cell}"), text.as_str())
+            }
+            (Verdict::Incomplete(why), stored) => {
+                (format!("the snapshot `{key}` is not accepted: {why}"), stored.unwrap_or_default())
+            }
+            (Verdict::Compare, Some(stored)) => (format!("the result differs from the snapshot `{key}`"), stored),
+            (Verdict::Compare, None) => (format!("no snapshot `{key}` yet; accept this result with --update"), ""),
+        };
+        let difference = Difference { expected: expected.to_owned(), actual: recorded.text.clone() };
+        let is_new = matches!(self, Verdict::Compare) && stored.is_none();
+        (is_new || difference.expected != difference.actual).then(|| report::Problem {
+            message,
+            snapshot: Some(key.to_owned()),
+            difference: Some(difference),
+            pending: None,
+        })
+    }
+}
+
+fn fail(cell: &mut CellResult, step: usize, problem: report::Problem) {
+    if let Some(step) = cell.steps.get_mut(step) {
+        step.status = Status::Failed;
+        step.problems.push(problem);
+    }
+    if cell.status == Status::Passed {
+        cell.status = Status::Failed;
+    }
+}
+
+fn remove(path: &Path) {
+    // Best effort: a file that stays does not change the verdict.
+    let _ = fs::remove_file(path);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use rehearse_document::Source;
+    use rehearse_protocol::{Transport, Version};
+    use rehearse_report::StepResult;
+
+    struct Fixture {
+        folder: tempfile::TempDir,
+    }
+
+    const TRANSPORTS: [Transport; 3] = [Transport::Stdio, Transport::Http, Transport::Ws];
+
+    impl Fixture {
+        fn new() -> Fixture {
+            Fixture { folder: tempfile::tempdir().expect("a folder") }
+        }
+
+        /// The differences of cells that bring these texts, in a matrix of `size` cells.
+        fn check_some(&self, mode: SnapshotMode, texts: &[&str], size: usize) -> Vec<Option<Difference>> {
+            let path = self.folder.path().join("demo.yaml");
+            let transports = TRANSPORTS[..size].iter().map(Transport::to_string).collect::<Vec<_>>().join(", ");
+            let text = format!(
+                "servers: {{ s: {{ mock: basic }} }}\nmatrix: {{ transport: [{transports}], protocol: auto }}\n\
+                 steps: [{{ discover: {{}}, snapshot: tools }}]"
+            );
+            let scenario =
+                Scenario::parse(&Source::new("demo.yaml", text), &path, crate::tests::BUILTINS).expect("valid");
+            let step = || StepResult {
+                title: "discover".into(),
+                line: 2,
+                status: Status::Passed,
+                duration: Duration::ZERO,
+                problems: vec![],
+                trace: vec![],
+            };
+            let cell = |index: usize| CellResult {
+                cell: Cell { transport: TRANSPORTS[index], protocol: Protocol::Auto },
+                status: Status::Passed,
+                reason: None,
+                duration: Duration::ZERO,
+                steps: vec![step()],
+                stderr: vec![],
+            };
+            let mut cells: Vec<_> = (0..texts.len()).map(cell).collect();
+            let record = |text: &&str| {
+                vec![RecordedSnapshot { step: 0, key: "tools".into(), title: "discover".into(), text: (*text).into() }]
+            };
+            let recorded: Vec<_> = texts.iter().map(record).collect();
+            check(&scenario, mode, &mut cells, &recorded).expect("writes");
+            let difference = |cell: CellResult| {
+                let mut step = cell.steps.into_iter().next().expect("a step");
+                assert_eq!(cell.status == Status::Failed, !step.problems.is_empty());
+                step.problems.pop().and_then(|problem| problem.difference)
+            };
+            cells.into_iter().map(difference).collect()
+        }
+
+        fn check(&self, mode: SnapshotMode, texts: &[&str]) -> Vec<Option<Difference>> {
+            self.check_some(mode, texts, texts.len())
+        }
+
+        fn file(&self, name: &str) -> Option<String> {
+            read(&self.folder.path().join("snapshots/demo").join(name)).expect("a snapshot")
+        }
+    }
+
+    #[test]
+    fn a_missing_snapshot_fails_until_it_is_accepted() {
+        let fixture = Fixture::new();
+        assert!(fixture.check(SnapshotMode::Check, &["a", "a"]).iter().all(Option::is_some));
+        assert_eq!((fixture.file("tools.snap"), fixture.file("tools.snap.new")), (None, None));
+        assert!(fixture.check(SnapshotMode::Pending, &["a"]).iter().all(Option::is_some));
+        assert_eq!(fixture.file("tools.snap.new").as_deref(), Some("a"));
+        assert_eq!(fixture.check(SnapshotMode::Update, &["a\nb", "a\nb"]), [None, None]);
+        assert_eq!((fixture.file("tools.snap").as_deref(), fixture.file("tools.snap.new")), (Some("a\nb"), None));
+        assert_eq!(fixture.check(SnapshotMode::Check, &["a\nb", "a\nb"]), [None, None]);
+    }
+
+    #[test]
+    fn the_cell_that_differs_is_the_one_that_fails_even_when_updating() {
+        let fixture = Fixture::new();
+        fixture.check(SnapshotMode::Update, &["a", "a", "a"]);
+        let difference = Some(Difference { expected: "a".into(), actual: "b".into() });
+        for mode in [SnapshotMode::Check, SnapshotMode::Update] {
+            assert_eq!(fixture.check(mode, &["a", "b", "a"]), [None, difference.clone(), None]);
+            assert_eq!(fixture.check(mode, &["b", "a", "a"]), [difference.clone(), None, None], "also the first");
+        }
+        assert_eq!(fixture.file("tools.snap").as_deref(), Some("a"));
+        let fixture = Fixture::new();
+        assert_eq!(
+            fixture.check(SnapshotMode::Update, &["b", "a", "a"]),
+            [difference, None, None],
+            "most cells are right"
+        );
+        assert_eq!(fixture.file("tools.snap"), None);
+    }
+
+    #[test]
+    fn a_part_of_the_cells_accepts_nothing_for_the_others() {
+        let fixture = Fixture::new();
+        assert!(fixture.check_some(SnapshotMode::Update, &["a"], 3)[0].is_some());
+        assert_eq!(fixture.file("tools.snap"), None);
+        fixture.check(SnapshotMode::Update, &["a", "a", "a"]);
+        assert_eq!(fixture.check_some(SnapshotMode::Update, &["a"], 3), [None], "nothing new");
+        assert!(fixture.check_some(SnapshotMode::Update, &["b"], 3)[0].is_some());
+        assert_eq!(fixture.file("tools.snap").as_deref(), Some("a"));
+    }
+
+    #[test]
+    fn a_file_that_is_no_snapshot_is_a_mistake_and_line_ends_do_not_matter() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("demo.snap");
+        fs::write(&path, "---\r\nsource: x\r\n---\r\na\r\nb\r\n").expect("writes");
+        assert_eq!(read(&path), Ok(Some("a\nb".into())));
+        for broken in [&b"no head"[..], b"<<<<<<< HEAD\n---\n", b"---\n\xff"] {
+            fs::write(&path, broken).expect("writes");
+            let shown = check_all(folder.path()).expect_err("a mistake").to_string();
+            assert!(shown.contains("demo.snap:1:1: "), "{shown}");
+        }
+        assert_eq!(read(&folder.path().join("none.snap")), Ok(None));
+    }
+
+    #[test]
+    fn a_written_snapshot_is_one_of_insta() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let text = "{\n  \"a\": \"---\",\n  \"b\": \" \"\n}";
+        write(&folder.path().join("demo.snap"), "demo.yaml", "call \"x\"", text).expect("writes");
+        let mut settings = insta::Settings::new();
+        settings.set_snapshot_path(folder.path());
+        settings.set_prepend_module_to_snapshot(false);
+        settings.set_omit_expression(true);
+        settings.bind(|| insta::assert_snapshot!("demo", text));
+        assert_eq!(read(&folder.path().join("demo.snap")), Ok(Some(text.to_owned())));
+    }
+
+    #[test]
+    fn what_may_differ_has_a_file_of_its_own() {
+        let spec = |per: &[SnapshotScope]| SnapshotSpec { name: "info".into(), per: per.to_vec() };
+        let cell = Cell { transport: Transport::Ws, protocol: Protocol::Exact(Version::V2025_06_18) };
+        assert_eq!(spec(&[]).key(cell, None), "info");
+        assert_eq!(spec(&[SnapshotScope::Protocol]).key(cell, None), "info@2025-06-18");
+        let auto = Cell { protocol: Protocol::Auto, ..cell };
+        assert_eq!(spec(&[SnapshotScope::Era]).key(auto, Some(Version::V2026_07_28)), "info@modern");
+        assert_eq!(spec(&[SnapshotScope::Era]).key(auto, Some(Version::V2025_03_26)), "info@legacy");
+        assert_eq!(spec(&[SnapshotScope::Transport, SnapshotScope::Era]).key(cell, None), "info@ws@legacy");
+    }
+}

@@ -1,0 +1,201 @@
+//! One step of a scenario: an action and the checks of its result.
+
+use std::{path::Path, time::Duration};
+
+use super::{
+    Action, Expectations, SnapshotSpec,
+    action::{ACTIONS, refuse_session_expectations},
+    answers,
+    expectations::ObservableFields,
+    model::read_list,
+};
+use rehearse_client::AnswerScript;
+use rehearse_document::{Entry, Node, Problem, Problems, Source, nearest, template::Templates};
+use rehearse_protocol::{Era, Protocol, Transport, Version};
+use rehearse_report::Cell;
+
+const KEYS: &[&str] = &["server", "answers", "expect", "snapshot", "capture", "timeout", "only"];
+
+const OTHER_NAMES: &[(&str, &str)] = &[("list_tools", "discover"), ("initialize", "connect"), ("call_tool", "call")];
+
+/// A step of a scenario.
+#[derive(Debug)]
+pub struct Step {
+    /// What the step does.
+    pub action: Action,
+    /// The index of the server; the first one by default.
+    pub server: usize,
+    /// Answers of the client during the step, with precedence over those of the scenario.
+    pub answers: Option<AnswerScript>,
+    /// The expectations of the step.
+    pub expect: Option<Expectations>,
+    /// The snapshot of the result.
+    pub snapshot: Option<SnapshotSpec>,
+    /// Values to keep from the result: a name and a JSON pointer.
+    pub capture: Vec<(String, String)>,
+    /// The timeout of the step [default: that of the server].
+    pub timeout: Option<Duration>,
+    /// The cells in which the step runs.
+    pub only: StepCondition,
+    /// The line of the step in the file.
+    pub line: usize,
+}
+
+/// The key `only`: a condition on the cell. Without conditions it holds in every cell.
+#[derive(Debug, Default)]
+pub struct StepCondition {
+    transports: Vec<Transport>,
+    protocols: Vec<Protocol>,
+    eras: Vec<Era>,
+}
+
+impl StepCondition {
+    /// Whether the condition holds for a transport, a requested protocol and the negotiated version, if it is known.
+    pub fn holds(&self, transport: Transport, protocol: Protocol, version: Option<Version>) -> bool {
+        let era = version.or(match protocol {
+            Protocol::Exact(version) => Some(version),
+            Protocol::Auto => None,
+        });
+        (self.transports.is_empty() || self.transports.contains(&transport))
+            && (self.protocols.is_empty() || self.protocols.contains(&protocol))
+            && (self.eras.is_empty() || era.is_some_and(|version| self.eras.contains(&version.era())))
+    }
+
+    /// Whether the condition depends on the negotiated version.
+    pub fn needs_version(&self, protocol: Protocol) -> bool {
+        !self.eras.is_empty() && protocol == Protocol::Auto
+    }
+
+    fn read(node: &Node) -> Result<StepCondition, Problems> {
+        let fields = node.fields("`only`", &["transport", "protocol", "era"])?;
+        Ok(StepCondition {
+            transports: fields.read("transport", read_list)?.unwrap_or_default(),
+            protocols: fields.read("protocol", read_list)?.unwrap_or_default(),
+            eras: fields.read("era", read_list)?.unwrap_or_default(),
+        })
+    }
+}
+
+impl Step {
+    pub(super) fn read(
+        node: &Node,
+        source: &Source,
+        folder: &Path,
+        servers: &[&str],
+        templates: &mut Templates,
+    ) -> Result<Step, Problems> {
+        refuse_other_names(node)?;
+        let fields = node.fields("a step", &[ACTIONS, KEYS].concat())?;
+        let Entry { key, node: value, .. } = fields.exactly_one(ACTIONS)?;
+        let action = Action::read(key, value, source, folder, servers, templates)?;
+        let line = source.position(node.span.start).0;
+        let server = fields.read("server", |node| {
+            let name = node.str()?;
+            servers.iter().position(|server| *server == name).ok_or_else(|| {
+                let problem = node.problem(format!("unknown server `{name}`"));
+                let near = nearest(name, servers).map(|near| format!("did you mean `{near}`?"));
+                problem.hint(near.unwrap_or_else(|| format!("use one of {}", servers.join(", ")))).into()
+            })
+        })?;
+        let snapshot = fields.read("snapshot", SnapshotSpec::read)?;
+        let capture = fields.get("capture").map(Node::entries).transpose()?.unwrap_or_default();
+        let capture = capture.iter().map(|entry| {
+            let pointer = entry.node.str()?;
+            if !pointer.is_empty() && !pointer.starts_with('/') {
+                let problem = entry.node.problem("a capture must be a JSON pointer into the result");
+                return Err(problem.hint("for example /content/0/text").into());
+            }
+            Ok((entry.key.clone(), pointer.to_owned()))
+        });
+        let observable = ObservableFields {
+            status: matches!(action, Action::Raw { .. }),
+            task: action.call().is_some_and(|call| call.is_task),
+        };
+        let expect = fields.read("expect", |node| Expectations::read(node, observable))?;
+        if let Some(entry) = ["server", "answers", "timeout"].iter().find_map(|key| fields.entry(key))
+            && !action.needs_session()
+        {
+            let message = format!("`{}` has no effect: `{key}` uses no server", entry.key);
+            return Err(Problem::new(entry.key_span, message).hint("remove it").into());
+        }
+        if let Action::Parallel(_) = action {
+            if let Some(entry) = ["timeout", "capture"].iter().find_map(|key| fields.entry(key)) {
+                let message = format!("`parallel` cannot have `{}`", entry.key);
+                return Err(Problem::new(entry.key_span, message).hint("set it on the steps inside").into());
+            }
+            refuse_session_expectations(expect.as_ref(), node)?;
+        }
+        Ok(Step {
+            action,
+            server: server.unwrap_or(0),
+            answers: fields.read("answers", answers::read)?,
+            expect,
+            snapshot,
+            capture: Problems::collect(capture)?,
+            timeout: fields.read("timeout", Node::duration)?,
+            only: fields.read("only", StepCondition::read)?.unwrap_or_default(),
+            line,
+        })
+    }
+
+    /// The step, and the steps that it runs in parallel.
+    pub(super) fn with_parallel(&self) -> impl Iterator<Item = &Step> {
+        let inside = match &self.action {
+            Action::Parallel(steps) => &steps[..],
+            _ => &[],
+        };
+        std::iter::once(self).chain(inside)
+    }
+
+    /// The same, each with its node in the file; `node` is that of the step.
+    pub(super) fn with_nodes<'a>(&'a self, node: &'a Node) -> impl Iterator<Item = (&'a Step, &'a Node)> {
+        let inside = node.get("parallel").and_then(|node| node.as_items()).unwrap_or_default();
+        self.with_parallel().zip(std::iter::once(node).chain(inside))
+    }
+
+    /// The key of the snapshot that a successful step writes in a cell; `None` if that depends on the negotiated version.
+    pub(super) fn certain_snapshot(&self, cell: Cell) -> Option<String> {
+        let spec = self.snapshot.as_ref().filter(|spec| spec.has_key_for(cell))?;
+        self.certainly_exists_in(cell).then(|| spec.key(cell, None))
+    }
+
+    /// Whether the step runs in a cell with any negotiated version.
+    pub(super) fn certainly_exists_in(&self, cell: Cell) -> bool {
+        !self.only.needs_version(cell.protocol) && self.may_exist_in(cell)
+    }
+
+    /// Whether the step runs in a cell with some negotiated version.
+    pub(super) fn may_exist_in(&self, cell: Cell) -> bool {
+        self.only.needs_version(cell.protocol) || self.only.holds(cell.transport, cell.protocol, None)
+    }
+
+    /// Whether the step needs 2026-07-28 but may run in this cell in another version.
+    pub(super) fn is_too_old_for(&self, cell: Cell) -> bool {
+        let is_modern = match cell.protocol {
+            Protocol::Exact(version) => version.era() == Era::Modern,
+            Protocol::Auto => self.only.eras == [Era::Modern],
+        };
+        self.action.call().is_some_and(|call| call.is_task) && !is_modern && self.may_exist_in(cell)
+    }
+
+    /// The title of the step in reports: `call echo`.
+    pub fn title(&self) -> String {
+        self.action.title()
+    }
+}
+
+/// Rejects the protocol's name of an action and suggests the key that a scenario uses.
+fn refuse_other_names(node: &Node) -> Result<(), Problems> {
+    let entries = node.as_entries().unwrap_or_default();
+    let other = entries.iter().find_map(|entry| {
+        let (_, name) = OTHER_NAMES.iter().find(|(other, _)| *other == entry.key)?;
+        Some((entry, name))
+    });
+    match other {
+        None => Ok(()),
+        Some((entry, name)) => {
+            let problem = Problem::new(entry.key_span, format!("a step has no key `{}`", entry.key));
+            Err(problem.hint(format!("did you mean `{name}`?")).into())
+        }
+    }
+}
