@@ -141,7 +141,7 @@ impl Command {
 }
 
 /// Runs the command of this process and returns its exit code.
-pub fn main() -> ExitCode {
+pub(crate) fn main() -> ExitCode {
     let exit = match Cli::try_parse_from(config::without_flag_form(std::env::args_os())) {
         Ok(cli) => cli.command.run().unwrap_or_else(Failure::report),
         Err(error) => {

@@ -23,7 +23,7 @@ pub(super) async fn with_server_log<T>(
     let tell = |entries: Vec<Event>| {
         for entry in entries {
             let Some(frame) = entry.frame() else { continue };
-            match log_entry(&frame) {
+            match log_entry(frame) {
                 Some(LogEntry { is_bad: true, text }) => hub_session.warn(&format!("{}: {text}", session.name())),
                 Some(LogEntry { is_bad: false, text }) => hub_session.note(&format!("{}: {text}", session.name())),
                 None => {}

@@ -14,10 +14,8 @@ use tokio::{
     time::Instant,
 };
 
-pub use self::{
-    handshake::Handshake,
-    unsolicited::{UnsolicitedDetector, UnsolicitedFrame},
-};
+pub use self::unsolicited::UnsolicitedFrame;
+pub(crate) use self::{handshake::Handshake, unsolicited::UnsolicitedDetector};
 use rehearse_protocol::{Direction, Event, EventKind, Frame, Id, Message, ParseError, Trace, message::split_batch};
 
 /// Records the trace of one connection, frames byte for byte, and wakes those that wait for a frame.

@@ -24,14 +24,14 @@ pub enum UnsolicitedFrame {
 
 /// Detects the unsolicited frames of a connection; it must observe every frame in order.
 #[derive(Debug, Default)]
-pub struct UnsolicitedDetector {
+pub(crate) struct UnsolicitedDetector {
     /// How many responses are due for each id.
     asked: HashMap<Id, usize>,
 }
 
 impl UnsolicitedDetector {
     /// Why the frame is unsolicited, if it is.
-    pub fn observe(&mut self, frame: &Frame) -> Option<UnsolicitedFrame> {
+    pub(crate) fn observe(&mut self, frame: &Frame) -> Option<UnsolicitedFrame> {
         match frame.direction {
             Direction::ClientToServer => {
                 for id in requested(&frame.bytes) {

@@ -21,13 +21,13 @@ use reqwest::{
 ///
 /// `Ok(None)` means that an authorization cannot fix the refusal; an error says why there is none.
 #[derive(Clone)]
-pub struct AuthMiddleware(Arc<Callback>);
+pub(crate) struct AuthMiddleware(Arc<Callback>);
 
 type Callback = dyn Fn(Option<RefusedRequest>) -> BoxFuture<'static, Result<Option<AuthHeader>, String>> + Send + Sync;
 
 /// The `Authorization` header of a request.
 #[derive(Clone, Debug, Default)]
-pub struct AuthHeader {
+pub(crate) struct AuthHeader {
     /// The value; `None` sends no header.
     pub value: Option<HeaderValue>,
     /// Identifies the token for the authorizer that issued the header.
@@ -37,7 +37,7 @@ pub struct AuthHeader {
 
 /// A request that the server refused.
 #[derive(Clone, Debug)]
-pub struct RefusedRequest {
+pub(crate) struct RefusedRequest {
     pub header: AuthHeader,
     /// 401 or 403.
     pub status: StatusCode,
@@ -48,7 +48,7 @@ pub struct RefusedRequest {
 }
 
 impl AuthMiddleware {
-    pub fn new(
+    pub(crate) fn new(
         ask: impl Fn(Option<RefusedRequest>) -> BoxFuture<'static, Result<Option<AuthHeader>, String>>
         + Send
         + Sync
@@ -82,7 +82,7 @@ impl fmt::Debug for AuthMiddleware {
 
 impl AuthHeader {
     /// `accepted` is shared by all headers with this token.
-    pub fn new(value: Option<HeaderValue>, generation: u64, accepted: Arc<AtomicBool>) -> AuthHeader {
+    pub(crate) fn new(value: Option<HeaderValue>, generation: u64, accepted: Arc<AtomicBool>) -> AuthHeader {
         AuthHeader { value, generation, accepted }
     }
 

@@ -94,7 +94,7 @@ pub(crate) struct Pipes {
 
 /// A running server process and its group. Dropping it kills the whole group.
 #[derive(Debug)]
-pub struct Child {
+pub(crate) struct Child {
     /// Dropped first, because dropping the process may reap it.
     group: ProcessGroup,
     process: tokio::process::Child,
@@ -162,12 +162,12 @@ impl Child {
     }
 
     /// The last lines of standard error, oldest first.
-    pub fn last_lines(&self) -> Vec<String> {
+    pub(crate) fn last_lines(&self) -> Vec<String> {
         self.stderr.to_vec()
     }
 
     /// The exit status, if the process ends within `patience`, and the last lines of its standard error.
-    pub async fn exit_details(&self, patience: Duration) -> (Option<ExitStatus>, Vec<String>) {
+    pub(crate) async fn exit_details(&self, patience: Duration) -> (Option<ExitStatus>, Vec<String>) {
         let mut silent = self.silent.clone();
         let ended = timeout(patience, async {
             let status = self.group.leader_exit().await;
@@ -181,7 +181,7 @@ impl Child {
     /// Waits for the process, whose standard input is closed, to exit, at most until `shutdown` is cancelled; then
     /// sends SIGTERM to it and all processes that it started; then kills them. Returns the exit status of the process,
     /// and ends within the sum of its [`StopGrace`].
-    pub async fn stop(mut self, shutdown: &CancellationToken) -> Option<ExitStatus> {
+    pub(crate) async fn stop(mut self, shutdown: &CancellationToken) -> Option<ExitStatus> {
         let grace = self.grace;
         tokio::select! {
             _ = timeout(grace.exit, self.group.leader_exit()) => {}

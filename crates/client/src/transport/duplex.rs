@@ -45,14 +45,14 @@ pub(crate) enum Incoming {
 
 /// Where frames go, shared by rmcp and raw senders.
 #[derive(Clone)]
-pub enum Outgoing {
+pub(crate) enum Outgoing {
     Ordered(OrderedWriter),
     Sse(Poster),
 }
 
 /// A writer that writes one frame at a time, in the order of the calls.
 #[derive(Clone)]
-pub struct OrderedWriter {
+pub(crate) struct OrderedWriter {
     recorder: TraceRecorder,
     writer: Arc<Mutex<Option<Writer>>>,
     closing: CancellationToken,

@@ -4,7 +4,7 @@ use std::io;
 
 /// Why a connection could not be opened.
 #[derive(Debug, thiserror::Error)]
-pub enum OpenError {
+pub(crate) enum OpenError {
     /// The command could not be started.
     #[error("{source}")]
     Spawn { program: String, source: io::Error },
@@ -27,7 +27,7 @@ pub enum OpenError {
 
 /// Why a frame could not be sent, or its answer is not a frame.
 #[derive(Debug, thiserror::Error)]
-pub enum LinkError {
+pub(crate) enum LinkError {
     #[error("the connection is closed")]
     Closed,
     #[error("the frame could not be written: {0}")]

@@ -41,7 +41,7 @@ const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 
 /// The HTTP client of one connection. Clones share its state.
 #[derive(Clone)]
-pub struct HttpClient(Arc<Shared>);
+pub(crate) struct HttpClient(Arc<Shared>);
 
 struct Shared {
     http: Client,

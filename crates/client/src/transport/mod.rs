@@ -4,8 +4,8 @@
 //! stdio, SSE, WebSocket and memory are one `Duplex` each; streamable HTTP is rmcp's own worker on our HTTP client.
 //! Each `open` returns when frames can be sent, before the MCP handshake.
 
-pub mod auth;
-pub mod child;
+pub(crate) mod auth;
+pub(crate) mod child;
 mod connection;
 mod duplex;
 mod error;
@@ -30,12 +30,13 @@ pub(crate) mod web;
 pub(crate) mod ws;
 mod ws_stream;
 
-pub use child::{Child, CommandSpec, LastLines, StderrLine, StderrSink, StopGrace};
+pub(crate) use child::Child;
+pub use child::{CommandSpec, LastLines, StderrLine, StderrSink, StopGrace};
 pub(crate) use connection::{HttpLink, Link, OpenConnection};
 pub(crate) use duplex::Duplex;
-pub use error::{LinkError, OpenError};
+pub(crate) use error::{LinkError, OpenError};
 pub use folder::TempFolder;
 pub use headers::HeaderChange;
 pub use process_handle::{ProcessChange, ProcessHandle};
-pub use raw::{RawSender, SentFrame};
+pub(crate) use raw::RawSender;
 pub use reaper::ReaperProcess;

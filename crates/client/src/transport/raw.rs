@@ -10,7 +10,7 @@ use super::{
 
 /// Sends raw frames on the connection of a session.
 #[derive(Clone)]
-pub enum RawSender {
+pub(crate) enum RawSender {
     /// Over anything but streamable HTTP; frames that come back arrive through the session.
     Duplex(Box<Outgoing>),
     /// Each frame is a POST of its own; frames that come back are in its response.
@@ -18,7 +18,7 @@ pub enum RawSender {
 }
 
 /// A raw frame that has been sent.
-pub struct SentFrame {
+pub(crate) struct SentFrame {
     /// The HTTP status, on transports that have one.
     pub status: Option<u16>,
     /// The body of a refused POST.
@@ -36,7 +36,7 @@ impl RawSender {
     ///
     /// # Errors
     /// The bytes could not be sent. An HTTP status is never an error here.
-    pub async fn send(&self, bytes: Bytes, headers: &[HeaderChange]) -> Result<SentFrame, LinkError> {
+    pub(crate) async fn send(&self, bytes: Bytes, headers: &[HeaderChange]) -> Result<SentFrame, LinkError> {
         match self {
             RawSender::Duplex(outgoing) => match outgoing.send(bytes).await {
                 Ok(status) => Ok(SentFrame { status, body: Bytes::new(), answer: None }),

@@ -13,7 +13,7 @@ use crate::recorder::TraceRecorder;
 
 /// Sends frames by POST to the endpoint that the server named.
 #[derive(Clone)]
-pub struct Poster {
+pub(crate) struct Poster {
     pub(super) recorder: TraceRecorder,
     pub(super) http: Client,
     pub(super) endpoint: Url,

@@ -42,7 +42,7 @@ impl HubSession {
     }
 
     /// A failed request as JSON.
-    pub(crate) fn failure_json(&self, failure: &client::Failure) -> FailureReport {
+    pub(in crate::cli::mcp) fn failure_json(&self, failure: &client::Failure) -> FailureReport {
         let mut report = FailureReport::new(failure.kind(), self.hidden(&failure.to_string()));
         match failure {
             client::Failure::Rpc(error) => {
