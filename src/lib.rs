@@ -14,6 +14,75 @@
 //! | [`document`] | files with a position for every value, JSON Schema, matchers, templates |
 //! | [`protocol`] | frames, JSON-RPC messages, versions, transports, traces |
 //! | [`builtin_scripts`] | the mock scripts that `rehearse` serves by name |
+//!
+//! # A client step by step
+//!
+//! Connect to two servers, discover their tools, filter, rename and register them, call one, disconnect:
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use mcp_rehearsal::{
+//!     client::{CallOptions, Endpoint, ServerParams, Session, Target},
+//!     client_configs::{
+//!         policy::{Duplicates, Naming, Policy},
+//!         server::{At, ToolFilter},
+//!     },
+//!     document::Span,
+//!     hub::{Registry, registry::ServerTools},
+//!     mock::{MockServer, Tool},
+//!     protocol::{Protocol, Transport},
+//! };
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let postgres = MockServer::builder().tool(Tool::new("query").reply("3 rows")).tool(Tool::new("drop_table"));
+//! let weather = MockServer::builder().tool(Tool::new("query").reply("Rain."));
+//! let mocks = [("postgres", postgres.start().await?), ("weather", weather.start().await?)];
+//!
+//! // Connect.
+//! let mut sessions = Vec::new();
+//! for (name, mock) in &mocks {
+//!     let url = mock.url(Transport::Http).ok_or("it listens")?;
+//!     let target = Target::Http(Endpoint { url, headers: Vec::new() });
+//!     sessions.push(Session::connect(&ServerParams::new(*name, target), Protocol::Auto).await?);
+//! }
+//!
+//! // Discover.
+//! let mut discovered = Vec::new();
+//! for session in &sessions {
+//!     let listing = session.list_tools(CallOptions::default()).await?;
+//!     discovered.push((Arc::from(session.name()), listing.items));
+//! }
+//!
+//! // Filter, rename and register.
+//! let at = |name: &str| At { value: name.to_owned(), span: Span::default() };
+//! let exclude = At { value: vec![at("drop_table")], span: Span::default() };
+//! let filter = ToolFilter { exclude: Some(exclude), include: None };
+//! let listed = discovered.iter().map(|(server, tools)| ServerTools {
+//!     server,
+//!     filter: &filter,
+//!     policy: &Policy::USUAL,
+//!     tools,
+//!     mirrors: false,
+//! });
+//! let registry = Registry::build(listed, Naming::Literal("{server}.{tool}"), Duplicates::Rejected)?;
+//! let names: Vec<_> = registry.tools().iter().map(|tool| &*tool.name).collect();
+//! assert_eq!(names, ["postgres.query", "weather.query"]);
+//!
+//! // Call the tool by its original name.
+//! let tool = registry.get("weather.query").ok_or("there is no such tool")?;
+//! let session = sessions.iter().find(|session| *session.name() == *tool.server).ok_or("there is no such server")?;
+//! let outcome = session.call_tool(&tool.original, None, CallOptions::default()).await?;
+//! assert_eq!(outcome.text(), "Rain.");
+//!
+//! // Disconnect all.
+//! for session in sessions {
+//!     session.close().await;
+//! }
+//! # Ok(())
+//! # }
+//! ```
 
 pub mod builtin_scripts;
 

@@ -29,6 +29,7 @@ mod repl_forms;
 mod result_cache;
 mod run;
 mod schema;
+mod script_schema;
 mod terminal;
 mod validate_config;
 

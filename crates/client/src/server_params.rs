@@ -40,7 +40,8 @@ pub struct ServerParams {
 /// Where a server is.
 ///
 /// ```
-/// use mcp_rehearsal::{///, ///     client::{CommandSpec, Target}, ///     transport::Transport};
+/// use rehearse_client::{CommandSpec, Target};
+/// use rehearse_protocol::Transport;
 ///
 /// let local = Target::Stdio(CommandSpec { program: "weather-server".to_owned(), ..CommandSpec::default() });
 /// assert_eq!(local.transport(), Transport::Stdio);

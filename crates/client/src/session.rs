@@ -33,7 +33,7 @@ const EXIT_PATIENCE: Duration = Duration::from_millis(500);
 /// ```
 /// use rehearse_client::{CallOptions, CommandSpec, ServerParams, Session, Target};
 /// use rehearse_protocol::Protocol;
-/// # use mcp_rehearsal::wire::Version;
+/// # use rehearse_protocol::Version;
 /// # let script = r#"read initialize
 /// # echo '{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}'
 /// # read initialized; read call

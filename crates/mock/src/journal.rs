@@ -111,7 +111,8 @@ const MAX_UNMATCHED: usize = 100;
 ///
 /// ```
 /// use std::time::Duration;
-/// use mcp_rehearsal::{///, ///     mock::journal::{Handling, Journal}, ///     transport::Transport};
+/// use rehearse_mock::journal::{Handling, Journal};
+/// use rehearse_protocol::Transport;
 ///
 /// let journal = Journal::default();
 /// let request = br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;

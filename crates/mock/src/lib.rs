@@ -19,6 +19,6 @@ pub use serve::MockServer;
 #[doc(hidden)]
 #[cfg(any(test, feature = "internals"))]
 pub mod internals {
-    pub use super::{engine::internals::*, uri_template::TemplateError, uri_template::UriTemplate};
+    pub use super::{engine::internals::*, uri_template::UriTemplate};
     pub use rehearse_document::seeded_rng::SeededRng;
 }

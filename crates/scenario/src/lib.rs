@@ -7,8 +7,13 @@
 //! ```
 //! use std::path::Path;
 //!
-//! use mcp_rehearsal::{//!, //!     config::Source, //!     scenario::{Plan, RunOptions, Scenario, Selection, SnapshotMode, run}};
+//! use rehearse_document::Source;
+//! use rehearse_mock::script::BuiltinScript;
+//! use rehearse_scenario::{Plan, RunOptions, Scenario, Selection, SnapshotMode, run};
 //! use tokio_util::sync::CancellationToken;
+//!
+//! const BUILTINS: &[BuiltinScript] =
+//!     &[BuiltinScript { name: "basic", text: "tools: [{ name: echo, reply: '{{ args.text }}' }]" }];
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -21,7 +26,7 @@
 //!   - { call: { tool: echo, args: { text: hi } }, expect: { text: hi } }
 //! ",
 //! );
-//! let scenario = Scenario::parse(&source, Path::new("demo.yaml")).map_err(|mistakes| mistakes.to_string())?;
+//! let scenario = Scenario::parse(&source, Path::new("demo.yaml"), BUILTINS).map_err(|mistakes| mistakes.to_string())?;
 //! let options = RunOptions {
 //!     jobs: 2,
 //!     seed: 1,
@@ -29,6 +34,7 @@
 //!     fail_fast: false,
 //!     keep_going: false,
 //!     rehearse: "rehearse".into(),
+//!     builtin_scripts: BUILTINS,
 //! };
 //! let plan = Plan::new(vec![scenario], &Selection::default());
 //! let result = run(plan, options, CancellationToken::new(), |_event| {}).await;

@@ -29,7 +29,7 @@ const MAX_DEPTH: usize = 16;
 /// use rehearse_scenario::Scenario;
 ///
 /// let source = Source::new("ping.yaml", "servers: { s: { mock: basic } }\nsteps: [{ ping: {} }]");
-/// let scenario = Scenario::parse(&source, Path::new("ping.yaml")).map_err(|mistakes| mistakes.to_string())?;
+/// let scenario = Scenario::parse(&source, Path::new("ping.yaml"), &[]).map_err(|mistakes| mistakes.to_string())?;
 /// assert_eq!(scenario.name, "ping");
 /// assert_eq!(scenario.cells().len(), 8);
 /// # Ok::<(), String>(())

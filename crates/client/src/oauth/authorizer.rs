@@ -34,7 +34,10 @@ const UPGRADES: usize = 2;
 /// No authorization server is contacted before the server refuses a request.
 ///
 /// ```
-/// use rehearse_client::{///, ///     ServerParams, ///     oauth::{Authorizer, Browser, Interaction, Options}, Target};
+/// use rehearse_client::{
+///     ServerParams, Target,
+///     oauth::{Authorizer, Browser, Interaction, Options},
+/// };
 ///
 /// let url = "https://example.com/mcp";
 /// let interaction = Interaction::Browser(Browser::new(|url| println!("Open {url}")));

@@ -6,7 +6,8 @@
 //! answer that does not fit is told with every path at which it does not.
 //!
 //! ```
-//! use mcp_rehearsal::{//!, //!     config::Source, //!     final_answer::{AnswerSchema, Dialog, extract}};
+//! use rehearse_document::Source;
+//! use rehearse_llm::final_answer::{AnswerSchema, Dialog, extract};
 //!
 //! let schema = Source::new("answer.json", r#"{ "type": "object", "required": ["verdict"] }"#);
 //! let schema = AnswerSchema::parse(&schema)?;

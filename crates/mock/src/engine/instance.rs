@@ -24,7 +24,8 @@ use rehearse_protocol::{Era, Version};
 /// An engine answers requests with a script; [`MockServer`](crate::MockServer) serves it.
 ///
 /// ```
-/// use mcp_rehearsal::{///, ///     config::Source, ///     mock::{engine::Engine, journal::Journal, script::Script}};
+/// use rehearse_document::Source;
+/// use rehearse_mock::{engine::Engine, journal::Journal, script::Script};
 ///
 /// let script = Script::parse(&Source::new("s", "tools: [{ name: echo, reply: hi, expect: { calls: 1 } }]"))?;
 /// let engine = Engine::new(script, 7, Journal::default());

@@ -47,7 +47,8 @@ impl Default for ListenOptions {
 /// A mock that listens on all network transports.
 ///
 /// ```
-/// use mcp_rehearsal::{///, ///     mock::{MockServer, Tool}, ///     transport::Transport};
+/// use rehearse_mock::{MockServer, Tool};
+/// use rehearse_protocol::Transport;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {

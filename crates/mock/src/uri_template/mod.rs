@@ -15,7 +15,7 @@ mod syntax;
 
 use regex::Regex;
 use serde_json::{Map, Value as Json};
-pub use syntax::TemplateError;
+pub(crate) use syntax::TemplateError;
 use syntax::{Expression, Part, check_literal, error, expressions};
 
 use rehearse_document::{Node, Problem, Problems, Span};

@@ -200,22 +200,6 @@ fn the_schema_is_one_and_every_key_is_explained_with_examples_that_are_valid() {
     assert!(examples.len() > 200, "{}", examples.len());
 }
 
-#[test]
-fn the_shipped_scripts_are_valid() {
-    let validator = validator(&schema());
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("mock-servers");
-    let mut scripts = 0;
-    for entry in std::fs::read_dir(folder).expect("mock-servers") {
-        let path = entry.expect("an entry").path();
-        let script = json(&std::fs::read_to_string(&path).expect("a script"));
-        let errors: Vec<_> =
-            validator.iter_errors(&script).map(|error| format!("{}: {error}", error.instance_path())).collect();
-        assert!(errors.is_empty(), "{}: {errors:#?}", path.display());
-        scripts += 1;
-    }
-    assert!(scripts > 20);
-}
-
 /// What is wrong in the structure, rather than in a template or a name, is wrong for both.
 #[test]
 fn the_schema_refuses_what_the_reader_refuses() {
@@ -353,42 +337,4 @@ fn the_schema_refuses_what_the_reader_refuses() {
         assert!(Script::parse(&Source::new("s", script)).is_err(), "the reader accepts {script}");
         assert!(!validator.is_valid(&json(script)), "the schema accepts {script}");
     }
-}
-
-/// The words that a part of the schema has: names of properties, and constants.
-fn words(schema: &Json, found: &mut BTreeSet<String>) {
-    match schema {
-        Json::Object(members) => {
-            for (name, member) in members {
-                match (name.as_str(), member) {
-                    ("properties", Json::Object(properties)) => found.extend(properties.keys().cloned()),
-                    ("enum", Json::Array(values)) => {
-                        found.extend(values.iter().filter_map(|value| Some(value.as_str()?.to_owned())));
-                    }
-                    ("const", Json::String(value)) => drop(found.insert(value.clone())),
-                    _ => {}
-                }
-                words(member, found);
-            }
-        }
-        Json::Array(items) => items.iter().for_each(|item| words(item, found)),
-        _ => {}
-    }
-}
-
-#[test]
-fn every_word_is_in_a_shipped_script_or_an_example_of_the_documentation() {
-    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
-    let scripts = std::fs::read_dir(root.join("mock-servers")).expect("a folder");
-    let mut shown: String =
-        scripts.map(|entry| std::fs::read_to_string(entry.expect("an entry").path()).expect("a text")).collect();
-    let page = std::fs::read_to_string(root.join("docs/mock-scripts.md")).expect("a text");
-    // Every other part stands between fences.
-    page.split("```").skip(1).step_by(2).for_each(|example| shown.push_str(example));
-    let shown: BTreeSet<_> =
-        shown.split(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/'))).collect();
-    let mut all = BTreeSet::new();
-    words(&schema(), &mut all);
-    let missing: Vec<_> = all.iter().filter(|word| !shown.contains(word.as_str())).collect();
-    assert!(all.len() > 200 && missing.is_empty(), "{} words, and nobody is shown {missing:?}", all.len());
 }
