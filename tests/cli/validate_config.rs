@@ -110,7 +110,7 @@ fn a_folder_has_its_known_files_checked_and_no_others() {
         json(&run)["files"].as_array().expect("files").iter().map(|file| file["path"].clone()).collect();
     assert_eq!(paths, ["a/.mcp.json", "b/.vscode/mcp.json", "b/team.code-workspace"]);
     let nothing = Rehearse::new().file("a/.zed/settings.json", "{}").args(["validate-config", "a"]).run();
-    nothing.stdout("").stderr_has("no known config files here").stderr_has("--list-dialects").code(4);
+    nothing.stdout("").stderr_has("no known config files").stderr_has("--list-dialects").code(4);
     let list = Rehearse::new().args(["validate-config", "--list-dialects"]).run().code(0);
     list.stdout_has("claude-code ").stdout_has("  .gemini/settings.json, gemini-extension.json\n");
 }

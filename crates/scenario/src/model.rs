@@ -28,10 +28,10 @@ const MAX_DEPTH: usize = 16;
 /// use rehearse_document::Source;
 /// use rehearse_scenario::Scenario;
 ///
-/// let source = Source::new("ping.yaml", "servers: { s: { mock: basic } }\nsteps: [{ ping: {} }]");
+/// let source = Source::new("ping.yaml", "servers: { s: { url: http://127.0.0.1:8888/mcp } }\nsteps: [{ ping: {} }]");
 /// let scenario = Scenario::parse(&source, Path::new("ping.yaml"), &[]).map_err(|mistakes| mistakes.to_string())?;
 /// assert_eq!(scenario.name, "ping");
-/// assert_eq!(scenario.cells().len(), 8);
+/// assert_eq!(scenario.cells().len(), 2);
 /// # Ok::<(), String>(())
 /// ```
 #[derive(Debug)]
