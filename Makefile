@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help build test lint bench fuzz scenarios interop official examples test-mcp-server
+.PHONY: help build dist test lint bench fuzz scenarios interop official examples test-mcp-server
 
 CARGO ?= cargo
 
@@ -9,16 +9,19 @@ help: ## List the targets
 build: ## Build the release binary, target/release/rehearse
 	$(CARGO) build --release
 
+dist: ## Build the binary that is shipped, target/dist/rehearse
+	$(CARGO) build --profile dist
+
 test: ## Run all tests that need nothing but Rust
 	$(CARGO) test
 
 lint: ## Check format, lints and documentation; a warning is an error
 	$(CARGO) fmt --check
-	$(CARGO) clippy --all-targets -- --deny warnings
-	RUSTDOCFLAGS="--deny warnings" $(CARGO) doc --no-deps
+	$(CARGO) clippy --workspace --all-targets --all-features -- --deny warnings
+	RUSTDOCFLAGS="--deny warnings" $(CARGO) doc --workspace --all-features --no-deps
 
 bench: ## Run the benchmarks
-	$(CARGO) bench
+	$(CARGO) bench --features internals
 
 fuzz: ## Fuzz every target for FUZZ_SECONDS (20); needs a C++ compiler, and a network for the first run
 	fuzz/run
@@ -26,7 +29,7 @@ fuzz: ## Fuzz every target for FUZZ_SECONDS (20); needs a C++ compiler, and a ne
 scenarios: ## Run the shipped scenarios on every transport and in both eras
 	$(CARGO) run -- run scenarios
 
-interop: ## Meet real clients and servers; needs Node and Python, and a network for the first run
+interop: ## Test against real clients and servers; needs Node and Python, and a network for the first run
 	$(CARGO) build
 	interop/run
 

@@ -2,11 +2,13 @@
 
 #![no_main]
 
-#[path = "../../tests/protocol/generated/mod.rs"]
+#[path = "../../crates/mock/src/tests/generated/mod.rs"]
 mod generated;
 
 use generated::{Law, Play, Said, What, play};
 use libfuzzer_sys::fuzz_target;
+// `generated` names these as parts of its own crate.
+use rehearse_mock::{engine, internals, journal, script};
 
 /// Who knows the protocol besides the laws judges in the tests only; they would be too slow here.
 fn judge(said: &Said<'_>) -> Law {

@@ -6,7 +6,7 @@
 
 use bytes::Bytes;
 use libfuzzer_sys::fuzz_target;
-use mcp_rehearsal::protocol::{message, LineSplitter, Message, TooLong};
+use rehearse_protocol::{LineSplitter, Message, TooLong, message};
 
 fn split(limit: usize, stream: &[u8], piece: usize) -> Vec<Result<Bytes, TooLong>> {
     let (mut splitter, mut lines) = (LineSplitter::new(limit), Vec::new());

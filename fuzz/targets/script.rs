@@ -6,7 +6,12 @@ use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use libfuzzer_sys::{Corpus, fuzz_target};
-use mcp_rehearsal::{document::{parse_yaml, Source}, mock::{engine::Engine, internals::{Decision, Event, Incoming, LegacySession}, journal::Journal, script::Script}, protocol::Transport};
+use rehearse_document::{Source, parse_yaml};
+use rehearse_mock::{
+    engine::Engine, internals::Decision, internals::Event, internals::Incoming, internals::LegacySession,
+    journal::Journal, script::Script,
+};
+use rehearse_protocol::Transport;
 use serde_json::{Value as Json, json};
 
 /// Sends a request and plays the answer without waiting; the result, if there is one.

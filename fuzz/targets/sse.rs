@@ -6,7 +6,7 @@
 
 use bytes::Bytes;
 use libfuzzer_sys::fuzz_target;
-use mcp_rehearsal::protocol::sse::{Decoder, Event};
+use rehearse_protocol::{sse::Decoder, sse::Event};
 
 /// The events up to the first that is too large, and whether there is one.
 fn decode(limit: usize, stream: &[u8], piece: usize) -> (Vec<Event>, bool) {

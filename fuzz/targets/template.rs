@@ -7,7 +7,9 @@
 use std::time::UNIX_EPOCH;
 
 use libfuzzer_sys::fuzz_target;
-use mcp_rehearsal::document::{parse_yaml, template::{Bindings, Context, SCRIPT_NAMES, Templates}, Source};
+use rehearse_document::{
+    Source, parse_yaml, template::Bindings, template::Context, template::SCRIPT_NAMES, template::Templates,
+};
 use serde_json::{Value as Json, json};
 
 const PARAMS: &str = r#"{"arguments":{"a":"x","n":3,"list":[1,2.5,null]},"uri":"file:///x"}"#;
