@@ -23,7 +23,7 @@ pub(super) fn write(result: &[u8]) -> Result<(), Failure> {
 /// Writes a styled result; ANSI sequences are kept only on a terminal.
 ///
 /// # Errors
-/// As [`write`].
+/// As [`write()`].
 pub(super) fn write_styled(result: &[u8]) -> Result<(), Failure> {
     to(io::stdout().lock(), result, anstream::stdout().current_choice())
 }

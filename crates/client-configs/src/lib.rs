@@ -1,11 +1,22 @@
-//! Files that people write, read with a position for everything ([`Source`] → [`Node`] tree → [`Fields`] → a model), and
-//! the MCP configs of other programs: a text becomes a tree, its dialect is detected, the servers are read and checked.
+//! Config files of MCP clients: read, linted, shown and converted.
 //!
-//! The first part imports nothing of the second.
+//! [`lint`] reads a file. Its text becomes a tree, its [`Dialect`](dialect::Dialect) is detected from the path and the
+//! content, and its servers are read and checked. A dialect is a table of what one program does. [`sources`] finds the
+//! files of a machine, [`resolve`] fills in variables as the program does, and [`convert`](mod@convert) writes the servers
+//! for another program.
+//!
+//! ```
+//! use std::path::Path;
+//!
+//! use rehearse_client_configs::lint;
+//! use rehearse_document::Source;
+//!
+//! let text = r#"{ "mcpServers": { "files": { "command": "files-server", "environment": {} } } }"#;
+//! let report = lint(&Source::new(".mcp.json", text), Some(Path::new(".mcp.json")), None, None);
+//! assert_eq!(report.findings[0].code.name, "W-UNKNOWN-KEY");
+//! assert_eq!(report.config.map(|config| config.servers.len()), Some(1));
+//! ```
 
-// Files of any kind.
-
-// Configs of MCP clients.
 mod check;
 pub mod codes;
 pub mod convert;

@@ -23,7 +23,7 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
 /// Prints a value as JSON, escaped so that it cannot control a terminal.
 ///
 /// # Errors
-/// As [`print`].
+/// As [`print()`].
 pub(crate) fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(value).unwrap_or_default();
     let text = if io::stdout().is_terminal() { escaped(&text) } else { text };
@@ -34,7 +34,7 @@ pub(crate) fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
     output::write(text.as_bytes())
 }
 
-/// As [`print`]; `output::check_writes` reports a failure at the end.
+/// As [`print()`]; `output::check_writes` reports a failure at the end.
 pub(crate) fn print_unchecked(text: &str) {
     let _ = print(text);
 }

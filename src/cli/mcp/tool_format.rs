@@ -25,7 +25,7 @@ impl ToolFormat {
     /// Prints the tool definitions.
     ///
     /// # Errors
-    /// As [`print`].
+    /// As `print`.
     pub(super) fn print(self, registry: &Registry, options: &Options) -> Result<(), Failure> {
         let tools: Vec<_> = registry.tools().iter().map(|tool| tool.for_model()).collect();
         let provider = match self {
