@@ -30,6 +30,7 @@ mod result_cache;
 mod run;
 mod schema;
 mod terminal;
+mod traces;
 mod validate_config;
 
 use rehearse::Rehearse;
