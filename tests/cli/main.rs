@@ -31,6 +31,7 @@ mod run;
 mod schema;
 mod script_schema;
 mod terminal;
+mod traces;
 mod validate_config;
 
 use rehearse::Rehearse;

@@ -1,11 +1,12 @@
 //! A connection that can be broken off from within.
 
 use std::{
+    any::Any,
     future::poll_fn,
     io::{self, IoSlice},
     pin::Pin,
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicU8, Ordering},
     },
     task::{Context, Poll},
@@ -39,6 +40,7 @@ struct State {
     /// 0 while it goes on.
     breaks: AtomicU8,
     broken: CancellationToken,
+    data: OnceLock<Box<dyn Any + Send + Sync>>,
 }
 
 /// The bytes of a connection with a [`Line`].
@@ -77,6 +79,16 @@ impl Line {
     /// Resolves when all has been sent and the connection is broken off, or gone.
     pub async fn broken(&self) {
         self.0.broken.cancelled().await;
+    }
+
+    /// Whether it was broken off from within.
+    pub fn is_broken_off(&self) -> bool {
+        self.wanted().is_some()
+    }
+
+    /// What the service keeps for the connection, which is made on first use; `None` if it is of another type.
+    pub fn data<T: Any + Send + Sync>(&self, make: impl FnOnce() -> T) -> Option<&T> {
+        self.0.data.get_or_init(|| Box::new(make())).downcast_ref()
     }
 
     fn wanted(&self) -> Option<Break> {

@@ -31,7 +31,8 @@ impl Mock<'_> {
     /// Serves on the network, and over stdio by relays, as long as the command runs; and ends with its code.
     pub(super) async fn exec(self, address: SocketAddr) -> Result<Exit, Failure> {
         let mut signals = Signals::install().map_err(runtime_failure)?;
-        let listen = ListenOptions { address, allowed_hosts: self.args.allowed_hosts.clone() };
+        let listen =
+            ListenOptions { address, allowed_hosts: self.args.allowed_hosts.clone(), ..ListenOptions::default() };
         let server = MockServer::start(self.engine.clone(), listen).await;
         let server = server.map_err(|error| cannot_listen(address, "--listen :0", &error))?;
         install_guard()?;

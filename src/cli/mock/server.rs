@@ -75,7 +75,7 @@ impl Mock<'_> {
     pub(super) async fn listen(self, address: SocketAddr) -> Result<Exit, Failure> {
         let Mock { args, seed, engine, watch, console } = self;
         let mut signals = Signals::install().map_err(runtime_failure)?;
-        let listen = ListenOptions { address, allowed_hosts: args.allowed_hosts.clone() };
+        let listen = ListenOptions { address, allowed_hosts: args.allowed_hosts.clone(), ..ListenOptions::default() };
         let server = MockServer::start(engine.clone(), listen)
             .await
             .map_err(|error| cannot_listen(address, "--listen :0", &error))?;

@@ -55,6 +55,7 @@ pub struct MockServerBuilder {
     members: Map<String, Json>,
     seed: u64,
     verify_on_drop: bool,
+    record_traces: bool,
 }
 
 /// Why a server could not be started. `Debug` is as readable as `Display`, for the sake of `unwrap`.
@@ -88,7 +89,7 @@ fn explained(diagnostics: &Diagnostics) -> String {
 impl MockServer {
     /// A builder of a server without any items.
     pub fn builder() -> MockServerBuilder {
-        MockServerBuilder { script: None, members: Map::new(), seed: 1, verify_on_drop: true }
+        MockServerBuilder { script: None, members: Map::new(), seed: 1, verify_on_drop: true, record_traces: false }
     }
 
     /// A server with a script, YAML or JSON, to which more can be added.
@@ -118,8 +119,9 @@ impl MockServer {
         );
     }
 
-    /// Starts over: clears the journal, counters, state, tasks, added rules and list changes.
+    /// Starts over: clears the journal, traces, counters, state, tasks, added rules and list changes.
     pub fn reset(&self) {
+        self.reset_traces();
         self.engine().reset(self.started().elapsed());
     }
 
@@ -192,6 +194,11 @@ impl MockServerBuilder {
         MockServerBuilder { verify_on_drop, ..self }
     }
 
+    /// Records what happens on every connection, for [`MockServer::traces`].
+    pub fn record_traces(self) -> Self {
+        MockServerBuilder { record_traces: true, ..self }
+    }
+
     fn add(mut self, kind: ItemKind, item: Map<String, Json>) -> Self {
         let list = self.members.entry(kind.list_key()).or_insert_with(|| json!([]));
         if let Json::Array(items) = list {
@@ -237,7 +244,8 @@ impl MockServerBuilder {
     /// What was built has mistakes, or there is not a free port.
     pub async fn start(self) -> Result<MockServer, StartError> {
         let engine = self.engine().map_err(StartError::Script)?;
-        let mut server = MockServer::start(engine, ListenOptions::default()).await?;
+        let listen = ListenOptions { record_traces: self.record_traces, ..ListenOptions::default() };
+        let mut server = MockServer::start(engine, listen).await?;
         server.verify_on_drop(self.verify_on_drop);
         Ok(server)
     }

@@ -13,6 +13,7 @@ use super::{
     faulty_response::FaultyResponse,
     lifetime::ServerLifetime,
     reorder_gate::ReorderGate,
+    trace_recorder::ConnectionTrace,
 };
 use crate::{
     engine::{Decision, Engine, Exchange, FaultedDecision, Incoming, LegacySession, NotificationSink},
@@ -21,7 +22,7 @@ use crate::{
     script::Token,
 };
 use rehearse_net::Shutdown;
-use rehearse_protocol::{Id, RpcError, Transport, message};
+use rehearse_protocol::{Direction, Id, RpcError, Transport, message};
 
 /// How many frames may wait to be sent before answers are held back.
 const BACKLOG: usize = 256;
@@ -57,6 +58,22 @@ pub(super) enum ConnectionOutput {
     Packet(Box<Packet>),
     /// The connection ends here.
     Stop(Stop),
+}
+
+impl ConnectionOutput {
+    /// Records what is sent of it.
+    pub(super) fn record(&self, trace: &ConnectionTrace) {
+        let bytes = match self {
+            ConnectionOutput::Frame(frame) => frame.clone(),
+            ConnectionOutput::Packet(packet) => packet.sent(),
+            ConnectionOutput::Stop(_) => return,
+        };
+        let is_cut_at_start =
+            bytes.is_empty() && matches!(self, ConnectionOutput::Packet(packet) if packet.cut.is_some());
+        if !is_cut_at_start {
+            trace.record_frame(Direction::ServerToClient, bytes);
+        }
+    }
 }
 
 /// What an exchange of a connection needs to reach the client.

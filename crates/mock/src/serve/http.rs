@@ -7,7 +7,7 @@ use http::{HeaderMap, HeaderValue, StatusCode, header};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use tokio::time::timeout;
 
-use super::server_state::ServerState;
+use super::{server_state::ServerState, trace_recorder::HttpExchange};
 use crate::journal::Handling;
 use rehearse_net::{Body, Request, Response};
 use rehearse_protocol::{Id, MAX_FRAME, RpcError, Transport, message};
@@ -57,7 +57,14 @@ impl ServerState {
             return Err(self.refuse(transport, StatusCode::UNSUPPORTED_MEDIA_TYPE, why));
         }
         match read(body).await {
-            Ok(bytes) => Ok((parts.headers, bytes)),
+            Ok(bytes) => {
+                if self.recorder.is_some()
+                    && let Some(exchange) = parts.extensions.get::<HttpExchange>()
+                {
+                    exchange.record_body(&bytes);
+                }
+                Ok((parts.headers, bytes))
+            }
             Err((status, why)) => {
                 let mut response = self.refuse(transport, status, &why);
                 response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));

@@ -26,6 +26,7 @@ mod sse_streams;
 mod stateless;
 mod stream_log;
 mod streamable;
+mod trace_recorder;
 mod ws;
 
 pub use pipe::{PipeEnd, PipeServer, serve_pipe};

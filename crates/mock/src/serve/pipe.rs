@@ -16,13 +16,14 @@ use tokio_util::sync::CancellationToken;
 use super::{
     connection::{Caller, Connection, ConnectionOutput},
     lifetime::ServerLifetime,
+    trace_recorder::{ConnectionTrace, TraceRecorder},
 };
 use crate::{
     engine::Engine,
     faults::{SendStep, SendSteps, Stop},
 };
 use rehearse_net::{LineReader, LineWriter};
-use rehearse_protocol::Transport;
+use rehearse_protocol::{Direction, Trace, Transport};
 
 /// Why serving over a pipe ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +55,7 @@ where
 {
     let (connection, frames) =
         Connection::open(engine, transport, Caller::default(), ServerLifetime::start(Instant::now()), None);
-    serve(connection, frames, reader, writer, stop, grace).await
+    serve(connection, frames, None, reader, writer, stop, grace).await
 }
 
 /// A server of several clients, each at the end of a pipe.
@@ -62,16 +63,32 @@ where
 pub struct PipeServer {
     engine: Arc<Engine>,
     lifetime: ServerLifetime,
+    recorder: Option<Arc<TraceRecorder>>,
 }
 
 impl PipeServer {
     /// A server of this engine.
     pub fn new(engine: Arc<Engine>) -> PipeServer {
-        PipeServer::with_lifetime(engine, ServerLifetime::start(Instant::now()))
+        PipeServer::with_lifetime(engine, ServerLifetime::start(Instant::now()), None)
     }
 
-    pub(super) fn with_lifetime(engine: Arc<Engine>, lifetime: ServerLifetime) -> PipeServer {
-        PipeServer { engine, lifetime }
+    /// The same server, which records [traces](PipeServer::traces).
+    #[must_use]
+    pub fn record_traces(self) -> PipeServer {
+        PipeServer { recorder: Some(Arc::default()), ..self }
+    }
+
+    /// Like [`MockServer::traces`](super::MockServer::traces).
+    pub fn traces(&self) -> Vec<Trace> {
+        self.recorder.as_ref().map(|recorder| recorder.traces()).unwrap_or_default()
+    }
+
+    pub(super) fn with_lifetime(
+        engine: Arc<Engine>,
+        lifetime: ServerLifetime,
+        recorder: Option<Arc<TraceRecorder>>,
+    ) -> PipeServer {
+        PipeServer { engine, lifetime, recorder }
     }
 
     /// Like [`serve_pipe`]. Tasks that the client begins outlive the pipe.
@@ -93,10 +110,20 @@ impl PipeServer {
         let lifetime = ServerLifetime::start(self.lifetime.started);
         let (connection, frames) =
             Connection::open(self.engine.clone(), transport, Caller::default(), lifetime, Some(self.lifetime.clone()));
-        tokio::select! {
-            ended = serve(connection, frames, reader, writer, stop, grace) => ended,
+        let trace = self.recorder.as_ref().map(|recorder| recorder.open(transport));
+        let ended = tokio::select! {
+            ended = serve(connection, frames, trace.as_deref(), reader, writer, stop, grace) => ended,
             () = self.lifetime.shutdown.kill.cancelled() => Ok(self.lifetime.exit_code().map_or(PipeEnd::Stopped, PipeEnd::Exited)),
+        };
+        if let Some(trace) = trace {
+            trace.close(match &ended {
+                Ok(PipeEnd::Closed) => "the pipe was closed".to_owned(),
+                Ok(PipeEnd::Stopped) => "the server was stopped".to_owned(),
+                Ok(PipeEnd::Exited(code)) => format!("the server exited with code {code}"),
+                Err(error) => format!("the pipe cannot be read: {error}"),
+            });
         }
+        ended
     }
 
     /// Ends what goes on in the background.
@@ -108,6 +135,7 @@ impl PipeServer {
 async fn serve<R, W>(
     connection: Connection,
     frames: mpsc::Receiver<ConnectionOutput>,
+    trace: Option<&ConnectionTrace>,
     reader: R,
     writer: W,
     stop: CancellationToken,
@@ -117,9 +145,9 @@ where
     R: AsyncRead + Unpin,
     W: AsyncWrite + Unpin,
 {
-    let write = write(frames, LineWriter::new(writer));
+    let write = write(frames, trace, LineWriter::new(writer));
     let serve = async {
-        let ended = read(&connection, reader, &stop).await;
+        let ended = read(&connection, trace, reader, &stop).await;
         if let Ok(PipeEnd::Closed) = ended {
             connection.close_input();
         }
@@ -156,10 +184,14 @@ fn torn(stop: Stop) -> PipeEnd {
 /// Writes until there is nothing more to come, the client no longer reads, or a fault ends the pipe.
 async fn write<W: AsyncWrite + Unpin>(
     mut frames: mpsc::Receiver<ConnectionOutput>,
+    trace: Option<&ConnectionTrace>,
     mut writer: LineWriter<W>,
 ) -> Option<Stop> {
     let line = |bytes: Bytes, is_whole| if is_whole { [&bytes[..], b"\n"].concat().into() } else { bytes };
     while let Some(outgoing) = frames.recv().await {
+        if let Some(trace) = trace {
+            outgoing.record(trace);
+        }
         let steps = match outgoing {
             ConnectionOutput::Frame(frame) => match writer.write(&frame).await {
                 Ok(()) => continue,
@@ -183,6 +215,7 @@ async fn write<W: AsyncWrite + Unpin>(
 
 async fn read<R: AsyncRead + Unpin>(
     connection: &Connection,
+    trace: Option<&ConnectionTrace>,
     reader: R,
     stop: &CancellationToken,
 ) -> io::Result<PipeEnd> {
@@ -193,6 +226,9 @@ async fn read<R: AsyncRead + Unpin>(
             () = stop.cancelled() => return Ok(PipeEnd::Stopped),
             () = connection.closed() => return Ok(PipeEnd::Exited(connection.exit_code().unwrap_or_default())),
         };
+        if let (Some(trace), Some(Ok(frame))) = (trace, &line) {
+            trace.record_frame(Direction::ClientToServer, frame.clone());
+        }
         let received = async {
             match line {
                 Some(Ok(frame)) => drop(connection.receive(&frame, None).await),

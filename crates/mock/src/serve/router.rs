@@ -14,12 +14,17 @@ const METADATA_PATH: &str = "/.well-known/oauth-protected-resource";
 /// Public metadata of a server (RFC 8615, section 3).
 const WELL_KNOWN: &str = "/.well-known/";
 
-pub(super) async fn handle(state: Arc<ServerState>, request: Request) -> Response {
-    let transport = match request.uri().path() {
+/// The transport that a path belongs to.
+pub(super) fn transport(path: &str) -> Transport {
+    match path {
         "/sse" | "/messages" => Transport::Sse,
         "/ws" => Transport::Ws,
         _ => Transport::Http,
-    };
+    }
+}
+
+pub(super) async fn handle(state: Arc<ServerState>, request: Request) -> Response {
+    let transport = transport(request.uri().path());
     // RFC 9112, 3.2; any other problem with it is a 403.
     if request.headers().get_all(header::HOST).iter().count() != 1 {
         return state.refuse(transport, StatusCode::BAD_REQUEST, "there must be one Host header");

@@ -18,10 +18,11 @@ use super::{
     server_state::ServerState,
     session::Sessions,
     sse_streams::SseStreams,
+    trace_recorder::HttpExchange,
 };
 use crate::engine::Engine;
 use rehearse_net::{HostPolicy, Line, Request, accept};
-use rehearse_protocol::Transport;
+use rehearse_protocol::{Trace, Transport};
 
 /// How many bytes a pipe holds that were not read yet.
 const PIPE: usize = 64 << 10;
@@ -35,12 +36,14 @@ pub struct ListenOptions {
     pub address: SocketAddr,
     /// Names besides the address itself under which the server may be addressed.
     pub allowed_hosts: Vec<String>,
+    /// Whether to record [traces](MockServer::traces).
+    pub record_traces: bool,
 }
 
 impl Default for ListenOptions {
     /// A free port on 127.0.0.1.
     fn default() -> Self {
-        ListenOptions { address: ([127, 0, 0, 1], 0).into(), allowed_hosts: Vec::new() }
+        ListenOptions { address: ([127, 0, 0, 1], 0).into(), allowed_hosts: Vec::new(), record_traces: false }
     }
 }
 
@@ -82,6 +85,7 @@ impl MockServer {
             sessions: Sessions::default(),
             streams: SseStreams::default(),
             reorder_gate: Arc::new(ReorderGate::default()),
+            recorder: listen.record_traces.then(Arc::default),
         });
         let service = {
             let state = state.clone();
@@ -90,13 +94,25 @@ impl MockServer {
                 if request.method() != Method::POST || state.engine.has_faults() {
                     request.extensions_mut().insert(line.clone());
                 }
+                let exchange = state.recorder.as_ref().map(|recorder| {
+                    let transport = router::transport(request.uri().path());
+                    let opens_sessions = transport == Transport::Http && state.engine.http().sessions;
+                    let tasks = &state.lifetime.shutdown.tasks;
+                    let exchange = HttpExchange::begin(recorder, tasks, &request, line, transport, opens_sessions);
+                    request.extensions_mut().insert(exchange.clone());
+                    exchange
+                });
                 let state = state.clone();
                 async move {
                     // A server that has exited answers nothing, even before its last connection is closed.
                     if state.lifetime.exit_code().is_some() {
                         std::future::pending::<()>().await;
                     }
-                    router::handle(state, request).await
+                    let response = router::handle(state, request).await;
+                    match exchange {
+                        None => response,
+                        Some(exchange) => exchange.respond(response),
+                    }
                 }
             }
         };
@@ -152,7 +168,46 @@ impl MockServer {
 
     /// Serves more clients of the same server, over pipes.
     pub fn pipes(&self) -> PipeServer {
-        PipeServer::with_lifetime(self.state.engine.clone(), self.state.lifetime.clone())
+        PipeServer::with_lifetime(self.state.engine.clone(), self.state.lifetime.clone(), self.state.recorder.clone())
+    }
+
+    /// What happened on each connection, the oldest first: the events that a client records, from the server's side.
+    /// Empty unless [`record_traces`](super::MockServerBuilder::record_traces) is set.
+    ///
+    /// A pipe, a WebSocket and a session of HTTP+SSE have one trace each. Over streamable HTTP each legacy session has
+    /// one, over all of its TCP connections; requests without a session have one for each TCP connection. The trace of
+    /// a session is closed when the client ends the session.
+    ///
+    /// Frames have the bytes that are sent, also if a fault changes them. A request body that is refused unread is not
+    /// recorded. The last 256 traces are kept, and of each the last 4096 events, or fewer if they exceed 64 MiB.
+    ///
+    /// ```
+    /// use rehearse_mock::MockServer;
+    /// use rehearse_protocol::Direction;
+    /// use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let server = MockServer::builder().record_traces().start().await?;
+    /// let mut client = server.connect();
+    /// client.write_all(b"not a message\n").await?;
+    /// client.read_u8().await?;
+    /// let traces = server.traces();
+    /// let frames: Vec<_> = traces[0].frames().map(|frame| (frame.direction, &frame.bytes[..])).collect();
+    /// assert_eq!(frames[0], (Direction::ClientToServer, &b"not a message"[..]));
+    /// assert_eq!(frames[1].0, Direction::ServerToClient);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn traces(&self) -> Vec<Trace> {
+        self.state.recorder.as_ref().map(|recorder| recorder.traces()).unwrap_or_default()
+    }
+
+    /// Forgets the traces so far.
+    pub(crate) fn reset_traces(&self) {
+        if let Some(recorder) = &self.state.recorder {
+            recorder.reset();
+        }
     }
 
     /// Waits until the script makes the server exit; the exit code that a process would have.

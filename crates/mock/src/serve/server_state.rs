@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{
     connection_closer::ConnectionCloser, lifetime::ServerLifetime, reorder_gate::ReorderGate, session::Sessions,
-    sse_streams::SseStreams,
+    sse_streams::SseStreams, trace_recorder::TraceRecorder,
 };
 use crate::engine::Engine;
 use rehearse_net::{HostPolicy, Line};
@@ -18,6 +18,8 @@ pub(super) struct ServerState {
     pub(super) sessions: Sessions,
     pub(super) streams: SseStreams,
     pub(super) reorder_gate: Arc<ReorderGate>,
+    /// If traces are recorded.
+    pub(super) recorder: Option<Arc<TraceRecorder>>,
 }
 
 impl ServerState {

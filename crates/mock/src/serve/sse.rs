@@ -16,6 +16,7 @@ use super::{
     server_state::ServerState,
     session::unguessable_id,
     stream_log::event_bytes,
+    trace_recorder::{HttpExchange, session_of_query},
 };
 use crate::{
     faults::{SendStep, SendSteps},
@@ -37,6 +38,9 @@ pub(super) fn open(state: Arc<ServerState>, request: &Request, token: Option<Arc
         return state.refuse(Transport::Sse, StatusCode::NOT_ACCEPTABLE, why);
     }
     let id = unguessable_id();
+    if let Some(exchange) = request.extensions().get::<HttpExchange>() {
+        exchange.trace().set_session(&id);
+    }
     let (lifetime, caller) = (ServerLifetime::start(state.lifetime.started), Caller { token, headers: None });
     let (connection, frames) =
         Connection::open(state.engine.clone(), Transport::Sse, caller, lifetime, Some(state.lifetime.clone()));
@@ -128,7 +132,7 @@ async fn watch_for_exit(state: Arc<ServerState>, connection: Arc<Connection>) {
 /// Session Hijacking).
 pub(super) async fn post(state: Arc<ServerState>, request: Request, token: Option<Arc<Token>>) -> Response {
     let query = request.uri().query().unwrap_or_default();
-    let id = query.split('&').find_map(|pair| pair.strip_prefix("sessionId=")).map(str::to_owned);
+    let id = session_of_query(query).map(str::to_owned);
     let streams = |id: &String| state.streams.get(id);
     let connection = id.as_ref().and_then(streams).filter(|it| it.belongs_to(token.as_deref()));
     let Some(connection) = connection else {

@@ -10,6 +10,7 @@ use super::{
     connection::{Caller, Connection, ConnectionOutput},
     lifetime::ServerLifetime,
     server_state::ServerState,
+    trace_recorder::{ConnectionTrace, HttpExchange},
 };
 use crate::{
     faults::{Packet, SendStep, Stop},
@@ -19,7 +20,7 @@ use rehearse_net::{
     Break, Line, Request, Response,
     ws::{self, Received, Receiver, Sender},
 };
-use rehearse_protocol::Transport;
+use rehearse_protocol::{Direction, Transport};
 
 /// How long a client may take to close its side.
 const CLOSING: Duration = Duration::from_secs(1);
@@ -42,6 +43,8 @@ pub(super) fn open(state: Arc<ServerState>, request: Request, token: Option<Arc<
 async fn serve(state: Arc<ServerState>, request: Request, token: Option<Arc<Token>>) {
     let line = request.extensions().get::<Line>().cloned().unwrap_or_default();
     let headers = Some(request.headers().clone());
+    let trace = request.extensions().get().map(HttpExchange::trace);
+    let trace = trace.as_deref();
     let upgraded = tokio::select! {
         upgraded = ws::upgrade(request) => upgraded,
         () = state.lifetime.shutdown.kill.cancelled() => return,
@@ -51,9 +54,9 @@ async fn serve(state: Arc<ServerState>, request: Request, token: Option<Arc<Toke
     let caller = Caller { token, headers };
     let (connection, frames) =
         Connection::open(state.engine.clone(), Transport::Ws, caller, lifetime, Some(state.lifetime.clone()));
-    let writing = write(frames, &mut sender);
+    let writing = write(frames, trace, &mut sender);
     let reading = async {
-        let close = read(&state, &connection, &mut receiver).await;
+        let close = read(&state, &connection, trace, &mut receiver).await;
         if let Some((CloseCode::Away, _)) = close {
             connection.finish().await;
         }
@@ -108,6 +111,7 @@ async fn close(state: &ServerState, mut sender: Sender, mut receiver: Receiver, 
 async fn read(
     state: &ServerState,
     connection: &Connection,
+    trace: Option<&ConnectionTrace>,
     receiver: &mut Receiver,
 ) -> Option<(CloseCode, &'static str)> {
     loop {
@@ -116,6 +120,9 @@ async fn read(
             () = state.lifetime.shutdown.stop.cancelled() => return Some((CloseCode::Away, "the server is shutting down")),
             () = connection.closed() => return None,
         };
+        if let (Some(trace), Received::Frame(bytes)) = (trace, &received) {
+            trace.record_frame(Direction::ClientToServer, bytes.clone());
+        }
         match received {
             Received::Frame(bytes) => tokio::select! {
                 _ = connection.receive(&bytes, None) => {}
@@ -123,7 +130,12 @@ async fn read(
             },
             Received::Binary => return Some((CloseCode::Unsupported, "messages must be text")),
             Received::Broken(code) => return Some((code, "")),
-            Received::Closed => return Some((CloseCode::Normal, "")),
+            Received::Closed => {
+                if let Some(trace) = trace {
+                    trace.close("the client closed the connection");
+                }
+                return Some((CloseCode::Normal, ""));
+            }
         }
     }
 }
@@ -142,8 +154,15 @@ async fn end(state: &ServerState, line: &Line, mut sender: Sender, stop: Stop) {
 }
 
 /// Sends until there are no more frames, the client is gone, or a fault ends the connection.
-async fn write(mut frames: mpsc::Receiver<ConnectionOutput>, sender: &mut Sender) -> Option<Stop> {
+async fn write(
+    mut frames: mpsc::Receiver<ConnectionOutput>,
+    trace: Option<&ConnectionTrace>,
+    sender: &mut Sender,
+) -> Option<Stop> {
     while let Some(outgoing) = frames.recv().await {
+        if let Some(trace) = trace {
+            outgoing.record(trace);
+        }
         let stop = match outgoing {
             ConnectionOutput::Frame(frame) => {
                 sender.send(frame).await.ok()?;

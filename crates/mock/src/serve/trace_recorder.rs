@@ -1,0 +1,412 @@
+//! Records the traces of a server's connections, from the server's side.
+
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+use bytes::{Bytes, BytesMut};
+use futures_util::StreamExt;
+use http::{HeaderMap, Method, StatusCode, header};
+use tokio::runtime::Handle;
+use tokio_util::task::TaskTracker;
+
+use crate::engine::SESSION_HEADER;
+use rehearse_net::{Body, Line, Request, Response};
+use rehearse_protocol::{
+    Direction, EventKind, Message, ParseError, Trace, Transport,
+    sse::{Decoder, Event},
+};
+
+/// How many traces a server keeps.
+pub(super) const MAX_TRACES: usize = 256;
+/// How many events a trace keeps.
+pub(super) const MAX_EVENTS: usize = 4096;
+
+/// The latest traces of a server.
+#[derive(Debug, Default)]
+pub(super) struct TraceRecorder(Mutex<VecDeque<Arc<ConnectionTrace>>>);
+
+/// The trace of one connection, or of one session of streamable HTTP.
+#[derive(Debug)]
+pub(super) struct ConnectionTrace {
+    transport: Transport,
+    opened: Instant,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    trace: Trace,
+    /// The id by which requests on other connections belong to the trace.
+    session: Option<String>,
+    /// Kept apart from the trace: the rest of an answer may be recorded after it.
+    closed: Option<(Duration, Arc<str>)>,
+}
+
+impl TraceRecorder {
+    /// Starts a trace; if there are too many, the oldest one is dropped.
+    pub(super) fn open(&self, transport: Transport) -> Arc<ConnectionTrace> {
+        let trace = Arc::new(ConnectionTrace {
+            transport,
+            opened: Instant::now(),
+            state: Mutex::new(State { trace: Trace::bounded(MAX_EVENTS), session: None, closed: None }),
+        });
+        trace.record(EventKind::Opened(transport));
+        let mut traces = self.connections();
+        if traces.len() >= MAX_TRACES {
+            traces.pop_front();
+        }
+        traces.push_back(trace.clone());
+        trace
+    }
+
+    /// The traces, the oldest first.
+    pub(super) fn traces(&self) -> Vec<Trace> {
+        self.connections().iter().map(|connection| connection.trace()).collect()
+    }
+
+    /// Drops the traces of closed connections, and the events of open ones.
+    pub(super) fn reset(&self) {
+        let mut traces = self.connections();
+        traces.retain(|connection| connection.state().closed.is_none());
+        for connection in traces.iter() {
+            connection.state().trace = Trace::bounded(MAX_EVENTS);
+            connection.record(EventKind::Opened(connection.transport));
+        }
+    }
+
+    /// The trace of an open session.
+    fn session(&self, id: &str) -> Option<Arc<ConnectionTrace>> {
+        let is_session = |connection: &&Arc<ConnectionTrace>| {
+            let state = connection.state();
+            state.closed.is_none() && state.session.as_deref() == Some(id)
+        };
+        self.connections().iter().find(is_session).cloned()
+    }
+
+    fn connections(&self) -> MutexGuard<'_, VecDeque<Arc<ConnectionTrace>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl ConnectionTrace {
+    /// Adds an event that is not a frame.
+    fn record(&self, kind: EventKind) {
+        let mut state = self.state();
+        // Within the lock, so that times are in the order of the events.
+        let at = self.opened.elapsed();
+        state.trace.push(at, kind);
+    }
+
+    /// Adds a frame that is about to be sent or has just been received.
+    pub(super) fn record_frame(&self, direction: Direction, bytes: Bytes) {
+        let mut state = self.state();
+        let at = self.opened.elapsed();
+        state.trace.push_frame(at, direction, bytes);
+    }
+
+    /// Ends the trace. Only the first reason is kept.
+    pub(super) fn close(&self, reason: impl Into<Arc<str>>) {
+        self.state().closed.get_or_insert_with(|| (self.opened.elapsed(), reason.into()));
+    }
+
+    /// Adds requests that name this session, whatever connection they come on.
+    pub(super) fn set_session(&self, id: &str) {
+        self.state().session = Some(id.to_owned());
+    }
+
+    fn trace(&self) -> Trace {
+        let state = self.state();
+        let mut trace = state.trace.clone();
+        if let Some((at, reason)) = &state.closed {
+            let last = trace.events().next_back().map_or(*at, |event| event.at);
+            trace.push(last.max(*at), EventKind::Closed { reason: reason.clone() });
+        }
+        trace
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// One HTTP request and its response. It is an extension of the request.
+#[derive(Clone, Debug)]
+pub(super) struct HttpExchange(Arc<Exchange>);
+
+#[derive(Debug)]
+struct Exchange {
+    recorder: Arc<TraceRecorder>,
+    transport: Transport,
+    line: Line,
+    tasks: TaskTracker,
+    method: Method,
+    target: Mutex<Target>,
+}
+
+/// The trace that an exchange belongs to.
+#[derive(Debug)]
+enum Target {
+    /// Only the body shows whether it opens a session; the head waits for it.
+    Undecided(EventKind),
+    Connection(Arc<ConnectionTrace>),
+    Session(Arc<ConnectionTrace>),
+    /// That of a session which `initialize` is about to open.
+    NewSession(Arc<ConnectionTrace>),
+}
+
+impl HttpExchange {
+    /// Records the head of a request. `opens_sessions` tells whether `initialize` opens a session on this transport.
+    pub(super) fn begin(
+        recorder: &Arc<TraceRecorder>,
+        tasks: &TaskTracker,
+        request: &Request,
+        line: &Line,
+        transport: Transport,
+        opens_sessions: bool,
+    ) -> HttpExchange {
+        let session = match transport {
+            Transport::Http => request.headers().get(SESSION_HEADER).and_then(|id| id.to_str().ok()),
+            _ => request.uri().query().and_then(session_of_query),
+        };
+        let method = request.method().clone();
+        let head = EventKind::HttpRequest {
+            method: method.clone(),
+            target: request.uri().path_and_query().map(ToString::to_string).unwrap_or_default(),
+            headers: request.headers().clone(),
+        };
+        let may_open = opens_sessions && session.is_none() && method == Method::POST;
+        let exchange = Exchange {
+            recorder: recorder.clone(),
+            transport,
+            line: line.clone(),
+            tasks: tasks.clone(),
+            method,
+            target: Mutex::new(Target::Undecided(head)),
+        };
+        if let Some(trace) = session.and_then(|id| recorder.session(id)) {
+            exchange.decide(|| Target::Session(trace));
+        } else if !may_open {
+            exchange.decide(|| Target::Connection(exchange.connection()));
+        }
+        HttpExchange(Arc::new(exchange))
+    }
+
+    /// The trace that the exchange belongs to.
+    pub(super) fn trace(&self) -> Arc<ConnectionTrace> {
+        self.0.decide(|| Target::Connection(self.0.connection()))
+    }
+
+    /// Records the body of a request that must be a message.
+    pub(super) fn record_body(&self, bytes: &Bytes) {
+        let trace = self.0.decide(|| match Message::parse(bytes) {
+            Ok(message) if message.method() == Some("initialize") => {
+                Target::NewSession(self.0.recorder.open(self.0.transport))
+            }
+            _ => Target::Connection(self.0.connection()),
+        });
+        trace.record_frame(Direction::ClientToServer, bytes.clone());
+    }
+
+    /// Records the head of the response, and its body as it is sent.
+    pub(super) fn respond(&self, response: Response) -> Response {
+        let trace = self.trace();
+        let (status, headers) = (response.status(), response.headers().clone());
+        match &*self.0.target() {
+            Target::NewSession(trace) => {
+                if let Some(id) = headers.get(SESSION_HEADER).and_then(|id| id.to_str().ok()) {
+                    trace.set_session(id);
+                }
+            }
+            Target::Session(trace) if self.0.method == Method::DELETE && status.is_success() => {
+                trace.close("the client ended the session");
+            }
+            _ => {}
+        }
+        let content = Content::new(&self.0.method, status, &headers);
+        trace.record(EventKind::HttpResponse { status, headers });
+        response.map(|body| match body {
+            Body::Whole(bytes) => {
+                if let Some(bytes) = &bytes {
+                    BodyRecorder::new(trace, content, Some(bytes.len() as u64)).record(bytes);
+                }
+                Body::Whole(bytes)
+            }
+            Body::Stream(length, stream) => {
+                let mut recorder = BodyRecorder::new(trace, content, length);
+                Body::Stream(length, stream.inspect(move |bytes| recorder.record(bytes)).boxed())
+            }
+        })
+    }
+}
+
+impl Exchange {
+    /// The trace, which `target` gives if it is not decided yet.
+    fn decide(&self, target: impl FnOnce() -> Target) -> Arc<ConnectionTrace> {
+        let mut current = self.target();
+        if matches!(*current, Target::Undecided(_)) {
+            let before = std::mem::replace(&mut *current, target());
+            if let (Some(trace), Target::Undecided(head)) = (current.trace(), before) {
+                trace.record(head);
+            }
+        }
+        current.trace().cloned().unwrap_or_else(|| self.connection())
+    }
+
+    /// The trace of the TCP connection.
+    fn connection(&self) -> Arc<ConnectionTrace> {
+        let open = || {
+            let trace = self.recorder.open(self.transport);
+            let (line, closing) = (self.line.clone(), trace.clone());
+            let close = async move {
+                line.broken().await;
+                let by_mock = line.is_broken_off();
+                closing.close(if by_mock {
+                    "the server broke off the connection"
+                } else {
+                    "the connection was closed"
+                });
+            };
+            // The exchange may be dropped with the runtime.
+            if let Ok(runtime) = Handle::try_current() {
+                self.tasks.spawn_on(close, &runtime);
+            }
+            trace
+        };
+        self.line.data(open).cloned().unwrap_or_else(|| self.recorder.open(self.transport))
+    }
+
+    fn target(&self) -> MutexGuard<'_, Target> {
+        self.target.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Exchange {
+    fn drop(&mut self) {
+        // A request that broke off before its body was there.
+        self.decide(|| Target::Connection(self.connection()));
+        if let Target::NewSession(trace) = &*self.target()
+            && trace.state().session.is_none()
+        {
+            trace.close("no session was opened");
+        }
+    }
+}
+
+impl Target {
+    fn trace(&self) -> Option<&Arc<ConnectionTrace>> {
+        match self {
+            Target::Undecided(_) => None,
+            Target::Connection(trace) | Target::Session(trace) | Target::NewSession(trace) => Some(trace),
+        }
+    }
+}
+
+/// The id that names a stream of HTTP+SSE.
+pub(super) fn session_of_query(query: &str) -> Option<&str> {
+    query.split('&').find_map(|pair| pair.strip_prefix("sessionId="))
+}
+
+/// What a response body is, by its head. The client reads it by the same rule.
+#[derive(Clone, Copy, Debug)]
+enum Content {
+    /// Server-sent events, each a frame.
+    Events,
+    /// One frame.
+    Message,
+    /// A frame if it is a message: the response of a refused request.
+    Refusal,
+    Other,
+}
+
+impl Content {
+    fn new(method: &Method, status: StatusCode, headers: &HeaderMap) -> Content {
+        let media_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        match media_type.split(';').next().unwrap_or_default().trim() {
+            kind if status.is_success() && kind.eq_ignore_ascii_case("text/event-stream") => Content::Events,
+            _ if method != Method::POST => Content::Other,
+            _ if !status.is_success() => Content::Refusal,
+            kind if kind.eq_ignore_ascii_case("application/json") => Content::Message,
+            _ => Content::Other,
+        }
+    }
+}
+
+/// Records a response body while it is sent; what is incomplete when it is dropped, as far as it was sent.
+struct BodyRecorder {
+    trace: Arc<ConnectionTrace>,
+    content: Content,
+    /// How many bytes the head announces.
+    length: Option<u64>,
+    events: Decoder,
+    /// Of a message, what was sent of it.
+    sent: BytesMut,
+}
+
+impl BodyRecorder {
+    fn new(trace: Arc<ConnectionTrace>, content: Content, length: Option<u64>) -> BodyRecorder {
+        BodyRecorder { trace, content, length, events: Decoder::new(usize::MAX), sent: BytesMut::new() }
+    }
+
+    fn record(&mut self, bytes: &Bytes) {
+        match self.content {
+            Content::Events => self.record_events(bytes),
+            Content::Message | Content::Refusal => {
+                self.sent.extend_from_slice(bytes);
+                // Before the client has it all: it may look at the trace at once.
+                if self.length.is_some_and(|length| self.sent.len() as u64 >= length) {
+                    self.record_message();
+                }
+            }
+            Content::Other => self.record_other(bytes.clone()),
+        }
+    }
+
+    fn record_events(&mut self, bytes: &[u8]) {
+        let mut events = Vec::new();
+        // Nothing is too large for the decoder.
+        let _ = self.events.push(bytes, &mut events);
+        for event in events {
+            match event {
+                Event { event: Some(ref kind), .. } if !matches!(&**kind, "" | "message") => {
+                    self.record_other(event.encode());
+                }
+                Event { data: Some(data), .. } if !data.is_empty() => {
+                    self.trace.record_frame(Direction::ServerToClient, data);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn record_message(&mut self) {
+        let bytes = self.sent.split().freeze();
+        if bytes.is_empty() {
+            return;
+        }
+        let is_frame = match self.content {
+            Content::Refusal => matches!(Message::parse(&bytes), Ok(_) | Err(ParseError::Batch)),
+            _ => true,
+        };
+        match is_frame {
+            true => self.trace.record_frame(Direction::ServerToClient, bytes),
+            false => self.record_other(bytes),
+        }
+    }
+
+    fn record_other(&self, bytes: Bytes) {
+        self.trace.record(EventKind::HttpBody { direction: Direction::ServerToClient, bytes });
+    }
+}
+
+impl Drop for BodyRecorder {
+    fn drop(&mut self) {
+        match self.content {
+            // The end that the last event lacks if it was cut off.
+            Content::Events => self.record_events(b"\n\n"),
+            _ => self.record_message(),
+        }
+    }
+}
