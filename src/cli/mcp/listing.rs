@@ -79,7 +79,7 @@ impl Serialize for ServerReport<'_> {
 /// Lists the items of every selected server.
 ///
 /// # Errors
-/// As `hub_session`.
+/// As `run_session`.
 pub(super) fn run(
     args: &ListingArgs,
     kind: &ListingKind,
