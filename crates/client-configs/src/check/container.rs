@@ -41,35 +41,3 @@ fn has(word: &At<String>, letter: char) -> bool {
     let letters = option(word).strip_prefix('-').filter(|rest| rest.len() <= 3 && !rest.starts_with('-'));
     letters.is_some_and(|letters| letters.contains(letter))
 }
-
-#[cfg(test)]
-mod tests {
-    use std::path::Path;
-
-    use crate::lint;
-    use rehearse_document::Source;
-
-    #[test]
-    fn a_container_gets_its_input_and_no_terminal() {
-        for (args, expected) in [
-            (r#"["run", "--rm", "mcp/time"]"#, Some(r#""run""#)),
-            (r#"["run", "-it", "--rm", "mcp/time"]"#, Some(r#""-it""#)),
-            (r#"["run", "-i", "--tty", "mcp/time"]"#, Some(r#""--tty""#)),
-            (r#"["run", "-i", "--rm", "mcp/time"]"#, None),
-            (r#"["run", "--interactive", "mcp/time"]"#, None),
-            (r#"["run", "--interactive=true", "mcp/time"]"#, None),
-            (r#"["run", "--rm", "-i", "-v", "a:b", "mcp/time", "-t", "9"]"#, None),
-            (r#"["mcp", "gateway", "run"]"#, None),
-            (r#"["exec", "a", "b"]"#, None),
-        ] {
-            let text = format!(r#"{{"mcpServers": {{"s": {{"command": "docker", "args": {args}}}}}}}"#);
-            let report = lint(&Source::new(".mcp.json", text.clone()), Some(Path::new(".mcp.json")), None, None);
-            let found: Vec<_> = report
-                .findings
-                .iter()
-                .map(|it| (it.code.name, &text[it.problem.span.start..it.problem.span.end]))
-                .collect();
-            assert_eq!(found, expected.map(|at| ("W-CONTAINER-INPUT", at)).into_iter().collect::<Vec<_>>(), "{args}");
-        }
-    }
-}

@@ -184,32 +184,3 @@ fn headers(server: &ConfiguredServer, findings: &mut Vec<Finding>) {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use std::path::Path;
-
-    use crate::{codes, lint};
-    use rehearse_document::Source;
-
-    #[test]
-    fn a_secret_may_go_unencrypted_to_containers_of_this_machine_and_to_no_other() {
-        let is_told = |url: &str| {
-            let server = format!(
-                "{{\"type\": \"http\", \"url\": \"{url}\", \"headers\": {{\"Authorization\": \"Bearer ${{T:-}}\"}}}}"
-            );
-            let source = Source::new(".mcp.json", format!("{{\"mcpServers\": {{\"s\": {server}}}}}"));
-            let report = lint(&source, Some(Path::new(".mcp.json")), None, None);
-            report.findings.iter().any(|it| it.code == &codes::PLAIN_HTTP)
-        };
-        for near in ["localhost", "mcp-server:8000", "host.docker.internal:8080", "gateway.docker.internal", "[::1]:80"]
-        {
-            assert!(!is_told(&format!("http://{near}/mcp")), "{near}");
-        }
-        for far in
-            ["192.168.1.5", "10.0.0.1:80", "nas.local", "api.internal", "docker.internal.example.com", "[fe80::1]"]
-        {
-            assert!(is_told(&format!("http://{far}/mcp")), "{far}");
-        }
-    }
-}

@@ -1,3 +1,5 @@
+mod table;
+
 use proptest::{prelude::*, sample::Index};
 
 use super::*;

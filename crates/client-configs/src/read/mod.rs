@@ -306,6 +306,3 @@ fn check_duplicates(named: &[NamedServer<'_>], source: &Source, findings: &mut V
         findings.push(codes::DUPLICATE_SERVER.at(name.span, message).hint("keep one of them, or rename it"));
     }
 }
-
-#[cfg(test)]
-mod tests;
