@@ -105,82 +105,24 @@ mod tests {
 
     #[test]
     fn what_was_not_filled_in_is_known_by_how_it_is_written() {
-        for value in [
-            "<your-token>",
-            "Bearer <TOKEN>",
-            "YOUR_API_KEY",
-            "your-container-name",
-            "your_api_key_here",
-            "/path/to/server.js",
-            "/absolute/path/to/x",
-            "C:\\path\\to\\file",
-            "/Users/username/Desktop",
-            "ghp_xxxxxxxx",
-            "xxxx-xxxx",
-            "sk-proj-xxxx-2024",
-            "ghp_xxxxabcd1234",
-            "REPLACE_ME",
-            "changeme",
-            "replace-with-your-key",
-            "insert-your-key-here",
-            "[your token]",
-            "sk-...",
-            "sk-…",
-            "********",
-            "TODO",
-            "Bearer {{API_KEY}}",
-            "{{ token }}",
-            "https://x.example/{TENANT_ID}/mcp",
-            "__TOKEN__",
-            "@@API_KEY@@",
-            "REPLACE_WITH_KEY",
-            "FILL_ME_IN",
-            "PASTE_TOKEN",
-            "add your key",
-            "my-api-key",
-            "API_KEY_HERE",
-            "token-goes-here",
-            "sua_chave_brevo_aqui",
-            "REDACTED",
-            "[API_KEY]",
-            "#{TOKEN}",
-            "{secret}",
-            "https://{host}/mcp",
-        ] {
+        for value in "<your-token>|Bearer <TOKEN>|YOUR_API_KEY|your-container-name|your_api_key_here|\
+             /path/to/server.js|/absolute/path/to/x|C:\\path\\to\\file|/Users/username/Desktop|ghp_xxxxxxxx|\
+             xxxx-xxxx|sk-proj-xxxx-2024|ghp_xxxxabcd1234|REPLACE_ME|changeme|replace-with-your-key|\
+             insert-your-key-here|[your token]|sk-...|sk-…|********|TODO|Bearer {{API_KEY}}|{{ token }}|\
+             https://x.example/{TENANT_ID}/mcp|__TOKEN__|@@API_KEY@@|REPLACE_WITH_KEY|FILL_ME_IN|PASTE_TOKEN|\
+             add your key|my-api-key|API_KEY_HERE|token-goes-here|sua_chave_brevo_aqui|REDACTED|[API_KEY]|\
+             #{TOKEN}|{secret}|https://{host}/mcp"
+            .split('|')
+        {
             assert!(placeholder(value).is_some(), "{value}");
         }
-        for value in [
-            "npx",
-            "-y",
-            "@modelcontextprotocol/server-filesystem",
-            "https://mcp.example.com/mcp",
-            "${YOUR}",
-            "${{ secrets.API_KEY }}",
-            "${API_KEY}",
-            "{id}",
-            "{{.Names}}",
-            "__init__.py",
-            "a < b > c",
-            "/home/ada/project",
-            "yours",
-            "/usr/local/path/tool",
-            "todos",
-            "xx",
-            "SECRETxxxx2345",
-            "Zq7WvK9mxxxxLx2PfR4tJh8N",
-            "max",
-            "./...",
-            "add-tool",
-            "my-server",
-            "put",
-            "https://a.example/{id}",
-            "[1]",
-            "#channel",
-            "tu-madre",
-            "todo",
-            "MY_API_KEY",
-            "https://a.example/path/to/mcp",
-        ] {
+        for value in "npx|-y|@modelcontextprotocol/server-filesystem|https://mcp.example.com/mcp|${YOUR}|\
+             ${{ secrets.API_KEY }}|${API_KEY}|{id}|{{.Names}}|__init__.py|a < b > c|/home/ada/project|yours|\
+             /usr/local/path/tool|todos|xx|SECRETxxxx2345|Zq7WvK9mxxxxLx2PfR4tJh8N|max|./...|add-tool|\
+             my-server|put|https://a.example/{id}|[1]|#channel|tu-madre|todo|MY_API_KEY|\
+             https://a.example/path/to/mcp"
+            .split('|')
+        {
             assert_eq!(placeholder(value), None, "{value}");
         }
         assert_eq!(placeholder("Bearer <TOKEN> x"), Some(7..14));

@@ -58,14 +58,10 @@ mod tests {
         for path in [".amazonq/cli-agents/a.json", "/p/.amazonq/cli-agents/a.b.json"] {
             assert!(agents.matches(path), "{path}");
         }
-        for path in [
-            ".amazonq/cli-agents/.json",
-            ".amazonq/cli-agents/.a.json",
-            ".amazonq/cli-agents/a/b.json",
-            "x.amazonq/cli-agents/a.json",
-            "cli-agents/a.json",
-            ".amazonq/cli-agents/a.yaml",
-        ] {
+        for path in ".amazonq/cli-agents/.json .amazonq/cli-agents/.a.json .amazonq/cli-agents/a/b.json \
+             x.amazonq/cli-agents/a.json cli-agents/a.json .amazonq/cli-agents/a.yaml"
+            .split(' ')
+        {
             assert!(!agents.matches(path), "{path}");
         }
         let workspaces = FileLocation::Section("*.code-workspace");

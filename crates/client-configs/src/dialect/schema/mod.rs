@@ -200,18 +200,7 @@ mod tests {
             json!({ "config": { "command": "x", "args": [] } }),
             json!({ "transport": "sse", "connection": { "url": "https://a.example" } }),
         ];
-        for word in [
-            "stdio",
-            "local",
-            "http",
-            "sse",
-            "ws",
-            "websocket",
-            "streamable-http",
-            "streamableHttp",
-            "remote",
-            "pigeon",
-        ] {
+        for word in "stdio local http sse ws websocket streamable-http streamableHttp remote pigeon".split(' ') {
             servers.push(json!({ "type": word }));
             servers.push(json!({ "type": word, "command": "x", "args": [] }));
             servers.push(json!({ "type": word, "command": ["x"] }));
@@ -246,18 +235,10 @@ mod tests {
     #[test]
     fn servers_in_a_wrong_place_are_wrong_for_a_schema_where_they_are_for_the_reader() {
         let server = || json!({ "command": "x", "args": [], "type": "stdio" });
-        let places = [
-            "mcpServers",
-            "servers",
-            "mcp_servers",
-            "mcp-servers",
-            "mcpServer",
-            "MCPServers",
-            "McpServers",
-            "server",
-            "context_servers",
-            "contextServers",
-        ];
+        let places = "mcpServers servers mcp_servers mcp-servers mcpServer MCPServers McpServers server \
+             context_servers contextServers"
+            .split(' ')
+            .collect::<Vec<_>>();
         let mut files: Vec<_> = places.iter().map(|place| json!({ *place: { "s": server() } })).collect();
         files.extend(places.iter().map(|place| json!({ *place: {} })));
         files.extend(places.iter().map(|place| json!({ *place: "dark" })));
@@ -287,8 +268,8 @@ mod tests {
                 let root = json::parse(&source).expect("JSON").root;
                 read(&root, dialect, &source, &mut findings);
                 let is_right = findings.iter().all(|finding| finding.code.severity() != Severity::Error);
-                let told: Vec<_> = findings.iter().map(|finding| finding.code.name).collect();
-                assert_eq!(validator.is_valid(&file), is_right, "{} {file} {told:?}", dialect.name);
+                let codes: Vec<_> = findings.iter().map(|finding| finding.code.name).collect();
+                assert_eq!(validator.is_valid(&file), is_right, "{} {file} {codes:?}", dialect.name);
                 *if is_right { &mut accepted } else { &mut rejected } += 1;
             }
         }
