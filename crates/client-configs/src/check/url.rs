@@ -47,11 +47,7 @@ pub(super) fn check(subject: &Subject<'_>, server: &ConfiguredServer, findings: 
         findings.push(codes::INVISIBLE.at(space, "a space in the URL").hint("remove it, or write %20"));
         return;
     }
-    let unknown = first.or(text.find(['<', '{']));
-    if let Some(parsed) = unknown.and_then(|unknown| with_whole_host(text, unknown)) {
-        host(server, url, &parsed, findings);
-    }
-    if unknown.is_some() {
+    if first.or(text.find(['<', '{'])).is_some() {
         return;
     }
     match Url::parse(text) {
@@ -64,17 +60,6 @@ pub(super) fn check(subject: &Subject<'_>, server: &ConfiguredServer, findings: 
             findings.push(codes::URL.at(url.span, message).hint("a URL is like https://host:8080/path"));
         }
     }
-}
-
-/// What is known of a URL up to this place, if its host is.
-fn with_whole_host(text: &str, unknown: usize) -> Option<Url> {
-    let (known, rest) = text.split_at(unknown);
-    let (scheme, after) = known.split_once("://")?;
-    let host = &after[..after.find(['/', '?', '#', ':'])?];
-    // What stands before the host may have a colon too.
-    let is_before_host = !after.contains('/') && rest[..rest.find('/').unwrap_or(rest.len())].contains('@');
-    let is_whole = !is_before_host && !host.contains(['@', '[']) && !host.is_empty();
-    is_whole.then(|| Url::parse(&format!("{scheme}://{host}")).ok()).flatten()
 }
 
 /// The metadata of an authorization server are read over TLS (RFC 8414, 3), except on this machine.

@@ -35,9 +35,6 @@ pub struct Template {
     pub close: &'static str,
     /// What their names begin with.
     pub prefix: &'static str,
-    /// What the program's own names begin with, and the key of a server under which all others are described; `None` if
-    /// any name will do.
-    pub described: Option<(&'static str, &'static str)>,
 }
 
 /// What a variable is that is set to nothing.
