@@ -1,11 +1,6 @@
-//! Files that people write, read with a position for everything ([`Source`] → [`Node`] tree → [`Fields`] → a model), and
-//! the MCP configs of other programs: a text becomes a tree, its dialect is detected, the servers are read and checked.
-//!
-//! The first part imports nothing of the second.
+//! The MCP configs of client programs: a text becomes a tree, its dialect is detected, and its servers are read, checked,
+//! shown and converted.
 
-// Files of any kind.
-
-// Configs of MCP clients.
 mod check;
 pub mod codes;
 pub mod convert;

@@ -1,4 +1,4 @@
-//! Values that somebody forgot to fill in.
+//! Values that the user forgot to fill in.
 
 use std::{cell::LazyCell, ops::Range, sync::LazyLock};
 
@@ -33,7 +33,7 @@ static PLACEHOLDER: LazyLock<Regex> = LazyLock::new(|| {
     ])
 });
 
-/// Texts that are nothing else than what somebody is to write there.
+/// Strings that are placeholders as a whole.
 static WHOLE: LazyLock<Regex> = LazyLock::new(|| {
     any_of(&[
         r"(?i)^(?:insert|enter|paste|(?-i:my))[-_ ](?:[A-Za-z0-9]+[-_ ]){0,5}(?:key|token|secret|password)$",
@@ -52,7 +52,7 @@ const ENDS: [&str; 18] = [
     "removed", "censored", "hidden", ">", "]", "}",
 ];
 
-/// What stands in the place of letters and digits.
+/// Replaces letters and digits.
 const BLANKS: &str = "xxxx";
 
 /// So many letters and digits beside those in one word are hardly an example's.
@@ -63,7 +63,7 @@ pub(super) fn placeholder(value: &str) -> Option<Range<usize>> {
     marked(value).or_else(|| is_whole(value).then_some(0..value.len()))
 }
 
-/// As [`placeholder`], without texts that somebody could also mean as they are: `my_password`.
+/// As [`placeholder`], without strings that may be real values: `my_password`.
 pub(super) fn marked(value: &str) -> Option<Range<usize>> {
     // Behind a dollar sign, braces are those of a reference.
     let is_reference =
@@ -85,7 +85,7 @@ fn is_whole(value: &str) -> bool {
     ENDS.iter().any(ends_with) && WHOLE.is_match(value)
 }
 
-/// Whether what looks like blanks to fill in is part of a word that nobody would type as an example.
+/// Whether what looks like blanks to fill in is part of a random word.
 fn is_of_random_word(value: &str, found: &Range<usize>) -> bool {
     let has_blanks = value.as_bytes()[..found.end].to_ascii_lowercase().ends_with(BLANKS.as_bytes());
     if !has_blanks {

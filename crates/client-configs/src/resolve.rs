@@ -123,7 +123,7 @@ impl Resolver<'_> {
         out
     }
 
-    /// What a reference stands for; `None` if it stays as it is written.
+    /// The value of a reference; `None` if it stays as it is written.
     fn value(&self, reference: &Reference<'_>, rule: &VariableRule) -> Result<Option<String>, Lack> {
         if reference.form == Form::Input {
             return Err(Lack::Asked);

@@ -89,16 +89,12 @@ fn models<'n>(root: &'n Node, findings: &mut Vec<Finding>) -> HashSet<&'n str> {
         return known;
     };
     for model in items {
-        match model.get("ref").map(|name| (name, name.as_str())) {
-            Some((node, Some(name))) => {
-                if !known.insert(name) {
-                    let finding = codes::MODEL.at(node.span, format!("another model has the ref `{name}` already"));
-                    findings.push(finding.hint("rename one of them"));
-                }
+        match model.get("ref").and_then(|node| Some((node, node.as_str()?))) {
+            Some((_, name)) if known.insert(name) => {}
+            Some((node, name)) => {
+                let finding = codes::MODEL.at(node.span, format!("another model has the ref `{name}` already"));
+                findings.push(finding.hint("rename one of them"));
             }
-            Some((node, None)) => findings.push(
-                codes::VALUE_TYPE.at(node.span, "the `ref` of a model must be a string").hint("put it in quotes"),
-            ),
             None => {
                 findings.push(codes::MODEL.at(model.span, "a model needs a `ref`").hint("`defaults.model` names it"))
             }
@@ -115,14 +111,11 @@ fn subagent(entry: &Entry, findings: &mut Vec<Finding>) {
         return;
     }
     for key in ["name", "description"] {
-        let finding = match agent.get(key) {
-            None => codes::SUBAGENT.at(entry.key_span, format!("the subagent needs a `{key}`")),
-            Some(node) => match node.as_str() {
-                Some(text) if !text.trim().is_empty() => continue,
-                Some(_) => codes::SUBAGENT.at(node.span, format!("the `{key}` of the subagent is empty")),
-                None => codes::VALUE_TYPE.at(node.span, format!("`{key}` must be a string, found {}", node.kind())),
-            },
-        };
-        findings.push(finding.hint("clients see it as a tool"));
+        let text = agent.get(key).and_then(Node::as_str).unwrap_or_default();
+        if text.trim().is_empty() {
+            let span = agent.get(key).map_or(entry.key_span, |node| node.span);
+            let finding = codes::SUBAGENT.at(span, format!("the subagent needs a `{key}`"));
+            findings.push(finding.hint("clients see it as a tool"));
+        }
     }
 }

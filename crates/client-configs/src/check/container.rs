@@ -7,7 +7,7 @@ use rehearse_report::findings::Finding;
 /// Programs that run containers, with the same options.
 const ENGINES: [&str; 3] = ["docker", "podman", "nerdctl"];
 
-/// So many words stand before the engine at most, as in `cmd /c docker` and `sudo -E docker`.
+/// At most this many words are before the engine, as in `cmd /c docker` and `sudo -E docker`.
 const MOST_WORDS: usize = 4;
 
 pub(super) fn check(_: &Subject<'_>, server: &ConfiguredServer, findings: &mut Vec<Finding>) {
@@ -16,7 +16,7 @@ pub(super) fn check(_: &Subject<'_>, server: &ConfiguredServer, findings: &mut V
     let mut words = line().skip(engine + 1);
     let Some(run) = words.next().filter(|word| word.value == "run") else { return };
     let options: Vec<_> = words.filter(|word| word.value.starts_with('-')).collect();
-    // A single_server_file `-t` may be the server's own.
+    // A single `-t` may be the server's own.
     let with_terminal = options.iter().find(|word| option(word) == "--tty" || "it".chars().all(|it| has(word, it)));
     if let Some(word) = with_terminal {
         let message = "this needs a terminal, and the input of a server is a pipe";

@@ -60,7 +60,7 @@ fn package<'w>(words: &[&'w At<String>]) -> Option<&'w At<String>> {
     None
 }
 
-/// Whether npx is told not to ask (libnpmexec).
+/// Whether an option keeps npx from asking (libnpmexec).
 fn is_confirmed(words: &[&At<String>], package: &At<String>) -> bool {
     let options = words.iter().take_while(|word| !std::ptr::eq(**word, package));
     options.into_iter().any(|word| {

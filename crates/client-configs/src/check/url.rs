@@ -17,7 +17,6 @@ use rehearse_report::findings::Finding;
 
 pub(super) fn check(subject: &Subject<'_>, server: &ConfiguredServer, findings: &mut Vec<Finding>) {
     headers(server, findings);
-    metadata(server, findings);
     let Some(url) = &server.url else { return };
     let text = url.value.trim();
     if text.is_empty() {
@@ -59,16 +58,6 @@ pub(super) fn check(subject: &Subject<'_>, server: &ConfiguredServer, findings: 
             let message = format!("not a valid URL: {error}");
             findings.push(codes::URL.at(url.span, message).hint("a URL is like https://host:8080/path"));
         }
-    }
-}
-
-/// The metadata of an authorization server are read over TLS (RFC 8414, 3), except on this machine.
-fn metadata(server: &ConfiguredServer, findings: &mut Vec<Finding>) {
-    let url = server.auth.oauth.as_ref().and_then(|oauth| oauth.metadata_url.as_ref());
-    let is_here = |url: &str| Url::parse(url).is_ok_and(|url| is_loopback(&url));
-    if let Some(url) = url.filter(|url| url.value.starts_with("http://") && !is_here(&url.value)) {
-        let message = "the metadata of an authorization server must be at an https URL";
-        findings.push(codes::URL_SCHEME.at(url.span, message).hint("write https://"));
     }
 }
 

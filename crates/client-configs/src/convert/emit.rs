@@ -206,7 +206,7 @@ fn text(value: &str) -> String {
     quoted
 }
 
-/// What YAML does not have raw (YAML 1.2.2, 5.1), what breaks lines in YAML 1.1, and what nobody would see.
+/// What YAML does not have raw (YAML 1.2.2, 5.1), what breaks lines in YAML 1.1, and invisible characters.
 fn is_invisible(character: char) -> bool {
     character.is_control()
         || (character.is_whitespace() && character != ' ')

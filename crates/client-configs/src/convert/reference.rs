@@ -24,7 +24,7 @@ pub(super) struct ValueContext {
     pub(super) field: Field,
 }
 
-/// What a reference stands for, however it is written.
+/// The meaning of a reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Meaning<'t> {
     Variable {
@@ -53,7 +53,7 @@ pub(super) fn translate(text: &str, from: ValueContext, to: ValueContext) -> Tra
     }
     let refusal = to.refusal(text, &references);
     let (mut written, mut expected) = (String::with_capacity(text.len()), Vec::new());
-    // By where they begin, with their ends: the other program may take them for something else, which is told already.
+    // By where they begin, with their ends: the other program may take them for something else, which is reported already.
     let mut kept = HashMap::new();
     let mut end = 0;
     for (range, meaning) in references {

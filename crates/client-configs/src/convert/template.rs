@@ -5,7 +5,7 @@ use crate::dialect::Template;
 /// No longer name is shown.
 const LONGEST: usize = 64;
 
-/// The templates of the program in a text, in words that may be shown: whatever is no plain name stays hidden.
+/// The templates of the program in a text, in words that may be shown: only plain names are.
 pub(super) fn templates(text: &str, template: Option<Template>) -> Vec<String> {
     let Some(template) = template else { return Vec::new() };
     let Template { open, close, .. } = template;

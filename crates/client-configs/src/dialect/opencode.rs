@@ -38,7 +38,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         Key::remote("url", Field::Url(None)),
         Key::remote("headers", Field::Headers),
         Key::remote("oauth", Field::Object(OAUTH)),
-        // `false`, if nobody is to be asked.
+        // `false` if OAuth is off.
         Key::remote("oauth", Field::Setting(Kind::Flag)),
         Key::new("enabled", Field::Enabled),
         Key::new("timeout", Field::Timeout),

@@ -20,7 +20,7 @@ impl Dialect {
         self.sections.iter().find_map(|keys| Some((*keys, root.at(keys).filter(|node| node.as_entries().is_some())?)))
     }
 
-    /// What stands around the servers of a file that is about nothing else: keys from the root on, and the first of them.
+    /// What is around the servers of a file that is about nothing else: keys from the root on, and the first of them.
     pub(crate) fn needless_section<'n>(&self, root: &'n Node, name: &str) -> Option<(String, &'n Entry)> {
         let (keys, _) = self.section(root)?;
         let (owner, place) = by_path(&without_ending(Path::new(name)))?;
@@ -38,7 +38,7 @@ impl Dialect {
         [section, servers].concat()
     }
 
-    /// The file as the program takes it, if it is about other things: without what stands at its root under the name of
+    /// The file as the program takes it, if it is about other things: without what is at its root under the name of
     /// our servers, and with a section whose keys have its name before a dot.
     pub(crate) fn as_settings(&self, root: &Node, is_about_other_things: bool) -> Option<Node> {
         let is_other = |entry: &Entry| self.roots.iter().any(|keys| keys.first() == Some(&&*entry.key));

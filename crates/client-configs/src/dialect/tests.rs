@@ -12,7 +12,12 @@ fn every_dialect_is_complete() {
             "{}",
             dialect.name
         );
-        let dials = dialect.transports.iter().any(|(_, transport)| *transport != Transport::Stdio);
-        assert_eq!(dials, has(|field| matches!(field, Field::Url(_))) || dialect.name == "engine", "{}", dialect.name);
+        let has_remote = dialect.transports.iter().any(|(_, transport)| *transport != Transport::Stdio);
+        assert_eq!(
+            has_remote,
+            has(|field| matches!(field, Field::Url(_))) || dialect.name == "engine",
+            "{}",
+            dialect.name
+        );
     }
 }

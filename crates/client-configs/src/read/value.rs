@@ -81,14 +81,16 @@ impl Reader<'_> {
             Kind::Count(0) => (least(0), "a whole number"),
             Kind::Count(smallest) => (least(smallest), "a whole number that is not 0"),
             Kind::TextOrFlag => (text.is_some() || node.as_bool().is_some(), "a string, or true or false"),
-            Kind::WordOrCount(words) => {
-                (text.is_some_and(|text| words.contains(&text)) || least(0), "a whole number or a known word")
-            }
+            Kind::WordOrCount(words) => (
+                text.is_some_and(|text| words.contains(&text)) || least(0),
+                "a whole number or a word that the program knows",
+            ),
             Kind::Pairs => return drop(self.pairs(key, node)),
             Kind::Object => (node.as_entries().is_some(), "an object"),
         };
         if !is_right {
-            self.wrong_type(key, node, expected);
+            let finding = codes::VALUE_TYPE.at(node.span, format!("`{key}` must be {expected}"));
+            self.findings.push(finding.hint("correct the value"));
         }
     }
 

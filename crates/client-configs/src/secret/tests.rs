@@ -116,7 +116,7 @@ fn a_secret_of_yaml_is_hidden_in_every_style() {
 #[test]
 fn a_sentence_keeps_its_words() {
     for sentence in [
-        "the key `token`: nobody knows it",
+        "the key `token`: the program does not know it",
         "cannot connect to `auth`: the process ended",
         "nothing uses the input `api-key`",
         "write { \"NAME\": \"value\" }",

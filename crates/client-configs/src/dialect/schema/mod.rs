@@ -75,7 +75,7 @@ impl Dialect {
         schema
     }
 
-    /// Servers that stand together, each as this definition says.
+    /// An object or array of servers, each as this definition says.
     fn set(&self, definition: &str) -> Json {
         match self.collection {
             Collection::Map => {
@@ -170,7 +170,7 @@ mod tests {
         file
     }
 
-    /// Servers as somebody might write them, right for some programs and wrong for others.
+    /// Servers as users write them, right for some programs and wrong for others.
     fn servers() -> Vec<Json> {
         let mut servers = vec![
             json!({}),
