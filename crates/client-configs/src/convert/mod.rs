@@ -61,9 +61,7 @@ pub fn convert(report: &LintReport, to: &'static Dialect, notation: Notation) ->
         let reason = format!("{} uses them with one of its `{}` only", from.program, profiles.key);
         losses.push(lost(&servers.key, reason, servers.key_span));
     });
-    own::of_links(root, from, |link| {
-        losses.push(lost("path", "the servers are in another file".into(), link.span));
-    });
+    losses.extend(own::links(root, from).map(|link| lost("path", "the servers are in another file".into(), link.span)));
     if let (Collection::List { elsewhere: Some(elsewhere) }, Some(servers)) = (from.collection, from.servers(root)) {
         let items = servers.as_items().unwrap_or_default();
         for item in items.iter().filter(|item| item.get(elsewhere).is_some()) {

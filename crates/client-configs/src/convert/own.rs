@@ -44,12 +44,9 @@ pub(super) fn of_profiles(root: &Node, dialect: &Dialect, mut lose: impl FnMut(&
 }
 
 /// The paths of other files with servers.
-pub(super) fn of_links(root: &Node, dialect: &Dialect, mut lose: impl FnMut(&Node)) {
-    let Some(servers) = dialect.servers(root).filter(|_| dialect.links_to_file) else { return };
-    let links = std::iter::once(servers).chain(servers.as_items().unwrap_or_default());
-    for link in links.filter(|link| link.as_str().is_some()) {
-        lose(link);
-    }
+pub(super) fn links<'n>(root: &'n Node, dialect: &Dialect) -> impl Iterator<Item = &'n Node> {
+    let servers = dialect.servers(root).filter(|_| dialect.links_to_file).into_iter();
+    servers.flat_map(|it| it.as_items().unwrap_or(std::slice::from_ref(it))).filter(|link| link.as_str().is_some())
 }
 
 /// Each server by the position of its name, with the name.

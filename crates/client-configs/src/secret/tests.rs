@@ -49,7 +49,7 @@ fn secrets_are_taken_out_of_sentences_unless_they_are_constant() {
 }
 
 #[test]
-fn secrets_are_found_in_values_and_comments() {
+fn a_secret_is_hidden_wherever_it_occurs() {
     for text in [
         r#"{"env": {"API_KEY": "geheim1234", "API_KEY": "${X}"}}"#,
         r#"{"env": "API_KEY=geheim1234"}"#,
@@ -60,17 +60,6 @@ fn secrets_are_found_in_values_and_comments() {
         r#"{"args": ["--user=ada:geheim1234"]}"#,
         r#"{"args": "curl -u ada:geheim1234 x"}"#,
         r#"{"env": {"DSN": "root:geheim1234@tcp(h:3306)/db"}}"#,
-    ] {
-        let source = Source::new("x", text);
-        let root = json::parse(&source).expect(text).root;
-        let found = secrets_of(&source, &root);
-        assert!(found.iter().any(|span| text[span.start..span.end].contains("geheim1234")), "{text}: {found:?}");
-    }
-}
-
-#[test]
-fn a_secret_is_hidden_wherever_it_occurs_again() {
-    for text in [
         r#"{"env": {"API_KEY": "geheim1234", "NAME": "geheim1234"}}"#,
         r#"{"env": {"NAME": "x:geheim1234", "PASSWORD": "${P}geheim1234"}, "url": "https://h/geheim1234/mcp"}"#,
     ] {
