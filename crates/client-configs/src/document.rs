@@ -97,7 +97,7 @@ impl Document {
         }
         let mut has_comment = false;
         for SyntaxExtension { kind, span } in &self.extensions {
-            // One comment stands for all.
+            // One comment is enough to report.
             let is_repeated = *kind == Kind::Comment && std::mem::replace(&mut has_comment, true);
             if is_repeated || allowed.contains(kind) && !dialect.undocumented_syntax.contains(kind) {
                 continue;

@@ -1,6 +1,6 @@
 //! Files of variables, as `envFile` names them: `KEY=VALUE` lines, with comments and quotes.
 
-/// The variables of a file in its order. A line that is none is passed over, as programs do.
+/// The variables of a file in its order. Other lines are ignored.
 pub fn parse_dotenv(text: &str) -> Vec<(String, String)> {
     text.trim_start_matches('\u{feff}').lines().filter_map(variable).collect()
 }
@@ -25,7 +25,7 @@ fn unquoted(value: &str) -> String {
     value[..comment.map_or(value.len(), |(at, _)| at)].trim_end().to_owned()
 }
 
-/// What stands before the next double quote; `None` if there is none.
+/// The text before the next double quote; `None` if there is none.
 fn escaped(text: &str) -> Option<String> {
     let (mut out, mut letters) = (String::new(), text.chars());
     loop {

@@ -1,6 +1,6 @@
 //! References as Go's `os.ExpandEnv` takes them (`getShellName` in Go 1.25, `src/os/env.go`).
 //!
-//! `$NAME` and `${…}`, where whatever stands between the braces is the name of a variable; `$5` and `$@` name one too. There
+//! `$NAME` and `${…}`, where any text between the braces is the name of a variable; `$5` and `$@` name one too. There
 //! are neither defaults nor an escape, and a brace without a name or an end is left out with its dollar sign.
 
 use rehearse_document::{Form, Reference};
@@ -12,7 +12,7 @@ fn is_special(character: char) -> bool {
 
 /// Everything that is replaced, in its order. What is left out has no name.
 pub(super) fn references(text: &str) -> impl Iterator<Item = Reference<'_>> {
-    // Behind the last brace nothing has an end, so that nobody has to look for it again and again.
+    // Behind the last brace nothing has an end, so it is searched only once.
     let (last, mut at) = (text.rfind('}').unwrap_or_default(), 0);
     std::iter::from_fn(move || {
         loop {
@@ -38,7 +38,7 @@ pub(super) fn references(text: &str) -> impl Iterator<Item = Reference<'_>> {
     })
 }
 
-/// Whether no other program would take it for the name of a variable, and nobody would set one of that name.
+/// Whether no other program would take it for the name of a variable, and users do not set one of that name.
 pub(super) fn is_only_of_go(name: &str) -> bool {
     !name.starts_with(|c: char| c.is_alphabetic() || c == '_') || name.contains(|c: char| c == ':' || c.is_whitespace())
 }

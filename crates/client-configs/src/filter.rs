@@ -31,7 +31,7 @@ fn matches(patterns: Patterns, pattern: &str, tool: &str) -> bool {
     }
 }
 
-/// Whether a pattern fits, in which `*` stands for any characters.
+/// Whether a pattern fits, in which `*` matches any characters.
 fn is_glob_of(pattern: &str, text: &str) -> bool {
     let Some((first, rest)) = pattern.split_once('*') else { return pattern == text };
     let Some(mut text) = text.strip_prefix(first) else { return false };

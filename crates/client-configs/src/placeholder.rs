@@ -1,4 +1,4 @@
-//! Values that somebody forgot to fill in.
+//! Values that the user forgot to fill in.
 
 use std::{cell::LazyCell, ops::Range, sync::LazyLock};
 
@@ -33,7 +33,7 @@ static PLACEHOLDER: LazyLock<Regex> = LazyLock::new(|| {
     ])
 });
 
-/// Texts that are nothing else than what somebody is to write there.
+/// Strings that are placeholders as a whole.
 static WHOLE: LazyLock<Regex> = LazyLock::new(|| {
     any_of(&[
         r"(?i)^(?:insert|enter|paste|(?-i:my))[-_ ](?:[A-Za-z0-9]+[-_ ]){0,5}(?:key|token|secret|password)$",
@@ -52,7 +52,7 @@ const ENDS: [&str; 18] = [
     "removed", "censored", "hidden", ">", "]", "}",
 ];
 
-/// What stands in the place of letters and digits.
+/// Replaces letters and digits.
 const BLANKS: &str = "xxxx";
 
 /// So many letters and digits beside those in one word are hardly an example's.
@@ -63,7 +63,7 @@ pub(super) fn placeholder(value: &str) -> Option<Range<usize>> {
     marked(value).or_else(|| is_whole(value).then_some(0..value.len()))
 }
 
-/// As [`placeholder`], without texts that somebody could also mean as they are: `my_password`.
+/// As [`placeholder`], without strings that may be real values: `my_password`.
 pub(super) fn marked(value: &str) -> Option<Range<usize>> {
     // Behind a dollar sign, braces are those of a reference.
     let is_reference =
@@ -85,7 +85,7 @@ fn is_whole(value: &str) -> bool {
     ENDS.iter().any(ends_with) && WHOLE.is_match(value)
 }
 
-/// Whether what looks like blanks to fill in is part of a word that nobody would type as an example.
+/// Whether what looks like blanks to fill in is part of a random word.
 fn is_of_random_word(value: &str, found: &Range<usize>) -> bool {
     let has_blanks = value.as_bytes()[..found.end].to_ascii_lowercase().ends_with(BLANKS.as_bytes());
     if !has_blanks {
@@ -105,82 +105,24 @@ mod tests {
 
     #[test]
     fn what_was_not_filled_in_is_known_by_how_it_is_written() {
-        for value in [
-            "<your-token>",
-            "Bearer <TOKEN>",
-            "YOUR_API_KEY",
-            "your-container-name",
-            "your_api_key_here",
-            "/path/to/server.js",
-            "/absolute/path/to/x",
-            "C:\\path\\to\\file",
-            "/Users/username/Desktop",
-            "ghp_xxxxxxxx",
-            "xxxx-xxxx",
-            "sk-proj-xxxx-2024",
-            "ghp_xxxxabcd1234",
-            "REPLACE_ME",
-            "changeme",
-            "replace-with-your-key",
-            "insert-your-key-here",
-            "[your token]",
-            "sk-...",
-            "sk-…",
-            "********",
-            "TODO",
-            "Bearer {{API_KEY}}",
-            "{{ token }}",
-            "https://x.example/{TENANT_ID}/mcp",
-            "__TOKEN__",
-            "@@API_KEY@@",
-            "REPLACE_WITH_KEY",
-            "FILL_ME_IN",
-            "PASTE_TOKEN",
-            "add your key",
-            "my-api-key",
-            "API_KEY_HERE",
-            "token-goes-here",
-            "sua_chave_brevo_aqui",
-            "REDACTED",
-            "[API_KEY]",
-            "#{TOKEN}",
-            "{secret}",
-            "https://{host}/mcp",
-        ] {
+        for value in "<your-token>|Bearer <TOKEN>|YOUR_API_KEY|your-container-name|your_api_key_here|\
+             /path/to/server.js|/absolute/path/to/x|C:\\path\\to\\file|/Users/username/Desktop|ghp_xxxxxxxx|\
+             xxxx-xxxx|sk-proj-xxxx-2024|ghp_xxxxabcd1234|REPLACE_ME|changeme|replace-with-your-key|\
+             insert-your-key-here|[your token]|sk-...|sk-…|********|TODO|Bearer {{API_KEY}}|{{ token }}|\
+             https://x.example/{TENANT_ID}/mcp|__TOKEN__|@@API_KEY@@|REPLACE_WITH_KEY|FILL_ME_IN|PASTE_TOKEN|\
+             add your key|my-api-key|API_KEY_HERE|token-goes-here|sua_chave_brevo_aqui|REDACTED|[API_KEY]|\
+             #{TOKEN}|{secret}|https://{host}/mcp"
+            .split('|')
+        {
             assert!(placeholder(value).is_some(), "{value}");
         }
-        for value in [
-            "npx",
-            "-y",
-            "@modelcontextprotocol/server-filesystem",
-            "https://mcp.example.com/mcp",
-            "${YOUR}",
-            "${{ secrets.API_KEY }}",
-            "${API_KEY}",
-            "{id}",
-            "{{.Names}}",
-            "__init__.py",
-            "a < b > c",
-            "/home/ada/project",
-            "yours",
-            "/usr/local/path/tool",
-            "todos",
-            "xx",
-            "SECRETxxxx2345",
-            "Zq7WvK9mxxxxLx2PfR4tJh8N",
-            "max",
-            "./...",
-            "add-tool",
-            "my-server",
-            "put",
-            "https://a.example/{id}",
-            "[1]",
-            "#channel",
-            "tu-madre",
-            "todo",
-            "MY_API_KEY",
-            "https://a.example/path/to/mcp",
-        ] {
+        for value in "npx|-y|@modelcontextprotocol/server-filesystem|https://mcp.example.com/mcp|${YOUR}|\
+             ${{ secrets.API_KEY }}|${API_KEY}|{id}|{{.Names}}|__init__.py|a < b > c|/home/ada/project|yours|\
+             /usr/local/path/tool|todos|xx|SECRETxxxx2345|Zq7WvK9mxxxxLx2PfR4tJh8N|max|./...|add-tool|\
+             my-server|put|https://a.example/{id}|[1]|#channel|tu-madre|todo|MY_API_KEY|\
+             https://a.example/path/to/mcp"
+            .split('|')
+        {
             assert_eq!(placeholder(value), None, "{value}");
         }
         assert_eq!(placeholder("Bearer <TOKEN> x"), Some(7..14));

@@ -35,7 +35,7 @@ pub enum Unreachable {
     Skipped,
 }
 
-/// Whether somebody is asked before a call, unless the config allows it.
+/// Whether the user is asked before a call, unless the config allows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ApprovalRule {
     Never,
@@ -64,9 +64,9 @@ pub enum EmptyFilter {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Patterns {
     Exact,
-    /// `*` stands for any characters.
+    /// `*` matches any characters.
     Globs,
-    /// `*` alone stands for all tools.
+    /// `*` alone matches all tools.
     Star,
 }
 
@@ -119,7 +119,7 @@ impl Naming {
         }
     }
 
-    /// Whether some tool of the server may have this name. Of a template with `{tool}` more than once, only what stands
+    /// Whether some tool of the server may have this name. Of a template with `{tool}` more than once, only what is
     /// before the first and after the last is compared.
     pub fn may_name(self, server: &str, name: &str) -> bool {
         let (template, server) = match self {

@@ -123,7 +123,7 @@ impl Resolver<'_> {
         out
     }
 
-    /// What a reference stands for; `None` if it stays as it is written.
+    /// The value of a reference; `None` if it stays as it is written.
     fn value(&self, reference: &Reference<'_>, rule: &VariableRule) -> Result<Option<String>, Lack> {
         if reference.form == Form::Input {
             return Err(Lack::Asked);
@@ -172,7 +172,7 @@ mod tests {
     }
 
     fn resolved(dialect: &str, value: &str) -> Result<ConfiguredServer, Vec<Unresolved>> {
-        let pairs = [("SET", "v"), ("EMPTY", ""), ("workspaceFolder", "/w"), ("HOME", "/h")];
+        let pairs = [("SET", "v"), ("EMPTY", ""), ("workspaceFolder", "/w"), ("HOME", "/h"), ("JWT_SECRET", "s")];
         let variables = pairs.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
         resolve(&server(value), dialect::by_name(dialect).expect(dialect), &variables)
     }
@@ -219,6 +219,13 @@ mod tests {
             ("vscode", "${file}", "Known"),
             ("vscode", "${input:token}", "Asked"),
             ("claude-code", "${EMPTY}", ""),
+            // What is in braces is a name for CPE.
+            ("cpe", "a${NO:-d}b", "ab"),
+            ("cpe", "${SET:-d}${env:SET}", ""),
+            ("cpe", "pa$5word $$SET", "paword SET"),
+            ("cpe", "a ${ b", "a  b"),
+            // LibreChat keeps its own secrets from servers, and templates are not variables.
+            ("librechat", "${JWT_SECRET}{{LIBRECHAT_USER_ID}}", "${JWT_SECRET}{{LIBRECHAT_USER_ID}}"),
         ] {
             assert_eq!(env(dialect, value), expected, "{dialect} {value}");
         }
@@ -250,6 +257,12 @@ mod tests {
         assert_eq!(command("vscode", "~/bin/x").as_deref(), Some("/h/bin/x"));
         assert_eq!(command("vscode", "~x").as_deref(), Some("~x"));
         assert_eq!(command("claude-code", "~/bin/x").as_deref(), Some("~/bin/x"));
+        // Amazon Q replaces in the command what a shell would.
+        for (value, expected) in
+            [("~/x", "/h/x"), ("${NO:-d}", "d"), ("$NO/${NO}", "$NO/${NO}"), ("${env:SET}", "${env:SET}")]
+        {
+            assert_eq!(command("amazon-q", value).as_deref(), Some(expected));
+        }
     }
 
     #[test]

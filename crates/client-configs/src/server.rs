@@ -1,4 +1,4 @@
-//! The servers of a config, whatever the format that they were written in.
+//! The servers of a config, in any format.
 
 use std::{sync::Arc, time::Duration};
 
@@ -6,7 +6,7 @@ use super::{dialect::Field, secret::flag};
 use rehearse_document::{Source, Span};
 use rehearse_protocol::Transport;
 
-/// A value and where it stands in the source of its server.
+/// A value and its position in the source of its server.
 #[derive(Clone, Debug, PartialEq)]
 pub struct At<T> {
     pub value: T,
@@ -19,7 +19,7 @@ pub struct ConfiguredServer {
     /// Where every span of this server points.
     pub source: Arc<Source>,
     pub name: At<String>,
-    /// The span of a transport that nobody wrote down is that of the key it was told from.
+    /// The span of an inferred transport is that of the key that it was inferred from.
     pub transport: At<Transport>,
     pub enabled: Option<At<bool>>,
 
@@ -67,7 +67,7 @@ impl ConfiguredServer {
         self.enabled.as_ref().is_none_or(|enabled| enabled.value)
     }
 
-    /// Every text in which a reference may stand, or a secret, in the order of the fields.
+    /// Every string that may have a reference or a secret, in the order of the fields.
     pub fn texts(&self) -> impl Iterator<Item = Text<'_>> {
         let of = |field, name| move |at| Text { field, name, at };
         let flags = std::iter::once("").chain(self.args.iter().map(|argument| flag(&argument.value)));
@@ -128,7 +128,7 @@ impl Pair {
     }
 }
 
-/// How to show who is asking. Few servers have more than a token, and what they have takes much room.
+/// Credentials. Few servers have more than a token, so the others are boxed.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Auth {
     /// A token for `Authorization: Bearer`.
@@ -144,7 +144,7 @@ pub struct ApiKey {
     pub key: At<String>,
 }
 
-/// OAuth 2.1, as far as the server's metadata do not tell.
+/// OAuth 2.1, as far as it is not in the server's metadata.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct OAuth {
     pub client_id: Option<At<String>>,
@@ -159,13 +159,13 @@ pub struct OAuth {
 /// How long to wait; what is missing is up to the program.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Timeouts {
-    /// From starting or dialling the server to the end of the handshake.
+    /// From starting or connecting to the server to the end of the handshake.
     pub connect: Option<At<Duration>>,
     /// For one listing with all its pages.
     pub list: Option<At<Duration>>,
     /// For any other request.
     pub call: Option<At<Duration>>,
-    /// For calls of one tool. No program that is known here writes such down; a client may have them from elsewhere.
+    /// For calls of one tool. No known program writes these; a client may set them otherwise.
     pub tools: Vec<(At<String>, At<Duration>)>,
 }
 

@@ -1,6 +1,6 @@
 //! What a config of CPE says about the agent itself: `models`, `defaults`, `subagent`.
 
-use std::{collections::HashSet, path::Path};
+use std::collections::HashSet;
 
 use super::Subject;
 use crate::{codes, read::is_note};
@@ -8,75 +8,28 @@ use rehearse_document::{Entry, Node, nearest, references};
 use rehearse_report::findings::Finding;
 
 /// The keys of every version, by the object that they are in.
-const KEYS: &[(&str, &[&str])] = &[
-    ("", &["version", "models", "defaults", "subagent", "mcpServers"]),
+const KEYS: &[(&str, &str)] = &[
+    ("", "version models defaults subagent mcpServers"),
     (
         "models",
-        &[
-            "ref",
-            "display_name",
-            "id",
-            "type",
-            "name",
-            "base_url",
-            "api_key_env",
-            "auth_method",
-            "context_window",
-            "max_output",
-            "input_cost_per_million",
-            "output_cost_per_million",
-            "cache_read_cost_per_million",
-            "cache_write_cost_per_million",
-            "supports_reasoning",
-            "default_reasoning_effort",
-            "disable_edit_tool",
-            "vertex",
-            "patchRequest",
-            "thinkingValues",
-            "mcpServers",
-            "systemPromptPath",
-            "generationDefaults",
-            "generationParams",
-            "timeout",
-            "codeMode",
-            "compaction",
-            "flightRecorder",
-        ],
+        "ref display_name id type name base_url api_key_env auth_method context_window max_output input_cost_per_million \
+         output_cost_per_million cache_read_cost_per_million cache_write_cost_per_million supports_reasoning \
+         default_reasoning_effort disable_edit_tool vertex patchRequest thinkingValues mcpServers systemPromptPath \
+         generationDefaults generationParams timeout codeMode compaction flightRecorder",
     ),
     (
         "defaults",
-        &[
-            "model",
-            "systemPromptPath",
-            "generationParams",
-            "timeout",
-            "noStream",
-            "codeMode",
-            "compaction",
-            "conversationStoragePath",
-            "flightRecorder",
-        ],
+        "model systemPromptPath generationParams timeout noStream codeMode compaction conversationStoragePath \
+         flightRecorder",
     ),
-    ("subagent", &["name", "description", "outputSchemaPath"]),
+    ("subagent", "name description outputSchemaPath"),
     ("generationParams", GENERATION),
     ("generationDefaults", GENERATION),
-    ("codeMode", &["enabled", "excludedTools", "localModulePaths", "maxTimeout", "largeOutputCharLimit"]),
+    ("codeMode", "enabled excludedTools localModulePaths maxTimeout largeOutputCharLimit"),
 ];
 
-const GENERATION: &[&str] = &[
-    "temperature",
-    "topP",
-    "topK",
-    "frequencyPenalty",
-    "presencePenalty",
-    "n",
-    "numberOfResponses",
-    "maxGenerationTokens",
-    "maxTokens",
-    "toolChoice",
-    "stopSequences",
-    "thinkingBudget",
-];
+const GENERATION: &str = "temperature topP topK frequencyPenalty presencePenalty n numberOfResponses maxGenerationTokens \
+                          maxTokens toolChoice stopSequences thinkingBudget";
 
 pub(super) fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     // Keys that look like servers are reported already.
@@ -106,13 +59,14 @@ pub(super) fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     }
     let mut entries = subject.root.as_entries().unwrap_or_default().iter();
     if let Some(agent) = entries.find(|entry| entry.key == "subagent") {
-        subagent(subject, agent, findings);
+        subagent(agent, findings);
     }
 }
 
 /// Reports keys that no version knows, in an object of this name and in those below it.
 fn unknown_keys<'n>(name: &str, node: &'n Node, report: &mut impl FnMut(&'n Entry, &[&str])) {
     let Some((_, known)) = KEYS.iter().find(|(object, _)| *object == name) else { return };
+    let known: Vec<_> = known.split(' ').collect();
     for item in node.as_items().unwrap_or_default() {
         unknown_keys(name, item, report);
     }
@@ -120,7 +74,7 @@ fn unknown_keys<'n>(name: &str, node: &'n Node, report: &mut impl FnMut(&'n Entr
         match known.contains(&&*entry.key) {
             true => unknown_keys(&entry.key, &entry.node, report),
             false if is_note(&entry.key) => {}
-            false => report(entry, known),
+            false => report(entry, &known),
         }
     }
 }
@@ -135,16 +89,12 @@ fn models<'n>(root: &'n Node, findings: &mut Vec<Finding>) -> HashSet<&'n str> {
         return known;
     };
     for model in items {
-        match model.get("ref").map(|name| (name, name.as_str())) {
-            Some((node, Some(name))) => {
-                if !known.insert(name) {
-                    let finding = codes::MODEL.at(node.span, format!("another model has the ref `{name}` already"));
-                    findings.push(finding.hint("rename one of them"));
-                }
+        match model.get("ref").and_then(|node| Some((node, node.as_str()?))) {
+            Some((_, name)) if known.insert(name) => {}
+            Some((node, name)) => {
+                let finding = codes::MODEL.at(node.span, format!("another model has the ref `{name}` already"));
+                findings.push(finding.hint("rename one of them"));
             }
-            Some((node, None)) => findings.push(
-                codes::VALUE_TYPE.at(node.span, "the `ref` of a model must be a string").hint("put it in quotes"),
-            ),
             None => {
                 findings.push(codes::MODEL.at(model.span, "a model needs a `ref`").hint("`defaults.model` names it"))
             }
@@ -153,7 +103,7 @@ fn models<'n>(root: &'n Node, findings: &mut Vec<Finding>) -> HashSet<&'n str> {
     known
 }
 
-fn subagent(subject: &Subject<'_>, entry: &Entry, findings: &mut Vec<Finding>) {
+fn subagent(entry: &Entry, findings: &mut Vec<Finding>) {
     let agent = &entry.node;
     if agent.as_entries().is_none() {
         let message = format!("`subagent` must be an object, found {}", agent.kind());
@@ -161,40 +111,11 @@ fn subagent(subject: &Subject<'_>, entry: &Entry, findings: &mut Vec<Finding>) {
         return;
     }
     for key in ["name", "description"] {
-        let finding = match agent.get(key) {
-            None => codes::SUBAGENT.at(entry.key_span, format!("the subagent needs a `{key}`")),
-            Some(node) => match node.as_str() {
-                Some(text) if !text.trim().is_empty() => continue,
-                Some(_) => codes::SUBAGENT.at(node.span, format!("the `{key}` of the subagent is empty")),
-                None => codes::VALUE_TYPE.at(node.span, format!("`{key}` must be a string, found {}", node.kind())),
-            },
-        };
-        findings.push(finding.hint("clients see it as a tool"));
-    }
-    if let Some((node, Some(path))) = agent.get("outputSchemaPath").map(|node| (node, node.as_str()))
-        && references(path).next().is_none()
-    {
-        output_schema(subject, node, path, findings);
-    }
-}
-
-/// A path is relative to the working directory, and if there is nothing, to the folder of the config.
-fn output_schema(subject: &Subject<'_>, node: &Node, path: &str, findings: &mut Vec<Finding>) {
-    let Some(machine) = subject.machine else { return };
-    let in_folder = subject.in_folder(path);
-    let read = |path: &Path| (machine.read)(&machine.directory.join(path));
-    match read(Path::new(path)).or_else(|_| read(&in_folder)) {
-        Err(error) => {
-            let message = format!("the output schema {path} cannot be read: {error}");
-            let hint = "the path is relative to the working directory, or to the folder of this file";
-            findings.push(codes::SUBAGENT.at(node.span, message).hint(hint));
+        let text = agent.get(key).and_then(Node::as_str).unwrap_or_default();
+        if text.trim().is_empty() {
+            let span = agent.get(key).map_or(entry.key_span, |node| node.span);
+            let finding = codes::SUBAGENT.at(span, format!("the subagent needs a `{key}`"));
+            findings.push(finding.hint("clients see it as a tool"));
         }
-        Ok(text) => match serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(&text) {
-            Ok(_) => {}
-            Err(error) => {
-                let message = format!("the output schema {path} is not a JSON object: {error}");
-                findings.push(codes::SUBAGENT.at(node.span, message).hint("it must be a JSON Schema"));
-            }
-        },
     }
 }

@@ -87,21 +87,6 @@ fn check_input(subject: &Subject<'_>, id: &str, input: &Node, findings: &mut Vec
         let message = format!("`password` of the input `{id}` must be true or false");
         findings.push(codes::IGNORED.at(node.span, message).hint("write it without quotes"));
     }
-    if let Some(node) = input.get("options").filter(|_| required.contains(&"options")) {
-        match node.as_items() {
-            None => findings.push(wrong(node, "options", "an array").hint("write [\"one\", \"two\"]")),
-            Some(items) => {
-                let value = |item: &Node| item.get("value").map(|value| (value.span, value.as_str().is_some()));
-                for item in items.iter().filter(|item| item.as_str().is_none()) {
-                    let (span, is_right) = value(item).unwrap_or((item.span, false));
-                    if !is_right {
-                        let finding = codes::VALUE_TYPE.at(span, "an option must be a string, or have one as `value`");
-                        findings.push(finding.hint("write it in quotes"));
-                    }
-                }
-            }
-        }
-    }
     let known: Vec<_> = ["id", "type"].iter().chain(*required).chain(*optional).copied().collect();
     for entry in input.as_entries().unwrap_or_default().iter().filter(|it| !known.contains(&&*it.key)) {
         let message = format!("unknown key `{}`", entry.key);

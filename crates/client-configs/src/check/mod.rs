@@ -13,9 +13,6 @@ mod text;
 mod tools;
 mod url;
 
-#[cfg(test)]
-mod tests;
-
 use std::{
     path::{Path, PathBuf},
     sync::Arc,

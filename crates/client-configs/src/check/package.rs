@@ -60,7 +60,7 @@ fn package<'w>(words: &[&'w At<String>]) -> Option<&'w At<String>> {
     None
 }
 
-/// Whether npx is told not to ask (libnpmexec).
+/// Whether an option keeps npx from asking (libnpmexec).
 fn is_confirmed(words: &[&At<String>], package: &At<String>) -> bool {
     let options = words.iter().take_while(|word| !std::ptr::eq(**word, package));
     options.into_iter().any(|word| {
@@ -80,19 +80,4 @@ fn is_unpinned(package: &str) -> bool {
         && matches!(version, None | Some("" | "latest" | "next"))
         && references(package).next().is_none()
         && placeholder(package).is_none()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_package_is_pinned_by_its_version() {
-        for package in ["foo", "@a/b", "foo@latest", "@a/b@latest", "mcp-server-time"] {
-            assert!(is_unpinned(package), "{package}");
-        }
-        for package in ["foo@1", "@a/b@1.2.3", "foo==1.2", "./x", "git+https://h/x", "${P}", "<pkg>", "a/b/c", "/x/y"] {
-            assert!(!is_unpinned(package), "{package}");
-        }
-    }
 }

@@ -101,19 +101,3 @@ fn check_script(subject: &Subject<'_>, server: &ConfiguredServer, findings: &mut
         findings.push(codes::RELATIVE_PATH.at(word.span, message).hint("write the whole path"));
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::is_wide;
-
-    #[test]
-    fn a_disk_and_a_home_folder_are_wide_and_a_folder_in_it_is_not() {
-        for path in ["/", "~", "~/", "$HOME", "${HOME}", "/home/ada", "/Users/ada/", "C:\\", "C:\\Users\\ada", "/root"]
-        {
-            assert!(is_wide(path), "{path}");
-        }
-        for path in ["", ".", "~/work", "/home/ada/work", "/srv", "C:\\work", "/Users/ada/Documents", "-y", "${X}"] {
-            assert!(!is_wide(path), "{path}");
-        }
-    }
-}

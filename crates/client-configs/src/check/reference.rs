@@ -15,7 +15,6 @@ pub(super) fn check(subject: &Subject<'_>, server: &ConfiguredServer, findings: 
     let has_shell = has_shell(server) || server.args.iter().any(is_bridge);
     for text in server.texts() {
         let rule = subject.dialect().rule(text.field);
-        check_template(subject, server, text, findings);
         // A shell replaces what is left over, and so does mcp-remote.
         let is_for_shell = text.field == Field::Args && has_shell;
         if let Some(range) = unclosed(rule, text).filter(|_| !is_for_shell) {
@@ -39,27 +38,6 @@ pub(super) fn check(subject: &Subject<'_>, server: &ConfiguredServer, findings: 
                 }
                 Some(_) => {}
             }
-        }
-    }
-}
-
-/// Reports templates with a name that is neither the program's own nor described for the server.
-fn check_template(subject: &Subject<'_>, server: &ConfiguredServer, text: Text<'_>, findings: &mut Vec<Finding>) {
-    let dialect = subject.dialect();
-    let template = dialect.variables.template.and_then(|template| Some((template, template.described?)));
-    let Some((template, (own, place))) = template.filter(|_| dialect.rule(text.field).holds_in(text.field)) else {
-        return;
-    };
-    let all = dialect.servers(subject.root).and_then(Node::as_entries).unwrap_or_default();
-    let Some(entry) = all.iter().find(|entry| entry.key_span == server.name.span) else { return };
-    let described = entry.node.get(place).and_then(Node::as_entries).unwrap_or_default();
-    for range in template.ranges(&text.at.value) {
-        let name = text.at.value[range.start + template.open.len()..range.end - template.close.len()].trim();
-        let is_name = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-        if is_name && !name.starts_with(own) && described.iter().all(|entry| entry.key != name) {
-            let message = format!("{} replaces this only if `{place}` describes it", dialect.program);
-            let hint = format!("describe it under `{place}`, or write a variable: ${{NAME}}");
-            findings.push(codes::VARIABLE_FORM.at(subject.part(text, range), message).hint(hint));
         }
     }
 }

@@ -17,7 +17,6 @@ use rehearse_report::findings::Finding;
 
 pub(super) fn check(subject: &Subject<'_>, server: &ConfiguredServer, findings: &mut Vec<Finding>) {
     headers(server, findings);
-    metadata(server, findings);
     let Some(url) = &server.url else { return };
     let text = url.value.trim();
     if text.is_empty() {
@@ -47,11 +46,7 @@ pub(super) fn check(subject: &Subject<'_>, server: &ConfiguredServer, findings: 
         findings.push(codes::INVISIBLE.at(space, "a space in the URL").hint("remove it, or write %20"));
         return;
     }
-    let unknown = first.or(text.find(['<', '{']));
-    if let Some(parsed) = unknown.and_then(|unknown| with_whole_host(text, unknown)) {
-        host(server, url, &parsed, findings);
-    }
-    if unknown.is_some() {
+    if first.or(text.find(['<', '{'])).is_some() {
         return;
     }
     match Url::parse(text) {
@@ -63,27 +58,6 @@ pub(super) fn check(subject: &Subject<'_>, server: &ConfiguredServer, findings: 
             let message = format!("not a valid URL: {error}");
             findings.push(codes::URL.at(url.span, message).hint("a URL is like https://host:8080/path"));
         }
-    }
-}
-
-/// What is known of a URL up to this place, if its host is.
-fn with_whole_host(text: &str, unknown: usize) -> Option<Url> {
-    let (known, rest) = text.split_at(unknown);
-    let (scheme, after) = known.split_once("://")?;
-    let host = &after[..after.find(['/', '?', '#', ':'])?];
-    // What stands before the host may have a colon too.
-    let is_before_host = !after.contains('/') && rest[..rest.find('/').unwrap_or(rest.len())].contains('@');
-    let is_whole = !is_before_host && !host.contains(['@', '[']) && !host.is_empty();
-    is_whole.then(|| Url::parse(&format!("{scheme}://{host}")).ok()).flatten()
-}
-
-/// The metadata of an authorization server are read over TLS (RFC 8414, 3), except on this machine.
-fn metadata(server: &ConfiguredServer, findings: &mut Vec<Finding>) {
-    let url = server.auth.oauth.as_ref().and_then(|oauth| oauth.metadata_url.as_ref());
-    let is_here = |url: &str| Url::parse(url).is_ok_and(|url| is_loopback(&url));
-    if let Some(url) = url.filter(|url| url.value.starts_with("http://") && !is_here(&url.value)) {
-        let message = "the metadata of an authorization server must be at an https URL";
-        findings.push(codes::URL_SCHEME.at(url.span, message).hint("write https://"));
     }
 }
 
@@ -181,35 +155,6 @@ fn headers(server: &ConfiguredServer, findings: &mut Vec<Finding>) {
         if pair.value.value.contains(['\r', '\n', '\0']) {
             let message = format!("the value of {name} has a line break");
             findings.push(codes::HEADER.at(pair.value.span, message).hint("write it in one line"));
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::path::Path;
-
-    use crate::{codes, lint};
-    use rehearse_document::Source;
-
-    #[test]
-    fn a_secret_may_go_unencrypted_to_containers_of_this_machine_and_to_no_other() {
-        let is_told = |url: &str| {
-            let server = format!(
-                "{{\"type\": \"http\", \"url\": \"{url}\", \"headers\": {{\"Authorization\": \"Bearer ${{T:-}}\"}}}}"
-            );
-            let source = Source::new(".mcp.json", format!("{{\"mcpServers\": {{\"s\": {server}}}}}"));
-            let report = lint(&source, Some(Path::new(".mcp.json")), None, None);
-            report.findings.iter().any(|it| it.code == &codes::PLAIN_HTTP)
-        };
-        for near in ["localhost", "mcp-server:8000", "host.docker.internal:8080", "gateway.docker.internal", "[::1]:80"]
-        {
-            assert!(!is_told(&format!("http://{near}/mcp")), "{near}");
-        }
-        for far in
-            ["192.168.1.5", "10.0.0.1:80", "nas.local", "api.internal", "docker.internal.example.com", "[fe80::1]"]
-        {
-            assert!(is_told(&format!("http://{far}/mcp")), "{far}");
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The same servers in another program's format.
 //!
 //! A program's own format is written from its tree as it was read, so that nothing is lost but comments. For any other,
-//! each server is written anew from what was understood of it, and whatever the other cannot say is told.
+//! each server is written from its model, and what the other cannot say is reported.
 
 mod emit;
 mod filter;
@@ -34,9 +34,9 @@ pub struct Converted {
     pub losses: Vec<Loss>,
 }
 
-/// Writes the servers of a file for another program; `None` if nobody could tell what the file is.
+/// Writes the servers of a file for another program; `None` if its dialect is not known.
 ///
-/// Servers that could not be understood are left out: the findings of the file tell of them.
+/// Servers that could not be read are left out: the findings of the file report them.
 pub fn convert(report: &LintReport, to: &'static Dialect, notation: Notation) -> Option<Converted> {
     let (config, root) = (report.config.as_ref()?, report.root.as_ref()?);
     let from = config.dialect;
@@ -61,9 +61,7 @@ pub fn convert(report: &LintReport, to: &'static Dialect, notation: Notation) ->
         let reason = format!("{} uses them with one of its `{}` only", from.program, profiles.key);
         losses.push(lost(&servers.key, reason, servers.key_span));
     });
-    own::of_links(root, from, |link| {
-        losses.push(lost("path", "the servers are in another file".into(), link.span));
-    });
+    losses.extend(own::links(root, from).map(|link| lost("path", "the servers are in another file".into(), link.span)));
     if let (Collection::List { elsewhere: Some(elsewhere) }, Some(servers)) = (from.collection, from.servers(root)) {
         let items = servers.as_items().unwrap_or_default();
         for item in items.iter().filter(|item| item.get(elsewhere).is_some()) {

@@ -44,15 +44,12 @@ pub(super) fn of_profiles(root: &Node, dialect: &Dialect, mut lose: impl FnMut(&
 }
 
 /// The paths of other files with servers.
-pub(super) fn of_links(root: &Node, dialect: &Dialect, mut lose: impl FnMut(&Node)) {
-    let Some(servers) = dialect.servers(root).filter(|_| dialect.links_to_file) else { return };
-    let links = std::iter::once(servers).chain(servers.as_items().unwrap_or_default());
-    for link in links.filter(|link| link.as_str().is_some()) {
-        lose(link);
-    }
+pub(super) fn links<'n>(root: &'n Node, dialect: &Dialect) -> impl Iterator<Item = &'n Node> {
+    let servers = dialect.servers(root).filter(|_| dialect.links_to_file).into_iter();
+    servers.flat_map(|it| it.as_items().unwrap_or(std::slice::from_ref(it))).filter(|link| link.as_str().is_some())
 }
 
-/// The text of each server by where its name stands, with the name.
+/// Each server by the position of its name, with the name.
 pub(super) type Texts<'n> = HashMap<usize, (&'n str, &'n Node)>;
 
 pub(super) fn servers<'n>(root: &'n Node, dialect: &Dialect) -> Texts<'n> {
@@ -113,7 +110,7 @@ pub(super) fn of_server(
         match (key.field, &entry.node.value) {
             _ if !key.applies_to.includes(server.transport.value) => {}
             (field, Value::String(_)) if !field.is_text() && dialect.is_unresolved(&entry.node) => {
-                lose(key.name.into(), entry, "it is a variable, of which no file can say what it stands for".into());
+                lose(key.name.into(), entry, "it is a variable, and its value is not in the file".into());
             }
             (Field::Object(keys), Value::Mapping(entries)) => of_server(server, entries, keys, dialect, losses),
             (Field::AuthKind, _) if server.auth.bearer.is_none() && server.auth.api_key.is_none() => {

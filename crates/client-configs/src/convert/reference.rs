@@ -24,7 +24,7 @@ pub(super) struct ValueContext {
     pub(super) field: Field,
 }
 
-/// What a reference stands for, however it is written.
+/// The meaning of a reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Meaning<'t> {
     Variable {
@@ -53,7 +53,7 @@ pub(super) fn translate(text: &str, from: ValueContext, to: ValueContext) -> Tra
     }
     let refusal = to.refusal(text, &references);
     let (mut written, mut expected) = (String::with_capacity(text.len()), Vec::new());
-    // By where they begin, with their ends: the other program may take them for something else, which is told already.
+    // By where they begin, with their ends: the other program may take them for something else, which is reported already.
     let mut kept = HashMap::new();
     let mut end = 0;
     for (range, meaning) in references {
@@ -212,163 +212,4 @@ impl ValueContext {
 /// Whether a value is one reference and nothing else.
 fn is_whole(text: &str, references: &[(Range<usize>, Meaning<'_>)]) -> bool {
     matches!(references, [(range, _)] if *range == (0..text.len()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::dialect::by_name;
-
-    fn place(dialect: &str, field: Field) -> ValueContext {
-        ValueContext { dialect: by_name(dialect).expect(dialect), field }
-    }
-
-    fn of_header(text: &str, from: &str, to: &str) -> (String, Vec<String>) {
-        let translated = translate(text, place(from, Field::Headers), place(to, Field::Headers));
-        (translated.text, translated.troubles)
-    }
-
-    #[test]
-    fn a_reference_is_written_as_the_other_program_reads_it() {
-        for (from, text, to, expected) in [
-            ("claude-code", "Bearer ${TOKEN}", "cursor", "Bearer ${env:TOKEN}"),
-            ("cursor", "Bearer ${env:TOKEN}", "claude-code", "Bearer ${TOKEN}"),
-            ("cpe", "a $TOKEN b", "vscode", "a ${env:TOKEN} b"),
-            ("cpe", "$A$B", "claude-code", "${A}${B}"),
-            ("claude-code", "${A:-x}/${B}", "gemini", "${A:-x}/${B}"),
-            ("opencode", "Bearer {env:TOKEN}", "claude-code", "Bearer ${TOKEN}"),
-            ("cursor", "Bearer ${env:TOKEN}", "opencode", "Bearer {env:TOKEN}"),
-            ("claude-code", "${A}", "continue", "${{ secrets.A }}"),
-            ("continue", "${{ secrets.A }}", "roo", "${env:A}"),
-            ("cursor", "${workspaceFolder}/x", "vscode", "${workspaceFolder}/x"),
-            ("cursor", "${workspaceFolder:api}/x", "vscode", "${workspaceFolder:api}/x"),
-            ("claude-code", "costs $5", "zed", "costs $5"),
-        ] {
-            assert_eq!(of_header(text, from, to), (expected.into(), vec![]), "{from} {to}");
-        }
-    }
-
-    #[test]
-    fn what_cannot_be_written_stays_and_is_told() {
-        for (from, text, to, expected, trouble) in [
-            (
-                "claude-code",
-                "${A:-x}",
-                "cursor",
-                "${env:A}",
-                "the default of the reference to `A` is lost: Cursor has none",
-            ),
-            (
-                "claude-code",
-                "${A}",
-                "zed",
-                "${A}",
-                "the reference to `A` stays as it is written: Zed replaces no variables",
-            ),
-            (
-                "vscode",
-                "${input:key}",
-                "cursor",
-                "${input:key}",
-                "the question for `key` stays as it is written: Cursor asks for nothing",
-            ),
-            (
-                "cursor",
-                "${userHome}",
-                "claude-code",
-                "${userHome}",
-                "`${userHome}` stays as it is written: Claude Code does not know it",
-            ),
-            (
-                "opencode",
-                "{file:~/.token}",
-                "cursor",
-                "{file:~/.token}",
-                "`{file:…}` stays as it is written: only OpenCode knows it",
-            ),
-            (
-                "cursor",
-                "a {env:TOKEN}",
-                "opencode",
-                "a {env:TOKEN}",
-                "OpenCode replaces a `{env:…}` that means itself here, and has no escape for it",
-            ),
-            (
-                "zed",
-                "pa$word",
-                "gemini",
-                "pa$word",
-                "Gemini CLI replaces a `$` that means itself here, and has no escape for it",
-            ),
-            (
-                "cursor",
-                "${env:CLAUDE_PLUGIN_ROOT}",
-                "claude-code",
-                "${CLAUDE_PLUGIN_ROOT}",
-                "Claude Code replaces a `$` that means itself here, and has no escape for it",
-            ),
-        ] {
-            let (text, troubles) = of_header(text, from, to);
-            assert_eq!((text.as_str(), troubles[0].as_str()), (expected, trouble), "{from} {to}");
-        }
-    }
-
-    #[test]
-    fn a_name_with_an_argument_is_known_only_where_arguments_are() {
-        for reference in ["${workspaceFolder:api}", "${config:editor.tabSize}", "${command:foo}"] {
-            for (to, program) in [("cursor", "Cursor"), ("claude-code", "Claude Code"), ("roo", "Roo Code")] {
-                let trouble = format!("`{reference}` stays as it is written: {program} does not know it");
-                assert_eq!(of_header(reference, "vscode", to), (reference.into(), vec![trouble]));
-            }
-        }
-        let (text, troubles) = of_header("${userHome} $5 ${x}", "cursor", "claude-code");
-        assert_eq!((text.as_str(), troubles.len()), ("${userHome} $5 ${x}", 2), "{troubles:?}");
-    }
-
-    #[test]
-    fn what_another_program_would_ask_for_is_told() {
-        let trouble = "Visual Studio Code replaces a `$` that means itself here, and has no escape for it";
-        for from in ["cursor", "claude-code", "zed"] {
-            assert_eq!(of_header("${input:key}", from, "vscode"), ("${input:key}".into(), vec![trouble.into()]));
-        }
-    }
-
-    #[test]
-    fn a_tilde_is_the_home_folder_for_only_one_of_them() {
-        let of = |text, field, from, to| translate(text, place(from, field), place(to, field)).troubles.concat();
-        for field in [Field::Command, Field::Args, Field::Cwd] {
-            let lost = of("~/x", field, "vscode", "roo");
-            assert_eq!(lost, "`~` stays as it is written: Roo Code does not expand it");
-            assert_eq!(of("~", field, "vscode", "roo"), lost);
-            assert_eq!(of("~/x", field, "roo", "vscode"), "Visual Studio Code takes `~` for the home folder");
-            assert_eq!(of("~x", field, "vscode", "roo"), "");
-            assert_eq!(of("a~/x", field, "vscode", "roo"), "");
-            assert_eq!(of("~/x", field, "cursor", "roo"), "");
-        }
-        assert_eq!(of("~/x", Field::Env, "vscode", "roo"), "");
-    }
-
-    #[test]
-    fn templates_of_the_program_are_told() {
-        let lost = |text: &str, from| of_header(text, from, "cursor").1;
-        let known = |template, program| vec![format!("{template} stays as it is written: only {program} knows it")];
-        assert_eq!(lost("${{ inputs.KEY }}", "continue"), known("`${{ inputs.KEY }}`", "Continue"));
-        assert_eq!(lost("{{LIBRECHAT_USER_ID}}", "librechat"), known("`{{LIBRECHAT_USER_ID}}`", "LibreChat"));
-        assert_eq!(lost("{{LIBRECHAT_USER_ID}}", "cline"), [""; 0]);
-    }
-
-    #[test]
-    fn places_and_whole_values_are_those_of_the_program() {
-        let command =
-            translate("${A}", place("claude-code", Field::Command), place("code_agent", Field::Command)).troubles;
-        assert_eq!(command, ["the reference to `A` stays as it is written: code_agent replaces no variables here"]);
-        let env = |text| {
-            let translated = translate(text, place("claude-code", Field::Env), place("mcpilot", Field::Env));
-            (translated.text, translated.troubles.len())
-        };
-        assert_eq!(env("${A}"), ("${A}".into(), 0));
-        assert_eq!(env("x${A}"), ("x${A}".into(), 1));
-        let back = translate("x${A}", place("mcpilot", Field::Env), place("claude-code", Field::Env));
-        assert_eq!((back.text.as_str(), back.troubles.len()), ("x${A}", 1));
-    }
 }

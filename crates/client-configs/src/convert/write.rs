@@ -126,7 +126,7 @@ impl Writer<'_> {
         entries.push(entry(last.name, node));
     }
 
-    /// Writes a field, or tells that there is no key for it.
+    /// Writes a field, or reports that there is no key for it.
     fn carry(&mut self, field: Field, called: Field, span: Span, node: Node) {
         match self.path(|other| other == field) {
             Some(path) => self.put(&path, node),
@@ -271,7 +271,7 @@ impl Writer<'_> {
         true
     }
 
-    /// Headers, and whatever else shows who is asking.
+    /// Headers and other credentials.
     fn auth(&mut self) {
         let (server, auth) = (self.server, &self.server.auth);
         if self.is_process() {
@@ -316,7 +316,7 @@ impl Writer<'_> {
         self.scopes(&oauth.scopes);
     }
 
-    /// A header that stands for something else, unless there is one of that name already.
+    /// A header for a credential, unless there is one of that name already.
     fn header(&mut self, name: &str, before: &str, value: &At<String>) -> Option<Entry> {
         let is_taken = self.server.headers.iter().any(|pair| pair.name.value.eq_ignore_ascii_case(name));
         if is_taken || self.path(|field| field == Field::Headers).is_none() {
@@ -436,7 +436,7 @@ fn foreign_scheme(url: &str, transport: Transport, program: &Dialect) -> Option<
     (is_scheme && !usual.contains(&&*scheme) && !program.schemes.contains(&&*scheme)).then_some(scheme)
 }
 
-/// A key with a value that stand nowhere yet.
+/// A key with a value, without a position.
 pub(super) fn entry(key: &str, node: Node) -> Entry {
     Entry { key: key.to_owned(), key_span: Span::default(), node }
 }

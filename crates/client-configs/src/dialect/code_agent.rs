@@ -37,7 +37,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     // The first two as it documents them, the last as it reads them in fact.
     url_keys: &[("sse", "url"), ("http", "httpUrl"), ("streamable", "url")],
     when_type_missing: WhenTypeMissing::Inferred(Transport::Sse),
-    // The program wants it in its own form, and tells it only from the keys of Claude's.
+    // The program wants it in its own form, and distinguishes it only by the keys of Claude's.
     is_explicit: true,
     timeout: Some(TimeoutRule { default: 30_000, ..TimeoutRule::MILLISECONDS }),
     variables: VariableRule {

@@ -54,7 +54,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         scope: VariableScope::Everywhere,
         unset: Unset::Kept,
         empty: Empty::Nothing,
-        template: Some(Template { open: "${{", close: "}}", prefix: "inputs.", described: None }),
+        template: Some(Template { open: "${{", close: "}}", prefix: "inputs." }),
         ..VariableRule::NONE
     },
     policy: Policy {

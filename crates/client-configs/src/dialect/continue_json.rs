@@ -7,7 +7,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     name: "continue-json",
     program: "Continue",
     syntax: Syntax::Json(&[SyntaxExtensionKind::Comment]),
-    // The latter has servers in a form of its own, which nobody should use any more.
+    // The latter has servers in a form of its own, which is deprecated.
     files: &[FileLocation::Section(".continue/mcpServers/*.json"), FileLocation::Section(".continue/config.json")],
     root_keys: RootKeys::Section(&[]),
     single_server_file: true,

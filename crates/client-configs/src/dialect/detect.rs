@@ -11,7 +11,7 @@ use rehearse_document::{Node, Source};
 pub struct Detected {
     pub dialect: &'static Dialect,
     pub why: String,
-    /// Whether other programs have the same root key and nothing tells them apart.
+    /// Whether other programs have the same root key and nothing distinguishes them.
     pub is_guess: bool,
 }
 

@@ -35,10 +35,10 @@ pub(super) static DIALECT: Dialect = Dialect {
         Key::remote("targetServiceAccount", Field::Own),
     ],
     transports: &[("stdio", Transport::Stdio), ("http", Transport::Http), ("sse", Transport::Sse)],
-    // The settings are used as they are written, whatever their validation has to say.
+    // The settings are used as they are written, even if their validation fails.
     ignores_unknown_transport: true,
     coerces_scalars: true,
-    // Rules for tools take what stands before the first one for the name.
+    // Rules for tools take what is before the first one for the name.
     name_discouraged: Some('_'),
     when_type_missing: WhenTypeMissing::Inferred(Transport::Http),
     when_both_given: WhenBothGiven::Remote,

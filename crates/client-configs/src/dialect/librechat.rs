@@ -60,12 +60,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         unset: Unset::Kept,
         empty: Empty::Unset,
         // `{{LIBRECHAT_USER_ID}}`, and what it asks each user for.
-        template: Some(Template {
-            open: "{{",
-            close: "}}",
-            prefix: "",
-            described: Some(("LIBRECHAT_", "customUserVars")),
-        }),
+        template: Some(Template { open: "{{", close: "}}", prefix: "" }),
         ..VariableRule::NONE
     },
     policy: Policy { naming: Naming::Qualified("{tool}_mcp_{server}"), environment: Environment::SDK, ..Policy::USUAL },

@@ -1,7 +1,7 @@
 //! Where programs keep their files.
 
 /// A file of a program: where the program looks for it, and how to know it by its path. Parts are separated by `/`; a `*`
-/// stands for any name.
+/// matches any name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileLocation {
     /// Below the folder of a project.
@@ -12,7 +12,7 @@ pub enum FileLocation {
     Config(&'static str),
     /// Below `$XDG_CONFIG_HOME` or `~/.config`, on every system.
     Xdg(&'static str),
-    /// Anywhere: only its name tells.
+    /// Anywhere: known by its name only.
     Named(&'static str),
     /// Anywhere, and about other things: it may well be without servers.
     Section(&'static str),
@@ -35,7 +35,7 @@ impl FileLocation {
     pub(super) fn matches(self, path: &str) -> bool {
         let (folder, ending) = self.suffix().split_once('*').unwrap_or(("", self.suffix()));
         let Some(before) = path.strip_suffix(ending) else { return false };
-        // What stands for the `*` is one name, and no hidden one.
+        // The `*` matches one name that is not hidden.
         let (before, is_named) = match self.suffix().contains('*') {
             true => {
                 let at = before.rfind('/').map_or(0, |slash| slash + 1);
@@ -58,14 +58,10 @@ mod tests {
         for path in [".amazonq/cli-agents/a.json", "/p/.amazonq/cli-agents/a.b.json"] {
             assert!(agents.matches(path), "{path}");
         }
-        for path in [
-            ".amazonq/cli-agents/.json",
-            ".amazonq/cli-agents/.a.json",
-            ".amazonq/cli-agents/a/b.json",
-            "x.amazonq/cli-agents/a.json",
-            "cli-agents/a.json",
-            ".amazonq/cli-agents/a.yaml",
-        ] {
+        for path in ".amazonq/cli-agents/.json .amazonq/cli-agents/.a.json .amazonq/cli-agents/a/b.json \
+             x.amazonq/cli-agents/a.json cli-agents/a.json .amazonq/cli-agents/a.yaml"
+            .split(' ')
+        {
             assert!(!agents.matches(path), "{path}");
         }
         let workspaces = FileLocation::Section("*.code-workspace");

@@ -38,7 +38,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         Key::remote("url", Field::Url(None)),
         Key::remote("headers", Field::Headers),
         Key::remote("oauth", Field::Object(OAUTH)),
-        // `false`, if nobody is to be asked.
+        // `false` if OAuth is off.
         Key::remote("oauth", Field::Setting(Kind::Flag)),
         Key::new("enabled", Field::Enabled),
         Key::new("timeout", Field::Timeout),
@@ -53,7 +53,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         scope: VariableScope::Everywhere,
         unset: Unset::Empty,
         empty: Empty::Nothing,
-        template: Some(Template { open: "{file:", close: "}", prefix: "", described: None }),
+        template: Some(Template { open: "{file:", close: "}", prefix: "" }),
         ..VariableRule::NONE
     },
     allows_partial_server: true,

@@ -20,7 +20,7 @@ impl Dialect {
         self.sections.iter().find_map(|keys| Some((*keys, root.at(keys).filter(|node| node.as_entries().is_some())?)))
     }
 
-    /// What stands around the servers of a file that is about nothing else: keys from the root on, and the first of them.
+    /// What is around the servers of a file that is about nothing else: keys from the root on, and the first of them.
     pub(crate) fn needless_section<'n>(&self, root: &'n Node, name: &str) -> Option<(String, &'n Entry)> {
         let (keys, _) = self.section(root)?;
         let (owner, place) = by_path(&without_ending(Path::new(name)))?;
@@ -38,7 +38,7 @@ impl Dialect {
         [section, servers].concat()
     }
 
-    /// The file as the program takes it, if it is about other things: without what stands at its root under the name of
+    /// The file as the program takes it, if it is about other things: without what is at its root under the name of
     /// our servers, and with a section whose keys have its name before a dot.
     pub(crate) fn as_settings(&self, root: &Node, is_about_other_things: bool) -> Option<Node> {
         let is_other = |entry: &Entry| self.roots.iter().any(|keys| keys.first() == Some(&&*entry.key));
@@ -72,53 +72,5 @@ impl Dialect {
         let section = |keys| section(keys).filter(|(_, key)| is_ours(key));
         let (section, key) = self.sections.iter().find_map(section)?;
         Some((section, Entry { key: key.to_owned(), ..entry.clone() }))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::lint;
-    use rehearse_document::Source;
-
-    /// How many servers there are in a file of this path, and the codes.
-    fn found(path: &str, text: &str) -> (usize, Vec<&'static str>) {
-        let report = lint(&Source::new(path, text), Some(Path::new(path)), None, None);
-        let codes = report.findings.iter().map(|it| it.code.name).collect();
-        (report.config.map_or(0, |config| config.servers.len()), codes)
-    }
-
-    #[test]
-    fn settings_have_servers_only_in_their_section() {
-        let settings = ".vscode/settings.json";
-        let mcp = r#""mcp": {"servers": {"a": {"command": "npx", "args": "bad"}}}"#;
-        let inputs = r#"[{"id": "k", "type": "promptString", "description": "d"}]"#;
-        let servers = r#""mcp.servers": {"a": {"command": "x", "args": "bad", "env": {"K": "${input:k}"}}}"#;
-        for text in [
-            format!(r#"{{"servers": {{"prod": "10.0.0.1"}}, {mcp}}}"#),
-            format!(r#"{{"mcp.inputs": {inputs}, "mcp.discovery.enabled": true, {servers}}}"#),
-            format!(r#"{{"mcp": {{"inputs": {inputs}}}, {servers}}}"#),
-        ] {
-            assert_eq!(found(settings, &text), (1, vec!["E-VALUE-TYPE"]), "{text}");
-        }
-        for text in [r#"{"mcp": null}"#, r#"{"run": {"a": {"command": "x"}}}"#] {
-            assert_eq!(found(settings, text), (0, vec!["A-NO-SERVERS"]), "{text}");
-        }
-        assert_eq!(found(settings, r#"{"mcpServers": {"a": {"command": "x"}}}"#).1, ["E-ROOT"]);
-        assert_eq!(found(".vscode/mcp.json", r#"{"servers": {"a": {"command": "x"}}}"#), (1, vec![]));
-    }
-
-    #[test]
-    fn a_file_of_servers_has_them_in_no_section() {
-        let section = r#"{"mcp": {"servers": {"a": {"command": "x", "args": "bad"}}}}"#;
-        assert_eq!(found(".vscode/mcp.json", section), (1, vec!["E-ROOT", "E-VALUE-TYPE"]));
-        assert_eq!(found("other.json", section).1, ["E-VALUE-TYPE"]);
-    }
-
-    #[test]
-    fn empty_files_and_examples_of_other_things_need_no_servers() {
-        for (path, text) in [("x.code-workspace", ""), (".vscode/settings.json.example", "{}")] {
-            assert_eq!(found(path, text).1, ["A-NO-SERVERS"], "{path}");
-        }
     }
 }

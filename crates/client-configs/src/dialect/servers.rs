@@ -8,7 +8,7 @@ use super::{
 use crate::read::{is_server, looks_like_servers};
 use rehearse_document::{Entry, Node, Value};
 
-/// Servers that stand together in a file.
+/// An object or array of servers in a file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ServerMap<'n> {
     pub(crate) node: &'n Node,

@@ -16,9 +16,9 @@ pub struct VariableRule {
     pub blocked: &'static [&'static str],
     /// Whether a value must be one reference and nothing else.
     pub whole: bool,
-    /// Whether it is Go's `os.ExpandEnv` that replaces them: whatever stands between braces is a name.
+    /// Whether it is Go's `os.ExpandEnv` that replaces them: any text between braces is a name.
     pub by_go: bool,
-    /// Whether they are replaced in the text of the file before anybody reads it, so that what stands there without
+    /// Whether they are replaced in the text of the file before it is parsed, so that a value without
     /// quotes may become anything.
     pub in_text: bool,
     pub scope: VariableScope,
@@ -35,9 +35,6 @@ pub struct Template {
     pub close: &'static str,
     /// What their names begin with.
     pub prefix: &'static str,
-    /// What the program's own names begin with, and the key of a server under which all others are described; `None` if
-    /// any name will do.
-    pub described: Option<(&'static str, &'static str)>,
 }
 
 /// What a variable is that is set to nothing.
@@ -66,7 +63,7 @@ pub enum Unset {
     Rejected,
     /// The reference stays as it is written.
     Kept,
-    /// Nobody outside of the program knows.
+    /// It is not documented.
     Unknown,
 }
 
@@ -99,7 +96,7 @@ impl VariableRule {
         }
     }
 
-    /// What the program, or somebody who took it for another, may take for a reference.
+    /// The references for this program, or for another that the user may think of.
     pub(crate) fn references<'t>(&self, text: &'t str) -> impl Iterator<Item = Reference<'t>> + use<'t> {
         let by_go = self.by_go.then(|| expand_env::references(text));
         let usual = (!self.by_go).then(|| references(text));
@@ -156,7 +153,7 @@ impl Template {
     }
 }
 
-/// Whether a path begins in the home folder, for whoever replaces `~`.
+/// Whether a path begins in the home folder, where `~` is replaced.
 pub(crate) fn is_from_home(path: &str) -> bool {
     path == "~" || path.starts_with("~/")
 }

@@ -34,7 +34,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         scope: VariableScope::Everywhere,
         unset: Unset::Empty,
         empty: Empty::Nothing,
-        template: Some(Template { open: "${file:", close: "}", prefix: "", described: None }),
+        template: Some(Template { open: "${file:", close: "}", prefix: "" }),
         ..VariableRule::NONE
     },
     ..Dialect::PLAIN

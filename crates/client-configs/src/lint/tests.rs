@@ -1,3 +1,5 @@
+mod table;
+
 use proptest::{prelude::*, sample::Index};
 
 use super::*;
@@ -125,26 +127,6 @@ fn large_files_and_bombs_come_to_an_end() {
         is_sound(&report);
         assert_eq!(report.config.map_or(0, |config| config.servers.len()), servers, "{name}");
     }
-}
-
-/// The codes that a file has, in the order of the text, and its dialect.
-fn codes_of(path: &str, text: &str) -> (Option<&'static str>, Vec<&'static str>) {
-    let report = lint(&Source::new(path, text), Some(Path::new(path)), None, None);
-    (report.detected.map(|it| it.dialect.name), report.findings.iter().map(|it| it.code.name).collect())
-}
-
-#[test]
-fn in_a_file_without_servers_only_secrets_are_reported() {
-    let text = r#"{"mcpServers": {"a": {"url": "https://a.example", "timeoutt": 1, "headers": {"Authorization": "Bearer ghp_0123456789abcdefghij"}}}}"#;
-    assert_eq!(codes_of(".claude/settings.json", text).1, ["W-UNKNOWN-KEY", "W-SECRET"]);
-}
-
-#[test]
-fn undocumented_syntax_is_a_warning() {
-    let text = "{\n// mine\n\"mcpServers\": {\"a\": {\"command\": \"x\",}}}";
-    assert_eq!(codes_of(".cursor/mcp.json", text), (Some("cursor"), vec!["W-JSON-FORM", "W-JSON-FORM"]));
-    let text = text.replace("mcpServers", "servers");
-    assert_eq!(codes_of(".vscode/mcp.json", &text), (Some("vscode"), vec![]));
 }
 
 #[test]

@@ -132,7 +132,7 @@ fn file_name(root: &Node, source: &Source) -> At<String> {
     At { value: name.unwrap_or_default(), span: Span { start: root.span.start, end: root.span.start } }
 }
 
-/// Reads an array of servers with their names, whatever the collection of the dialect; as [`read`] otherwise.
+/// Reads an array of servers with their names, for any collection of the dialect; as [`read`] otherwise.
 pub(super) fn read_list(
     list: &Node,
     dialect: &'static Dialect,
@@ -233,7 +233,7 @@ fn check_links(node: &Node, findings: &mut Vec<Finding>) -> bool {
 /// A server with its name.
 type NamedServer<'n> = (At<String>, &'n Node);
 
-/// The servers with their names. Those that a reference stands for are not known.
+/// The servers with their names. References to servers are left out.
 fn named_servers<'n>(node: &'n Node, dialect: &Dialect, findings: &mut Vec<Finding>) -> Vec<NamedServer<'n>> {
     if let Collection::List { elsewhere } = dialect.collection {
         return servers_of_list(node, dialect, elsewhere, findings);
@@ -306,6 +306,3 @@ fn check_duplicates(named: &[NamedServer<'_>], source: &Source, findings: &mut V
         findings.push(codes::DUPLICATE_SERVER.at(name.span, message).hint("keep one of them, or rename it"));
     }
 }
-
-#[cfg(test)]
-mod tests;

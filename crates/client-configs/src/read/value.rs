@@ -7,7 +7,7 @@ use crate::{
     At, ConfiguredServer, Pair, codes,
     dialect::{Field, Kind, Outside, TimeoutRule},
 };
-use rehearse_document::{Entry, Node, Value, nearest, references};
+use rehearse_document::{Entry, Node, Value, references};
 
 impl Reader<'_> {
     pub(super) fn fill(&mut self, server: &mut ConfiguredServer, field: Field, entry: &Entry) {
@@ -51,9 +51,10 @@ impl Reader<'_> {
             Field::ClientSecret => server.auth.oauth.get_or_insert_default().client_secret = self.text(key, node),
             Field::MetadataUrl => server.auth.oauth.get_or_insert_default().metadata_url = self.text(key, node),
             Field::Scopes | Field::ScopeText => {
-                let is_right = if field == Field::Scopes { node.as_items().is_some() } else { node.as_str().is_some() };
-                if !is_right {
-                    self.wrong_scopes(key, node, field);
+                match field {
+                    Field::Scopes if node.as_items().is_none() => self.wrong_type(key, node, "an array of strings"),
+                    Field::ScopeText if node.as_str().is_none() => self.wrong_type(key, node, "a string"),
+                    _ => {}
                 }
                 server.auth.oauth.get_or_insert_default().scopes = self.scopes(key, node);
             }
@@ -71,41 +72,25 @@ impl Reader<'_> {
     /// Checks a setting that only this program has.
     fn setting(&mut self, key: &str, node: &Node, kind: Kind) {
         let is_plain = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == ' ');
-        match (kind, &node.value) {
-            (Kind::Count(least), Value::Number(_)) if node.integer::<u64>().map_or(true, |number| number < least) => {
-                let finding =
-                    codes::VALUE_TYPE.at(node.span, format!("`{key}` must be a whole number, at least {least}"));
-                self.findings.push(finding.hint("write a whole number that is not less"));
-                return;
-            }
-            (Kind::WordOrCount(words), Value::String(text)) if !words.contains(&&**text) => {
-                let finding = codes::VALUE_TYPE.at(node.span, format!("{} has no such `{key}`", self.dialect.program));
-                self.findings.push(match nearest(text, words) {
-                    Some(near) => finding.hint(format!("did you mean `{near}`?")),
-                    None => finding.hint(format!("one of {}, or a whole number", words.join(", "))),
-                });
-                return;
-            }
-            (Kind::Plain, Value::String(text)) if !is_plain(text) => {
-                let message = format!("{} takes only letters, digits and spaces in a `{key}`", self.dialect.program);
-                self.findings.push(codes::VALUE_TYPE.at(node.span, message).hint("leave out the other characters"));
-                return;
-            }
-            _ => {}
-        }
         let least = |least| node.integer::<u64>().is_ok_and(|number| number >= least);
+        let text = node.as_str();
         let (is_right, expected) = match kind {
-            Kind::Text | Kind::Plain => (node.as_str().is_some(), "a string"),
+            Kind::Text => (text.is_some(), "a string"),
+            Kind::Plain => (text.is_some_and(is_plain), "a string of letters, digits and spaces"),
             Kind::Flag => (node.as_bool().is_some(), "true or false"),
             Kind::Count(0) => (least(0), "a whole number"),
             Kind::Count(smallest) => (least(smallest), "a whole number that is not 0"),
-            Kind::TextOrFlag => (node.as_str().is_some() || node.as_bool().is_some(), "a string, or true or false"),
-            Kind::WordOrCount(_) => (node.as_str().is_some() || least(0), "a string or a whole number"),
+            Kind::TextOrFlag => (text.is_some() || node.as_bool().is_some(), "a string, or true or false"),
+            Kind::WordOrCount(words) => (
+                text.is_some_and(|text| words.contains(&text)) || least(0),
+                "a whole number or a word that the program knows",
+            ),
             Kind::Pairs => return drop(self.pairs(key, node)),
             Kind::Object => (node.as_entries().is_some(), "an object"),
         };
         if !is_right {
-            self.wrong_type(key, node, expected);
+            let finding = codes::VALUE_TYPE.at(node.span, format!("`{key}` must be {expected}"));
+            self.findings.push(finding.hint("correct the value"));
         }
     }
 
@@ -127,12 +112,12 @@ impl Reader<'_> {
             (Value::Null, _) => "remove it, or give it a value",
             (Value::Sequence(_), "a string") if key == "command" => "move the rest to `args`",
             (Value::Sequence(_) | Value::Mapping(_), "a string") => "write one string instead",
-            (Value::String(_), "true or false" | "a number") => "write it without quotes",
+            (Value::String(_), "true or false" | "a number" | "a whole number" | "a port") => "write it without quotes",
             (_, "an array of strings") => "write each item as a string of its own: [\"one\", \"two\"]",
             (_, "an object of strings") => "write { \"NAME\": \"value\" }",
             (_, "an object") => "write { … }",
             (_, "a string") => "write it in quotes",
-            _ => "write it without quotes",
+            _ => "write another value",
         };
         self.findings.push(codes::VALUE_TYPE.at(node.span, message).hint(hint));
     }
@@ -235,15 +220,6 @@ impl Reader<'_> {
             pairs.extend(value.map(|value| Pair { name, value }));
         }
         pairs
-    }
-
-    fn wrong_scopes(&mut self, key: &str, node: &Node, field: Field) {
-        let (expected, hint) = match field {
-            Field::Scopes => ("an array of strings", "write [\"one\", \"two\"]"),
-            _ => ("a string", "write all of them in one string, separated by spaces"),
-        };
-        let message = format!("`{key}` must be {expected}, found {}", node.kind());
-        self.findings.push(codes::VALUE_TYPE.at(node.span, message).hint(hint));
     }
 
     fn scopes(&mut self, key: &str, node: &Node) -> Vec<At<String>> {

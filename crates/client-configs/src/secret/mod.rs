@@ -294,7 +294,7 @@ fn is_likely(value: &str, range: &Range<usize>) -> bool {
     let is_beside = value[..range.start].ends_with('}') || value[range.end..].starts_with(['$', '{']);
     let has = |of: fn(&u8) -> bool| text.as_bytes().iter().any(of);
     let is_word = !(has(u8::is_ascii_digit) && has(u8::is_ascii_alphabetic)) || text.contains(char::is_whitespace);
-    // What stands behind the kind of a reference: `${cmd:cat token}`.
+    // The argument of a reference with a kind: `${cmd:cat token}`.
     let is_of_kind = value[..range.start].contains("${") && value[range.end..].starts_with('}') && text.contains(':')
         || range.start == 0 && text.starts_with("${") && text.ends_with('}');
     text.len() >= 6

@@ -17,7 +17,7 @@ pub(super) struct Merged {
 /// Takes from each name the server of the highest file that has it, whole; within one file the last one counts. The
 /// files come in the order of their precedence.
 ///
-/// A server that cannot be understood has its name nevertheless: whoever wrote it did not mean the one of a lower file.
+/// A server that cannot be understood has its name nevertheless: the user did not mean the one of a lower file.
 pub(super) fn merge(files: &[File]) -> Merged {
     let mut merged = Merged::default();
     let mut winners: HashMap<String, Origin> = HashMap::new();

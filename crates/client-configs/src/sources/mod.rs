@@ -31,13 +31,13 @@ use super::{
 use rehearse_document::{Source, Span};
 use rehearse_report::findings::{Code, Finding};
 
-/// What somebody has named to take servers from.
+/// The sources that the user named.
 #[derive(Clone, Debug, Default)]
 pub struct Sources {
     /// A later one counts more than an earlier.
     pub mcp_config: Vec<PathBuf>,
     pub config: Option<PathBuf>,
-    /// Whose files they are, if they are not to be told by their place and what they hold. Of the default files, only
+    /// Whose files they are, if their path and content do not decide. Of the default files, only
     /// those of this program are looked for.
     pub dialect: Option<&'static Dialect>,
 }
@@ -95,7 +95,7 @@ pub struct Lost {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Unread {
     pub name: String,
-    /// Where the first thing stands that is wrong with it.
+    /// Where the first error is.
     pub origin: Origin,
     pub code: &'static Code,
 }
@@ -137,7 +137,7 @@ pub struct SourceError {
 }
 
 impl Rank {
-    /// What somebody would write to name a file of this rank; for default files whose they are.
+    /// How the user names a file of this rank; for default files, whose they are.
     pub const fn as_str(self) -> &'static str {
         match self {
             Rank::Servers => environment::SERVERS,
@@ -176,7 +176,7 @@ impl fmt::Display for Origin {
 }
 
 impl File {
-    /// Whether what was found is all that there is to find in a file, so that whoever checks the file is told the same.
+    /// Whether what was found is all that there is to find in a file, so that a check of the file finds the same.
     pub fn is_whole(&self) -> bool {
         !matches!(self.rank, Rank::Servers | Rank::Local)
     }
@@ -203,7 +203,7 @@ impl Effective {
 }
 
 impl Kept {
-    /// Where its name stands.
+    /// The position of its name.
     pub fn origin(&self) -> Origin {
         Origin::new(&self.server.source, self.server.name.span)
     }
@@ -212,7 +212,7 @@ impl Kept {
 impl Sources {
     /// Reads and checks all sources. Nothing is started or fetched.
     ///
-    /// What is wrong with a text is a finding of its [`File`], also if nobody can read it.
+    /// What is wrong with a text is a finding of its [`File`], also if it cannot be parsed.
     ///
     /// # Errors
     /// A file that was named is missing, or is no file of text.

@@ -56,7 +56,7 @@ impl Folders {
         let variable = |name| machine.variables.get(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         let home = variable(if system == System::Windows { "USERPROFILE" } else { "HOME" });
         let home = home.map(|home| machine.directory.join(home));
-        // A relative path there is invalid and to be passed over (XDG Base Directory Specification 0.8).
+        // A relative path there is invalid and ignored (XDG Base Directory Specification 0.8).
         let set = variable("XDG_CONFIG_HOME").filter(|path| path.is_absolute());
         let xdg = set.or_else(|| Some(home.as_ref()?.join(".config")));
         let config = match system {
@@ -67,7 +67,7 @@ impl Folders {
         Folders { project: machine.directory.clone(), home, config, xdg }
     }
 
-    /// Where a path leads that somebody has written: from the working directory, or with `~/` from the home folder.
+    /// Resolves a path from user input: from the working directory, or with `~/` from the home folder.
     pub(super) fn resolve(&self, path: &Path) -> PathBuf {
         match (path.strip_prefix("~"), &self.home) {
             (Ok(rest), Some(home)) => home.join(rest),

@@ -21,7 +21,7 @@ pub struct Setting {
     pub value: Json,
     /// The same, if it is a time.
     pub time: Option<Duration>,
-    /// `None` if nobody wrote it down: it is what holds then.
+    /// `None` if it is a default.
     pub origin: Option<Origin>,
     hides: Hides,
 }
@@ -202,7 +202,7 @@ impl List<'_> {
         }
     }
 
-    /// What holds for what nobody wrote down.
+    /// The defaults.
     fn fill_in(&mut self, dialect: &Dialect, usual_call: Duration) {
         let timeouts = &self.server.timeouts;
         if self.server.enabled.is_none() {

@@ -1,4 +1,4 @@
-//! The lines around a finding, with secrets hidden, in bounded length: a whole config may stand on one line.
+//! The lines around a finding, with secrets hidden, in bounded length: a whole config may be one line.
 
 use std::ops::Range;
 
@@ -15,7 +15,7 @@ const WITHIN: usize = 120;
 const AFTER: usize = 60;
 /// Of a line that is not longer, everything.
 const WHOLE: usize = 160;
-/// What stands before a line and where it is cut; and what is left for it at least.
+/// The room before a line and where it is cut; and what is left for it at least.
 const MARGIN: usize = 10;
 const NARROWEST: usize = 20;
 const CUT: char = '…';
@@ -36,7 +36,7 @@ impl Snippet {
     pub(super) fn new(file: &File, name: String, span: Span, position: Position, columns: usize) -> Snippet {
         let room = columns.saturating_sub(MARGIN).max(NARROWEST);
         let whole = WHOLE.min(room);
-        // What is pointed at stands far enough to the left for the words below it.
+        // The marked text is far enough to the left for the words below it.
         let (left, within) = (BEFORE.min(room / 4), WITHIN.min(room / 2));
         let right = AFTER.min(room - left - within);
         let text = &file.source.text;

@@ -75,7 +75,7 @@ impl Dialect {
         schema
     }
 
-    /// Servers that stand together, each as this definition says.
+    /// An object or array of servers, each as this definition says.
     fn set(&self, definition: &str) -> Json {
         match self.collection {
             Collection::Map => {
@@ -142,6 +142,7 @@ fn insert(object: &mut Map<String, Json>, keys: &[&str], schema: Json, is_requir
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dialect::by_name;
     use crate::{dialect::ALL, read::read};
     use rehearse_document::{Source, json};
     use rehearse_protocol::Transport;
@@ -169,7 +170,7 @@ mod tests {
         file
     }
 
-    /// Servers as somebody might write them, right for some programs and wrong for others.
+    /// Servers as users write them, right for some programs and wrong for others.
     fn servers() -> Vec<Json> {
         let mut servers = vec![
             json!({}),
@@ -198,20 +199,11 @@ mod tests {
             json!({ "command": "x", "args": [], "initTimeout": 0, "serverInstructions": true, "startup": false }),
             json!({ "url": "https://a.example", "sseReadTimeout": 0, "type": "sse" }),
             json!({ "config": { "command": "x", "args": [] } }),
+            json!({ "command": "x", "args": [], "timeout": 3600 }),
+            json!({ "command": "x", "args": [], "timeout": 3601 }),
             json!({ "transport": "sse", "connection": { "url": "https://a.example" } }),
         ];
-        for word in [
-            "stdio",
-            "local",
-            "http",
-            "sse",
-            "ws",
-            "websocket",
-            "streamable-http",
-            "streamableHttp",
-            "remote",
-            "pigeon",
-        ] {
+        for word in "stdio local http sse ws websocket streamable-http streamableHttp remote pigeon".split(' ') {
             servers.push(json!({ "type": word }));
             servers.push(json!({ "type": word, "command": "x", "args": [] }));
             servers.push(json!({ "type": word, "command": ["x"] }));
@@ -246,18 +238,10 @@ mod tests {
     #[test]
     fn servers_in_a_wrong_place_are_wrong_for_a_schema_where_they_are_for_the_reader() {
         let server = || json!({ "command": "x", "args": [], "type": "stdio" });
-        let places = [
-            "mcpServers",
-            "servers",
-            "mcp_servers",
-            "mcp-servers",
-            "mcpServer",
-            "MCPServers",
-            "McpServers",
-            "server",
-            "context_servers",
-            "contextServers",
-        ];
+        let places = "mcpServers servers mcp_servers mcp-servers mcpServer MCPServers McpServers server \
+             context_servers contextServers"
+            .split(' ')
+            .collect::<Vec<_>>();
         let mut files: Vec<_> = places.iter().map(|place| json!({ *place: { "s": server() } })).collect();
         files.extend(places.iter().map(|place| json!({ *place: {} })));
         files.extend(places.iter().map(|place| json!({ *place: "dark" })));
@@ -287,8 +271,8 @@ mod tests {
                 let root = json::parse(&source).expect("JSON").root;
                 read(&root, dialect, &source, &mut findings);
                 let is_right = findings.iter().all(|finding| finding.code.severity() != Severity::Error);
-                let told: Vec<_> = findings.iter().map(|finding| finding.code.name).collect();
-                assert_eq!(validator.is_valid(&file), is_right, "{} {file} {told:?}", dialect.name);
+                let codes: Vec<_> = findings.iter().map(|finding| finding.code.name).collect();
+                assert_eq!(validator.is_valid(&file), is_right, "{} {file} {codes:?}", dialect.name);
                 *if is_right { &mut accepted } else { &mut rejected } += 1;
             }
         }
@@ -310,28 +294,22 @@ mod tests {
     }
 
     #[test]
-    fn timeouts_names_and_lists_of_tools_are_those_of_the_program() {
-        let accepts = |dialect: &str, server: Json| {
-            let dialect = super::super::by_name(dialect).expect(dialect);
-            validator(dialect).is_valid(&file(dialect, server))
-        };
-        assert!(accepts("roo", json!({ "command": "x", "timeout": 3600 })));
-        assert!(!accepts("roo", json!({ "command": "x", "timeout": 3601 })));
-        let cpe = |more: Json| {
+    fn names_and_units_are_those_of_the_program() {
+        let cpe = by_name("cpe").expect("known");
+        for (tools, is_right) in [
+            (json!({ "enabledTools": ["a"] }), true),
+            (json!({ "enabledTools": ["a"], "disabledTools": ["b"] }), false),
+            (json!({ "enabledTools": [] }), false),
+        ] {
             let mut server = json!({ "type": "stdio", "command": "x" });
-            for (key, value) in more.as_object().into_iter().flatten() {
-                server[key] = value.clone();
-            }
-            accepts("cpe", server)
-        };
-        assert!(cpe(json!({ "enabledTools": ["a"] })) && cpe(json!({ "disabledTools": ["a"] })));
-        assert!(!cpe(json!({ "enabledTools": ["a"], "disabledTools": ["b"] })) && !cpe(json!({ "enabledTools": [] })));
-        let copilot = validator(super::super::by_name("copilot").expect("known"));
+            server.as_object_mut().zip(tools.as_object()).map(|(all, more)| all.extend(more.clone())).expect("objects");
+            assert_eq!(validator(cpe).is_valid(&file(cpe, server)), is_right, "{tools}");
+        }
+        let copilot = validator(by_name("copilot").expect("known"));
         let named = |name: &str| copilot.is_valid(&json!({ "mcpServers": { name: { "command": "x" } } }));
         assert!(named("a-b_C1") && !named("a b") && !named("é"));
-        let unit = super::super::by_name("roo").expect("known").schema()["definitions"]["server"]["properties"]["timeout"]
-            ["description"]
-            .clone();
+        let roo = by_name("roo").expect("known").schema();
+        let unit = &roo["definitions"]["server"]["properties"]["timeout"]["description"];
         assert_eq!(unit, "How long to wait for a call, in seconds, from 1 to 3600.");
     }
 }

@@ -1,4 +1,4 @@
-//! Where the servers of a file must be, and where somebody has put them by mistake.
+//! Where the servers of a file must be, and where users put them by mistake.
 
 use serde_json::{Value as Json, json};
 
@@ -8,7 +8,7 @@ use crate::{
     read::NOTES,
 };
 
-/// What people write for the place of servers. The validator takes whatever is about as near; a schema needs a list.
+/// What people write for the place of servers. The linter compares distances; a schema needs a list.
 const NEAR: &[&str] = &[
     "mcpServers",
     "mcpservers",
@@ -30,7 +30,7 @@ const NEAR: &[&str] = &[
 ];
 
 impl Dialect {
-    /// Keys at the root of a file that somebody has mistaken for that of the servers, and what they must not have.
+    /// Keys at the root of a file that users mistake for that of the servers, and what they must not have.
     pub(super) fn typos(&self) -> impl Iterator<Item = (String, Json)> {
         let own = |name: &str| self.roots.iter().any(|keys| keys[0] == name);
         let objects = json!({ "type": "object", "minProperties": 1, "additionalProperties": { "type": "object" } });

@@ -75,7 +75,7 @@ impl Dialect {
         described(schema, self.describe(key))
     }
 
-    /// A timeout. What the program takes otherwise or ignores is told by the description.
+    /// A timeout. The description says what the program clamps or ignores.
     fn number(&self) -> Json {
         let is_whole = self.timeout.is_some_and(|rule| rule.whole);
         let mut number = json!({ "type": if is_whole { "integer" } else { "number" } });
@@ -101,8 +101,8 @@ impl Dialect {
         };
         let patterns = match self.policy.patterns {
             Patterns::Exact => "",
-            Patterns::Globs => " `*` stands for any characters.",
-            Patterns::Star => " `*` alone stands for all.",
+            Patterns::Globs => " `*` matches any characters.",
+            Patterns::Star => " `*` alone matches all.",
         };
         let what = match key.field {
             Field::Name => "The name of the server.".into(),
@@ -137,7 +137,7 @@ impl Dialect {
             Field::ClientId => "The OAuth client's id.".into(),
             Field::ClientSecret => "The OAuth client's secret.".into(),
             Field::Scopes => "The OAuth scopes to ask for.".into(),
-            Field::ScopeText => "The OAuth scopes to ask for, in one text with blanks between them.".into(),
+            Field::ScopeText => "The OAuth scopes to ask for, in one string, separated by spaces.".into(),
             Field::CallbackPort => "The local port to which OAuth returns.".into(),
             Field::MetadataUrl => "Where the metadata of the authorization server are.".into(),
             Field::Object(_) | Field::Own | Field::Setting(_) => format!("A setting of {program}."),
