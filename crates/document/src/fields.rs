@@ -1,8 +1,8 @@
-//! Reading a mapping whose keys are known.
+//! Reads an object whose keys are known.
 
 use super::{Entry, Node, Problem, Problems, Value};
 
-/// A mapping that has only known keys.
+/// An object that has only known keys.
 #[derive(Debug)]
 pub struct Fields<'a> {
     node: &'a Node,
@@ -15,9 +15,9 @@ impl<'a> Fields<'a> {
         let entries = match &node.value {
             Value::Mapping(entries) => entries,
             Value::Null => &[][..],
-            Value::Sequence(_) => return Err(node.problem(format!("{what} must be a mapping, found a list")).into()),
+            Value::Sequence(_) => return Err(node.problem(format!("{what} must be an object, found an array")).into()),
             _ => {
-                let problem = node.problem(format!("{what} must be a mapping, found {}", node.describe()));
+                let problem = node.problem(format!("{what} must be an object, found {}", node.describe()));
                 return Err(problem.hint(format!("its keys are {}", list(keys, "and"))).into());
             }
         };

@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn known_files_are_found_at_any_depth_in_order_and_generated_folders_are_passed_over() {
+    fn known_files_are_found_at_any_depth_in_order_and_generated_folders_are_ignored() {
         let folder = tempfile::tempdir().expect("a folder");
         let names = [
             "b/.cursor/mcp.json",

@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn of_several_contents_each_has_the_number_of_its_place_whatever_is_there_already() {
+    async fn several_contents_are_numbered_by_position_despite_existing_files() {
         let folder = tempfile::tempdir().expect("a folder");
         let file = |name: &str| folder.path().join(name);
         let path = file("out.bin");

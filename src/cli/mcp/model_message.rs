@@ -161,7 +161,7 @@ impl MessageRun {
 /// Prints an invalid request with its location.
 fn tell(hub_session: &HubSession, message: &Source, error: &RequestError) {
     let (line, column) = message.position(error.range.start);
-    let (code, text) = (error.fault.code(), hub_session.hidden(&error.to_string()));
+    let (code, text) = (error.kind.code(), hub_session.hidden(&error.to_string()));
     let text = format!("{}:{line}:{column}: {code}: {text}", message.name);
     style::print(&format!("{BAD}error:{BAD:#} {}\n", printable(&text)));
 }

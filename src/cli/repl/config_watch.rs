@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_came_of_a_changed_config_is_told() {
+    fn the_effects_of_a_changed_config_are_reported() {
         assert_eq!(summary(&ReloadReport::default()), "no server changed");
         let reloaded = ReloadReport {
             added: vec!["a".into(), "b".into()],

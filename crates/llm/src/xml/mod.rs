@@ -25,7 +25,7 @@ use std::ops::Range;
 
 use serde_json::{Map, Value};
 
-pub use error::{Fault, ParameterError, RequestError};
+pub use error::{ParameterError, RequestError, RequestErrorKind};
 pub use prompt::{NO_TOOLS, Section, prompt, system_prompt};
 pub use write::write;
 
@@ -113,8 +113,8 @@ impl Parser {
     /// A tool by the name that its server has for it, or by that which the model knows.
     ///
     /// # Errors
-    /// [`Fault::ServerOf`] if another server has it, or several have and none is named; `None` if there is no such tool.
-    fn tool_of(&self, server: Option<&str>, name: &str) -> Result<&Tool, Option<Fault>> {
+    /// [`RequestErrorKind::ServerOf`] if another server has it, or several have and none is named; `None` if there is no such tool.
+    fn tool_of(&self, server: Option<&str>, name: &str) -> Result<&Tool, Option<RequestErrorKind>> {
         let named =
             |tool: &&Tool| tool.name == name || tool.origin.as_ref().is_some_and(|(_, original)| original == name);
         let origin = |tool: &&Tool| tool.origin.as_ref().map(|(server, _)| server.clone());
@@ -130,7 +130,11 @@ impl Parser {
             _ if all.is_empty() => Err(None),
             _ => {
                 let servers = all.iter().filter_map(origin).collect();
-                Err(Some(Fault::ServerOf { tool: name.to_owned(), named: server.map(str::to_owned), servers }))
+                Err(Some(RequestErrorKind::ServerOf {
+                    tool: name.to_owned(),
+                    named: server.map(str::to_owned),
+                    servers,
+                }))
             }
         }
     }

@@ -220,7 +220,7 @@ mod tests {
     };
 
     #[test]
-    fn the_prompt_tells_of_tools_with_everything_that_a_call_needs() {
+    fn the_prompt_describes_tools_with_everything_that_a_call_needs() {
         let schema = raw(&json!({ "type": "object", "required": ["path"], "properties": {
             "path": { "type": "string", "description": "Where it\nis." },
             "limit": { "type": "integer", "minimum": 1, "maximum": 9, "default": 5 },
