@@ -39,7 +39,7 @@ pub(super) fn run(args: &ConfigArgs) -> Result<Exit, Failure> {
     }
 }
 
-/// The dialect that somebody names.
+/// The dialect of a name.
 ///
 /// # Errors
 /// There is none of that name; the nearest is suggested.

@@ -100,7 +100,7 @@ pub(super) async fn print_result<T>(
     saver.write_out(&hub_session.is_interrupted).await?;
     let result = got.as_ref().map(|(result, _)| &**result);
     if result.is_ok() {
-        saver.tell(hub_session);
+        saver.print_saved(hub_session);
     }
     match format {
         Format::Human => print(&shown)?,
@@ -138,7 +138,7 @@ impl<'a> Saver<'a> {
     }
 
     /// Prints which files were saved.
-    pub(super) fn tell(&self, hub_session: &HubSession) {
+    pub(super) fn print_saved(&self, hub_session: &HubSession) {
         let files: Vec<_> = self.saved.iter().map(|path| path.display().to_string()).collect();
         match &files[..] {
             [] if self.output.is_some() => {

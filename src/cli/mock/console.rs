@@ -1,4 +1,4 @@
-//! Telling a person something on stderr, although it may be a pipe that nobody reads.
+//! Messages on stderr, which may be a pipe without a reader.
 
 use std::{
     io::IsTerminal,

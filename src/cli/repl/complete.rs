@@ -34,7 +34,7 @@ pub(super) struct Candidate {
     pub(super) is_whole: bool,
 }
 
-/// What stands before the cursor.
+/// The text before the cursor.
 struct PartialLine<'l> {
     spec: &'static Spec,
     /// The words after the command's name that are finished.

@@ -12,7 +12,7 @@ use super::{
     node::{Entries, is_unbounded},
 };
 
-/// Nodes that aliases may stand for, all together.
+/// The maximum number of nodes that all aliases together expand to.
 const MAX_ALIASED: usize = 200_000;
 const MAX_DEPTH: usize = 64;
 
