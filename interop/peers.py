@@ -93,8 +93,8 @@ class Peers:
                 path, mode = self.over_network(path, transport, serve(how)), []
             command = [REHEARSE, "run", str(path), "--keep-going", "--jobs", "3", *mode]
             code, out, err = self.processes.run(command)
-            summary = next((line for line in reversed(out.splitlines()) if "cells:" in line), "no summary")
-            cells = re.search(r"cells: (.*?) \(", summary)
+            summary = next((line for line in reversed(out.splitlines()) if re.search(r"cells?:", line)), "no summary")
+            cells = re.search(r"cells?: (.*?) \(", summary)
             return cells[1] if cells else summary, [] if code == 0 and cells else [f"it ended with {code}\n{out}{err}"]
 
         return meet

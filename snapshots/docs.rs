@@ -1,4 +1,5 @@
-//! Runs every example of `docs/`: a block of YAML that is a script, and the block `yaml scenario` after it.
+//! Runs the examples of `docs/`: a block `yaml` with a script, and the block `yaml scenario` after it.
+//! A block `yaml example` is not run.
 
 use std::{collections::BTreeSet, path::Path};
 
@@ -15,18 +16,17 @@ use serde_json::Value as Json;
 struct Block {
     heading: String,
     line: usize,
-    /// What stands behind the fence.
+    /// The text after the fence.
     language: String,
     text: String,
 }
 
-/// One trial for each example, and those about the page as a whole.
+/// One trial for each example, and one that no block is of an unknown language.
 pub(crate) fn trials(page: &Path) -> Vec<Trial> {
-    let text = std::fs::read_to_string(page).unwrap_or_else(|error| panic!("{}: {error}", page.display()));
-    let name = page.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
-    let blocks = blocks(&text);
+    let name = page_name(page);
+    let blocks = blocks(&page_text(page));
     let mut trials = Vec::new();
-    let mut yaml = blocks.iter().filter(|block| block.language.starts_with("yaml"));
+    let mut yaml = blocks.iter().filter(|block| ["yaml", "yaml scenario"].contains(&block.language.as_str()));
     while let Some(script) = yaml.next() {
         let steps = yaml.next().filter(|steps| script.language == "yaml" && steps.language == "yaml scenario");
         let title = format!("docs::{name}::{}::line_{}", script.heading, script.line);
@@ -40,13 +40,27 @@ pub(crate) fn trials(page: &Path) -> Vec<Trial> {
     }
     let languages: Vec<_> = blocks.into_iter().map(|block| block.language).collect();
     trials.push(Trial::test(format!("docs::{name}::every_block_is_run"), move || {
-        match languages.iter().find(|language| !["yaml", "yaml scenario", "sh"].contains(&language.as_str())) {
+        let known = ["yaml", "yaml scenario", "yaml example", "sh"];
+        match languages.iter().find(|language| !known.contains(&language.as_str())) {
             Some(language) => Err(format!("nothing runs a block of {language:?}").into()),
             None => Ok(()),
         }
     }));
-    trials.push(Trial::test(format!("docs::{name}::everything_is_mentioned"), move || mentions_everything(&text)));
     trials
+}
+
+/// Checks that the page mentions every key of scripts and every built-in script.
+pub(crate) fn reference_trial(page: &Path) -> Trial {
+    let text = page_text(page);
+    Trial::test(format!("docs::{}::everything_is_mentioned", page_name(page)), move || mentions_everything(&text))
+}
+
+fn page_text(page: &Path) -> String {
+    std::fs::read_to_string(page).unwrap_or_else(|error| panic!("{}: {error}", page.display()))
+}
+
+fn page_name(page: &Path) -> String {
+    page.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
 fn blocks(text: &str) -> Vec<Block> {
@@ -112,7 +126,7 @@ fn collect(schema: &Json, keys: &mut BTreeSet<String>) {
     match schema {
         Json::Object(members) => {
             for (name, member) in members {
-                // The options of faults are told by `rehearse mock --faults`.
+                // The options of faults are printed by `rehearse mock --faults`.
                 if name == "fault" {
                     keys.extend(member["properties"].as_object().into_iter().flatten().map(|(key, _)| key.clone()));
                     continue;

@@ -31,7 +31,10 @@ fn main() {
             }
         }
     }
-    trials.extend(docs::trials(&root.join("docs/mock-scripts.md")));
+    let reference = root.join("docs/mock-scripts.md");
+    trials.extend(docs::trials(&reference));
+    trials.push(docs::reference_trial(&reference));
+    trials.extend(docs::trials(&root.join("docs/scenarios.md")));
     trials.push(Trial::test("only_cells_that_cannot_exist_are_left_out", move || only_known(&impossible)));
     libtest_mimic::run(&arguments, trials).exit();
 }

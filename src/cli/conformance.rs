@@ -27,7 +27,7 @@ use rehearse_protocol::{Era, Protocol};
 const METADATA_DOCUMENT: &str = "https://conformance-test.local/client-metadata.json";
 /// How the name of a scenario ends in which nobody wants a skill yet, so that none is to be loaded.
 const NO_PREFETCH: &str = "no-prefetch";
-/// What the suite's authorization servers redirect to; nobody listens there.
+/// What the suite's authorization servers redirect to; no server listens there.
 const REDIRECT_URI: &str = "http://localhost:3000/callback";
 
 const EXAMPLES: &str = "\
@@ -121,7 +121,7 @@ struct User<'s> {
 impl User<'_> {
     async fn tools(&self, context: &Context) {
         let (listing, failure) = self.session.list_tools_partial(self.options.clone()).await;
-        self.told("tools/list", failure.map_or(Ok(()), Err));
+        self.print_failure("tools/list", failure.map_or(Ok(()), Err));
         let (server, filter) = ("server".into(), ToolFilter::default());
         let mirrors = self.session.info().version.era() == Era::Modern;
         let listed =
@@ -132,7 +132,7 @@ impl User<'_> {
         }
         for (name, arguments) in context.calls().unwrap_or_else(|| calls_of(&registry)) {
             let called = self.session.call_tool(&name, Some(arguments), self.options.clone()).await;
-            self.told(&format!("tools/call {name}"), called);
+            self.print_failure(&format!("tools/call {name}"), called);
         }
     }
 
@@ -140,9 +140,12 @@ impl User<'_> {
         if !self.offers("resources") {
             return;
         }
-        let listing = self.told("resources/list", self.session.list_resources(self.options.clone()).await);
+        let listing = self.print_failure("resources/list", self.session.list_resources(self.options.clone()).await);
         for uri in listing.iter().flat_map(|listing| members(&listing.items, "uri")) {
-            self.told(&format!("resources/read {uri}"), self.session.read_resource(&uri, self.options.clone()).await);
+            self.print_failure(
+                &format!("resources/read {uri}"),
+                self.session.read_resource(&uri, self.options.clone()).await,
+            );
         }
     }
 
@@ -150,7 +153,7 @@ impl User<'_> {
         if !self.offers("prompts") {
             return;
         }
-        let listing = self.told("prompts/list", self.session.list_prompts(self.options.clone()).await);
+        let listing = self.print_failure("prompts/list", self.session.list_prompts(self.options.clone()).await);
         for prompt in listing.iter().flat_map(|listing| &listing.items) {
             let prompt: Value = serde_json::from_str(prompt.get()).unwrap_or_default();
             let Some(name) = prompt["name"].as_str() else { continue };
@@ -159,7 +162,7 @@ impl User<'_> {
                 required.filter_map(|it| Some((it["name"].as_str()?.to_owned(), json!("test")))).collect();
             let arguments = (!arguments.is_empty()).then_some(arguments);
             let got = self.session.get_prompt(name, arguments, self.options.clone()).await;
-            self.told(&format!("prompts/get {name}"), got);
+            self.print_failure(&format!("prompts/get {name}"), got);
         }
     }
 
@@ -169,7 +172,7 @@ impl User<'_> {
         if capabilities["extensions"][skill::EXTENSION].is_null() {
             return;
         }
-        let listing = self.told("skills/list", self.session.list_skills(self.options.clone()).await);
+        let listing = self.print_failure("skills/list", self.session.list_skills(self.options.clone()).await);
         let skills = listing.iter().flat_map(|listing| &listing.items).filter(|_| loads);
         for skill in skills.filter_map(|skill| serde_json::from_str::<Skill>(skill.get()).ok()) {
             let files = skill.resources.iter().map(|file| &file.uri).filter(|uri| **uri != skill.uri);
@@ -187,8 +190,8 @@ impl User<'_> {
         !capabilities[capability].is_null()
     }
 
-    /// Tells of a failure, which is the suite's to judge.
-    fn told<T>(&self, what: &str, result: Result<T, rehearse_client::Failure>) -> Option<T> {
+    /// Prints a failure; the suite judges it.
+    fn print_failure<T>(&self, what: &str, result: Result<T, rehearse_client::Failure>) -> Option<T> {
         result
             .inspect_err(|failure| {
                 style::print(&format!("{}\n", style::printable(&format!("{what}: {}: {failure}", failure.kind()))));
@@ -198,7 +201,7 @@ impl User<'_> {
 }
 
 impl Context {
-    /// Gets tokens without a browser, as whoever the suite says.
+    /// Gets tokens without a browser, with the credentials of the suite.
     ///
     /// # Errors
     /// The URL or the key cannot be used.

@@ -76,7 +76,7 @@ pub(super) fn run(args: &FinalAnswerArgs) -> Result<Exit, Failure> {
     let source = input::read(args.dialog.as_deref().unwrap_or(Path::new("-")))?;
     let outcome = extract(&Dialog::parse(&source).map_err(unreadable)?, schema.as_ref());
     match args.format {
-        Format::Human => tell(&outcome, &source)?,
+        Format::Human => print_outcome(&outcome, &source)?,
         Format::Json => {
             let text = serde_json::to_string_pretty(&Report::of(&outcome, &source));
             output::write(format!("{}\n", text.unwrap_or_default()).as_bytes())?;
@@ -90,7 +90,7 @@ fn unreadable(diagnostics: Diagnostics) -> Failure {
     Failure::Usage(diagnostics.to_string())
 }
 
-fn tell(outcome: &Result<Answer, AnswerError>, source: &Source) -> Result<(), Failure> {
+fn print_outcome(outcome: &Result<Answer, AnswerError>, source: &Source) -> Result<(), Failure> {
     let place = |at: &Location| {
         let (line, column) = source.position(at.span.start);
         printable(&format!("{}:{line}:{column}", source.name)).into_owned()
@@ -112,23 +112,23 @@ fn tell(outcome: &Result<Answer, AnswerError>, source: &Source) -> Result<(), Fa
             let message = error.to_string();
             let first = printable(message.lines().next().unwrap_or_default()).into_owned();
             let at = error.at().map(|at| format!("{}: ", place(at))).unwrap_or_default();
-            let mut told = format!("{BAD}error:{BAD:#} {at}{first}\n");
+            let mut text = format!("{BAD}error:{BAD:#} {at}{first}\n");
             for violation in error.violations() {
-                // Within a text that is JSON there are no places.
+                // A JSON string has no inner locations.
                 let at = Some(&violation.at).filter(|at| Some(*at) != error.at());
                 let at = at.map(|at| format!("  {DIM}{}{DIM:#}", place(at))).unwrap_or_default();
-                told.push_str(&format!("  {}{at}\n", printable(&violation.mismatch.to_string())));
+                text.push_str(&format!("  {}{at}\n", printable(&violation.mismatch.to_string())));
             }
             if let Some(hint) = error.hint() {
-                told.push_str(&format!("{STRONG}hint:{STRONG:#} {}\n", printable(hint)));
+                text.push_str(&format!("{STRONG}hint:{STRONG:#} {}\n", printable(hint)));
             }
-            style::print(&told);
+            style::print(&text);
         }
     }
     Ok(())
 }
 
-/// What programs are told. `result` is the result of the MCP tool that ran the subagent.
+/// The report for programs. `result` is the result of the MCP tool that ran the subagent.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Report<'a> {

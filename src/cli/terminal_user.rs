@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_is_told_as_far_as_it_is_text() {
+    fn only_the_text_of_a_message_is_shown() {
         let blocks = json!([{ "type": "text", "text": "a" }, { "type": "image", "data": "", "mimeType": "image/png" }]);
         assert_eq!((&*spoken(&blocks), &*spoken(&blocks[0])), ("a\n[image]", "a"));
         assert_eq!(lines("a\nb\u{1b}"), "a\n  b\\u{1b}");

@@ -29,7 +29,7 @@ fn the_new_file_goes_to_stdout_and_the_losses_to_stderr() {
 }
 
 #[test]
-fn a_config_on_stdin_is_told_by_what_it_holds() {
+fn a_config_on_stdin_is_detected_from_its_content() {
     let quiet = Rehearse::new()
         .stdin(r#"{"servers": {"a": {"command": "x"}}, "inputs": []}"#)
         .args(["config", "convert", "--to", "vscode"]);
@@ -56,7 +56,7 @@ fn a_server_that_the_program_cannot_have_is_left_out() {
 }
 
 #[test]
-fn errors_are_told_and_the_rest_is_converted() {
+fn errors_are_reported_and_the_rest_is_converted() {
     let file = r#"{"mcpServers": {"a": {"command": "x"}, "b": {"url": "https://a.example/mcp"}}}"#;
     let run = Rehearse::new().file(".mcp.json", file).args(["config", "convert", ".mcp.json", "--to", "cline"]).run();
     let run = run.stdout_has("\"a\"").stderr_has("error: .mcp.json:1:46: E-TRANSPORT: `url` without `type`").code(1);
@@ -119,7 +119,7 @@ fn secrets_are_in_the_file_and_nowhere_else() {
 }
 
 #[test]
-fn a_new_file_is_open_to_nobody_who_could_not_read_its_source_or_who_must_not_read_its_secrets() {
+fn a_new_file_is_readable_only_by_users_who_may_read_its_source_and_secrets() {
     use std::{fs, os::unix::fs::PermissionsExt};
     let secret = r#"{"mcpServers": {"a": {"command": "x", "env": {"API_TOKEN": "ghp_0123456789abcdefghij"}}}}"#;
     let modes = |text: &str, mode: u32, args: &[&str]| {
@@ -142,7 +142,7 @@ fn a_new_file_is_open_to_nobody_who_could_not_read_its_source_or_who_must_not_re
 }
 
 #[test]
-fn nothing_secret_is_told_of_what_is_wrong_or_lost() {
+fn no_secret_of_an_error_or_a_lost_value_is_printed() {
     const SECRET: &str = "Zq7WvK9mLx2PfR4tJh8N";
     for server in [
         format!(r#"{{"type": "http", "url": "https://h", "headers": "X-API-Key: {SECRET}"}}"#),

@@ -101,7 +101,7 @@ fn sources_go_from_the_variable_over_the_flags_to_the_path_in_the_environment() 
 }
 
 #[test]
-fn the_variables_belong_to_code_agent_and_to_whoever_asks_for_no_program() {
+fn the_variables_belong_to_code_agent_and_to_calls_without_a_program() {
     let list = r#"[{"name": "v", "command": "e"}]"#;
     let story = |args: &[&str]| {
         let story = show(args).env("CODE_AGENT_MCP_SERVERS", list).env("CODE_AGENT_MCP_CONFIG_PATH", "d.json");
@@ -181,7 +181,7 @@ fn a_name_may_be_long_and_have_a_secret_in_it() {
 }
 
 #[test]
-fn a_secret_is_masked_wherever_it_stands() {
+fn a_secret_is_masked_everywhere() {
     let file = r#"{"mcpServers": {
         "a": {"command": "x", "env": {"API_KEY": "geheim77", "NOTE": "geheim77"}, "args": ["of geheim77"]},
         "geheim77": {"command": "root:geheim88@tcp(h)/d", "args": ["geheim88"]},

@@ -75,7 +75,7 @@ fn the_suite_says_which_calls_to_make() {
 }
 
 #[test]
-fn what_cannot_be_used_is_told() {
+fn what_cannot_be_used_is_reported() {
     let client = |url: &str| Rehearse::new().args(["conformance-client", url]);
     client("http://127.0.0.1:1/mcp").run().stderr_has("cannot reach http://127.0.0.1:1/mcp").code(3);
     client("nonsense").run().stderr_has("nonsense").code(2);

@@ -51,7 +51,7 @@ fn every_command_of_the_page_says_what_the_page_says() {
 
 #[test]
 fn the_scenario_of_the_page_passes_and_a_wrong_one_fails() {
-    with_files_of_the_page().args(["run", "scenario.yaml"]).run().stdout_has("1 scenario, cells: 1 passed").code(0);
+    with_files_of_the_page().args(["run", "scenario.yaml"]).run().stdout_has("1 scenario, 1 cell: 1 passed").code(0);
     let wrong = "steps:\n- final_answer: { dialog: dialog.json, schema: review.schema.json }\n  expect: { structured: { verdict: merge } }";
     let run = with_files_of_the_page().file("wrong.yaml", wrong).args(["run", "wrong.yaml"]).run();
     run.stdout_has(r#"structured/verdict: expected "merge", found "wait""#).stdout_has("final_answer").code(1);
@@ -86,9 +86,9 @@ fn no_valid_answer_is_one_and_what_cannot_be_read_is_two() {
     let run = story(&twice, &["d.json", "--schema", "s.json"]).run().stdout("{\"n\":1}\n");
     run.stderr_has("info: 2 calls of final_answer; the one at d.json:1:").code(0);
 
-    story(&json!([5]), &["d.json"]).run().stdout("").stderr_has("d.json:1:2: expected a mapping").code(2);
+    story(&json!([5]), &["d.json"]).run().stdout("").stderr_has("d.json:1:2: expected an object").code(2);
     story(&json!([]), &["gone.json"]).run().stderr_has("cannot read gone.json: ").code(2);
-    story(&json!([]), &["d.json", "--schema", "d.json"]).run().stderr_has("d.json:1:1: expected a mapping").code(2);
+    story(&json!([]), &["d.json", "--schema", "d.json"]).run().stderr_has("d.json:1:1: expected an object").code(2);
     let broken =
         story(&json!([]), &["d.json", "--schema", "b.json"]).file("b.json", r#"{"properties":{"a":{"type":"x"}}}"#);
     broken.run().stderr_has("b.json:1:28: not a valid JSON Schema at /properties/a/type: ").code(2);
@@ -131,7 +131,7 @@ fn the_tool_is_defined_for_each_provider() {
 }
 
 #[test]
-fn an_answer_that_cannot_be_written_is_no_success() {
+fn an_answer_that_cannot_be_written_is_not_a_success() {
     let said = json!([{ "role": "assistant", "content": "One." }]);
     for format in ["human", "json"] {
         let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("opens");

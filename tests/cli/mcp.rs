@@ -180,7 +180,7 @@ fn tools_are_listed_as_markdown_with_what_the_config_leaves_out() {
 }
 
 #[test]
-fn what_is_wrong_with_tools_of_several_servers_is_told_apart_from_the_list() {
+fn problems_with_tools_of_several_servers_are_reported_apart_from_the_list() {
     let servers =
         config(&json!({ "one": mock("tools.yaml"), "two": mock("tools.yaml"), "gone": { "command": "/gone" } }));
     let story = |args: &[&str]| mcp(["list-tools"]).args(args.iter().copied()).file(".mcp.json", &servers);
@@ -432,7 +432,7 @@ fn the_trace_has_what_http_says_without_its_secrets() {
 }
 
 #[test]
-fn a_config_that_is_wrong_is_told_with_its_place() {
+fn a_config_that_is_wrong_is_reported_with_its_place() {
     let run = mcp(["info", "--mcp-config", "gone.json"]).run();
     run.stderr_has("cannot read the config gone.json, which --mcp-config names").code(2);
     let broken = mcp(["list-tools", "--mcp-config", "b.json"]).file("b.json", "{\"mcpServers\": ");

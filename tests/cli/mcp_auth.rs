@@ -157,7 +157,7 @@ fn a_token_is_got_once_and_used_until_it_is_forgotten() {
 }
 
 #[test]
-fn a_token_that_the_server_tells_is_hidden_but_in_results() {
+fn a_token_in_server_output_is_hidden_except_in_results() {
     let world = World::new();
     world.run(&["auth", "--headless"]).code(0);
     let result = format!("It is {READER}\n");
@@ -168,7 +168,7 @@ fn a_token_that_the_server_tells_is_hidden_but_in_results() {
 }
 
 #[test]
-fn where_nobody_can_log_in_nobody_is_asked_who_issues_tokens() {
+fn without_a_possible_login_no_issuer_is_requested() {
     let mut server = Rehearse::new().args(["mock", "oauth-protected", "--listen", "127.0.0.1:0"]).start();
     let url = format!("http://{}/mcp", server.address("http://", "/mcp"));
     for flags in [&[][..], &["--no-browser"]] {
@@ -215,7 +215,7 @@ fn a_token_is_renewed_as_whom_the_flags_said_that_it_is_for() {
 }
 
 #[test]
-fn who_has_to_authorize_it_again_is_told_with_what() {
+fn the_command_to_authorize_again_is_reported() {
     let world = World::new();
     let args = ["auth", "--headless", "--client-id", "me", "--client-secret-env", "ME", "--issuer", &world.issuer.url];
     without_secrets(world.story(&args).env("ME", "geheim-me-1234").run()).code(0);
@@ -356,7 +356,7 @@ fn with_browser(mut story: Rehearse) -> Rehearse {
 }
 
 #[test]
-fn a_prompt_whose_connection_waits_for_a_browser_authorizes_anew() {
+fn a_prompt_whose_connection_waits_for_a_browser_authorizes_again() {
     let world = World::new();
     let story = Rehearse::new().env("XDG_DATA_HOME", world.data).env("HOME", "home").env("XDG_CONFIG_HOME", "");
     let mut terminal = Terminal::start(with_browser(story).args(["repl", "--http", &world.url]));
@@ -404,7 +404,7 @@ fn a_person_is_shown_where_to_go_and_comes_back() {
 }
 
 #[test]
-fn programs_are_told_in_one_object_what_people_are_and_the_url_is_no_part_of_it() {
+fn json_output_is_one_object_without_the_url() {
     let world = World::new();
     let mut running = world.story(&["auth", "--no-browser", "--json"]).start();
     running.stderr_line("Open this URL to authorize web:");
@@ -461,7 +461,7 @@ fn what_the_config_and_the_flags_say_of_the_client_is_what_it_asks_with() {
 }
 
 #[test]
-fn who_issues_no_token_is_told() {
+fn an_issuer_without_a_token_is_reported() {
     let args = ["auth", "--headless", "--http", "http://127.0.0.1:1/mcp"];
     let run = mcp(args).env("XDG_DATA_HOME", "/nowhere").run();
     run.stdout("").stderr_has("error: 127.0.0.1 is not authorized: cannot reach http://127.0.0.1:1/").code(3);

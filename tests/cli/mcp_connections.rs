@@ -132,7 +132,7 @@ fn a_call_waits_for_no_server_that_cannot_have_the_tool() {
 }
 
 #[test]
-fn whoever_speaks_only_the_oldest_transport_is_said_how_to_reach_it() {
+fn a_server_of_only_the_oldest_transport_is_reported_with_a_hint() {
     let hint = "; if it only supports HTTP+SSE, use --sse, or the type sse in a config\n";
     let story = Rehearse::new().args(["mock", "legacy-2024-11-05", "--listen", "127.0.0.1:0"]);
     let mut old = story.start();

@@ -108,7 +108,7 @@ fn over_http(tool: &str, options: &[&str]) -> Vec<Run> {
 }
 
 #[test]
-fn a_process_that_misbehaves_is_told_of_and_ended() {
+fn a_process_that_misbehaves_is_reported_and_ended() {
     for (tool, said) in [
         ("dies", "disconnected: the server closed its standard output; the process ended with exit status: 3"),
         ("resets", "disconnected: the server closed its standard output"),
@@ -126,7 +126,7 @@ fn a_process_that_misbehaves_is_told_of_and_ended() {
 }
 
 #[test]
-fn lines_that_are_no_messages_are_passed_over_and_told() {
+fn lines_that_are_not_messages_are_ignored_and_reported() {
     let run = over_stdio("noisy", &[]).stdout("of use\n").code(0);
     run.stderr_has("warning: MCP server 'rehearse' sent unexpected output").stderr_has("npm warn deprecated");
     let cut = over_stdio("truncated", &SHORT).stderr_has("timeout: no answer within 1s").code(1);
@@ -136,7 +136,7 @@ fn lines_that_are_no_messages_are_passed_over_and_told() {
 }
 
 #[test]
-fn an_answer_over_http_that_is_none_is_told() {
+fn an_invalid_response_over_http_is_reported() {
     for (tool, said) in [
         ("resets", "disconnected: "),
         ("closes", "disconnected: "),
@@ -168,7 +168,7 @@ fn an_answer_over_http_that_is_none_is_told() {
 }
 
 #[test]
-fn a_server_that_cannot_be_reached_is_told_with_the_reason() {
+fn a_server_that_cannot_be_reached_is_reported_with_the_reason() {
     for (options, said) in [
         (["--stdio", "no-such-program"], "could not be started: No such file or directory"),
         (["--stdio", "false"], "exit status: 1"),
@@ -201,7 +201,7 @@ fn a_server_that_was_busy_is_well_the_next_time() {
 }
 
 #[test]
-fn a_session_that_the_server_has_lost_is_begun_anew() {
+fn a_session_that_the_server_has_lost_is_restarted() {
     let run = |tool: &str| over_http(tool, &["--trace"]).into_iter().next().expect("the legacy one");
     let sent = |run: &Run, what: &str| run.stderr().lines().filter(|line| line.contains(what)).count();
     let renewed = "warning: MCP server '127.0.0.1' lost the session; a new one was opened\n";
@@ -217,7 +217,7 @@ fn a_session_that_the_server_has_lost_is_begun_anew() {
 }
 
 #[test]
-fn an_authorization_that_is_refused_is_told() {
+fn an_authorization_that_is_refused_is_reported() {
     for run in over_http("unauthorized", &[]) {
         let run = run.stdout("").stderr_has("error: unauthorized: ").code(3);
         run.stderr_has("hint: ");
@@ -259,7 +259,7 @@ fn what_the_system_trusts_is_asked_only_where_there_is_a_certificate() {
 }
 
 #[test]
-fn a_server_that_nobody_vouches_for_is_not_talked_to() {
+fn a_server_without_a_trusted_certificate_is_not_contacted() {
     let port = self_signed();
     let call = |flag: &str, url: &str| {
         mcp(["call-tool", "echo", flag, &url.replace("PORT", &port.to_string()), "--trace", "--protocol", "2025-11-25"])

@@ -59,14 +59,14 @@ fn a_timeout_holds_against_a_server_that_never_stops_writing() {
 }
 
 #[test]
-fn any_number_of_lines_before_the_handshake_is_passed_over() {
+fn any_number_of_lines_before_the_handshake_is_ignored() {
     let noisy = shell("yes loading | head -n 20000; exec $MOCK");
     let run = mcp(["call-tool", "echo", "text=a", "--protocol", "2025-11-25"]).args(noisy).run();
     run.stdout("a -\n").stderr_has("sent unexpected output: not JSON").code(0);
 }
 
 #[test]
-fn a_result_that_cannot_be_written_is_no_success() {
+fn a_result_that_cannot_be_written_is_not_a_success() {
     for command in [&["call-tool", "echo", "text=a"][..], &["list-tools", "--format", "json"], &["info"]] {
         let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("opens");
         let status = mcp(command.iter().copied()).args(stdio("tools.yaml")).status(Stdio::null(), full);
@@ -75,7 +75,7 @@ fn a_result_that_cannot_be_written_is_no_success() {
 }
 
 #[test]
-fn a_command_whose_output_nobody_reads_ends_by_signals() {
+fn a_command_with_unread_output_ends_by_signals() {
     let script = format!("tools: [{{ name: t, reply: {:?} }}]", "x".repeat(1 << 20));
     let story = mcp(["call-tool", "t"]).file("large.yaml", &script).args(stdio("large.yaml"));
     let mut command = story.command();
@@ -116,7 +116,7 @@ fn servers(scripts: &[&str]) -> String {
 }
 
 #[test]
-fn tools_that_cannot_be_listed_are_told_whatever_was_asked_for() {
+fn tools_that_cannot_be_listed_are_always_reported() {
     let story = |args: &[&str], scripts: &[&str]| {
         mcp(args.iter().copied())
             .file("good", &server(&[INITIALIZED, TOOLS]))
@@ -139,7 +139,7 @@ fn tools_that_cannot_be_listed_are_told_whatever_was_asked_for() {
 }
 
 #[test]
-fn a_server_of_a_version_that_nobody_knows_is_left() {
+fn a_server_of_an_unknown_version_is_disconnected() {
     let unknown = (
         "initialize",
         r#""result":{"protocolVersion":"1999-01-01","capabilities":{},"serverInfo":{"name":"s","version":"1"}}"#,
@@ -166,7 +166,7 @@ fn a_result_without_what_makes_it_one_is_malformed() {
 }
 
 #[test]
-fn a_line_that_never_ends_is_told_as_soon_as_it_is_too_long() {
+fn an_endless_line_is_reported_as_soon_as_it_is_too_long() {
     let endless = shell("yes | tr -d '\\n'");
     let run = mcp(["info", "--protocol", "2025-11-25", "--timeout", "50s"]).args(endless).run();
     run.stderr_has("the server sent a line of more than 33554432 bytes").code(3);
@@ -190,7 +190,7 @@ fn numbers_are_shown_as_they_came_and_never_sent_as_others() {
 }
 
 #[test]
-fn what_comes_before_the_handshake_is_told_in_every_version() {
+fn output_before_the_handshake_is_reported_in_every_version() {
     for protocol in ["auto", "2025-06-18"] {
         let noisy = format!("echo Starting\n{}", server(&[INITIALIZED, TOOLS]));
         let story = mcp(["info", "--stdio", "sh noisy.sh", "--protocol", protocol]).file("noisy.sh", &noisy);
@@ -204,7 +204,7 @@ fn what_comes_before_the_handshake_is_told_in_every_version() {
 #[test]
 fn what_cannot_be_connected_to_at_all_is_wrong_usage() {
     for (options, said) in [
-        (&["--http", "notaurl"][..], "\"notaurl\" is no URL"),
+        (&["--http", "notaurl"][..], "\"notaurl\" is not a URL"),
         (&["--http", "ftp://x"], "must start with http:// or https://"),
         (&["--http", "ws://x"], "must start with http:// or https://"),
         (&["--ws", "http://x"], "must start with ws:// or wss://"),
@@ -220,7 +220,7 @@ fn what_cannot_be_connected_to_at_all_is_wrong_usage() {
 }
 
 #[test]
-fn json_is_a_document_also_where_there_is_nothing_or_nobody() {
+fn json_is_a_document_also_without_results_or_servers() {
     for command in ["status", "list-tools", "ping", "list-resources", "list-prompts"] {
         let none = json_of(mcp([command, "--mcp-config", "c.json"]).file("c.json", r#"{"mcpServers":{}}"#), 4);
         assert_eq!(none["servers"], json!([]), "{command}");
@@ -271,7 +271,7 @@ faults:
 }
 
 #[test]
-fn a_wish_that_nothing_comes_of_is_told() {
+fn an_option_without_effect_is_reported() {
     let called = ("tools/call", r#""result":{"content":[{"type":"text","text":"only words"}]}"#);
     let run = with(&[INITIALIZED, TOOLS, called], &["call-tool", "t", "--output", "out.bin"]).run();
     let run = run.stdout("only words\n").stderr_has("warning: nothing was saved: ").code(0);
@@ -294,7 +294,7 @@ fn a_wish_that_nothing_comes_of_is_told() {
 }
 
 #[test]
-fn what_a_handshake_lacks_is_told_also_after_the_newest_way_to_begin() {
+fn an_incomplete_handshake_is_reported_also_after_discovery() {
     let result = ("initialize", r#""result":{"protocolVersion":"2025-11-25","capabilities":{}}"#);
     let run = with(&[result], &["info"]).run();
     run.stdout("").stderr_has("malformed: the result of `initialize`: missing field `serverInfo`").code(3);
@@ -345,7 +345,7 @@ fn a_port_that_speaks_the_other_of_tls_and_none_is_hinted_at() {
 }
 
 #[test]
-fn who_waits_for_a_server_to_leave_is_told() {
+fn waiting_for_a_server_to_exit_is_reported() {
     let stays = shell("trap '' TERM; $MOCK; sleep 4345; true");
     let (mut calling, processes) = started(mcp(["call-tool", "echo", "text=a"]).args(stays), [" mock tools.yaml"]);
     calling.stderr_line("info: waiting for servers to exit (Ctrl-C to force)");
@@ -357,7 +357,7 @@ fn who_waits_for_a_server_to_leave_is_told() {
 }
 
 #[test]
-fn what_a_server_logs_during_a_call_and_how_far_it_is_are_told() {
+fn what_a_server_logs_during_a_call_and_how_far_it_is_are_reported() {
     const LOGS: &str = r#"
 server: { name: logs }
 tools:
@@ -402,7 +402,7 @@ fn what_never_ends_is_not_read_to_the_end() {
 }
 
 #[test]
-fn a_second_answer_is_told_also_if_it_comes_when_the_server_is_left() {
+fn a_second_response_is_reported_also_while_disconnecting() {
     let call = ("tools/call", r#""result":{"content":[{"type":"text","text":"one"}]}"#);
     let twice = server(&[INITIALIZED, TOOLS, call]) + "echo bye\nanswer '\"result\":{}'\n";
     let run = mcp(["call-tool", "t", "--stdio", "sh twice.sh"]).file("twice.sh", &twice).run();

@@ -100,7 +100,7 @@ fn a_command_can_be_interrupted_at_every_step_and_leaves_nothing() {
 }
 
 #[test]
-fn an_interrupted_attempt_to_connect_leaves_nobody() {
+fn an_interrupted_attempt_to_connect_leaves_no_process() {
     let deaf = "sh -c \"trap '' TERM; sleep 4341 & sleep 4342; true\"";
     let story = || mcp(["info", "--timeout", "10m", "--stdio", deaf]);
     let (mut connecting, processes) = started(story(), ["sleep 4341", "sleep 4342", " guard"]);
@@ -263,7 +263,7 @@ fn a_command_that_waits_for_what_it_reads_can_be_interrupted() {
 }
 
 #[test]
-fn a_file_that_nobody_lets_be_written_holds_up_no_signal() {
+fn a_blocked_file_holds_up_no_signal() {
     let story = mcp(["call-tool", "pictures", "--output", "pipe", "--trace"]).args(stdio("tools.yaml")).fifo("pipe");
     let (mut calling, processes) = started(story, [" mock tools.yaml"]);
     calling.stderr_line("audio/wav");

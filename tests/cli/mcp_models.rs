@@ -41,7 +41,7 @@ fn a_result_is_printed_as_the_program_has_it_that_is_named() {
 }
 
 #[test]
-fn a_failed_call_is_printed_in_the_form_and_told_without_secrets() {
+fn a_failed_call_is_printed_in_the_form_and_reported_without_secrets() {
     let run = call(&["refuse", "--as", "code_agent"]).run().code(1);
     let told: Json = serde_json::from_str(run.stdout_text()).expect("JSON");
     let error = "failed to call MCP tool \"refuse\" with err: error -31000: No such city";
@@ -69,7 +69,7 @@ fn tools(args: &[&str]) -> Rehearse {
 }
 
 #[test]
-fn a_model_is_told_of_tools_by_names_that_its_provider_accepts() {
+fn a_model_gets_tool_names_that_its_provider_accepts() {
     let schema =
         r#"{"type":"object","properties":{"text":{"type":"string"},"n":{"type":"integer"}},"required":["text"]}"#;
     let schema: Json = serde_json::from_str(schema).expect("JSON");
@@ -92,7 +92,7 @@ fn a_model_is_told_of_tools_by_names_that_its_provider_accepts() {
 }
 
 #[test]
-fn a_model_that_writes_text_is_told_of_tools_in_its_prompt() {
+fn a_model_that_writes_text_gets_tools_in_its_prompt() {
     let run = tools(&["--for", "xml"]).run().stdout_has("Call one tool per response.").code(0);
     run.stdout_has(
         "### echo\n\nReturns its input text.\n\nParameters:\n\n- text (required): No description\n  - string\n",
@@ -111,7 +111,7 @@ fn asked(args: &[&str], message: &str) -> Rehearse {
 }
 
 #[test]
-fn what_a_model_writes_is_called_in_its_order_and_what_is_wrong_is_told_at_its_place() {
+fn requests_of_a_model_are_run_in_order_and_errors_are_reported_in_place() {
     let run = asked(&["--max-calls", "9"], MESSAGE).run().stdout("a & b 7\nIt never works.\n").code(1);
     let run = run.stderr_has("error: m.txt:7:1: UNKNOWN_TOOL: Unknown tool: ecko; did you mean echo?\n");
     let parameters = "text (MISSING_REQUIRED): Missing required parameter: text; n (INVALID_TYPE): Invalid type for n";
@@ -129,7 +129,7 @@ fn what_a_model_writes_is_called_in_its_order_and_what_is_wrong_is_told_at_its_p
 }
 
 #[test]
-fn a_secret_in_a_wrong_request_is_told_to_nobody() {
+fn a_secret_in_a_wrong_request_is_never_printed() {
     let secret = "Oslo0123456789";
     let message = format!("<echo>{secret}<text>a</text></echo>");
     let story = |args: &[&str]| asked(&[args, &["--env", "API_TOKEN=Oslo0123456789"]].concat(), &message);

@@ -56,7 +56,7 @@ fn so_many_servers_are_connected_to_at_a_time() {
 }
 
 #[test]
-fn calls_of_a_model_are_allowed_unless_somebody_is_to_be_asked() {
+fn calls_of_a_model_are_allowed_unless_the_user_must_be_asked() {
     let calls = "<look/>\n<touch/>";
     let story = |args: &[&str]| {
         let server = json!({ "command": Rehearse::BINARY, "args": ["mock", "m.yaml"], "alwaysAllow": ["look"] });
@@ -115,7 +115,7 @@ fn repl(args: &[&str]) -> Rehearse {
 }
 
 #[test]
-fn a_prompt_allows_calls_as_it_is_told() {
+fn a_prompt_allows_calls_as_configured() {
     let lines = "call look\ncall touch\n";
     repl(&["--approve", "always"]).stdin(lines).run().stdout("It is 1\nIt is 1\n").code(0);
     for (who, why) in [("ask", "and there is no terminal to ask on"), ("never", "denied by --approve never")] {
@@ -126,7 +126,7 @@ fn a_prompt_allows_calls_as_it_is_told() {
 }
 
 #[test]
-fn a_prompt_keeps_results_of_tools_that_only_read_if_it_is_told_so() {
+fn a_prompt_keeps_results_of_read_only_tools_if_configured() {
     let lines = "call look\ncall look\ncall touch\ncall touch\n";
     repl(&["--yes"]).stdin(lines).run().stdout("It is 1\nIt is 2\nIt is 1\nIt is 2\n").code(0);
     let run = repl(&["--yes", "--result-ttl", "60m"]).stdin(lines).run();

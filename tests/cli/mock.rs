@@ -347,7 +347,7 @@ fn a_mock_whose_client_was_killed_ends_although_an_answer_is_under_way() {
 }
 
 #[test]
-fn a_stderr_that_nobody_reads_keeps_no_mock_from_ending_and_no_request_from_the_journal() {
+fn an_unread_stderr_keeps_no_mock_from_ending_and_no_request_from_the_journal() {
     let args = ["mock", "mock.yaml", "--verbose", "--journal", "journal.jsonl"];
     for signal in [None, Some("TERM")] {
         let mut mock = Rehearse::new().file("mock.yaml", SCRIPT).args(args).unheard().start();
@@ -363,7 +363,7 @@ fn a_stderr_that_nobody_reads_keeps_no_mock_from_ending_and_no_request_from_the_
 }
 
 #[test]
-fn a_listening_mock_with_a_stderr_that_nobody_reads_ends_as_any_other() {
+fn a_listening_mock_with_an_unread_stderr_ends_like_any_other() {
     let args = ["mock", "mock.yaml", "--listen", ":0", "--journal", "/dev/stdout", "--verbose"];
     let mut mock = Rehearse::new().file("mock.yaml", SCRIPT).args(args).unheard().start();
     let address = mock.address("http://", "/mcp");
@@ -380,7 +380,7 @@ fn a_listening_mock_with_a_stderr_that_nobody_reads_ends_as_any_other() {
 }
 
 #[test]
-fn a_journal_that_nobody_may_read_is_refused_instead_of_waited_for() {
+fn an_unreadable_journal_is_refused_instead_of_waited_for() {
     let served = |path: &str| Rehearse::new().fifo("fifo").args(["mock", "basic", "--journal", path]).stdin(PING).run();
     served("fifo").stdout("").stderr_has("cannot write the journal fifo: it is not a regular file").code(3);
     for stdout in ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"] {

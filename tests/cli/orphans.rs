@@ -131,7 +131,7 @@ pub(crate) fn gone_already(processes: &[Process]) {
 }
 
 #[test]
-fn a_killed_run_takes_servers_with_it_that_end_for_nobody() {
+fn a_killed_run_takes_servers_with_it_that_ignore_signals() {
     let (running, processes) = started(story(DEAF), ["sleep 4321", "sleep 4322", " guard"]);
     running.signal("KILL");
     gone(&processes);
@@ -184,7 +184,7 @@ fn an_answer_under_way_does_not_keep_a_run_from_ending_in_order() {
 }
 
 #[test]
-fn a_run_that_is_interrupted_twice_waits_for_nobody() {
+fn a_run_that_is_interrupted_twice_waits_for_no_server() {
     let (mut running, processes) = started(story(STAYING), [" mock mock.yaml --verbose", " guard"]);
     asked(&running);
     running.signal("INT");
@@ -195,7 +195,7 @@ fn a_run_that_is_interrupted_twice_waits_for_nobody() {
 }
 
 #[test]
-fn a_run_that_is_interrupted_kills_servers_that_end_for_nobody_itself() {
+fn an_interrupted_run_kills_servers_that_ignore_signals() {
     let (running, [one, other, guard]) = started(story(DEAF), ["sleep 4321", "sleep 4322", " guard"]);
     running.signal("INT");
     running.end().stderr_has("interrupted").code(3);
@@ -224,7 +224,7 @@ fn the_guard_does_not_hear_the_ctrl_c_of_the_terminal_and_is_not_found_by_the_na
 }
 
 #[test]
-fn the_end_of_the_terminal_is_ignored_by_a_run_that_was_told_so() {
+fn the_end_of_the_terminal_is_ignored_under_nohup() {
     let (running, [inner, ..]) = started(story(NESTED), [" run inner.yaml", "sleep 4322"]);
     assert!(ignores_hangup(inner.id));
     running.signal("KILL");
@@ -232,7 +232,7 @@ fn the_end_of_the_terminal_is_ignored_by_a_run_that_was_told_so() {
 }
 
 #[tokio::test]
-async fn a_guard_is_told_before_a_process_starts_when_it_runs_and_when_it_has_ended() {
+async fn a_guard_is_notified_before_a_process_starts_when_it_runs_and_when_it_has_ended() {
     let folder = tempfile::tempdir().expect("a folder");
     let told = folder.path().join("told");
     let mut guard = std::process::Command::new("sh");

@@ -130,7 +130,7 @@ fn a_server_that_never_answers_keeps_only_commands_of_a_pipe_waiting_that_may_be
 }
 
 #[test]
-fn what_needs_an_approval_is_refused_where_nobody_can_be_asked() {
+fn calls_that_need_approval_are_refused_without_a_user() {
     let story = |args: &[&str]| {
         let one = json!({ "type": "stdio", "command": Rehearse::BINARY, "args": ["mock", "tools.yaml"], "alwaysAllow": ["echo"] });
         let story = repl(["--mcp-config", "mcp.json", "--dialect", "roo"]).args(args.iter().copied());
@@ -223,7 +223,7 @@ fn a_lazy_one_connects_when_something_is_needed() {
 }
 
 #[test]
-fn the_wire_is_shown_without_secrets_when_somebody_wants_it() {
+fn the_wire_is_shown_without_secrets_on_demand() {
     let one = || json!({ "command": Rehearse::BINARY, "args": ["mock", "tools.yaml"], "env": { "TOKEN": TOKEN } });
     let story = || with(&json!({ "one": one() }));
     let lines =
@@ -337,7 +337,7 @@ fn the_status_counts_the_tools_that_can_be_called() {
 }
 
 #[test]
-fn a_line_that_is_no_text_fails_and_ends_nothing() {
+fn a_line_that_is_not_text_fails_and_ends_nothing() {
     let story = with(&json!({ "one": mock("tools.yaml") }));
     let folder = story.folder().join("lines");
     std::fs::write(&folder, b"call echo text=\xff\ncall echo text=b\n").expect("writes");
@@ -351,7 +351,7 @@ fn a_line_that_is_no_text_fails_and_ends_nothing() {
 }
 
 #[test]
-fn what_a_server_writes_of_a_secret_is_not_told() {
+fn a_secret_in_server_output_is_not_printed() {
     let secret = "sk-abc1234defg5678hijk";
     let chatty = format!("echo token={secret} >&2; exec {} mock tools.yaml", Rehearse::BINARY);
     let servers = json!({ "one": { "command": "sh", "args": ["chatty.sh"] } });
@@ -364,7 +364,7 @@ fn what_a_server_writes_of_a_secret_is_not_told() {
 }
 
 #[test]
-fn a_broken_connection_is_told_and_mended() {
+fn a_broken_connection_is_reported_and_restored() {
     let mut running = connected(with(&json!({ "one": mock("tools.yaml") })));
     running.send("call die");
     running.stderr_line("warning: lost the connection to MCP server 'one': ");
@@ -376,7 +376,7 @@ fn a_broken_connection_is_told_and_mended() {
 }
 
 #[test]
-fn a_changed_list_of_tools_is_told() {
+fn a_changed_list_of_tools_is_reported() {
     let watched = json!({ "command": Rehearse::BINARY, "args": ["mock", "few.yaml", "--watch"] });
     let few = "tools: [{ name: a, reply: x }, { name: b, reply: x }]";
     let mut running = connected(with(&json!({ "one": watched })).file("few.yaml", few));
@@ -390,7 +390,7 @@ fn a_changed_list_of_tools_is_told() {
 }
 
 #[test]
-fn an_interruption_cancels_the_call_and_leaves_nobody() {
+fn an_interruption_cancels_the_call_and_leaves_no_process() {
     let story = with(&json!({ "one": mock("tools.yaml") })).args(["--debug"]).stdin("call never\n");
     let (mut running, processes) = started(story, [" mock tools.yaml", " guard"]);
     running.stderr_line("\"method\":\"tools/call\"");
@@ -438,7 +438,7 @@ fn the_session_of_the_page_is_what_happens() {
 }
 
 #[test]
-fn results_that_cannot_be_written_are_no_success() {
+fn results_that_cannot_be_written_are_not_a_success() {
     let story = with(&json!({ "one": mock("tools.yaml") }));
     let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("opens");
     let mut process = story.command().stdin(Stdio::piped()).stdout(full).stderr(Stdio::null()).spawn().expect("starts");

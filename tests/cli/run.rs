@@ -177,7 +177,7 @@ fn a_mistake_in_any_file_is_shown_with_its_place_and_nothing_runs() {
 }
 
 #[test]
-fn a_server_that_cannot_be_started_is_no_failed_expectation() {
+fn a_server_that_cannot_be_started_is_not_a_failed_expectation() {
     let run = story("servers: { s: { command: ./no-such-program } }\nsteps: [{ connect: {} }]").run();
     run.stdout_has("could not be started").stdout_has("2 could not run").code(3);
 }
@@ -242,7 +242,7 @@ steps:
   - { call: { tool: hello }, expect: { text: hello } }
 ";
     let run = story(steps).args(["--keep-going"]).run().stdout_has("capture x: the result has no value at /nothing");
-    run.stdout_has("`captured.x` has no value").stdout_has("cells: 1 failed").code(1);
+    run.stdout_has("`captured.x` has no value").stdout_has("1 cell: 1 failed").code(1);
 }
 
 /// Refuses the handshake, after a log line.
@@ -291,7 +291,7 @@ fn a_log_line_on_standard_output_fails_the_step_in_which_it_came_unless_it_is_ex
 }
 
 #[test]
-fn a_reply_that_is_no_message_is_malformed_on_every_transport() {
+fn a_reply_that_is_not_a_message_is_malformed_on_every_transport() {
     let mock = "tools: [{ name: garbage, reply: { raw: so it goes } }, { name: hello, reply: hello }]";
     let scenario = "
 servers: { s: { mock: mock.yaml } }
@@ -302,7 +302,7 @@ steps:
     only: { era: legacy }
   - { call: { tool: hello }, expect: { text: hello } }
 ";
-    story(scenario).file("mock.yaml", mock).run().stdout_has("7 passed, 1 not applicable").code(0);
+    story(scenario).file("mock.yaml", mock).run().stdout_has("7 passed; 1 not applicable").code(0);
 }
 
 #[test]

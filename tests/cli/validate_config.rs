@@ -124,7 +124,7 @@ fn standard_input_is_a_file_as_well() {
 }
 
 #[test]
-fn what_is_no_utf8_is_told_with_its_place() {
+fn what_is_not_utf8_is_reported_with_its_place() {
     let run = Rehearse::new().args(["validate-config", "latin.json"]);
     let run = run.bytes("latin.json", b"{\n \"a\": \"\xe9\"}").run();
     run.stdout_has("the byte 0xe9 is not UTF-8").stdout_has("latin.json:2:8: the byte").code(2);
@@ -163,7 +163,7 @@ fn programs_read_json_sarif_and_workflow_commands() {
 }
 
 #[test]
-fn quiet_tells_only_what_fails() {
+fn quiet_reports_only_failures() {
     validate(".mcp.json", DOUBTFUL).args(["--quiet"]).run().stdout("").code(0);
     validate(".mcp.json", DOUBTFUL).args(["-q", "--strict"]).run().stdout_has("W-UNKNOWN-KEY").code(1);
 }

@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_text_does_not_repeat_the_kind_beside_which_it_stands() {
+    fn the_text_does_not_repeat_the_kind() {
         let detail = || "the stream ended".to_owned();
         let failures = [
             Failure::Timeout(Duration::from_secs(1)),

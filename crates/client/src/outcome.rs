@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_of_content_is_told_apart_and_keeps_its_bytes() {
+    fn every_kind_of_content_is_distinguished_and_keeps_its_bytes() {
         let blocks = [
             r#"{"type":"text","text":"a", "x": 1.0}"#,
             r#"{"type":"image","data":"QQ==","mimeType":"image/png"}"#,

@@ -145,7 +145,7 @@ impl Session {
         let mut answers = Map::new();
         for (key, request) in requests {
             let method = request["method"].as_str();
-            let method = method.ok_or_else(|| malformed(&format!("{key:?} in `inputRequests` is no request")))?;
+            let method = method.ok_or_else(|| malformed(&format!("{key:?} in `inputRequests` is not a request")))?;
             let unanswered = |why| Failure::Unanswered { method: method.to_owned(), why };
             match self.answers().answer(method, request["params"].clone()).await {
                 Some(Answer::Result(result)) => answers.insert(key.clone(), result),

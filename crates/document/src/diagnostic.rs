@@ -1,4 +1,4 @@
-//! What is wrong with a file: where, what, and what to do.
+//! Problems of a file: location, message and hint.
 
 use std::{
     borrow::Cow,
@@ -16,7 +16,7 @@ use super::text::text_of;
 /// A value longer than this is not searched for its parts.
 const LONG: usize = 1000;
 
-/// A text with the name under which people know it.
+/// A text with its name for messages.
 #[derive(Debug)]
 pub struct Source {
     pub name: String,
@@ -67,7 +67,7 @@ impl Source {
         (line, self.text[lines[line - 1]..offset].chars().count() + 1)
     }
 
-    /// Where a part of a value stands, which is written at `span`: the whole of it if escapes hide the place.
+    /// The location of a part of the value at `span`: the whole value if escapes hide the part.
     pub fn part(&self, span: Span, value: &str, range: Range<usize>) -> Span {
         let (Some(written), Some(part)) = (self.text.get(span.start..span.end), value.get(range.clone())) else {
             return span;
@@ -82,7 +82,7 @@ impl Source {
                 span
             };
         }
-        // The same part may stand there more than once.
+        // The part may occur more than once.
         let before = value[..range.start].matches(part).count();
         match written.match_indices(part).nth(before) {
             Some((at, _)) if !part.is_empty() => Span { start: span.start + at, end: span.start + at + part.len() },
@@ -110,7 +110,7 @@ impl SourceCode for Source {
     }
 }
 
-/// One thing that is wrong, before the source is known to whoever found it.
+/// A problem at a location; the source is added later.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     pub span: Span,
@@ -118,7 +118,7 @@ pub struct Problem {
     pub hint: Option<Cow<'static, str>>,
 }
 
-/// Everything that was found wrong, in the order of the file. Never empty.
+/// All problems, in the order of the file. Never empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problems(pub Vec<Problem>);
 
@@ -192,7 +192,7 @@ impl Problems {
     }
 }
 
-/// A problem in a known source: `file:line:column: what is wrong`.
+/// A problem in a known source: `file:line:column: message`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
     pub problem: Problem,

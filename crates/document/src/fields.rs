@@ -1,8 +1,8 @@
-//! Reading a mapping whose keys are known.
+//! Reads an object whose keys are known.
 
 use super::{Entry, Node, Problem, Problems, Value};
 
-/// A mapping that has only known keys.
+/// An object that has only known keys.
 #[derive(Debug)]
 pub struct Fields<'a> {
     node: &'a Node,
@@ -15,9 +15,9 @@ impl<'a> Fields<'a> {
         let entries = match &node.value {
             Value::Mapping(entries) => entries,
             Value::Null => &[][..],
-            Value::Sequence(_) => return Err(node.problem(format!("{what} must be a mapping, found a list")).into()),
+            Value::Sequence(_) => return Err(node.problem(format!("{what} must be an object, found an array")).into()),
             _ => {
-                let problem = node.problem(format!("{what} must be a mapping, found {}", node.describe()));
+                let problem = node.problem(format!("{what} must be an object, found {}", node.describe()));
                 return Err(problem.hint(format!("its keys are {}", list(keys, "and"))).into());
             }
         };
@@ -52,7 +52,7 @@ impl<'a> Fields<'a> {
     /// Reads the value at `key`, if it is there.
     ///
     /// # Errors
-    /// What `read` finds wrong with it.
+    /// The problems that `read` finds.
     pub fn read<T>(
         &self,
         key: &str,
@@ -61,10 +61,10 @@ impl<'a> Fields<'a> {
         self.get(key).map(read).transpose()
     }
 
-    /// Reads the items of the list at `key`; none if the key is missing.
+    /// Reads the items of the array at `key`; none if the key is missing.
     ///
     /// # Errors
-    /// The value is no list; or the problems of all items.
+    /// The value is not an array; or the problems of all items.
     pub fn read_each<T>(
         &self,
         key: &str,
@@ -73,7 +73,7 @@ impl<'a> Fields<'a> {
         self.get(key).map_or_else(|| Ok(Vec::new()), |node| node.each(read))
     }
 
-    /// The entry whose key is one of `keys`, of which at most one may be present.
+    /// The entry whose key is one of `keys`, at most one of which may be present.
     ///
     /// # Errors
     /// Two of the keys are present.
@@ -88,7 +88,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// The entry whose key is one of `keys`, of which exactly one must be present.
+    /// The entry whose key is one of `keys`, exactly one of which must be present.
     ///
     /// # Errors
     /// None of the keys is present, or two are.
@@ -108,10 +108,10 @@ fn unknown_key(entry: &Entry, what: &str, keys: &[&str]) -> Problem {
     }
 }
 
-/// Nobody mistypes a longer one.
+/// Longer words are not compared.
 const LONGEST_WORD: usize = 100;
 
-/// So similar are words of which one can be meant by the other.
+/// The minimum similarity of a typo.
 const ALIKE: f64 = 0.8;
 
 /// In a word of so many letters one slip is likely. With more it is another word.

@@ -270,7 +270,7 @@ properties:
     }
 
     #[test]
-    fn every_violated_constraint_is_reported_where_it_stands() {
+    fn every_violated_constraint_is_reported_where_it_is() {
         let text = "type: object
 x-mcp-header: Root
 properties:

@@ -1,4 +1,4 @@
-//! A value of a file with its place in the text.
+//! A value of a file with its location in the text.
 
 use std::{borrow::Cow, collections::HashMap, time::Duration};
 
@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 
 use super::{Fields, Problem, Problems, Span};
 
-/// A value and where it stands.
+/// A value and its location.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {
     pub span: Span,
@@ -24,7 +24,7 @@ pub enum Value {
     Mapping(Vec<Entry>),
 }
 
-/// A key of a mapping with its value. Keys of one mapping are unique.
+/// A key of an object with its value. Keys of one object are unique.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
     pub key: String,
@@ -32,7 +32,7 @@ pub struct Entry {
     pub node: Node,
 }
 
-/// A key that stands twice in one mapping.
+/// A key that occurs twice in one object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Duplicate {
     pub key: String,
@@ -40,7 +40,7 @@ pub struct Duplicate {
     pub second: Span,
 }
 
-/// The entries of a mapping while it is read. Of a duplicate key, the last value is used.
+/// The entries of an object while it is read. Of a duplicate key, the last value is used.
 #[derive(Debug, Default)]
 pub struct Entries {
     all: Vec<Entry>,
@@ -73,7 +73,7 @@ impl Entries {
     }
 }
 
-/// Whether this is infinity, or what is no number.
+/// Whether this is NaN or infinity.
 pub(super) fn is_unbounded(text: &str) -> bool {
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
     matches!(text, ".nan" | ".NaN" | ".NAN") || matches!(unsigned, ".inf" | ".Inf" | ".INF")
@@ -103,12 +103,12 @@ impl Node {
         self.problem(format!("expected {what}, found {}", self.describe()))
     }
 
-    /// What is there, without the value, which may be a secret.
+    /// The type of the value, without the value itself, which may be secret.
     pub fn kind(&self) -> &'static str {
         match &self.value {
             Value::Null => "nothing",
             Value::Bool(_) => "a boolean",
-            Value::Number(text) if is_unbounded(text) => "what is no finite number",
+            Value::Number(text) if is_unbounded(text) => "NaN or infinity",
             Value::Number(_) => "a number",
             Value::String(_) => "a string",
             Value::Sequence(_) => "an array",
@@ -122,54 +122,54 @@ impl Node {
             Value::Bool(value) => format!("the boolean {value}"),
             Value::Number(text) => format!("the number {text}"),
             Value::String(text) => match text.char_indices().nth(40) {
-                Some((cut, _)) => format!("the text {:?}…", &text[..cut]),
-                None => format!("the text {text:?}"),
+                Some((cut, _)) => format!("the string {:?}…", &text[..cut]),
+                None => format!("the string {text:?}"),
             },
-            Value::Sequence(_) => "a list".into(),
-            Value::Mapping(_) => "a mapping".into(),
+            Value::Sequence(_) => "an array".into(),
+            Value::Mapping(_) => "an object".into(),
         }
     }
 
-    /// The mapping at this node, whose keys must all be among `keys`; `what` names it in messages.
+    /// The object at this node, whose keys must all be among `keys`; `what` names it in messages.
     ///
     /// # Errors
-    /// This is no mapping, or some key is unknown (with the nearest known key as hint).
+    /// This is not an object, or a key is unknown (the hint has the nearest known key).
     pub fn fields(&self, what: &str, keys: &[&str]) -> Result<Fields<'_>, Problems> {
         Fields::new(self, what, keys)
     }
 
-    /// The text that this is, if it is one.
+    /// The value, if it is a string.
     pub fn as_str(&self) -> Option<&str> {
         if let Value::String(text) = &self.value { Some(text) } else { None }
     }
 
-    /// The items of the list that this is, if it is one.
+    /// The items, if this is an array.
     pub fn as_items(&self) -> Option<&[Node]> {
         if let Value::Sequence(items) = &self.value { Some(items) } else { None }
     }
 
-    /// The entries of the mapping that this is, if it is one.
+    /// The entries, if this is an object.
     pub fn as_entries(&self) -> Option<&[Entry]> {
         if let Value::Mapping(entries) = &self.value { Some(entries) } else { None }
     }
 
-    /// The boolean that this is, if it is one.
+    /// The value, if it is a boolean.
     pub fn as_bool(&self) -> Option<bool> {
         if let Value::Bool(value) = self.value { Some(value) } else { None }
     }
 
     /// # Errors
-    /// This is no text.
+    /// This is not a string.
     pub fn str(&self) -> Result<&str, Problems> {
         match &self.value {
             Value::String(text) => Ok(text),
-            Value::Number(_) | Value::Bool(_) => Err(self.expected("a text").hint("put it in quotes").into()),
-            _ => Err(self.expected("a text").into()),
+            Value::Number(_) | Value::Bool(_) => Err(self.expected("a string").hint("put it in quotes").into()),
+            _ => Err(self.expected("a string").into()),
         }
     }
 
     /// # Errors
-    /// This is no boolean.
+    /// This is not a boolean.
     pub fn bool(&self) -> Result<bool, Problems> {
         match &self.value {
             Value::Bool(value) => Ok(*value),
@@ -178,7 +178,7 @@ impl Node {
     }
 
     /// # Errors
-    /// This is no integer that fits into `T`.
+    /// This is not an integer that fits into `T`.
     pub fn integer<T: TryFrom<i128>>(&self) -> Result<T, Problems> {
         let number = match &self.value {
             Value::Number(text) => text.parse::<i128>().ok(),
@@ -193,7 +193,7 @@ impl Node {
     /// A duration such as `250ms`, `5s`, `1.5s`, `2m` or `0`.
     ///
     /// # Errors
-    /// This is no duration of at most a day.
+    /// This is not a duration of at most a day.
     pub fn duration(&self) -> Result<Duration, Problems> {
         let text = match &self.value {
             Value::String(text) => text.trim(),
@@ -207,56 +207,56 @@ impl Node {
     }
 
     /// # Errors
-    /// This is no list.
+    /// This is not an array.
     pub fn items(&self) -> Result<&[Node], Problems> {
         match &self.value {
             Value::Sequence(items) => Ok(items),
-            Value::Mapping(_) => Err(self.expected("a list").hint("begin each item with `- `").into()),
-            _ => Err(self.expected("a list").into()),
+            Value::Mapping(_) => Err(self.expected("an array").hint("begin each item with `- `").into()),
+            _ => Err(self.expected("an array").into()),
         }
     }
 
     /// # Errors
-    /// This is no mapping.
+    /// This is not an object.
     pub fn entries(&self) -> Result<&[Entry], Problems> {
         match &self.value {
             Value::Mapping(entries) => Ok(entries),
-            _ => Err(self.expected("a mapping").into()),
+            _ => Err(self.expected("an object").into()),
         }
     }
 
-    /// Reads every item of the list at this node.
+    /// Reads every item of the array at this node.
     ///
     /// # Errors
-    /// This is no list; or the problems of all items.
+    /// This is not an array; or the problems of all items.
     pub fn each<'a, T>(&'a self, read: impl FnMut(&'a Node) -> Result<T, Problems>) -> Result<Vec<T>, Problems> {
         Problems::collect(self.items()?.iter().map(read))
     }
 
-    /// Reads every item of the list at this node, or the one item that stands in its place.
+    /// Reads every item of the array at this node, or the single item that replaces it.
     ///
     /// # Errors
-    /// The list is empty; or the problems of all items.
+    /// The array is empty; or the problems of all items.
     pub fn one_or_more<'a, T>(
         &'a self,
         mut read: impl FnMut(&'a Node) -> Result<T, Problems>,
     ) -> Result<Vec<T>, Problems> {
         match &self.value {
-            Value::Sequence(items) if items.is_empty() => Err(self.problem("the list is empty").into()),
+            Value::Sequence(items) if items.is_empty() => Err(self.problem("the array is empty").into()),
             Value::Sequence(_) => self.each(read),
             _ => Ok(vec![read(self)?]),
         }
     }
 
-    /// The value that the text is a name of.
+    /// Parses the string as a `T`.
     ///
     /// # Errors
-    /// This is no text, or no such name.
+    /// This is not a string, or it cannot be parsed.
     pub fn parsed<T: std::str::FromStr<Err: std::fmt::Display>>(&self) -> Result<T, Problems> {
         Ok(self.str()?.parse().map_err(|error: T::Err| self.problem(error.to_string()))?)
     }
 
-    /// The value at a key, if this is a mapping that has it.
+    /// The value at a key, if this is an object that has it.
     pub fn get(&self, key: &str) -> Option<&Node> {
         match &self.value {
             Value::Mapping(entries) => entries.iter().find(|entry| entry.key == key).map(|entry| &entry.node),
@@ -264,7 +264,7 @@ impl Node {
         }
     }
 
-    /// The value that these keys lead to, one mapping after the other; this one without any key.
+    /// The value at this path of keys; the node itself if the path is empty.
     pub fn at(&self, keys: &[&str]) -> Option<&Node> {
         keys.iter().try_fold(self, |node, key| node.get(key))
     }

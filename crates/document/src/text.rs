@@ -1,4 +1,4 @@
-//! Texts that somebody names, which may be anything: a file, a pipe, a device that never ends.
+//! Reads texts from paths of the user, which may be files, pipes or endless devices.
 
 use std::{
     fs::File,
@@ -6,7 +6,7 @@ use std::{
     path::Path,
 };
 
-/// What is larger is nothing that people write.
+/// The maximum size of a text.
 const LARGEST: u64 = 64 << 20;
 
 /// The bytes up to the end.
@@ -42,7 +42,7 @@ pub fn text(from: impl Read) -> io::Result<String> {
     String::from_utf8(bytes(from)?).map_err(no_text)
 }
 
-/// The text of a file. To open a pipe waits for whoever writes into it.
+/// The text of a file. Opening a pipe waits for its writer.
 ///
 /// # Errors
 /// It cannot be opened, and as [`text()`].

@@ -1,6 +1,6 @@
-//! References to variables inside of values, in all the ways in which programs write them.
+//! References to variables in values, in the syntax of every supported program.
 //!
-//! They are replaced after a file was parsed, on its values: so a secret cannot change what the file says.
+//! They are replaced in the values of the parsed file, so a secret cannot change the structure of the file.
 
 use std::ops::Range;
 
@@ -16,7 +16,7 @@ pub enum Form {
     Bare,
     /// `${NAME}`
     Braced,
-    /// `${NAME:-default}`, whose default also stands for an empty variable
+    /// `${NAME:-default}`, whose default is also used for an empty variable
     Defaulted,
     /// `${env:NAME}`
     Env,
@@ -28,7 +28,7 @@ pub enum Form {
     Curly,
 }
 
-/// A reference, and where it stands in the value.
+/// A reference and its location in the value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reference<'t> {
     pub form: Form,
@@ -50,7 +50,7 @@ pub struct Variables {
 #[error("the environment variable {name} is not set")]
 pub struct NotSet {
     pub name: String,
-    /// Where the reference stands in the value.
+    /// The location of the reference in the value.
     pub range: Range<usize>,
 }
 
@@ -70,13 +70,13 @@ impl Form {
 }
 
 impl<'t> Reference<'t> {
-    /// The name up to what is part of no name: nobody can tell whether `X-y` in `${X-y}` is a name or a name and a value.
+    /// The name up to the first character that cannot be part of a name: `X-y` in `${X-y}` may be a name and a value.
     pub fn variable(&self) -> &'t str {
         let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.');
         &self.name[..self.name.find(|c| !is_part(c)).unwrap_or(self.name.len())]
     }
 
-    /// The reference as it may be shown, without anything in it that may be a value or a part of one.
+    /// The reference for messages, without any part that may be a value.
     pub fn shown(&self, text: &str) -> String {
         let name = self.variable();
         match name.len() == self.name.len() && self.default.is_none() && self.is_clear() {
@@ -86,15 +86,14 @@ impl<'t> Reference<'t> {
         }
     }
 
-    /// Whether this is hardly anything else than a reference: of a single_server_file dollar sign, whoever writes capitals means a
-    /// variable.
+    /// Whether this is almost certainly a reference: after a single dollar sign, a name in capitals is a variable.
     pub fn is_clear(&self) -> bool {
         let is_capital = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
         self.form != Form::Bare || self.name.chars().all(is_capital)
     }
 }
 
-/// Everything in `text` that anybody takes for a reference, in its order.
+/// Everything in `text` that any program treats as a reference, in order.
 pub fn references(text: &str) -> impl Iterator<Item = Reference<'_>> {
     // The next brace that closes is looked for once, and not for each that opens.
     let (mut at, mut close) = (0, Some(0));
@@ -167,7 +166,7 @@ pub fn reference(text: &str) -> Option<(Form, &str, Option<&str>, usize)> {
     is_name(name).then_some((form, name, default, inner.len() + 3))
 }
 
-/// What stands before the next `end`, if that is not too far away.
+/// The text before the next `end`, if that is not too far away.
 fn before(text: &str, end: char) -> Option<&str> {
     let near = &text[..text.floor_char_boundary(LONGEST)];
     near.find(end).map(|length| &text[..length])
@@ -182,7 +181,7 @@ fn is_of_name(c: char) -> bool {
 }
 
 impl Variables {
-    /// Those of our own files: `${NAME}`, `${NAME:-default}`, and `$$` for a dollar sign.
+    /// The references of our own files: `${NAME}`, `${NAME:-default}`, and `$$` for a dollar sign.
     pub const OURS: Variables = Variables { forms: &[Form::Braced, Form::Defaulted], dollars_are_doubled: true };
 
     /// The text with every reference of these forms replaced by what `lookup` gives.

@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_tool_of_a_name_wins_and_what_is_filtered_out_is_no_duplicate() {
+    fn the_first_tool_of_a_name_wins_and_what_is_filtered_out_is_not_a_duplicate() {
         let registry = registered(Naming::Bare, Duplicates::FirstWins).expect("registers");
         assert_eq!(names(&registry), ["server1:read=read", "server2:write=write", "server2:list=list"]);
         let notices: Vec<_> = registry.notices.iter().map(ToString::to_string).collect();
@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn a_definition_that_is_none_is_left_out_and_told() {
+    fn a_definition_that_is_none_is_left_out_and_reported() {
         let server: Arc<str> = "s".into();
         let raw = |text: &str| RawValue::from_string(text.to_owned()).expect("JSON");
         let tools = [raw("7"), raw(r#"{"name":"a"}"#), raw(r#"{"name":"b","inputSchema":true}"#), raw(r#"{"name":7}"#)];
@@ -403,7 +403,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_tool_is_found_by_its_name_whatever_the_policy(
+        fn every_tool_is_found_by_its_name_under_every_policy(
             lists in proptest::collection::vec(proptest::collection::vec("[ab_]{1,3}", 0..5), 0..4),
             which in 0..3_usize,
         ) {

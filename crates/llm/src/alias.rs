@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_would_become_one_are_told_apart_and_the_accepted_one_stays() {
+    fn names_that_would_become_one_are_distinguished_and_the_accepted_one_stays() {
         let aliases = Aliases::new(["a.b", "a@b", "a_b"]);
         assert_eq!(aliases.alias("a_b"), Some("a_b"));
         assert_eq!(aliases.alias("a.b"), Some("a_b_2e7336dc"));

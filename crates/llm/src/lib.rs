@@ -1,8 +1,8 @@
-//! How a language model is told of tools, and how it asks for them.
+//! Tool definitions for language models, and the tool requests of models.
 //!
-//! Two front ends on the same tools: [`native`] definitions for providers that take calls as data, and [`xml`] for models
-//! that can only write text. [`alias`] makes names that providers accept; [`validate`] says what is wrong with arguments
-//! in words that a model can act on.
+//! There are two forms for the same tools: [`native`] definitions for providers with tool calls, and [`xml`] for models
+//! that can only write text. [`alias`] makes names that providers accept; [`validate`] reports invalid arguments in a
+//! form that helps a model to correct them.
 
 pub mod alias;
 pub mod final_answer;
@@ -17,14 +17,14 @@ pub use alias::Aliases;
 pub use native::Provider;
 pub use validate::{Code, Violation};
 
-/// A tool, as a model is told of it.
+/// The definition of a tool for a model.
 #[derive(Clone, Copy, Debug)]
 pub struct ToolDefinition<'a> {
-    /// As the model sees it.
+    /// The name that the model uses.
     pub name: &'a str,
     pub description: Option<&'a str>,
     pub input_schema: &'a RawValue,
-    /// Absent for a tool that no server has.
+    /// `None` for a tool without a server.
     pub origin: Option<Origin<'a>>,
     pub examples: &'a [Example<'a>],
 }
@@ -37,7 +37,7 @@ pub struct Origin<'a> {
     pub tool: &'a str,
 }
 
-/// A call as it should be.
+/// An example of a call.
 #[derive(Clone, Copy, Debug)]
 pub struct Example<'a> {
     pub description: Option<&'a str>,

@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_parameter_is_told_with_what_was_meant() {
+    fn an_unknown_parameter_is_reported_with_what_was_meant() {
         let schema = json!({ "properties": { "path": {}, "limit": {} } });
         let found = violations(schema, json!({ "limit": 1, "pth": 2 }));
         assert_eq!(found.len(), 1);

@@ -54,7 +54,7 @@ pub enum Received {
 
 /// What is wrong with an opening handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
+pub enum HandshakeError {
     /// The request does not ask for an upgrade.
     #[error("this endpoint speaks WebSocket: the request must ask for an upgrade")]
     NoUpgrade,
@@ -69,12 +69,12 @@ pub enum Refusal {
     Key,
 }
 
-impl Refusal {
+impl HandshakeError {
     /// The HTTP status of the response.
     pub const fn status(self) -> StatusCode {
         match self {
-            Refusal::Version => StatusCode::UPGRADE_REQUIRED,
-            Refusal::NoUpgrade | Refusal::Subprotocol | Refusal::Key => StatusCode::BAD_REQUEST,
+            HandshakeError::Version => StatusCode::UPGRADE_REQUIRED,
+            HandshakeError::NoUpgrade | HandshakeError::Subprotocol | HandshakeError::Key => StatusCode::BAD_REQUEST,
         }
     }
 
@@ -83,7 +83,7 @@ impl Refusal {
         let headers =
             [(header::SEC_WEBSOCKET_VERSION, VERSION), (header::UPGRADE, "websocket"), (header::CONNECTION, "upgrade")];
         let headers = headers.map(|(name, value)| (name, HeaderValue::from_static(value)));
-        headers.into_iter().filter(move |_| self == Refusal::Version)
+        headers.into_iter().filter(move |_| self == HandshakeError::Version)
     }
 }
 
@@ -91,27 +91,27 @@ impl Refusal {
 ///
 /// # Errors
 /// What is wrong with it.
-pub fn accept_key(headers: &HeaderMap) -> Result<HeaderValue, Refusal> {
+pub fn accept_key(headers: &HeaderMap) -> Result<HeaderValue, HandshakeError> {
     let has = |name: header::HeaderName, wanted: &str| {
         let values = headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
         values.flat_map(|value| value.split(',')).any(|token| token.trim().eq_ignore_ascii_case(wanted))
     };
     if !has(header::CONNECTION, "upgrade") || !has(header::UPGRADE, "websocket") {
-        return Err(Refusal::NoUpgrade);
+        return Err(HandshakeError::NoUpgrade);
     }
     if !has(header::SEC_WEBSOCKET_VERSION, VERSION) {
-        return Err(Refusal::Version);
+        return Err(HandshakeError::Version);
     }
     if !has(header::SEC_WEBSOCKET_PROTOCOL, SUBPROTOCOL) {
-        return Err(Refusal::Subprotocol);
+        return Err(HandshakeError::Subprotocol);
     }
     let mut keys = headers.get_all(header::SEC_WEBSOCKET_KEY).iter();
-    let (Some(key), None) = (keys.next(), keys.next()) else { return Err(Refusal::Key) };
+    let (Some(key), None) = (keys.next(), keys.next()) else { return Err(HandshakeError::Key) };
     match STANDARD.decode(key) {
         Ok(nonce) if nonce.len() == 16 => {
-            HeaderValue::try_from(handshake::derive_accept_key(key.as_bytes())).map_err(|_| Refusal::Key)
+            HeaderValue::try_from(handshake::derive_accept_key(key.as_bytes())).map_err(|_| HandshakeError::Key)
         }
-        _ => Err(Refusal::Key),
+        _ => Err(HandshakeError::Key),
     }
 }
 
@@ -206,7 +206,7 @@ mod tests {
         ("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ=="),
     ];
 
-    fn accept(name: &str, values: &[&'static str]) -> Result<HeaderValue, Refusal> {
+    fn accept(name: &str, values: &[&'static str]) -> Result<HeaderValue, HandshakeError> {
         let kept = HANDSHAKE.iter().filter(|(other, _)| *other != name);
         let changed = values.iter().map(|value| (name, *value));
         let mut headers = HeaderMap::new();
@@ -225,12 +225,12 @@ mod tests {
     fn the_key_must_be_sixteen_bytes_in_base64() {
         let key = "dGhlIHNhbXBsZSBub25jZQ==";
         for keys in [&[][..], &[""], &["x"], &["dGhlIHNhbXBsZQ=="], &["dGhlIHNhbXBsZSBub25jZQ"], &[key, key]] {
-            assert_eq!(accept("sec-websocket-key", keys), Err(Refusal::Key), "{keys:?}");
+            assert_eq!(accept("sec-websocket-key", keys), Err(HandshakeError::Key), "{keys:?}");
         }
     }
 
     #[test]
-    fn another_version_is_told_the_one_that_is_spoken() {
+    fn another_version_gets_the_supported_one() {
         let refusal = accept("sec-websocket-version", &["8"]).expect_err("another version");
         assert_eq!(refusal.status(), StatusCode::UPGRADE_REQUIRED);
         assert!(refusal.headers().any(|(name, value)| name == header::SEC_WEBSOCKET_VERSION && value == "13"));

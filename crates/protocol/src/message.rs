@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn the_three_kinds_are_told_apart_by_their_members() {
+    fn the_three_kinds_are_distinguished_by_their_members() {
         let request = br#"{"jsonrpc":"2.0","id":"a","method":"tools/list","params":{"x":1.0}}"#;
         let Ok(Message::Request(request)) = Message::parse(request) else { panic!("a request") };
         assert_eq!((request.id, request.method.as_ref()), (Id::from("a"), "tools/list"));

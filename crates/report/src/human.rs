@@ -12,7 +12,7 @@ use super::{
 };
 use rehearse_protocol::{Direction, Protocol};
 
-/// How many lines of a difference stand around what differs.
+/// How many unchanged lines are shown around a difference.
 const CONTEXT: usize = 3;
 /// How many cells of a failure are named in full.
 const NAMED_CELLS: usize = 8;
@@ -140,7 +140,7 @@ fn protocol_rank(protocol: Protocol) -> (bool, String) {
     (protocol == Protocol::Auto, protocol.to_string())
 }
 
-/// Year and month tell the versions apart.
+/// Year and month are enough to distinguish the versions.
 fn short(protocol: Protocol) -> String {
     match protocol {
         Protocol::Exact(version) => version.as_str()[2..7].to_owned(),
@@ -278,16 +278,16 @@ fn summary(out: &mut String, result: &RunResult) {
         part(totals.failed, "failed", BAD),
         part(totals.errors, "could not run", BAD),
         part(totals.not_run, "not run", DOUBTFUL),
-        part(totals.not_applicable, "not applicable", DIM),
     ];
     let parts: Vec<_> = parts.into_iter().flatten().collect();
-    let scenarios = match result.scenarios.len() {
-        1 => "1 scenario".to_owned(),
-        count => format!("{count} scenarios"),
-    };
+    let counted = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+    let scenarios = counted(result.scenarios.len(), "scenario");
+    let cells = counted(totals.passed + totals.failed + totals.errors + totals.not_run, "cell");
+    let separator = if parts.is_empty() { "" } else { ": " };
+    let rest = part(totals.not_applicable, "not applicable", DIM).map(|it| format!("; {it}")).unwrap_or_default();
     let _ = writeln!(
         out,
-        "\n{scenarios}, cells: {} {}",
+        "\n{scenarios}, {cells}{separator}{}{rest} {}",
         parts.join(", "),
         styled(format!("({}, seed {})", seconds(result.duration), result.seed), DIM)
     );

@@ -183,10 +183,10 @@ roots: [{ uri: 'file:///a', name: a }]
             ("{ answers: { sampling: a }, steps: [] }", "a:1:29: a file of answers has no key `steps`"),
             ("{}", "a:1:1: `answers` is empty (remove it)"),
             ("{ elicit: [] }", "a:1:3: `answers` has no key `elicit` (did you mean `elicitation`?)"),
-            ("elicitation: []", "a:1:14: the list is empty"),
+            ("elicitation: []", "a:1:14: the array is empty"),
             ("elicitation: [{ action: declined }]", "a:1:25: unknown action `declined` (did you mean"),
             ("elicitation: [{ action: cancel, content: {} }]", "a:1:33: `content` requires the action `accept`"),
-            ("elicitation: [{ content: Ada }]", "a:1:26: expected a mapping"),
+            ("elicitation: [{ content: Ada }]", "a:1:26: expected an object"),
             ("elicitation: [{ _meta: {} }]", "a:1:15: an answer needs `content`, `action` or `error`"),
             (
                 "sampling: [{ text: a, error: { code: 1, message: m } }]",
@@ -194,7 +194,7 @@ roots: [{ uri: 'file:///a', name: a }]
             ),
             ("sampling: [{ role: assistant, content: {} }]", "a:1:12: a sampling result needs `model`"),
             ("roots: [{ name: a }]", "a:1:9: a root needs a `uri`"),
-            ("roots: { uri: a }", "a:1:8: expected a list"),
+            ("roots: { uri: a }", "a:1:8: expected an array"),
         ] {
             let shown = parse(text).expect_err(text);
             assert!(shown.starts_with(message), "{shown}");

@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_is_not_a_plain_result_must_be_expected() {
+    fn every_error_must_be_expected() {
         let tool_error =
             Observation::result(json!({ "content": [{ "type": "text", "text": "broken" }], "isError": true }));
         assert_eq!(check("", &tool_error), ["the tool reports an error: broken"]);

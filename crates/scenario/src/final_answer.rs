@@ -128,13 +128,13 @@ mod tests {
             (
                 "final_answer: { dialog: bad.json }",
                 "s.yaml:2:29: DIR/bad.json:1:2: a message needs a `role` (what the model says has the role `assistant`)\n\
-                 s.yaml:2:29: DIR/bad.json:2:1: expected a mapping, found the number 5",
+                 s.yaml:2:29: DIR/bad.json:2:1: expected an object, found the number 5",
             ),
             ("final_answer: { dialog: [{ a: 1 }] }", "s.yaml:2:30: a message needs a `role`"),
             ("final_answer: { dialog: '{{ ' }", "s.yaml:2:29: "),
             (
                 "final_answer: { dialog: [5], schema: schema.json }",
-                "s.yaml:2:30: expected a mapping, found the number 5\n\
+                "s.yaml:2:30: expected an object, found the number 5\n\
                  s.yaml:2:42: DIR/schema.json:1:9: not a valid JSON Schema at /type: ",
             ),
             (

@@ -414,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_no_snapshot_is_a_mistake_and_line_ends_do_not_matter() {
+    fn a_file_that_is_not_a_snapshot_is_a_mistake_and_line_ends_do_not_matter() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("demo.snap");
         fs::write(&path, "---\r\nsource: x\r\n---\r\na\r\nb\r\n").expect("writes");

@@ -35,7 +35,8 @@ written as they are, secrets among them: a file with \
 a secret can only be read by you, and no file by more users \
 than its source.
 
-Exit codes: 0 converted, 1 if there are errors in it (the rest with errors, 2 if it cannot be parsed or its program is not known.";
+Exit codes: 0 converted, 1 converted in part because the file has errors, 2 if it cannot be parsed or \
+its client is not known.";
 
 /// Convert a config file for another client and list what it cannot express
 #[derive(Debug, Args)]
@@ -181,7 +182,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_file_stays_open_to_whom_it_was() {
+    fn a_target_that_is_not_a_file_keeps_its_permissions() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("pipe");
         let made = std::process::Command::new("mkfifo").args(["-m", "666"]).arg(&path).status().expect("starts");

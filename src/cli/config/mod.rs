@@ -39,7 +39,7 @@ pub(super) fn run(args: &ConfigArgs) -> Result<Exit, Failure> {
     }
 }
 
-/// The dialect that somebody names.
+/// The dialect of a name.
 ///
 /// # Errors
 /// There is none of that name; the nearest is suggested.
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn the_flag_is_the_command_wherever_it_stands_among_options() {
+    fn the_flag_is_the_command_at_any_position_among_options() {
         let rewritten = |line: &str| {
             let args = without_flag_form(line.split(' ').map(OsString::from));
             args.iter().map(|arg| arg.to_str().expect("UTF-8")).collect::<Vec<_>>().join(" ")

@@ -20,7 +20,7 @@ const SHORTEST: usize = 4;
 /// A server that leaves the newest way to begin unanswered is asked in the older way only after 10 s.
 const LONG_ENOUGH_TO_ASK_TWICE: Duration = Duration::from_secs(12);
 
-/// A server that can be connected to, and what must not be told of it.
+/// A server with its connection options and its secrets.
 #[derive(Clone, Debug)]
 pub(crate) struct ResolvedServer {
     pub(crate) config: ServerParams,
@@ -29,13 +29,13 @@ pub(crate) struct ResolvedServer {
     pub(crate) secrets: Secrets,
 }
 
-/// Texts that must not be told; none by default.
+/// Texts that must not be printed; none by default.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Secrets {
     texts: Vec<String>,
-    /// What looks like a secret in what a server writes to its standard error must not be told either.
+    /// Whether to also mask text in the stderr of the server that looks like a secret.
     is_wary: bool,
-    /// Whose tokens must not be told, whichever they are at the time.
+    /// The authorizers whose current tokens must not be printed.
     authorizers: Vec<Authorizer>,
 }
 

@@ -22,7 +22,7 @@ use rehearse_report::findings::{File, Finding, FindingsFormat, Layout, Report, S
 
 /// The page that explains every code.
 const EXPLANATIONS: &str = include_str!("../../../docs/config-diagnostics.md");
-/// The width of a report that no terminal wraps.
+/// The width of a report that is not for a terminal.
 const UNLIMITED: usize = 10_000;
 
 const EXAMPLES: &str = "\
@@ -34,9 +34,8 @@ Examples:
   rehearse validate-config --portable --format github        annotations, for CI
   rehearse validate-config --format sarif --output mcp.sarif
 
-The client is for, its dialect, is detected from the path, the from the content; --dialect sets it. \
-Nothing are started or fetched with --connect. \
-docs/config-diagnostics.md explains every code.
+The client of a file is detected from the path and the content; --dialect sets it. Servers are \
+started only with --connect. docs/config-diagnostics.md explains every code.
 
 Exit codes:
   0  valid, perhaps with advice
@@ -56,13 +55,13 @@ pub(crate) struct ValidateArgs {
     /// Report format: human, json, sarif or github
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     format: FindingsFormat,
-    /// The program that the files are for [default: detected to path and content]
+    /// The client of the files [default: detected from path and content]
     #[arg(long, value_name = "NAME", value_parser = dialect)]
     dialect: Option<&'static Dialect>,
     /// Treat warnings as errors
     #[arg(long)]
     strict: bool,
-    /// Check checks that depends on this machine: programs, folders, variables
+    /// Skip the checks that depend on this machine: programs, folders, variables
     #[arg(long)]
     portable: bool,
     /// Connect to every enabled server of the valid files and list its tools
@@ -105,7 +104,7 @@ pub(crate) fn run(args: ValidateArgs) -> Result<Exit, Failure> {
     })
 }
 
-/// Checks every named file, and every known one below a named folder.
+/// Checks every named file, and every known file below a named folder.
 fn check(args: &ValidateArgs) -> Vec<CheckedFile> {
     let here = [PathBuf::from(".")];
     let paths = if args.paths.is_empty() { &here[..] } else { &args.paths };
@@ -125,7 +124,7 @@ fn check(args: &ValidateArgs) -> Vec<CheckedFile> {
     checked
 }
 
-/// Whether a file could have servers as a section, and has none.
+/// Whether a file could have a section with servers, but has none.
 fn is_about_other_things(path: &Path, report: &LintReport) -> bool {
     let is_empty = |finding: &Finding| finding.code == &codes::NO_SERVERS;
     if let Some((dialect, FileLocation::Section(_))) = by_path(path) {
@@ -138,7 +137,7 @@ fn is_about_other_things(path: &Path, report: &LintReport) -> bool {
     report.detected.as_ref().is_some_and(is_section) && !has_servers && report.findings.iter().all(is_empty)
 }
 
-/// Checks a file; `None` if it `is_found` in a folder and is about other things.
+/// Checks a file; `None` if it was found in a folder (`is_found`) and has no section with servers.
 fn check_file(args: &ValidateArgs, path: &Path, machine: Option<&Machine>, is_found: bool) -> Option<CheckedFile> {
     let is_stdin = path == Path::new("-");
     let name = if is_stdin { "<stdin>".to_owned() } else { path.display().to_string() };
@@ -163,7 +162,7 @@ fn check_file(args: &ValidateArgs, path: &Path, machine: Option<&Machine>, is_fo
     }
 }
 
-/// The text of a file; otherwise the text up to the first wrong byte, and what is wrong.
+/// The text of a file, or the text up to the first wrong byte with the problem.
 fn read(path: &Path, name: &str) -> Result<Arc<Source>, (Arc<Source>, Box<Finding>)> {
     let unreadable = |what: String, hint: &'static str| {
         let problem = Problem::new(Span::default(), what);
@@ -193,7 +192,7 @@ fn read(path: &Path, name: &str) -> Result<Arc<Source>, (Arc<Source>, Box<Findin
     }
 }
 
-/// What to say of a text in another encoding, detected from its mark or its zeros.
+/// The message for another encoding, which is detected from the byte order mark or from zero bytes.
 fn encoding(bytes: &[u8]) -> Option<&'static str> {
     match bytes {
         [0xff, 0xfe, 0, 0, ..] | [0, 0, 0xfe, 0xff, ..] | [0, 0, 0, _, ..] | [_, 0, 0, 0, ..] => {

@@ -11,7 +11,7 @@ use rehearse_client_configs::dialect::by_path;
 /// Folders with what was made or fetched, not written.
 const SKIPPED: [&str; 8] = [".git", "node_modules", "target", "vendor", "dist", "build", "__pycache__", ".venv"];
 
-/// The config files below a folder, sorted; symbolic links are not followed, and what cannot be read is passed over.
+/// The config files below a folder, sorted; symbolic links are not followed, and unreadable folders are ignored.
 pub(super) fn configs_below(folder: &Path) -> Vec<PathBuf> {
     let (mut found, mut folders) = (Vec::new(), vec![folder.to_owned()]);
     while let Some(folder) = folders.pop() {
@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn known_files_are_found_at_any_depth_in_order_and_generated_folders_are_passed_over() {
+    fn known_files_are_found_at_any_depth_in_order_and_generated_folders_are_ignored() {
         let folder = tempfile::tempdir().expect("a folder");
         let names = [
             "b/.cursor/mcp.json",

@@ -100,7 +100,7 @@ pub(super) async fn print_result<T>(
     saver.write_out(&hub_session.is_interrupted).await?;
     let result = got.as_ref().map(|(result, _)| &**result);
     if result.is_ok() {
-        saver.tell(hub_session);
+        saver.print_saved(hub_session);
     }
     match format {
         Format::Human => print(&shown)?,
@@ -138,7 +138,7 @@ impl<'a> Saver<'a> {
     }
 
     /// Prints which files were saved.
-    pub(super) fn tell(&self, hub_session: &HubSession) {
+    pub(super) fn print_saved(&self, hub_session: &HubSession) {
         let files: Vec<_> = self.saved.iter().map(|path| path.display().to_string()).collect();
         match &files[..] {
             [] if self.output.is_some() => {
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn of_several_contents_each_has_the_number_of_its_place_whatever_is_there_already() {
+    async fn several_contents_are_numbered_by_position_despite_existing_files() {
         let folder = tempfile::tempdir().expect("a folder");
         let file = |name: &str| folder.path().join(name);
         let path = file("out.bin");

@@ -32,7 +32,7 @@ pub(super) struct InfoArgs {
     common: CommonArgs,
 }
 
-/// What programs are told.
+/// The report for programs.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Report<'a> {

@@ -57,12 +57,12 @@ pub(super) fn run(args: &ListServersArgs) -> Result<Exit, Failure> {
     Ok(if shown.is_empty() { Exit::NothingSelected } else { Exit::Success })
 }
 
-/// A server without what must not be told of it.
+/// A server without its secrets.
 struct DisplayedServer<'a> {
     server: &'a ConfiguredServer,
     /// What holds where it says nothing.
     usual: Timeouts,
-    /// Where its name stands.
+    /// The location of its name.
     origin: Option<String>,
     name: String,
     command: Option<Vec<String>>,

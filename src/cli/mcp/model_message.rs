@@ -113,7 +113,7 @@ impl MessageRun {
             let request = match items {
                 MessageItem::Call(request) => request,
                 MessageItem::Invalid(error) => {
-                    tell(hub_session, message, &error);
+                    print_error(hub_session, message, &error);
                     self.invalid.push(error);
                     continue;
                 }
@@ -159,9 +159,9 @@ impl MessageRun {
 }
 
 /// Prints an invalid request with its location.
-fn tell(hub_session: &HubSession, message: &Source, error: &RequestError) {
+fn print_error(hub_session: &HubSession, message: &Source, error: &RequestError) {
     let (line, column) = message.position(error.range.start);
-    let (code, text) = (error.fault.code(), hub_session.hidden(&error.to_string()));
+    let (code, text) = (error.kind.code(), hub_session.hidden(&error.to_string()));
     let text = format!("{}:{line}:{column}: {code}: {text}", message.name);
     style::print(&format!("{BAD}error:{BAD:#} {}\n", printable(&text)));
 }

@@ -7,7 +7,7 @@ use super::session::HubSession;
 use rehearse_client::ToolOutcome;
 use rehearse_hub::{
     CallError,
-    projection::{Call, Projected, Projection, Refusal},
+    projection::{Call, CallRejection, Projected, Projection},
 };
 
 /// A projected result. Secrets can only be in results, where the server put them.
@@ -27,18 +27,18 @@ impl<'a> ProjectedResult<'a> {
         call: &Call<'a>,
         called: Result<&'a ToolOutcome, &'a CallError>,
     ) -> ProjectedResult<'a> {
-        let refusal = match called {
+        let rejection = match called {
             Ok(outcome) => return ProjectedResult::Result(form.project(call, Ok(outcome))),
             Err(CallError::Failed(failure)) => {
                 return ProjectedResult::failure(hub_session, &form.project(call, Err(failure)));
             }
-            Err(CallError::UnknownTool { .. }) => Refusal::UnknownTool,
-            Err(CallError::UnknownServer(_)) => Refusal::UnknownServer,
-            Err(CallError::Disabled(_)) => Refusal::Disabled,
-            Err(CallError::Denied { .. }) => Refusal::Denied,
-            Err(CallError::Unreachable { error, .. }) => Refusal::NotConnected(error.to_string()),
+            Err(CallError::UnknownTool { .. }) => CallRejection::UnknownTool,
+            Err(CallError::UnknownServer(_)) => CallRejection::UnknownServer,
+            Err(CallError::Disabled(_)) => CallRejection::Disabled,
+            Err(CallError::Denied { .. }) => CallRejection::Denied,
+            Err(CallError::Unreachable { error, .. }) => CallRejection::NotConnected(error.to_string()),
         };
-        ProjectedResult::failure(hub_session, &form.refuse(call, &refusal))
+        ProjectedResult::failure(hub_session, &form.reject(call, &rejection))
     }
 
     fn failure(hub_session: &HubSession, projected: &Projected<'_>) -> ProjectedResult<'a> {

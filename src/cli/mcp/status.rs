@@ -102,7 +102,7 @@ fn print_partial_status(hub_session: &HubSession, format: Format) -> Result<Exit
     Ok(Exit::CannotRun)
 }
 
-/// What programs are told.
+/// The report for programs.
 fn report(
     hub_session: &HubSession,
     statuses: &[(Arc<str>, ServerStatus)],

@@ -141,7 +141,7 @@ Use '/mcp debug <server>' for more details
     }
 
     #[test]
-    fn an_age_is_told_in_its_largest_unit() {
+    fn an_age_is_shown_in_its_largest_unit() {
         let told = [0, 59, 60, 3599, 3600, 90_000].map(|seconds| age(Duration::from_secs(seconds)));
         assert_eq!(told, ["0s", "59s", "1m", "59m", "1h", "1d"]);
     }

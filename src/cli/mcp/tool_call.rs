@@ -121,14 +121,14 @@ impl ToolCall {
         let outcome = match &self.result {
             Ok(outcome) => outcome,
             Err(error) => {
-                tell(hub_session, error);
+                print_error(hub_session, error);
                 return Ok(());
             }
         };
         let mut saver = Saver::new(args.content.output.as_deref(), &self.tool).starting_after(before);
         let text = shown(outcome, &mut saver)?;
         saver.write_out(&hub_session.is_interrupted).await?;
-        saver.tell(hub_session);
+        saver.print_saved(hub_session);
         self.saved = saver.saved;
         if args.is_for_programs() {
             return Ok(());
@@ -172,7 +172,7 @@ impl ToolCall {
     }
 }
 
-fn tell(hub_session: &HubSession, error: &CallError) {
+fn print_error(hub_session: &HubSession, error: &CallError) {
     match error {
         CallError::Failed(failure) => hub_session.print_failure(failure),
         error => style::print(&format!("{BAD}error:{BAD:#} {}\n", printable(&hub_session.hidden(&error.to_string())))),

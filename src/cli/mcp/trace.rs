@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn whoever_follows_a_connection_is_told_of_every_frame_also_if_the_end_comes_first() {
+    async fn a_trace_has_every_frame_also_if_the_end_comes_first() {
         let (recorder, stop) = (TraceRecorder::new(), CancellationToken::new());
         let shown = std::cell::Cell::new(0);
         record(&recorder, "1");

@@ -1,4 +1,4 @@
-//! What a person is told when a mock starts: where it is, and how a client is pointed at it.
+//! The message when a mock starts: its addresses, and how to point a client at it.
 
 use std::{
     io::{IsTerminal, Write, stdin, stdout},

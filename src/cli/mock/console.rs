@@ -1,4 +1,4 @@
-//! Telling a person something on stderr, although it may be a pipe that nobody reads.
+//! Messages on stderr, which may be a pipe without a reader.
 
 use std::{
     io::IsTerminal,
@@ -74,7 +74,7 @@ mod tests {
     const PATIENCE: Duration = Duration::from_secs(60);
 
     #[test]
-    fn what_nobody_reads_is_counted_and_dropped() {
+    fn unread_messages_are_counted_and_dropped() {
         let (read, reads) = mpsc::channel::<()>();
         let (sender, printed) = mpsc::channel();
         let (console, end) = Console::onto(move |text| {

@@ -113,7 +113,7 @@ impl Mock<'_> {
     }
 }
 
-/// The code of the command as a shell tells it.
+/// The exit code of the command as a shell reports it.
 fn exit(status: ExitStatus) -> Exit {
     let code = status.code().or(status.signal().map(|signal| 128 + signal));
     match code.map(u8::try_from) {

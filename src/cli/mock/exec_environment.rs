@@ -1,4 +1,4 @@
-//! What a command is told of the mock that it is run with: variables, a configuration file, and a socket for processes
+//! What a command of --exec gets from its mock: variables, a configuration file, and a socket for processes
 //! that are the mock on stdio.
 
 use std::{

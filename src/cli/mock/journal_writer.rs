@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_stays_short_whatever_the_client_sends() {
+    fn a_line_stays_short_for_any_client_input() {
         let why = "é".repeat(100_000);
         let line = describe(&entry(r#"{"method":"m"}"#, Handling::Refused(why)));
         assert!(line.chars().count() < 2 * SHOWN && line.contains("é…"), "{line}");

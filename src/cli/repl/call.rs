@@ -115,7 +115,7 @@ impl Shell {
         !outcome.is_error
     }
 
-    /// The arguments as they were typed. A file of them may be a pipe that nobody writes to.
+    /// The arguments as they were typed. A file may be a pipe without a writer.
     ///
     /// # Errors
     /// What is none; standard input, which commands come from; or whoever wanted them has arguments up.

@@ -175,7 +175,7 @@ impl Command {
     }
 }
 
-/// What stands after the name of a command.
+/// The text after the name of a command.
 struct Operands {
     words: Vec<String>,
     output: Option<PathBuf>,

@@ -34,7 +34,7 @@ pub(super) struct Candidate {
     pub(super) is_whole: bool,
 }
 
-/// What stands before the cursor.
+/// The text before the cursor.
 struct PartialLine<'l> {
     spec: &'static Spec,
     /// The words after the command's name that are finished.
@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_in_quotes_is_one_word() {
+    fn quoted_text_is_one_word() {
         for (text, start) in [("a b", 2), ("a 'b c", 2), ("a 'b c' ", 8), ("'a\" b", 0), ("a\\ b", 0), ("", 0)] {
             assert_eq!(last_word(text), start, "{text}");
         }

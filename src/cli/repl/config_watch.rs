@@ -54,7 +54,7 @@ impl Shell {
         let one_at_a_time = self.reloading.lock().await;
         let before = self.loaded();
         let (target, show_secrets) = (self.args.target.clone(), self.args.connection.show_secrets);
-        // A file may be a pipe that nobody writes to.
+        // A file may be a pipe without a writer.
         let reading = BackgroundThread::start(move || target.read(Some(&before.files), show_secrets));
         let Some(read) = reading.join().await else { return false };
         let members = match read.and_then(|(servers, files)| self.load(servers, files)) {
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_came_of_a_changed_config_is_told() {
+    fn the_effects_of_a_changed_config_are_reported() {
         assert_eq!(summary(&ReloadReport::default()), "no server changed");
         let reloaded = ReloadReport {
             added: vec!["a".into(), "b".into()],

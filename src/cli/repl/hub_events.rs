@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_changes_of_servers_that_stay_connected_are_told() {
+    fn only_changes_of_servers_that_stay_connected_are_reported() {
         let mut tools = Tools::default();
         let mut update = |names: Option<&[&str]>| {
             let listed = names.map(|names| ("s".into(), names.iter().map(|name| (*name).to_owned()).collect()));

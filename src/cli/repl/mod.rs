@@ -1,7 +1,7 @@
 //! `rehearse repl`: all servers of a config at once, and commands typed for them.
 //!
 //! ```text
-//! terminal ─ editor ─┐                                   ┌─ follow: what changes is told above the prompt
+//! terminal ─ editor ─┐                                   ┌─ follow: changes are printed above the prompt
 //!                    ├─ line ─ command ─> shell ─ hub ───┤
 //! pipe ──────────────┘                                   └─ watch: edited configs are taken over
 //! ```

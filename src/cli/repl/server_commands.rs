@@ -1,4 +1,4 @@
-//! Commands about servers: how it stands with them, and what is to become of them.
+//! Commands about servers: status, reconnection and authorization.
 
 use std::{io::IsTerminal, time::SystemTime};
 

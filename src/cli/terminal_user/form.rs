@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_schema_does_not_want_is_told() {
+    fn violations_of_the_schema_are_reported() {
         let form = form();
         for (index, text, error) in [
             (0, "", "name is required"),

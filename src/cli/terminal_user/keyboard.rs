@@ -233,7 +233,7 @@ impl MessageQueue {
     }
 }
 
-/// What stands before the cursor.
+/// The text before the cursor.
 struct Prompt(String);
 
 impl reedline::Prompt for Prompt {

@@ -28,7 +28,7 @@ impl SigningKey {
     /// # Errors
     /// [`AuthError::Invalid`] if it is not such a key.
     pub fn from_pem(text: &str) -> Result<SigningKey, AuthError> {
-        let wrong = || AuthError::Invalid("the key is no PKCS #8 key for P-256 in PEM".to_owned());
+        let wrong = || AuthError::Invalid("the key is not a PKCS #8 key for P-256 in PEM".to_owned());
         let body = text.split_once("-----BEGIN PRIVATE KEY-----").and_then(|(_, rest)| rest.split_once("-----END"));
         let body: String = body.ok_or_else(wrong)?.0.split_ascii_whitespace().collect();
         let bytes = BASE64_STANDARD.decode(body).map_err(|_| wrong())?;
@@ -106,10 +106,10 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn what_is_no_key_is_told_without_it() {
+    fn an_invalid_key_is_reported_without_its_text() {
         for text in ["", "secret", "-----BEGIN PRIVATE KEY-----\nc2VjcmV0\n-----END PRIVATE KEY-----"] {
             let error = SigningKey::from_pem(text).expect_err("no key").to_string();
-            assert_eq!(error, "the key is no PKCS #8 key for P-256 in PEM");
+            assert_eq!(error, "the key is not a PKCS #8 key for P-256 in PEM");
         }
     }
 }

@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_no_is_told_and_one_of_somebody_else_is_not() {
+    fn a_denial_is_reported_unless_its_state_is_foreign() {
         let request = request(true);
         let no = "&error=access_denied&error_description=not%1Btoday";
         let error = answer(&request, &format!("{no}&iss=https://as")).expect_err("a no");

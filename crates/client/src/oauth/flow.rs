@@ -152,7 +152,7 @@ impl Flow {
     ) -> Result<Option<(Url, ResourceMetadata)>, AuthError> {
         const WHAT: &str = "the metadata of a protected resource";
         if let Some(text) = &challenge.resource_metadata {
-            let url = self.server.join(text).map_err(|_| AuthError::Invalid(format!("{text:?} is no URL")))?;
+            let url = self.server.join(text).map_err(|_| AuthError::Invalid(format!("{text:?} is not a URL")))?;
             let url = self.ssrf_guard.check(url)?;
             let document = self.fetcher.metadata(&url, MetadataLocation::Stated, version, WHAT).await?;
             return Ok(document.map(|document| (url, document)));
@@ -279,7 +279,7 @@ impl Flow {
         found: &Discovery,
         scopes: &[String],
     ) -> Result<Secret, AuthError> {
-        let wrong = |_| AuthError::Invalid(format!("{:?} is no URL", provider.token_endpoint));
+        let wrong = |_| AuthError::Invalid(format!("{:?} is not a URL", provider.token_endpoint));
         let url = self.ssrf_guard.check(Url::parse(&provider.token_endpoint).map_err(wrong)?)?;
         let form = provider.form(&found.issuer.issuer, &found.resource, scopes);
         let (status, body) = self.fetcher.post_form(&url, &form, None).await?;

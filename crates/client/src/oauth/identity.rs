@@ -407,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_goes_to_nobody_whom_only_the_server_knows() {
+    fn a_secret_is_not_sent_to_an_issuer_named_only_by_the_server() {
         let shown =
             |server: &str, issuer: &str| known("s", None).allows_secret_for(&server.parse().expect("a URL"), issuer);
         for (server, issuer) in [

@@ -170,7 +170,7 @@ fn answer_to(asked: &Request, base: &Url, request: &code::Request) -> (Option<An
         return (None, page(StatusCode::NOT_FOUND, "There is nothing here."));
     }
     if asked.method() != Method::GET {
-        return (None, page(StatusCode::METHOD_NOT_ALLOWED, "This is no answer."));
+        return (None, page(StatusCode::METHOD_NOT_ALLOWED, "This is not an authorization response."));
     }
     let mut url = base.clone();
     url.set_query(asked.uri().query());

@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_lock_is_waited_for_and_a_file_that_is_none_of_ours_is_told() {
+    async fn a_lock_is_waited_for_and_a_file_that_is_none_of_ours_is_reported() {
         let folder = tempfile::tempdir().expect("a folder");
         let (store, server) = (TokenStore::Folder(folder.path().to_owned()), url("https://h/mcp"));
         let held = store.lock(&server).await.expect("a lock");

@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_token_is_refused_without_showing_it() {
+    fn an_invalid_token_is_refused_without_showing_it() {
         let no = r#"{"error":"invalid_grant","error_description":"too\nlate"}"#;
         let error = read(400, no).expect_err("a no").to_string();
         assert_eq!(error, "the authorization server issues no token: invalid_grant: too late");

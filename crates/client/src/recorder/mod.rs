@@ -488,7 +488,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_stray_frame_answers_whoever_waits_alone_and_admits_strays() {
+    async fn an_unsolicited_frame_answers_the_only_request_that_accepts_it() {
         let recorder = TraceRecorder::new();
         let (one, two) = (Id::from(1), Id::from(2));
         let any = |id| ResponseFilter { id: Some(id), unaddressed: false, unsolicited: AcceptUnsolicited::Any };
@@ -515,7 +515,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_no_message_can_be_passed_over_without_what_answers_nothing() {
+    async fn invalid_messages_can_be_ignored_without_other_unsolicited_frames() {
         let recorder = TraceRecorder::new();
         let id = Id::from(1);
         let wanted = ResponseFilter { id: Some(&id), unaddressed: false, unsolicited: AcceptUnsolicited::Responses };
@@ -528,7 +528,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_answer_to_another_request_answers_nobody_else_and_an_error_without_an_id_only_on_demand() {
+    async fn a_response_answers_only_its_request_and_an_error_without_an_id_only_on_demand() {
         let recorder = TraceRecorder::new();
         let id = Id::from(2);
         for id in 1..3 {

@@ -122,7 +122,7 @@ mod tests {
     const DOWN: Direction = Direction::ServerToClient;
 
     #[test]
-    fn whatever_belongs_to_the_conversation_is_not_stray() {
+    fn frames_of_the_conversation_are_not_unsolicited() {
         let frames = [
             (UP, r#"{"jsonrpc":"2.0","id":1,"method":"a"}"#),
             (UP, r#"[{"jsonrpc":"2.0","id":2,"method":"a"},{"jsonrpc":"2.0","method":"a"}]"#),
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_asked_for_is_named() {
+    fn unsolicited_frames_are_named() {
         let frames = [
             (UP, r#"{"jsonrpc":"2.0","id":1,"method":"a"}"#),
             (DOWN, "Listening on stdio"),

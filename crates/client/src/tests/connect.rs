@@ -84,7 +84,7 @@ async fn a_handshake_that_rmcp_cannot_read_is_malformed_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn silence_garbage_and_hanging_up_are_told_apart() {
+async fn silence_garbage_and_hanging_up_are_distinguished() {
     let silent = in_memory(|_| vec!["garbage".to_owned()]);
     let error = refused(&target(&silent), LEGACY).await;
     assert!(matches!(&error, ConnectError::Timeout { after, .. } if after.as_secs() == 30), "{error}");

@@ -137,7 +137,7 @@ async fn a_json_rpc_error_in_the_body_is_what_the_caller_sees_with_or_without_an
 }
 
 #[tokio::test]
-async fn a_success_that_is_no_answer_is_malformed_at_once() {
+async fn a_success_without_a_response_is_malformed_at_once() {
     for (media_type, body, expected) in [
         ("text/html", "<p>", "a body of type \"text/html\""),
         ("application/json", "{half", "not JSON: key"),
@@ -278,7 +278,7 @@ async fn a_raw_post_reads_an_event_stream_up_to_its_answer() {
 }
 
 #[tokio::test]
-async fn a_probe_that_is_never_answered_leads_to_the_handshake_whatever_has_come_of_the_answer() {
+async fn a_probe_without_a_response_leads_to_the_handshake() {
     let (nothing, head, half) = ("nothing", "text/event-stream", "application/json");
     for kind in [nothing, head, half] {
         let server = HttpServer::start(move |seen: Seen| async move {

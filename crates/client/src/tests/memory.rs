@@ -66,7 +66,7 @@ async fn a_json_rpc_error_is_a_failure_with_its_data() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_that_is_no_valid_response_is_malformed_at_once() {
+async fn an_invalid_response_is_malformed_at_once() {
     let started = tokio::time::Instant::now();
     for (line, expected) in [
         (r#"{"jsonrpc":"2.0","id":ID,"result":{},"error":{"code":1,"message":"m"}}"#, "more than one of"),
@@ -286,7 +286,7 @@ async fn connect_to(target: Target) -> Session {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_no_message_answers_a_request_that_waits_alone_and_is_unsolicited_otherwise() {
+async fn an_invalid_message_answers_the_only_request_and_is_unsolicited_otherwise() {
     let (garbage, wrong) = ("so it goes", r#"{"jsonrpc":"2.0","id":77,"result":{}}"#);
     for (unsolicited, expected) in [(garbage, "so it goes"), (wrong, "the id 77")] {
         let server = in_memory(move |message| match message["params"]["name"].as_str() {
@@ -314,7 +314,7 @@ async fn what_is_no_message_answers_a_request_that_waits_alone_and_is_unsolicite
 }
 
 #[tokio::test]
-async fn an_error_without_an_id_is_for_whoever_waits_alone() {
+async fn an_error_without_an_id_answers_the_only_request() {
     let server = answering(&[r#"{"jsonrpc":"2.0","error":{"code":-32700,"message":"what?"}}"#]);
     let session = connect(&target(&server), LEGACY).await;
     let failure = call(&session, "echo", CallOptions::default()).await.expect_err("an error");

@@ -44,7 +44,7 @@ fn filters(messages: &mut mpsc::UnboundedReceiver<Value>) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn a_modern_session_listens_to_what_it_was_told_and_replaces_what_is_left() {
+async fn a_modern_session_listens_as_requested_and_replaces_the_rest() {
     let (server, mut messages) = listening(Value::clone);
     let session = connect(&target(&server), MODERN).await;
     session.listen(&everything(), CallOptions::default()).await.expect("acknowledged");

@@ -95,7 +95,7 @@ async fn a_task_is_polled_at_the_pace_of_the_server_and_its_input_given_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_end_of_a_task_is_told_apart() {
+async fn every_end_of_a_task_is_distinguished() {
     let error = json!({ "error": { "code": -32000, "message": "m", "data": { "a": 1 } } });
     let sampling = json!({ "inputRequests": { "a": { "method": "sampling/createMessage" } } });
     for (last, kind, is_given_up) in [

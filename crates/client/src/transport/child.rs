@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_stands_after_the_last_newline_is_a_line_and_a_blank_one_is_none() {
+    async fn text_after_the_last_newline_is_a_line_and_an_empty_line_is_not() {
         for at_once in [1, 3, 64] {
             assert_eq!(heard(b"one\r\n\n  \ntwo\nthree", at_once).await, ["one", "two", "three"]);
             assert_eq!(heard(b"one\n", at_once).await, ["one"]);
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_lines_are_kept_whoever_tells_them() {
+    fn the_last_lines_are_kept_from_any_source() {
         let lines = LastLines::default();
         let other = lines.clone();
         (0..25).for_each(|n| if n % 2 == 0 { &lines } else { &other }.push(n.to_string()));
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn how_a_process_ended_can_be_told_as_long_as_it_has_not_been_stopped() {
+    async fn the_exit_of_a_process_is_known_until_it_is_stopped() {
         let report = async |script: &str| {
             let args = vec!["-c".into(), script.into()];
             let spec = CommandSpec { program: "sh".into(), args, ..CommandSpec::default() };

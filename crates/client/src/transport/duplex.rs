@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn frames_leave_in_the_order_of_their_sends_whoever_is_polled_first() {
+    async fn frames_are_sent_in_order_for_any_order_of_polls() {
         let (link, mut far, _) = pair(64);
         let sends: Vec<_> = (0..5).map(|n| link.outgoing().send(Bytes::from(format!("{n}")))).collect();
         let all = futures_util::future::join_all(sends.into_iter().rev());

@@ -186,7 +186,7 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn whoever_has_the_whole_variable_is_found_and_killed_and_nobody_else() {
+    fn only_processes_with_the_whole_variable_are_found_and_killed() {
         use std::process::{Child, Command};
 
         let (tag, other) = (ProcessTag::new(), ProcessTag::new());

@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn jobs_that_went_are_left_alone_and_so_is_whatever_is_no_job() {
+    fn finished_jobs_and_other_processes_are_left_alone() {
         let tags: [ProcessTag; 7] = std::array::from_fn(|_| ProcessTag::new());
         let [went, runs, starts, odd, ..] = &tags;
         let mut told: Vec<_> = [went, runs, starts, odd].map(|tag| format!("+{tag}")).into();

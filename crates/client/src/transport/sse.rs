@@ -66,7 +66,7 @@ async fn endpoint(events: &mut EventReader, url: &Url) -> Result<Url, OpenError>
         return match endpoint {
             Ok(endpoint) if endpoint.origin() == url.origin() => Ok(endpoint),
             Ok(endpoint) => Err(OpenError::Malformed(format!("the endpoint {endpoint} is of another origin"))),
-            Err(error) => Err(OpenError::Malformed(format!("the endpoint {text:?} is no URL: {error}"))),
+            Err(error) => Err(OpenError::Malformed(format!("the endpoint {text:?} is not a URL: {error}"))),
         };
     }
 }

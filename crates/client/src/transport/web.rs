@@ -54,7 +54,7 @@ pub(crate) fn is_loopback(url: &Url) -> bool {
 /// # Errors
 /// [`OpenError::Invalid`] if the text is not a URL of one of these schemes.
 pub(crate) fn parse_url(text: &str, schemes: &[&str]) -> Result<Url, OpenError> {
-    let url = Url::parse(text).map_err(|error| OpenError::Invalid(format!("{text:?} is no URL: {error}")))?;
+    let url = Url::parse(text).map_err(|error| OpenError::Invalid(format!("{text:?} is not a URL: {error}")))?;
     if !schemes.contains(&url.scheme()) || url.host_str().is_none() {
         return Err(OpenError::Invalid(format!("{text:?} must start with {}://", schemes.join(":// or "))));
     }

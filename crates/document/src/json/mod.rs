@@ -2,7 +2,7 @@
 //!
 //! Every program reads its own JSON: one wants RFC 8259 to the letter, the next strips comments, a third takes JSON5. So
 //! this reader takes what any known program takes and lists the [`SyntaxExtension`]s that the text uses; who knows the
-//! program decides. Anything else is a syntax error, of which the first is reported. It quotes nothing from the text.
+//! program decides. Anything else is a syntax error. Only the first one is reported; it quotes nothing from the text.
 
 use jsonc_parser::{
     CollectOptions, CommentCollectionStrategy, ParseOptions, Scanner, ScannerOptions, ast, common::Ranged,

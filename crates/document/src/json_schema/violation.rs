@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn the_alternative_that_was_meant_is_told_with_its_paths() {
+    fn the_alternative_that_was_meant_is_reported_with_its_paths() {
         let optional = json!({ "properties": { "a": { "anyOf": [
             { "type": "object", "required": ["n"], "properties": { "n": { "type": "integer" }, "m": { "minimum": 1 } } },
             { "type": "null" },
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn alternatives_none_or_several_of_which_may_be_meant_are_all_told() {
+    fn alternatives_none_or_several_of_which_may_be_meant_are_all_reported() {
         let schema = json!({ "properties": { "a": { "anyOf": [
             { "type": "integer" },
             { "type": "array", "items": { "type": "integer" } },
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_type_that_is_none_is_told_with_the_one_that_was_meant() {
+    fn a_type_that_is_none_is_reported_with_the_one_that_was_meant() {
         let mistakes = |schema: &Json| {
             let mut found = Vec::new();
             let meta = jsonschema::meta::validator_for(schema).expect("a known version");
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_value_is_told_by_its_beginning() {
+    fn a_long_value_is_reported_by_its_beginning() {
         let schema = json!({ "type": "integer" });
         let [message] = &violations(&schema, &json!(["x".repeat(100_000)]))[..] else { panic!("one message") };
         assert!(message.len() < 200 && message.starts_with("[\"xxx"), "{message}");

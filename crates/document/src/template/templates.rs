@@ -54,7 +54,7 @@ fn replace(text: &str, from: &str, to: &str) -> Result<String, minijinja::Error>
 /// `[1, 'a'] | tojson` is `[1,"a"]`.
 fn to_json(value: &minijinja::Value) -> Result<String, minijinja::Error> {
     serde_json::to_string(value).map_err(|error| {
-        minijinja::Error::new(minijinja::ErrorKind::BadSerialization, "this is no JSON").with_source(error)
+        minijinja::Error::new(minijinja::ErrorKind::BadSerialization, "this is not JSON").with_source(error)
     })
 }
 
@@ -391,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn what_mcp_has_as_a_text_stays_one_whatever_its_template_gives() {
+    fn a_string_of_mcp_stays_a_string_for_any_template_result() {
         let read = |text: &str| {
             let source = Source::new("t", text);
             let mut templates = Templates::new(&source, SCRIPT_NAMES);
@@ -407,7 +407,7 @@ mod tests {
             Ok(r#"[{"text":"3","n":3,"_meta":{"text":3},"of":{"name":"5","x":1.0}}]"#.into())
         );
         assert_eq!(read("[{ text: 5, x: 1.0 }, []]"), Ok(r#"[{"text":"5","x":1.0},[]]"#.into()));
-        assert!(read("[{ text: [a] }]").expect_err("no text").contains("expected a text"));
+        assert!(read("[{ text: [a] }]").expect_err("no text").contains("expected a string"));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use super::{
     node::{Entries, is_unbounded},
 };
 
-/// Nodes that aliases may stand for, all together.
+/// The maximum number of nodes that all aliases together expand to.
 const MAX_ALIASED: usize = 200_000;
 const MAX_DEPTH: usize = 64;
 
@@ -24,7 +24,7 @@ pub fn parse(source: &Source) -> Result<Node, Problems> {
     let (root, composer) = compose(source)?;
     if let Some(span) = composer.unbounded {
         let text = source.text.get(span.start..span.end).unwrap_or_default();
-        return Err(Problem::new(span, format!("{text} is no JSON number")).hint("put it in quotes").into());
+        return Err(Problem::new(span, format!("{text} is not a JSON number")).hint("put it in quotes").into());
     }
     match composer.duplicates.first() {
         None => Ok(root),
@@ -200,7 +200,7 @@ impl Composer {
                 self.aliased += size;
                 if self.aliased > MAX_ALIASED {
                     return Err(
-                        Problem::new(span, format!("aliases that stand for more than {MAX_ALIASED} values")).into()
+                        Problem::new(span, format!("aliases that expand to more than {MAX_ALIASED} values")).into()
                     );
                 }
                 node
@@ -263,7 +263,7 @@ impl Composer {
 
 /// The entries that `<<` takes from a mapping, or from several of which the first counts.
 fn merged_by(node: Node) -> Result<Vec<Entry>, Problems> {
-    let wrong = |span| Problem::new(span, "`<<` merges a mapping, or a list of mappings").hint("write `<<: *name`");
+    let wrong = |span| Problem::new(span, "`<<` merges an object, or an array of objects").hint("write `<<: *name`");
     let of_mapping = |node: Node| match node.value {
         Value::Mapping(entries) => Ok(entries),
         _ => Err(wrong(node.span)),
@@ -286,7 +286,7 @@ fn key_text(node: Node, mapping: usize) -> Result<String, Problems> {
         _ => {
             let is_template = mapping + 1 == node.span.start;
             let start = if is_template { mapping } else { node.span.start };
-            let problem = Problem::new(Span { start, end: node.span.end }, "a key must be a text");
+            let problem = Problem::new(Span { start, end: node.span.end }, "a key must be a string");
             Err(problem
                 .hint(if is_template { "put the whole value into quotes" } else { "put the key into quotes" })
                 .into())
@@ -377,15 +377,15 @@ mod tests {
         );
         assert_eq!(
             problem("a: &x {k: 1}\nc: {<<: [*x, 3]}"),
-            "t.yaml:2:14: `<<` merges a mapping, or a list of mappings (write `<<: *name`)"
+            "t.yaml:2:14: `<<` merges an object, or an array of objects (write `<<: *name`)"
         );
     }
 
     #[test]
     fn errors_have_a_position_and_say_what_to_do() {
         assert_eq!(problem("a: 1\nb: 2\na: 3\n"), "t.yaml:3:1: the key `a` occurs twice (keep one of them)");
-        assert_eq!(problem("a: .inf"), "t.yaml:1:4: .inf is no JSON number (put it in quotes)");
-        assert_eq!(problem("a: [x, -.Inf]\na: 1"), "t.yaml:1:8: -.Inf is no JSON number (put it in quotes)");
+        assert_eq!(problem("a: .inf"), "t.yaml:1:4: .inf is not a JSON number (put it in quotes)");
+        assert_eq!(problem("a: [x, -.Inf]\na: 1"), "t.yaml:1:8: -.Inf is not a JSON number (put it in quotes)");
         assert_eq!(
             problem("a:\n  - b: 1\n\tc: 2\n"),
             "t.yaml:3:1: not valid YAML: a tab in the indentation (indent with spaces)"
@@ -412,7 +412,7 @@ mod tests {
             let row = vec![format!("*a{}", level - 1); 9].join(",");
             text += &format!("a{level}: &a{level} [{row}]\n");
         }
-        assert!(problem(&text).contains("aliases that stand for more than 200000 values"));
+        assert!(problem(&text).contains("aliases that expand to more than 200000 values"));
     }
 
     #[test]

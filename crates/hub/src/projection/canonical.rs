@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::Refusal;
+use super::CallRejection;
 use rehearse_client::{Failure, ToolOutcome};
 use rehearse_protocol::RpcError;
 
@@ -33,7 +33,7 @@ impl<'a> Canonical<'a> {
         }
     }
 
-    pub(super) fn refused(refusal: &Refusal) -> Self {
-        Canonical::Failed { failure: "refused", message: refusal.to_string(), error: None }
+    pub(super) fn rejected(rejection: &CallRejection) -> Self {
+        Canonical::Failed { failure: "refused", message: rejection.to_string(), error: None }
     }
 }

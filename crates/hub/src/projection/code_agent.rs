@@ -3,14 +3,14 @@
 use serde::{Serialize, ser::SerializeMap};
 use serde_json::value::RawValue;
 
-use super::{Call, Refusal, member, reason};
+use super::{Call, CallRejection, member, reason};
 use rehearse_client::{Content, Failure, ToolOutcome};
 
 /// All four members are always there; `data` and `error` may be null.
 #[derive(Clone, Debug, Serialize)]
 pub struct ToolResult<'a> {
     pub success: bool,
-    /// For people: the texts, and a reference in brackets to what is no text. Each block begins a line.
+    /// For people: the texts, and a reference in brackets to other content. Each block starts on a new line.
     pub output: String,
     pub data: Option<Data<'a>>,
     pub error: Option<String>,
@@ -34,12 +34,12 @@ impl Serialize for Data<'_> {
 impl<'a> ToolResult<'a> {
     pub(super) fn new(call: &Call<'_>, result: Result<&'a ToolOutcome, &Failure>) -> Self {
         match result {
-            Ok(outcome) => ToolResult::of(outcome),
+            Ok(outcome) => ToolResult::from_outcome(outcome),
             Err(failure) => ToolResult::error(not_called(call, reason(failure))),
         }
     }
 
-    fn of(outcome: &'a ToolOutcome) -> Self {
+    fn from_outcome(outcome: &'a ToolOutcome) -> Self {
         let output = output(&outcome.content);
         let error = outcome.is_error.then(|| match &*output {
             "" => "Tool execution failed.".to_owned(),
@@ -48,11 +48,11 @@ impl<'a> ToolResult<'a> {
         ToolResult { success: !outcome.is_error, output, data: outcome.structured_content.as_deref().map(Data), error }
     }
 
-    pub(super) fn refused(call: &Call<'_>, refusal: &Refusal) -> Self {
-        ToolResult::error(match refusal {
-            Refusal::UnknownServer => format!("server not found: {}", call.server),
-            Refusal::NotConnected(why) => format!("failed to get MCP session: {why}"),
-            refusal => not_called(call, refusal),
+    pub(super) fn rejected(call: &Call<'_>, rejection: &CallRejection) -> Self {
+        ToolResult::error(match rejection {
+            CallRejection::UnknownServer => format!("server not found: {}", call.server),
+            CallRejection::NotConnected(why) => format!("failed to get MCP session: {why}"),
+            rejection => not_called(call, rejection),
         })
     }
 
@@ -113,7 +113,7 @@ fn reference(content: &Content) -> String {
     format!("[{kind}: {}]", about.join(", "))
 }
 
-/// How many bytes a base64 text stands for.
+/// The number of bytes that a base64 string encodes.
 fn decoded_len(base64: &str) -> usize {
     base64.bytes().filter(u8::is_ascii_graphic).filter(|byte| *byte != b'=').count() * 3 / 4
 }

@@ -4,10 +4,10 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 
-use super::{Call, Refusal, reason, unspoken};
+use super::{Call, CallRejection, reason, structured_without_text};
 use rehearse_client::{Content, Failure, ToolOutcome};
 
-/// A tool result in a dialog. It has at least one block, for gai refuses a message that has none.
+/// A tool result in a dialog. It has at least one block, because gai rejects a message without blocks.
 #[derive(Clone, Debug, Serialize)]
 pub struct Message<'a> {
     pub role: &'static str,
@@ -38,7 +38,7 @@ pub enum Modality {
     Audio,
 }
 
-/// What gai wants to know beside a PDF file.
+/// Extra fields that gai requires for a PDF file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Extra {
     pub filename: &'static str,
@@ -53,7 +53,7 @@ pub enum Unsupported {
     EmbeddedResource,
     #[error("cannot handle tool call result content type {0}")]
     Other(String),
-    /// gai refuses it.
+    /// gai rejects it.
     #[error("block {index} has image modality but non-image MIME type: {mime_type:?}")]
     NoImage { index: usize, mime_type: String },
 }
@@ -61,15 +61,15 @@ pub enum Unsupported {
 impl<'a> Message<'a> {
     pub(super) fn new(call: &Call<'a>, result: Result<&'a ToolOutcome, &Failure>) -> Self {
         match result {
-            Ok(outcome) => Message::of(call, outcome),
+            Ok(outcome) => Message::from_outcome(call, outcome),
             Err(failure) => Message::error(call, called(call, reason(failure))),
         }
     }
 
-    /// What has no block is an error in its place: cpe ended the whole conversation there.
-    fn of(call: &Call<'a>, outcome: &'a ToolOutcome) -> Self {
+    /// Content without a block becomes an error block; cpe itself ended the whole conversation there.
+    fn from_outcome(call: &Call<'a>, outcome: &'a ToolOutcome) -> Self {
         let mut tool_result_error = outcome.is_error;
-        let blocks = Block::all(call, outcome).map(|block| {
+        let blocks = Block::list(call, outcome).map(|block| {
             block.unwrap_or_else(|unsupported| {
                 tool_result_error = true;
                 Block::text(call, called(call, unsupported))
@@ -79,20 +79,20 @@ impl<'a> Message<'a> {
         Message { role: "tool_result", tool_result_error, blocks }
     }
 
-    /// As cpe itself, for which content without a block is the end of the conversation.
+    /// Like cpe itself: content without a block ends the conversation.
     ///
     /// # Errors
-    /// The first block of content that there is no block for.
+    /// The first content item that has no block.
     pub fn strict(call: &Call<'a>, outcome: &'a ToolOutcome) -> Result<Self, Unsupported> {
-        let blocks = Block::all(call, outcome).collect::<Result<_, _>>()?;
+        let blocks = Block::list(call, outcome).collect::<Result<_, _>>()?;
         Ok(Message { role: "tool_result", tool_result_error: outcome.is_error, blocks })
     }
 
-    pub(super) fn refused(call: &Call<'a>, refusal: &Refusal) -> Self {
-        let text = match refusal {
-            Refusal::InvalidArguments(why) => format!("Error parsing parameters: {why}"),
-            Refusal::UnknownTool => format!("tool '{}' not found", call.tool),
-            refusal => called(call, refusal),
+    pub(super) fn rejected(call: &Call<'a>, rejection: &CallRejection) -> Self {
+        let text = match rejection {
+            CallRejection::InvalidArguments(why) => format!("Error parsing parameters: {why}"),
+            CallRejection::UnknownTool => format!("tool '{}' not found", call.tool),
+            rejection => called(call, rejection),
         };
         Message::error(call, text)
     }
@@ -107,19 +107,20 @@ fn called(call: &Call<'_>, error: impl std::fmt::Display) -> String {
 }
 
 impl<'a> Block<'a> {
-    /// One block for each of content; a text for structured content that nothing else tells of; an empty text for
-    /// nothing at all.
-    fn all(call: &Call<'a>, outcome: &'a ToolOutcome) -> impl Iterator<Item = Result<Block<'a>, Unsupported>> {
+    /// One block per content item; a text block for structured content that no text repeats; an empty text block if
+    /// there is nothing.
+    fn list(call: &Call<'a>, outcome: &'a ToolOutcome) -> impl Iterator<Item = Result<Block<'a>, Unsupported>> {
         let call = *call;
-        let content = outcome.content.iter().enumerate().map(move |(index, content)| Block::of(&call, index, content));
-        let rest = match unspoken(outcome) {
+        let content =
+            outcome.content.iter().enumerate().map(move |(index, content)| Block::from_content(&call, index, content));
+        let rest = match structured_without_text(outcome) {
             Some(structured) => Some(structured.get()),
             None => outcome.content.is_empty().then_some(""),
         };
         content.chain(rest.map(move |text| Ok(Block::text(&call, text))))
     }
 
-    fn of(call: &Call<'a>, index: usize, content: &'a Content) -> Result<Block<'a>, Unsupported> {
+    fn from_content(call: &Call<'a>, index: usize, content: &'a Content) -> Result<Block<'a>, Unsupported> {
         match content {
             Content::Text { text, .. } => Ok(Block::text(call, &**text)),
             Content::Image { mime_type, data, .. } => {

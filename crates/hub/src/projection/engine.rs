@@ -6,7 +6,7 @@ use base64::{Engine as _, prelude::BASE64_STANDARD};
 use serde::Serialize;
 use serde_json::{Value, value::RawValue};
 
-use super::{Call, Refusal, member, reason};
+use super::{Call, CallRejection, member, reason};
 use rehearse_client::{Content, Failure, ToolOutcome};
 
 /// The record of the engine's executor.
@@ -73,7 +73,7 @@ pub enum Source<'a> {
     },
 }
 
-/// What the text of a failed call holds, as JSON.
+/// The JSON text of a failed call.
 #[derive(Serialize)]
 struct Report<'a> {
     error: &'a str,
@@ -92,7 +92,7 @@ struct Details {
 impl<'a> ToolResult<'a> {
     pub(super) fn new(call: &Call<'a>, result: Result<&'a ToolOutcome, &Failure>) -> Self {
         match result {
-            Ok(outcome) => ToolResult::of(call, outcome),
+            Ok(outcome) => ToolResult::from_outcome(call, outcome),
             Err(failure) => {
                 let details = Details { name: failure.kind(), code: code(failure) };
                 ToolResult::failed(call, reason(failure), error_type(failure), Some(details))
@@ -100,27 +100,27 @@ impl<'a> ToolResult<'a> {
         }
     }
 
-    fn of(call: &Call<'a>, outcome: &'a ToolOutcome) -> Self {
+    fn from_outcome(call: &Call<'a>, outcome: &'a ToolOutcome) -> Self {
         let error = outcome.is_error.then(|| match outcome.text() {
             text if text.is_empty() => "Tool execution failed".to_owned(),
             text => text,
         });
-        let content = Block::all(outcome);
+        let content = Block::list(outcome);
         ToolResult { tool_use_id: call.id, name: call.tool, success: !outcome.is_error, content, error }
     }
 
-    pub(super) fn refused(call: &Call<'a>, refusal: &Refusal) -> Self {
-        let (error, error_type) = match refusal {
-            Refusal::Denied => {
+    pub(super) fn rejected(call: &Call<'a>, rejection: &CallRejection) -> Self {
+        let (error, error_type) = match rejection {
+            CallRejection::Denied => {
                 let text = "Tool execution was denied by user.".into();
                 return ToolResult::error(call, text, "User denied tool execution".to_owned());
             }
-            Refusal::UnknownTool => (format!("Tool \"{}\" is not available", call.tool), "TOOL_NOT_FOUND"),
-            Refusal::UnknownServer | Refusal::NotConnected(_) => {
+            CallRejection::UnknownTool => (format!("Tool \"{}\" is not available", call.tool), "TOOL_NOT_FOUND"),
+            CallRejection::UnknownServer | CallRejection::NotConnected(_) => {
                 (format!("MCP server \"{}\" is not connected", call.server), "APPLICATION_ERROR")
             }
-            Refusal::InvalidArguments(why) => (why.clone(), "VALIDATION_ERROR"),
-            Refusal::Disabled => (refusal.to_string(), "APPLICATION_ERROR"),
+            CallRejection::InvalidArguments(why) => (why.clone(), "VALIDATION_ERROR"),
+            CallRejection::Disabled => (rejection.to_string(), "APPLICATION_ERROR"),
         };
         ToolResult::failed(call, error, error_type, None)
     }
@@ -171,30 +171,29 @@ fn code(failure: &Failure) -> Option<i64> {
 }
 
 impl<'a> Block<'a> {
-    /// A block for each of content. The structured content is a block of JSON: in the place of the text that repeats it,
-    /// if there is one.
-    fn all(outcome: &'a ToolOutcome) -> Vec<Block<'a>> {
+    /// One block per content item. Structured content is a JSON block, which replaces the text block that repeats it.
+    fn list(outcome: &'a ToolOutcome) -> Vec<Block<'a>> {
         let mut structured = outcome.structured_content.as_deref();
         let value = structured.and_then(|raw| serde_json::from_str::<Value>(raw.get()).ok());
         let mut blocks = Vec::with_capacity(outcome.content.len() + 1);
         for content in &outcome.content {
-            let said = match content {
+            let parsed = match content {
                 Content::Text { text, .. } if structured.is_some() => serde_json::from_str(text).ok(),
                 _ => None,
             };
             match (content, structured) {
-                (Content::Text { text, .. }, Some(data)) if said.is_some() && said == value => {
+                (Content::Text { text, .. }, Some(data)) if parsed.is_some() && parsed == value => {
                     structured = None;
                     blocks.push(Block::Json { text: text.into(), data });
                 }
-                _ => blocks.push(Block::of(content)),
+                _ => blocks.push(Block::from_content(content)),
             }
         }
         blocks.extend(structured.map(Block::json));
         blocks
     }
 
-    fn of(content: &'a Content) -> Block<'a> {
+    fn from_content(content: &'a Content) -> Block<'a> {
         match content {
             Content::Text { text, .. } => Block::Text { text: text.into() },
             Content::Image { mime_type, data, .. } => {
@@ -221,7 +220,7 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// What is neither image, audio nor video is a document.
+    /// A block for binary data: a document unless it is an image, audio or video.
     fn media(source: Source<'a>, mime_type: Option<&str>, title: Cow<'a, str>) -> Block<'a> {
         match mime_type.and_then(|mime_type| mime_type.split('/').next()) {
             Some("image") => Block::Image { source },

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::{Call, Refusal, reason, unspoken};
+use super::{Call, CallRejection, reason, structured_without_text};
 use rehearse_client::{Failure, ToolOutcome};
 
 #[derive(Clone, Debug, Serialize)]
@@ -14,7 +14,7 @@ pub struct Response<'a> {
     pub success: bool,
 }
 
-/// MCPilot dropped links, audio and whatever it did not know; here every block is passed on.
+/// MCPilot dropped links, audio and unknown content; here every block is passed on.
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
 pub enum Item<'a> {
@@ -34,7 +34,8 @@ impl<'a> Response<'a> {
         match result {
             Ok(outcome) => {
                 let blocks = outcome.content.iter().map(|content| Item::Block(content.raw()));
-                let structured = unspoken(outcome).map(|raw| Item::Text(Text { text: raw.get().to_owned() }));
+                let structured =
+                    structured_without_text(outcome).map(|raw| Item::Text(Text { text: raw.get().to_owned() }));
                 let content = blocks.chain(structured).collect();
                 Response { content, is_error: outcome.is_error, success: !outcome.is_error }
             }
@@ -42,17 +43,17 @@ impl<'a> Response<'a> {
         }
     }
 
-    pub(super) fn refused(call: &Call<'_>, refusal: &Refusal) -> Self {
+    pub(super) fn rejected(call: &Call<'_>, rejection: &CallRejection) -> Self {
         let Call { server, tool, .. } = call;
-        Response::error(match refusal {
-            Refusal::UnknownServer | Refusal::NotConnected(_) => format!(
+        Response::error(match rejection {
+            CallRejection::UnknownServer | CallRejection::NotConnected(_) => format!(
                 "No connection found for server: {server}. Please make sure to use MCP servers available under \
                  'Connected MCP Servers'."
             ),
-            Refusal::Disabled => format!("Server \"{server}\" is disabled and cannot be used"),
-            Refusal::UnknownTool => format!("Unknown tool: {tool}"),
-            Refusal::InvalidArguments(why) => format!("Invalid parameters: {why}"),
-            Refusal::Denied => refusal.to_string(),
+            CallRejection::Disabled => format!("Server \"{server}\" is disabled and cannot be used"),
+            CallRejection::UnknownTool => format!("Unknown tool: {tool}"),
+            CallRejection::InvalidArguments(why) => format!("Invalid parameters: {why}"),
+            CallRejection::Denied => rejection.to_string(),
         })
     }
 

@@ -1,15 +1,15 @@
-//! What came of a tool call, in the forms in which other programs hand it to their model.
+//! The result of a tool call in the forms in which other programs pass it to their model.
 //!
-//! A [`ToolOutcome`] keeps everything; each projection carries what its program has a place for, and says so where there
-//! is none. Three rules hold in all of them: a tool that reports an error is never told as a success, a call that failed
-//! is a result as well and never ends the conversation, and JSON of the server is passed on as the bytes that came.
+//! A [`ToolOutcome`] keeps everything; each projection keeps what its program supports, and reports what it does not.
+//! Three rules hold in all of them: the error of a tool is never a success; a failed call is also a result and never
+//! ends the conversation; JSON of the server is passed on byte for byte.
 
+mod call_rejection;
 mod canonical;
 pub mod code_agent;
 pub mod cpe;
 pub mod engine;
 pub mod mcpilot;
-mod refusal;
 #[cfg(test)]
 mod tests;
 
@@ -18,8 +18,8 @@ use std::{fmt, str::FromStr};
 use serde::Serialize;
 use serde_json::{Value, value::RawValue};
 
+pub use call_rejection::CallRejection;
 pub use canonical::Canonical;
-pub use refusal::Refusal;
 
 use rehearse_client::{Content, Failure, ToolOutcome};
 
@@ -38,13 +38,13 @@ pub enum Projection {
     Engine,
 }
 
-/// The call that a result is of.
+/// The call that a result belongs to.
 #[derive(Clone, Copy, Debug)]
 pub struct Call<'a> {
-    /// Of the model's tool call; empty if no model made it.
+    /// The id of the model's tool call; empty if no model made it.
     pub id: &'a str,
     pub server: &'a str,
-    /// Under its name on the server.
+    /// The name of the tool on the server.
     pub tool: &'a str,
 }
 
@@ -73,7 +73,7 @@ impl Projection {
         }
     }
 
-    /// What came of a call, in this form.
+    /// The result of a call, in this form.
     pub fn project<'a>(self, call: &Call<'a>, result: Result<&'a ToolOutcome, &'a Failure>) -> Projected<'a> {
         match self {
             Projection::Canonical => Projected::Canonical(Canonical::new(result)),
@@ -84,14 +84,14 @@ impl Projection {
         }
     }
 
-    /// What is said of a call that was not made, in this form.
-    pub fn refuse<'a>(self, call: &Call<'a>, refusal: &Refusal) -> Projected<'a> {
+    /// The result of a call that was not made, in this form.
+    pub fn reject<'a>(self, call: &Call<'a>, rejection: &CallRejection) -> Projected<'a> {
         match self {
-            Projection::Canonical => Projected::Canonical(Canonical::refused(refusal)),
-            Projection::Cpe => Projected::Cpe(cpe::Message::refused(call, refusal)),
-            Projection::CodeAgent => Projected::CodeAgent(code_agent::ToolResult::refused(call, refusal)),
-            Projection::Mcpilot => Projected::Mcpilot(mcpilot::Response::refused(call, refusal)),
-            Projection::Engine => Projected::Engine(engine::ToolResult::refused(call, refusal)),
+            Projection::Canonical => Projected::Canonical(Canonical::rejected(rejection)),
+            Projection::Cpe => Projected::Cpe(cpe::Message::rejected(call, rejection)),
+            Projection::CodeAgent => Projected::CodeAgent(code_agent::ToolResult::rejected(call, rejection)),
+            Projection::Mcpilot => Projected::Mcpilot(mcpilot::Response::rejected(call, rejection)),
+            Projection::Engine => Projected::Engine(engine::ToolResult::rejected(call, rejection)),
         }
     }
 }
@@ -102,7 +102,7 @@ impl fmt::Display for Projection {
     }
 }
 
-/// A text that names no projection.
+/// The name of an unknown projection.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown form {0:?}: use {forms}", forms = Projection::ALL.map(Projection::as_str).join(", "))]
 pub struct UnknownProjection(pub String);
@@ -116,7 +116,7 @@ impl FromStr for Projection {
     }
 }
 
-/// A failure in words that stand alone.
+/// The message of a failure with its kind.
 fn reason(failure: &Failure) -> String {
     match failure {
         Failure::Rpc(error) => error.to_string(),
@@ -124,10 +124,10 @@ fn reason(failure: &Failure) -> String {
     }
 }
 
-/// The structured content of a result that does not say it in words. A server should repeat it as text for those who
-/// do not know structured content (2025-06-18, Tools: Structured Content); for those that do not, a projection without
-/// a place for it does.
-fn unspoken(outcome: &ToolOutcome) -> Option<&RawValue> {
+/// The structured content of a result without text. A server should repeat structured content as text for clients that
+/// do not support it (2025-06-18, Tools: Structured Content); if it does not, a projection without structured content
+/// adds the text.
+fn structured_without_text(outcome: &ToolOutcome) -> Option<&RawValue> {
     let has_text = outcome.content.iter().any(|content| matches!(content, Content::Text { .. }));
     outcome.structured_content.as_deref().filter(|_| !has_text)
 }

@@ -36,8 +36,8 @@ fn failed(projection: Projection, failure: &Failure) -> Value {
     serde_json::to_value(projection.project(&CALL, Err(failure))).expect("serialises")
 }
 
-fn refused(projection: Projection, refusal: &Refusal) -> Value {
-    serde_json::to_value(projection.refuse(&CALL, refusal)).expect("serialises")
+fn rejected(projection: Projection, rejection: &CallRejection) -> Value {
+    serde_json::to_value(projection.reject(&CALL, rejection)).expect("serialises")
 }
 
 fn cpe_text(text: &str) -> Value {
@@ -49,7 +49,7 @@ fn cpe_media(modality: &str, mime_type: &str, data: &str) -> Value {
 }
 
 #[test]
-fn every_projection_reads_back_from_its_name_and_others_are_told_the_names() {
+fn every_projection_reads_back_from_its_name_and_unknown_names_are_errors() {
     for projection in Projection::ALL {
         assert_eq!(projection.to_string().parse(), Ok(projection));
     }
@@ -74,7 +74,7 @@ fn json_of_the_server_keeps_its_bytes() {
 }
 
 #[test]
-fn a_tool_that_reports_an_error_is_never_told_as_a_success() {
+fn a_tool_that_reports_an_error_is_never_reported_as_a_success() {
     let outcome = failing(&[TEXT]);
     assert_eq!(projected(Projection::Canonical, &outcome)["isError"], true);
     assert_eq!(projected(Projection::Cpe, &outcome)["tool_result_error"], true);
@@ -154,34 +154,34 @@ fn the_engine_has_an_error_type_for_every_failure() {
 
 #[test]
 fn a_call_that_was_not_made_is_refused_in_each_programs_words() {
-    let arguments = Refusal::InvalidArguments("expected value".into());
-    let unconnected = Refusal::NotConnected("no route".into());
-    let cpe = |refusal| refused(Projection::Cpe, refusal)["blocks"][0]["content"].clone();
+    let arguments = CallRejection::InvalidArguments("expected value".into());
+    let unconnected = CallRejection::NotConnected("no route".into());
+    let cpe = |rejection| rejected(Projection::Cpe, rejection)["blocks"][0]["content"].clone();
     assert_eq!(cpe(&arguments), "Error parsing parameters: expected value");
-    assert_eq!(cpe(&Refusal::UnknownTool), "tool 'read' not found");
-    assert_eq!(cpe(&Refusal::Denied), "Error calling MCP tool files/read: the call was denied");
-    let code_agent = |refusal| refused(Projection::CodeAgent, refusal)["error"].clone();
-    assert_eq!(code_agent(&Refusal::UnknownServer), "server not found: files");
+    assert_eq!(cpe(&CallRejection::UnknownTool), "tool 'read' not found");
+    assert_eq!(cpe(&CallRejection::Denied), "Error calling MCP tool files/read: the call was denied");
+    let code_agent = |rejection| rejected(Projection::CodeAgent, rejection)["error"].clone();
+    assert_eq!(code_agent(&CallRejection::UnknownServer), "server not found: files");
     assert_eq!(code_agent(&unconnected), "failed to get MCP session: no route");
     assert_eq!(code_agent(&arguments), "failed to call MCP tool \"read\" with err: invalid arguments: expected value");
-    let mcpilot = |refusal| refused(Projection::Mcpilot, refusal)["content"][0]["text"].clone();
+    let mcpilot = |rejection| rejected(Projection::Mcpilot, rejection)["content"][0]["text"].clone();
     let text = "No connection found for server: files. Please make sure to use MCP servers available under 'Connected MCP Servers'.";
-    assert_eq!(mcpilot(&Refusal::UnknownServer), text);
+    assert_eq!(mcpilot(&CallRejection::UnknownServer), text);
     assert_eq!(mcpilot(&unconnected), text);
-    assert_eq!(mcpilot(&Refusal::Disabled), "Server \"files\" is disabled and cannot be used");
-    assert_eq!(mcpilot(&Refusal::UnknownTool), "Unknown tool: read");
-    let engine = |refusal| refused(Projection::Engine, refusal);
-    let record = engine(&Refusal::UnknownTool);
+    assert_eq!(mcpilot(&CallRejection::Disabled), "Server \"files\" is disabled and cannot be used");
+    assert_eq!(mcpilot(&CallRejection::UnknownTool), "Unknown tool: read");
+    let engine = |rejection| rejected(Projection::Engine, rejection);
+    let record = engine(&CallRejection::UnknownTool);
     assert_eq!(record["error"], "Tool \"read\" is not available");
     let text = r#"{"error":"Tool \"read\" is not available","error_type":"TOOL_NOT_FOUND"}"#;
     assert_eq!(record["content"], json!([{ "type": "text", "text": text }]));
     assert_eq!(engine(&unconnected)["error"], "MCP server \"files\" is not connected");
-    let denied = engine(&Refusal::Denied);
+    let denied = engine(&CallRejection::Denied);
     assert_eq!(denied["content"][0]["text"], "Tool execution was denied by user.");
     assert_eq!(denied["error"], "User denied tool execution");
-    assert_eq!(refused(Projection::Canonical, &Refusal::Disabled)["failure"], "refused");
+    assert_eq!(rejected(Projection::Canonical, &CallRejection::Disabled)["failure"], "refused");
     for projection in Projection::ALL {
-        let text = refused(projection, &Refusal::Denied).to_string();
+        let text = rejected(projection, &CallRejection::Denied).to_string();
         assert!(!text.contains("\"success\":true"), "{projection}: {text}");
     }
 }
@@ -234,7 +234,7 @@ fn a_cpe_message_always_has_a_block() {
 }
 
 #[test]
-fn structured_content_that_no_text_tells_of_is_told_as_text() {
+fn structured_content_without_text_is_added_as_text() {
     let structured = outcome(&format!(r#"{{"content":[{IMAGE}],"structuredContent":{{"n":1.0}}}}"#));
     assert_eq!(projected(Projection::Cpe, &structured)["blocks"][1], cpe_text(r#"{"n":1.0}"#));
     let expected = json!({ "type": "text", "text": r#"{"n":1.0}"# });

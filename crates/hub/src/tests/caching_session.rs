@@ -101,7 +101,7 @@ async fn what_a_server_says_holds_for_as_long_as_it_says() {
 }
 
 #[tokio::test]
-async fn what_has_no_time_or_none_that_counts_holds_for_nobody() {
+async fn results_without_a_valid_ttl_are_not_reused() {
     for ttl in [json!(0), json!(-1), json!("60000"), Value::Null] {
         let (server, asked) = holding(ttl.clone(), "public");
         let hub = Hub::new([member("s", &target(&server))], keeping(Duration::from_secs(60)));
@@ -164,7 +164,7 @@ async fn a_change_a_call_that_does_not_only_read_and_the_end_of_a_connection_end
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_can_shorten_how_long_the_result_of_a_tool_stands() {
+async fn a_server_can_shorten_the_ttl_of_a_result() {
     for (ttl, is_kept) in [(json!(0), false), (json!(1_000), false), (json!(20_000), true), (Value::Null, true)] {
         let (server, asked) = holding(ttl.clone(), "public");
         let hub = Hub::new([member("s", &target(&server))], keeping(Duration::from_secs(10)));

@@ -34,7 +34,7 @@ async fn a_call_needs_an_approval_unless_the_config_gives_it() {
 }
 
 #[tokio::test]
-async fn the_result_of_a_reading_tool_stands_for_a_while_and_calls_are_counted() {
+async fn the_result_of_a_reading_tool_is_reused_and_calls_are_counted() {
     let calls = Arc::new(AtomicUsize::new(0));
     let count = calls.clone();
     let server = in_memory(move |message| {
@@ -178,7 +178,7 @@ async fn work_over_a_session_connects_once_and_is_dropped_when_it_does_not_heed_
 }
 
 #[tokio::test]
-async fn a_session_that_the_server_has_lost_is_begun_anew_once_for_each_request() {
+async fn a_session_that_the_server_has_lost_is_restarted_once_for_each_request() {
     let unknown = Arc::new(AtomicUsize::new(0));
     let left = unknown.clone();
     let server = HttpServer::start(move |seen: Seen| {

@@ -5,7 +5,7 @@ use rehearse_client::{CommandSpec, StderrSink, StopGrace};
 use rehearse_testing::runs;
 
 #[tokio::test]
-async fn a_server_that_logs_to_its_output_is_of_use_and_told_of() {
+async fn a_server_that_logs_to_its_output_is_usable_and_reported() {
     let server = in_memory(|message| {
         let noise = (message["method"] == "tools/call").then(|| "npm warn deprecated".to_owned());
         noise.into_iter().chain(answer("s", &["echo"], message)).collect()

@@ -3,7 +3,7 @@
 use super::*;
 
 #[tokio::test]
-async fn tools_are_registered_in_the_order_of_the_config_whoever_answers_first() {
+async fn tools_are_registered_in_the_order_of_the_config() {
     let waits = Arc::new(Notify::new());
     let held = Arc::new(Mutex::new(Vec::<String>::new()));
     let (hold, known) = (held.clone(), waits.clone());

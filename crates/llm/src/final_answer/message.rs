@@ -30,8 +30,8 @@ impl<'n> At<'n> {
     fn items(&self) -> Result<Vec<At<'n>>, Problems> {
         let at = |(index, node)| At { node, pointer: format!("{}/{index}", self.pointer) };
         if let Value::Mapping(_) = self.node.value {
-            let problem = self.node.problem("expected a list, found a mapping");
-            return Err(problem.hint("a list stands in brackets: [ … ]").into());
+            let problem = self.node.problem("expected an array, found an object");
+            return Err(problem.hint("write an array in brackets: [ … ]").into());
         }
         Ok(self.node.items()?.iter().enumerate().map(at).collect())
     }
@@ -73,8 +73,8 @@ fn messages(dialog: &Node) -> Result<Vec<At<'_>>, Problems> {
             .map(|message| vec![message])
             .ok_or_else(|| first.node.problem("a choice needs a `message`").into());
     }
-    let problem = dialog.problem("a dialog is a list of messages");
-    Err(problem.hint("each is an object with a `role`; the list may also stand at `messages`").into())
+    let problem = dialog.problem("a dialog is an array of messages");
+    Err(problem.hint("each is an object with a `role`; the array may also be at `messages`").into())
 }
 
 #[derive(Default)]

@@ -1,9 +1,9 @@
-//! The answer of a subagent: what its model handed in by calling the tool `final_answer`, or else its last text.
+//! The answer of a subagent: the arguments of its call of the tool `final_answer`, or else its last text.
 //!
-//! A host that wants structured answers gives its subagent one more tool, whose input schema is the schema of the answer
-//! and which nobody executes: to call it is to end the run. [`AnswerSchema`] is that schema and makes the definition of
-//! the tool, [`Dialog`] is what was said, and [`extract`] takes the answer out of it. No IO, no retries, no repairs: an
-//! answer that does not fit is told with every path at which it does not.
+//! A host that needs structured answers gives its subagent one more tool, whose input schema is the schema of the answer.
+//! The tool is never executed: a call of it ends the run. [`AnswerSchema`] is that schema and makes the definition of the
+//! tool, [`Dialog`] is the transcript, and [`extract`] gets the answer from it. No IO, no retries, no repairs: an invalid
+//! answer is an error with the path of every violation.
 //!
 //! ```
 //! use rehearse_document::Source;
@@ -39,10 +39,9 @@ use rehearse_document::{Node, Source, Value, json};
 
 /// The answer of a dialog.
 ///
-/// With a schema, it is what `final_answer` was called with in the last turn of the assistant that calls it. Of several
-/// calls in that turn the first whose arguments can be read counts, whatever other tools are called before or after it;
-/// it is held against the schema once, and nothing else is tried if it does not fit. Without a schema there is no such
-/// tool, and the answer is the last text of the assistant: all text blocks of a message, each on lines of its own.
+/// With a schema, it is the arguments of `final_answer` in the last turn of the assistant that calls it. Of several calls
+/// in that turn, the first one with readable arguments is used and checked against the schema; calls of other tools are
+/// ignored. Without a schema, it is the last text of the assistant: all text blocks of a message, each on its own lines.
 ///
 /// # Errors
 /// Why there is no answer, and where in the dialog.

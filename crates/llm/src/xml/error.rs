@@ -1,4 +1,4 @@
-//! What is wrong with what a model wrote.
+//! Errors in the tool requests of a model.
 
 use std::ops::Range;
 
@@ -6,25 +6,25 @@ use serde_json::{Value, json};
 
 use crate::Violation;
 
-/// A request for a tool that cannot be followed. Its text is for the model, so that it can do better.
+/// An invalid tool request. Its message is for the model, so that it can correct itself.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{fault}")]
+#[error("{kind}")]
 pub struct RequestError {
-    pub fault: Fault,
+    pub kind: RequestErrorKind,
     /// The request, in bytes of the message.
     pub range: Range<usize>,
 }
 
-/// What is wrong with a request.
+/// The kind of a request error.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Fault {
+pub enum RequestErrorKind {
     #[error("Unknown tool: {name}{}", hint(.nearest.as_deref()))]
     UnknownTool {
         name: String,
         /// The tool that was probably meant.
         nearest: Option<String>,
     },
-    /// The tool is one of these servers, and of no other that is named.
+    /// The named server does not have the tool, or several servers have it and none is named.
     #[error("{}", of_server(.tool, .named.as_deref(), .servers))]
     ServerOf { tool: String, named: Option<String>, servers: Vec<String> },
     #[error("Missing tool name: <{0}> needs a <tool_name>")]
@@ -43,7 +43,7 @@ pub enum Fault {
     Parameters(Vec<ParameterError>),
     #[error("Too many tool requests: {tool} was not run, for a message may have {max}")]
     TooMany { tool: String, max: usize },
-    /// Only in the strict grammar, as the following ones.
+    /// Only in the strict grammar, like the following kinds.
     #[error("Invalid tool name: {0}")]
     ToolName(String),
     #[error("No parameters found in tool request")]
@@ -72,12 +72,12 @@ fn of_server(tool: &str, named: Option<&str>, servers: &[String]) -> String {
     }
 }
 
-impl Fault {
+impl RequestErrorKind {
     pub fn code(&self) -> &'static str {
         match self {
-            Fault::UnknownTool { .. } | Fault::ServerOf { .. } => "UNKNOWN_TOOL",
-            Fault::Parameters(_) => "VALIDATION_ERROR",
-            Fault::TooMany { .. } => "TOO_MANY_CALLS",
+            RequestErrorKind::UnknownTool { .. } | RequestErrorKind::ServerOf { .. } => "UNKNOWN_TOOL",
+            RequestErrorKind::Parameters(_) => "VALIDATION_ERROR",
+            RequestErrorKind::TooMany { .. } => "TOO_MANY_CALLS",
             _ => "PARSE_ERROR",
         }
     }
@@ -87,10 +87,12 @@ impl RequestError {
     /// As data: `{code, message, details}`, with a detail for each parameter.
     pub fn to_json(&self) -> Value {
         let detail = |ParameterError { violation, .. }: &ParameterError| json!({ "parameter": violation.parameter, "code": violation.code.as_str(), "message": violation.message });
-        let (message, details) = match &self.fault {
-            Fault::Parameters(errors) => ("Invalid parameters".to_owned(), errors.iter().map(detail).collect()),
-            fault => (fault.to_string(), Vec::new()),
+        let (message, details) = match &self.kind {
+            RequestErrorKind::Parameters(errors) => {
+                ("Invalid parameters".to_owned(), errors.iter().map(detail).collect())
+            }
+            kind => (kind.to_string(), Vec::new()),
         };
-        json!({ "code": self.fault.code(), "message": message, "details": details })
+        json!({ "code": self.kind.code(), "message": message, "details": details })
     }
 }

@@ -1,4 +1,4 @@
-//! Tools for a model that can only write text: it is told of them in its prompt, and asks for them in a form like XML.
+//! Tools for a model that can only write text: its prompt describes them, and it requests them in a form like XML.
 //!
 //! ```text
 //! <read_file>
@@ -6,9 +6,9 @@
 //! </read_file>
 //! ```
 //!
-//! The [`Parser`] knows the tools and their schemas, and reads by them: any name that a tool or parameter has can be
-//! written, a tool without required parameters needs none, and a value is what the schema says it is. The form of newer
-//! programs, `<use_mcp_tool>` with `<server_name>`, `<tool_name>` and `<arguments>`, is read as well.
+//! The [`Parser`] knows the tools and their schemas: every name of a tool or parameter is accepted, a tool without
+//! required parameters needs none, and a value has the type of the schema. The form of newer programs, `<use_mcp_tool>`
+//! with `<server_name>`, `<tool_name>` and `<arguments>`, is also supported.
 
 mod element;
 mod error;
@@ -25,13 +25,13 @@ use std::ops::Range;
 
 use serde_json::{Map, Value};
 
-pub use error::{Fault, ParameterError, RequestError};
+pub use error::{ParameterError, RequestError, RequestErrorKind};
 pub use prompt::{NO_TOOLS, Section, prompt, system_prompt};
 pub use write::write;
 
 use super::{ToolDefinition, validate::Validator};
 
-/// How a message is read.
+/// The options of a [`Parser`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     /// Requests beyond it are reported, not returned.
@@ -41,7 +41,7 @@ pub struct Options {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Grammar {
-    /// Whatever the tools and their schemas name.
+    /// All names of the tools and their schemas.
     Registry,
     /// That of the first MCPilot: names are `[a-z][a-z0-9_]*`, a request has white space around it and at least one
     /// parameter, and there is no other form.
@@ -55,7 +55,7 @@ impl Default for Options {
     }
 }
 
-/// Reads requests for the tools that it knows.
+/// Parses requests for known tools.
 #[derive(Debug)]
 pub struct Parser {
     tools: Vec<Tool>,
@@ -70,7 +70,7 @@ struct Tool {
     validator: Validator,
 }
 
-/// What a message asks for, each in its order.
+/// The requests and errors of a message, each in order.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Requests {
     pub calls: Vec<ToolRequest>,
@@ -80,15 +80,15 @@ pub struct Requests {
 /// A call with valid arguments.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolRequest {
-    /// As the model knows it.
+    /// The name that the model uses.
     pub name: String,
     pub arguments: Map<String, Value>,
-    /// In bytes of the message.
+    /// The byte range in the message.
     pub range: Range<usize>,
 }
 
 impl Parser {
-    /// Of tools with one name the first is known.
+    /// Of tools with the same name, the first is used.
     pub fn new<'a>(tools: impl IntoIterator<Item = ToolDefinition<'a>>, options: Options) -> Parser {
         let tool = |tool: ToolDefinition<'_>| Tool {
             name: tool.name.to_owned(),
@@ -100,8 +100,8 @@ impl Parser {
 
     /// The requests of a message.
     ///
-    /// What is shown in code blocks, code spans and comments, or thought in `<thinking>`, is no request; nor is a tag
-    /// in running text that is never closed. A request that is wrong counts as one: those behind it may build on it.
+    /// Text in code blocks, code spans, comments and `<thinking>` is not a request; nor is an unclosed tag in running
+    /// text. An invalid request counts towards the limit, because later requests may depend on it.
     pub fn parse(&self, message: &str) -> Requests {
         scan::Scanner::new(self, message).run()
     }
@@ -110,11 +110,11 @@ impl Parser {
         self.tools.iter().find(|tool| tool.name == name)
     }
 
-    /// A tool by the name that its server has for it, or by that which the model knows.
+    /// A tool by its name on the server or its name for the model.
     ///
     /// # Errors
-    /// [`Fault::ServerOf`] if another server has it, or several have and none is named; `None` if there is no such tool.
-    fn tool_of(&self, server: Option<&str>, name: &str) -> Result<&Tool, Option<Fault>> {
+    /// [`RequestErrorKind::ServerOf`] if another server has it, or several have and none is named; `None` if there is no such tool.
+    fn tool_of(&self, server: Option<&str>, name: &str) -> Result<&Tool, Option<RequestErrorKind>> {
         let named =
             |tool: &&Tool| tool.name == name || tool.origin.as_ref().is_some_and(|(_, original)| original == name);
         let origin = |tool: &&Tool| tool.origin.as_ref().map(|(server, _)| server.clone());
@@ -130,7 +130,11 @@ impl Parser {
             _ if all.is_empty() => Err(None),
             _ => {
                 let servers = all.iter().filter_map(origin).collect();
-                Err(Some(Fault::ServerOf { tool: name.to_owned(), named: server.map(str::to_owned), servers }))
+                Err(Some(RequestErrorKind::ServerOf {
+                    tool: name.to_owned(),
+                    named: server.map(str::to_owned),
+                    servers,
+                }))
             }
         }
     }

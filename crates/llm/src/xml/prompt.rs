@@ -1,4 +1,4 @@
-//! The part of a system prompt that tells of tools.
+//! The part of a system prompt that describes the tools.
 
 use std::{collections::HashSet, fmt::Write};
 
@@ -10,7 +10,7 @@ use crate::{
     schema::{Schema, Type},
 };
 
-/// What stands in the place of tools when there are none.
+/// The text if there are no tools.
 pub const NO_TOOLS: &str = "No tools are currently available.";
 
 /// Objects within objects beyond this are not described.
@@ -23,7 +23,7 @@ pub struct Section<'a> {
     pub content: &'a str,
 }
 
-/// A whole system prompt: what is said first, sections of one's own, and the tools.
+/// A whole system prompt: the introduction, custom sections, and the tools.
 pub fn system_prompt(base: &str, sections: &[Section<'_>], tools: &[ToolDefinition<'_>], options: &Options) -> String {
     let own = sections.iter().map(|Section { title, content }| section(title, content));
     let parts = [base.to_owned()].into_iter().chain(own).chain([prompt(tools, options)]);
@@ -220,7 +220,7 @@ mod tests {
     };
 
     #[test]
-    fn the_prompt_tells_of_tools_with_everything_that_a_call_needs() {
+    fn the_prompt_describes_tools_with_everything_that_a_call_needs() {
         let schema = raw(&json!({ "type": "object", "required": ["path"], "properties": {
             "path": { "type": "string", "description": "Where it\nis." },
             "limit": { "type": "integer", "minimum": 1, "maximum": 9, "default": 5 },

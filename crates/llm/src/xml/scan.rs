@@ -5,7 +5,7 @@ use std::{collections::HashMap, ops::Range};
 use serde_json::{Map, Value};
 
 use super::{
-    Fault, Grammar, ParameterError, Parser, RequestError, Requests, Tool, ToolRequest,
+    Grammar, ParameterError, Parser, RequestError, RequestErrorKind, Requests, Tool, ToolRequest,
     element::{Element, ElementError, children, within},
     prose::{Prose, is_in_code_span, is_line_start},
     tag::{CDATA, Kind, Tag, Tags, comment, skip_blank},
@@ -21,7 +21,7 @@ const ARGUMENTS: [&str; 2] = ["arguments", "parameters"];
 const THINKING: [&str; 2] = ["thinking", "think"];
 /// A message with more elements that could be meant as a request, and are not, is a document.
 const MAX_MISSES: usize = 100;
-/// The text of a fault quotes no more than this.
+/// The text of a kind quotes no more than this.
 const QUOTED_CHARS: usize = 40;
 
 pub(super) struct Scanner<'p, 't> {
@@ -104,7 +104,7 @@ impl<'p, 't> Scanner<'p, 't> {
         &mut self,
         tag: &Tag<'t>,
         name: &str,
-        read: impl FnOnce(&Self) -> Result<(&'p Tool, Written<'t>), Fault>,
+        read: impl FnOnce(&Self) -> Result<(&'p Tool, Written<'t>), RequestErrorKind>,
     ) -> usize {
         let nominal = if tag.kind == Kind::Empty { Some(tag.range.end) } else { self.end_of(tag) };
         let Some(nominal) = nominal else {
@@ -112,14 +112,16 @@ impl<'p, 't> Scanner<'p, 't> {
                 return tag.range.end;
             }
             // The message was cut off here, or another name stands in the closing tag.
-            self.fail(name, tag.range.start..self.text.len(), Fault::Unclosed(name.to_owned()));
+            self.fail(name, tag.range.start..self.text.len(), RequestErrorKind::Unclosed(name.to_owned()));
             return self.text.len();
         };
         let result = match tag.name() == name {
             true => read(self),
-            false => Err(Fault::Attributes(name.to_owned())),
+            false => Err(RequestErrorKind::Attributes(name.to_owned())),
         };
-        if matches!(result, Err(Fault::Loose(_) | Fault::Unclosed(_))) && is_mention(self.text, tag) {
+        if matches!(result, Err(RequestErrorKind::Loose(_) | RequestErrorKind::Unclosed(_)))
+            && is_mention(self.text, tag)
+        {
             return tag.range.end;
         }
         let range = tag.range.start..result.as_ref().map_or(nominal, |(_, written)| written.end);
@@ -129,7 +131,7 @@ impl<'p, 't> Scanner<'p, 't> {
         }
         match result {
             Ok((tool, written)) => self.call(tool, written, range),
-            Err(fault) => self.fail(name, range, fault),
+            Err(kind) => self.fail(name, range, kind),
         }
         end
     }
@@ -142,7 +144,7 @@ impl<'p, 't> Scanner<'p, 't> {
                 ParameterError { range: element.map_or(range.clone(), |element| element.range.clone()), violation }
             };
             let errors = violations.into_iter().map(error).collect();
-            return self.fail(&tool.name, range, Fault::Parameters(errors));
+            return self.fail(&tool.name, range, RequestErrorKind::Parameters(errors));
         }
         if self.counts(&tool.name, &range) {
             let name = tool.name.clone();
@@ -150,9 +152,9 @@ impl<'p, 't> Scanner<'p, 't> {
         }
     }
 
-    fn fail(&mut self, name: &str, range: Range<usize>, fault: Fault) {
+    fn fail(&mut self, name: &str, range: Range<usize>, kind: RequestErrorKind) {
         if self.counts(name, &range) {
-            self.requests.errors.push(RequestError { fault, range });
+            self.requests.errors.push(RequestError { kind, range });
         }
     }
 
@@ -161,16 +163,16 @@ impl<'p, 't> Scanner<'p, 't> {
         self.count += 1;
         let max = self.parser.options.max_calls_per_message;
         if self.count > max {
-            let fault = Fault::TooMany { tool: name.to_owned(), max };
-            self.requests.errors.push(RequestError { fault, range: range.clone() });
+            let kind = RequestErrorKind::TooMany { tool: name.to_owned(), max };
+            self.requests.errors.push(RequestError { kind, range: range.clone() });
         }
         self.count <= max
     }
 
     /// The arguments of a tool whose element begins with `tag`.
-    fn written(&self, tag: &Tag<'t>, tool: &Tool) -> Result<Written<'t>, Fault> {
+    fn written(&self, tag: &Tag<'t>, tool: &Tool) -> Result<Written<'t>, RequestErrorKind> {
         if self.is_strict() && !is_strict_name(&tool.name) {
-            return Err(Fault::ToolName(tool.name.clone()));
+            return Err(RequestErrorKind::ToolName(tool.name.clone()));
         }
         let schema = Schema::new(tool.validator.schema());
         if tag.kind == Kind::Empty {
@@ -181,22 +183,27 @@ impl<'p, 't> Scanner<'p, 't> {
         }
         let is_known = |name: &str| schema.names(name);
         let (elements, end) =
-            children(self.text, tag.range.end, tag.name(), &is_known).map_err(|broken| self.fault(&broken))?;
+            children(self.text, tag.range.end, tag.name(), &is_known).map_err(|broken| self.kind(&broken))?;
         self.elements(elements, schema, end)
     }
 
-    fn elements(&self, elements: Vec<Element<'t>>, schema: Schema<'_>, end: usize) -> Result<Written<'t>, Fault> {
+    fn elements(
+        &self,
+        elements: Vec<Element<'t>>,
+        schema: Schema<'_>,
+        end: usize,
+    ) -> Result<Written<'t>, RequestErrorKind> {
         if self.is_strict() {
             if elements.is_empty() {
-                return Err(Fault::NoParameters);
+                return Err(RequestErrorKind::NoParameters);
             }
             if let Some(element) = elements.iter().find(|element| !is_strict_name(element.name)) {
-                return Err(Fault::ParameterName(element.name.to_owned()));
+                return Err(RequestErrorKind::ParameterName(element.name.to_owned()));
             }
         }
         let (arguments, repeated) = value::members(self.text, &elements, Some(schema));
         match repeated.first() {
-            Some(element) => Err(Fault::Repeated(element.name.to_owned())),
+            Some(element) => Err(RequestErrorKind::Repeated(element.name.to_owned())),
             None => Ok(Written { arguments, elements, end }),
         }
     }
@@ -208,7 +215,7 @@ impl<'p, 't> Scanner<'p, 't> {
     }
 
     /// A body that is one JSON object. A closing tag in one of its strings is not its end.
-    fn json(&self, tag: &Tag<'t>) -> Result<Written<'t>, Fault> {
+    fn json(&self, tag: &Tag<'t>) -> Result<Written<'t>, RequestErrorKind> {
         const ATTEMPTS: usize = 4;
         let mut first = None;
         let closing = Tags::new(self.text, tag.range.end..self.text.len()).filter(|it| it.is(Kind::Close, tag.name()));
@@ -218,45 +225,45 @@ impl<'p, 't> Scanner<'p, 't> {
                 Err(error) => first = first.or(Some(error)),
             }
         }
-        Err(Fault::Json(first.unwrap_or_default()))
+        Err(RequestErrorKind::Json(first.unwrap_or_default()))
     }
 
     /// A request that names its tool in an element.
-    fn wrapped(&self, tag: &Tag<'t>) -> Result<(&'p Tool, Written<'t>), Fault> {
+    fn wrapped(&self, tag: &Tag<'t>) -> Result<(&'p Tool, Written<'t>), RequestErrorKind> {
         let form = tag.word();
         let is_known = |name: &str| matches!(name, "server_name" | "tool_name") || ARGUMENTS.contains(&name);
         let (elements, end) = match tag.kind {
             Kind::Empty => (Vec::new(), tag.range.end),
-            _ => children(self.text, tag.range.end, form, &is_known).map_err(|broken| self.fault(&broken))?,
+            _ => children(self.text, tag.range.end, form, &is_known).map_err(|broken| self.kind(&broken))?,
         };
         let element = |name: &str| elements.iter().find(|element| element.name == name);
         let text = |name: &str| element(name).map(|element| value::text(&self.text[element.inner.clone()]));
         let name = text("tool_name").filter(|name| !name.is_empty());
-        let name = name.ok_or_else(|| Fault::MissingToolName(form.to_owned()))?;
+        let name = name.ok_or_else(|| RequestErrorKind::MissingToolName(form.to_owned()))?;
         let server = text("server_name");
         let tool = self.parser.tool_of(server.as_deref(), &name);
-        let tool = tool.map_err(|fault| fault.unwrap_or_else(|| self.no_tool(&name)))?;
+        let tool = tool.map_err(|kind| kind.unwrap_or_else(|| self.no_tool(&name)))?;
         let Some(inner) = ARGUMENTS.iter().find_map(|name| element(name)).map(|element| element.inner.clone()) else {
             return Ok((tool, Written { arguments: Map::new(), elements: Vec::new(), end }));
         };
         if self.is_json(inner.start, inner.end) {
-            let arguments = object(&self.text[inner]).map_err(Fault::Json)?;
+            let arguments = object(&self.text[inner]).map_err(RequestErrorKind::Json)?;
             return Ok((tool, Written { arguments, elements: Vec::new(), end }));
         }
         let schema = Schema::new(tool.validator.schema());
-        let elements = within(self.text, inner, &|name| schema.names(name)).map_err(|broken| self.fault(&broken))?;
+        let elements = within(self.text, inner, &|name| schema.names(name)).map_err(|broken| self.kind(&broken))?;
         Ok((tool, self.elements(elements, schema, end)?))
     }
 
-    fn fault(&self, broken: &ElementError<'_>) -> Fault {
+    fn kind(&self, broken: &ElementError<'_>) -> RequestErrorKind {
         match broken {
             ElementError::Loose(at) => {
                 let text = self.text[*at..].split(['<', '\n']).next().unwrap_or_default();
                 let text = if text.is_empty() { &self.text[*at..] } else { text };
-                Fault::Loose(text.chars().take(QUOTED_CHARS).collect::<String>().trim_end().to_owned())
+                RequestErrorKind::Loose(text.chars().take(QUOTED_CHARS).collect::<String>().trim_end().to_owned())
             }
-            ElementError::Unclosed { name, .. } => Fault::Unclosed((*name).to_owned()),
-            ElementError::Attributes { name, .. } => Fault::Attributes((*name).to_owned()),
+            ElementError::Unclosed { name, .. } => RequestErrorKind::Unclosed((*name).to_owned()),
+            ElementError::Attributes { name, .. } => RequestErrorKind::Attributes((*name).to_owned()),
         }
     }
 
@@ -268,14 +275,14 @@ impl<'p, 't> Scanner<'p, 't> {
         if !is_plain || self.misses >= MAX_MISSES {
             return tag.range.end;
         }
-        let fault = self.no_tool(name);
-        let is_alike = matches!(&fault, Fault::UnknownTool { nearest: Some(_), .. });
+        let kind = self.no_tool(name);
+        let is_alike = matches!(&kind, RequestErrorKind::UnknownTool { nearest: Some(_), .. });
         if self.is_strict() && !is_strict_name(name) || !is_alike && !name.contains('_') {
             return tag.range.end;
         }
         match children(self.text, tag.range.end, name, &|_| true) {
             Ok((_, end)) if !is_in_code_span(self.text, tag.range.start, end) => {
-                self.fail(name, tag.range.start..end, fault);
+                self.fail(name, tag.range.start..end, kind);
                 end
             }
             _ => {
@@ -297,9 +304,9 @@ impl<'p, 't> Scanner<'p, 't> {
         close.map(|close| close.end)
     }
 
-    fn no_tool(&self, name: &str) -> Fault {
+    fn no_tool(&self, name: &str) -> RequestErrorKind {
         let names: Vec<_> = self.parser.tools.iter().map(|tool| &*tool.name).collect();
-        Fault::UnknownTool { name: name.to_owned(), nearest: nearest(name, &names).map(str::to_owned) }
+        RequestErrorKind::UnknownTool { name: name.to_owned(), nearest: nearest(name, &names).map(str::to_owned) }
     }
 }
 

@@ -107,7 +107,7 @@ async fn only_requests_with_the_token_from_this_machine_are_answered() {
 }
 
 #[tokio::test]
-async fn the_journal_and_the_verification_tell_what_came() {
+async fn the_journal_and_the_verification_report_what_came() {
     let both = Both::start().await;
     let verified = both.get("/verify").await;
     assert_eq!((&verified["holds"], &verified["expectations"]), (&json!(false), &json!(1)));
@@ -123,7 +123,7 @@ async fn the_journal_and_the_verification_tell_what_came() {
 }
 
 #[tokio::test]
-async fn the_state_is_read_replaced_and_merged_and_a_reset_begins_anew() {
+async fn the_state_is_read_replaced_and_merged_and_a_reset_begins_again() {
     let both = Both::start().await;
     both.buy("pears").await;
     assert_eq!(both.get("/state").await, json!({ "cart": { "apples": 1 }, "open": true, "bought": "pears" }));
@@ -167,7 +167,7 @@ async fn a_rule_is_put_in_front_and_taken_away() {
 }
 
 #[tokio::test]
-async fn mistakes_of_a_rule_are_told_with_their_places_in_the_body() {
+async fn mistakes_of_a_rule_are_reported_with_their_places_in_the_body() {
     let both = Both::start().await;
     let (status, body) = both.ask("POST /rules", "{\"tool\": \"buy\",\n \"rule\": {\"repply\": \"x\"}}").await;
     assert_eq!(status, 400);

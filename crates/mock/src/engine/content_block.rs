@@ -88,7 +88,7 @@ prompts:
 ";
 
     #[test]
-    fn a_text_stands_for_a_block_that_the_version_does_not_have() {
+    fn a_text_replaces_a_block_that_the_version_does_not_have() {
         let link = json!({ "type": "resource_link", "uri": "file:///a", "name": "n" });
         let audio =
             json!({ "type": "audio", "data": "aGk=", "mimeType": "audio/wav", "annotations": { "priority": 1 } });

@@ -410,7 +410,7 @@ tools:
     }
 
     #[test]
-    fn what_is_not_declared_is_not_told() {
+    fn undeclared_changes_are_not_notified() {
         let script = "
 capabilities: { logging: null, tools: { listChanged: false } }
 tools:

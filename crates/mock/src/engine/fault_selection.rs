@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn eras_versions_and_transports_are_told_apart() {
+    fn eras_versions_and_transports_are_distinguished() {
         let strikes = |on: &str, transport| {
             let mut mock = Mock::new(&format!("[{{ on: {{ {on} }}, do: hang }}]"), 1);
             mock.transport = transport;
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_that_a_transport_does_not_have_is_no_strike() {
+    fn a_fault_that_a_transport_does_not_have_is_not_a_strike() {
         let mut mock = Mock::new("[{ do: [{ status: 500 }, { content_type: text/html }] }]", 1);
         assert!(!mock.initialize("2025-11-25"));
         mock.transport = Transport::Http;

@@ -211,7 +211,7 @@ tools:
     }
 
     #[test]
-    fn nobody_is_asked_before_the_handshake_is_over() {
+    fn no_one_is_asked_before_the_handshake_is_over() {
         let client =
             TestClient::uninitialized(TWO, both()).answering("roots/list", json!({ "result": { "roots": [] } }));
         let Decision::Exchange(mut exchange) =
@@ -244,7 +244,7 @@ tools:
     }
 
     #[test]
-    fn a_client_without_a_session_is_told_why_it_is_not_asked() {
+    fn a_client_without_a_session_gets_the_reason_for_no_request() {
         let client = TestClient::stateless(TWO);
         let why = "The client cannot be asked: without sessions (`http.sessions`) its answers have no way back";
         assert_eq!(client.text("slow", json!({})), why);

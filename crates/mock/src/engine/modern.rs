@@ -25,17 +25,17 @@ const METHOD_HEADER: &str = "mcp-method";
 const NAME_HEADER: &str = "mcp-name";
 
 /// A refusal and its HTTP status.
-struct Refusal(u16, RpcError);
+struct HttpError(u16, RpcError);
 
-impl From<RpcError> for Refusal {
+impl From<RpcError> for HttpError {
     fn from(error: RpcError) -> Self {
         let status = if matches!(error.code, MISSING_CAPABILITY | HEADER_MISMATCH) { 400 } else { 200 };
-        Refusal(status, error)
+        HttpError(status, error)
     }
 }
 
-fn mismatch(message: impl Into<String>) -> Refusal {
-    Refusal(400, RpcError::new(HEADER_MISMATCH, message))
+fn mismatch(message: impl Into<String>) -> HttpError {
+    HttpError(400, RpcError::new(HEADER_MISMATCH, message))
 }
 
 impl Engine {
@@ -53,7 +53,7 @@ impl Engine {
     pub(super) fn modern_message(self: &Arc<Self>, message: Message<'_>, incoming: Incoming<'_>) -> Decision {
         match message {
             Message::Request(request) => {
-                let refused = |Refusal(status, error)| self.refuse(&request, status, error, incoming);
+                let refused = |HttpError(status, error)| self.refuse(&request, status, error, incoming);
                 self.modern_request(&request, incoming).unwrap_or_else(refused)
             }
             Message::Notification(notification) => self.receive_notification(&notification, incoming),
@@ -71,20 +71,20 @@ impl Engine {
 
     /// The order of the checks follows from what each of them may rely on: headers are there, `_meta` is complete,
     /// both agree, the version is offered, the method exists, the other headers agree with the body.
-    fn modern_request(self: &Arc<Self>, request: &Request<'_>, incoming: Incoming<'_>) -> Result<Decision, Refusal> {
+    fn modern_request(self: &Arc<Self>, request: &Request<'_>, incoming: Incoming<'_>) -> Result<Decision, HttpError> {
         let catalog = &self.catalog();
         let header_version = match incoming.mirror().map(required_headers).transpose() {
-            Err(Refusal(status, error)) if request.method == "initialize" => {
-                return Err(Refusal(status, catalog.no_handshake(error)));
+            Err(HttpError(status, error)) if request.method == "initialize" => {
+                return Err(HttpError(status, catalog.no_handshake(error)));
             }
             version => version?,
         };
-        let bad_request = |error| Refusal(400, error);
+        let bad_request = |error| HttpError(400, error);
         let params = Params::parse(request.params).map_err(bad_request)?;
         let meta = params.meta().map_err(bad_request)?;
         let version = required_meta(&meta).map_err(|error| match &*request.method {
-            "initialize" => Refusal(400, catalog.no_handshake(error)),
-            _ => Refusal(400, error),
+            "initialize" => HttpError(400, catalog.no_handshake(error)),
+            _ => HttpError(400, error),
         })?;
         if let Some(header) = header_version.filter(|header| *header != version) {
             return Err(mismatch(format!(
@@ -97,7 +97,7 @@ impl Engine {
         };
         if !catalog.knows(&request.method) {
             let message = format!("Method not found: {}", request.method);
-            return Err(Refusal(404, RpcError::new(METHOD_NOT_FOUND, message)));
+            return Err(HttpError(404, RpcError::new(METHOD_NOT_FOUND, message)));
         }
         if let Some(headers) = incoming.mirror() {
             mirrored_headers(headers, &request.method, &params)?;
@@ -109,7 +109,7 @@ impl Engine {
         let call = Call { catalog, version, session: None, log_level, request, params, meta, incoming };
         match self.method(&call)? {
             Some(decision) => Ok(decision),
-            None => Err(Refusal(404, RpcError::new(METHOD_NOT_FOUND, "Method not found"))),
+            None => Err(HttpError(404, RpcError::new(METHOD_NOT_FOUND, "Method not found"))),
         }
     }
 
@@ -144,14 +144,14 @@ impl Catalog {
 }
 
 /// The version header; it and `Mcp-Method` must be there (Streamable HTTP: Request Metadata).
-fn required_headers(headers: &HeaderMap) -> Result<&str, Refusal> {
+fn required_headers(headers: &HeaderMap) -> Result<&str, HttpError> {
     let version =
         header(headers, VERSION_HEADER)?.ok_or_else(|| mismatch("the header MCP-Protocol-Version is missing"))?;
     header(headers, METHOD_HEADER)?.ok_or_else(|| mismatch("the header Mcp-Method is missing"))?;
     Ok(version)
 }
 
-fn header<'h>(headers: &'h HeaderMap, name: &'static str) -> Result<Option<&'h str>, Refusal> {
+fn header<'h>(headers: &'h HeaderMap, name: &'static str) -> Result<Option<&'h str>, HttpError> {
     mirrored::single(headers, &HeaderName::from_static(name), name).map_err(mismatch)
 }
 
@@ -164,7 +164,7 @@ fn required_meta<'a>(meta: &Meta<'a>) -> Result<Cow<'a, str>, RpcError> {
 }
 
 /// `Mcp-Method` and `Mcp-Name` repeat what the body says (Streamable HTTP: Server Validation).
-fn mirrored_headers(headers: &HeaderMap, method: &str, params: &Params<'_>) -> Result<(), Refusal> {
+fn mirrored_headers(headers: &HeaderMap, method: &str, params: &Params<'_>) -> Result<(), HttpError> {
     let mirrored = header(headers, METHOD_HEADER)?.unwrap_or_default();
     if mirrored != method {
         return Err(mismatch(format!("Header mismatch: Mcp-Method is {mirrored}, but the body says {method}")));

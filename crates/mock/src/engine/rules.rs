@@ -153,7 +153,7 @@ tools:
     /// Rules that are added cannot `replace`, so the items of a script are the same whatever is added to it, and in the
     /// same places: those of before are found again.
     #[test]
-    fn what_was_replaced_is_found_again_whatever_rules_come_and_go() {
+    fn a_replaced_rule_is_found_again_after_other_changes() {
         let inner = "replace: { tool: { name: echo, steps: [{ replace: { prompt: { name: p, messages: [] } } }, { reply: inner }] } }";
         let outer = format!("replace: {{ tool: {{ name: swap, steps: [{{ {inner} }}, {{ reply: outer }}] }} }}");
         let first = format!("{{ name: swap, steps: [{{ {outer} }}, {{ reply: swapped }}] }}");

@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_token_is_malformed() {
+    fn an_invalid_token_is_malformed() {
         let signer = RequestStateSigner::new(&[7]);
         for token in ["", ".", "a", "e30", "e30.***", "e30.e30="] {
             let error = signer.verify::<Json>(token).expect_err(token);

@@ -160,7 +160,7 @@ resources: [{ uri: 'file:///a', text: a }]
     }
 
     #[test]
-    fn only_what_was_asked_for_is_told_and_carries_the_id_of_the_subscription() {
+    fn only_subscribed_changes_are_notified_with_the_id_of_the_subscription() {
         let client = TestClient::modern(SCRIPT, json!({}));
         let (tools, of_tools) = listen(&client, json!({ "toolsListChanged": true }));
         let (_resource, of_resource) = listen(&client, json!({ "resourceSubscriptions": ["file:///b"] }));
@@ -207,7 +207,7 @@ resources: [{ uri: 'file:///a', text: a }]
     }
 
     #[test]
-    fn a_reset_tells_which_lists_are_others_now() {
+    fn a_reset_reports_which_lists_are_others_now() {
         let client = TestClient::legacy(SCRIPT, json!({}));
         client.engine.reset(client.clock.get());
         assert_eq!(methods(&client.unasked), [""; 0]);
@@ -218,7 +218,7 @@ resources: [{ uri: 'file:///a', text: a }]
     }
 
     #[test]
-    fn what_nobody_can_subscribe_to_goes_to_the_caller() {
+    fn notifications_without_subscription_go_to_the_caller() {
         let client = TestClient::legacy(SCRIPT, json!({}));
         let frames = client.exchange("tools/call", json!({ "name": "tell" }));
         assert_eq!(frames[0], json!({ "jsonrpc": "2.0", "method": "notifications/custom", "params": { "n": 1 } }));
@@ -226,7 +226,7 @@ resources: [{ uri: 'file:///a', text: a }]
     }
 
     #[test]
-    fn tools_appear_change_and_disappear_and_only_a_difference_is_told() {
+    fn tools_appear_change_and_disappear_and_only_a_difference_is_notified() {
         let client = TestClient::legacy(SCRIPT, json!({}));
         let names = || {
             let tools = client.call("tools/list", json!({}))["result"]["tools"].clone();
@@ -252,7 +252,7 @@ resources: [{ uri: 'file:///a', text: a }]
     }
 
     #[test]
-    fn a_task_tells_those_who_listen_to_it() {
+    fn a_task_notifies_its_subscribers() {
         let extensions = json!({ "io.modelcontextprotocol/tasks": {} });
         let client = TestClient::modern(SCRIPT, json!({ "extensions": extensions }));
         let task = client.tool("job", json!({}))["result"]["taskId"].clone();

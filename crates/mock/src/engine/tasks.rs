@@ -287,7 +287,7 @@ tools:
     }
 
     #[test]
-    fn a_task_ends_with_its_time_to_live_whatever_it_waits_for() {
+    fn a_task_ends_with_its_time_to_live_in_any_wait() {
         for step in ["roots: { as: r }", "wait: 60m"] {
             let script =
                 format!("tools: [{{ name: t, steps: [{{ task: {{ ttl: 10s }} }}, {{ {step} }}, {{ reply: x }}] }}]");
@@ -302,7 +302,7 @@ tools:
     }
 
     #[test]
-    fn a_task_that_nobody_plays_on_is_cancelled() {
+    fn an_abandoned_task_is_cancelled() {
         let client = client();
         let id = start(&client, "job");
         client.advance(Duration::from_secs(1));
@@ -312,7 +312,7 @@ tools:
     }
 
     #[test]
-    fn of_too_many_tasks_the_oldest_that_has_ended_goes_and_without_one_the_call_is_no_task() {
+    fn of_too_many_tasks_the_oldest_finished_one_is_removed_and_without_one_the_call_is_plain() {
         let client = client();
         let spec = TaskSpec { ttl: None, poll_interval: Duration::ZERO, required: false };
         let create = || client.engine.create_task(spec, None, Duration::ZERO);
@@ -357,7 +357,7 @@ tools:
     }
 
     #[test]
-    fn tasks_are_told_apart_and_unknown_ones_are_errors() {
+    fn tasks_are_distinguished_and_unknown_ones_are_errors() {
         let client = client();
         assert_ne!(start(&client, "job"), start(&client, "job"));
         assert_eq!(client.call("tasks/get", json!({ "taskId": "nope" }))["error"]["code"], -32602);

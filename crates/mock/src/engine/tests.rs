@@ -378,7 +378,7 @@ fn modern_requests_are_checked_in_the_order_of_what_each_check_relies_on() {
 }
 
 #[test]
-fn a_server_of_one_era_tells_the_other_what_it_speaks() {
+fn a_server_of_one_era_names_its_versions_to_the_other() {
     let modern_only = Mock::new("protocol: [2026-07-28]\ntools: [{ name: a, reply: x }]");
     let hello = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {} });
     let message = modern_only.call("initialize", hello)["error"]["message"].to_string();
@@ -411,7 +411,7 @@ fn batches_exist_in_2025_03_26_only() {
 }
 
 #[test]
-fn a_progress_that_is_no_number_fails_instead_of_being_sent() {
+fn a_progress_that_is_not_a_number_fails_instead_of_being_sent() {
     let script = "tools: [{ name: t, steps: [{ progress: { progress: '{{ args.n }}' } }, { reply: x }] }]";
     let call = |n: Json| {
         let params = json!({ "name": "t", "arguments": { "n": n }, "_meta": { "progressToken": 1 } });
@@ -423,7 +423,7 @@ fn a_progress_that_is_no_number_fails_instead_of_being_sent() {
 }
 
 #[test]
-fn a_client_is_asked_only_what_its_version_has_whatever_it_declared() {
+fn a_client_gets_only_requests_of_its_version_despite_its_capabilities() {
     let script = "protocol: [2025-03-26]\ntools: [{ name: t, steps: [{ elicit: { message: m, requestedSchema: { type: object } } }, { reply: x }] }]";
     let mock = Mock::new(script);
     let capabilities = json!({ "elicitation": {} });

@@ -139,7 +139,7 @@ mod tests {
     use super::super::test_client::TestClient;
 
     #[test]
-    fn output_that_is_no_object_is_for_modern_clients() {
+    fn output_that_is_not_an_object_is_for_modern_clients() {
         let script = "
 pageSize: 1
 tools:

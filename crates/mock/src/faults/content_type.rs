@@ -43,7 +43,7 @@ mod tests {
     use super::super::tests::{error, play};
 
     #[test]
-    fn the_head_is_told_before_the_answer_begins() {
+    fn the_head_is_known_before_the_answer_begins() {
         assert_eq!(play("content_type: text/html")[..2], [r#"ContentType("text/html")"#, "Begin"]);
         assert_eq!(play("content_type: { type: none }")[0], r#"ContentType("")"#);
         assert!(error("content_type: ''").contains("write a media type, or `none`"));

@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn invalid_utf8_stands_in_a_text_of_what_is_else_the_response() {
+    fn invalid_utf8_is_in_one_string_of_the_response() {
         let garbage = response("garbage: invalid_utf8");
         assert!(std::str::from_utf8(&garbage).is_err());
         let repaired = String::from_utf8_lossy(&garbage);

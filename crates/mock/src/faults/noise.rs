@@ -12,7 +12,7 @@ pub(super) const INFO: FaultInfo = FaultInfo {
     options: &[
         ("text", "this text; `noise: TEXT` is short for `noise: { text: TEXT }`"),
         ("random", "so many random bytes without line ends instead, which the seed decides"),
-        ("glued", "true: it is no line of its own, but stands right before the response"),
+        ("glued", "true: not a line of its own, but directly before the response"),
     ],
     example: "noise: { text: 'npm warn deprecated', glued: false }",
     transports: EVERYWHERE,

@@ -13,7 +13,7 @@ pub(super) const INFO: FaultInfo = FaultInfo {
     name: "wrong_id",
     summary: "The response has another id than the request",
     options: &[
-        ("id", "this one, whatever it is; by default another of the same type"),
+        ("id", "this id, of any type; default: another of the same type"),
         ("as", "`other`, `type` (1 becomes \"1\") or `missing`; `wrong_id: type` is short for it"),
     ],
     example: "wrong_id: type",

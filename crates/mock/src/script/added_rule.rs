@@ -110,7 +110,7 @@ resources: [{ uri: 'file:///a', text: x }]
     }
 
     #[test]
-    fn the_latest_rule_stands_in_front_and_those_of_the_script_keep_their_labels() {
+    fn the_latest_rule_is_in_front_and_those_of_the_script_keep_their_labels() {
         let script = added(&[
             r#"{"tool": "echo", "rule": {"when": {"args": {"a": 1}}, "reply": "one"}}"#,
             r#"{"tool": "echo", "rule": {"steps": [{"log": "hi"}, {"reply": "{{ args.a }}"}]}}"#,
@@ -124,7 +124,7 @@ resources: [{ uri: 'file:///a', text: x }]
     }
 
     #[test]
-    fn what_is_wrong_with_a_rule_is_told_where_it_stands_in_its_own_text() {
+    fn errors_of_a_rule_are_reported_with_their_location_in_its_text() {
         for (text, told) in [
             ("{ tool: ecko, rule: { reply: x } }", "<rule r1>:1:9: there is no tool `ecko` (did you mean `echo`?)"),
             (

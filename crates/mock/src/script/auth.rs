@@ -199,7 +199,7 @@ tools: [{ name: t, scopes: [read, write], reply: x }]";
     }
 
     #[test]
-    fn the_metadata_tell_where_tokens_come_from_and_which_scopes_there_are() {
+    fn the_metadata_name_the_issuer_and_the_scopes() {
         let script = Script::parse(&Source::new("m", SCRIPT)).expect("valid");
         let expected = json!({
             "resource": "http://127.0.0.1/mcp",

@@ -106,7 +106,7 @@ mod tests {
     use rehearse_document::Source;
 
     #[test]
-    fn what_nobody_can_ask_for_is_a_mistake() {
+    fn completions_without_a_target_are_a_mistake() {
         let script = |completion: &str| {
             let text = format!(
                 "prompts: [{{ name: plan, arguments: [{{ name: team }}], messages: [] }}, {{ name: bare, messages: [] }}]\nresourceTemplates: [{{ uriTemplate: 'x://{{id}}', name: x, text: y }}]\ncompletions: [{completion}]"

@@ -294,7 +294,7 @@ mod tests {
             ("{ call: { every: 0 } }", "`every: 1` is every call"),
             ("{ time: { after: 5s, until: 5s } }", "`after` is not before `until`"),
             ("{ era: old }", "the eras are legacy and modern"),
-            ("{ version: [] }", "the list is empty"),
+            ("{ version: [] }", "the array is empty"),
             ("{ arg: { x: 1 } }", "did you mean `args`?"),
         ] {
             let error = condition(text).expect_err(text);

@@ -194,7 +194,7 @@ mod tests {
                 "[{ on: { transport: [stdio, ws] }, do: { status: 500 } }]",
                 "m:4:29: there is no `status` on this transport (it exists on http and sse)",
             ),
-            ("{ do: hang }", "m:4:9: expected a list, found a mapping (begin each item with `- `)"),
+            ("{ do: hang }", "m:4:9: expected an array, found an object (begin each item with `- `)"),
         ] {
             assert_eq!(script(faults).expect_err(faults), expected);
         }

@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn one_item_stands_for_many() {
+    fn one_item_can_repeat() {
         let text = "
 tools:
   - { name: first, reply: x }

@@ -422,7 +422,7 @@ mod tests {
                 "tools: [{ name: t, rules: [{ when: { call: { min: 3, max: 2 } }, reply: x }] }]",
                 "m.yaml:1:44: no number is in this range",
             ),
-            ("tools: { name: t }", "m.yaml:1:8: expected a list, found a mapping (begin each item with `- `)"),
+            ("tools: { name: t }", "m.yaml:1:8: expected an array, found an object (begin each item with `- `)"),
             ("pageSize: -1", "m.yaml:1:11: the number -1 is too small"),
         ] {
             assert_eq!(errors(text), expected);
@@ -455,7 +455,7 @@ mod tests {
         assert!(errors("protocol: [2025-11-24]").contains("unknown protocol version"));
         assert!(errors("pageSize: 0").contains("at least one item"));
         assert!(errors("").contains("the script is empty"));
-        assert!(errors("- a").contains("a mock script must be a mapping"));
+        assert!(errors("- a").contains("a mock script must be an object"));
     }
 
     #[test]

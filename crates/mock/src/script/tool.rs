@@ -140,16 +140,16 @@ mod tests {
     fn members_that_break_the_protocol_are_refused() {
         for (text, message) in [
             ("tools: [{ name: t, inputSchema: { type: string } }]", "an inputSchema has `type: object`"),
-            ("tools: [{ name: t, description: 5 }]", "expected a text"),
-            ("tools: [{ name: t, annotations: x }]", "expected a mapping"),
+            ("tools: [{ name: t, description: 5 }]", "expected a string"),
+            ("tools: [{ name: t, annotations: x }]", "expected an object"),
             ("tools: [{ name: t, reply: { content: [{ type: text }] } }]", "a `text` block needs a `text`"),
             (
                 "tools: [{ name: t, reply: { content: [{ type: image, data: aGk= }] } }]",
                 "an `image` block needs a `mimeType`",
             ),
-            ("tools: [{ name: t, reply: { text: x, _meta: [1] } }]", "expected a mapping"),
+            ("tools: [{ name: t, reply: { text: x, _meta: [1] } }]", "expected an object"),
             ("tools: [{ name: t, reply: { result: {}, _meta: {} } }]", "there is no `_meta` beside `result`"),
-            ("tools: [{ name: t, reply: { result: { _meta: 1 } } }]", "expected a mapping"),
+            ("tools: [{ name: t, reply: { result: { _meta: 1 } } }]", "expected an object"),
             ("tools: [{ name: t, steps: [{ progress: { progress: abc } }, { reply: x }] }]", "`progress` is a number"),
         ] {
             assert!(errors(text).contains(message), "{}", errors(text));

@@ -60,7 +60,7 @@ async fn a_browser_comes_back_to_a_page_that_takes_only_the_answer() {
 }
 
 #[tokio::test]
-async fn a_browser_is_told_that_it_is_not_authorized() {
+async fn a_browser_is_informed_that_it_is_not_authorized() {
     let world = World::new().await;
     world.play().iss = Some("https://evil.example.com");
     let (browser, windows) = browser();
@@ -93,7 +93,7 @@ async fn a_registration_is_used_again_with_the_port_that_it_is_for() {
 }
 
 #[tokio::test]
-async fn nobody_is_waited_for_longer_than_said() {
+async fn the_wait_for_the_browser_has_a_limit() {
     let world = World::new().await;
     let browser = Browser { limit: Duration::ZERO, ..Browser::new(|_| ()) };
     let options = Options { interaction: Interaction::Browser(browser), ..Options::default() };

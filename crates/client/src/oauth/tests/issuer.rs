@@ -50,7 +50,7 @@ async fn the_issuer_that_the_user_names_is_the_only_one() {
 }
 
 #[test]
-fn a_client_secret_goes_elsewhere_only_if_somebody_says_so() {
+fn a_client_secret_is_sent_elsewhere_only_if_configured() {
     use crate::oauth::{
         deadline_pause::DeadlinePause, discovery::ServerMetadata, fetch::Fetcher, flow::Flow, ssrf_guard::SsrfGuard,
         store::Record,

@@ -46,7 +46,7 @@ async fn a_token_that_is_refused_at_once_is_not_asked_for_again() {
 }
 
 #[tokio::test]
-async fn a_renewed_token_that_is_refused_as_well_is_told_with_what_the_server_says_and_nobody_is_sent_for_another() {
+async fn a_refused_renewed_token_is_reported_without_another_request() {
     let world = World::new().await;
     let store = TokenStore::memory();
     let options = |interaction| Options { interaction, store: store.clone(), ..Options::default() };

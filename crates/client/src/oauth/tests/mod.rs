@@ -150,7 +150,7 @@ async fn a_client_is_what_it_is_known_as_before_it_registers_itself() {
 }
 
 #[tokio::test]
-async fn a_client_of_its_own_needs_nobody() {
+async fn client_credentials_need_no_user() {
     let pem = super::assertion::tests::pem();
     let key = ClientSecret::Key(std::sync::Arc::new(SigningKey::from_pem(&pem).expect("a key")));
     for secret in [ClientSecret::Text(Secret::new("s")), key] {
@@ -173,7 +173,7 @@ async fn a_client_of_its_own_needs_nobody() {
 }
 
 #[tokio::test]
-async fn somebody_else_may_certify_who_the_client_is_or_acts_for() {
+async fn another_party_may_certify_the_client_or_its_user() {
     let identity = |secret| {
         let registered = Some(PreregisteredClient { id: "me".into(), secret, issuer: None });
         Identity { registered, ..Identity::default() }
@@ -227,7 +227,7 @@ async fn an_authorization_can_be_had_before_it_is_asked_for() {
 }
 
 #[tokio::test]
-async fn whoever_wants_a_token_before_anything_is_refused_asks_as_the_server_wants_it() {
+async fn a_token_can_be_requested_before_any_refusal() {
     let world = World::new().await;
     world.play().challenge = Some("scope=\"notes\"".to_owned());
     let status = world.authorizer(World::options()).authorize().await.expect("a token");
@@ -274,7 +274,7 @@ async fn where_a_get_is_not_refused_the_first_requests_of_a_session_are_asked_fo
 }
 
 #[tokio::test]
-async fn a_session_that_nobody_wanted_is_not_left_behind() {
+async fn an_unused_session_is_not_left_behind() {
     let server = peer::start(|request| {
         let is_initialize = peer::message(request)["method"] == "initialize";
         let response = ResponseTemplate::new(if is_initialize { 200 } else { 400 });

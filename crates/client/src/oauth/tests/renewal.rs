@@ -198,7 +198,7 @@ async fn a_token_is_renewed_as_whom_it_was_issued_to_also_if_that_is_not_said_ag
 }
 
 #[tokio::test]
-async fn whoever_is_told_of_another_token_goes_on_with_it() {
+async fn a_client_continues_with_a_token_from_another_process() {
     let world = World::new().await;
     let (first, second, _folder) = two(&world, registered(ClientSecret::None), GrantKind::AuthorizationCode).await;
     let session = connect(&world, &second, MODERN).await;
@@ -213,7 +213,7 @@ async fn whoever_is_told_of_another_token_goes_on_with_it() {
 }
 
 #[tokio::test]
-async fn a_token_that_cannot_be_renewed_is_used_as_long_as_it_is_taken_and_nobody_is_asked() {
+async fn a_token_without_renewal_is_used_until_refused_without_asking_the_user() {
     let world = World::new().await;
     world.play().token = refreshable(0);
     let secret = ClientSecret::Text(Secret::new("s"));
@@ -234,7 +234,7 @@ async fn a_token_that_cannot_be_renewed_is_used_as_long_as_it_is_taken_and_nobod
 }
 
 #[tokio::test]
-async fn a_token_that_is_refused_and_cannot_be_renewed_is_told_without_asking_who_issues_tokens() {
+async fn a_token_that_is_refused_and_cannot_be_renewed_is_reported_without_asking_who_issues_tokens() {
     let world = World::new().await;
     let (first, second, _folder) = two(&world, Identity::default(), GrantKind::AuthorizationCode).await;
     let session = connect(&world, &second, MODERN).await;
@@ -253,7 +253,7 @@ async fn a_token_that_is_refused_and_cannot_be_renewed_is_told_without_asking_wh
 }
 
 #[tokio::test]
-async fn a_secret_that_is_not_in_its_variable_any_more_is_told() {
+async fn a_secret_that_is_not_in_its_variable_any_more_is_reported() {
     let world = World::new().await;
     world.play().token = json!({ "expires_in": 0 });
     let secret = ClientSecret::Text(Secret::new("s"));

@@ -156,7 +156,7 @@ async fn the_first_issuer_that_has_metadata_is_taken() {
 }
 
 #[tokio::test]
-async fn an_issuer_that_cannot_be_reached_is_passed_over_unless_the_token_is_from_it() {
+async fn an_unreachable_issuer_is_ignored_unless_the_token_is_from_it() {
     let world = World::new().await;
     let (away, there) = ("http://127.0.0.1:1/as", format!("{}/as2", world.base()));
     world.play().resource["authorization_servers"] = json!([away, there]);
@@ -170,7 +170,7 @@ async fn an_issuer_that_cannot_be_reached_is_passed_over_unless_the_token_is_fro
 }
 
 #[tokio::test]
-async fn nobody_is_asked_where_nobody_is() {
+async fn no_user_is_asked_where_there_is_none() {
     let world = World::new().await;
     assert_eq!(refused(&world, &world.authorizer(Options::default())).await, AuthError::InteractionRequired);
     assert_eq!(world.asked().await, Vec::<String>::new());

@@ -225,7 +225,7 @@ fn arguments_that_are_a_text_must_be_json_to_the_letter() {
 }
 
 #[test]
-fn what_is_wrong_is_told_at_its_place_in_the_dialog() {
+fn errors_are_reported_with_their_location_in_the_dialog() {
     let [anthropic, chat, responses] = dialogs(&[("Hm.", &[(NAME, r#"{"findings":[{"line":"2"}]}"#)])]);
     for (text, at, first, second) in [
         (anthropic, "/1/content/1/input", "/1/content/1/input/findings/0/line", r#""2""#),
@@ -269,7 +269,7 @@ fn without_a_schema_the_answer_is_the_last_text() {
 }
 
 #[test]
-fn what_the_assistant_did_instead_is_told() {
+fn what_the_assistant_did_instead_is_reported() {
     let hint = |said: &[TurnItem<'_>]| {
         let hints = dialogs(said).map(|text| match extract(&dialog(&text), Some(&review())) {
             Err(AnswerError::NotCalled { hint }) => hint.unwrap_or_default(),

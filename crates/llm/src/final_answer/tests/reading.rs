@@ -4,7 +4,7 @@ use super::{super::extract, AnswerSchema, Dialog, dialog, review};
 use rehearse_document::Source;
 
 #[test]
-fn a_dialog_stands_alone_or_in_a_request_or_response() {
+fn a_dialog_is_an_array_or_in_a_request_or_response() {
     let message = r#"{"role":"assistant","type":"message","content":[{"type":"tool_use","name":"final_answer","input":{"verdict":"wait"}}]}"#;
     let call = r#"{"type":"function_call","name":"final_answer","arguments":"{\"verdict\":\"wait\"}"}"#;
     for (text, at) in [
@@ -21,7 +21,7 @@ fn a_dialog_stands_alone_or_in_a_request_or_response() {
 }
 
 #[test]
-fn what_is_unknown_is_passed_over_and_what_others_say_is_not_looked_at() {
+fn unknown_items_and_other_speakers_are_ignored() {
     let text = r#"[
         {"role":"user","content":[{"type":"tool_use","name":"final_answer","input":{"verdict":"merge"}}]},
         {"role":"assistant","content":null,"tool_calls":null,"function_call":null},
@@ -35,7 +35,7 @@ fn what_is_unknown_is_passed_over_and_what_others_say_is_not_looked_at() {
 }
 
 #[test]
-fn what_is_too_large_for_a_program_spoils_only_what_it_stands_in() {
+fn a_too_large_value_spoils_only_its_parent() {
     let deep = format!("{}{}", "[".repeat(400), "]".repeat(400));
     let said = |others: &str, input: &str| {
         let call = format!(r#"{{"type":"tool_use","name":"final_answer","input":{input}}}"#);
@@ -59,7 +59,7 @@ fn a_request_may_have_one_text_of_the_user() {
 }
 
 #[test]
-fn what_is_no_dialog_is_told_at_its_place() {
+fn an_invalid_dialog_is_reported_with_its_location() {
     for (text, message) in [
         ("", "d:1:1: there is nothing here"),
         ("[{\"role\": \"assistant\"}", "d:1:1: this `[` is never closed"),
@@ -68,25 +68,28 @@ fn what_is_no_dialog_is_told_at_its_place() {
         ("[1,]", "d:1:3: a comma too many"),
         ("[1 2]", "d:1:4: a comma is missing before this"),
         ("['a']", "d:1:2: this is not valid JSON"),
-        ("5", "d:1:1: a dialog is a list of messages (each is an object with a `role`;"),
-        ("{}", "d:1:1: a dialog is a list of messages"),
-        (r#"{"messages":{}}"#, "d:1:13: expected a list, found a mapping (a list stands in brackets: [ … ])"),
-        (r#"{"messages":"hi"}"#, "d:1:13: expected a list, found the text \"hi\""),
+        ("5", "d:1:1: a dialog is an array of messages (each is an object with a `role`;"),
+        ("{}", "d:1:1: a dialog is an array of messages"),
+        (r#"{"messages":{}}"#, "d:1:13: expected an array, found an object (write an array in brackets: [ … ])"),
+        (r#"{"messages":"hi"}"#, "d:1:13: expected an array, found the string \"hi\""),
         ("[1_0]", "d:1:3: not valid JSON"),
         ("[01e4]", "d:1:"),
         (r#"{"choices":[{}]}"#, "d:1:13: a choice needs a `message`"),
-        ("[5]", "d:1:2: expected a mapping, found the number 5"),
+        ("[5]", "d:1:2: expected an object, found the number 5"),
         (r#"[{"content":"a"}]"#, "d:1:2: a message needs a `role` (what the model says has the role `assistant`)"),
-        (r#"[{"role":5}]"#, "d:1:10: expected a text"),
-        (r#"[{"role":"assistant","content":5}]"#, "d:1:32: expected a list, found the number 5"),
-        (r#"[{"role":"assistant","content":[5]}]"#, "d:1:33: expected a mapping"),
+        (r#"[{"role":5}]"#, "d:1:10: expected a string"),
+        (r#"[{"role":"assistant","content":5}]"#, "d:1:32: expected an array, found the number 5"),
+        (r#"[{"role":"assistant","content":[5]}]"#, "d:1:33: expected an object"),
         (r#"[{"role":"assistant","content":[{"type":"text"}]}]"#, "d:1:33: a block of text needs a `text`"),
         (r#"[{"role":"assistant","content":[{"type":"tool_use"}]}]"#, "d:1:33: a call of a tool needs a `name`"),
-        (r#"[{"role":"assistant","tool_calls":{}}]"#, "d:1:35: expected a list"),
+        (r#"[{"role":"assistant","tool_calls":{}}]"#, "d:1:35: expected an array"),
         (r#"[{"role":"assistant","tool_calls":[{}]}]"#, "d:1:36: a call of a tool needs a `function`"),
-        (r#"[{"role":"assistant","tool_calls":[{"function":5}]}]"#, "d:1:48: expected a mapping"),
-        (r#"[{"role":"assistant","function_call":{"name":5}}]"#, "d:1:46: expected a text"),
-        (r#"[{"type":"function_call"},{"role":1}]"#, "d:1:2: a call of a tool needs a `name`\nd:1:35: expected a text"),
+        (r#"[{"role":"assistant","tool_calls":[{"function":5}]}]"#, "d:1:48: expected an object"),
+        (r#"[{"role":"assistant","function_call":{"name":5}}]"#, "d:1:46: expected a string"),
+        (
+            r#"[{"type":"function_call"},{"role":1}]"#,
+            "d:1:2: a call of a tool needs a `name`\nd:1:35: expected a string",
+        ),
     ] {
         let error = Dialog::parse(&Source::new("d", text)).expect_err(text).to_string();
         assert!(error.starts_with(message), "{text}: {error}");
@@ -94,10 +97,10 @@ fn what_is_no_dialog_is_told_at_its_place() {
 }
 
 #[test]
-fn what_is_no_schema_of_an_answer_is_told_with_its_path() {
+fn an_invalid_answer_schema_is_reported_with_its_path() {
     for (text, message) in [
         ("{", "s:1:1: this `{` is never closed"),
-        ("true", "s:1:1: expected a mapping, found the boolean true"),
+        ("true", "s:1:1: expected an object, found the boolean true"),
         (
             r#"{"type":"array"}"#,
             "s:1:9: an answer is an object: nothing can fit this type (write `\"type\": \"object\"`,",
@@ -118,7 +121,7 @@ fn what_is_no_schema_of_an_answer_is_told_with_its_path() {
 }
 
 #[test]
-fn a_mistake_in_a_schema_is_told_once() {
+fn a_mistake_in_a_schema_is_reported_once() {
     // In 2020-12 `items` is one schema.
     let text = r#"{"properties":{"a":{"items":[{"type":"foo"}]}}}"#;
     let error = AnswerSchema::parse(&Source::new("s", text)).expect_err(text).to_string();

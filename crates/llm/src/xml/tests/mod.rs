@@ -59,7 +59,7 @@ fn argument(schema: Value, text: &str) -> Result<Value, String> {
 }
 
 #[test]
-fn a_request_is_read_wherever_it_stands() {
+fn a_request_is_read_wherever_it_is() {
     let call = "<read_file>\n<path>a.txt</path>\n</read_file>";
     let one = [json!({ "path": "a.txt" })];
     for message in [
@@ -94,12 +94,12 @@ fn of_several_requests_as_many_are_taken_as_are_allowed_and_the_others_are_repor
     assert_eq!(found, [json!({ "path": "1" })]);
     assert_eq!(errors, ["Too many tool requests: read_file was not run, for a message may have 1"; 2]);
     let requests = parser.parse(&("<read_file></read_file>".to_owned() + &call("2")));
-    let codes: Vec<_> = requests.errors.iter().map(|error| error.fault.code()).collect();
+    let codes: Vec<_> = requests.errors.iter().map(|error| error.kind.code()).collect();
     assert_eq!((requests.calls.len(), codes), (0, vec!["VALIDATION_ERROR", "TOO_MANY_CALLS"]));
 }
 
 #[test]
-fn what_is_quoted_or_thought_is_no_request() {
+fn what_is_quoted_or_thought_is_not_a_request() {
     let call = "<read_file><path>a</path></read_file>";
     for message in [
         format!("```xml\n{call}\n```"),
@@ -301,7 +301,7 @@ fn a_value_of_another_type_is_an_error_with_a_code() {
 fn a_wrong_parameter_is_found_in_the_message() {
     let message = "<read_file><path>a</path> <limit>0</limit><lines>1</lines></read_file>";
     let requests = parse(message);
-    let Fault::Parameters(errors) = &requests.errors[0].fault else { panic!("{requests:?}") };
+    let RequestErrorKind::Parameters(errors) = &requests.errors[0].kind else { panic!("{requests:?}") };
     let found: Vec<_> = errors.iter().map(|it| (it.violation.code, &message[it.range.clone()])).collect();
     assert_eq!(found, [(Code::OutOfRange, "<limit>0</limit>"), (Code::UnknownParameter, "<lines>1</lines>")]);
     assert_eq!(&message[requests.errors[0].range.clone()], message);
@@ -362,7 +362,7 @@ fn a_tool_that_is_not_there_is_an_error_if_nothing_else_can_be_meant() {
     ] {
         assert_eq!(parse(message), Requests::default(), "{message}");
     }
-    assert_eq!(parse("<delete_all></delete_all>").errors[0].fault.code(), "UNKNOWN_TOOL");
+    assert_eq!(parse("<delete_all></delete_all>").errors[0].kind.code(), "UNKNOWN_TOOL");
 }
 
 #[test]

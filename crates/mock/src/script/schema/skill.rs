@@ -21,7 +21,7 @@ fn skill() -> Json {
             "metadata": mapping(), "More about the skill, as strings by name.", [{ "author": "billing" }];
             "allowed-tools": any(), "The tools that it may use, in one string.", ["read_file search"];
             "frontmatter": mapping(), "Any other field of the frontmatter.", [{ "category": "billing" }];
-            "path": text(), "What stands before the name in its URI.", ["acme/billing"];
+            "path": text(), "The path before the name in its URI.", ["acme/billing"];
             "body": text(), "The Markdown of SKILL.md.", ["Read `references/policy.md` first."];
             "files": files,
                 "The other files, by their paths in the skill.", [{ "references/policy.md": "The customer is right." }];

@@ -110,7 +110,7 @@ fn check_metadata(node: &Node) -> Result<(), Problems> {
 fn check_more(node: &Node) -> Result<(), Problems> {
     match node.entries()?.iter().find(|entry| FIELDS.contains(&entry.key.as_str())) {
         Some(entry) => {
-            let problem = Problem::new(entry.key_span, format!("`{}` stands beside `frontmatter`", entry.key));
+            let problem = Problem::new(entry.key_span, format!("`{}` is outside of `frontmatter`", entry.key));
             Err(problem.hint("move it one level up").into())
         }
         None => Ok(()),

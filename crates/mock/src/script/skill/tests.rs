@@ -189,7 +189,7 @@ fn a_directory_lists_its_direct_children_once() {
 }
 
 #[test]
-fn files_and_what_does_not_exist_are_no_directories() {
+fn files_and_what_does_not_exist_are_not_directories() {
     let skills = skills(SKILLS);
     for uri in [
         "skill://pdf-processing/SKILL.md",
@@ -254,17 +254,17 @@ fn mistakes_have_a_position_and_a_hint() {
         ("{ description: d }", "t:1:2: a skill needs a `name`"),
         ("{ name: a, description: ' ' }", "t:1:26: the `description` of a skill is not empty (say what"),
         ("{ name: a, description: d, licence: x }", "a skill has no key `licence` (did you mean `license`?)"),
-        ("{ name: a, description: d, license: 1 }", "expected a text, found the number 1 (put it in quotes)"),
+        ("{ name: a, description: d, license: 1 }", "expected a string, found the number 1 (put it in quotes)"),
         ("{ name: a, description: d, compatibility: '' }", "the `compatibility` of a skill is not empty"),
-        ("{ name: a, description: d, metadata: { version: 2.1 } }", "t:1:50: expected a text, found the number 2.1"),
-        ("{ name: a, description: d, metadata: [] }", "expected a mapping"),
+        ("{ name: a, description: d, metadata: { version: 2.1 } }", "t:1:50: expected a string, found the number 2.1"),
+        ("{ name: a, description: d, metadata: [] }", "expected an object"),
         (
             "{ name: a, description: d, metadata: { io.modelcontextprotocol/x: y } }",
             "belong to MCP's extensions (use the",
         ),
         (
             "{ name: a, description: d, frontmatter: { license: x } }",
-            "t:1:44: `license` stands beside `frontmatter` (move",
+            "t:1:44: `license` is outside of `frontmatter` (move",
         ),
         ("{ name: a, description: d, path: /acme }", "t:1:35: the `path` of a skill is one or more names"),
         ("{ name: a, description: d, path: acme/ }", "(such as `acme/billing`, without the skill's own name)"),
@@ -285,7 +285,7 @@ fn mistakes_have_a_position_and_a_hint() {
         ("{ name: a, description: d, files: { ./b: x } }", "\"./b\" is not a path"),
         ("{ name: a, description: d, files: { 'b\\c': x } }", "is not a path"),
         ("{ name: a, description: d, files: { \"b\\n\": x } }", "is not a path"),
-        ("{ name: a, description: d, files: { b: 1 } }", "expected a text, found the number 1"),
+        ("{ name: a, description: d, files: { b: 1 } }", "expected a string, found the number 1"),
         ("{ name: a, description: d, files: { b: { text: x, blob: y } } }", "has both `text` and `blob`"),
         ("{ name: a, description: d, files: { b: {} } }", "a file of a skill needs one of `text` or `blob`"),
         ("{ name: a, description: d, files: { b: { blob: '***' } } }", "t:1:49: a `blob` is base64 (one line"),
@@ -340,7 +340,7 @@ proptest! {
 }
 
 #[test]
-fn a_resource_is_no_file_of_a_skill() {
+fn a_resource_is_not_a_file_of_a_skill() {
     let text = "resources: [{ uri: 'x:a', text: x }, { uri: 'skill://a/SKILL.md', text: x }]\nskills: [{ name: a, description: d }]";
     let error = Script::parse(&Source::new("t", text)).expect_err("twice").to_string();
     assert_eq!(error, "t:1:45: a skill has a file of this URI (keep one of them)");

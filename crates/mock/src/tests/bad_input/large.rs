@@ -110,7 +110,7 @@ async fn a_legacy_answer_of_ten_thousand_levels_is_an_error_of_the_tool() {
 
 /// 2025-11-25, Transports: messages are UTF-8.
 #[tokio::test]
-async fn what_is_no_utf_8_is_no_json() {
+async fn invalid_utf_8_is_not_json() {
     let engine = engine(SCRIPT);
     let server = serve(&engine).await;
     let mut frame = echo("x").into_bytes();

@@ -1,9 +1,9 @@
 //! Calls that were not made.
 
-/// Why a call never reached a server. The projections have their programs' own words for it.
+/// Why a call was not sent to a server. Each projection uses the wording of its program.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
-    /// The arguments are no JSON object, or break the tool's schema.
+pub enum CallRejection {
+    /// The arguments are not a JSON object, or violate the schema of the tool.
     #[error("invalid arguments: {0}")]
     InvalidArguments(String),
     #[error("there is no such tool")]
@@ -14,7 +14,7 @@ pub enum Refusal {
     Disabled,
     #[error("the server is not connected: {0}")]
     NotConnected(String),
-    /// Nobody allowed it.
+    /// The user did not allow it.
     #[error("the call was denied")]
     Denied,
 }
