@@ -113,7 +113,7 @@ class Peers:
                 ([*call, "--trace"], 0, r"42\n", "tools/call"),
                 (["auth", "--status"], 0, "✓ 127", ""),
                 (["auth", "--logout"], 0, "The token of 127", ""),
-                (call, 3, r"\Z", "wants an authorization"),
+                (call, 3, r"\Z", "requires authorization"),
             ]
             failures, tokens = [], set()
             for args, expected, said, told in steps:

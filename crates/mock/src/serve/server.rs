@@ -172,7 +172,7 @@ impl MockServer {
     }
 
     /// What happened on each connection, the oldest first: the events that a client records, from the server's side.
-    /// Empty unless [`record_traces`](super::MockServerBuilder::record_traces) is set.
+    /// Empty unless [`record_traces`](crate::MockServerBuilder::record_traces) is set.
     ///
     /// A pipe, a WebSocket and a session of HTTP+SSE have one trace each. Over streamable HTTP each legacy session has
     /// one, over all of its TCP connections; requests without a session have one for each TCP connection. The trace of
