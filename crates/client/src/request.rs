@@ -21,7 +21,7 @@ impl Session {
     /// Makes any request once and returns the result as it came.
     ///
     /// On a timeout or cancellation the server is notified: with `notifications/cancelled`, or on modern streamable
-    /// HTTP by closing the response stream (2026-07-28, Cancellation). Dropping the future notifies nobody.
+    /// HTTP by closing the response stream (2026-07-28, Cancellation). Dropping the future sends no notification.
     ///
     /// # Errors
     /// Any [`Failure`].

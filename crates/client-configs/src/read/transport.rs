@@ -177,7 +177,7 @@ impl Reader<'_> {
             return Some(At { value: *transport, span: node.span });
         }
         let finding = match self.dialect.ignores_unknown_transport {
-            true => codes::TRANSPORT_GUESSED.at(node.span, format!("{message}, and ignores_unknown_transport")),
+            true => codes::TRANSPORT_GUESSED.at(node.span, format!("{message}, and guesses it from the other keys")),
             false => codes::TRANSPORT.at(node.span, message),
         };
         let near = same.map(|(known, _)| *known).or_else(|| nearest(word, &words));

@@ -3,7 +3,7 @@
 //! From the highest to the lowest: the variable `CODE_AGENT_MCP_SERVERS`, the files that were named for their servers (a
 //! later one before an earlier), the one config file that was named, the file of `CODE_AGENT_MCP_CONFIG_PATH`; and only
 //! if there is none of these, what the user's files say for this project alone, the files of every program in the
-//! project, then those in the user's folders. WhenBothGiven variables are one program's, and count for no other.
+//! project, then those in the user's folders. Both variables belong to one program, and no other uses them.
 
 mod environment;
 mod local;

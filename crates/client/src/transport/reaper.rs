@@ -167,19 +167,19 @@ mod tests {
     fn finished_jobs_and_other_processes_are_left_alone() {
         let tags: [ProcessTag; 7] = std::array::from_fn(|_| ProcessTag::new());
         let [went, runs, starts, odd, ..] = &tags;
-        let mut told: Vec<_> = [went, runs, starts, odd].map(|tag| format!("+{tag}")).into();
-        told.extend([format!("={went} 40"), format!("={runs} 41"), format!("={odd} 1"), format!("-{went}")]);
+        let mut lines: Vec<_> = [went, runs, starts, odd].map(|tag| format!("+{tag}")).into();
+        lines.extend([format!("={went} 40"), format!("={runs} 41"), format!("={odd} 1"), format!("-{went}")]);
         let unknown = &tags[4];
-        told.extend([format!("={unknown} 42"), format!("-{}", tags[5]), String::new(), format!("?{}", tags[6])]);
-        told.extend(["+PATH", "=43", "+"].map(str::to_owned));
+        lines.extend([format!("={unknown} 42"), format!("-{}", tags[5]), String::new(), format!("?{}", tags[6])]);
+        lines.extend(["+PATH", "=43", "+"].map(str::to_owned));
         let expected = [(runs.clone(), Pid::from_raw(41)), (starts.clone(), None), (odd.clone(), None)];
-        assert_eq!(left(&told), Leftovers { commands: expected.into(), folders: BTreeSet::new() });
+        assert_eq!(left(&lines), Leftovers { commands: expected.into(), folders: BTreeSet::new() });
     }
 
     #[test]
     fn folders_that_went_are_left_alone_and_so_is_a_path_that_depends_on_where_the_guard_is() {
-        let told = ["+/tmp/a", "+/tmp/b", "+/tmp/c\nd", "-/tmp/b", "-/tmp/e", "+tmp", "+.", "=/tmp/f 1"];
+        let lines = ["+/tmp/a", "+/tmp/b", "+/tmp/c\nd", "-/tmp/b", "-/tmp/e", "+tmp", "+.", "=/tmp/f 1"];
         let folders = ["/tmp/a", "/tmp/c\nd"].map(PathBuf::from).into();
-        assert_eq!(left(&told.map(str::to_owned)), Leftovers { commands: BTreeMap::new(), folders });
+        assert_eq!(left(&lines.map(str::to_owned)), Leftovers { commands: BTreeMap::new(), folders });
     }
 }

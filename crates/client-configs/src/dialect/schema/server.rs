@@ -27,14 +27,14 @@ impl Dialect {
             typed.clone()
         };
         let untyped = json!({ "not": known });
-        let (started, dialled) = match self.when_both_given {
+        let (started, connected) = match self.when_both_given {
             WhenBothGiven::Remote => (json!({ "allOf": [command, { "not": url }] }), url.clone()),
             WhenBothGiven::Process | WhenBothGiven::Rejected => {
                 (command.clone(), json!({ "allOf": [url, { "not": command }] }))
             }
         };
         let process = json!({ "anyOf": [of_words(true), { "allOf": [untyped, started] }] });
-        let remote = json!({ "anyOf": [of_words(false), { "allOf": [untyped, dialled] }] });
+        let remote = json!({ "anyOf": [of_words(false), { "allOf": [untyped, connected] }] });
         let mut rules = vec![
             json!({ "if": process, "then": self.needs(true, &command) }),
             json!({ "if": remote, "then": self.needs(false, &url) }),
@@ -79,7 +79,7 @@ impl Dialect {
         server
     }
 
-    /// What a server that is started, or one that is dialled, must and must not have.
+    /// What a server that is started, or one that is connected, must and must not have.
     fn needs(&self, is_process: bool, how: &Json) -> Json {
         let mut needs = vec![how.clone()];
         let forbidden = self.keys.iter().filter(|key| match key.applies_to {
@@ -117,7 +117,7 @@ impl Dialect {
     }
 
     fn words_for(&self, is_process: bool) -> Vec<&'static str> {
-        // Whoever ignores_unknown_transport looks at nothing but what is to be started and what is not.
+        // A program that ignores unknown transports only looks for a command or a URL.
         let counts = |transport: Transport| !(self.ignores_unknown_transport && transport == Transport::Sse);
         let fits = |transport: Transport| (transport == Transport::Stdio) == is_process && counts(transport);
         let mut words: Vec<_> =
