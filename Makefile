@@ -2,6 +2,7 @@
 .PHONY: help build dist test lint bench fuzz scenarios interop official examples test-mcp-server
 
 CARGO ?= cargo
+MOCK_PORT ?= 8888
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -21,7 +22,8 @@ lint: ## Check format, lints and documentation; a warning is an error
 	RUSTDOCFLAGS="--deny warnings" $(CARGO) doc --workspace --all-features --no-deps
 
 bench: ## Run the benchmarks
-	$(CARGO) bench --features internals
+	$(CARGO) build --profile dist --bin rehearse
+	$(CARGO) bench --profile dist --package rehearse-benches
 
 fuzz: ## Fuzz every target for FUZZ_SECONDS (20); needs a C++ compiler, and a network for the first run
 	fuzz/run
@@ -41,5 +43,5 @@ examples: ## Run the example tests in Python and JavaScript; needs what interop 
 	$(CARGO) build
 	examples/run
 
-test-mcp-server: ## Serve mock-servers/basic.yaml on 127.0.0.1:8888
-	@$(CARGO) run -- mock mock-servers/basic.yaml --listen 127.0.0.1:8888
+test-mcp-server: ## Serve mock-servers/basic.yaml on 127.0.0.1, port MOCK_PORT (8888)
+	@$(CARGO) run -- mock mock-servers/basic.yaml --listen 127.0.0.1:$(MOCK_PORT) $(MOCK_FLAGS)

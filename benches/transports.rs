@@ -1,6 +1,6 @@
 //! What a client waits for: discovery (connect until the tools are listed) and calls, on every transport in both eras.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use mcp_rehearsal::{
@@ -26,11 +26,19 @@ fn target(server: &MockServer, transport: Transport) -> Target {
         Transport::Sse => Target::Sse(endpoint),
         Transport::Ws => Target::Ws(endpoint),
         _ => Target::Stdio(CommandSpec {
-            program: env!("CARGO_BIN_EXE_rehearse").into(),
+            program: binary().display().to_string(),
             args: vec!["mock".into(), "basic".into()],
             ..CommandSpec::default()
         }),
     }
+}
+
+/// The binary `rehearse` of the same profile, which `make bench` builds.
+fn binary() -> PathBuf {
+    let benchmark = std::env::current_exe().expect("a path");
+    let binary = benchmark.ancestors().nth(2).expect("target/PROFILE/deps/BENCHMARK").join("rehearse");
+    assert!(binary.exists(), "{} does not exist: use `make bench`", binary.display());
+    binary
 }
 
 fn cells() -> impl Iterator<Item = (Transport, Version)> {

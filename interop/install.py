@@ -11,7 +11,8 @@ from pathlib import Path
 
 from processes import Failure
 
-PINS = ("package.json", "package-lock.json", "python-1.txt", "python-2.txt")
+PYTHONS = ("python-1", "python-1.6", "python-1.8", "python-2")
+PINS = ("package.json", "package-lock.json", *(f"{name}.txt" for name in PYTHONS))
 CACHE_HOME = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
 CACHE = Path(os.environ.get("INTEROP_CACHE") or CACHE_HOME / "mcp-rehearsal/interop")
 

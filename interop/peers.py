@@ -31,6 +31,8 @@ class Peers:
             "MODULES": str(folder),
             "SERVERS": str(self.modules),
             "PYTHON": str(folder / "python-2/bin/python"),
+            "PYTHON_1_6": str(folder / "python-1.6/bin/python"),
+            "PYTHON_1_8": str(folder / "python-1.8/bin/python"),
         }
 
     def version(self, package):
@@ -51,6 +53,9 @@ class Peers:
         for transport, mode in (("stdio", None), ("http", "streamableHttp"), ("sse", "sse")):
             yield f"{everything} · {transport}", self.scenario("everything", transport, self.everything, mode)
             yield f"{fast} · {transport}", self.scenario("fast", transport, self.fast, transport)
+        for name, sdk in (("python-1.6", "Python SDK"), ("python-1.8", "Python SDK"), ("typescript-1.10", "TypeScript SDK")):
+            version = self.version(f"{name}:mcp") if sdk == "Python SDK" else self.version("sdk-1.10").rsplit("@", 1)[1]
+            yield f"server of {sdk} {version} · stdio", self.scenario(name)
         for transport, era, version in AUTHORIZED:
             yield f"{fast} with OAuth · {transport} · {era}", self.authorized(transport, version)
         sdk = [self.node, str(HERE / "clients/typescript.mjs")]

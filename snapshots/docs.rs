@@ -96,14 +96,14 @@ fn run(script: &str, steps: &str) -> Result<(), Failed> {
     }
     let folder = tempfile::tempdir()?;
     std::fs::write(folder.path().join("mock.yaml"), script)?;
-    let given = [
+    let added = [
         ("servers:", "servers: { mock: { mock: mock.yaml } }\n"),
         ("matrix:", "matrix: { transport: memory, protocol: [2025-11-25, 2026-07-28] }\n"),
     ];
-    let given = given.into_iter().filter(|(key, _)| !steps.lines().any(|line| line.starts_with(key)));
-    let given: String = given.map(|(_, text)| text).collect();
+    let added = added.into_iter().filter(|(key, _)| !steps.lines().any(|line| line.starts_with(key)));
+    let added: String = added.map(|(_, text)| text).collect();
     let path = folder.path().join("try.yaml");
-    std::fs::write(&path, given + steps)?;
+    std::fs::write(&path, added + steps)?;
     let scenario = Scenario::load(&path, BUILTIN_SCRIPTS)?;
     let result = super::play(scenario, &Selection::default())?;
     super::judge(&result, folder.path())

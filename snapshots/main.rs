@@ -1,7 +1,7 @@
 //! Replays every scenario of `scenarios/` against the snapshots beside this file, one test for each cell.
 //!
 //! The tests are made from the files: a new scenario is a new test, and so is a new example in `docs/`. What differs is
-//! handed to insta, so that `cargo insta review` can accept it.
+//! passed to insta, so that `cargo insta review` can accept it.
 
 mod docs;
 

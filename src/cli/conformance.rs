@@ -25,9 +25,9 @@ use rehearse_protocol::{Era, Protocol};
 
 /// The client's metadata document, which the suite knows without fetching it.
 const METADATA_DOCUMENT: &str = "https://conformance-test.local/client-metadata.json";
-/// How the name of a scenario ends in which nobody wants a skill yet, so that none is to be loaded.
+/// The suffix of scenarios in which the client must not load skills.
 const NO_PREFETCH: &str = "no-prefetch";
-/// What the suite's authorization servers redirect to; no server listens there.
+/// The redirect URI for the suite's authorization servers; nothing listens there.
 const REDIRECT_URI: &str = "http://localhost:3000/callback";
 
 const EXAMPLES: &str = "\
@@ -102,7 +102,7 @@ async fn use_everything(
         session = Session::connect(&config, protocol) => session.map_err(|error| Failure::cannot(error.to_string()))?,
         () = stop.cancelled() => return Ok(Exit::CannotRun),
     };
-    let user = User { session: &session, options: CallOptions { cancel: Some(stop), ..CallOptions::default() } };
+    let user = SuiteClient { session: &session, options: CallOptions { cancel: Some(stop), ..CallOptions::default() } };
     user.tools(context).await;
     user.resources().await;
     user.prompts().await;
@@ -112,13 +112,13 @@ async fn use_everything(
     Ok(Exit::Success)
 }
 
-/// Whoever uses a server.
-struct User<'s> {
+/// A session and the options of its requests.
+struct SuiteClient<'s> {
     session: &'s Session,
     options: CallOptions,
 }
 
-impl User<'_> {
+impl SuiteClient<'_> {
     async fn tools(&self, context: &Context) {
         let (listing, failure) = self.session.list_tools_partial(self.options.clone()).await;
         self.print_failure("tools/list", failure.map_or(Ok(()), Err));
@@ -166,7 +166,7 @@ impl User<'_> {
         }
     }
 
-    /// Lists the skills, and loads each with all its files, as long as they are what they should be.
+    /// Lists the skills and loads each with all its files, up to the first invalid one.
     async fn skills(&self, loads: bool) {
         let capabilities: Value = serde_json::from_str(self.session.info().capabilities.get()).unwrap_or_default();
         if capabilities["extensions"][skill::EXTENSION].is_null() {
@@ -222,7 +222,7 @@ impl Context {
         Authorizer::new(url, options)
     }
 
-    /// On whose behalf the client acts, by what it is given to show.
+    /// The grant that the credentials of the suite are for.
     fn grant(&self) -> GrantKind {
         let text = |name: &str| self.0[name].as_str().map(str::to_owned);
         let is_for_itself = || text("name").is_some_and(|name| name.contains("client-credentials"));
@@ -250,7 +250,7 @@ impl Context {
     }
 }
 
-/// A call of every tool. A parameter that is called `schema` is given that of the first other tool.
+/// A call of every tool. A parameter named `schema` gets the schema of the first other tool.
 fn calls_of(registry: &Registry) -> Vec<(String, Map<String, Value>)> {
     let schema = |schema: &RawValue| serde_json::from_str::<Value>(schema.get()).unwrap_or_default();
     let calls = registry.tools().iter().map(|tool| {
@@ -270,7 +270,7 @@ fn members(items: &[Box<RawValue>], name: &str) -> Vec<String> {
     items.iter().filter_map(|item| member(item)).collect()
 }
 
-/// What a user says who takes every default.
+/// The answer of a user who accepts every default.
 fn answer(asked: &InputRequest) -> Answer {
     Answer::Result(match asked.kind {
         InputKind::Elicitation => match asked.params.get("requestedSchema") {

@@ -78,14 +78,14 @@ pub(super) fn run(args: &FinalAnswerArgs) -> Result<Exit, Failure> {
     match args.format {
         Format::Human => print_outcome(&outcome, &source)?,
         Format::Json => {
-            let text = serde_json::to_string_pretty(&Report::of(&outcome, &source));
+            let text = serde_json::to_string_pretty(&Report::new(&outcome, &source));
             output::write(format!("{}\n", text.unwrap_or_default()).as_bytes())?;
         }
     }
     Ok(if outcome.is_ok() { Exit::Success } else { Exit::Violation })
 }
 
-/// Without the text around, which is often one long line, and may hold what a tool has read.
+/// Omits the source text: it is often one long line, and may contain what a tool has read.
 fn unreadable(diagnostics: Diagnostics) -> Failure {
     Failure::Usage(diagnostics.to_string())
 }
@@ -128,7 +128,7 @@ fn print_outcome(outcome: &Result<Answer, AnswerError>, source: &Source) -> Resu
     Ok(())
 }
 
-/// The report for programs. `result` is the result of the MCP tool that ran the subagent.
+/// The report as JSON. `result` is the result of the MCP tool that ran the subagent.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Report<'a> {
@@ -172,7 +172,7 @@ struct Position<'a> {
 }
 
 impl<'a> Report<'a> {
-    fn of(outcome: &'a Result<Answer, AnswerError>, source: &Source) -> Report<'a> {
+    fn new(outcome: &'a Result<Answer, AnswerError>, source: &Source) -> Report<'a> {
         let position = |at: &'a Location| {
             let (line, column) = source.position(at.span.start);
             Position { pointer: &at.pointer, line, column }

@@ -23,7 +23,7 @@ mod terminal_user;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use self::{failure::Failure, format::Format};
 use rehearse_client::ReaperProcess;
@@ -67,7 +67,7 @@ impl From<Exit> for ExitCode {
     }
 }
 
-const EXIT_CODES: &str = "\
+const AFTER_HELP: &str = "\
 Examples:
   rehearse mock basic --listen 8888                         a mock server for your client
   rehearse run scenarios/                                   snapshot tests of your server
@@ -85,7 +85,7 @@ Exit codes:
 
 /// Test MCP clients and servers: mock servers, snapshot tests and config checks
 #[derive(Debug, Parser)]
-#[command(name = "rehearse", version, styles = style::HELP, max_term_width = 100, after_help = EXIT_CODES)]
+#[command(name = "rehearse", version, styles = style::HELP, max_term_width = 100, after_help = AFTER_HELP)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -142,7 +142,10 @@ impl Command {
 
 /// Runs the command of this process and returns its exit code.
 pub(crate) fn main() -> ExitCode {
-    let exit = match Cli::try_parse_from(config::without_flag_form(std::env::args_os())) {
+    let args = config::replace_validate_flag(std::env::args_os());
+    let is_full = args.iter().any(|arg| arg == "--help" || arg == "help");
+    let command = if is_full { full_help(Cli::command()) } else { Cli::command() };
+    let exit = match command.try_get_matches_from(args).and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli.command.run().unwrap_or_else(Failure::report),
         Err(error) => {
             // A closed pipe is not an error.
@@ -153,10 +156,21 @@ pub(crate) fn main() -> ExitCode {
     exit.into()
 }
 
+/// Makes `--help` list every option in the compact layout of `-h`, which clap uses only where both are the same.
+fn full_help(command: clap::Command) -> clap::Command {
+    let (about, after) = (command.get_long_about().cloned(), command.get_after_long_help().cloned());
+    let mut command = command.mut_args(|arg| arg.hide_short_help(false));
+    if let Some(about) = about {
+        command = command.about(about).long_about(None);
+    }
+    if let Some(after) = after {
+        command = command.after_help(after).after_long_help(None);
+    }
+    command.mut_subcommands(full_help)
+}
+
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
 
     #[test]
@@ -165,9 +179,21 @@ mod tests {
     }
 
     #[test]
+    fn help_fits_a_screen() {
+        fn check(command: &clap::Command, path: &[&str]) {
+            for (flag, max_lines, root) in [("-h", 40, Cli::command()), ("--help", 80, full_help(Cli::command()))] {
+                let help = root.try_get_matches_from([path, &[flag]].concat()).expect_err("help").to_string();
+                assert!(help.lines().count() <= max_lines, "{} lines: {help}", help.lines().count());
+            }
+            command.get_subcommands().for_each(|command| check(command, &[path, &[command.get_name()]].concat()));
+        }
+        check(&Cli::command(), &["rehearse"]);
+    }
+
+    #[test]
     fn every_exit_code_is_in_the_help() {
         for exit in [Exit::Success, Exit::Violation, Exit::Usage, Exit::CannotRun, Exit::NothingSelected] {
-            assert!(EXIT_CODES.contains(&format!("\n  {}  ", exit.code())), "{exit:?}");
+            assert!(AFTER_HELP.contains(&format!("\n  {}  ", exit.code())), "{exit:?}");
         }
     }
 }

@@ -2,6 +2,8 @@
 
 use std::{path::PathBuf, process::Command};
 
+use futures_util::future::LocalBoxFuture;
+
 use super::Failure;
 use rehearse_client::ReaperProcess;
 
@@ -23,10 +25,15 @@ pub(super) fn install_guard() -> Result<PathBuf, Failure> {
 /// # Errors
 /// The error of the work; or the guard or the runtime cannot start.
 pub(super) fn block_on_guarded<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    block_on(Box::pin(work))
+}
+
+/// Compiled once, not for each future.
+fn block_on<T>(work: LocalBoxFuture<'_, Result<T, Failure>>) -> Result<T, Failure> {
     install_guard()?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::cannot(format!("cannot start the async runtime: {error}")))?;
-    let done = runtime.block_on(Box::pin(work));
+    let done = runtime.block_on(work);
     drop(runtime);
     ReaperProcess::dismiss();
     done

@@ -80,7 +80,7 @@ impl From<ScenarioError> for Failure {
     fn from(error: ScenarioError) -> Self {
         match error {
             ScenarioError::Invalid(diagnostics) => Failure::Invalid(diagnostics),
-            error @ ScenarioError::Read { .. } => Failure::Usage(error.to_string()),
+            error @ (ScenarioError::Read { .. } | ScenarioError::SameName { .. }) => Failure::Usage(error.to_string()),
         }
     }
 }
@@ -130,8 +130,10 @@ fn load(paths: &[PathBuf]) -> Result<Vec<Scenario>, Failure> {
     let (mut scenarios, mut diagnostics, mut seen) = (Vec::new(), Vec::new(), BTreeSet::new());
     for path in paths {
         let files = find_scenarios(path).map_err(|error| match path == Path::new("scenarios") {
-            true => Failure::Usage(format!("{error}; pass the scenario files or folders to run")),
-            false => error.into(),
+            true if matches!(error, ScenarioError::Read { .. }) => {
+                Failure::Usage(format!("{error}; pass the scenario files or folders to run"))
+            }
+            _ => error.into(),
         })?;
         for file in files {
             if !seen.insert(file.clone()) {
@@ -159,12 +161,12 @@ fn list(plan: &Plan) {
     }
 }
 
-/// Cells wait more than they compute.
+/// Four per processor: cells mostly wait.
 fn default_jobs() -> usize {
     std::thread::available_parallelism().map_or(8, |processors| 4 * processors.get())
 }
 
-/// The result and whether it was interrupted; `None` if that happened twice.
+/// The result and whether the run was interrupted; `None` after two interruptions.
 async fn execute(plan: Plan, options: RunOptions) -> Result<Option<(RunResult, bool)>, Failure> {
     let cancel = CancellationToken::new();
     let mut signals = Signals::install().map_err(|error| Failure::cannot(format!("cannot handle signals: {error}")))?;
@@ -174,7 +176,7 @@ async fn execute(plan: Plan, options: RunOptions) -> Result<Option<(RunResult, b
     Ok(result.map(|result| (result, cancel.is_cancelled())))
 }
 
-/// The live line on a terminal.
+/// The progress line on a terminal.
 struct Progress {
     bar: ProgressBar,
     running: Mutex<Vec<String>>,

@@ -24,6 +24,7 @@ For a JSON file, in the settings of VS Code:
 #[command(after_help = EXAMPLES, after_long_help = format!("{EXAMPLES}\n\nDialects:\n{}", dialects()))]
 pub(super) struct SchemaArgs {
     /// The kind of file: script or config
+    #[arg(hide_possible_values = true)]
     kind: Kind,
     /// The client of the config (`--help` lists them)
     #[arg(long, value_name = "DIALECT", value_parser = dialect)]

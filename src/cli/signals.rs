@@ -22,10 +22,10 @@ use tokio_util::sync::CancellationToken;
 use super::{Exit, style};
 
 /// How long a second signal may wait for its receiver.
-const PATIENCE: Duration = Duration::from_secs(1);
+const RECEIVER_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The capacity of the signal channel.
-const MOST: usize = 8;
+const CAPACITY: usize = 8;
 
 /// Whether the signal handlers are installed.
 static IS_INSTALLED: Mutex<bool> = Mutex::new(false);
@@ -42,9 +42,9 @@ pub(super) fn catch() -> io::Result<()> {
     if *is_catching {
         return Ok(());
     }
-    let (told, installed) = blocking::channel();
-    // A thread of its own, because all others may hang.
-    thread::Builder::new().name("signals".to_owned()).spawn(move || listen(&told))?;
+    let (sender, installed) = blocking::channel();
+    // All other threads may hang.
+    thread::Builder::new().name("signals".to_owned()).spawn(move || listen(&sender))?;
     installed.recv().map_err(io::Error::other)??;
     *is_catching = true;
     Ok(())
@@ -60,7 +60,7 @@ impl Signals {
     /// The handlers cannot be installed.
     pub(super) fn install() -> io::Result<Signals> {
         catch()?;
-        let (sender, receiver) = mpsc::channel(MOST);
+        let (sender, receiver) = mpsc::channel(CAPACITY);
         *LISTENER.lock().unwrap_or_else(PoisonError::into_inner) = Some(sender);
         Ok(Signals(receiver))
     }
@@ -73,31 +73,31 @@ impl Signals {
         }
     }
 
-    /// Runs a future. The first signal prints a message and cancels `haste`; the second drops the future with all its
+    /// Runs a future. The first signal prints `message` and cancels `shutdown`; the second drops the future with all its
     /// processes and returns `None`.
     pub(super) async fn run_until_signal<T>(
         &mut self,
         shutdown: &CancellationToken,
-        told: &str,
-        leaving: impl Future<Output = T>,
+        message: &str,
+        work: impl Future<Output = T>,
     ) -> Option<T> {
-        let mut leaving = pin!(leaving);
+        let mut work = pin!(work);
         loop {
             tokio::select! {
-                left = &mut leaving => return Some(left),
+                done = &mut work => return Some(done),
                 _ = self.next() => {}
             }
             if shutdown.is_cancelled() {
                 return None;
             }
             style::leave_line();
-            style::print(told);
+            style::print(message);
             shutdown.cancel();
         }
     }
 }
 
-/// The signals as they come.
+/// The streams of all caught signals.
 struct SignalStreams {
     interrupt: Signal,
     terminate: Signal,
@@ -134,7 +134,7 @@ impl SignalStreams {
 }
 
 /// Installs the handlers, reports the result, and forwards signals.
-fn listen(told: &blocking::Sender<io::Result<()>>) {
+fn listen(result: &blocking::Sender<io::Result<()>>) {
     let installed = runtime::Builder::new_current_thread().enable_all().build().and_then(|runtime| {
         let entered = runtime.enter();
         let caught = SignalStreams::install()?;
@@ -144,29 +144,29 @@ fn listen(told: &blocking::Sender<io::Result<()>>) {
     // The receiver waits for the result.
     match installed {
         Ok((runtime, caught)) => {
-            let _ = told.send(Ok(()));
-            runtime.block_on(pass_on(caught));
+            let _ = result.send(Ok(()));
+            runtime.block_on(forward(caught));
         }
-        Err(error) => drop(told.send(Err(error))),
+        Err(error) => drop(result.send(Err(error))),
     }
 }
 
 /// Forwards signals to the receiver. Without one, or if two signals stay unread, the process exits, and the guard kills its
 /// servers.
-async fn pass_on(mut caught: SignalStreams) {
+async fn forward(mut caught: SignalStreams) {
     loop {
         let signal = caught.next().await;
-        let heeding = LISTENER.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let is_heeded = |it: &mpsc::Sender<Number>| !matches!(it.try_send(signal), Err(TrySendError::Closed(_)));
-        let Some(heeding) = heeding.filter(is_heeded) else {
+        let listener = LISTENER.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let is_open = |it: &mpsc::Sender<Number>| !matches!(it.try_send(signal), Err(TrySendError::Closed(_)));
+        let Some(listener) = listener.filter(is_open) else {
             print_interrupted();
-            end();
+            exit_now();
         };
-        let are_waiting = || heeding.max_capacity() - heeding.capacity() > 1;
-        if are_waiting() {
-            sleep(PATIENCE).await;
-            if are_waiting() {
-                end();
+        let are_unread = || listener.max_capacity() - listener.capacity() > 1;
+        if are_unread() {
+            sleep(RECEIVER_TIMEOUT).await;
+            if are_unread() {
+                exit_now();
             }
         }
     }
@@ -174,17 +174,17 @@ async fn pass_on(mut caught: SignalStreams) {
 
 /// Prints that the command was interrupted, unless stderr blocks.
 fn print_interrupted() {
-    let (told, was_told) = blocking::channel();
+    let (sender, printed) = blocking::channel();
     thread::spawn(move || {
         style::leave_line();
         style::print("interrupted\n");
-        let _ = told.send(());
+        let _ = sender.send(());
     });
-    let _ = was_told.recv_timeout(PATIENCE);
+    let _ = printed.recv_timeout(RECEIVER_TIMEOUT);
 }
 
-fn end() -> ! {
-    #[expect(clippy::exit, reason = "whoever could return from `main` hangs")]
+fn exit_now() -> ! {
+    #[expect(clippy::exit, reason = "`main` may hang and never return")]
     exit(Exit::CannotRun.code().into());
 }
 

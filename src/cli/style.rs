@@ -29,7 +29,7 @@ pub(super) const HELP: clap::builder::Styles = clap::builder::Styles::styled()
     .valid(GOOD)
     .invalid(DOUBTFUL);
 
-/// How many columns standard output has; enough for a wide report where it is no terminal.
+/// The width of standard output; unlimited if it is not a terminal.
 pub(super) fn width() -> usize {
     terminal_size::terminal_size_of(std::io::stdout()).map_or(160, |(width, _)| width.0.into())
 }
@@ -114,7 +114,7 @@ impl fmt::Display for Rendered<'_> {
 mod tests {
     use super::*;
 
-    /// What was written, one for each write.
+    /// The writes, in order.
     #[derive(Default)]
     struct Writes(Vec<String>);
 

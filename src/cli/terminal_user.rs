@@ -1,7 +1,6 @@
 //! The user at the terminal, who approves calls and answers server requests.
 //!
-//! One conversation is led at a time: whoever asks has the keyboard until the last answer, and whoever waits for a command
-//! gives it up for that long.
+//! Only one conversation runs at a time: it holds the keyboard until the last answer, while the REPL waits.
 
 mod form;
 mod keyboard;
@@ -24,48 +23,48 @@ use rehearse_hub::{ApprovalDecision, ApprovalMode, ApprovalRequest, Approver};
 use rehearse_protocol::RpcError;
 use rehearse_report::text::printable_lines;
 
-/// What a user who refuses is told by (2025-11-25, Sampling: Error Handling).
+/// The error code for a rejected request (2025-11-25, Sampling: Error Handling).
 const REJECTED: i64 = -1;
-/// Whoever is asked may take so long.
-const LONGEST_TALK: Duration = Duration::from_secs(24 * 60 * 60);
-/// How often it is looked whether somebody is still asked, at most.
-const SOON: Duration = Duration::from_millis(50);
+/// The maximum time that the user may take to answer.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
+/// The minimum interval of timeout checks.
+const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Somebody at the terminal.
+/// The user at the terminal. Clones are the same user.
 #[derive(Clone)]
 pub(super) struct TerminalUser(Arc<Inner>);
 
 struct Inner {
     keyboard: Keyboard,
-    /// The folder that is told as the only root, if it may be.
+    /// The only root, if the user shares it.
     folder: PathBuf,
-    /// By server: whether it may know the folder.
+    /// Whether the user shares the folder, by server.
     root_consent: Mutex<HashMap<String, bool>>,
-    asked: Mutex<Clock>,
+    clock: Mutex<AnswerClock>,
 }
 
-/// How long the person has been asked for.
+/// The total time of all conversations.
 #[derive(Default)]
-struct Clock {
+struct AnswerClock {
     total: Duration,
-    /// Several may wait for their turn.
-    asking: usize,
+    /// The number of open conversations, including waiting ones.
+    open: usize,
     since: Option<Instant>,
 }
 
 /// A conversation; its time counts until it is dropped.
 struct Conversation<'p> {
-    turn: KeyboardGuard,
-    _time: AskTimer<'p>,
+    keyboard: KeyboardGuard,
+    _timer: ConversationTimer<'p>,
 }
 
-struct AskTimer<'p>(&'p TerminalUser);
+struct ConversationTimer<'p>(&'p TerminalUser);
 
-impl Drop for AskTimer<'_> {
+impl Drop for ConversationTimer<'_> {
     fn drop(&mut self) {
         let mut clock = self.0.clock();
-        clock.asking -= 1;
-        if clock.asking == 0
+        clock.open -= 1;
+        if clock.open == 0
             && let Some(since) = clock.since.take()
         {
             clock.total += since.elapsed();
@@ -73,7 +72,7 @@ impl Drop for AskTimer<'_> {
     }
 }
 
-/// Who allows calls of tools that neither their server's trust nor a list of the config allows.
+/// How to approve calls that the config does not allow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum ApprovalChoice {
     /// Ask on the terminal; deny without one
@@ -96,24 +95,24 @@ impl ApprovalChoice {
 }
 
 impl TerminalUser {
-    pub(super) fn at(keyboard: Keyboard, folder: PathBuf) -> TerminalUser {
-        let (root_consent, asked) = (Mutex::default(), Mutex::default());
-        TerminalUser(Arc::new(Inner { keyboard, folder, root_consent, asked }))
+    pub(super) fn new(keyboard: Keyboard, folder: PathBuf) -> TerminalUser {
+        let (root_consent, clock) = (Mutex::default(), Mutex::default());
+        TerminalUser(Arc::new(Inner { keyboard, folder, root_consent, clock }))
     }
 
-    /// Whoever sits at the terminal, and works in this folder; `None` if nobody does.
-    pub(super) fn at_terminal() -> Option<TerminalUser> {
-        Some(TerminalUser::at(Keyboard::at_terminal()?, std::env::current_dir().unwrap_or_default()))
+    /// The user in the current folder; `None` without a terminal.
+    pub(super) fn detect() -> Option<TerminalUser> {
+        Some(TerminalUser::new(Keyboard::detect()?, std::env::current_dir().unwrap_or_default()))
     }
 
     pub(super) fn keyboard(&self) -> &Keyboard {
         &self.0.keyboard
     }
 
-    /// Makes a call within a limit, in which the time does not count that the person is asked for.
+    /// Makes a call with a timeout that excludes the time of conversations with the user.
     ///
     /// # Errors
-    /// What the call gives; [`Failure::Timeout`] after the limit.
+    /// The error of the call; [`Failure::Timeout`] after the limit.
     pub(super) async fn with_timeout<T, E: From<Failure>>(
         person: Option<&TerminalUser>,
         limit: Duration,
@@ -124,32 +123,32 @@ impl TerminalUser {
             return call(CallOptions { timeout: Some(limit), ..options }).await;
         };
         let cancel = options.cancel.as_ref().map(CancellationToken::child_token).unwrap_or_default();
-        let (started, asked) = (Instant::now(), person.time_spent());
-        let options = CallOptions { timeout: Some(limit + LONGEST_TALK), cancel: Some(cancel.clone()), ..options };
+        let (started, asked) = (Instant::now(), person.conversation_time());
+        let options = CallOptions { timeout: Some(limit + ANSWER_TIMEOUT), cancel: Some(cancel.clone()), ..options };
         let mut calling = Box::pin(call(options));
         loop {
-            let spent = started.elapsed().saturating_sub(person.time_spent().saturating_sub(asked));
+            let spent = started.elapsed().saturating_sub(person.conversation_time().saturating_sub(asked));
             let left = limit.saturating_sub(spent);
             if left.is_zero() {
                 cancel.cancel();
-                // An answer that comes now comes in time.
+                // A response that arrives now is still in time.
                 return calling.await.map_err(|_| Failure::Timeout(limit).into());
             }
             tokio::select! {
                 biased;
                 done = &mut calling => return done,
-                () = tokio::time::sleep(left.max(SOON)) => {}
+                () = tokio::time::sleep(left.max(CHECK_INTERVAL)) => {}
             }
         }
     }
 
-    /// How long the person has been asked for, all in all. Nobody's timeout should count that.
-    pub(super) fn time_spent(&self) -> Duration {
+    /// The total time of all conversations, which timeouts exclude.
+    pub(super) fn conversation_time(&self) -> Duration {
         let clock = self.clock();
         clock.total + clock.since.map(|since| since.elapsed()).unwrap_or_default()
     }
 
-    /// Asks about calls.
+    /// Asks the user to approve calls.
     pub(super) fn approver(&self) -> Approver {
         let person = self.clone();
         Arc::new(move |request| {
@@ -158,8 +157,8 @@ impl TerminalUser {
         })
     }
 
-    /// Answers what a server asks.
-    pub(super) fn respondent(&self, server: &str) -> InputHandler {
+    /// Answers the requests of a server.
+    pub(super) fn input_handler(&self, server: &str) -> InputHandler {
         let (person, server) = (self.clone(), server.to_owned());
         Arc::new(move |InputRequest { kind, params }| {
             let (person, server) = (person.clone(), server.clone());
@@ -173,44 +172,44 @@ impl TerminalUser {
         })
     }
 
-    fn clock(&self) -> MutexGuard<'_, Clock> {
-        self.0.asked.lock().unwrap_or_else(PoisonError::into_inner)
+    fn clock(&self) -> MutexGuard<'_, AnswerClock> {
+        self.0.clock.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn root_consent(&self) -> MutexGuard<'_, HashMap<String, bool>> {
         self.0.root_consent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Time counts until it is dropped.
-    fn asking(&self) -> AskTimer<'_> {
+    /// Starts the clock until the timer is dropped.
+    fn start_timer(&self) -> ConversationTimer<'_> {
         let mut clock = self.clock();
-        clock.asking += 1;
+        clock.open += 1;
         clock.since.get_or_insert_with(Instant::now);
-        AskTimer(self)
+        ConversationTimer(self)
     }
 
     async fn conversation(&self) -> Conversation<'_> {
-        let time = self.asking();
-        Conversation { turn: self.0.keyboard.turn().await, _time: time }
+        let timer = self.start_timer();
+        Conversation { keyboard: self.0.keyboard.lock().await, _timer: timer }
     }
 
     async fn approve(&self, request: &ApprovalRequest) -> ApprovalDecision {
-        let talk = self.conversation().await;
+        let conversation = self.conversation().await;
         let (tool, server) = (printable(&request.tool.original), printable(&request.tool.server));
         if let Some(arguments) = request.arguments.as_ref().filter(|arguments| !arguments.is_empty()) {
-            say(&format!("{DIM}arguments: {}{DIM:#}", printable(&Value::from(arguments.clone()).to_string())));
+            print_line(&format!("{DIM}arguments: {}{DIM:#}", printable(&Value::from(arguments.clone()).to_string())));
         }
         // The words of MCPilot.
         let question = format!("Do you want to run tool '{tool}' on server '{server}'? [y]es / [a]lways / [N]o ");
         loop {
-            let line = match talk.turn.ask(&question).await {
+            let line = match conversation.keyboard.ask(&question).await {
                 LineEvent::Line(line) => line,
                 LineEvent::Interrupted => {
-                    drop(talk);
+                    drop(conversation);
                     interrupt().await;
                     return ApprovalDecision::Deny;
                 }
-                LineEvent::Ended | LineEvent::Disturbed => return ApprovalDecision::Deny,
+                LineEvent::Ended | LineEvent::Suspended => return ApprovalDecision::Deny,
             };
             match &*line.trim().to_lowercase() {
                 "y" | "yes" => return ApprovalDecision::Allow,
@@ -223,37 +222,37 @@ impl TerminalUser {
 
     /// 2025-11-25, Elicitation: Response Actions.
     async fn elicit(&self, server: &str, params: &Value) -> Value {
-        let talk = self.conversation().await;
-        introduce(server, "asks", params["message"].as_str().unwrap_or_default());
+        let conversation = self.conversation().await;
+        print_request(server, "asks", params["message"].as_str().unwrap_or_default());
         let action = |action: &str| json!({ "action": action });
         if params["mode"] == "url" {
             let url = params["url"].as_str().unwrap_or_default();
-            say(&format!("It asks you to open {STRONG}{}{STRONG:#}", printable(url)));
-            return match talk.confirm("Open it in your browser? [y]es / [N]o ", false).await {
+            print_line(&format!("It asks you to open {STRONG}{}{STRONG:#}", printable(url)));
+            return match conversation.confirm("Open it in your browser? [y]es / [N]o ", false).await {
                 Some(true) => action("accept"),
                 Some(false) => action("decline"),
                 None => action("cancel"),
             };
         }
         let form = Form::parse(&params["requestedSchema"]);
-        say(&format!("{DIM}(Enter takes the default; Ctrl-D declines, Ctrl-C cancels){DIM:#}"));
+        print_line(&format!("{DIM}(Enter takes the default; Ctrl-D declines, Ctrl-C cancels){DIM:#}"));
         let mut content = Map::new();
         for field in &form.fields {
-            field.about().iter().for_each(|line| say(&printable(line)));
+            field.about().iter().for_each(|line| print_line(&printable(line)));
             let value = loop {
-                match talk.turn.ask(&format!("{}> ", printable(&field.name))).await {
+                match conversation.keyboard.ask(&format!("{}> ", printable(&field.name))).await {
                     LineEvent::Line(line) => match field.read(&line) {
                         Ok(value) => break value,
-                        Err(wrong) => say(&format!("{BAD}{}{BAD:#}", printable(&wrong))),
+                        Err(wrong) => print_line(&format!("{BAD}{}{BAD:#}", printable(&wrong))),
                     },
                     LineEvent::Ended => return action("decline"),
-                    LineEvent::Interrupted | LineEvent::Disturbed => return action("cancel"),
+                    LineEvent::Interrupted | LineEvent::Suspended => return action("cancel"),
                 }
             };
             value.map(|value| content.insert(field.name.clone(), value));
         }
         let content = Value::from(content);
-        match talk.confirm(&format!("Send {}? [Y]es / [n]o ", printable(&content.to_string())), true).await {
+        match conversation.confirm(&format!("Send {}? [Y]es / [n]o ", printable(&content.to_string())), true).await {
             Some(true) => json!({ "action": "accept", "content": content }),
             Some(false) => action("decline"),
             None => action("cancel"),
@@ -262,16 +261,20 @@ impl TerminalUser {
 
     /// 2025-11-25, Sampling: Creating Messages.
     async fn sample(&self, server: &str, params: &Value) -> Answer {
-        let talk = self.conversation().await;
-        introduce(server, "requests a model response", "");
+        let conversation = self.conversation().await;
+        print_request(server, "requests a model response", "");
         if let Some(system) = params["systemPrompt"].as_str() {
-            say(&format!("{STRONG}system:{STRONG:#} {}", lines(system)));
+            print_line(&format!("{STRONG}system:{STRONG:#} {}", lines(system)));
         }
         for message in params["messages"].as_array().into_iter().flatten() {
             let role = message["role"].as_str().unwrap_or_default();
-            say(&format!("{STRONG}{}:{STRONG:#} {}", printable(role), lines(&spoken(&message["content"]))));
+            print_line(&format!(
+                "{STRONG}{}:{STRONG:#} {}",
+                printable(role),
+                lines(&message_text(&message["content"]))
+            ));
         }
-        match talk.turn.ask("Answer as the model (empty to refuse)> ").await {
+        match conversation.keyboard.ask("Answer as the model (empty to refuse)> ").await {
             LineEvent::Line(line) if !line.trim().is_empty() => Answer::Result(json!({
                 "role": "assistant",
                 "content": { "type": "text", "text": line },
@@ -282,43 +285,43 @@ impl TerminalUser {
         }
     }
 
-    /// 2025-11-25, Roots: Listing Roots. A server is told the same again and again.
+    /// 2025-11-25, Roots: Listing Roots. A server always gets the same answer.
     async fn roots(&self, server: &str) -> Value {
         let Ok(uri) = url::Url::from_file_path(&self.0.folder) else { return json!({ "roots": [] }) };
         let known = || self.root_consent().get(server).copied();
-        let is_told = match known() {
-            Some(is_told) => is_told,
+        let is_shared = match known() {
+            Some(is_shared) => is_shared,
             None => {
-                // Whoever waits here keeps its place among all that ask; meanwhile the same may have been answered.
-                let talk = self.conversation().await;
+                // While this waits, an earlier request of the server may have been answered.
+                let conversation = self.conversation().await;
                 match known() {
-                    Some(is_told) => is_told,
+                    Some(is_shared) => is_shared,
                     None => {
-                        introduce(server, "requests your working folder", "");
+                        print_request(server, "requests your working folder", "");
                         let question = format!("Share {uri}? [y]es / [N]o ");
-                        let is_told = talk.confirm(&question, false).await.unwrap_or_default();
-                        self.root_consent().insert(server.to_owned(), is_told);
-                        is_told
+                        let is_shared = conversation.confirm(&question, false).await.unwrap_or_default();
+                        self.root_consent().insert(server.to_owned(), is_shared);
+                        is_shared
                     }
                 }
             }
         };
         let name = self.0.folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        json!({ "roots": if is_told { vec![json!({ "uri": uri.as_str(), "name": name })] } else { Vec::new() } })
+        json!({ "roots": if is_shared { vec![json!({ "uri": uri.as_str(), "name": name })] } else { Vec::new() } })
     }
 }
 
 impl Conversation<'_> {
-    /// `None` if nothing was decided.
-    async fn confirm(&self, question: &str, usual: bool) -> Option<bool> {
+    /// The decision, `default` for an empty line; `None` if the user cancels.
+    async fn confirm(&self, question: &str, default: bool) -> Option<bool> {
         loop {
-            let line = match self.turn.ask(question).await {
+            let line = match self.keyboard.ask(question).await {
                 LineEvent::Line(line) => line,
                 LineEvent::Ended => return Some(false),
-                LineEvent::Interrupted | LineEvent::Disturbed => return None,
+                LineEvent::Interrupted | LineEvent::Suspended => return None,
             };
             match &*line.trim().to_lowercase() {
-                "" => return Some(usual),
+                "" => return Some(default),
                 "y" | "yes" => return Some(true),
                 "n" | "no" => return Some(false),
                 _ => {}
@@ -327,8 +330,7 @@ impl Conversation<'_> {
     }
 }
 
-/// Does what Ctrl-C does where nothing is edited, as the terminal would: then it is for whoever heeds signals to end what
-/// is waited for here. Returns only if there is no such signal.
+/// Sends this process the signal of Ctrl-C, as the terminal does when no line is edited. Returns only if that fails.
 async fn interrupt() {
     use rustix::process::{Signal, getpid, kill_process};
     if kill_process(getpid(), Signal::INT).is_ok() {
@@ -336,22 +338,22 @@ async fn interrupt() {
     }
 }
 
-fn introduce(server: &str, wants: &str, message: &str) {
+fn print_request(server: &str, wants: &str, message: &str) {
     let message = if message.is_empty() { String::new() } else { format!(": {}", lines(message)) };
-    say(&format!("{STRONG}server '{}' {wants}{STRONG:#}{message}", printable(server)));
+    print_line(&format!("{STRONG}server '{}' {wants}{STRONG:#}{message}", printable(server)));
 }
 
-fn say(text: &str) {
+fn print_line(text: &str) {
     style::print(&format!("{text}\n"));
 }
 
-/// A text of a server whose further lines are set off.
+/// A text of a server; further lines are indented.
 fn lines(text: &str) -> String {
     printable_lines(text).collect::<Vec<_>>().join("\n  ")
 }
 
-/// The content of a message, one block or several, as far as it is text.
-fn spoken(content: &Value) -> String {
+/// The text of a message, which has one block or several.
+fn message_text(content: &Value) -> String {
     let blocks = match content {
         Value::Array(blocks) => &blocks[..],
         block => std::slice::from_ref(block),
@@ -368,22 +370,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn time_counts_once_however_many_ask() {
-        let person = TerminalUser::at(Keyboard::default(), PathBuf::new());
-        assert_eq!(person.time_spent(), Duration::ZERO);
-        let (one, two) = (person.asking(), person.asking());
+    fn the_time_of_overlapping_conversations_counts_once() {
+        let person = TerminalUser::new(Keyboard::default(), PathBuf::new());
+        assert_eq!(person.conversation_time(), Duration::ZERO);
+        let (one, two) = (person.start_timer(), person.start_timer());
         drop(one);
-        assert!(person.clock().since.is_some(), "the other still asks");
+        assert!(person.clock().since.is_some(), "the other conversation is open");
         drop(two);
-        let asked = person.time_spent();
+        let asked = person.conversation_time();
         assert!(person.clock().since.is_none());
-        assert_eq!(person.time_spent(), asked, "nobody asks any more");
+        assert_eq!(person.conversation_time(), asked, "no conversation is open");
     }
 
     #[test]
     fn only_the_text_of_a_message_is_shown() {
         let blocks = json!([{ "type": "text", "text": "a" }, { "type": "image", "data": "", "mimeType": "image/png" }]);
-        assert_eq!((&*spoken(&blocks), &*spoken(&blocks[0])), ("a\n[image]", "a"));
+        assert_eq!((&*message_text(&blocks), &*message_text(&blocks[0])), ("a\n[image]", "a"));
         assert_eq!(lines("a\nb\u{1b}"), "a\n  b\\u{1b}");
     }
 }

@@ -1,4 +1,4 @@
-//! The examples of `docs/admin.md`: every `curl` is made, and is answered as the page says.
+//! Runs every `curl` of `docs/admin.md`, and compares the responses with the page.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ fn blocks() -> Vec<(&'static str, &'static str)> {
     fenced.map(|block| block.split_once('\n').expect("a block has a first line")).collect()
 }
 
-/// The commands of a block; a line that goes on with one is indented.
+/// The commands of a block; continuation lines are indented.
 fn commands(block: &str) -> Vec<String> {
     let mut commands = Vec::<String>::new();
     for line in block.lines() {
@@ -26,7 +26,7 @@ fn commands(block: &str) -> Vec<String> {
     commands
 }
 
-/// The words of a command as a shell reads them; what stands behind `#` is a word of its own.
+/// The words of a command as a shell reads them; the text after `#` is one word.
 fn words(line: &str, variables: &BTreeMap<String, String>) -> Vec<String> {
     let (mut words, mut rest) = (Vec::new(), line.trim_start());
     while let Some(first) = rest.chars().next() {
@@ -60,7 +60,7 @@ fn words(line: &str, variables: &BTreeMap<String, String>) -> Vec<String> {
     words
 }
 
-/// What a `curl` of the page sends, and the status that is behind it.
+/// A request of the page, and its expected status.
 #[derive(Default)]
 struct Curl {
     method: Option<String>,
@@ -90,7 +90,7 @@ impl Curl {
         self.method.as_deref().unwrap_or(if self.body.is_some() { "POST" } else { "GET" })
     }
 
-    /// The status and the body that come back.
+    /// Sends the request and returns the status and the body.
     fn send(&self) -> (u16, String) {
         let (address, path) = self.url.strip_prefix("http://").and_then(|url| url.split_once('/')).expect("a URL");
         let mut headers: Vec<_> = self.headers.iter().map(|(name, it)| (name.as_str(), it.as_str())).collect();
@@ -102,21 +102,22 @@ impl Curl {
     }
 }
 
-/// Whether everything that is shown came.
-fn shows(shown: &Json, came: &Json) -> bool {
-    match (shown, came) {
-        (Json::Object(shown), Json::Object(came)) => {
-            shown.iter().all(|(name, value)| came.get(name).is_some_and(|it| shows(value, it)))
+/// Whether the response contains everything that the page shows.
+fn contains(shown: &Json, received: &Json) -> bool {
+    match (shown, received) {
+        (Json::Object(shown), Json::Object(received)) => {
+            shown.iter().all(|(name, value)| received.get(name).is_some_and(|it| contains(value, it)))
         }
-        (Json::Array(shown), Json::Array(came)) => {
-            shown.len() <= came.len() && shown.iter().zip(came).all(|(shown, came)| shows(shown, came))
+        (Json::Array(shown), Json::Array(received)) => {
+            shown.len() <= received.len()
+                && shown.iter().zip(received).all(|(shown, received)| contains(shown, received))
         }
-        (shown, came) => shown == came,
+        (shown, received) => shown == received,
     }
 }
 
 #[test]
-fn every_example_of_the_page_about_the_admin_api_is_answered_as_it_says() {
+fn the_examples_of_the_page_are_correct() {
     let (_, script) = blocks().into_iter().find(|(language, _)| *language == "yaml").expect("a script");
     let args = ["mock", "shop.yaml", "--listen", ":0", "--admin", "--format", "json"];
     let mut mock = Rehearse::new().file("shop.yaml", script).args(args).start();
@@ -128,13 +129,13 @@ fn every_example_of_the_page_about_the_admin_api_is_answered_as_it_says() {
         ("REHEARSE_ADMIN_URL".to_owned(), admin.clone()),
         ("REHEARSE_ADMIN_TOKEN".to_owned(), text("/admin/token")),
     ]);
-    let (mut asked, mut index, mut came) = (Vec::new(), Json::Null, Json::Null);
+    let (mut asked, mut index, mut received) = (Vec::new(), Json::Null, Json::Null);
     for (language, block) in blocks() {
         match language {
             "yaml" => {}
             "json" => {
                 let shown: Json = serde_json::from_str(block).unwrap_or_else(|error| panic!("{error}: {block}"));
-                assert!(shows(&shown, &came), "the page shows\n{shown:#}\nand this came:\n{came:#}");
+                assert!(contains(&shown, &received), "the page shows\n{shown:#}\nand this received:\n{received:#}");
             }
             "sh" => {
                 for command in commands(block) {
@@ -146,9 +147,9 @@ fn every_example_of_the_page_about_the_admin_api_is_answered_as_it_says() {
                     let (status, body) = curl.send();
                     assert_eq!(status, curl.status, "{command}\n{body}");
                     assert_eq!(body.is_empty(), status == 204, "{command}\n{body}");
-                    came = serde_json::from_str(&body).unwrap_or_default();
+                    received = serde_json::from_str(&body).unwrap_or_default();
                     if curl.url == format!("{admin}/") {
-                        index = came.clone();
+                        index = received.clone();
                     }
                     asked.push((curl.method().to_owned(), curl.url));
                 }

@@ -1,4 +1,4 @@
-//! `rehearse config convert` as a user meets it.
+//! `rehearse config convert` at the command line.
 
 use crate::rehearse::Rehearse;
 
@@ -35,8 +35,9 @@ fn a_config_on_stdin_is_detected_from_its_content() {
         .args(["config", "convert", "--to", "vscode"]);
     let quiet = quiet.run().stdout_has("\"inputs\": []").code(0);
     assert_eq!(quiet.stderr(), "");
-    let told = Rehearse::new().stdin(r#"{"servers": {"a": {"command": "x"}}, "inputs": []}"#);
-    told.args(["config", "convert", "-", "--to", "zed"])
+    let printed = Rehearse::new().stdin(r#"{"servers": {"a": {"command": "x"}}, "inputs": []}"#);
+    printed
+        .args(["config", "convert", "-", "--to", "zed"])
         .run()
         .stdout_has("context_servers")
         .stderr_has("stdin:1:38: `inputs`: only Visual Studio Code knows what it means")
@@ -44,7 +45,7 @@ fn a_config_on_stdin_is_detected_from_its_content() {
 }
 
 #[test]
-fn a_server_that_the_program_cannot_have_is_left_out() {
+fn unsupported_servers_are_skipped() {
     convert("claude-desktop")
         .run()
         .stderr_has("`web` is left out: Claude Desktop has no transport http")
@@ -68,9 +69,9 @@ fn errors_are_reported_and_the_rest_is_converted() {
 }
 
 #[test]
-fn a_file_that_is_there_is_replaced_only_by_force() {
+fn an_existing_file_is_replaced_only_with_force() {
     let again = || convert("vscode").file("mcp.json", "mine").args(["--output", "mcp.json"]);
-    let kept = again().run().stdout("").stderr_has("mcp.json is there already").stderr_has("--force").code(3);
+    let kept = again().run().stdout("").stderr_has("mcp.json exists already").stderr_has("--force").code(3);
     assert_eq!(kept.read("mcp.json"), "mine");
     let replaced = again().args(["--force"]).run().stdout("").code(0);
     assert!(replaced.read("mcp.json").starts_with("{\n  \"servers\": {\n"));
@@ -81,7 +82,7 @@ fn a_file_that_is_there_is_replaced_only_by_force() {
 }
 
 #[test]
-fn the_ending_of_the_new_file_says_what_it_is_written_in() {
+fn the_file_extension_selects_the_notation() {
     let (json, yaml) = ("{\n  \"version\": \"1.0\",\n", "version: \"1.0\"\n");
     for (name, begin) in [("cpe.json", json), ("cpe.yml", yaml), ("cpe", yaml)] {
         let new = convert("cpe").args(["-o", name]).run().stdout("").code(0);
@@ -119,7 +120,7 @@ fn secrets_are_in_the_file_and_nowhere_else() {
 }
 
 #[test]
-fn a_new_file_is_readable_only_by_users_who_may_read_its_source_and_secrets() {
+fn a_new_file_has_the_permissions_of_its_source() {
     use std::{fs, os::unix::fs::PermissionsExt};
     let secret = r#"{"mcpServers": {"a": {"command": "x", "env": {"API_TOKEN": "ghp_0123456789abcdefghij"}}}}"#;
     let modes = |text: &str, mode: u32, args: &[&str]| {

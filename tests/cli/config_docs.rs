@@ -1,4 +1,4 @@
-//! `docs/config-diagnostics.md`: every code with an example that has it, and one that has it no more.
+//! Checks `docs/config-diagnostics.md`: every code has a wrong and a right example.
 
 use std::{collections::BTreeMap, io, path::Path};
 
@@ -12,7 +12,7 @@ use crate::rehearse::Rehearse;
 
 const PAGE: &str = include_str!("../../docs/config-diagnostics.md");
 
-/// A machine on which everything is as the page needs it.
+/// The machine that the examples assume.
 fn machine() -> Machine {
     let variables = [("HOME", "/home/ada"), ("PATH", "/bin")];
     Machine {
@@ -42,7 +42,7 @@ struct Example {
     text: &'static str,
 }
 
-/// The sections of the page: what stands in the heading, and the examples.
+/// The sections of the page: headings and examples.
 fn sections() -> Vec<(&'static str, Vec<Example>)> {
     let section = |section: &'static str| {
         let (heading, text) = section.split_once('\n').expect("a heading");
@@ -67,14 +67,14 @@ fn findings(example: &Example) -> Vec<Finding> {
 }
 
 #[test]
-fn every_code_has_a_section_in_its_order() {
+fn every_code_has_a_section_in_order() {
     let headings: Vec<_> = sections().into_iter().map(|(heading, _)| heading).collect();
     let expected: Vec<_> = codes::ALL.iter().map(|code| format!("{}: {}", code.name, code.title)).collect();
     assert_eq!(headings, expected);
 }
 
 #[test]
-fn every_example_of_the_page_is_wrong_or_right_as_it_says() {
+fn every_example_has_the_findings_of_its_section() {
     for (heading, examples) in sections() {
         let code = heading.split(':').next().expect("a code");
         let kinds: Vec<_> = examples.iter().map(|example| example.is_wrong).collect();
@@ -91,7 +91,7 @@ fn every_example_of_the_page_is_wrong_or_right_as_it_says() {
 }
 
 #[test]
-fn the_example_of_a_server_that_cannot_be_reached_is_one() {
+fn the_server_of_the_connection_example_is_unreachable() {
     let (_, examples) = sections().into_iter().find(|(heading, _)| heading.starts_with("E-CONNECT")).expect("is there");
     for example in examples {
         let text = example.text.replace("\"rehearse\"", &format!("{:?}", Rehearse::BINARY));

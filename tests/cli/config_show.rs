@@ -1,4 +1,4 @@
-//! `rehearse config show` as a user meets it.
+//! `rehearse config show` at the command line.
 
 use serde_json::{Value as Json, json};
 
@@ -6,7 +6,7 @@ use crate::rehearse::Rehearse;
 
 const TOKEN: &str = "ghp_0123456789abcdefABCD";
 
-/// On a machine where nobody has any config yet, but in `home`.
+/// On a machine with configs only in `home`.
 fn show(args: &[&str]) -> Rehearse {
     let unset = ["XDG_CONFIG_HOME", "CODE_AGENT_MCP_SERVERS", "CODE_AGENT_MCP_CONFIG_PATH"];
     let story = unset.into_iter().fold(Rehearse::new(), |story, name| story.env(name, ""));
@@ -18,7 +18,7 @@ fn json(story: Rehearse) -> Json {
 }
 
 #[test]
-fn every_value_is_shown_with_its_place_and_what_lost_with_what_it_lost_to() {
+fn values_are_shown_with_their_location_and_overridden_servers_with_the_winner() {
     let project = format!(
         r#"{{"mcpServers": {{
   "weather": {{
@@ -68,7 +68,7 @@ weather  home/.code_agent/config.json:2:3  lost to .mcp.json:2:3
     let [weather, web] = &shown["servers"].as_array().expect("a list")[..] else { panic!("{shown}") };
     assert_eq!(weather["values"]["env.TOKEN"], json!({ "value": "***", "origin": ".mcp.json:5:39" }));
     assert_eq!(weather["values"]["enabled"], json!({ "value": true, "origin": "default" }));
-    // The call that nobody limits ends as `rehearse mcp list-servers` says it.
+    // The default timeout is the one of `rehearse mcp list-servers`.
     assert_eq!(weather["values"]["timeoutSeconds.call"], json!({ "value": 60.0, "origin": "default" }));
     assert_eq!((&web["enabled"], &web["transport"]), (&json!(false), &json!("http")));
     let lost = json!([{ "name": "weather", "origin": "home/.code_agent/config.json:2:3", "to": ".mcp.json:2:3" }]);
@@ -80,7 +80,7 @@ weather  home/.code_agent/config.json:2:3  lost to .mcp.json:2:3
 }
 
 #[test]
-fn sources_go_from_the_variable_over_the_flags_to_the_path_in_the_environment() {
+fn sources_have_an_order_of_precedence() {
     let server = |command: &str| format!(r#"{{"mcpServers": {{"s": {{"command": "{command}"}}}}}}"#);
     let story = |args: &[&str]| {
         let files = ["a.json", "b.json", "c.json", "d.json", ".mcp.json"];
@@ -101,7 +101,7 @@ fn sources_go_from_the_variable_over_the_flags_to_the_path_in_the_environment() 
 }
 
 #[test]
-fn the_variables_belong_to_code_agent_and_to_calls_without_a_program() {
+fn config_variables_apply_to_code_agent_or_without_a_dialect() {
     let list = r#"[{"name": "v", "command": "e"}]"#;
     let story = |args: &[&str]| {
         let story = show(args).env("CODE_AGENT_MCP_SERVERS", list).env("CODE_AGENT_MCP_CONFIG_PATH", "d.json");
@@ -119,7 +119,7 @@ fn the_variables_belong_to_code_agent_and_to_calls_without_a_program() {
 }
 
 #[test]
-fn a_named_file_must_be_there_and_be_readable_and_a_default_one_need_not() {
+fn only_named_files_must_exist_and_be_readable() {
     show(&["--config", "gone.yaml"]).run().stdout("").stderr_has("gone.yaml").stderr_has("--config").code(2);
     show(&[]).run().stdout_has("no servers").code(0);
     show(&["--dialect", "cursor", "--verbose"]).run().stdout_has("home/.cursor/mcp.json  user, not there").code(0);
@@ -132,7 +132,7 @@ fn a_named_file_must_be_there_and_be_readable_and_a_default_one_need_not() {
 }
 
 #[test]
-fn what_is_wrong_is_counted_and_named_where_it_can_be_read() {
+fn problems_are_counted_with_a_command_that_shows_them() {
     let broken = r#"{"mcpServers": {"a": {"args": []}, "b": {"command": "x"}}}"#;
     let run = show(&["--config", "a.json"]).file("a.json", broken).run().code(0);
     run.stdout_has("a  a.json:1:17  not understood: E-MISSING").stdout_has("see `rehearse validate-config a.json`");
@@ -147,7 +147,7 @@ fn an_unknown_dialect_is_a_usage_error_with_the_nearest_one() {
 }
 
 #[test]
-fn variables_are_shown_as_written_unless_they_are_to_be_resolved_and_what_they_hide_stays_hidden() {
+fn variables_are_resolved_on_request_without_secrets() {
     let text = r#"{"mcpServers": {"s": {"type": "http", "url": "https://${PLACE}/${KEY_TOKEN}"},
         "t": {"command": "x", "args": ["${PLACE:-there}", "${NOWHERE_SET}"]}}}"#;
     let story = |args: &[&str]| {
@@ -168,7 +168,7 @@ fn variables_are_shown_as_written_unless_they_are_to_be_resolved_and_what_they_h
 }
 
 #[test]
-fn a_name_may_be_long_and_have_a_secret_in_it() {
+fn long_names_and_secrets_in_names_are_supported() {
     let name = "A".repeat(70_000);
     let file = format!(
         r#"{{"mcpServers": {{"{TOKEN}": {{"command": "x", "env": {{"{name}": "y", "API_KEY=geheim77": ""}}}}}}}}"#

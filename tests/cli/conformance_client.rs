@@ -29,7 +29,7 @@ fn served() -> (Running, String) {
     (mock, address)
 }
 
-/// The methods of what a mock received, each with the name or URI of what it is about.
+/// The methods of the received requests, each with its name or URI.
 fn requests(journal: &str) -> Vec<String> {
     let entries = journal.lines().map(|line| serde_json::from_str::<Json>(line).expect("JSON"));
     let about = |entry: Json| {
@@ -41,7 +41,7 @@ fn requests(journal: &str) -> Vec<String> {
 }
 
 #[test]
-fn everything_that_a_server_offers_is_used_once_in_both_eras() {
+fn all_features_of_a_server_are_used_once_in_both_eras() {
     let (mock, address) = served();
     for version in ["2025-11-25", "2026-07-28"] {
         let url = format!("http://{address}/mcp");
@@ -55,14 +55,14 @@ fn everything_that_a_server_offers_is_used_once_in_both_eras() {
     for wanted in ["tools/call add", "tools/call fails", "resources/read memo://a", "prompts/get greet"] {
         assert_eq!(calls.iter().filter(|call| *call == wanted).count(), 2, "{wanted}: {calls:?}");
     }
-    // Asked in a round of its own by the modern server.
+    // The modern server requests it in a separate round.
     assert_eq!(calls.iter().filter(|call| *call == "tools/call ask").count(), 3, "{calls:?}");
     assert!(journal.contains(r#""arguments":{"a":1.0,"unit":"mm"}"#), "{journal}");
     assert!(journal.contains(r#""content":{"name":"Ada"}"#), "{journal}");
 }
 
 #[test]
-fn the_suite_says_which_calls_to_make() {
+fn the_suite_selects_the_calls() {
     let (mock, address) = served();
     let context = r#"{"toolCalls": [{"name": "add", "arguments": {"a": 7}}]}"#;
     let client = Rehearse::new().env("MCP_CONFORMANCE_CONTEXT", context);
@@ -75,7 +75,7 @@ fn the_suite_says_which_calls_to_make() {
 }
 
 #[test]
-fn what_cannot_be_used_is_reported() {
+fn unusable_input_is_reported() {
     let client = |url: &str| Rehearse::new().args(["conformance-client", url]);
     client("http://127.0.0.1:1/mcp").run().stderr_has("cannot reach http://127.0.0.1:1/mcp").code(3);
     client("nonsense").run().stderr_has("nonsense").code(2);

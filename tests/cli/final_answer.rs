@@ -1,4 +1,4 @@
-//! `rehearse final-answer` as a user meets it, and the step of scenarios.
+//! `rehearse final-answer` at the command line, and the step of scenarios.
 
 use std::process::Stdio;
 
@@ -19,7 +19,7 @@ fn called(arguments: &Json) -> Json {
     json!([{ "role": "assistant", "content": [{ "type": "tool_use", "id": "a", "name": "final_answer", "input": arguments }] }])
 }
 
-/// The blocks of the page: what stands behind the fence, and the text.
+/// The blocks of the page: info string and text.
 fn blocks() -> Vec<(&'static str, &'static str)> {
     let blocks = PAGE.split("\n```").skip(1).step_by(2);
     blocks.map(|block| block.split_once('\n').expect("a block has a first line")).collect()
@@ -33,7 +33,7 @@ fn with_files_of_the_page() -> Rehearse {
 }
 
 #[test]
-fn every_command_of_the_page_says_what_the_page_says() {
+fn every_command_of_the_page_has_the_shown_output() {
     let consoles: Vec<_> = blocks().into_iter().filter(|(info, _)| *info == "console").collect();
     assert_eq!(consoles.len(), 2);
     for (_, console) in consoles {
@@ -58,7 +58,7 @@ fn the_scenario_of_the_page_passes_and_a_wrong_one_fails() {
 }
 
 #[test]
-fn a_dialog_may_come_from_standard_input_and_from_an_earlier_step() {
+fn a_dialog_can_be_standard_input_or_the_result_of_a_step() {
     let run = story(&json!([]), &["-", "--schema", "s.json"]).stdin(&called(&json!({ "n": 1 })).to_string()).run();
     run.stdout("{\"n\":1}\n").code(0);
     let dialog = Json::from(called(&json!({ "n": 2 })).to_string());
@@ -76,7 +76,7 @@ steps:
 }
 
 #[test]
-fn no_valid_answer_is_one_and_what_cannot_be_read_is_two() {
+fn an_invalid_answer_exits_with_1_and_unreadable_input_with_2() {
     let run = story(&called(&json!({ "n": "1" })), &["d.json", "--schema", "s.json"]).run().stdout("");
     run.stderr_has("d.json:1:").stderr_has("/n: \"1\" is not of type \"integer\"").code(1);
     let run = story(&json!([{ "role": "assistant", "content": "One." }]), &["d.json", "--schema", "s.json"]).run();
@@ -97,7 +97,7 @@ fn no_valid_answer_is_one_and_what_cannot_be_read_is_two() {
 }
 
 #[test]
-fn programs_get_the_answer_or_the_error_with_its_places_and_the_result_of_the_tool() {
+fn json_has_the_answer_or_the_error_with_locations_and_the_tool_result() {
     let report = |dialog: &Json, args: &[&str], code: i32| {
         let run = story(dialog, &[args, &["d.json", "--format", "json"]].concat()).run().code(code);
         serde_json::from_str::<Json>(run.stdout_text()).expect("JSON")

@@ -1,4 +1,4 @@
-//! An authorization server that says yes, for servers of the mock.
+//! An authorization server that approves every request, for mocks.
 
 use std::{
     collections::HashMap,
@@ -9,36 +9,36 @@ use std::{
 
 use serde_json::{Value as Json, json};
 
-/// The tokens that it issues: for reading, for writing as well, and by a refresh token.
+/// The issued tokens: for reading, for reading and writing, and after a refresh.
 pub(crate) const READER: &str = "geheim-reader-1234";
 pub(crate) const WRITER: &str = "geheim-writer-1234";
 pub(crate) const REFRESHED: &str = "geheim-refreshed-1234";
-/// Everything that is nobody's business begins so.
+/// The prefix of all secrets.
 pub(crate) const SECRET: &str = "geheim";
 pub(crate) const REFRESH: &str = "geheim-refresh-1234";
 
 /// It runs until the end of the process.
 pub(crate) struct Issuer {
     pub(crate) url: String,
-    /// What it says when it is to revoke a token; nothing if it revokes none.
+    /// The status of revocations; `None` without a revocation endpoint.
     revokes: Arc<Mutex<Option<&'static str>>>,
-    seen: Arc<Mutex<Vec<Asked>>>,
+    seen: Arc<Mutex<Vec<ReceivedRequest>>>,
 }
 
-/// What it was asked.
+/// A received request.
 #[derive(Clone)]
-pub(crate) struct Asked {
+pub(crate) struct ReceivedRequest {
     pub(crate) what: String,
     pub(crate) form: HashMap<String, String>,
     pub(crate) authorization: Option<String>,
 }
 
 impl Issuer {
-    /// Its tokens live for so many seconds.
+    /// Starts it; `life` is the lifetime of tokens in seconds.
     pub(crate) fn start(life: u64) -> Issuer {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let url = format!("http://{}", listener.local_addr().expect("an address"));
-        let seen = Arc::<Mutex<Vec<Asked>>>::default();
+        let seen = Arc::<Mutex<Vec<ReceivedRequest>>>::default();
         let revokes = Arc::new(Mutex::new(Some("200 OK")));
         let (record, here, revoking) = (seen.clone(), url.clone(), revokes.clone());
         std::thread::spawn(move || {
@@ -55,34 +55,34 @@ impl Issuer {
         Issuer { url, revokes, seen }
     }
 
-    /// From now on it says this when it is to revoke a token, or that it revokes none.
+    /// Sets the status of revocations; `None` disables the revocation endpoint.
     pub(crate) fn revoke_with(&self, status: Option<&'static str>) {
         *self.revokes.lock().expect("no panic") = status;
     }
 
-    fn seen(&self) -> MutexGuard<'_, Vec<Asked>> {
+    fn requests(&self) -> MutexGuard<'_, Vec<ReceivedRequest>> {
         self.seen.lock().expect("no panic")
     }
 
-    /// How often this was asked for.
-    pub(crate) fn times(&self, what: &str) -> usize {
-        self.seen().iter().filter(|asked| asked.what == what).count()
+    /// The number of requests of this kind.
+    pub(crate) fn count(&self, what: &str) -> usize {
+        self.requests().iter().filter(|asked| asked.what == what).count()
     }
 
-    /// All requests for this, in order.
-    pub(crate) fn all(&self, what: &str) -> Vec<Asked> {
-        self.seen().iter().filter(|asked| asked.what == what).cloned().collect()
+    /// All requests of this kind, in order.
+    pub(crate) fn all(&self, what: &str) -> Vec<ReceivedRequest> {
+        self.requests().iter().filter(|asked| asked.what == what).cloned().collect()
     }
 
-    /// The last request for this.
+    /// The last request of this kind.
     #[track_caller]
-    pub(crate) fn last(&self, what: &str) -> Asked {
-        let asked = self.seen().iter().rfind(|asked| asked.what == what).cloned();
-        asked.unwrap_or_else(|| panic!("nobody asked for {what}"))
+    pub(crate) fn last(&self, what: &str) -> ReceivedRequest {
+        let asked = self.requests().iter().rfind(|asked| asked.what == what).cloned();
+        asked.unwrap_or_else(|| panic!("no request for {what}"))
     }
 }
 
-fn read(stream: &TcpStream) -> Option<Asked> {
+fn read(stream: &TcpStream) -> Option<ReceivedRequest> {
     let mut lines = BufReader::new(stream);
     let mut line = String::new();
     lines.read_line(&mut line).ok()?;
@@ -104,11 +104,11 @@ fn read(stream: &TcpStream) -> Option<Asked> {
     lines.read_exact(&mut body).ok()?;
     let text = if body.is_empty() { query.as_bytes() } else { &body };
     let form = url::form_urlencoded::parse(text).into_owned().collect();
-    Some(Asked { what: format!("{method} {path}"), form, authorization })
+    Some(ReceivedRequest { what: format!("{method} {path}"), form, authorization })
 }
 
-/// The response; `scope` is that of the authorization that is under way.
-fn answer(here: &str, life: u64, revokes: Option<&str>, asked: &Asked, scope: &mut String) -> String {
+/// The response; `scope` is the scope of the current authorization.
+fn answer(here: &str, life: u64, revokes: Option<&str>, asked: &ReceivedRequest, scope: &mut String) -> String {
     let form = &asked.form;
     let text = |name: &str| form.get(name).cloned().unwrap_or_default();
     match &*asked.what {

@@ -1,4 +1,4 @@
-//! Stories of the command line, told by what a person or a script sees of the binary.
+//! Tests of the binary, by its output and exit codes.
 
 mod admin_docs;
 mod config_convert;

@@ -1,4 +1,4 @@
-//! `rehearse mcp` as a user meets it: which servers there are, what they list, and calls of their tools.
+//! `rehearse mcp`: configured servers, their tools, and tool calls.
 
 use serde_json::{Value as Json, json};
 
@@ -7,7 +7,7 @@ use crate::rehearse::{Rehearse, Running};
 const PAGE: &str = include_str!("../../docs/mcp-commands.md");
 const TOKEN: &str = "ghp_0123456789abcdefABCD";
 
-/// With what a call can bring: a text, a failure, data, content of every kind, and a long wait.
+/// Tools with every kind of result: a text, a failure, data, content of every kind, and a long wait.
 const TOOLS: &str = r#"
 server: { name: tools, version: 1.0.0 }
 instructions: Be kind.
@@ -40,7 +40,7 @@ tools:
   - { name: env, reply: "{{ env.CITY | default('none') }}" }
 "#;
 
-/// On a machine where nobody has any config yet, in a folder with the script `tools.yaml`.
+/// On a machine without configs, in a folder with the script `tools.yaml`.
 pub(crate) fn mcp<S: Into<String>>(args: impl IntoIterator<Item = S>) -> Rehearse {
     without_configs().args(["mcp"]).args(args)
 }
@@ -51,7 +51,7 @@ fn without_configs() -> Rehearse {
     story.env("HOME", "home").file("tools.yaml", TOOLS)
 }
 
-/// The flags for this script as a server of the command line.
+/// The options for this script as a server on stdio.
 pub(crate) fn stdio(script: &str) -> [String; 2] {
     ["--stdio".to_owned(), format!("{} mock {script}", Rehearse::BINARY)]
 }
@@ -69,7 +69,7 @@ pub(crate) fn json_of(story: Rehearse, code: i32) -> Json {
     serde_json::from_str(story.args(["--format", "json"]).run().code(code).stdout_text()).expect("JSON")
 }
 
-/// The mock on the network, and its address.
+/// A listening mock and its address.
 pub(crate) fn listening(script: &str) -> (Running, String) {
     let story =
         Rehearse::new().file("tools.yaml", TOOLS).args(["mock", script, "--listen", "127.0.0.1:0", "--verbose"]);
@@ -107,7 +107,7 @@ Configured MCP Servers:
     assert_eq!(listed["servers"][0]["args"], json!(["-y", "files", "--token", "***"]));
     assert_eq!(listed["servers"][0]["origin"], ".mcp.json:1:16");
     assert_eq!(listed["servers"][1]["headers"], json!({ "Authorization": "Bearer ***" }));
-    // Where it stands once more, nothing but that tells that it is one.
+    // In the other place, only its value identifies it as a secret.
     let secret = "Zq7kd83hfDk29sk";
     let again = json!({
         "a": { "command": "npx", "args": [format!("--x={secret}")], "env": { "TOKEN": secret, format!("TOKEN={secret}"): "1" } },
@@ -122,7 +122,7 @@ Configured MCP Servers:
 }
 
 #[test]
-fn a_server_says_what_it_is() {
+fn the_information_of_a_server_is_printed() {
     let story = |args: &[&str]| mcp(["info"]).args(args.iter().copied()).args(stdio("tools.yaml"));
     story(&["--protocol", "2025-06-18"])
         .run()
@@ -147,7 +147,7 @@ Be kind.
 }
 
 #[test]
-fn tools_are_listed_as_markdown_with_what_the_config_leaves_out() {
+fn tools_are_listed_as_markdown_including_filtered_ones() {
     let cpe = format!(
         "version: \"1.0\"\nmcpServers:\n  t:\n    type: stdio\n    command: {}\n    args: [mock, two.yaml]\n    disabledTools: [b]\n",
         Rehearse::BINARY
@@ -180,7 +180,7 @@ fn tools_are_listed_as_markdown_with_what_the_config_leaves_out() {
 }
 
 #[test]
-fn problems_with_tools_of_several_servers_are_reported_apart_from_the_list() {
+fn problems_with_tools_are_reported_on_stderr() {
     let servers =
         config(&json!({ "one": mock("tools.yaml"), "two": mock("tools.yaml"), "gone": { "command": "/gone" } }));
     let story = |args: &[&str]| mcp(["list-tools"]).args(args.iter().copied()).file(".mcp.json", &servers);
@@ -222,7 +222,7 @@ fn a_call_prints_what_the_tool_returns() {
 }
 
 #[test]
-fn a_call_that_fails_is_one_and_a_call_that_makes_no_sense_is_two() {
+fn a_failed_call_exits_with_1_and_wrong_usage_with_2() {
     let call = |args: &[&str]| mcp(["call-tool"]).args(args.iter().copied()).args(stdio("tools.yaml"));
     let run = call(&["fail"]).run().stdout("It never works.\n");
     run.stderr_has("error: the tool fail reported an error").code(1);
@@ -233,8 +233,8 @@ fn a_call_that_fails_is_one_and_a_call_that_makes_no_sense_is_two() {
         .stderr_has("-32602")
         .code(1);
     call(&["never", "--timeout", "3s"]).run().stderr_has("error: timeout: no answer within 3s").code(1);
-    let nobody = call(&["ask", "--protocol", "2026-07-28"]).run().stderr_has("-32021: The client does not declare");
-    nobody.stderr_has("hint: use --answer FILE to answer the server").code(1);
+    let unanswered = call(&["ask", "--protocol", "2026-07-28"]).run().stderr_has("-32021: The client does not declare");
+    unanswered.stderr_has("hint: use --answer FILE to answer the server").code(1);
     call(&["ask", "--protocol", "2025-11-25"]).run().stdout_has("does not declare the capability elicitation").code(1);
     let failed = json_of(call(&["refuse"]), 1);
     assert_eq!(failed["failure"]["code"], -31000);
@@ -266,7 +266,7 @@ fn a_call_that_fails_is_one_and_a_call_that_makes_no_sense_is_two() {
 }
 
 #[test]
-fn what_is_binary_is_saved_or_only_named() {
+fn binary_content_is_saved_or_described() {
     let call = |args: &[&str]| mcp(["call-tool", "pictures"]).args(args.iter().copied()).args(stdio("tools.yaml"));
     let named = "[image/png, 8 bytes; --output saves it]\n";
     call(&[])
@@ -279,8 +279,8 @@ fn what_is_binary_is_saved_or_only_named() {
     assert_eq!(std::fs::read(run.path("out/b.bin")).expect("saved"), [0, 1, 2]);
     assert!(run.stderr().contains("info: saved out/pictures.png, out/pictures-2.png, out/pictures.wav, out/b.bin\n"));
     let run = call(&["--output", "one.png", "--json"]).file("one-2.png", "from before").run().code(0);
-    let told: Json = serde_json::from_str(run.stdout_text()).expect("JSON");
-    assert_eq!(told["saved"], json!(["one.png", "one-2.png", "one-3.png", "one-4.png"]));
+    let printed: Json = serde_json::from_str(run.stdout_text()).expect("JSON");
+    assert_eq!(printed["saved"], json!(["one.png", "one-2.png", "one-3.png", "one-4.png"]));
     assert_eq!(std::fs::read(run.path("one-2.png")).expect("saved"), b"\x89PNG\r\n\x1a\n");
     run.stderr_has("info: saved one.png, one-2.png, one-3.png, one-4.png\n");
     let twice = ["call-tool", "--xml", "m.txt", "--max-calls", "2", "--naming", "bare", "-o", "two.png"];
@@ -290,7 +290,7 @@ fn what_is_binary_is_saved_or_only_named() {
 }
 
 #[test]
-fn a_tool_is_found_by_the_name_of_its_server_or_by_that_of_the_model() {
+fn a_tool_is_found_by_its_original_or_registered_name() {
     let two = "tools: [{ name: other, reply: other }, { name: echo, reply: second }]";
     let servers = json!({ "one": mock("tools.yaml"), "two": mock("two.yaml") });
     let call = |args: &[&str]| {
@@ -340,11 +340,11 @@ fn a_server_without_a_config_is_reached_over_every_transport() {
 }
 
 #[test]
-fn a_token_goes_to_the_server_and_nowhere_else() {
-    // Nobody would take it for a token who does not know it.
+fn a_token_is_sent_to_the_server_and_never_printed() {
+    // It does not look like a token.
     const WORD: &str = "open-sesame";
     let script = format!(
-        "auth: {{ tokens: [{{ token: {WORD} }}] }}\ntools: [{{ name: tell, reply: 'It is {WORD}' }}, \
+        "auth: {{ tokens: [{{ token: {WORD} }}] }}\ntools: [{{ name: reveal, reply: 'It is {WORD}' }}, \
          {{ name: refuse, reply: {{ rpcError: {{ code: 1, message: 'not {WORD}' }} }} }}]"
     );
     let story = Rehearse::new().file("m.yaml", &script).args(["mock", "m.yaml", "--listen", "127.0.0.1:0"]);
@@ -352,8 +352,8 @@ fn a_token_goes_to_the_server_and_nowhere_else() {
     let url = format!("http://{}/mcp", running.address("http://", "/mcp"));
     let header = format!("Authorization: Bearer {WORD}");
     let call = |tool: &str| mcp(["call-tool", tool, "--http", &*url, "--header", &*header]);
-    mcp(["call-tool", "tell", "--http", &url]).run().stderr_has("requires authorization: ").code(3);
-    let traced = || call("tell").args(["password=hunter22", "--trace"]);
+    mcp(["call-tool", "reveal", "--http", &url]).run().stderr_has("requires authorization: ").code(3);
+    let traced = || call("reveal").args(["password=hunter22", "--trace"]);
     let run = traced().run().stdout("It is open-sesame\n").stderr_has("It is ***").code(0);
     assert!(run.stderr().contains("\"password\":\"***\""), "{}", run.stderr());
     assert!(!run.stderr().contains(WORD) && !run.stderr().contains("hunter22"), "{}", run.stderr());
@@ -380,7 +380,7 @@ fn the_trace_has_every_frame_on_a_line_with_its_direction_and_time() {
     assert!(run.stderr().contains("stderr: tools is served over stdio"), "{}", run.stderr());
     story(&[]).env("CLICOLOR_FORCE", "1").run().coloured(true);
 
-    // A server whose list changes is not listened to by somebody who is gone before that.
+    // The command ends before the list of the server changes.
     let changing =
         "tools: [{ name: t, steps: [{ enable: { tool: u } }, { reply: x }] }, { name: u, enabled: false, reply: x }]";
     let run = mcp(["call-tool", "t", "--trace"]).args(stdio("c.yaml")).file("c.yaml", changing).run().stdout("x\n");
@@ -389,7 +389,7 @@ fn the_trace_has_every_frame_on_a_line_with_its_direction_and_time() {
 }
 
 #[test]
-fn the_trace_has_what_http_says_without_its_secrets() {
+fn the_trace_has_http_messages_without_secrets() {
     let script = "auth: { tokens: [{ token: open-sesame }] }\ntools: [{ name: t, reply: x }]";
     let story = Rehearse::new().file("m.yaml", script).args(["mock", "m.yaml", "--listen", "127.0.0.1:0"]);
     let mut running = story.start();
@@ -423,7 +423,7 @@ fn the_trace_has_what_http_says_without_its_secrets() {
     let run = call("--ws", &format!("ws://{address}/ws"), "2025-11-25").run().stdout("x\n").code(0);
     run.stderr_has("→ HTTP GET /ws | ").stderr_has("← HTTP 101 Switching Protocols | ").stderr_has("Bearer ***");
 
-    // A refusal is told with what the server says to it, and programs read only the standard output.
+    // An error is printed with the response of the server, on standard error only.
     let run = mcp(["info", "--trace", "--http", &url]).run().code(3);
     run.stderr_has("← HTTP 401 Unauthorized | ").stderr_has("| www-authenticate: Bearer resource_metadata=");
     let run = call("--http", &format!("http://{address}/other"), "2025-11-25").run().code(3);
@@ -432,7 +432,7 @@ fn the_trace_has_what_http_says_without_its_secrets() {
 }
 
 #[test]
-fn a_config_that_is_wrong_is_reported_with_its_place() {
+fn a_wrong_config_is_reported_with_its_location() {
     let run = mcp(["info", "--mcp-config", "gone.json"]).run();
     run.stderr_has("cannot read the config gone.json, which --mcp-config names").code(2);
     let broken = mcp(["list-tools", "--mcp-config", "b.json"]).file("b.json", "{\"mcpServers\": ");
@@ -477,11 +477,11 @@ fn every_command_has_examples() {
 }
 
 #[test]
-fn every_command_of_the_page_says_what_the_page_says() {
+fn every_command_of_the_page_has_the_shown_output() {
     assert_eq!(commands_of(PAGE), 9);
 }
 
-/// How many commands a page has, each of which prints what stands below it there. As who has the binary on the path.
+/// Runs the commands of a page and compares their output with the page. Returns the number of commands.
 pub(crate) fn commands_of(page: &str) -> usize {
     let blocks: Vec<_> = page.split("\n```").skip(1).step_by(2).filter_map(|block| block.split_once('\n')).collect();
     let files = blocks.iter().filter_map(|(info, text)| Some((info.split_once(' ')?.1, *text)));

@@ -1,4 +1,4 @@
-//! `rehearse mcp auth` as a user meets it, and what the other commands do with its tokens.
+//! `rehearse mcp auth`, and the use of its tokens by other commands.
 
 use std::{os::unix::fs::PermissionsExt, path::Path};
 
@@ -14,7 +14,7 @@ use crate::{
 
 #[test]
 fn the_prompt_says_how_to_authorize() {
-    let world = World::new();
+    let world = Fixture::new();
     let server = json!({ "type": "http", "url": world.url });
     let config = json!({ "mcpServers": { "my notes": server } }).to_string();
     let story = Rehearse::new().file(".mcp.json", &config).env("HOME", "home").env("XDG_DATA_HOME", world.data);
@@ -23,8 +23,8 @@ fn the_prompt_says_how_to_authorize() {
     assert_eq!(run.stderr().matches(hint).count(), 2, "{}", run.stderr());
 }
 
-/// A server that wants tokens, who issues them, and where they are kept.
-struct World {
+/// A server that requires tokens, its authorization server, and the token store.
+struct Fixture {
     issuer: Issuer,
     _server: Running,
     url: String,
@@ -32,13 +32,13 @@ struct World {
     _folder: TempDir,
 }
 
-impl World {
-    /// With tokens that live for an hour.
-    fn new() -> World {
-        World::with_tokens_for(3600)
+impl Fixture {
+    /// Tokens are valid for an hour.
+    fn new() -> Fixture {
+        Fixture::with_tokens_for(3600)
     }
 
-    fn with_tokens_for(seconds: u64) -> World {
+    fn with_tokens_for(seconds: u64) -> Fixture {
         let issuer = Issuer::start(seconds);
         let script = json!({
             "server": { "name": "notes", "version": "1.0.0" },
@@ -55,7 +55,7 @@ impl World {
                 { "name": "read", "reply": "Buy milk." },
                 { "name": "forgets", "reply": "Buy bread." },
                 { "name": "write", "scopes": ["write"], "reply": "Written." },
-                { "name": "tell", "reply": format!("It is {READER}") },
+                { "name": "reveal", "reply": format!("It is {READER}") },
                 { "name": "refuse", "reply": { "rpcError": { "code": 1, "message": format!("not {READER}") } } },
             ],
             "faults": [{
@@ -68,7 +68,7 @@ impl World {
         let url = format!("http://{}/mcp", server.address("http://", "/mcp"));
         let folder = tempfile::tempdir().expect("a folder");
         let data = folder.path().to_str().expect("UTF-8").to_owned().leak();
-        World { issuer, _server: server, url, data, _folder: folder }
+        Fixture { issuer, _server: server, url, data, _folder: folder }
     }
 
     /// `rehearse mcp` with this server in a config.
@@ -82,7 +82,7 @@ impl World {
         mcp(args.iter().copied()).env("XDG_DATA_HOME", self.data).file(".mcp.json", &config)
     }
 
-    /// What must not be seen is not.
+    /// Runs a command and checks that it prints no secrets.
     #[track_caller]
     fn run(&self, args: &[&str]) -> Run {
         without_secrets(self.story(args).run())
@@ -101,8 +101,8 @@ fn mode(path: &Path) -> u32 {
 }
 
 #[test]
-fn how_a_token_is_got_can_be_followed_without_its_secrets() {
-    let world = World::with_tokens_for(0);
+fn the_trace_of_an_authorization_has_no_secrets() {
+    let world = Fixture::with_tokens_for(0);
     let issuer = &world.issuer.url;
     let run = world.run(&["auth", "--headless", "--trace"]).code(0);
     let run = run
@@ -115,7 +115,7 @@ fn how_a_token_is_got_can_be_followed_without_its_secrets() {
         .stderr_has("→ HTTP body: grant_type=authorization_code&code=***&")
         .stderr_has("&code_verifier=***&");
     assert!(!run.stderr().contains("state="), "{}", run.stderr());
-    // What a command does beside its own requests, at the same clock.
+    // Requests for tokens are in the trace of a command.
     let run = world.run(&["call-tool", "read", "--trace"]).stdout("Buy milk.\n").code(0);
     let run = run.stderr_has("→ HTTP body: grant_type=refresh_token&refresh_token=***").stderr_has("\"tools/call\"");
     assert!(run.stderr().find("/token |") < run.stderr().find("\"tools/call\""), "{}", run.stderr());
@@ -123,12 +123,12 @@ fn how_a_token_is_got_can_be_followed_without_its_secrets() {
 }
 
 #[test]
-fn a_token_is_got_once_and_used_until_it_is_forgotten() {
-    let world = World::new();
+fn a_token_is_reused_until_logout() {
+    let world = Fixture::new();
     let first = world.run(&["call-tool", "read"]).stdout("").code(3);
     let hint = "requires authorization: a user must authorize it in a browser\nhint: rehearse mcp auth web\n";
     first.stderr_has(hint);
-    assert_eq!(world.issuer.times("GET /authorize"), 0);
+    assert_eq!(world.issuer.count("GET /authorize"), 0);
     world.run(&["auth", "--status"]).stdout("✗ web no token\n").code(1);
 
     let got = world.run(&["auth", "--headless"]).code(0);
@@ -142,8 +142,8 @@ fn a_token_is_got_once_and_used_until_it_is_forgotten() {
     for _ in 0..2 {
         world.run(&["call-tool", "read", "--trace"]).stdout("Buy milk.\n").stderr_has("tools/call").code(0);
     }
-    assert_eq!(world.issuer.times("GET /authorize"), 1);
-    assert_eq!(world.issuer.times("POST /token"), 1);
+    assert_eq!(world.issuer.count("GET /authorize"), 1);
+    assert_eq!(world.issuer.count("POST /token"), 1);
     let status = json_of(world.story(&["auth", "--status"]), 0);
     let web = &status["servers"][0];
     assert_eq!((&web["server"], &web["isAuthorized"], &web["scopes"]), (&json!("web"), &json!(true), &json!(["read"])));
@@ -158,17 +158,17 @@ fn a_token_is_got_once_and_used_until_it_is_forgotten() {
 
 #[test]
 fn a_token_in_server_output_is_hidden_except_in_results() {
-    let world = World::new();
+    let world = Fixture::new();
     world.run(&["auth", "--headless"]).code(0);
     let result = format!("It is {READER}\n");
-    let run = world.story(&["call-tool", "tell", "--trace"]).run().stdout(&result).stderr_has("It is ***").code(0);
+    let run = world.story(&["call-tool", "reveal", "--trace"]).run().stdout(&result).stderr_has("It is ***").code(0);
     assert!(!run.stderr().contains(SECRET), "{}", run.stderr());
     world.run(&["call-tool", "refuse", "--trace"]).stderr_has("error: rpc: error 1: not ***\n").code(1);
     world.story(&["call-tool", "refuse", "--show-secrets"]).run().stderr_has(&format!("not {READER}\n")).code(1);
 }
 
 #[test]
-fn without_a_possible_login_no_issuer_is_requested() {
+fn without_a_possible_login_no_authorization_server_is_contacted() {
     let mut server = Rehearse::new().args(["mock", "oauth-protected", "--listen", "127.0.0.1:0"]).start();
     let url = format!("http://{}/mcp", server.address("http://", "/mcp"));
     for flags in [&[][..], &["--no-browser"]] {
@@ -183,17 +183,17 @@ fn without_a_possible_login_no_issuer_is_requested() {
 }
 
 #[test]
-fn a_token_that_expires_is_renewed_without_asking_anybody() {
-    let world = World::with_tokens_for(0);
+fn an_expired_token_is_refreshed_without_the_user() {
+    let world = Fixture::with_tokens_for(0);
     world.run(&["auth", "--headless"]).code(0);
     world.run(&["call-tool", "read", "--no-browser"]).stdout("Buy milk.\n").code(0);
     assert_eq!(world.issuer.last("POST /token").form["grant_type"], "refresh_token");
-    assert_eq!((world.issuer.times("GET /authorize"), world.issuer.times("POST /token")), (1, 2));
+    assert_eq!((world.issuer.count("GET /authorize"), world.issuer.count("POST /token")), (1, 2));
 }
 
 #[test]
-fn a_token_is_renewed_as_whom_the_flags_said_that_it_is_for() {
-    let world = World::with_tokens_for(0);
+fn a_token_is_refreshed_with_the_client_of_its_authorization() {
+    let world = Fixture::with_tokens_for(0);
     let renewed = "  Refreshed automatically: yes\n";
     world.run(&["auth", "--headless", "--client-id", "me"]).stdout_has(renewed).code(0);
     world.run(&["auth", "--status"]).stdout_has(renewed).code(0);
@@ -209,14 +209,14 @@ fn a_token_is_renewed_as_whom_the_flags_said_that_it_is_for() {
     let asked = world.issuer.last("POST /token");
     assert_eq!((&*asked.form["grant_type"], &*asked.form["client_id"]), ("client_credentials", "robot"));
     assert!(asked.authorization.is_some_and(|it| it.starts_with("Basic ")));
-    assert_eq!(world.issuer.times("GET /authorize"), 1);
+    assert_eq!(world.issuer.count("GET /authorize"), 1);
     let status = world.run(&["auth", "--status"]);
     status.stdout_has("✗ web\n").stdout_has("  Refreshed automatically: no\n").code(1);
 }
 
 #[test]
 fn the_command_to_authorize_again_is_reported() {
-    let world = World::new();
+    let world = Fixture::new();
     let args = ["auth", "--headless", "--client-id", "me", "--client-secret-env", "ME", "--issuer", &world.issuer.url];
     without_secrets(world.story(&args).env("ME", "geheim-me-1234").run()).code(0);
     let hint = format!("--client-id me --client-secret-env ME --issuer {}", world.issuer.url);
@@ -229,7 +229,7 @@ fn the_command_to_authorize_again_is_reported() {
 
 #[test]
 fn a_client_does_not_follow_a_server_to_another_issuer() {
-    let world = World::new();
+    let world = Fixture::new();
     let oauth = json!({ "clientId": "known" });
     world.with_oauth(&["auth", "--headless"], &oauth).run().code(0);
     world.with_oauth(&["auth", "--logout"], &oauth).run().stdout_has("was revoked and deleted").code(0);
@@ -240,29 +240,29 @@ fn a_client_does_not_follow_a_server_to_another_issuer() {
     refused
         .stderr_has(&format!("the client id belongs to the authorization server {}", world.issuer.url))
         .stderr_has("\nhint: if the authorization server has moved, use --issuer\n");
-    assert_eq!(other.times("POST /token"), 0);
+    assert_eq!(other.count("POST /token"), 0);
     world.with_oauth(&["auth", "--headless", "--issuer", &other.url], &moved).run().code(0);
     assert_eq!(other.last("POST /token").form["client_id"], "known");
 }
 
 #[test]
-fn a_token_that_is_refused_before_its_time_is_renewed_and_the_call_made_again() {
-    let world = World::new();
+fn a_rejected_token_is_refreshed_and_the_call_is_repeated() {
+    let world = Fixture::new();
     world.run(&["auth", "--headless"]).code(0);
     let run = world.run(&["call-tool", "forgets", "--no-browser", "--trace"]).stdout("Buy bread.\n").code(0);
     let calls = run.stderr().lines().filter(|line| line.contains("\"method\":\"tools/call\"")).count();
     assert_eq!(calls, 2, "{}", run.stderr());
     run.stderr_has("← HTTP 401 Unauthorized | ").stderr_has("| www-authenticate: Bearer error=\"invalid_token\"\n");
     assert_eq!(world.issuer.last("POST /token").form["grant_type"], "refresh_token");
-    assert_eq!((world.issuer.times("GET /authorize"), world.issuer.times("POST /token")), (1, 2));
-    // What is written out is meant as it is.
+    assert_eq!((world.issuer.count("GET /authorize"), world.issuer.count("POST /token")), (1, 2));
+    // A configured header is never replaced.
     let refused = mcp(["call-tool", "forgets", "--http", &world.url, "--header", "Authorization: Bearer no"]).run();
     refused.stdout("").stderr_has("answered with HTTP 401: ").code(3);
 }
 
 #[test]
-fn a_tool_that_needs_more_says_which_scopes_to_ask_for() {
-    let world = World::new();
+fn missing_scopes_are_reported() {
+    let world = Fixture::new();
     world.run(&["auth", "--headless"]).code(0);
     let refused = world.run(&["call-tool", "write"]).stdout("").code(3);
     refused.stderr_has("error: unauthorized: ").stderr_has("\nhint: rehearse mcp auth web --scope write\n");
@@ -271,14 +271,14 @@ fn a_tool_that_needs_more_says_which_scopes_to_ask_for() {
 }
 
 #[test]
-fn a_token_is_revoked_before_it_is_forgotten_and_forgotten_if_it_cannot_be() {
-    let world = World::new();
+fn logout_revokes_and_always_deletes_the_token() {
+    let world = Fixture::new();
     let kept = || Path::new(world.data).join("rehearse/tokens").read_dir().expect("a folder").flatten();
     let tokens = || kept().filter(|file| file.path().extension().is_some_and(|it| it == "json")).count();
     world.run(&["auth", "--headless"]).code(0);
     assert_eq!(tokens(), 1);
-    let told = json_of(world.story(&["auth", "--logout"]), 0);
-    assert_eq!(told, json!({ "server": "web", "loggedOut": true, "revoked": true }));
+    let logout = json_of(world.story(&["auth", "--logout"]), 0);
+    assert_eq!(logout, json!({ "server": "web", "loggedOut": true, "revoked": true }));
     let asked = world.issuer.all("POST /revoke");
     let of = |name: &str| asked.iter().map(|asked| asked.form[name].clone()).collect::<Vec<_>>();
     assert_eq!(
@@ -301,7 +301,7 @@ fn a_token_is_revoked_before_it_is_forgotten_and_forgotten_if_it_cannot_be() {
         let run = world.run(&["auth", "--logout"]).stdout(forgotten).code(0);
         assert_eq!((run.stderr(), tokens()), (why, 0));
     }
-    // Nothing is asked of anybody where there is no token.
+    // Without a token there is no request.
     let before = world.issuer.all("POST /revoke").len();
     world.run(&["auth", "--logout"]).stdout("There is no token of web.\n").code(0);
     assert_eq!(world.issuer.all("POST /revoke").len(), before);
@@ -309,7 +309,7 @@ fn a_token_is_revoked_before_it_is_forgotten_and_forgotten_if_it_cannot_be() {
 
 /// As a person in a browser does.
 #[track_caller]
-fn say_yes(url: &str) {
+fn approve(url: &str) {
     let to = |url: &str| {
         let url = url::Url::parse(url).expect("a URL");
         let address = format!("127.0.0.1:{}", url.port().expect("a port"));
@@ -321,15 +321,15 @@ fn say_yes(url: &str) {
 }
 
 #[test]
-fn a_prompt_gets_a_token_connects_with_it_and_forgets_it() {
-    let world = World::new();
+fn the_repl_gets_uses_and_deletes_a_token() {
+    let world = Fixture::new();
     let story = Rehearse::new().env("XDG_DATA_HOME", world.data).env("HOME", "home").env("XDG_CONFIG_HOME", "");
     let mut running = story.args(["repl", "--http", &world.url]).start();
     running.stderr_line("hint: auth 127.0.0.1");
     running.send("auth 127.0.0.1");
     running.stderr_line("Open this URL to authorize 127.0.0.1:");
     let url = running.stderr_line("  http://").trim().to_owned();
-    say_yes(&url);
+    approve(&url);
     running.stdout_line("MCP server '127.0.0.1' is connected, with 5 tools");
     running.send("call read");
     running.stdout_line("Buy milk.");
@@ -339,13 +339,13 @@ fn a_prompt_gets_a_token_connects_with_it_and_forgets_it() {
     running.send("connect 127.0.0.1");
     running.stderr_line("connection failed: http://");
     running.stderr_line("hint: auth 127.0.0.1");
-    running.send("auth nobody");
-    running.stderr_line("unknown server \"nobody\"");
-    running.hang_up();
+    running.send("auth unknown");
+    running.stderr_line("unknown server \"unknown\"");
+    running.close_stdin();
     without_secrets(running.end().code(1));
 }
 
-/// With programs in the place of a browser, which write to `opened` what they are to open.
+/// Replaces the browser by a program that writes the URL to `opened`.
 fn with_browser(mut story: Rehearse) -> Rehearse {
     let opener = "#!/bin/sh\necho \"$1\" > opened.part && mv opened.part opened\n";
     for name in ["xdg-open", "open"] {
@@ -356,8 +356,8 @@ fn with_browser(mut story: Rehearse) -> Rehearse {
 }
 
 #[test]
-fn a_prompt_whose_connection_waits_for_a_browser_authorizes_again() {
-    let world = World::new();
+fn auth_replaces_a_pending_authorization_in_the_repl() {
+    let world = Fixture::new();
     let story = Rehearse::new().env("XDG_DATA_HOME", world.data).env("HOME", "home").env("XDG_CONFIG_HOME", "");
     let mut terminal = Terminal::start(with_browser(story).args(["repl", "--http", &world.url]));
     let opened = terminal.path("opened");
@@ -372,25 +372,25 @@ fn a_prompt_whose_connection_waits_for_a_browser_authorizes_again() {
     };
     url(&mut terminal);
     terminal.types("auth 127.0.0.1\r");
-    say_yes(&url(&mut terminal));
+    approve(&url(&mut terminal));
     terminal.shows("is connected, with 5 tools").types("call read\r").shows("Buy milk.").types("quit\r");
     terminal.end(0);
 }
 
 #[test]
-fn a_person_is_shown_where_to_go_and_comes_back() {
-    let world = World::new();
+fn the_browser_opens_and_redirects_back() {
+    let world = Fixture::new();
     for flags in [&["--no-browser"][..], &[]] {
         let story = world.story(&["auth", "--http", &world.url]).args(flags.iter().copied());
         let mut running = with_browser(story).start();
         running.stderr_line("Open this URL to authorize 127.0.0.1:");
         let url = running.stderr_line("  http://").trim().to_owned();
-        say_yes(&url);
+        approve(&url);
         let opened = running.path("opened");
         let run = without_secrets(running.end().code(0)).stdout_has("✓ 127.0.0.1\n");
         match flags {
             [] => {
-                // The program that opens it goes on by itself.
+                // The program that opens the URL keeps running.
                 while !opened.exists() {
                     std::thread::yield_now();
                 }
@@ -405,17 +405,17 @@ fn a_person_is_shown_where_to_go_and_comes_back() {
 
 #[test]
 fn json_output_is_one_object_without_the_url() {
-    let world = World::new();
+    let world = Fixture::new();
     let mut running = world.story(&["auth", "--no-browser", "--json"]).start();
     running.stderr_line("Open this URL to authorize web:");
-    say_yes(running.stderr_line("  http://").trim());
+    approve(running.stderr_line("  http://").trim());
     let run = without_secrets(running.end().code(0));
     let document = |run: &Run| serde_json::from_str::<Json>(run.stdout_text()).expect("one JSON document");
-    let mut told = document(&run);
-    let expires = told["expires"].take();
+    let mut printed = document(&run);
+    let expires = printed["expires"].take();
     assert!(expires.as_str().is_some_and(|at| at.ends_with('Z')), "{expires}");
     assert_eq!(
-        told,
+        printed,
         json!({
             "server": "web",
             "isAuthorized": true,
@@ -432,14 +432,14 @@ fn json_output_is_one_object_without_the_url() {
 }
 
 #[test]
-fn what_the_config_and_the_flags_say_of_the_client_is_what_it_asks_with() {
-    let world = World::new();
+fn the_oauth_client_comes_from_the_config_and_the_options() {
+    let world = Fixture::new();
     let metadata = format!("{}/.well-known/oauth-authorization-server", world.issuer.url);
     let oauth = json!({ "clientId": "known", "scopes": "read write", "authServerMetadataUrl": metadata });
     world.with_oauth(&["auth", "--headless"], &oauth).run().code(0);
     let asked = world.issuer.last("GET /authorize").form;
     assert_eq!((&*asked["client_id"], &*asked["scope"]), ("known", "read write"));
-    assert_eq!(world.issuer.times("POST /register"), 0);
+    assert_eq!(world.issuer.count("POST /register"), 0);
 
     let alone = ["auth", "--client-credentials", "--client-id", "robot", "--client-secret-env", "ROBOT"];
     let run = world.story(&alone).env("ROBOT", "geheim-robot-1234").run().code(0);
@@ -467,7 +467,7 @@ fn an_issuer_without_a_token_is_reported() {
     run.stdout("").stderr_has("error: 127.0.0.1 is not authorized: cannot reach http://127.0.0.1:1/").code(3);
     let run = mcp(args).run().stdout("").code(3);
     run.stderr_has("no folder for tokens: set HOME or XDG_DATA_HOME");
-    // It lets everybody in.
+    // The server requires no token.
     let server = Rehearse::new().args(["mock", "basic", "--listen", "127.0.0.1:0"]);
     let mut server = server.start();
     let url = format!("http://{}/mcp", server.address("http://", "/mcp"));

@@ -1,10 +1,10 @@
-//! `rehearse mcp`: how it stands with servers, and how they are let go.
+//! `rehearse mcp`: the status of servers, pings, and disconnecting.
 
 use serde_json::{Value as Json, json};
 
 use crate::{
     mcp::{json_of, mcp, stdio},
-    mcp_faults::nothing_is_left_in,
+    mcp_faults::assert_no_processes_in,
     mcp_interrupts::shell,
     orphans::{gone, started},
     rehearse::Rehearse,
@@ -73,15 +73,15 @@ fn an_interrupted_status_shows_what_is_known() {
         .stdout_has("│ late   │ Not asked   │ -     │ -       │\n")
         .stderr_has("warning: MCP server 'gone' connection failed: ");
     let run = interrupted(&["--json"]);
-    let told: Json = serde_json::from_str(run.stdout_text()).expect("JSON");
-    let states: Vec<_> = (0..4).map(|server| told["servers"][server]["status"].as_str().expect("a word")).collect();
+    let printed: Json = serde_json::from_str(run.stdout_text()).expect("JSON");
+    let states: Vec<_> = (0..4).map(|server| printed["servers"][server]["status"].as_str().expect("a word")).collect();
     assert_eq!(states, ["connected", "failed", "interrupted", "notAsked"]);
-    assert_eq!(told["servers"][0]["tools"], 9);
-    assert!(told["servers"][1]["error"].as_str().expect("a text").contains("exit status: 7"), "{told}");
+    assert_eq!(printed["servers"][0]["tools"], 9);
+    assert!(printed["servers"][1]["error"].as_str().expect("a text").contains("exit status: 7"), "{printed}");
 }
 
 #[test]
-fn servers_are_asked_for_a_sign_of_life() {
+fn servers_are_pinged() {
     for (protocol, method) in [("2025-11-25", "ping"), ("2026-07-28", "server/discover")] {
         let story = || mcp(["ping", "--protocol", protocol]).args(stdio("tools.yaml"));
         story().run().stdout_has(&format!("✓ rehearse answered {method} in ")).code(0);
@@ -91,13 +91,13 @@ fn servers_are_asked_for_a_sign_of_life() {
 }
 
 #[test]
-fn a_server_is_let_go_in_order() {
-    let run = mcp(["ping"]).args(shell("$MOCK; echo let go > told")).run().code(0);
-    assert_eq!(run.read("told"), "let go\n");
+fn a_server_is_disconnected_in_order() {
+    let run = mcp(["ping"]).args(shell("$MOCK; echo let go > printed")).run().code(0);
+    assert_eq!(run.read("printed"), "let go\n");
 }
 
 #[test]
-fn a_call_waits_for_no_server_that_cannot_have_the_tool() {
+fn a_call_does_not_wait_for_servers_that_cannot_have_the_tool() {
     let good = json!({ "command": Rehearse::BINARY, "args": ["mock", "tools.yaml"] });
     let mute = json!({ "command": "sh", "args": ["-c", "exec sleep 4351"] });
     let story = |tool: &str, args: &[&str], is_mute_first: bool| {
@@ -121,8 +121,8 @@ fn a_call_waits_for_no_server_that_cannot_have_the_tool() {
     let bare = ["--naming", "bare", "--duplicates", "first"];
     let run = story("echo", &bare, false).run().stdout("a -\n").code(0);
     assert_eq!(run.stderr(), "");
-    nothing_is_left_in(&run.path(""));
-    // An earlier server may have a tool of the name as well; and nobody knows who has one that is not registered so.
+    assert_no_processes_in(&run.path(""));
+    // An earlier server may have the tool, too; and an original name may be on any server.
     for (args, is_mute_first) in [(&bare[..], true), (&["--naming", "server.tool"], false)] {
         let (running, processes) = started(story("echo", args, is_mute_first), ["sleep 4351"]);
         running.signal("INT");
@@ -132,7 +132,7 @@ fn a_call_waits_for_no_server_that_cannot_have_the_tool() {
 }
 
 #[test]
-fn a_server_of_only_the_oldest_transport_is_reported_with_a_hint() {
+fn a_server_with_only_the_sse_transport_is_reported_with_a_hint() {
     let hint = "; if it only supports HTTP+SSE, use --sse, or the type sse in a config\n";
     let story = Rehearse::new().args(["mock", "legacy-2024-11-05", "--listen", "127.0.0.1:0"]);
     let mut old = story.start();
@@ -146,4 +146,13 @@ fn a_server_of_only_the_oldest_transport_is_reported_with_a_hint() {
         let run = mcp(command.iter().copied()).args(["--sse", &at]).run().code(3).stderr_has("HTTP 404");
         assert!(!run.stderr().contains("--sse"), "{}", run.stderr());
     }
+}
+
+#[test]
+fn the_first_version_can_be_used_over_streamable_http() {
+    let mut mock = Rehearse::new().args(["mock", "basic", "--listen", "127.0.0.1:0"]).start();
+    let url = format!("http://{}/mcp", mock.address("http://", "/mcp"));
+    let args = |command| mcp([command, "--http", &url, "--protocol", "2024-11-05"]);
+    args("info").run().stdout_has("2024-11-05").code(0);
+    args("list-tools").run().stdout_has("echo").code(0);
 }

@@ -1,4 +1,4 @@
-//! What a user of `rehearse mcp` sees of a server that misbehaves: what is said, the exit code, and nothing left running.
+//! `rehearse mcp` with faulty servers: messages, exit codes, and no processes left behind.
 
 use std::{
     fs,
@@ -66,35 +66,35 @@ faults:
   - { on: { tool: redirects }, do: { status: { code: 307, headers: { Location: 'http://127.0.0.1:1/' } } } }
 "#;
 
-/// The mock cannot answer, whatever time it is given.
+/// For faults without a response.
 const SHORT: [&str; 4] = ["--timeout", "1s", "--protocol", "2025-11-25"];
 
-/// The processes that work in a folder.
-fn left_in(folder: &Path) -> Vec<PathBuf> {
+/// The processes with this working folder.
+fn processes_in(folder: &Path) -> Vec<PathBuf> {
     let processes = fs::read_dir("/proc").expect("lists").flatten().map(|process| process.path());
     processes.filter(|process| fs::read_link(process.join("cwd")).is_ok_and(|cwd| cwd == folder)).collect()
 }
 
 #[track_caller]
-pub(crate) fn nothing_is_left_in(folder: &Path) {
-    let left = left_in(folder);
+pub(crate) fn assert_no_processes_in(folder: &Path) {
+    let left = processes_in(folder);
     assert!(left.is_empty(), "{left:?}");
 }
 
 #[test]
-fn a_process_that_is_left_would_be_seen() {
+fn a_remaining_process_is_detected() {
     let (running, _) = listening("tools.yaml");
-    assert_eq!(left_in(&running.path("")).len(), 1);
+    assert_eq!(processes_in(&running.path("")).len(), 1);
 }
 
 fn over_stdio(tool: &str, options: &[&str]) -> Run {
     let story = mcp(["call-tool"]).file("faulty.yaml", FAULTY).args(stdio("faulty.yaml"));
     let run = story.args([tool]).args(options.iter().copied()).run();
-    nothing_is_left_in(&run.path(""));
+    assert_no_processes_in(&run.path(""));
     run
 }
 
-/// One call in each era, each with a server of its own.
+/// One call in each era, each with a new server.
 fn over_http(tool: &str, options: &[&str]) -> Vec<Run> {
     let call = |protocol: &str| {
         let mut mock = Rehearse::new()
@@ -108,7 +108,7 @@ fn over_http(tool: &str, options: &[&str]) -> Vec<Run> {
 }
 
 #[test]
-fn a_process_that_misbehaves_is_reported_and_ended() {
+fn a_faulty_process_is_reported_and_stopped() {
     for (tool, said) in [
         ("dies", "disconnected: the server closed its standard output; the process ended with exit status: 3"),
         ("resets", "disconnected: the server closed its standard output"),
@@ -178,16 +178,16 @@ fn a_server_that_cannot_be_reached_is_reported_with_the_reason() {
         (["--http", "http://no-such-host.invalid/mcp"], "cannot reach http://no-such-host.invalid/mcp"),
     ] {
         let run = mcp(["call-tool", "echo"]).args(options).run();
-        nothing_is_left_in(&run.path(""));
+        assert_no_processes_in(&run.path(""));
         run.stderr_has(said).stdout("").code(3);
     }
-    // The port speaks, but not TLS.
+    // The port does not use TLS.
     let (_mock, address) = listening("tools.yaml");
     mcp(["call-tool", "echo", "--http", &format!("https://{address}/mcp")]).run().stderr_has("cannot reach").code(3);
 }
 
 #[test]
-fn a_server_that_was_busy_is_well_the_next_time() {
+fn a_busy_server_works_on_the_next_call() {
     let script =
         "tools: [{ name: busy, reply: of use }]\nfaults: [{ on: { tool: busy, call: 1 }, do: { status: 503 } }]";
     for protocol in ["2025-11-25", "2026-07-28"] {
@@ -201,7 +201,7 @@ fn a_server_that_was_busy_is_well_the_next_time() {
 }
 
 #[test]
-fn a_session_that_the_server_has_lost_is_restarted() {
+fn a_lost_session_is_restarted() {
     let run = |tool: &str| over_http(tool, &["--trace"]).into_iter().next().expect("the legacy one");
     let sent = |run: &Run, what: &str| run.stderr().lines().filter(|line| line.contains(what)).count();
     let renewed = "warning: MCP server '127.0.0.1' lost the session; a new one was opened\n";
@@ -210,22 +210,21 @@ fn a_session_that_the_server_has_lost_is_restarted() {
     assert_eq!(sent(&well, "→ HTTP DELETE"), 2, "{}", well.stderr());
     let ill = run("expires_again").stdout("").stderr_has(renewed).stderr_has("error: http: status 404\n").code(1);
     assert_eq!((sent(&ill, "\"method\":\"initialize\""), sent(&ill, "\"method\":\"tools/call\"")), (2, 2));
-    // 2026-07-28 knows no sessions.
+    // 2026-07-28 has no sessions.
     let modern = over_http("expires", &["--trace"]).pop().expect("the modern one");
     let modern = modern.stdout("").stderr_has("error: http: status 404\n").code(1);
     assert_eq!(sent(&modern, "\"method\":\"tools/call\""), 1);
 }
 
 #[test]
-fn an_authorization_that_is_refused_is_reported() {
+fn a_rejected_authorization_is_reported() {
     for run in over_http("unauthorized", &[]) {
         let run = run.stdout("").stderr_has("error: unauthorized: ").code(3);
         run.stderr_has("hint: ");
     }
 }
 
-/// Speaks TLS with a certificate that nobody vouches for, and says 404 to whoever trusts it all the same; until the end
-/// of the process.
+/// Starts a TLS server with a self-signed certificate, which responds 404 to clients that trust it.
 fn self_signed() -> u16 {
     let certificate = CertificateDer::from_pem_slice(include_bytes!("self_signed/certificate.pem"));
     let key = PrivateKeyDer::from_pem_slice(include_bytes!("self_signed/key.pem")).expect("a key");
@@ -249,7 +248,7 @@ fn self_signed() -> u16 {
 }
 
 #[test]
-fn what_the_system_trusts_is_asked_only_where_there_is_a_certificate() {
+fn system_certificates_are_loaded_only_for_tls() {
     let (_mock, address) = listening("tools.yaml");
     let nothing =
         |url: &str| mcp(["info", "--http", url]).env("SSL_CERT_FILE", "/no/file").env("SSL_CERT_DIR", "/no/folder");
@@ -272,10 +271,10 @@ fn a_server_without_a_trusted_certificate_is_not_contacted() {
     const CERTIFICATE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cli/self_signed/certificate.pem");
     for (flag, url) in urls {
         let run = call(flag, url).run().stdout("").stderr_has("cannot reach ").code(3);
-        nothing_is_left_in(&run.path(""));
+        assert_no_processes_in(&run.path(""));
         let run = run.stderr_has("invalid peer certificate: UnknownIssuer; ");
         run.stderr_has("this machine does not trust the issuer of the certificate: set SSL_CERT_FILE to a file with");
-        // It is the certificate alone that is wrong with it.
+        // Only the certificate is wrong.
         call(flag, url).env("SSL_CERT_FILE", CERTIFICATE).run().stderr_has("answered with HTTP 404").code(3);
     }
 }

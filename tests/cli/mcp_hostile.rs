@@ -1,4 +1,4 @@
-//! What a user of `rehearse mcp` sees of servers that keep no measure, and of what cannot be used at all.
+//! `rehearse mcp` with hostile servers and unusable input.
 
 use std::{
     io::Read,
@@ -25,7 +25,7 @@ const TOOLS: (&str, &str) = (
 );
 const FAILS: (&str, &str) = ("tools/list", r#""error":{"code":-32603,"message":"list broke"}"#);
 
-/// A server, as a script for a shell, that gives these members in answer to these methods, and knows no others.
+/// A server as a shell script, which answers these methods with these members.
 pub(crate) fn server(answers: &[(&str, &str)]) -> String {
     let mut cases = String::new();
     for (method, members) in answers {
@@ -51,7 +51,7 @@ fn with(answers: &[(&str, &str)], args: &[&str]) -> Rehearse {
 }
 
 #[test]
-fn a_timeout_holds_against_a_server_that_never_stops_writing() {
+fn a_timeout_ends_a_server_that_writes_forever() {
     for protocol in ["auto", "2025-11-25"] {
         let run = mcp(["info", "--stdio", "yes", "--timeout", "1s", "--protocol", protocol]).run();
         run.stdout("").stderr_has("no answer within 1s").code(3);
@@ -83,7 +83,7 @@ fn a_command_with_unread_output_ends_by_signals() {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("starts");
     let mut unread = process.stdout.take().expect("a pipe");
     unread.read_exact(&mut [0]).expect("the result has begun");
-    // Of two that are the same, one may not come.
+    // One of two equal signals may be lost.
     for signal in ["INT", "TERM"] {
         assert!(Command::new("kill").args(["-s", signal, &process.id().to_string()]).status().expect("runs").success());
     }
@@ -91,7 +91,7 @@ fn a_command_with_unread_output_ends_by_signals() {
 }
 
 #[test]
-fn a_config_that_its_program_rejects_is_an_error_if_it_was_named_and_left_out_if_not() {
+fn a_rejected_config_is_an_error_only_if_it_was_named() {
     let good = format!(r#"{{"mcpServers":{{"good":{{"command":{:?},"args":["mock","basic"]}}}}}}"#, Rehearse::BINARY);
     for (text, place) in [
         (r#"{ "mcpServers": {"#.to_owned(), ".mcp.json:1:"),
@@ -150,7 +150,7 @@ fn a_server_of_an_unknown_version_is_disconnected() {
 }
 
 #[test]
-fn a_result_without_what_makes_it_one_is_malformed() {
+fn an_incomplete_result_is_malformed() {
     let call = |result: &str| {
         let called = format!("\"result\":{result}");
         with(&[INITIALIZED, TOOLS, ("tools/call", &called)], &["call-tool", "t"]).run()
@@ -173,7 +173,7 @@ fn an_endless_line_is_reported_as_soon_as_it_is_too_long() {
 }
 
 #[test]
-fn numbers_are_shown_as_they_came_and_never_sent_as_others() {
+fn numbers_are_printed_verbatim_and_never_changed() {
     let long = "12345678901234567890123";
     let called = format!(r#""result":{{"content":[],"structuredContent":{{"a":{long},"f":1.10,"a":3}}}}"#);
     let run = with(&[INITIALIZED, TOOLS, ("tools/call", &called)], &["call-tool", "t"]).run();
@@ -196,20 +196,19 @@ fn output_before_the_handshake_is_reported_in_every_version() {
         let story = mcp(["info", "--stdio", "sh noisy.sh", "--protocol", protocol]).file("noisy.sh", &noisy);
         story.run().stderr_has("sent unexpected output: not JSON").stderr_has("Starting").code(0);
     }
-    // What a server makes of a request that it does not know is none of it.
+    // Output after an unknown request is not counted.
     let run = with(&[INITIALIZED, TOOLS, ("tools/call", r#""result":{"content":[]}"#)], &["call-tool", "t"]).run();
     assert_eq!(run.stderr(), "");
 }
 
 #[test]
-fn what_cannot_be_connected_to_at_all_is_wrong_usage() {
+fn an_invalid_target_is_a_usage_error() {
     for (options, said) in [
         (&["--http", "notaurl"][..], "\"notaurl\" is not a URL"),
         (&["--http", "ftp://x"], "must start with http:// or https://"),
         (&["--http", "ws://x"], "must start with http:// or https://"),
         (&["--ws", "http://x"], "must start with ws:// or wss://"),
         (&["--http", "http://127.0.0.1:1", "--header", "bad header: x"], "the header \"bad header\""),
-        (&["--http", "http://127.0.0.1:1", "--protocol", "2024-11-05"], "http does not exist in protocol 2024-11-05"),
         (&["--sse", "http://127.0.0.1:1", "--protocol", "2026-07-28"], "sse does not exist in protocol 2026-07-28"),
         (&["--http", "http://127.0.0.1:1", "--env", "A=b"], "cannot be used with"),
     ] {
@@ -240,14 +239,14 @@ fn json_is_a_document_also_without_results_or_servers() {
 }
 
 #[test]
-fn a_list_of_servers_says_what_is_wrong_with_them() {
+fn a_list_of_servers_has_their_errors() {
     let wrong = json!({ "mcpServers": { "bad": { "type": "stdio", "args": "mock" } } }).to_string();
     let run = mcp(["list-servers", "--mcp-config", ".mcp.json"]).file(".mcp.json", &wrong).run();
     run.stderr_has("warning: ").stderr_has("bad").stderr_has(".mcp.json:1:").code(0);
 }
 
 #[test]
-fn a_redirection_that_is_not_followed_says_where_it_leads() {
+fn a_rejected_redirect_is_reported_with_its_target() {
     const REDIRECTS: &str = r#"
 server: { name: redirects }
 tools:
@@ -301,11 +300,11 @@ fn an_incomplete_handshake_is_reported_also_after_discovery() {
 }
 
 #[test]
-fn a_server_that_may_be_older_is_given_the_time_or_the_version() {
+fn a_short_timeout_selects_the_legacy_version() {
     let run = |protocol: &str| mcp(["info", "--stdio", "sleep 9", "--timeout", "300ms", "--protocol", protocol]).run();
     run("auto").stderr_has("no answer within 300ms; it may only support the older handshake").code(3);
     assert!(!run("2025-11-25").code(3).stderr().contains("older handshake"));
-    // Of the transport with SSE there is no newer one.
+    // SSE exists only in legacy versions.
     let silent = TcpListener::bind("127.0.0.1:0").expect("a port");
     let url = format!("http://{}/sse", silent.local_addr().expect("an address"));
     let run = mcp(["info", "--sse", &url, "--timeout", "300ms"]).run().stderr_has("no answer within 300ms").code(3);
@@ -313,7 +312,7 @@ fn a_server_that_may_be_older_is_given_the_time_or_the_version() {
 }
 
 #[test]
-fn tools_are_counted_whether_they_are_of_use_or_not() {
+fn unusable_tools_are_counted() {
     let tools = r#""result":{"tools":[{"name":"a","inputSchema":{"type":"object"}},{"name":"b"},{"name":5},{"name":"a","inputSchema":{"type":"object"}}]}"#;
     let story = || with(&[INITIALIZED, ("tools/list", tools)], &["list-tools"]);
     let counts = "**Total tools:** 4 | **Available:** 1 | **Filtered out:** 0 | **Not callable:** 3\n";
@@ -325,7 +324,7 @@ fn tools_are_counted_whether_they_are_of_use_or_not() {
 }
 
 #[test]
-fn a_secret_that_a_server_says_of_itself_is_masked_for_people() {
+fn secrets_in_server_information_are_masked() {
     let says = (
         "initialize",
         r#""result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"has verysecret99","version":"1"},"instructions":"Use verysecret99."}"#,
@@ -338,7 +337,7 @@ fn a_secret_that_a_server_says_of_itself_is_masked_for_people() {
 }
 
 #[test]
-fn a_port_that_speaks_the_other_of_tls_and_none_is_hinted_at() {
+fn a_mismatch_of_tls_has_a_hint() {
     let (_mock, address) = listening("tools.yaml");
     let run = mcp(["info", "--http", &format!("https://{address}/mcp")]).run();
     run.stderr_has("the server does not seem to use TLS: try http:// or ws://").code(3);
@@ -357,7 +356,7 @@ fn waiting_for_a_server_to_exit_is_reported() {
 }
 
 #[test]
-fn what_a_server_logs_during_a_call_and_how_far_it_is_are_reported() {
+fn log_messages_and_progress_are_printed_during_a_call() {
     const LOGS: &str = r#"
 server: { name: logs }
 tools:
@@ -378,7 +377,7 @@ tools:
 }
 
 #[test]
-fn one_server_of_several_has_its_status_shown() {
+fn the_status_of_one_server_is_shown() {
     let story = mcp(["status", "one", "--mcp-config", "c.json"])
         .file("one", &server(&[INITIALIZED, TOOLS]))
         .file("two", &server(&[INITIALIZED, TOOLS]))
@@ -388,7 +387,7 @@ fn one_server_of_several_has_its_status_shown() {
 }
 
 #[test]
-fn what_never_ends_is_not_read_to_the_end() {
+fn endless_input_is_an_error() {
     for args in [
         &["call-tool", "echo", "@/dev/zero", "--stdio", "true"][..],
         &["call-tool", "echo", "text=@/dev/zero", "--stdio", "true"],
@@ -406,7 +405,7 @@ fn a_second_response_is_reported_also_while_disconnecting() {
     let call = ("tools/call", r#""result":{"content":[{"type":"text","text":"one"}]}"#);
     let twice = server(&[INITIALIZED, TOOLS, call]) + "echo bye\nanswer '\"result\":{}'\n";
     let run = mcp(["call-tool", "t", "--stdio", "sh twice.sh"]).file("twice.sh", &twice).run();
-    let told = "warning: MCP server 'sh' sent unexpected output: a second response with the id";
-    let run = run.stdout("one\n").stderr_has(told).code(0);
+    let printed = "warning: MCP server 'sh' sent unexpected output: a second response with the id";
+    let run = run.stdout("one\n").stderr_has(printed).code(0);
     assert!(!run.stderr().contains("bye"), "{}", run.stderr());
 }

@@ -1,4 +1,4 @@
-//! `rehearse mcp` that is interrupted, at whatever step: what servers are told, and what is left.
+//! Interrupts of `rehearse mcp` at every step: cancellation, and no processes left behind.
 
 use std::{
     fs::OpenOptions,
@@ -11,19 +11,19 @@ use serde_json::json;
 
 use crate::{
     mcp::{mcp, stdio},
-    mcp_faults::nothing_is_left_in,
+    mcp_faults::assert_no_processes_in,
     orphans::{gone, gone_already, started},
     rehearse::{Rehearse, Run, Running},
 };
 
-/// A server with which nothing goes on after a request with this method.
+/// A server that never answers this method.
 fn stuck_at(method: &str) -> String {
     format!(
         "server: {{ name: stuck }}\ntools: [{{ name: t, reply: x }}]\nfaults: [{{ on: {{ method: {method} }}, do: {{ hang: {{}} }} }}]\n"
     )
 }
 
-/// How a command gets at a server.
+/// The connection to the server.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Way {
     Stdio,
@@ -32,7 +32,7 @@ enum Way {
     Ws,
 }
 
-/// Interrupts a command while the server owes it the answer to this request.
+/// Interrupts a command while it waits for the response to this method.
 fn interrupted(command: &[&str], way: Way, protocol: &str, method: &str) -> Run {
     let story = || mcp(command.iter().copied()).args(["--protocol", protocol, "--trace", "--timeout", "10m"]);
     let sent = format!("\"method\":\"{method}\"");
@@ -66,7 +66,7 @@ fn interrupted(command: &[&str], way: Way, protocol: &str, method: &str) -> Run 
 fn after_signal(running: Running, signal: &str) -> Run {
     running.signal(signal);
     let run = running.end();
-    nothing_is_left_in(&run.path(""));
+    assert_no_processes_in(&run.path(""));
     run.stdout("").stderr_has("interrupted: closing connections\n").code(3)
 }
 
@@ -84,7 +84,7 @@ fn a_command_can_be_interrupted_at_every_step_and_leaves_nothing() {
                 let step = format!("{command:?} over {way:?} in {protocol} at {method}");
                 let run = interrupted(command, way, protocol, method);
                 let said = |what: &str| run.stderr().contains(what);
-                // A handshake cannot be cancelled, and over modern HTTP the end of the response says it.
+                // A handshake cannot be cancelled; over modern HTTP, closing the response cancels the request.
                 let is_asked = method != greeting && !(way == Way::Http && protocol == "2026-07-28");
                 assert_eq!(
                     said("→ {\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\""),
@@ -133,12 +133,12 @@ fn a_server_in_its_handshake_has_time_to_terminate_when_it_is_interrupted() {
         running.signal("INT");
         let run = running.end().code(3);
         assert!(tidied.exists(), "{command:?}: {}", run.stderr());
-        nothing_is_left_in(&run.path(""));
+        assert_no_processes_in(&run.path(""));
     }
 }
 
-/// A server over HTTP that does not answer when its session is ended; until the end of the process. The URL.
-fn never_lets_go() -> String {
+/// Starts an HTTP server that never answers the end of a session, and returns its URL.
+fn hanging_session_server() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let url = format!("http://{}/mcp", listener.local_addr().expect("an address"));
     thread::spawn(move || {
@@ -149,7 +149,7 @@ fn never_lets_go() -> String {
     url
 }
 
-/// Answers one request, or keeps the connection until the client has gone.
+/// Answers one request, or keeps the connection open until the client closes it.
 fn answer(mut socket: TcpStream) {
     let mut lines = BufReader::new(socket.try_clone().expect("a socket"));
     let (mut head, mut length) = (String::new(), 0);
@@ -179,7 +179,7 @@ fn answer(mut socket: TcpStream) {
 
 #[test]
 fn a_session_that_does_not_end_can_be_interrupted() {
-    let url = never_lets_go();
+    let url = hanging_session_server();
     for signal in ["INT", "TERM"] {
         let story = mcp(["info", "--http", &url, "--protocol", "2025-11-25", "--trace"]);
         let mut leaving = story.start();
@@ -189,7 +189,7 @@ fn a_session_that_does_not_end_can_be_interrupted() {
     }
 }
 
-/// A server that does something when it is let go, as the shell of this command.
+/// A server as this shell script, which can run commands at the end.
 pub(crate) fn shell(script: &str) -> [String; 2] {
     [
         "--stdio".to_owned(),
@@ -198,7 +198,7 @@ pub(crate) fn shell(script: &str) -> [String; 2] {
 }
 
 #[test]
-fn what_has_an_answer_already_can_be_interrupted_while_the_server_leaves() {
+fn a_command_can_be_interrupted_while_the_server_exits() {
     let stays = shell("trap '' TERM; $MOCK; sleep 4344; true");
     let (mut calling, processes) =
         started(mcp(["call-tool", "echo", "text=a", "--trace"]).args(stays), [" mock tools.yaml"]);
@@ -211,7 +211,7 @@ fn what_has_an_answer_already_can_be_interrupted_while_the_server_leaves() {
 }
 
 #[test]
-fn a_server_that_is_left_is_asked_to_end_at_once_when_a_signal_comes() {
+fn a_signal_speeds_up_stopping_a_server() {
     let stays = shell("trap 'echo asked >&2; exit' TERM; $MOCK; sleep 4346 & wait");
     let (mut calling, processes) =
         started(mcp(["call-tool", "echo", "text=a", "--trace"]).args(stays), [" mock tools.yaml"]);
@@ -222,7 +222,7 @@ fn a_server_that_is_left_is_asked_to_end_at_once_when_a_signal_comes() {
 }
 
 #[test]
-fn a_second_signal_does_not_wait_for_a_server_that_does_not_leave() {
+fn a_second_signal_does_not_wait_for_a_server() {
     let stays = shell("trap '' TERM; $MOCK; sleep 4343; true");
     let calling = mcp(["call-tool", "never", "--trace"]).args(stays);
     let (mut calling, mock) = started(calling, [" mock tools.yaml"]);
@@ -234,10 +234,10 @@ fn a_second_signal_does_not_wait_for_a_server_that_does_not_leave() {
     gone(&mock);
 }
 
-/// Interrupts a command that reads from a pipe in which nothing comes.
-fn interrupted_at_reading(story: Rehearse) -> Run {
+/// Interrupts a command that reads from an empty pipe.
+fn interrupt_reading(story: Rehearse) -> Run {
     let running = story.fifo("pipe").start();
-    // It can be opened when the command is reading.
+    // Opening succeeds when the command reads.
     let silent = OpenOptions::new().write(true).open(running.path("pipe")).expect("opens");
     running.signal("INT");
     let run = running.end();
@@ -246,7 +246,7 @@ fn interrupted_at_reading(story: Rehearse) -> Run {
 }
 
 #[test]
-fn a_command_that_waits_for_what_it_reads_can_be_interrupted() {
+fn a_command_that_waits_for_input_can_be_interrupted() {
     let call = |args: &[&str]| mcp(["call-tool", "echo"]).args(args.iter().copied()).args(stdio("tools.yaml"));
     for story in [
         call(&["@pipe"]),
@@ -255,15 +255,15 @@ fn a_command_that_waits_for_what_it_reads_can_be_interrupted() {
         mcp(["list-servers", "--mcp-config", "pipe"]),
         Rehearse::new().args(["repl", "--config", "pipe"]),
     ] {
-        interrupted_at_reading(story).stdout("").stderr_has("interrupted\n").code(3);
+        interrupt_reading(story).stdout("").stderr_has("interrupted\n").code(3);
     }
     let prompt = Rehearse::new().args(["repl", "--yes", "--stdio"]).args([format!("{} mock basic", Rehearse::BINARY)]);
-    let run = interrupted_at_reading(prompt.env("HOME", "home").stdin("call echo text=@pipe\n"));
+    let run = interrupt_reading(prompt.env("HOME", "home").stdin("call echo text=@pipe\n"));
     run.stdout("").stderr_has("interrupted: closing connections\n").code(3);
 }
 
 #[test]
-fn a_blocked_file_holds_up_no_signal() {
+fn a_blocked_file_does_not_delay_signals() {
     let story = mcp(["call-tool", "pictures", "--output", "pipe", "--trace"]).args(stdio("tools.yaml")).fifo("pipe");
     let (mut calling, processes) = started(story, [" mock tools.yaml"]);
     calling.stderr_line("audio/wav");
@@ -273,7 +273,7 @@ fn a_blocked_file_holds_up_no_signal() {
 }
 
 #[test]
-fn a_prompt_that_is_interrupted_before_its_servers_are_there_says_so() {
+fn an_interrupted_startup_of_the_repl_is_reported() {
     let prompt = Rehearse::new().args(["repl", "--debug", "--stdio", "sh -c 'cat >/dev/null'"]).env("HOME", "home");
     let mut connecting = prompt.start();
     connecting.stderr_line("\"method\":");

@@ -1,4 +1,4 @@
-//! `rehearse mcp` as those meet it who hand tools and results to a language model.
+//! `rehearse mcp`: tools and results for language models.
 
 use serde_json::{Value as Json, json};
 
@@ -18,22 +18,22 @@ fn call(args: &[&str]) -> Rehearse {
 }
 
 #[test]
-fn a_result_is_printed_as_the_program_has_it_that_is_named() {
-    let told = |form: &str, words: &[&str], code| json_of(call(&[words, &["--as", form][..]].concat()), code);
+fn a_result_is_printed_in_the_form_of_a_program() {
+    let printed = |form: &str, words: &[&str], code| json_of(call(&[words, &["--as", form][..]].concat()), code);
     let block = |text: &str| json!({ "block_type": "content", "modality_type": "text", "mime_type": "text/plain", "content": text });
     let message = |is_error: bool, text: &str| json!({ "role": "tool_result", "tool_result_error": is_error, "blocks": [block(text)] });
-    assert_eq!(told("cpe", &["echo", "text=a"], 0), message(false, "a -"));
-    assert_eq!(told("cpe", &["fail"], 1), message(true, "It never works."));
+    assert_eq!(printed("cpe", &["echo", "text=a"], 0), message(false, "a -"));
+    assert_eq!(printed("cpe", &["fail"], 1), message(true, "It never works."));
     assert_eq!(
-        told("code_agent", &["data"], 0),
+        printed("code_agent", &["data"], 0),
         json!({ "success": true, "output": "{\"ok\":true}", "data": { "ok": true }, "error": null })
     );
     let text = json!([{ "type": "text", "text": "a -" }]);
     let response = json!({ "content": text, "isError": false, "success": true });
-    assert_eq!(told("mcpilot", &["echo", "text=a"], 0), response);
+    assert_eq!(printed("mcpilot", &["echo", "text=a"], 0), response);
     let result = json!({ "toolUseId": "", "name": "echo", "success": true, "content": text });
-    assert_eq!(told("engine", &["echo", "text=a"], 0), result);
-    assert_eq!(told("canonical", &["both"], 0)["structuredContent"], json!({ "n": 1.0 }));
+    assert_eq!(printed("engine", &["echo", "text=a"], 0), result);
+    assert_eq!(printed("canonical", &["both"], 0)["structuredContent"], json!({ "n": 1.0 }));
     call(&["both", "--as", "canonical"]).run().stdout_has("{ \"n\": 1.0 }".replace(' ', "").as_str()).code(0);
 
     call(&["fail", "--as", "gai"]).run().stderr_has("use canonical, cpe, code_agent, mcpilot, engine").code(2);
@@ -43,23 +43,23 @@ fn a_result_is_printed_as_the_program_has_it_that_is_named() {
 #[test]
 fn a_failed_call_is_printed_in_the_form_and_reported_without_secrets() {
     let run = call(&["refuse", "--as", "code_agent"]).run().code(1);
-    let told: Json = serde_json::from_str(run.stdout_text()).expect("JSON");
+    let printed: Json = serde_json::from_str(run.stdout_text()).expect("JSON");
     let error = "failed to call MCP tool \"refuse\" with err: error -31000: No such city";
-    assert_eq!(told, json!({ "success": false, "output": "", "data": null, "error": error }));
+    assert_eq!(printed, json!({ "success": false, "output": "", "data": null, "error": error }));
     run.stderr_has("error: rpc: error -31000: No such city");
-    let told = json_of(call(&["never", "--as", "engine", "--timeout", "3s"]), 1);
-    assert_eq!(told["success"], false);
-    assert!(told["content"][0]["text"].as_str().is_some_and(|text| text.contains("TIMEOUT_ERROR")), "{told}");
+    let printed = json_of(call(&["never", "--as", "engine", "--timeout", "3s"]), 1);
+    assert_eq!(printed["success"], false);
+    assert!(printed["content"][0]["text"].as_str().is_some_and(|text| text.contains("TIMEOUT_ERROR")), "{printed}");
     let secret = call(&["refuse", "--as", "mcpilot", "--env", "API_TOKEN=Oslo0123456789"]).file(
         "tools.yaml",
         "tools: [{ name: refuse, reply: { rpcError: { code: 1, message: 'not {{ env.API_TOKEN }}' } } }]",
     );
-    let told = json_of(secret, 1);
-    assert_eq!(told["content"][0]["text"], "error 1: not ***");
+    let printed = json_of(secret, 1);
+    assert_eq!(printed["content"][0]["text"], "error 1: not ***");
 }
 
 #[test]
-fn every_command_of_the_pages_says_what_the_page_says() {
+fn every_command_of_the_pages_has_the_shown_output() {
     assert_eq!(commands_of(include_str!("../../docs/results.md")), 1);
     assert_eq!(commands_of(include_str!("../../docs/llm.md")), 1);
 }
@@ -74,12 +74,12 @@ fn a_model_gets_tool_names_that_its_provider_accepts() {
         r#"{"type":"object","properties":{"text":{"type":"string"},"n":{"type":"integer"}},"required":["text"]}"#;
     let schema: Json = serde_json::from_str(schema).expect("JSON");
     let about = "Returns its input text.";
-    let told = json_of(tools(&["--for", "anthropic"]), 0);
-    assert_eq!(told[0], json!({ "name": "echo", "description": about, "input_schema": schema }));
-    assert_eq!(told[1]["name"], "fail");
-    let told = json_of(tools(&["--for", "openai", "--naming", "tool@server"]), 0);
+    let printed = json_of(tools(&["--for", "anthropic"]), 0);
+    assert_eq!(printed[0], json!({ "name": "echo", "description": about, "input_schema": schema }));
+    assert_eq!(printed[1]["name"], "fail");
+    let printed = json_of(tools(&["--for", "openai", "--naming", "tool@server"]), 0);
     let function = json!({ "name": "echo_rehearse", "description": about, "parameters": schema });
-    assert_eq!(told[0], json!({ "type": "function", "function": function }));
+    assert_eq!(printed[0], json!({ "type": "function", "function": function }));
     call(&["echo_rehearse", "text=a", "--naming", "tool@server"]).run().stdout("a -\n").code(0);
     call(&["echo@rehearse", "text=a", "--naming", "tool@server"]).run().stdout("a -\n").code(0);
 
@@ -87,12 +87,12 @@ fn a_model_gets_tool_names_that_its_provider_accepts() {
         "type": "stdio", "command": Rehearse::BINARY, "args": ["mock", "tools.yaml"], "enabledTools": ["fail"],
     } } });
     let story = mcp(["list-tools", "--for", "anthropic", "--mcp-config", "cpe.yaml"]);
-    let told = json_of(story.file("cpe.yaml", &filtered.to_string()), 0);
-    assert_eq!(told.as_array().map(Vec::len), Some(1), "{told}");
+    let printed = json_of(story.file("cpe.yaml", &filtered.to_string()), 0);
+    assert_eq!(printed.as_array().map(Vec::len), Some(1), "{printed}");
 }
 
 #[test]
-fn a_model_that_writes_text_gets_tools_in_its_prompt() {
+fn a_text_model_gets_a_prompt_with_tools() {
     let run = tools(&["--for", "xml"]).run().stdout_has("Call one tool per response.").code(0);
     run.stdout_has(
         "### echo\n\nReturns its input text.\n\nParameters:\n\n- text (required): No description\n  - string\n",
@@ -102,7 +102,7 @@ fn a_model_that_writes_text_gets_tools_in_its_prompt() {
     tools(&["--max-calls", "3"]).run().stderr_has("--for <API>").code(2);
 }
 
-/// Two calls, a tool that is not there, and one whose parameters are wrong.
+/// Two calls, an unknown tool, and wrong parameters.
 const MESSAGE: &str = "<thinking>Hm.</thinking>\n<echo>\n<text>a & b</text>\n<n>007</n>\n</echo>\n\n<ecko><text>x</text></ecko>\n\n\
                        <echo><n>x</n></echo>\n<fail/>\n";
 
@@ -118,14 +118,14 @@ fn requests_of_a_model_are_run_in_order_and_errors_are_reported_in_place() {
     let run = run.stderr_has(&format!("error: m.txt:9:1: VALIDATION_ERROR: Invalid parameters: {parameters}"));
     run.stderr_has("info: calling 'echo'\n").stderr_has("error: the tool fail reported an error\n");
 
-    let told = json_of(asked(&["--max-calls", "9", "--format", "json"], MESSAGE), 1);
+    let printed = json_of(asked(&["--max-calls", "9", "--format", "json"], MESSAGE), 1);
     let calls: Vec<_> =
-        told["calls"].as_array().expect("calls").iter().map(|it| (&it["tool"], &it["isError"])).collect();
+        printed["calls"].as_array().expect("calls").iter().map(|it| (&it["tool"], &it["isError"])).collect();
     assert_eq!(calls, [(&json!("echo"), &json!(false)), (&json!("fail"), &json!(true))]);
     let missing =
         json!({ "parameter": "text", "code": "MISSING_REQUIRED", "message": "Missing required parameter: text" });
-    assert_eq!(told["errors"][1]["details"][0], missing);
-    assert_eq!((&told["errors"][0]["code"], &told["errors"][0]["line"]), (&json!("UNKNOWN_TOOL"), &json!(7)));
+    assert_eq!(printed["errors"][1]["details"][0], missing);
+    assert_eq!((&printed["errors"][0]["code"], &printed["errors"][0]["line"]), (&json!("UNKNOWN_TOOL"), &json!(7)));
 }
 
 #[test]
@@ -134,7 +134,7 @@ fn a_secret_in_a_wrong_request_is_never_printed() {
     let message = format!("<echo>{secret}<text>a</text></echo>");
     let story = |args: &[&str]| asked(&[args, &["--env", "API_TOKEN=Oslo0123456789"]].concat(), &message);
     let run = story(&["--format", "json"]).run().stdout_has("\"code\": \"PARSE_ERROR\"").stdout_has("***").code(1);
-    let run = run.stderr_has("PARSE_ERROR: Invalid tool request format: \"***\" is in no parameter");
+    let run = run.stderr_has("PARSE_ERROR: Invalid tool request format: \"***\" is not in a parameter");
     assert!(!run.stdout_text().contains(secret) && !run.stderr().contains(secret), "{}", run.stderr());
 }
 
@@ -143,7 +143,7 @@ fn a_message_may_have_one_call_unless_more_are_allowed() {
     let two = "<echo><text>a</text></echo>\n<echo><text>b</text></echo>";
     let run = asked(&[], two).run().stdout("a -\n").code(1);
     run.stderr_has(
-        "error: m.txt:2:1: TOO_MANY_CALLS: Too many tool requests: echo was not run, for a message may have 1",
+        "error: m.txt:2:1: TOO_MANY_CALLS: Too many tool requests: echo was not run; a message may have at most 1",
     );
     asked(&["--max-calls", "2"], two).run().stdout("a -\nb -\n").code(0);
     let story = mcp(["call-tool", "--xml", "-"]).args(stdio("tools.yaml"));
@@ -156,9 +156,9 @@ fn a_message_may_have_one_call_unless_more_are_allowed() {
 }
 
 #[test]
-fn what_a_model_asks_for_is_answered_in_the_form_of_a_program() {
-    let told = json_of(asked(&["--as", "mcpilot"], "<use_mcp_tool><tool_name>fail</tool_name></use_mcp_tool>"), 1);
+fn results_for_a_model_are_printed_in_the_form_of_a_program() {
+    let printed = json_of(asked(&["--as", "mcpilot"], "<use_mcp_tool><tool_name>fail</tool_name></use_mcp_tool>"), 1);
     let text = json!([{ "type": "text", "text": "It never works." }]);
     let call = json!({ "content": text, "isError": true, "success": false });
-    assert_eq!(told, json!({ "calls": [call], "errors": [] }));
+    assert_eq!(printed, json!({ "calls": [call], "errors": [] }));
 }

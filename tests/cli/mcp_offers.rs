@@ -1,4 +1,4 @@
-//! `rehearse mcp` with what servers offer besides tools: resources, prompts, completion.
+//! `rehearse mcp`: resources, prompts, completion.
 
 use serde_json::json;
 

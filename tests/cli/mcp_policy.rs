@@ -1,4 +1,4 @@
-//! The flags that say how `rehearse mcp` and the REPL go about connections and calls.
+//! The connection and approval options of `rehearse mcp` and the REPL.
 
 use serde_json::{Value as Json, json};
 
@@ -11,7 +11,7 @@ const COUNTED: &str = "tools:\n  - { name: look, annotations: { readOnlyHint: tr
                        - { name: touch, reply: 'It is {{ call }}' }\n\
                        prompts: [{ name: p, messages: [] }]";
 
-/// Two servers, started as these shells say, in a file `mcp.json`.
+/// A config `mcp.json` with two shell scripts as servers.
 fn shells(story: Rehearse, one: &str, two: &str) -> Rehearse {
     let server = |script: &str| {
         let script = script.replace("$MOCK", &format!("{} mock m.yaml", Rehearse::BINARY));
@@ -22,7 +22,7 @@ fn shells(story: Rehearse, one: &str, two: &str) -> Rehearse {
 }
 
 #[test]
-fn connecting_is_tried_again_as_often_as_is_said() {
+fn connecting_is_retried() {
     let lame = "sh -c \"echo x >> tries; test $(wc -l < tries) -ge 3 || exit 1; exec $MOCK mock m.yaml\"";
     let lame = lame.replace("$MOCK", Rehearse::BINARY);
     let story = |retries: &[&str]| {
@@ -40,13 +40,13 @@ fn connecting_is_tried_again_as_often_as_is_said() {
 }
 
 #[test]
-fn so_many_servers_are_connected_to_at_a_time() {
-    // The first is there only when the second is on its way.
+fn parallel_connections_are_limited() {
+    // The first server starts only after the second.
     let (waits, comes) = ("until test -e two; do sleep 0.01; done; $MOCK", "touch two; $MOCK");
     for command in ["list-tools", "status", "list-prompts"] {
         shells(mcp([command, "--parallel", "2"]), waits, comes).run().code(0);
     }
-    // The second looks what the first has been asked before it starts.
+    // The second server checks whether the first has received requests.
     let notes = "while read -r line; do echo \"$line\" >> asked; echo \"$line\"; done | $MOCK";
     for (command, method) in [("list-tools", "tools/list"), ("list-prompts", "prompts/list")] {
         let looks = format!("grep -q {method} asked || touch early; $MOCK");
@@ -56,7 +56,7 @@ fn so_many_servers_are_connected_to_at_a_time() {
 }
 
 #[test]
-fn calls_of_a_model_are_allowed_unless_the_user_must_be_asked() {
+fn calls_of_a_model_follow_the_approval_option() {
     let calls = "<look/>\n<touch/>";
     let story = |args: &[&str]| {
         let server = json!({ "command": Rehearse::BINARY, "args": ["mock", "m.yaml"], "alwaysAllow": ["look"] });
@@ -81,12 +81,12 @@ fn calls_of_a_model_are_allowed_unless_the_user_must_be_asked() {
         let run = story(&["--approve", who]).run().stdout("It is 1\n").code(1);
         run.stderr_has(&format!("error: the tool \"touch\" needs approval, {why}\n"));
     }
-    let told = json_of(story(&["--approve", "ask"]), 1);
-    assert_eq!(told["calls"][1]["failure"]["kind"], "denied");
+    let printed = json_of(story(&["--approve", "ask"]), 1);
+    assert_eq!(printed["calls"][1]["failure"]["kind"], "denied");
     let run = story(&["--approve", "never", "--as", "engine"]).run().code(1);
-    let told: Json = serde_json::from_str(run.stdout_text()).expect("JSON");
-    assert_eq!((&told["calls"][0]["success"], &told["calls"][1]["success"]), (&json!(true), &json!(false)));
-    assert_eq!(told["calls"][1]["content"][0]["text"], "Tool execution was denied by user.");
+    let printed: Json = serde_json::from_str(run.stdout_text()).expect("JSON");
+    assert_eq!((&printed["calls"][0]["success"], &printed["calls"][1]["success"]), (&json!(true), &json!(false)));
+    assert_eq!(printed["calls"][1]["content"][0]["text"], "Tool execution was denied by user.");
     mcp(["call-tool", "look", "--approve", "ask", "--stdio", "true"]).run().stderr_has("cannot be used with").code(2);
 }
 
@@ -100,8 +100,8 @@ fn an_interrupted_call_of_a_model_is_the_last() {
     calling.signal("INT");
     let run = calling.end().stderr_has("notifications/cancelled").code(3);
     assert_eq!(run.stderr().matches("\"method\":\"tools/call\"").count(), 1, "{}", run.stderr());
-    let told: Json = serde_json::from_str(run.stdout_text()).expect("JSON");
-    assert_eq!(told["calls"].as_array().map(Vec::len), Some(1));
+    let printed: Json = serde_json::from_str(run.stdout_text()).expect("JSON");
+    assert_eq!(printed["calls"].as_array().map(Vec::len), Some(1));
 }
 
 /// A REPL with one server, whose config allows `look`.
@@ -115,7 +115,7 @@ fn repl(args: &[&str]) -> Rehearse {
 }
 
 #[test]
-fn a_prompt_allows_calls_as_configured() {
+fn the_repl_approves_calls_as_configured() {
     let lines = "call look\ncall touch\n";
     repl(&["--approve", "always"]).stdin(lines).run().stdout("It is 1\nIt is 1\n").code(0);
     for (who, why) in [("ask", "and there is no terminal to ask on"), ("never", "denied by --approve never")] {
@@ -126,7 +126,7 @@ fn a_prompt_allows_calls_as_configured() {
 }
 
 #[test]
-fn a_prompt_keeps_results_of_read_only_tools_if_configured() {
+fn the_repl_caches_results_of_read_only_tools_if_configured() {
     let lines = "call look\ncall look\ncall touch\ncall touch\n";
     repl(&["--yes"]).stdin(lines).run().stdout("It is 1\nIt is 2\nIt is 1\nIt is 2\n").code(0);
     let run = repl(&["--yes", "--result-ttl", "60m"]).stdin(lines).run();

@@ -18,7 +18,7 @@ use crate::rehearse::{Post, Rehearse};
 pub(crate) const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#;
 const PING: &str = r#"{"jsonrpc":"2.0","id":"p","method":"ping"}"#;
 #[test]
-fn a_fault_is_in_the_journal_and_in_what_is_shown_of_a_request() {
+fn a_fault_is_in_the_journal_and_the_verbose_output() {
     let script =
         "tools: [{ name: later, reply: x }]\nfaults: [{ on: { tool: later, call: 1 }, do: { status: 503 } }]\n";
     let mut mock = Rehearse::new()
@@ -51,7 +51,7 @@ const PONG: &str = r#"{"jsonrpc":"2.0","id":"p","result":{}}"#;
 const SCRIPT: &str = "
 server: { name: stories }
 tools:
-  - { name: later, delay: 300ms, reply: here it is }
+  - { name: later, delay: 100ms, reply: here it is }
   - { name: never, delay: 60s, reply: never }
   - { name: dies, steps: [{ exit: 7 }] }
 ";
@@ -80,7 +80,7 @@ fn listening() -> (crate::rehearse::Running, String) {
 }
 
 #[test]
-fn raw_lines_of_both_eras_are_answered_on_stdout_and_nothing_else_is_written_there() {
+fn stdout_has_only_the_responses_of_both_eras() {
     let discover = r#"{"jsonrpc":"2.0","id":"d","method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#;
     let echo = r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"echo","arguments":{"text":"hé"}}}"#;
     Rehearse::new()
@@ -98,7 +98,7 @@ fn raw_lines_of_both_eras_are_answered_on_stdout_and_nothing_else_is_written_the
 }
 
 #[test]
-fn an_answer_under_way_when_the_input_ends_is_still_given() {
+fn responses_in_progress_are_sent_after_the_end_of_input() {
     Rehearse::new()
         .file("mock.yaml", SCRIPT)
         .args(["mock", "mock.yaml"])
@@ -109,7 +109,7 @@ fn an_answer_under_way_when_the_input_ends_is_still_given() {
 }
 
 #[test]
-fn every_mistake_in_a_script_is_shown_with_its_place_and_a_hint_and_nothing_runs() {
+fn all_mistakes_in_a_script_are_reported_with_location_and_hint() {
     Rehearse::new()
         .file("mock.yaml", "tools:\n  - name: a\n    repply: hi\n  - name: b\n    reply: '{{ arg.x }}'\n")
         .args(["mock", "mock.yaml", "--listen", ":0", "--journal", "journal"])
@@ -123,12 +123,12 @@ fn every_mistake_in_a_script_is_shown_with_its_place_and_a_hint_and_nothing_runs
 }
 
 #[test]
-fn a_script_that_is_not_there_is_a_usage_error_with_the_builtin_name_that_may_be_meant() {
+fn a_missing_script_is_a_usage_error_with_the_nearest_builtin_name() {
     Rehearse::new().args(["mock", "basik"]).run().stdout("").stderr_has("the built-in script `basic`").code(2);
 }
 
 #[test]
-fn a_port_that_is_taken_is_named_with_a_way_out() {
+fn a_port_in_use_is_reported_with_a_hint() {
     let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = taken.local_addr().expect("bound").to_string();
     Rehearse::new()
@@ -146,7 +146,7 @@ fn a_port_that_is_taken_is_named_with_a_way_out() {
 }
 
 #[test]
-fn the_urls_and_a_configuration_to_paste_are_announced() {
+fn the_urls_and_a_client_configuration_are_printed() {
     let mut mock = Rehearse::new().args(["mock", "basic", "--listen", "0", "--seed", "42"]).start();
     mock.stderr_line("(seed 42)");
     let address = mock.address("http://", "/mcp");
@@ -162,7 +162,7 @@ fn the_urls_and_a_configuration_to_paste_are_announced() {
 }
 
 #[test]
-fn sigterm_lets_a_listening_mock_give_the_answers_that_are_under_way() {
+fn a_listening_mock_finishes_responses_after_sigterm() {
     let (mut mock, address) = listening();
     let post = modern_call(&address, "later");
     mock.stderr_line("tools/call later");
@@ -184,7 +184,7 @@ fn a_second_signal_ends_a_listening_mock_at_once() {
 }
 
 #[test]
-fn a_mock_that_is_to_end_while_a_fault_delays_an_answer_says_what_it_waits_for() {
+fn a_stopping_mock_reports_that_it_waits_for_responses() {
     let script = "tools: [{ name: later, reply: here it is }]\nfaults: [{ on: { tool: later }, do: { delay: 60m } }]\n";
     let start = |args: &[&str]| {
         let args = ["mock", "mock.yaml", "--verbose"].iter().chain(args).copied();
@@ -205,7 +205,7 @@ fn a_mock_that_is_to_end_while_a_fault_delays_an_answer_says_what_it_waits_for()
 }
 
 #[test]
-fn sigint_ends_a_mock_on_stdio_whose_client_is_still_there() {
+fn sigint_ends_a_mock_on_stdio() {
     for signal in ["INT", "TERM"] {
         let mut mock = Rehearse::new().file("mock.yaml", SCRIPT).args(["mock", "mock.yaml"]).start();
         mock.send(INITIALIZE);
@@ -226,7 +226,7 @@ fn an_exit_step_ends_the_process_with_its_code() {
 }
 
 #[test]
-fn the_journal_keeps_every_request_with_its_rule_for_the_owner_only() {
+fn the_journal_has_every_request_and_only_its_owner_can_read_it() {
     let mut mock = Rehearse::new()
         .file("mock.yaml", SCRIPT)
         .args(["mock", "mock.yaml", "--listen", ":0", "--journal", "journal.jsonl"])
@@ -240,9 +240,9 @@ fn the_journal_keeps_every_request_with_its_rule_for_the_owner_only() {
     let run = mock.end().code(0);
     let journal = run.read("journal.jsonl");
     let entries: Vec<Json> = journal.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
-    let told = |name: &str| entries.iter().map(|entry| entry[name].clone()).collect::<Vec<_>>();
-    assert_eq!(told("number"), [1, 2, 3, 4]);
-    assert_eq!(told("transport"), ["http", "http", "http", "sse"]);
+    let values = |name: &str| entries.iter().map(|entry| entry[name].clone()).collect::<Vec<_>>();
+    assert_eq!(values("number"), [1, 2, 3, 4]);
+    assert_eq!(values("transport"), ["http", "http", "http", "sse"]);
     assert_eq!(entries[0]["handling"], "tools.later");
     assert_eq!(entries[0]["request"]["params"]["name"], "later");
     assert!(entries[1]["handling"].as_str().is_some_and(|it| it.contains("closest is later")), "{journal}");
@@ -252,7 +252,7 @@ fn the_journal_keeps_every_request_with_its_rule_for_the_owner_only() {
 }
 
 #[test]
-fn a_journal_that_cannot_be_written_is_known_before_anything_is_served() {
+fn an_unwritable_journal_is_an_error_before_serving() {
     Rehearse::new()
         .args(["mock", "basic", "--journal", "no/such/folder/journal"])
         .stdin(PING)
@@ -263,7 +263,7 @@ fn a_journal_that_cannot_be_written_is_known_before_anything_is_served() {
 }
 
 #[test]
-fn another_host_is_served_only_if_it_is_allowed() {
+fn another_host_is_accepted_only_if_allowed() {
     let mut mock = Rehearse::new().args(["mock", "basic", "--listen", ":0", "--allow-host", "mock.internal"]).start();
     let address = mock.address("http://", "/mcp");
     let status = |host| {
@@ -276,7 +276,7 @@ fn another_host_is_served_only_if_it_is_allowed() {
 }
 
 #[test]
-fn help_shows_examples_and_nothing_in_it_is_wrapped_that_is_a_table() {
+fn help_has_examples_without_wrapped_lines() {
     for flag in ["-h", "--help"] {
         let run = Rehearse::new().args(["mock", flag]).run().stdout_has("rehearse mock my.yaml --listen 8888").code(0);
         let help = run.stdout_text();
@@ -327,7 +327,7 @@ fn stdin_and_stdout_may_be_files() {
 }
 
 #[test]
-fn a_mock_whose_client_was_killed_ends_although_an_answer_is_under_way() {
+fn a_mock_ends_when_its_client_is_killed_during_a_response() {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(folder.path().join("mock.yaml"), SCRIPT).expect("writes");
     let mut mock = Command::new(env!("CARGO_BIN_EXE_rehearse"))
@@ -347,15 +347,15 @@ fn a_mock_whose_client_was_killed_ends_although_an_answer_is_under_way() {
 }
 
 #[test]
-fn an_unread_stderr_keeps_no_mock_from_ending_and_no_request_from_the_journal() {
+fn an_unread_stderr_blocks_neither_the_mock_nor_the_journal() {
     let args = ["mock", "mock.yaml", "--verbose", "--journal", "journal.jsonl"];
     for signal in [None, Some("TERM")] {
-        let mut mock = Rehearse::new().file("mock.yaml", SCRIPT).args(args).unheard().start();
+        let mut mock = Rehearse::new().file("mock.yaml", SCRIPT).args(args).unread_stderr().start();
         mock.send(&[PING; 5000].join("\n"));
         mock.send(&PING.replace("\"p\"", "\"last\""));
         mock.stdout_line("\"last\"");
         match signal {
-            None => mock.hang_up(),
+            None => mock.close_stdin(),
             Some(signal) => mock.signal(signal),
         }
         assert_eq!(mock.end().code(0).read("journal.jsonl").lines().count(), 5001, "{signal:?}");
@@ -365,7 +365,7 @@ fn an_unread_stderr_keeps_no_mock_from_ending_and_no_request_from_the_journal() 
 #[test]
 fn a_listening_mock_with_an_unread_stderr_ends_like_any_other() {
     let args = ["mock", "mock.yaml", "--listen", ":0", "--journal", "/dev/stdout", "--verbose"];
-    let mut mock = Rehearse::new().file("mock.yaml", SCRIPT).args(args).unheard().start();
+    let mut mock = Rehearse::new().file("mock.yaml", SCRIPT).args(args).unread_stderr().start();
     let address = mock.address("http://", "/mcp");
     let name = "n".repeat(200);
     for _ in 0..500 {
@@ -380,7 +380,7 @@ fn a_listening_mock_with_an_unread_stderr_ends_like_any_other() {
 }
 
 #[test]
-fn an_unreadable_journal_is_refused_instead_of_waited_for() {
+fn a_journal_pipe_without_a_reader_is_an_error() {
     let served = |path: &str| Rehearse::new().fifo("fifo").args(["mock", "basic", "--journal", path]).stdin(PING).run();
     served("fifo").stdout("").stderr_has("cannot write the journal fifo: it is not a regular file").code(3);
     for stdout in ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"] {
@@ -391,7 +391,7 @@ fn an_unreadable_journal_is_refused_instead_of_waited_for() {
 }
 
 #[test]
-fn an_answer_under_way_on_stdio_is_given_after_a_signal_and_a_second_one_ends_it_at_once() {
+fn a_mock_on_stdio_finishes_responses_after_a_signal_unless_a_second_one_arrives() {
     let start = || {
         let mut mock = Rehearse::new().file("mock.yaml", SCRIPT).args(["mock", "mock.yaml", "--verbose"]).start();
         mock.send(INITIALIZE);

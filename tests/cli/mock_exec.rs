@@ -32,7 +32,7 @@ fn over_stdio(tool: &str) -> String {
 }
 
 #[test]
-fn clients_over_stdio_and_over_the_network_meet_the_same_mock() {
+fn clients_on_stdio_and_http_share_the_mock() {
     let command = format!("{}; echo ready; read line; {}", over_stdio("count"), over_stdio("dies"));
     let mut mock = exec(SCRIPT, &command).start();
     let address = mock.address("shared listens on ", "").split(' ').next().expect("an address").to_owned();
@@ -45,7 +45,7 @@ fn clients_over_stdio_and_over_the_network_meet_the_same_mock() {
 }
 
 #[test]
-fn the_command_has_every_way_to_the_mock_in_its_environment() {
+fn the_environment_has_all_addresses_of_the_mock() {
     let run = exec(EASY, "env > variables; cp -p $REHEARSE_CONFIG config").run().stdout("").code(0);
     let variables = run.read("variables");
     let variable = |name: &str| {
@@ -71,7 +71,7 @@ fn only_the_transports_of_the_script_are_in_the_environment() {
 }
 
 #[test]
-fn a_token_and_the_admin_api_are_in_the_environment_if_there_are_any() {
+fn the_environment_has_the_token_and_the_admin_api() {
     let show = r#"echo "$REHEARSE_TOKEN $REHEARSE_ADMIN_URL $REHEARSE_ADMIN_TOKEN"; cat $REHEARSE_CONFIG"#;
     exec(EASY, show).run().stdout_has("  \n").code(0);
     let script = "auth: { tokens: [{ token: secret }] }";
@@ -83,7 +83,7 @@ fn a_token_and_the_admin_api_are_in_the_environment_if_there_are_any() {
 }
 
 #[test]
-fn the_exit_code_is_that_of_the_command_and_then_that_of_the_verification() {
+fn the_exit_code_is_that_of_the_command_or_the_verification() {
     let run = |script: &str, command: &str| -> Run { exec(script, command).run() };
     run(EASY, "exit 0").code(0);
     run(EASY, "exit 9").code(9);
@@ -99,23 +99,28 @@ fn the_exit_code_is_that_of_the_command_and_then_that_of_the_verification() {
 
 #[test]
 fn the_command_has_the_standard_streams() {
-    exec(EASY, "cat; echo told >&2; exit 3").stdin("heard").run().stdout("heard").stderr_has("told\n").code(3);
+    exec(EASY, "cat; echo printed >&2; exit 3").stdin("heard").run().stdout("heard").stderr_has("printed\n").code(3);
 }
 
 #[test]
-fn a_mock_on_stdio_that_a_script_lets_die_ends_with_its_code() {
+fn a_relay_ends_with_the_exit_code_of_the_script() {
     exec(EASY, &format!("{}; echo ended with $?", over_stdio("dies"))).run().stdout_has("ended with 7\n").code(0);
 }
 
 #[test]
-fn a_mock_on_stdio_whose_mock_is_gone_says_so() {
+fn a_relay_without_its_mock_reports_an_error() {
     let run = exec(EASY, "echo $REHEARSE_STDIO").run().code(0);
     let socket = run.stdout_text().trim_end().rsplit(' ').next().expect("a path").to_owned();
-    Rehearse::new().args(["relay", &socket]).run().stdout("").stderr_has(&format!("behind {socket} is gone")).code(3);
+    Rehearse::new()
+        .args(["relay", &socket])
+        .run()
+        .stdout("")
+        .stderr_has(&format!("cannot reach the mock at {socket}: "))
+        .code(3);
 }
 
 #[test]
-fn a_signal_is_passed_on_and_nothing_that_the_command_has_started_is_left() {
+fn a_signal_is_forwarded_and_no_process_is_left() {
     for signal in ["TERM", "INT", "QUIT"] {
         let command = format!("trap 'echo heard; exit 5' {signal}; sleep 4341 & sleep 4342 & echo ready; wait; wait");
         let (mut mock, processes) = started(exec(EASY, &command), ["sleep 4341", "sleep 4342"]);
@@ -128,7 +133,7 @@ fn a_signal_is_passed_on_and_nothing_that_the_command_has_started_is_left() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn what_has_left_the_group_of_the_command_ends_with_it_too() {
+fn processes_outside_the_group_end_with_the_command() {
     let left = |asked: &str| format!("setsid sh -c \"trap '{asked}' TERM; sleep 4351 & wait; sleep 4352\" &");
     for asked in ["echo asked; exit", ""] {
         let command = format!("{} sleep 4353 & echo ready; read line; exit 5", left(asked));
@@ -141,7 +146,7 @@ fn what_has_left_the_group_of_the_command_ends_with_it_too() {
 }
 
 #[test]
-fn a_mock_that_is_killed_takes_the_command_with_it() {
+fn the_command_ends_when_the_mock_is_killed() {
     let (mock, processes) =
         started(exec(EASY, "sleep 4343 & sleep 4344; true"), ["sleep 4343", "sleep 4344", " guard"]);
     mock.signal("KILL");
@@ -150,7 +155,7 @@ fn a_mock_that_is_killed_takes_the_command_with_it() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_mock_that_is_killed_takes_with_it_what_has_left_the_group_and_its_folder() {
+fn processes_outside_the_group_and_the_folder_are_removed_when_the_mock_is_killed() {
     let script = "auth: { tokens: [{ token: secret }] }";
     let command = "echo $REHEARSE_CONFIG; setsid sleep 4354 & sleep 4355; true";
     let (mut mock, processes) = started(exec(script, command), ["sleep 4354", "sleep 4355", " guard"]);
@@ -164,7 +169,7 @@ fn a_mock_that_is_killed_takes_with_it_what_has_left_the_group_and_its_folder() 
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_mock_that_is_killed_while_the_command_starts_takes_it_with_it() {
+fn a_starting_command_ends_when_the_mock_is_killed() {
     for _ in 0..20 {
         let mock = Rehearse::new().file("mock.yaml", EASY).args(["mock", "mock.yaml", "--exec", "--", "sleep", "4356"]);
         let (mock, processes) = started(mock, ["sleep 4356"]);
@@ -174,21 +179,21 @@ fn a_mock_that_is_killed_while_the_command_starts_takes_it_with_it() {
 }
 
 #[test]
-fn the_folder_of_the_command_is_absolute_and_one_that_is_too_deep_is_named() {
+fn the_folder_is_absolute_and_a_too_long_path_is_reported() {
     let run = exec(EASY, "cd / && ls $REHEARSE_CONFIG && echo $REHEARSE_STDIO").env("TMPDIR", ".").run().code(0);
-    let told: Vec<_> = run.stdout_text().split_whitespace().collect();
-    assert!(told[0].starts_with('/') && told.last().is_some_and(|socket| socket.starts_with('/')), "{told:?}");
+    let printed: Vec<_> = run.stdout_text().split_whitespace().collect();
+    assert!(printed[0].starts_with('/') && printed.last().is_some_and(|socket| socket.starts_with('/')), "{printed:?}");
     let deep = "d".repeat(100);
     let run = exec(EASY, "true").file(&format!("{deep}/x"), "").env("TMPDIR", deep.leak()).run().code(3);
-    run.stderr_has("cannot make the socket /").stderr_has("hint: set TMPDIR to a folder with a short path");
+    run.stderr_has("cannot create the socket /").stderr_has("hint: set TMPDIR to a writable folder with a short path");
     let run = exec(EASY, "true").env("TMPDIR", "/no/such/folder").run().code(3);
-    run.stderr_has("cannot make a folder in /no/such/folder: ");
+    run.stderr_has("cannot create a folder in /no/such/folder: ");
 }
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_command_on_a_terminal_can_read_from_it_and_hears_its_ctrl_c() {
-    // Whoever has read a line has the terminal: what is typed before that may meet the shell around it.
+fn a_command_on_a_terminal_gets_input_and_ctrl_c() {
+    // Reading a line shows that the command has the terminal.
     for (command, talk, end) in [
         ("read line; echo got $line; exit 4", &[("got hello", "again\n")][..], "code 4 again"),
         (

@@ -22,7 +22,7 @@ tools:
 ";
 
 #[test]
-fn the_builtin_scripts_are_listed_with_what_they_are_for() {
+fn builtin_scripts_are_listed_with_descriptions() {
     Rehearse::new().args(["mock", "--list"]).run().stdout_has("basic ").stdout_has("an answer, an error").code(0);
     let run = Rehearse::new().args(["mock", "--list", "--format", "json"]).run().code(0);
     let scripts: Json = serde_json::from_str(run.stdout_text()).expect("JSON");
@@ -31,7 +31,7 @@ fn the_builtin_scripts_are_listed_with_what_they_are_for() {
 }
 
 #[test]
-fn every_script_is_checked_and_all_of_their_mistakes_are_shown() {
+fn all_mistakes_in_all_scripts_are_reported() {
     let prepare = || {
         Rehearse::new()
             .file("good.yaml", "server: { name: fine }\ntools: [{ name: a, reply: x }]\nprotocol: 2025-11-25\n")
@@ -57,9 +57,9 @@ fn every_script_is_checked_and_all_of_their_mistakes_are_shown() {
 }
 
 #[test]
-fn flags_that_mean_different_things_exclude_each_other() {
-    let refused = |args: &[&str], told: &str| {
-        Rehearse::new().args(["mock"].iter().chain(args).copied()).run().stdout("").stderr_has(told).code(2);
+fn conflicting_options_are_rejected() {
+    let refused = |args: &[&str], printed: &str| {
+        Rehearse::new().args(["mock"].iter().chain(args).copied()).run().stdout("").stderr_has(printed).code(2);
     };
     refused(&["--list", "basic"], "cannot be used with");
     refused(&["--validate", "basic", "--listen", ":0"], "cannot be used with");
@@ -70,7 +70,7 @@ fn flags_that_mean_different_things_exclude_each_other() {
 }
 
 #[test]
-fn the_urls_are_written_for_programs_as_one_line_of_json() {
+fn the_urls_are_printed_as_one_line_of_json() {
     let args = ["mock", "mock.yaml", "--listen", ":0", "--format", "json", "--seed", "7"];
     let script = "server: { name: new }\nprotocol: 2026-07-28";
     let mut mock = Rehearse::new().file("mock.yaml", script).args(args).start();
@@ -117,12 +117,12 @@ fn a_mock_on_stdio_has_an_admin_api_too() {
     mock.send(INITIALIZE);
     mock.send(&call("fail"));
     mock.stdout_line("for once it works");
-    mock.hang_up();
+    mock.close_stdin();
     mock.end().code(0);
 }
 
 #[test]
-fn an_edit_is_served_to_clients_that_are_connected_and_a_mistake_leaves_the_script_from_before() {
+fn connected_clients_get_a_valid_edit_and_not_an_invalid_one() {
     let tools = |names: &str| format!("server: {{ name: edited }}\ntools: [{names}]\n");
     let mut mock = Rehearse::new()
         .file("mock.yaml", &tools("{ name: one, reply: x }"))
@@ -145,7 +145,7 @@ fn an_edit_is_served_to_clients_that_are_connected_and_a_mistake_leaves_the_scri
     mock.stderr_line("reloaded mock.yaml: edited offers 2 tools");
     mock.send(LIST);
     mock.stdout_line(r#""name":"two""#);
-    mock.hang_up();
+    mock.close_stdin();
     mock.end().code(0);
 }
 
@@ -163,7 +163,7 @@ fn an_edit_is_served_over_the_network_too() {
 }
 
 #[test]
-fn a_pipe_in_the_place_of_a_script_that_is_watched_is_never_waited_for() {
+fn a_watched_script_that_becomes_a_pipe_does_not_block() {
     let mut mock = Rehearse::new()
         .file("mock.yaml", "tools: [{ name: a, reply: before }]")
         .fifo("fifo")
@@ -172,7 +172,7 @@ fn a_pipe_in_the_place_of_a_script_that_is_watched_is_never_waited_for() {
     mock.stderr_line("is served over stdio");
     let (script, fifo) = (mock.path("mock.yaml"), mock.path("fifo"));
     std::fs::rename(&fifo, &script).expect("renames");
-    // The mock has looked once this is open.
+    // Opening succeeds when the mock has polled.
     let _writer = std::fs::File::options().write(true).open(&script).expect("opens");
     mock.send(INITIALIZE);
     mock.stdout_line("serverInfo");
@@ -197,7 +197,7 @@ fn a_script_from_a_pipe_is_served_but_cannot_be_watched() {
 }
 
 #[test]
-fn what_a_script_expects_is_verified_when_the_mock_ends() {
+fn expectations_are_verified_when_the_mock_ends() {
     let served = |args: &[&str], frames: &[&str]| {
         let mock = Rehearse::new().file("mock.yaml", EXPECTING).args(["mock", "mock.yaml"]).args(args.iter().copied());
         mock.stdin(&[&[INITIALIZE], frames].concat().join("\n")).run()
@@ -216,7 +216,7 @@ fn what_a_script_expects_is_verified_when_the_mock_ends() {
 }
 
 #[test]
-fn a_network_mock_verifies_when_it_is_stopped_and_says_when_there_was_nothing_to_verify() {
+fn a_listening_mock_verifies_when_it_is_stopped() {
     let served = |script: &str| {
         let args = ["mock", "mock.yaml", "--listen", ":0", "--verify"];
         let mut mock = Rehearse::new().file("mock.yaml", script).args(args).start();

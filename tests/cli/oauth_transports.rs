@@ -1,4 +1,4 @@
-//! The client authorizes itself with the mock on every transport over the network.
+//! OAuth between client and mock on every network transport.
 
 use mcp_rehearsal::{
     client::{
@@ -55,7 +55,7 @@ async fn every_transport_over_the_network_gets_its_token() {
         let outcome = session.call_tool("echo", None, CallOptions::default()).await.expect("a result");
         assert_eq!(outcome.text(), "hello", "{transport}");
         session.close().await;
-        assert_eq!(issuer.times("GET /authorize"), 1, "{transport}");
+        assert_eq!(issuer.count("GET /authorize"), 1, "{transport}");
         let form = issuer.last("GET /authorize").form;
         let resource = url.replacen("ws://", "http://", 1);
         assert_eq!((&form["resource"], &*form["scope"]), (&resource, "read"), "{transport}");

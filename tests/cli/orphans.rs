@@ -1,4 +1,4 @@
-//! What is left of a run that has ended, however it did: nothing.
+//! No run leaves processes behind, however it ends.
 
 use std::{
     fs, thread,
@@ -12,22 +12,22 @@ use mcp_rehearsal::{
 
 use crate::rehearse::{Rehearse, Running, children};
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A server and its child that end for nobody.
+/// A server and its child that ignore signals.
 const DEAF: &str =
     r#"{ command: sh, args: [-c, "trap '' TERM; sleep 4321 & sleep 4322; true"], timeouts: { connect: 10m } }"#;
 
-/// A mock that tells in a file what it was asked.
+/// A mock that logs its requests to a file.
 const BUSY: &str = r#"{ command: sh, args: [-c, 'exec "$0" mock mock.yaml --verbose 2> log', "$REHEARSE"] }"#;
 
-/// The same with a server behind it that stays when the mock has left.
+/// `BUSY` with a shell that stays when the mock has ended.
 const STAYING: &str = r#"{ command: sh, args: [-c, 'trap "" TERM; "$0" mock mock.yaml --verbose 2> log; sleep 4327; true', "$REHEARSE"] }"#;
 
-/// A server that leaves when it is let, with a child that stays.
+/// A server that ends when `gate` is opened, and a child that stays.
 const GATED: &str = r#"{ command: sh, args: [-c, "mkfifo gate; sleep 4323 >&2 & read line < gate"] }"#;
 
-/// A server whose child is in a session of its own.
+/// A server whose child has its own session.
 const AWAY: &str = r#"{ command: sh, args: [-c, "setsid sleep 4324 & sleep 4325; true"], timeouts: { connect: 10m } }"#;
 
 /// A run in a run, started as with `nohup`.
@@ -52,10 +52,10 @@ fn story(server: &str) -> Rehearse {
         .args(["run", "demo.yaml"])
 }
 
-/// Starts, and waits until all commands with these ends run below it: the processes, in this order.
+/// Starts, waits for descendants with these command line suffixes, and returns them in order.
 pub(crate) fn started<const N: usize>(story: Rehearse, commands: [&str; N]) -> (Running, [Process; N]) {
     let running = story.start();
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     loop {
         let processes = descendants(running.id());
         let find = |part: &&str| processes.iter().find(|process| process.command().ends_with(*part)).cloned();
@@ -67,11 +67,14 @@ pub(crate) fn started<const N: usize>(story: Rehearse, commands: [&str; N]) -> (
     }
 }
 
-fn descendants(of: u32) -> Vec<Process> {
-    children(of).into_iter().flat_map(|id| [Process::of(id)].into_iter().flatten().chain(descendants(id))).collect()
+fn descendants(process: u32) -> Vec<Process> {
+    children(process)
+        .into_iter()
+        .flat_map(|id| [Process::find(id)].into_iter().flatten().chain(descendants(id)))
+        .collect()
 }
 
-/// A process that cannot be mistaken for a later one of the same number.
+/// A process with its start time, because ids are reused.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Process {
     id: u32,
@@ -80,7 +83,7 @@ pub(crate) struct Process {
 
 impl Process {
     /// `None` if it has ended.
-    fn of(id: u32) -> Option<Process> {
+    fn find(id: u32) -> Option<Process> {
         let fields = stat(id);
         let runs = fields.first().is_some_and(|state| state != "Z");
         runs.then(|| Process { id, started: fields[19].clone() })
@@ -99,13 +102,13 @@ impl Process {
     }
 }
 
-/// What `/proc` tells of a process, from its state on.
+/// The fields of `/proc/PID/stat` from the state on.
 fn stat(id: u32) -> Vec<String> {
     let text = fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
     text.rsplit(") ").next().unwrap_or_default().split_whitespace().map(str::to_owned).collect()
 }
 
-/// Whether a process ignores the end of its terminal.
+/// Whether a process ignores SIGHUP.
 fn ignores_hangup(id: u32) -> bool {
     let status = fs::read_to_string(format!("/proc/{id}/status")).expect("runs");
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).expect("a mask");
@@ -114,9 +117,9 @@ fn ignores_hangup(id: u32) -> bool {
 
 #[track_caller]
 pub(crate) fn gone(processes: &[Process]) {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     for process in processes {
-        while Process::of(process.id).as_ref() == Some(process) {
+        while Process::find(process.id).as_ref() == Some(process) {
             assert!(Instant::now() < deadline, "{} is gone: {process:?}", process.command());
             thread::yield_now();
         }
@@ -126,19 +129,19 @@ pub(crate) fn gone(processes: &[Process]) {
 #[track_caller]
 pub(crate) fn gone_already(processes: &[Process]) {
     for process in processes {
-        assert!(Process::of(process.id).as_ref() != Some(process), "{} is gone: {process:?}", process.command());
+        assert!(Process::find(process.id).as_ref() != Some(process), "{} is gone: {process:?}", process.command());
     }
 }
 
 #[test]
-fn a_killed_run_takes_servers_with_it_that_ignore_signals() {
+fn servers_that_ignore_signals_end_when_the_run_is_killed() {
     let (running, processes) = started(story(DEAF), ["sleep 4321", "sleep 4322", " guard"]);
     running.signal("KILL");
     gone(&processes);
 }
 
 #[test]
-fn a_run_that_is_killed_while_it_starts_a_server_takes_it_with_it() {
+fn a_starting_server_ends_when_the_run_is_killed() {
     for _ in 0..20 {
         let (running, processes) = started(story(DEAF), ["sleep 4322; true"]);
         running.signal("KILL");
@@ -148,35 +151,35 @@ fn a_run_that_is_killed_while_it_starts_a_server_takes_it_with_it() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_killed_run_takes_with_it_what_its_servers_have_started_elsewhere() {
+fn children_in_other_sessions_end_when_the_run_is_killed() {
     let (running, processes) = started(story(AWAY), ["sleep 4324", "sleep 4325"]);
     running.signal("KILL");
     gone(&processes);
 }
 
 #[test]
-fn a_killed_run_takes_a_mock_with_it_whose_answer_is_under_way() {
+fn a_mock_with_a_response_in_progress_ends_when_the_run_is_killed() {
     let (running, processes) = started(story(BUSY), [" mock mock.yaml --verbose", " guard"]);
-    asked(&running);
+    wait_for_request(&running);
     running.signal("KILL");
     gone(&processes);
 }
 
 #[test]
-fn a_killed_run_takes_the_runs_with_it_that_it_has_started() {
+fn nested_runs_end_when_the_run_is_killed() {
     let (running, processes) = started(story(NESTED), [" run inner.yaml", "sleep 4321", "sleep 4322"]);
     running.signal("KILL");
     gone(&processes);
 }
 
 #[test]
-fn an_answer_under_way_does_not_keep_a_run_from_ending_in_order() {
+fn a_response_in_progress_does_not_block_the_end_of_a_run() {
     for signal in ["HUP", "QUIT", "TERM", "INT"] {
         if signal == "HUP" && ignores_hangup(std::process::id()) {
             continue;
         }
         let (running, processes) = started(story(BUSY), [" mock mock.yaml --verbose", " guard"]);
-        asked(&running);
+        wait_for_request(&running);
         running.signal(signal);
         running.end().stderr_has("interrupted").stdout_has("1 not run").code(3);
         gone(&processes);
@@ -186,7 +189,7 @@ fn an_answer_under_way_does_not_keep_a_run_from_ending_in_order() {
 #[test]
 fn a_run_that_is_interrupted_twice_waits_for_no_server() {
     let (mut running, processes) = started(story(STAYING), [" mock mock.yaml --verbose", " guard"]);
-    asked(&running);
+    wait_for_request(&running);
     running.signal("INT");
     running.stderr_line("interrupted: stopping the servers");
     running.signal("INT");
@@ -203,7 +206,7 @@ fn an_interrupted_run_kills_servers_that_ignore_signals() {
 }
 
 #[test]
-fn a_run_that_comes_to_its_end_leaves_no_guard_and_no_child_of_a_server() {
+fn a_finished_run_leaves_no_guard_and_no_child_of_a_server() {
     let (running, processes) = started(story(GATED), ["sleep 4323", " guard"]);
     fs::write(running.path("gate"), "\n").expect("opens");
     running.end().stdout_has("the server closed the connection during the handshake").code(1);
@@ -211,10 +214,10 @@ fn a_run_that_comes_to_its_end_leaves_no_guard_and_no_child_of_a_server() {
 }
 
 #[test]
-fn the_guard_does_not_hear_the_ctrl_c_of_the_terminal_and_is_not_found_by_the_name_of_the_binary() {
+fn the_guard_ignores_ctrl_c_and_has_another_process_name() {
     let (running, [_, guard]) = started(story(DEAF), ["sleep 4322", " guard"]);
     assert_eq!(guard.group(), guard.id);
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     while fs::read_to_string(format!("/proc/{}/comm", guard.id)).expect("runs") != "mcp-guard\n" {
         assert!(Instant::now() < deadline, "it has a name of its own");
         thread::yield_now();
@@ -224,7 +227,7 @@ fn the_guard_does_not_hear_the_ctrl_c_of_the_terminal_and_is_not_found_by_the_na
 }
 
 #[test]
-fn the_end_of_the_terminal_is_ignored_under_nohup() {
+fn sighup_is_ignored_under_nohup() {
     let (running, [inner, ..]) = started(story(NESTED), [" run inner.yaml", "sleep 4322"]);
     assert!(ignores_hangup(inner.id));
     running.signal("KILL");
@@ -232,11 +235,11 @@ fn the_end_of_the_terminal_is_ignored_under_nohup() {
 }
 
 #[tokio::test]
-async fn a_guard_is_notified_before_a_process_starts_when_it_runs_and_when_it_has_ended() {
+async fn the_guard_is_notified_of_every_step_of_a_process() {
     let folder = tempfile::tempdir().expect("a folder");
-    let told = folder.path().join("told");
+    let log = folder.path().join("log");
     let mut guard = std::process::Command::new("sh");
-    guard.args(["-c", "cat >> \"$0\""]).arg(&told);
+    guard.args(["-c", "cat >> \"$0\""]).arg(&log);
     ReaperProcess::install(guard);
     let args = vec!["-c".into(), "echo $$ >&2; exit 1".into()];
     let spec = CommandSpec { program: "sh".into(), args, ..CommandSpec::default() };
@@ -244,15 +247,15 @@ async fn a_guard_is_notified_before_a_process_starts_when_it_runs_and_when_it_ha
     let error = Session::connect(&config, Protocol::Auto).await.expect_err("no server");
     let ConnectError::Closed { stderr, .. } = &error else { panic!("{error:?}") };
     ReaperProcess::dismiss();
-    let told = fs::read_to_string(told).expect("written");
-    let [came, runs, went] = told.split_terminator('\0').collect::<Vec<_>>()[..] else { panic!("{told:?}") };
+    let log = fs::read_to_string(log).expect("written");
+    let [came, runs, went] = log.split_terminator('\0').collect::<Vec<_>>()[..] else { panic!("{log:?}") };
     let mark = came.strip_prefix('+').expect("what came");
     assert_eq!((runs, went), (&*format!("={mark} {}", stderr[0]), &*format!("-{mark}")));
 }
 
-/// Waits until the mock has been asked for what it never answers.
-fn asked(running: &Running) {
-    let deadline = Instant::now() + PATIENCE;
+/// Waits until the mock has received the call that it never answers.
+fn wait_for_request(running: &Running) {
+    let deadline = Instant::now() + TIMEOUT;
     while !fs::read_to_string(running.path("log")).is_ok_and(|log| log.contains("tools/call never")) {
         assert!(Instant::now() < deadline, "the mock is asked");
         thread::yield_now();

@@ -1,4 +1,4 @@
-//! For any script and any calls, the answers are the same on every transport.
+//! Generated scripts and calls have the same responses on every transport.
 
 use std::path::Path;
 
@@ -62,7 +62,7 @@ fn calls() -> impl Strategy<Value = Vec<(usize, Json)>> {
     proptest::collection::vec((0..=TOOLS, argument), 1..8)
 }
 
-/// Every answer, in order; what only the modern envelope adds is the same in every cell, for all have one version.
+/// All responses, in order. All cells have the same version, so the envelopes are equal, too.
 async fn answers(target: Target, version: Version, calls: &[(usize, Json)]) -> Vec<String> {
     let session = Session::connect(&ServerParams::new("p", target), Protocol::Exact(version)).await;
     let session = session.unwrap_or_else(|error| panic!("{error}"));

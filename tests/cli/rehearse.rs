@@ -1,4 +1,4 @@
-//! Running the binary: [`Rehearse`] prepares, [`Run`] is what came out, [`Running`] is still under way.
+//! Runs the binary: [`Rehearse`] is the builder, [`Running`] the process, [`Run`] the result.
 
 use std::{
     io::{BufRead, BufReader, Read, Write},
@@ -11,10 +11,10 @@ use std::{
 
 use tempfile::TempDir;
 
-/// Longer than anything takes on a loaded machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Longer than any step takes on a loaded machine.
+const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A run that is being prepared, in an empty folder of its own.
+/// Builds a run in a new folder.
 pub(crate) struct Rehearse {
     program: &'static str,
     folder: TempDir,
@@ -39,12 +39,12 @@ impl Rehearse {
         }
     }
 
-    /// Writes a file into the folder that the binary runs in.
+    /// Writes a file to the working folder.
     pub(crate) fn file(self, name: &str, text: &str) -> Self {
         self.bytes(name, text.as_bytes())
     }
 
-    /// As [`Rehearse::file`], with whatever is no text.
+    /// As [`Rehearse::file`], with bytes.
     pub(crate) fn bytes(self, name: &str, text: &[u8]) -> Self {
         let path = self.folder.path().join(name);
         std::fs::create_dir_all(path.parent().expect("a folder")).expect("creates");
@@ -52,7 +52,7 @@ impl Rehearse {
         self
     }
 
-    /// Says who may do what with a file, as `chmod` does.
+    /// Sets the permissions of a file.
     pub(crate) fn mode(self, name: &str, mode: u32) -> Self {
         let permissions = std::os::unix::fs::PermissionsExt::from_mode(mode);
         std::fs::set_permissions(self.folder.path().join(name), permissions).expect("changes");
@@ -80,27 +80,27 @@ impl Rehearse {
         self
     }
 
-    /// Nobody reads stderr beyond the lines that the story waits for, until the end.
-    pub(crate) fn unheard(mut self) -> Self {
+    /// Reads stderr only when the test waits for a line, until the end.
+    pub(crate) fn unread_stderr(mut self) -> Self {
         self.unheard = true;
         self
     }
 
-    /// A named pipe in the folder that the binary runs in.
+    /// Creates a named pipe in the working folder.
     pub(crate) fn fifo(self, name: &str) -> Self {
         let made = Command::new("mkfifo").arg(self.folder.path().join(name)).status();
         assert!(made.expect("mkfifo runs").success());
         self
     }
 
-    /// The folder that the binary runs in.
+    /// The working folder.
     pub(crate) fn folder(&self) -> &std::path::Path {
         self.folder.path()
     }
 
     pub(crate) fn command(&self) -> Command {
         let mut command = Command::new(self.program);
-        // Whoever is killed leaves temporary files.
+        // Killed processes leave temporary files.
         command.current_dir(self.folder.path()).args(&self.args).env("TMPDIR", self.folder.path());
         for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE"] {
             command.env_remove(name);
@@ -112,17 +112,17 @@ impl Rehearse {
     /// Runs to the end.
     pub(crate) fn run(self) -> Run {
         let mut command = assert_cmd::Command::from_std(self.command());
-        let output = command.write_stdin(self.stdin).timeout(PATIENCE).output().expect("runs");
+        let output = command.write_stdin(self.stdin).timeout(TIMEOUT).output().expect("runs");
         let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
         Run { folder: self.folder, status: output.status, stdout: text(output.stdout), stderr: text(output.stderr) }
     }
 
-    /// Runs on streams of the caller's.
+    /// Runs with these streams.
     pub(crate) fn status(self, stdin: impl Into<Stdio>, stdout: impl Into<Stdio>) -> ExitStatus {
         self.command().stdin(stdin).stdout(stdout).stderr(Stdio::null()).status().expect("runs")
     }
 
-    /// Starts, and goes on while it runs.
+    /// Starts the process without waiting for its end.
     pub(crate) fn start(self) -> Running {
         let mut command = self.command();
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -131,28 +131,28 @@ impl Rehearse {
             stdin.write_all(self.stdin.as_bytes()).expect("writes");
             stdin
         });
-        let stdout = Lines::of(child.stdout.take().expect("a pipe"));
+        let stdout = Lines::read(child.stdout.take().expect("a pipe"));
         let stderr = match self.unheard {
             true => Lines::on_demand(child.stderr.take().expect("a pipe")),
-            false => Lines::of(child.stderr.take().expect("a pipe")),
+            false => Lines::read(child.stderr.take().expect("a pipe")),
         };
         Running { folder: self.folder, process: Process(child), stdin, stdout, stderr }
     }
 }
 
-/// What a stream has said, and what it says next.
+/// The lines of a stream.
 struct Lines {
     next: Receiver<String>,
     seen: String,
 }
 
 impl Lines {
-    fn of(stream: impl Read + Send + 'static) -> Lines {
+    fn read(stream: impl Read + Send + 'static) -> Lines {
         let (sender, next) = mpsc::channel();
         Lines::fed(stream, next, move |line| sender.send(line).is_ok())
     }
 
-    /// Reads on only when a line is waited for.
+    /// Reads only when the test waits for a line.
     fn on_demand(stream: impl Read + Send + 'static) -> Lines {
         let (sender, next) = mpsc::sync_channel(0);
         Lines::fed(stream, next, move |line| sender.send(line).is_ok())
@@ -169,7 +169,7 @@ impl Lines {
     }
 
     fn wait_for(&mut self, part: &str) -> String {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
             let line = self.next.recv_timeout(left);
@@ -181,10 +181,10 @@ impl Lines {
         }
     }
 
-    /// Everything, once the stream has ended.
+    /// The whole text, after the end of the stream.
     fn all(mut self) -> String {
         loop {
-            match self.next.recv_timeout(PATIENCE) {
+            match self.next.recv_timeout(TIMEOUT) {
                 Ok(line) => self.seen += &format!("{line}\n"),
                 Err(RecvTimeoutError::Disconnected) => return self.seen,
                 Err(RecvTimeoutError::Timeout) => panic!("still running after:\n{}", self.seen),
@@ -193,7 +193,7 @@ impl Lines {
     }
 }
 
-/// A process that is under way.
+/// A running process.
 pub(crate) struct Running {
     folder: TempDir,
     process: Process,
@@ -238,7 +238,7 @@ impl Running {
     }
 
     /// Closes stdin.
-    pub(crate) fn hang_up(&mut self) {
+    pub(crate) fn close_stdin(&mut self) {
         self.stdin = None;
     }
 
@@ -247,7 +247,7 @@ impl Running {
         assert!(kill.expect("kill runs").success());
     }
 
-    /// Waits for the end, with stdin as it is.
+    /// Waits for the end, without closing stdin.
     pub(crate) fn end(self) -> Run {
         let Running { folder, mut process, stdin, stdout, stderr } = self;
         let (stdout, stderr) = (stdout.all(), stderr.all());
@@ -257,14 +257,14 @@ impl Running {
     }
 }
 
-/// The processes that a process has started; none if it has ended.
-pub(crate) fn children(of: u32) -> Vec<u32> {
-    let threads = std::fs::read_dir(format!("/proc/{of}/task")).into_iter().flatten().flatten();
+/// The children of a process; empty if it has ended.
+pub(crate) fn children(process: u32) -> Vec<u32> {
+    let threads = std::fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
     let children = threads.map(|thread| std::fs::read_to_string(thread.path().join("children")).unwrap_or_default());
     children.flat_map(|ids| ids.split_whitespace().map(|id| id.parse().expect("an id")).collect::<Vec<_>>()).collect()
 }
 
-/// Killed if the story ends before it.
+/// A process that is killed on drop.
 struct Process(Child);
 
 impl Drop for Process {
@@ -274,7 +274,7 @@ impl Drop for Process {
     }
 }
 
-/// What came out.
+/// The result of a run.
 pub(crate) struct Run {
     folder: TempDir,
     status: ExitStatus,
@@ -283,38 +283,38 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    fn told(&self) -> String {
+    fn description(&self) -> String {
         format!("{}\n--- stdout\n{}\n--- stderr\n{}", self.status, self.stdout, self.stderr)
     }
 
     #[track_caller]
     pub(crate) fn stdout(self, expected: &str) -> Self {
-        assert_eq!(self.stdout, expected, "{}", self.told());
+        assert_eq!(self.stdout, expected, "{}", self.description());
         self
     }
 
     #[track_caller]
     pub(crate) fn stdout_has(self, part: &str) -> Self {
-        assert!(self.stdout.contains(part), "no {part:?} in stdout: {}", self.told());
+        assert!(self.stdout.contains(part), "no {part:?} in stdout: {}", self.description());
         self
     }
 
     #[track_caller]
     pub(crate) fn stderr_has(self, part: &str) -> Self {
-        assert!(self.stderr.contains(part), "no {part:?} in stderr: {}", self.told());
+        assert!(self.stderr.contains(part), "no {part:?} in stderr: {}", self.description());
         self
     }
 
     #[track_caller]
     pub(crate) fn coloured(self, expected: bool) -> Self {
         let coloured = self.stdout.contains('\u{1b}') || self.stderr.contains('\u{1b}');
-        assert_eq!(coloured, expected, "{}", self.told());
+        assert_eq!(coloured, expected, "{}", self.description());
         self
     }
 
     #[track_caller]
     pub(crate) fn code(self, expected: i32) -> Self {
-        assert_eq!(self.status.code(), Some(expected), "{}", self.told());
+        assert_eq!(self.status.code(), Some(expected), "{}", self.description());
         self
     }
 
@@ -335,7 +335,7 @@ impl Run {
     }
 }
 
-/// A POST over a connection of its own: first written, then read to the end.
+/// A POST on a new connection: written first, then read to the end.
 pub(crate) struct Post(TcpStream);
 
 impl Post {
@@ -346,7 +346,7 @@ impl Post {
 
     fn write(method: &str, address: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Post {
         let mut stream = TcpStream::connect(address).expect("connects");
-        stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+        stream.set_read_timeout(Some(TIMEOUT)).expect("a timeout");
         let length = body.len().to_string();
         let own = [("Content-Length", &*length), ("Connection", "close")];
         let lines: String = own.iter().chain(headers).map(|(name, value)| format!("{name}: {value}\r\n")).collect();
@@ -354,7 +354,7 @@ impl Post {
         Post(stream)
     }
 
-    /// The response, head and body, until the server closes.
+    /// The head and body of the response, until the server closes the connection.
     pub(crate) fn response(mut self) -> String {
         let mut text = Vec::new();
         self.0.read_to_end(&mut text).expect("reads");

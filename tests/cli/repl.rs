@@ -1,4 +1,4 @@
-//! `rehearse repl` as a script meets it, which pipes commands into it: the servers of configs, and what changes with them.
+//! `rehearse repl` with commands from a pipe.
 
 use std::{io::Write, process::Stdio};
 
@@ -30,14 +30,14 @@ resources: [{ uri: "docs://index", name: index, text: The index. }]
 prompts: [{ name: greet, arguments: [{ name: who, required: true }], messages: [{ role: user, content: { type: text, text: "Greet {{ args.who }}." } }] }]
 "#;
 
-/// On a machine where nobody has any config yet.
+/// On a machine without configs.
 fn repl<S: Into<String>>(args: impl IntoIterator<Item = S>) -> Rehearse {
     let unset = ["XDG_CONFIG_HOME", "CODE_AGENT_MCP_SERVERS", "CODE_AGENT_MCP_CONFIG_PATH", "CODE_AGENT_MCP_DEBUG"];
     let story = unset.into_iter().fold(Rehearse::new(), |story, name| story.env(name, ""));
     story.env("HOME", "home").file("tools.yaml", TOOLS).args(["repl"]).args(args)
 }
 
-/// With the servers of this config, whose program asks nobody.
+/// With the servers of this config, without approval.
 fn with(servers: &Json) -> Rehearse {
     repl(["--mcp-config", "mcp.json", "--yes"]).file("mcp.json", &config(servers))
 }
@@ -50,14 +50,14 @@ fn mock(script: &str) -> Json {
     json!({ "command": Rehearse::BINARY, "args": ["mock", script] })
 }
 
-/// Under way, with its servers connected.
+/// Starts and waits until all servers are connected.
 fn connected(story: Rehearse) -> Running {
     let mut running = story.start();
     running.stderr_line("info: connected to MCP server 'one'");
     running
 }
 
-/// Saves a config as an editor does: at once.
+/// Replaces the config atomically, as an editor does.
 fn save(running: &Running, text: &str) {
     std::fs::write(running.path("next.json"), text).expect("writes");
     std::fs::rename(running.path("next.json"), running.path("mcp.json")).expect("moves");
@@ -82,7 +82,7 @@ fn the_status_of_every_server_is_a_table() {
 }
 
 #[test]
-fn a_tool_is_called_by_either_name_and_typed_by_its_schema() {
+fn a_tool_is_called_by_both_names_with_converted_arguments() {
     let call = |line: &str| with(&json!({ "one": mock("tools.yaml") })).stdin(&format!("{line}\n")).run();
     call("call echo text=5 n=7").stdout("5 7\n").code(0);
     call("/mcp call mcp__one__echo 'text=two words'").stdout("two words -\n").code(0);
@@ -92,7 +92,7 @@ fn a_tool_is_called_by_either_name_and_typed_by_its_schema() {
     call("call fail").stdout("It never works.\n").stderr_has("the tool fail reported an error").code(1);
     call("call echo text=a n=x").stdout("").stderr_has("error: n: expected the type integer, found \"x\"").code(1);
     call("call ecko").stderr_has("error: no server has a tool \"ecko\"; did you mean \"echo\"?").code(1);
-    call("call echo -").stderr_has("error: standard input has the commands; use @FILE").code(1);
+    call("call echo -").stderr_has("error: cannot read `-`: standard input contains the commands; use @FILE").code(1);
     call("cal echo").stderr_has("error: unknown command \"cal\"; did you mean 'call'?").code(1);
     call("# only a note\n\n/mcp").stdout_has("Commands (the prefix /mcp is optional):").code(0);
     let two = json!({ "one": mock("tools.yaml"), "two": mock("tools.yaml") });
@@ -101,7 +101,7 @@ fn a_tool_is_called_by_either_name_and_typed_by_its_schema() {
 }
 
 #[test]
-fn a_server_that_never_answers_keeps_only_commands_of_a_pipe_waiting_that_may_be_about_it() {
+fn a_hanging_server_delays_only_commands_that_may_concern_it() {
     let mute = json!({ "command": "sh", "args": ["-c", "exec sleep 4349"] });
     let story = |args: &[&str], is_mute_first: bool| {
         let servers = match is_mute_first {
@@ -113,10 +113,10 @@ fn a_server_that_never_answers_keeps_only_commands_of_a_pipe_waiting_that_may_be
     let lines = "list-tools one\ncall mcp__one__echo text=a\nread docs://index --server one\ncall mcp__one__fail\nreconnect one\n";
     let (mut running, processes) = started(story(&["--naming", "mcp__{server}__{tool}"], true), ["sleep 4349"]);
     running.send(lines);
-    running.hang_up();
+    running.close_stdin();
     running.end().stdout_has("Returns its input text.").stdout_has("a -\nThe index.\nIt never works.\n").code(1);
     gone_already(&processes);
-    // A name that an earlier server may have as well is not certain; one that a later one has is.
+    // A name is settled when no earlier server may have it.
     let bare = ["--naming", "bare", "--duplicates", "first"];
     story(&bare, false).stdin("call echo text=a\n").run().stdout("a -\n").code(0);
     for (args, is_mute_first) in [(&bare[..], true), (&["--naming", "bare", "--duplicates", "last"], false)] {
@@ -130,7 +130,7 @@ fn a_server_that_never_answers_keeps_only_commands_of_a_pipe_waiting_that_may_be
 }
 
 #[test]
-fn calls_that_need_approval_are_refused_without_a_user() {
+fn calls_that_need_approval_are_denied_without_a_user() {
     let story = |args: &[&str]| {
         let one = json!({ "type": "stdio", "command": Rehearse::BINARY, "args": ["mock", "tools.yaml"], "alwaysAllow": ["echo"] });
         let story = repl(["--mcp-config", "mcp.json", "--dialect", "roo"]).args(args.iter().copied());
@@ -147,7 +147,7 @@ fn calls_that_need_approval_are_refused_without_a_user() {
 }
 
 #[test]
-fn what_a_server_asks_is_answered_from_a_file_or_not_at_all() {
+fn server_requests_are_answered_from_a_file() {
     let story = || with(&json!({ "one": mock("tools.yaml") })).stdin("call ask\n");
     story().run().stdout("").stderr_has("The client does not declare the capability elicitation").code(1);
     let answers = "elicitation: { content: { name: Ada } }";
@@ -155,7 +155,7 @@ fn what_a_server_asks_is_answered_from_a_file_or_not_at_all() {
 }
 
 #[test]
-fn servers_are_switched_off_and_on_again() {
+fn servers_are_disabled_and_enabled() {
     let story =
         |lines: &[&str]| with(&json!({ "one": mock("tools.yaml") })).stdin(&format!("{}\n", lines.join("\n"))).run();
     let run = story(&["disable one", "status", "call echo text=a"]).code(1);
@@ -172,7 +172,7 @@ fn servers_are_switched_off_and_on_again() {
 }
 
 #[test]
-fn a_server_that_cannot_be_reached_fails_the_command_about_it() {
+fn a_command_for_an_unreachable_server_fails() {
     let servers = json!({ "one": mock("tools.yaml"), "gone": { "command": "/gone" } });
     let run = with(&servers).stdin("connect gone\ncall echo text=a\nresources\n").run().code(1);
     run.stdout_has("a -\n")
@@ -182,7 +182,7 @@ fn a_server_that_cannot_be_reached_fails_the_command_about_it() {
 }
 
 #[test]
-fn resources_and_prompts_are_found_with_the_server_that_lists_them() {
+fn resources_and_prompts_are_read_from_the_server_that_lists_them() {
     let plain = "tools: [{ name: t, reply: x }]";
     let servers = json!({ "plain": mock("plain.yaml"), "one": mock("tools.yaml") });
     let lines = "resources one\nread docs://index\nprompts\nprompt greet who=Ada\nread docs://other\nprompt greet\n";
@@ -209,7 +209,7 @@ fn tools_are_listed_with_their_servers_and_counted_when_they_are_called() {
 }
 
 #[test]
-fn a_lazy_one_connects_when_something_is_needed() {
+fn a_lazy_repl_connects_on_first_use() {
     let story = |line: &str| {
         let story = with(&json!({ "one": mock("tools.yaml") })).args(["--lazy"]);
         story.stdin(&format!("status\n{line}\nstatus\n")).run().code(0)
@@ -223,7 +223,7 @@ fn a_lazy_one_connects_when_something_is_needed() {
 }
 
 #[test]
-fn the_wire_is_shown_without_secrets_on_demand() {
+fn frames_are_printed_on_request_without_secrets() {
     let one = || json!({ "command": Rehearse::BINARY, "args": ["mock", "tools.yaml"], "env": { "TOKEN": TOKEN } });
     let story = || with(&json!({ "one": one() }));
     let lines =
@@ -259,7 +259,7 @@ fn the_wire_is_shown_without_secrets_on_demand() {
 }
 
 #[test]
-fn a_server_is_described_with_what_it_wrote_last() {
+fn the_description_of_a_server_has_its_last_stderr_lines() {
     let chatty = format!("echo said hello >&2; exec {} mock tools.yaml", Rehearse::BINARY);
     let servers = json!({ "one": { "command": "sh", "args": ["-c", chatty] }, "gone": { "command": "/gone" } });
     let run = with(&servers).stdin("debug one\ndebug gone\ndebug\n").run().code(0);
@@ -273,7 +273,7 @@ fn a_server_is_described_with_what_it_wrote_last() {
 }
 
 #[test]
-fn an_edited_config_is_taken_over_and_a_wrong_one_is_not() {
+fn a_valid_edit_is_reloaded_and_an_invalid_one_is_not() {
     let one = || mock("tools.yaml");
     let mut running = connected(with(&json!({ "one": one() })));
     save(&running, &config(&json!({ "one": one(), "two": mock("tools.yaml") })));
@@ -295,12 +295,12 @@ fn an_edited_config_is_taken_over_and_a_wrong_one_is_not() {
     running.stderr_line("error: no server has a tool \"mcp__two__echo\"");
     running.send("reload");
     running.stderr_line("info: config reloaded: no server changed");
-    running.hang_up();
+    running.close_stdin();
     running.end().code(1);
 }
 
 #[test]
-fn a_default_file_that_becomes_wrong_keeps_its_servers_too() {
+fn an_invalid_default_file_keeps_its_servers() {
     let story = repl(["--yes"]).file(".mcp.json", &config(&json!({ "one": mock("tools.yaml") })));
     let mut running = connected(story);
     std::fs::write(running.path(".mcp.json"), "{").expect("writes");
@@ -309,12 +309,12 @@ fn a_default_file_that_becomes_wrong_keeps_its_servers_too() {
     running.stdout_line("a -");
     std::fs::remove_file(running.path(".mcp.json")).expect("removes");
     running.stderr_line("info: config reloaded: removed one");
-    running.hang_up();
+    running.close_stdin();
     running.end().code(0);
 }
 
 #[test]
-fn a_server_that_hangs_keeps_no_later_edit_waiting() {
+fn a_hanging_server_does_not_block_later_edits() {
     let one = || mock("tools.yaml");
     let mut running = connected(with(&json!({ "one": one() })).args(["--timeout", "10m"]));
     let hang = json!({ "command": "sleep", "args": ["1000"] });
@@ -323,12 +323,12 @@ fn a_server_that_hangs_keeps_no_later_edit_waiting() {
     save(&running, &config(&json!({ "one": one(), "hang": hang, "two": one() })));
     running.stderr_line("info: config reloaded: added two");
     running.stderr_line("info: connected to MCP server 'two': 5 tools");
-    running.hang_up();
+    running.close_stdin();
     running.end().code(0);
 }
 
 #[test]
-fn the_status_counts_the_tools_that_can_be_called() {
+fn the_status_counts_callable_tools() {
     let one = json!({ "type": "stdio", "command": Rehearse::BINARY, "args": ["mock", "tools.yaml"], "disabledTools": ["fail"] });
     let story =
         repl(["--mcp-config", "mcp.json", "--dialect", "roo"]).file("mcp.json", &config(&json!({ "one": one })));
@@ -337,14 +337,14 @@ fn the_status_counts_the_tools_that_can_be_called() {
 }
 
 #[test]
-fn a_line_that_is_not_text_fails_and_ends_nothing() {
+fn a_line_that_is_not_utf8_fails_and_the_repl_continues() {
     let story = with(&json!({ "one": mock("tools.yaml") }));
     let folder = story.folder().join("lines");
     std::fs::write(&folder, b"call echo text=\xff\ncall echo text=b\n").expect("writes");
     let lines = std::fs::File::open(&folder).expect("opens");
     let out = std::fs::File::create(story.folder().join("out")).expect("creates");
     let read = story.folder().join("out");
-    // The folder is gone with the story.
+    // The folder is deleted with the test.
     let kept = std::fs::File::open(read).expect("opens");
     assert_eq!(story.status(lines, out).code(), Some(1));
     assert_eq!(std::io::read_to_string(kept).expect("reads"), "b -\n");
@@ -364,14 +364,14 @@ fn a_secret_in_server_output_is_not_printed() {
 }
 
 #[test]
-fn a_broken_connection_is_reported_and_restored() {
+fn a_lost_connection_is_reported_and_restored() {
     let mut running = connected(with(&json!({ "one": mock("tools.yaml") })));
     running.send("call die");
     running.stderr_line("warning: lost the connection to MCP server 'one': ");
     running.stderr_line("info: reconnected to MCP server 'one'");
     running.send("call echo text=a");
     running.stdout_line("a -");
-    running.hang_up();
+    running.close_stdin();
     running.end().code(1);
 }
 
@@ -385,7 +385,7 @@ fn a_changed_list_of_tools_is_reported() {
     running.stderr_line("info: the tools of MCP server 'one' changed: +c -a");
     running.send("call c");
     running.stdout_line("new");
-    running.hang_up();
+    running.close_stdin();
     running.end().code(0);
 }
 
@@ -400,11 +400,11 @@ fn an_interruption_cancels_the_call_and_leaves_no_process() {
 }
 
 #[test]
-fn it_ends_when_the_pipe_does_and_takes_its_servers_along() {
+fn the_repl_and_its_servers_end_with_the_pipe() {
     let mut running = connected(with(&json!({ "one": mock("tools.yaml") })));
     let servers = children(running.id());
     assert_eq!(servers.len(), 2, "a server and the guard");
-    running.hang_up();
+    running.close_stdin();
     running.end().code(0);
     for server in servers {
         assert!(!std::path::Path::new(&format!("/proc/{server}")).exists());
@@ -412,14 +412,14 @@ fn it_ends_when_the_pipe_does_and_takes_its_servers_along() {
 }
 
 #[test]
-fn without_servers_there_is_nothing_to_talk_to() {
+fn without_servers_the_repl_exits() {
     repl([""; 0]).run().stdout("").stderr_has("No MCP servers configured.\nhint: --http URL").code(4);
     let wrong = repl(["--mcp-config", "mcp.json"]).file("mcp.json", "{\"mcpServers\": {\"one\": {}}}");
     wrong.run().stdout("").stderr_has("mcp.json:1:").code(2);
 }
 
 #[test]
-fn the_session_of_the_page_is_what_happens() {
+fn the_session_of_the_page_has_the_shown_output() {
     let blocks: Vec<_> = PAGE.split("\n```").skip(1).step_by(2).filter_map(|block| block.split_once('\n')).collect();
     let (_, config) = blocks.iter().find(|(info, _)| *info == "json .mcp.json").expect("a config");
     let (_, session) = blocks.iter().find(|(info, _)| *info == "text session").expect("a session");
@@ -447,7 +447,7 @@ fn results_that_cannot_be_written_are_not_a_success() {
 }
 
 #[test]
-fn the_last_words_of_a_server_are_shown_line_by_line() {
+fn the_last_stderr_lines_of_a_server_are_printed_line_by_line() {
     let dead = json!({ "command": "sh", "args": ["-c", "echo fatal: no database >&2; exit 7"] });
     let run = with(&json!({ "dead": dead })).stdin("debug dead\n").run();
     run.stdout_has("last lines of its standard error:\n    fatal: no database\n");

@@ -1,10 +1,10 @@
-//! What becomes of a question that a server asks at a terminal, when nobody waits for its answer any more.
+//! Withdrawn questions of servers at a terminal.
 
 use serde_json::{Value as Json, json};
 
 use crate::{rehearse::Rehearse, terminal::Terminal};
 
-/// A tool that waits for the answer to its question.
+/// A tool that asks the user.
 const ASKING: &str = r#"
 server: { name: asking, version: 1.0.0 }
 tools:
@@ -12,10 +12,10 @@ tools:
   - name: ask
     steps:
       - elicit: { as: guest, message: Who?, requestedSchema: { type: object, properties: { name: { type: string }, age: { type: integer } } } }
-      - reply: "Hello {{ guest.content.name | default('nobody') }}"
+      - reply: "Hello {{ guest.content.name | default('stranger') }}"
 "#;
 
-/// A server that asks and does not wait for the answer: `back` takes its question back, and both end when they are told.
+/// A server that cancels its questions. The tool `back` withdraws its question; both calls can be cancelled.
 const GIVING_UP: &str = r#"
 while read -r line; do
   id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
@@ -61,16 +61,16 @@ fn repl(servers: &Json) -> Terminal {
 }
 
 #[test]
-fn a_call_that_ends_while_it_asks_leaves_the_terminal_as_it_was() {
+fn the_end_of_a_call_restores_the_terminal() {
     let call = ["mcp", "call-tool", "--mcp-config", "mcp.json", "late", "--protocol", "2025-11-25"];
     let mut terminal = at_terminal(&json!({ "one": giving_up() }), call);
-    terminal.shows("name> ").makes("done");
+    terminal.shows("name> ").create_file("done");
     let screen = terminal.end(0);
     assert!(screen.contains("the result"), "{screen}");
 }
 
 #[test]
-fn an_interrupted_call_that_asks_leaves_the_terminal_as_it_was() {
+fn an_interrupted_question_restores_the_terminal() {
     for protocol in ["2025-11-25", "2026-07-28"] {
         let call = ["mcp", "call-tool", "--mcp-config", "mcp.json", "ask", "--protocol", protocol];
         let mut terminal = at_terminal(&json!({ "one": mock() }), call);
@@ -81,19 +81,19 @@ fn an_interrupted_call_that_asks_leaves_the_terminal_as_it_was() {
 }
 
 #[test]
-fn a_question_ends_with_the_call_that_it_was_asked_for() {
+fn a_question_ends_with_its_call() {
     let mut terminal = repl(&json!({ "one": giving_up() }));
-    terminal.types("call late\r").shows("name> ").types("Ad").makes("done");
+    terminal.types("call late\r").shows("name> ").types("Ad").create_file("done");
     terminal.shows_all(["the question was withdrawn", "the result"]).shows("mcp> ").types("quit\r");
     let screen = terminal.end(0);
     assert!(!screen.contains("age> "), "{screen}");
 }
 
 #[test]
-fn a_question_ends_when_its_server_takes_it_back() {
+fn a_question_ends_when_its_server_cancels_it() {
     let mut terminal = repl(&json!({ "one": giving_up() }));
-    terminal.types("call back\r").shows("name> ").makes("back");
-    terminal.shows("the question was withdrawn").makes("done");
+    terminal.types("call back\r").shows("name> ").create_file("back");
+    terminal.shows("the question was withdrawn").create_file("done");
     terminal.shows("the result").shows("mcp> ").types("quit\r");
     terminal.end(0);
 }
@@ -115,7 +115,7 @@ fn a_question_ends_with_the_connection() {
 }
 
 #[test]
-fn an_interruption_at_an_approval_ends_the_command_and_in_the_prompt_the_call() {
+fn an_interrupted_approval_ends_the_command_or_the_call_in_the_repl() {
     let servers = json!({ "one": { "command": Rehearse::BINARY, "args": ["mock", "calm.yaml"] } });
     let at_terminal = |args: &[&str]| {
         let story = Rehearse::new().file("calm.yaml", "tools: [{ name: calm, reply: done }]");
@@ -142,10 +142,10 @@ fn an_interruption_at_an_approval_ends_the_command_and_in_the_prompt_the_call() 
 }
 
 #[test]
-fn an_interruption_that_cancels_a_call_is_not_the_first_of_two_that_end() {
+fn an_interruption_of_a_call_does_not_count_for_exiting() {
     let mut terminal = at_terminal(&json!({ "one": mock() }), [&REPL[..], &["--debug"]].concat());
     terminal.shows("connected to MCP server 'one'").types("call never\r").shows("\"method\":\"tools/call\"");
     terminal.signal("INT").shows("cancelled").shows("mcp> ");
-    terminal.types("\u{3}").shows("Ctrl-C once more, or Ctrl-D, ends").shows("mcp> ").types("\u{3}");
+    terminal.types("\u{3}").shows("press Ctrl-C again or Ctrl-D to exit").shows("mcp> ").types("\u{3}");
     terminal.end(0);
 }

@@ -1,4 +1,4 @@
-//! The hub keeps the results of a mock for as long as the mock says.
+//! The hub caches results of a mock for their TTL.
 
 use std::time::Duration;
 

@@ -22,7 +22,7 @@ steps:
   - { call: { tool: hello }, expect: { text: hello }, snapshot: hello }
 ";
 
-/// A tool that answers otherwise over HTTP than elsewhere.
+/// A tool with another result over HTTP.
 const DIFFERENT: &str = "
 servers: { s: { mock: mock.yaml } }
 matrix: { transport: [stdio, http, ws], protocol: [2025-11-25] }
@@ -42,7 +42,7 @@ fn story(scenario: &str) -> Rehearse {
 }
 
 #[test]
-fn a_snapshot_must_be_accepted_once_and_holds_from_then_on() {
+fn a_snapshot_is_accepted_once_and_then_compared() {
     let first = story(HELLO).run();
     let first = first.stdout_has("no snapshot `hello` yet").stdout_has("4 failed").code(1);
     assert!(first.read("snapshots/demo/hello.snap.new").contains("\"hello\""));
@@ -72,14 +72,14 @@ fn a_difference_on_one_transport_is_a_failure_that_names_the_cell() {
 }
 
 #[test]
-fn a_part_of_the_cells_is_not_accepted_for_all() {
+fn some_of_the_cells_cannot_update_a_snapshot() {
     let run = story(HELLO).args(["--update", "--filter", "/http/"]).run();
     let run = run.stdout_has("is not accepted: some cells that share it were not selected").code(1);
     assert!(!run.path("snapshots").exists());
 }
 
 #[test]
-fn a_failure_is_never_accepted_only_because_a_snapshot_was_asked_for() {
+fn update_does_not_accept_failures() {
     let crash = "servers: { s: { command: sh, args: [-c, exit 1] } }\nsteps: [{ discover: {}, snapshot: tools }]";
     let run = story(crash)
         .args(["--update"])
@@ -90,7 +90,7 @@ fn a_failure_is_never_accepted_only_because_a_snapshot_was_asked_for() {
 }
 
 #[test]
-fn a_server_that_cannot_be_reached_hides_nothing_of_the_steps_beside_it() {
+fn an_unreachable_server_does_not_affect_steps_of_others() {
     let scenario = "
 servers: { s: { mock: mock.yaml }, gone: { url: 'http://127.0.0.1:9/mcp' } }
 matrix: { transport: http, protocol: 2025-11-25 }
@@ -103,7 +103,7 @@ steps:
 }
 
 #[test]
-fn a_corrupt_snapshot_is_a_mistake_with_a_place() {
+fn a_corrupt_snapshot_is_reported_with_its_location() {
     let run = story(HELLO).file("snapshots/demo/hello.snap", "<<<<<<< HEAD\n").run();
     run.stdout("").stderr_has("snapshots/demo/hello.snap:1:1: not a snapshot").code(2);
 }
@@ -162,13 +162,13 @@ fn cells_can_be_listed_filtered_and_sharded() {
 }
 
 #[test]
-fn after_the_first_failure_nothing_new_is_started_if_so_asked() {
+fn fail_fast_starts_no_further_cell() {
     let run = story(HELLO).args(["--fail-fast", "--jobs", "1", "--filter", "http|sse|ws"]).run();
     run.stdout_has("1 failed").stdout_has("2 not run").code(1);
 }
 
 #[test]
-fn a_mistake_in_any_file_is_shown_with_its_place_and_nothing_runs() {
+fn a_mistake_in_any_file_is_reported_and_nothing_runs() {
     let run = story("servers: { s: { mock: mock.yaml } }\nsteps: [{ cal: { tool: hello } }]").run();
     run.stdout("").stderr_has("demo.yaml:2:11: a step has no key `cal`").stderr_has("did you mean `call`?").code(2);
     let run = story(HELLO).file("mock.yaml", "tools: [{ nam: x }]").run();
@@ -183,7 +183,7 @@ fn a_server_that_cannot_be_started_is_not_a_failed_expectation() {
 }
 
 #[test]
-fn a_server_that_can_be_started_but_does_not_answer_is_one() {
+fn a_server_without_responses_is_a_failed_expectation() {
     let server = "servers: { s: { command: sh, args: [-c, 'echo oops >&2; exit 3'] } }\nsteps: [{ connect: {} }]";
     story(server)
         .run()
@@ -193,7 +193,7 @@ fn a_server_that_can_be_started_but_does_not_answer_is_one() {
 }
 
 #[test]
-fn an_interrupted_run_stops_what_it_started_and_reports_what_it_has() {
+fn an_interrupted_run_stops_its_servers_and_reports_its_results() {
     let story = story(NEVER).args(["--trace", "--seed", "7"]);
     let (running, processes) = started(story, ["mock.yaml --seed 7", " guard"]);
     running.signal("INT");
@@ -202,7 +202,7 @@ fn an_interrupted_run_stops_what_it_started_and_reports_what_it_has() {
 }
 
 #[test]
-fn an_answer_that_no_json_data_can_hold_is_malformed_and_not_empty() {
+fn a_response_with_too_large_numbers_is_malformed() {
     let mock = "
 tools:
   - name: odd
@@ -218,7 +218,7 @@ steps: [{ call: { tool: odd }, snapshot: odd }]
 }
 
 #[test]
-fn what_differs_from_a_snapshot_is_left_beside_it_and_the_report_says_where() {
+fn a_different_result_is_saved_beside_the_snapshot() {
     let accepted = story(HELLO).args(["--update", "--filter", "stdio"]).run().code(1);
     accepted.stdout_has("cells that share it were not selected");
     let stored = "---\nsource: demo.yaml\nexpression: x\n---\nanother\n";
@@ -232,7 +232,7 @@ fn what_differs_from_a_snapshot_is_left_beside_it_and_the_report_says_where() {
 }
 
 #[test]
-fn a_step_that_lacks_what_a_failed_one_did_not_bring_fails_as_well() {
+fn a_step_without_the_capture_of_a_failed_step_fails() {
     let steps = "
 servers: { s: { mock: mock.yaml } }
 matrix: { transport: [stdio], protocol: [2025-11-25] }
@@ -253,13 +253,13 @@ steps: [{ connect: {} }]
 "#;
 
 #[test]
-fn the_wire_of_a_handshake_that_failed_is_shown() {
+fn the_frames_of_a_failed_handshake_are_shown() {
     let run = story(REFUSING).args(["--trace", "--filter", "2025"]).run();
     let run = run.stdout_has("the server refused the handshake: error 1: m").stdout_has("\"method\":\"initialize\"");
     run.stdout_has("← s no\n").code(1);
 }
 
-/// Has a handshake, and knows nothing of the newest way to begin.
+/// A legacy server.
 const OLDER: &str = r#"
 servers:
   s: { command: sh, args: [-c, 'read line; echo "$0"', '{"jsonrpc":"2.0","id":0,"error":{"code":-32601,"message":"m"}}'] }
@@ -267,14 +267,14 @@ steps: [{ connect: {} }]
 "#;
 
 #[test]
-fn a_server_that_only_has_a_handshake_is_given_the_matrix_that_it_needs() {
+fn a_legacy_server_gets_a_hint_about_the_matrix() {
     let run = story(OLDER).run().code(1);
     let run = run.stdout_has("error -32601: m; it may only support older versions: use 2025-11-25 or auto, as");
     run.stdout_has("`matrix: { protocol: [2025-11-25] }` does\n")
         .stdout_has("refused the handshake: error -32601: m\n");
 }
 
-/// A server that says on its standard output that it has started.
+/// A server that logs to its standard output.
 const NOISY: &str = r#"
 servers:
   s: { command: sh, args: [-c, 'echo Server started; exec "$0" mock mock.yaml', "${REHEARSE}"] }
@@ -282,7 +282,7 @@ steps: [{ call: { tool: hello }, expect: { text: hello } }]
 "#;
 
 #[test]
-fn a_log_line_on_standard_output_fails_the_step_in_which_it_came_unless_it_is_expected() {
+fn an_unexpected_log_line_on_stdout_fails_its_step() {
     let noisy = |text: &str| story(text).env("REHEARSE", env!("CARGO_BIN_EXE_rehearse")).run();
     let line = "noise: not JSON: expected value at line 1 column 1: Server started\n";
     noisy(NOISY).stdout_has(line).stdout_has("2 failed").code(1);
@@ -316,7 +316,7 @@ fn a_redaction_that_matches_nothing_is_reported() {
 }
 
 #[test]
-fn a_name_that_nothing_captures_is_a_mistake_in_the_file() {
+fn an_unknown_capture_is_a_mistake_in_the_file() {
     let scenario = HELLO.replace("tool: hello }", "tool: hello, args: { a: '{{ captured.token }}' } }");
     let run = story(&scenario).run();
     run.stdout("").stderr_has("no earlier step captures `token`").code(2);

@@ -1,11 +1,11 @@
-//! `rehearse schema` and `rehearse mock --faults` as a user meets them.
+//! `rehearse schema` and `rehearse mock --faults` at the command line.
 
 use serde_json::Value as Json;
 
 use crate::rehearse::Rehearse;
 
 #[test]
-fn the_schema_of_a_script_is_json_and_says_what_a_tool_is() {
+fn the_schema_of_a_script_is_json_and_describes_tools() {
     let schema: Json =
         serde_json::from_str(Rehearse::new().args(["schema", "script"]).run().code(0).stdout_text()).expect("JSON");
     assert!(schema["$schema"].as_str().is_some_and(|uri| uri.contains("json-schema.org")), "{schema}");
@@ -30,7 +30,7 @@ fn every_fault_is_listed_with_an_example() {
 }
 
 #[test]
-fn each_program_has_a_schema_of_its_configs() {
+fn each_program_has_a_config_schema() {
     let schema = |dialect: &str| {
         let run = Rehearse::new().args(["schema", "config", "--dialect", dialect]).run().code(0);
         serde_json::from_str::<Json>(run.stdout_text()).expect("JSON")

@@ -1,4 +1,4 @@
-//! A terminal that the binary runs at, and somebody who types there.
+//! Runs the binary at a pseudo terminal.
 
 use std::{
     fs::File,
@@ -16,23 +16,23 @@ use rustix::{
 
 use crate::rehearse::Rehearse;
 
-/// Longer than anything takes on a loaded machine.
-const PATIENCE: Duration = Duration::from_secs(60);
-/// What a program asks for the place of the cursor with, and what it is told.
-const WHERE: &str = "\u{1b}[6n";
-const THERE: &[u8] = b"\x1b[1;1R";
+/// Longer than any step takes on a loaded machine.
+const TIMEOUT: Duration = Duration::from_secs(60);
+/// The request for the position of the cursor, and the response.
+const POSITION_REQUEST: &str = "\u{1b}[6n";
+const POSITION_RESPONSE: &[u8] = b"\x1b[1;1R";
 
-/// A pseudo terminal with the binary at work there.
+/// A pseudo terminal with the running binary.
 pub(crate) struct Terminal {
     story: Rehearse,
     child: Child,
     keyboard: File,
-    /// The side of the program; open, so that what it wrote last can be read when it has ended.
+    /// The side of the program, kept open so that its last output can be read.
     near: File,
     output: Receiver<Vec<u8>>,
     before: Termios,
     seen: String,
-    /// How much of it has been waited for.
+    /// The end of the last match.
     read: usize,
 }
 
@@ -58,8 +58,8 @@ impl Terminal {
                 match screen.read(&mut bytes) {
                     Ok(0) => return,
                     Ok(count) => {
-                        let asked = String::from_utf8_lossy(&bytes[..count]).matches(WHERE).count();
-                        (0..asked).for_each(|_| answering.write_all(THERE).expect("types"));
+                        let asked = String::from_utf8_lossy(&bytes[..count]).matches(POSITION_REQUEST).count();
+                        (0..asked).for_each(|_| answering.write_all(POSITION_RESPONSE).expect("types"));
                         if sender.send(bytes[..count].to_vec()).is_err() {
                             return;
                         }
@@ -72,9 +72,9 @@ impl Terminal {
         Terminal { story, child, keyboard, near, output, before, seen: String::new(), read: 0 }
     }
 
-    /// Waits until this stands on the screen, after what has been waited for before.
+    /// Waits for this text after the last match.
     pub(crate) fn shows(&mut self, part: &str) -> &mut Self {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         loop {
             if let Some(at) = self.seen[self.read..].find(part) {
                 self.read += at + part.len();
@@ -99,8 +99,8 @@ impl Terminal {
         self
     }
 
-    /// Makes an empty file in the folder in which the binary runs.
-    pub(crate) fn makes(&mut self, name: &str) -> &mut Self {
+    /// Creates an empty file in the working folder.
+    pub(crate) fn create_file(&mut self, name: &str) -> &mut Self {
         std::fs::write(self.path(name), "").expect("writes");
         self
     }
@@ -120,14 +120,14 @@ impl Terminal {
         self.story.folder().join(name)
     }
 
-    /// Waits for the end. The terminal is as it was before, and what was on it is returned.
+    /// Waits for the end, checks that the terminal is restored, and returns its text.
     pub(crate) fn end(mut self, code: i32) -> String {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         let status: ExitStatus = loop {
             match self.child.try_wait().expect("waits") {
                 Some(status) => break status,
                 None if Instant::now() > deadline => panic!("still running after:\n{}", self.seen),
-                // Its output must be read, or else it never ends.
+                // The process ends only if its output is read.
                 None => {
                     if let Ok(bytes) = self.output.recv_timeout(Duration::from_millis(20)) {
                         self.seen += &String::from_utf8_lossy(&bytes);

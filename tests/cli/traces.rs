@@ -1,4 +1,4 @@
-//! Client and mock record the same of one session, each from its side.
+//! The traces of client and mock of the same session are equal.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ fn builder() -> MockServerBuilder {
         .tool(Tool::new("slow").steps([json!({ "progress": { "progress": 1 } }), json!({ "reply": "done" })]))
 }
 
-/// Where to connect. A pipe is served in the background.
+/// The target of the client. A pipe is served in the background.
 fn target(server: &MockServer, transport: Transport) -> Target {
     let Some(url) = server.url(transport) else {
         let (address, mut listener) = pipe::listen();
@@ -88,7 +88,7 @@ fn heads<'a>(traces: impl IntoIterator<Item = &'a Trace>) -> Vec<String> {
         _ => None,
     };
     let mut heads: Vec<_> = traces.into_iter().flat_map(Trace::events).filter_map(|event| head(&event.kind)).collect();
-    // Those of concurrent requests have no order.
+    // Concurrent requests have no order.
     heads.sort();
     heads
 }
@@ -151,7 +151,7 @@ async fn a_legacy_session_over_http_is_one_trace_whatever_its_connections() {
     assert_eq!(mock.iter().map(|trace| trace.frames().count()).sum::<usize>(), sessions[0].frames().count());
 }
 
-/// What the mock has sent as soon as a frame of this length is in it.
+/// Waits for a sent frame of this length, and returns all sent frames.
 async fn sent_with(server: &MockServer, length: usize) -> Vec<String> {
     for _ in 0..500 {
         let sent = frames(&server.traces(), Direction::ServerToClient);
@@ -164,7 +164,7 @@ async fn sent_with(server: &MockServer, length: usize) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_cut_off_is_recorded_as_far_as_it_was_sent() {
+async fn a_truncated_response_is_recorded_as_sent() {
     let faults = [
         json!({ "truncate": { "after": 20 } }),
         json!({ "close": { "after": 20 } }),
@@ -181,11 +181,11 @@ async fn an_answer_that_is_cut_off_is_recorded_as_far_as_it_was_sent() {
         for tool in ["echo", "slow"] {
             let cell = format!("{transport} {version} {tool} {fault}");
             let faults = json!([{ "on": { "tool": tool }, "do": fault }]);
-            let server = builder().with("faults", faults).start().await.expect("valid");
+            let server = builder().set("faults", faults).start().await.expect("valid");
             let params = ServerParams::new("s", target(&server, transport));
             let session = Session::connect(&params, Protocol::Exact(version)).await;
             let session = session.unwrap_or_else(|error| panic!("{error}"));
-            // A legacy client over HTTP resumes a stream that was cut off, and so gets its answer.
+            // A legacy HTTP client resumes the stream and gets the response.
             let _ = call(&session, tool).await;
             let sent = sent_with(&server, 20).await;
             let cut: Vec<_> = sent.iter().filter(|frame| frame.len() == 20).collect();
@@ -205,7 +205,7 @@ async fn garbage_has_the_same_bytes_on_both_sides() {
         (Transport::Http, Version::LATEST_LEGACY, &garbage),
     ] {
         let faults = json!([{ "on": { "tool": "echo" }, "do": fault }]);
-        let (client, mock) = traces(builder().with("faults", faults), transport, version).await;
+        let (client, mock) = traces(builder().set("faults", faults), transport, version).await;
         let sent = frames(&mock, Direction::ServerToClient);
         assert!(sent.iter().any(|frame| serde_json::from_str::<Json>(frame).is_err()), "{sent:?}");
         assert_eq!(sent, frames([&client], Direction::ServerToClient), "{transport} {version}");
@@ -213,7 +213,7 @@ async fn garbage_has_the_same_bytes_on_both_sides() {
 }
 
 #[tokio::test]
-async fn malformed_frames_are_recorded_and_a_reset_forgets_them() {
+async fn malformed_frames_are_recorded_and_deleted_by_a_reset() {
     let server = builder().start().await.expect("valid");
     let mut client = server.connect();
     client.write_all(b"{\"no\nmore\n").await.expect("writes");
@@ -231,7 +231,7 @@ async fn malformed_frames_are_recorded_and_a_reset_forgets_them() {
 }
 
 #[tokio::test]
-async fn nothing_is_recorded_unless_it_is_wanted() {
+async fn nothing_is_recorded_by_default() {
     let server = MockServer::builder().tool(Tool::new("echo").reply("x")).start().await.expect("valid");
     let params = ServerParams::new("s", target(&server, Transport::Http));
     let session = Session::connect(&params, Protocol::Exact(Version::LATEST)).await.expect("connects");

@@ -24,7 +24,7 @@ fn validate(path: &str, text: &str) -> Rehearse {
     Rehearse::new().file(path, text).args(["validate-config", path])
 }
 
-/// A config of servers that are started with these words.
+/// A config with servers with these commands.
 fn config(servers: &[(&str, &[&str])]) -> String {
     let server = |words: &[&str]| serde_json::json!({ "command": words[0], "args": words[1..] });
     let servers: serde_json::Map<_, _> =
@@ -62,7 +62,7 @@ fn the_program_of_a_file_with_another_name_is_a_guess() {
     validate("live.json", typo).args(["--strict"]).run().code(1);
     let of_cursor = validate("live.json", typo).args(["--dialect", "cursor"]).run();
     of_cursor.stdout_has("A-EXTRA-KEY").stdout_has("(set by --dialect)").code(0);
-    // A note, or a key of another program, is no misspelled key.
+    // Notes and keys of other programs are not misspelled keys.
     let own =
         r#"{"mcpServers": {"files": {"command": "sh", "tags": ["a"], "icon": "i", "autoApprove": [], "title": "t"}}}"#;
     let run = validate("live.json", own).args(["--format", "json"]).run();
@@ -78,7 +78,7 @@ fn the_program_of_a_file_with_another_name_is_a_guess() {
 }
 
 #[test]
-fn the_flag_is_the_command_and_without_a_path_both_look_around() {
+fn the_flag_is_the_command_and_both_search_the_folder_by_default() {
     let here = |args: &[&str]| {
         let files = Rehearse::new().file("a/.cursor/mcp.json", GOOD).file("x.json", BAD);
         files.args(args.iter().copied()).run()
@@ -94,7 +94,7 @@ fn the_flag_is_the_command_and_without_a_path_both_look_around() {
 }
 
 #[test]
-fn a_folder_has_its_known_files_checked_and_no_others() {
+fn only_known_files_in_a_folder_are_checked() {
     let run = Rehearse::new()
         .file("b/.vscode/mcp.json", r#"{"servers": {}}"#)
         .file("b/.zed/settings.json", r#"{"theme": "dark"}"#)
@@ -116,7 +116,7 @@ fn a_folder_has_its_known_files_checked_and_no_others() {
 }
 
 #[test]
-fn standard_input_is_a_file_as_well() {
+fn standard_input_can_be_checked() {
     let stdin = |text: &str| Rehearse::new().args(["validate-config", "-", "--dialect", "vscode"]).stdin(text);
     stdin(r#"{"servers": {"s": {"command": "sh"}}}"#).run().stdout_has("File: <stdin>").code(0);
     stdin(GOOD).run().stdout_has("[<stdin>:1:2]").stdout_has("put them under `servers`").code(1);
@@ -124,7 +124,7 @@ fn standard_input_is_a_file_as_well() {
 }
 
 #[test]
-fn what_is_not_utf8_is_reported_with_its_place() {
+fn invalid_utf8_is_reported_with_its_location() {
     let run = Rehearse::new().args(["validate-config", "latin.json"]);
     let run = run.bytes("latin.json", b"{\n \"a\": \"\xe9\"}").run();
     run.stdout_has("the byte 0xe9 is not UTF-8").stdout_has("latin.json:2:8: the byte").code(2);
@@ -142,7 +142,7 @@ fn what_is_not_utf8_is_reported_with_its_place() {
 }
 
 #[test]
-fn programs_read_json_sarif_and_workflow_commands() {
+fn reports_can_be_json_sarif_or_workflow_commands() {
     let run = validate(".mcp.json", BAD).args(["--format", "json"]).run().code(1);
     let finding = &json(&run)["files"][0]["findings"][0];
     assert_eq!(
@@ -168,7 +168,7 @@ fn quiet_reports_only_failures() {
     validate(".mcp.json", DOUBTFUL).args(["-q", "--strict"]).run().stdout_has("W-UNKNOWN-KEY").code(1);
 }
 
-/// Each of these stands where a secret does.
+/// Values in places of secrets.
 const SECRETS: [&str; 6] = [
     "ghp_0123456789abcdefABCD",
     "geheim-8f2a91c7",
@@ -179,7 +179,7 @@ const SECRETS: [&str; 6] = [
 ];
 
 #[test]
-fn no_format_shows_a_secret_unless_it_is_asked_for() {
+fn no_format_shows_secrets_by_default() {
     let [token, header, password, argument, key, broken] = SECRETS;
     let servers = format!(
         r#""a": {{"command": "sh", "args": ["--api-key", "{argument}"], "env": {{"GH_TOKEN": "{token}"}}, "arg": []}},
@@ -204,7 +204,7 @@ fn no_format_shows_a_secret_unless_it_is_asked_for() {
 }
 
 #[test]
-fn nothing_is_started_unless_it_is_asked_for() {
+fn no_server_is_started_by_default() {
     let text = config(&[("s", &["sh", "-c", "touch started"])]);
     let run = validate(".mcp.json", &text).run().code(0);
     assert!(!run.path("started").exists());
@@ -243,9 +243,9 @@ fn the_servers_of_a_project_are_started_only_below_its_folder() {
         let mock = serde_json::json!({ "command": Rehearse::BINARY, "args": ["mock", "mock.yaml"] });
         serde_json::json!({ "mcpServers": { name: mock } })
     };
-    let (there, nobody) = (here.join("there"), serde_json::json!({ "mcpServers": null }));
+    let (there, no_servers) = (here.join("there"), serde_json::json!({ "mcpServers": null }));
     let projects = serde_json::json!({
-        here.to_string_lossy(): server("here"), there.to_string_lossy(): server("there"), "/none": nobody
+        here.to_string_lossy(): server("here"), there.to_string_lossy(): server("there"), "/none": no_servers
     });
     let text = serde_json::json!({ "projects": projects }).to_string();
     let run = story.file(".claude.json", &text).args(["--connect"]).run();
@@ -255,7 +255,7 @@ fn the_servers_of_a_project_are_started_only_below_its_folder() {
 }
 
 #[test]
-fn a_server_that_cannot_be_reached_is_an_error_with_its_last_words() {
+fn an_unreachable_server_is_an_error_with_its_stderr() {
     let text = config(&[("gone", &["sh", "-c", "echo the token $TOKEN is wrong >&2; exit 3"])]);
     let text = text.replace("\"args\"", r#""env": {"TOKEN": "${SECRET}"}, "args""#);
     let run = validate(".mcp.json", &text).env("SECRET", "zzz9zzz8zzz7").args(["--connect"]).run();
@@ -277,7 +277,7 @@ fn a_server_that_cannot_be_reached_is_an_error_with_its_last_words() {
 }
 
 #[test]
-fn an_interrupt_stops_what_was_started_and_reports_what_there_is() {
+fn an_interrupt_stops_the_servers_and_reports_the_results() {
     let mock = [Rehearse::BINARY, "mock", "mock.yaml"];
     let text = config(&[("one", &mock), ("slow", &["sh", "-c", "exec sleep 4326"])]);
     let story = validate(".mcp.json", &text).file("mock.yaml", MOCK).args(["--connect"]);

@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whatever_stands_in_braces_is_a_name_and_so_is_a_digit() {
+    fn any_text_in_braces_is_a_name_and_so_is_a_digit() {
         let names = |text| references(text).map(|it| (it.name, &text[it.range])).collect::<Vec<_>>();
         assert_eq!(
             names("$A ${B} ${C:-d} a$5b $$ $é $ $"),
@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn only_go_has_variables_whose_names_are_none() {
+    fn only_go_expands_variables_with_invalid_names() {
         assert!(!["A_1", "_", "api-key"].into_iter().any(is_only_of_go));
         assert!(["", "5", "C:-d", "a b", "{ x "].into_iter().all(is_only_of_go));
     }

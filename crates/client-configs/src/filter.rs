@@ -11,7 +11,7 @@ impl ToolFilter {
         // A program that rejects an empty list never asks what it means.
         let counts = |list: &&[At<String>]| policy.empty_filter == EmptyFilter::Literal || !list.is_empty();
         let names = |list: &[At<String>]| list.iter().any(|name| matches(policy.patterns, &name.value, tool));
-        let (include, exclude) = (given(&self.include).filter(counts), given(&self.exclude).filter(counts));
+        let (include, exclude) = (names_of(&self.include).filter(counts), names_of(&self.exclude).filter(counts));
         match (include, exclude, policy.both_filters) {
             (Some(include), _, BothFilters::IncludeWins) => names(include),
             (include, exclude, _) => include.is_none_or(names) && !exclude.is_some_and(names),
@@ -19,7 +19,7 @@ impl ToolFilter {
     }
 }
 
-fn given(list: &Option<At<Vec<At<String>>>>) -> Option<&[At<String>]> {
+fn names_of(list: &Option<At<Vec<At<String>>>>) -> Option<&[At<String>]> {
     list.as_ref().map(|list| &list.value[..])
 }
 

@@ -40,5 +40,5 @@ pub use dotenv::parse_dotenv;
 pub use lint::{LintReport, lint};
 pub use machine::{Machine, PathKind};
 pub use read::{ClientConfig, Project, read};
-pub use resolve::{Lack, Unresolved, resolve};
+pub use resolve::{Unresolved, UnresolvedReason, resolve};
 use server::{ApiKey, At, ConfiguredServer, Pair};

@@ -43,7 +43,7 @@ impl Machine {
     }
 
     /// What there is under a path, which may be relative.
-    pub fn at(&self, path: &Path) -> PathKind {
+    pub fn path_kind(&self, path: &Path) -> PathKind {
         (self.look)(&self.directory.join(path))
     }
 
@@ -52,7 +52,7 @@ impl Machine {
         let path = self.variables.get("PATH").map(String::as_str).unwrap_or_default();
         env::split_paths(path).any(|folder| {
             let endings: &[&str] = if cfg!(windows) { &[".exe", ".cmd", ".bat", ""] } else { &[""] };
-            endings.iter().any(|ending| self.at(&folder.join(format!("{name}{ending}"))) == PathKind::Program)
+            endings.iter().any(|ending| self.path_kind(&folder.join(format!("{name}{ending}"))) == PathKind::Program)
         })
     }
 }

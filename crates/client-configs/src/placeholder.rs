@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_not_filled_in_is_known_by_how_it_is_written() {
+    fn placeholders_are_recognized_by_their_form() {
         for value in "<your-token>|Bearer <TOKEN>|YOUR_API_KEY|your-container-name|your_api_key_here|\
              /path/to/server.js|/absolute/path/to/x|C:\\path\\to\\file|/Users/username/Desktop|ghp_xxxxxxxx|\
              xxxx-xxxx|sk-proj-xxxx-2024|ghp_xxxxabcd1234|REPLACE_ME|changeme|replace-with-your-key|\

@@ -114,8 +114,8 @@ impl Naming {
     pub fn name(self, server: &str, tool: &str) -> String {
         match self {
             Naming::Bare => tool.to_owned(),
-            Naming::Qualified(template) => filled(template, &safe(server), &safe(tool)),
-            Naming::Literal(template) => filled(template, server, tool),
+            Naming::Qualified(template) => fill(template, &safe(server), &safe(tool)),
+            Naming::Literal(template) => fill(template, server, tool),
         }
     }
 
@@ -127,7 +127,7 @@ impl Naming {
             Naming::Qualified(template) => (template, safe(server)),
             Naming::Literal(template) => (template, server.to_owned()),
         };
-        let part = |part: &str| filled(part, &server, "");
+        let part = |part: &str| fill(part, &server, "");
         match (template.split_once("{tool}"), template.rsplit_once("{tool}")) {
             (Some((before, _)), Some((_, after))) => {
                 let (before, after) = (part(before), part(after));
@@ -144,7 +144,7 @@ fn safe(name: &str) -> String {
 }
 
 /// The template with both names in it. A name that looks like a part of the template stays what it is.
-fn filled(template: &str, server: &str, tool: &str) -> String {
+fn fill(template: &str, server: &str, tool: &str) -> String {
     let mut name = String::with_capacity(template.len() + server.len() + tool.len());
     let mut rest = template;
     while let Some(brace) = rest.find('{') {
@@ -176,7 +176,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_server_may_name_whatever_its_tools_are_called(server in "[a_é]{0,4}", tool in "[a_{}é]{0,4}") {
+        fn a_rule_for_a_server_covers_any_tool_name(server in "[a_é]{0,4}", tool in "[a_{}é]{0,4}") {
             for naming in NAMINGS {
                 prop_assert!(naming.may_name(&server, &naming.name(&server, &tool)), "{naming:?}");
             }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::{
-    At, ConfiguredServer, dialect::Dialect, dialect::Empty, dialect::Field, dialect::Unset, dialect::VariableRule,
-    dialect::is_from_home,
+    At, ConfiguredServer, dialect::Dialect, dialect::EmptyVariable, dialect::Field, dialect::UnsetVariable,
+    dialect::VariableRule, dialect::is_from_home,
 };
 use rehearse_document::{Form, Reference, Span};
 
@@ -15,12 +15,12 @@ pub struct Unresolved {
     pub span: Span,
     /// As it is written, without what may be secret in it.
     pub reference: String,
-    pub lack: Lack,
+    pub reason: UnresolvedReason,
 }
 
 /// Why a reference has no value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lack {
+pub enum UnresolvedReason {
     /// The variable is not set.
     Unset,
     /// The program asks the user for it.
@@ -33,10 +33,10 @@ impl Unresolved {
     /// A sentence about it, given the program that owns the config.
     pub fn describe(&self, program: &str) -> String {
         let reference = &self.reference;
-        match self.lack {
-            Lack::Unset => format!("`{reference}` has no value: the variable is not set"),
-            Lack::Asked => format!("`{reference}` has no value: {program} asks the user for it"),
-            Lack::Known => format!("`{reference}` has no value: only {program} knows it"),
+        match self.reason {
+            UnresolvedReason::Unset => format!("`{reference}` has no value: the variable is not set"),
+            UnresolvedReason::Asked => format!("`{reference}` has no value: {program} asks the user for it"),
+            UnresolvedReason::Known => format!("`{reference}` has no value: only {program} knows it"),
         }
     }
 }
@@ -112,10 +112,10 @@ impl Resolver<'_> {
             match self.value(&reference, rule) {
                 Ok(Some(value)) => out.push_str(&value),
                 Ok(None) => out.push_str(&text[reference.range]),
-                Err(lack) => self.unresolved.push(Unresolved {
+                Err(reason) => self.unresolved.push(Unresolved {
                     span: self.server.source.part(value.span, text, reference.range.clone()),
                     reference: reference.shown(text),
-                    lack,
+                    reason,
                 }),
             }
         }
@@ -124,22 +124,22 @@ impl Resolver<'_> {
     }
 
     /// The value of a reference; `None` if it stays as it is written.
-    fn value(&self, reference: &Reference<'_>, rule: &VariableRule) -> Result<Option<String>, Lack> {
+    fn value(&self, reference: &Reference<'_>, rule: &VariableRule) -> Result<Option<String>, UnresolvedReason> {
         if reference.form == Form::Input {
-            return Err(Lack::Asked);
+            return Err(UnresolvedReason::Asked);
         }
         let value = self.variables.get(reference.name);
         let value = value.filter(|value| match rule.empty {
-            Empty::Nothing => reference.default.is_none() || !value.is_empty(),
-            Empty::Set => true,
-            Empty::Unset => !value.is_empty(),
+            EmptyVariable::Nothing => reference.default.is_none() || !value.is_empty(),
+            EmptyVariable::Set => true,
+            EmptyVariable::Unset => !value.is_empty(),
         });
         match (value.cloned().or(reference.default.map(str::to_owned)), rule.unset) {
             (Some(value), _) => Ok(Some(value)),
-            (None, _) if rule.is_known(reference) => Err(Lack::Known),
-            (None, Unset::Empty) => Ok(Some(String::new())),
-            (None, Unset::Rejected) => Err(Lack::Unset),
-            (None, Unset::Kept | Unset::Unknown) => Ok(None),
+            (None, _) if rule.is_known(reference) => Err(UnresolvedReason::Known),
+            (None, UnsetVariable::Empty) => Ok(Some(String::new())),
+            (None, UnsetVariable::Rejected) => Err(UnresolvedReason::Unset),
+            (None, UnsetVariable::Kept | UnsetVariable::Unknown) => Ok(None),
         }
     }
 }
@@ -171,7 +171,7 @@ mod tests {
         server
     }
 
-    fn resolved(dialect: &str, value: &str) -> Result<ConfiguredServer, Vec<Unresolved>> {
+    fn resolve_value(dialect: &str, value: &str) -> Result<ConfiguredServer, Vec<Unresolved>> {
         let pairs = [("SET", "v"), ("EMPTY", ""), ("workspaceFolder", "/w"), ("HOME", "/h"), ("JWT_SECRET", "s")];
         let variables = pairs.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
         resolve(&server(value), dialect::by_name(dialect).expect(dialect), &variables)
@@ -179,9 +179,9 @@ mod tests {
 
     /// The value of a variable of the environment, which is where every program replaces something.
     fn env(dialect: &str, value: &str) -> String {
-        match resolved(dialect, value) {
+        match resolve_value(dialect, value) {
             Ok(server) => server.env[0].value.value.clone(),
-            Err(unresolved) => format!("{:?}", unresolved[0].lack),
+            Err(unresolved) => format!("{:?}", unresolved[0].reason),
         }
     }
 
@@ -234,7 +234,7 @@ mod tests {
     #[test]
     fn only_the_places_change_in_which_the_program_replaces_something() {
         let places = |dialect: &str, value: &str| {
-            let server = resolved(dialect, value).expect("resolves");
+            let server = resolve_value(dialect, value).expect("resolves");
             assert_eq!(server.command.as_ref().map(|it| it.span), Some(Span { start: 0, end: 1 }));
             let text = |it: &Option<At<String>>| it.as_ref().map(|it| it.value.clone()).unwrap_or_default();
             let (args, env, headers) = (&server.args[0].value, &server.env[0].value.value, &server.headers[0].value);
@@ -253,7 +253,7 @@ mod tests {
 
     #[test]
     fn a_tilde_is_the_home_folder_only_where_the_program_says_so() {
-        let command = |dialect, value| resolved(dialect, value).ok().and_then(|it| it.command).map(|it| it.value);
+        let command = |dialect, value| resolve_value(dialect, value).ok().and_then(|it| it.command).map(|it| it.value);
         assert_eq!(command("vscode", "~/bin/x").as_deref(), Some("/h/bin/x"));
         assert_eq!(command("vscode", "~x").as_deref(), Some("~x"));
         assert_eq!(command("claude-code", "~/bin/x").as_deref(), Some("~/bin/x"));
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_has_no_value_is_told_with_its_place() {
+    fn every_unset_variable_is_reported_with_its_position() {
         let source = Source::new("t", r#"{"args": ["-k", "é ${A} ${B}"]}"#);
         let mut server = server("");
         server.source = source.clone();

@@ -176,7 +176,7 @@ pub struct ToolFilter {
     pub exclude: Option<At<Vec<At<String>>>>,
 }
 
-/// Which calls go ahead without asking anybody.
+/// The calls that need no approval.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Approval {
     /// All of them.

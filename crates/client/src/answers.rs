@@ -85,7 +85,7 @@ pub struct InputRequest {
 struct Layer {
     number: u64,
     script: AnswerScript,
-    given: [usize; InputKind::ALL.len()],
+    used: [usize; InputKind::ALL.len()],
 }
 
 /// Answers that take precedence until this is dropped.
@@ -163,7 +163,7 @@ impl Answers {
     pub fn push_scoped(&self, script: AnswerScript) -> ScopedAnswers {
         let mut layers = self.layers();
         let number = layers.last().map_or(0, |layer| layer.number + 1);
-        layers.push(Layer { number, script, given: Default::default() });
+        layers.push(Layer { number, script, used: Default::default() });
         drop(layers);
         ScopedAnswers { answers: self.clone(), number }
     }
@@ -182,9 +182,9 @@ impl Answers {
         let mut layers = self.layers();
         let layer = layers.iter_mut().rev().find(|layer| !layer.script.answers_to(kind).is_empty())?;
         let answers = layer.script.answers_to(kind);
-        let given = &mut layer.given[kind as usize];
-        let answer = answers.get(*given).or(answers.last()).cloned();
-        *given += 1;
+        let used = &mut layer.used[kind as usize];
+        let answer = answers.get(*used).or(answers.last()).cloned();
+        *used += 1;
         answer
     }
 
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_are_used_in_order_and_the_last_one_again_and_again() {
+    fn answers_are_used_in_order_and_the_last_one_repeats() {
         let answers = Answers::from_script(script(&[1, 2], &[7]), []);
         let elicited: Vec<_> = (0..4).map(|_| next(&answers.clone(), InputKind::Elicitation)).collect();
         assert_eq!(elicited, [1, 2, 2, 2].map(|number| Some(json!(number))));

@@ -18,34 +18,57 @@ use rehearse_protocol::{
 pub enum ConnectError {
     /// The transport does not exist in this version.
     #[error("{transport} does not exist in protocol {protocol}")]
-    NotApplicable { transport: Transport, protocol: Protocol },
+    NotApplicable {
+        /// The requested transport.
+        transport: Transport,
+        /// The requested protocol version.
+        protocol: Protocol,
+    },
     /// The command did not start.
     #[error("{program:?} could not be started: {source}{}", spawn_hint(.source))]
-    Spawn { program: String, source: io::Error },
+    Spawn {
+        /// The program of the command.
+        program: String,
+        /// The error of the system.
+        source: io::Error,
+    },
     /// The URL or a header cannot be used.
     #[error("{0}")]
     Invalid(String),
     /// There is no listener, or the connection broke.
     #[error("cannot reach {target}: {detail}{}{}", other_scheme(.target, .detail), certificate(.detail))]
-    Unreachable { target: String, detail: String },
+    Unreachable {
+        /// The server, as its URL or command.
+        target: String,
+        /// The reason.
+        detail: String,
+    },
     /// The handshake did not end in time.
     #[error("no answer within {after:?}{}{}", older(*.is_newest_first, *.after), stderr_excerpt(.stderr))]
     Timeout {
+        /// The time limit.
         after: Duration,
         /// Whether `server/discover` was tried before `initialize`.
         is_newest_first: bool,
+        /// The last lines of the standard error of the server.
         stderr: Vec<String>,
     },
     /// The server answered the handshake with a JSON-RPC error.
     #[error("the server refused the handshake: {error}{}", after_refusal(.error, *.is_newest_only))]
     Refused {
+        /// The error of the server.
         error: RpcError,
         /// Whether only `server/discover` was tried.
         is_newest_only: bool,
     },
     /// The server supports none of the versions that the client offered.
-    #[error("the server does not speak {}; it offers {}", asked(.protocol), offered(.supported))]
-    Version { protocol: Protocol, supported: Vec<String> },
+    #[error("the server does not speak {}; it offers {}", requested_version(.protocol), version_list(.supported))]
+    Version {
+        /// The requested protocol version.
+        protocol: Protocol,
+        /// The versions that the server supports.
+        supported: Vec<String>,
+    },
     /// The server answered with an HTTP status and no JSON-RPC message.
     #[error(
         "{target} answered with HTTP {status}{}{}",
@@ -53,8 +76,11 @@ pub enum ConnectError {
         after_status(*.status, *.is_streamable, *.is_newest_only)
     )]
     Http {
+        /// The URL of the server.
         target: String,
+        /// The HTTP status.
         status: u16,
+        /// The start of the body.
         body: String,
         /// Whether the transport is streamable HTTP.
         is_streamable: bool,
@@ -63,10 +89,20 @@ pub enum ConnectError {
     },
     /// The server requires an authorization, and the client has none.
     #[error("{target} requires authorization: {why}")]
-    Unauthorized { target: String, why: String },
+    Unauthorized {
+        /// The URL of the server.
+        target: String,
+        /// The reason for the missing authorization.
+        why: String,
+    },
     /// The server ended the connection before the end of the handshake.
     #[error("the server closed the connection during the handshake: {detail}{}", stderr_excerpt(.stderr))]
-    Closed { detail: String, stderr: Vec<String> },
+    Closed {
+        /// The reason.
+        detail: String,
+        /// The last lines of the standard error of the server.
+        stderr: Vec<String>,
+    },
     /// The caller cancelled the attempt.
     #[error("the attempt was cancelled")]
     Cancelled,
@@ -219,14 +255,14 @@ fn older(is_newest_first: bool, after: Duration) -> &'static str {
     }
 }
 
-fn asked(protocol: &Protocol) -> String {
+fn requested_version(protocol: &Protocol) -> String {
     match protocol {
         Protocol::Exact(version) => version.to_string(),
         Protocol::Auto => "any known version".to_owned(),
     }
 }
 
-fn offered(versions: &[String]) -> String {
+fn version_list(versions: &[String]) -> String {
     if versions.is_empty() { "none".to_owned() } else { versions.join(", ") }
 }
 

@@ -14,23 +14,23 @@ use super::oauth::Authorizer;
 pub(super) struct Deadline<'a> {
     first: Instant,
     authorizer: Option<&'a Authorizer>,
-    /// The time that users had taken before it started.
+    /// How long authorizations by users took before it started.
     before: Duration,
 }
 
 impl<'a> Deadline<'a> {
-    /// The deadline `limit` from now.
-    pub(super) fn after(limit: Duration, authorizer: Option<&'a Authorizer>) -> Deadline<'a> {
+    /// A deadline that expires after `limit`.
+    pub(super) fn from_now(limit: Duration, authorizer: Option<&'a Authorizer>) -> Deadline<'a> {
         let before = authorizer.map(Authorizer::paused).unwrap_or_default();
         Deadline { first: Instant::now() + limit, authorizer, before }
     }
 
-    /// The time, as far as it is known now.
+    /// When it expires, unless another authorization extends it.
     pub(super) fn instant(&self) -> Instant {
         self.first + self.authorizer.map(|it| it.paused().saturating_sub(self.before)).unwrap_or_default()
     }
 
-    /// The time until then.
+    /// The remaining time.
     pub(super) fn remaining(&self) -> Duration {
         self.instant().saturating_duration_since(Instant::now())
     }

@@ -51,12 +51,12 @@ fn value_of(schema: &Value, root: &Value, depth: usize) -> Value {
         Some("string") => text(schema).into(),
         Some("integer") => {
             let least = least("minimum").or(least("exclusiveMinimum").map(|above| above.floor() + 1.0));
-            let number = within(least.map(f64::ceil), schema["maximum"].as_f64().map(f64::floor));
+            let number = clamp(least.map(f64::ceil), schema["maximum"].as_f64().map(f64::floor));
             serde_json::from_str(&format!("{number:.0}")).unwrap_or(json!(1))
         }
         Some("number") => {
             let least = least("minimum").or(least("exclusiveMinimum").map(|above| above + 1.0));
-            json!(within(least, schema["maximum"].as_f64()))
+            json!(clamp(least, schema["maximum"].as_f64()))
         }
         Some("boolean") => true.into(),
         Some("array") => {
@@ -70,7 +70,7 @@ fn value_of(schema: &Value, root: &Value, depth: usize) -> Value {
 }
 
 /// The number closest to 1 within the limits.
-fn within(least: Option<f64>, most: Option<f64>) -> f64 {
+fn clamp(least: Option<f64>, most: Option<f64>) -> f64 {
     let number = least.map_or(1.0, |least| least.max(1.0));
     most.map_or(number, |most| number.min(most))
 }

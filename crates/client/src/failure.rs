@@ -31,10 +31,18 @@ pub enum Failure {
     Cancelled,
     /// The connection ended before the answer.
     #[error("{detail}")]
-    Disconnected { detail: String },
+    Disconnected {
+        /// The reason.
+        detail: String,
+    },
     /// The HTTP status of an answer without a JSON-RPC message, and the start of its body.
     #[error("status {status}")]
-    Http { status: u16, body: String },
+    Http {
+        /// The HTTP status.
+        status: u16,
+        /// The start of the body.
+        body: String,
+    },
     /// The server requires an authorization, and the client has none.
     #[error("{0}")]
     Unauthorized(String),
@@ -46,7 +54,12 @@ pub enum Failure {
     Rpc(RpcError),
     /// The server requests something that the session has no answer to, or that this protocol version cannot answer.
     #[error("{method} is requested, {why}")]
-    Unanswered { method: String, why: &'static str },
+    Unanswered {
+        /// The method of the request.
+        method: String,
+        /// The reason why there is no answer.
+        why: &'static str,
+    },
     /// The server does not send these notifications, which the client requested.
     #[error("the server does not send {}", .0.join(", "))]
     Unacknowledged(Vec<String>),

@@ -41,7 +41,7 @@ pub(super) async fn perform(
 ) -> Result<(Running, PeerInfo), ConnectError> {
     let answers = &config.answers;
     let (identity, lifecycle) = lifecycle(config.target.transport(), protocol, answers);
-    let service = Handler::new(identity, answers.clone(), recorder.clone());
+    let service = Handler::new(identity, answers.clone(), recorder.connection());
     let may_fall_back = matches!(lifecycle, ClientLifecycleMode::Auto { .. });
     let patience = may_fall_back.then(|| probe_timeout(config.timeouts.connect));
     let http = match &link {
@@ -69,7 +69,7 @@ pub(super) async fn perform(
         biased;
         served = serving => served.map_err(|error| refused(error, protocol, target, http.as_ref(), recorder))?,
         Some((_, frame)) = recorder.wait_for(0, overlooked) => {
-            return Err(ConnectError::Malformed(what_is_wrong(&frame)));
+            return Err(ConnectError::Malformed(parse_error(&frame)));
         }
     };
     running.set_response_cache_config(ClientCacheConfig::disabled()).await;
@@ -128,7 +128,7 @@ fn overlooked_answer(frame: &Frame) -> Option<Id> {
     id.filter(|_| frame.direction == Direction::ServerToClient && refused())
 }
 
-fn what_is_wrong(frame: &Frame) -> String {
+fn parse_error(frame: &Frame) -> String {
     match (frame.message(), serde_json::from_slice::<ServerJsonRpcMessage>(&frame.bytes)) {
         (Err(error), _) => error.to_string(),
         (Ok(_), Err(error)) => error.to_string(),
@@ -163,7 +163,7 @@ fn refused(
     }
     let overlooked = recorder.since(0).into_iter().rev().find(|frame| overlooked_answer(frame).is_some());
     match (ConnectError::from_rmcp(error, protocol, target), overlooked, recorder.closed()) {
-        (ConnectError::Closed { .. }, Some(frame), _) => ConnectError::Malformed(what_is_wrong(&frame)),
+        (ConnectError::Closed { .. }, Some(frame), _) => ConnectError::Malformed(parse_error(&frame)),
         (ConnectError::Closed { stderr, .. }, None, Some(why)) => {
             ConnectError::Closed { detail: why.to_string(), stderr }
         }

@@ -5,6 +5,7 @@
 //! and never opens a second session by itself.
 
 mod answers;
+mod attempt;
 mod backlog;
 mod call;
 mod call_options;

@@ -34,35 +34,55 @@ pub struct ToolOutcome {
 #[derive(Clone, Debug)]
 pub enum Content {
     /// A text.
-    Text { text: String, raw: Box<RawValue> },
+    Text {
+        /// The text.
+        text: String,
+        /// The whole block.
+        raw: Box<RawValue>,
+    },
     /// An image.
     Image {
+        /// The media type.
         mime_type: String,
         /// Base64.
         data: String,
+        /// The whole block.
         raw: Box<RawValue>,
     },
     /// A sound.
     Audio {
+        /// The media type.
         mime_type: String,
         /// Base64.
         data: String,
+        /// The whole block.
         raw: Box<RawValue>,
     },
     /// An embedded resource.
     Resource {
+        /// The URI of the resource.
         uri: String,
+        /// The media type of the resource.
         mime_type: Option<String>,
         /// Absent for binary resources.
         text: Option<String>,
+        /// The whole block.
         raw: Box<RawValue>,
     },
     /// A link to a resource.
-    ResourceLink { uri: String, name: Option<String>, raw: Box<RawValue> },
+    ResourceLink {
+        /// The URI of the resource.
+        uri: String,
+        /// The name of the resource.
+        name: Option<String>,
+        /// The whole block.
+        raw: Box<RawValue>,
+    },
     /// Any other block.
     Other {
         /// The block's `type`, empty if it has none.
         kind: String,
+        /// The whole block.
         raw: Box<RawValue>,
     },
 }

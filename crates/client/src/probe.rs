@@ -49,7 +49,7 @@ enum State {
 }
 
 impl State {
-    fn fallen_back(probe: RequestId, initialize: Option<RequestId>) -> State {
+    fn falling_back(probe: RequestId, initialize: Option<RequestId>) -> State {
         State::FallenBack { probe, is_open: true, initialize, late: None }
     }
 }
@@ -68,7 +68,7 @@ impl<T> ProbeTransport<T> {
                     self.state = State::Waiting { probe: asked.id.clone(), until };
                 }
                 (ClientRequest::InitializeRequest(_), State::Waiting { probe, .. }) => {
-                    self.state = State::fallen_back(probe.clone(), Some(asked.id.clone()));
+                    self.state = State::falling_back(probe.clone(), Some(asked.id.clone()));
                 }
                 (ClientRequest::InitializeRequest(_), State::FallenBack { initialize, .. }) => {
                     *initialize = Some(asked.id.clone());
@@ -143,7 +143,7 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for ProbeTransport<T> {
                     message = self.transport.receive() => message?,
                     () = sleep_until(*until) => {
                         let probe = probe.clone();
-                        self.state = State::fallen_back(probe.clone(), None);
+                        self.state = State::falling_back(probe.clone(), None);
                         return Some(unanswered(probe));
                     }
                 },

@@ -8,24 +8,27 @@ use std::{
 };
 
 use rmcp::{RoleClient, service::Peer};
-use tokio_util::sync::CancellationToken;
+use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
 use super::{
-    Answers, ConnectError, Failure, PeerInfo, ServerParams, StderrSink, Target, Timeouts, deadline::Deadline,
-    handler::Handler, handshake, handshake::Running, oauth::Authorizer, subscription::Subscription,
+    Answers, ConnectError, Failure, PeerInfo, ServerParams, StderrSink, Target, Timeouts,
+    attempt::{Attempt, Attempts},
+    deadline::Deadline,
+    handler::Handler,
+    handshake::Running,
+    oauth::Authorizer,
+    subscription::Subscription,
     unsolicited_tracker::UnsolicitedTracker,
 };
 use crate::{
     recorder::{TraceRecorder, UnsolicitedFrame},
-    transport::{self as client, Child, OpenConnection, OpenError, RawSender},
+    transport::{self as client, Child, RawSender},
 };
-use rehearse_protocol::EventKind;
 use rehearse_protocol::Protocol;
 use rehearse_protocol::Transport;
 
 /// rmcp gives handlers 2 s to finish, and the DELETE of a session 5 s.
 const CLOSE: Duration = Duration::from_secs(8);
-const EXIT_PATIENCE: Duration = Duration::from_millis(500);
 
 /// A session with one server, which many tasks can use at once. Dropping it kills the server's process, if there is one;
 /// [`Session::close`] lets it exit.
@@ -59,12 +62,14 @@ pub struct Session {
     recorder: TraceRecorder,
     sender: RawSender,
     child: Option<Child>,
+    /// Stops the process of another attempt.
+    abandoned: Option<AbortOnDropHandle<()>>,
     info: PeerInfo,
     timeouts: Timeouts,
     authorizer: Option<Authorizer>,
     answers: Answers,
     shutdown: CancellationToken,
-    /// The least severe log messages that every request of a modern session asks for.
+    /// The minimum log level, which every request of a modern session contains.
     log_level: Mutex<Option<String>>,
     subscriptions: Mutex<Vec<Subscription>>,
     unsolicited: Mutex<UnsolicitedTracker>,
@@ -101,57 +106,58 @@ impl Session {
     ) -> Result<Session, ConnectError> {
         let ConnectOptions { stderr, recorder, cancel } = options;
         let transport = config.target.transport();
-        if !protocol.is_carried_by(transport) {
+        if !protocol.can_connect_over(transport) {
             return Err(ConnectError::NotApplicable { transport, protocol });
         }
         let (deadline, target) =
-            (Deadline::after(config.timeouts.connect, config.authorizer.as_ref()), describe(&config.target));
-        let is_newest_first = protocol == Protocol::Auto && transport != Transport::Sse;
-        let late = |stderr| ConnectError::Timeout { after: config.timeouts.connect, is_newest_first, stderr };
+            (Deadline::from_now(config.timeouts.connect, config.authorizer.as_ref()), describe(&config.target));
+        let late = |is_newest_first, stderr| ConnectError::Timeout {
+            after: config.timeouts.connect,
+            is_newest_first: is_newest_first && protocol == Protocol::Auto && transport != Transport::Sse,
+            stderr,
+        };
         let opened = tokio::select! {
             biased;
             () = cancel.cancelled() => return Err(ConnectError::Cancelled),
-            opened = Box::pin(open(config, stderr, recorder.clone())) => opened,
-            () = deadline.wait() => return Err(late(Vec::new())),
+            opened = Box::pin(Attempts::open(config, &target, stderr, &recorder)) => opened,
+            () = deadline.wait() => return Err(late(true, Vec::new())),
         };
-        let opened = opened.map_err(|error| ConnectError::from_open(error, &target))?;
-        let OpenConnection { link, raw, child } = opened;
-        let shaking = handshake::perform(&recorder, link, protocol, config, &target);
+        let (mut attempts, link) = opened.map_err(|error| ConnectError::from_open(error, &target))?;
         let shaken = tokio::select! {
             biased;
-            shaken = Box::pin(shaking) => Some(shaken),
+            shaken = Box::pin(attempts.shake_hands(link, protocol)) => Some(shaken),
             () = cancel.cancelled() => None,
             () = deadline.wait() => None,
         };
+        let Some((number, shaken)) = shaken else {
+            let error = late(!attempts.has_second(), attempts.last_lines());
+            attempts.stop().await;
+            return Err(if cancel.is_cancelled() { ConnectError::Cancelled } else { error });
+        };
+        let (attempt, abandoned) = attempts.select(number);
         let (running, info) = match shaken {
-            Some(Ok(shaken)) => shaken,
-            Some(Err(error)) => {
-                // It keeps the standard input of the process open.
-                drop(raw);
-                return Err(add_exit_details(error, child, &config.shutdown).await);
-            }
-            None => {
-                drop(raw);
-                let lines = child.as_ref().map(Child::last_lines).unwrap_or_default();
-                if let Some(child) = child {
-                    // Without a session it has nothing to finish.
-                    let shutdown = CancellationToken::new();
-                    shutdown.cancel();
-                    child.stop(&shutdown).await;
+            Ok(shaken) => shaken,
+            Err(error) => {
+                let error = attempt.end(error, &config.shutdown).await;
+                if let Some(abandoned) = abandoned {
+                    let _ = abandoned.await;
                 }
-                return Err(if cancel.is_cancelled() { ConnectError::Cancelled } else { late(lines) });
+                return Err(error);
             }
         };
+        let Attempt { raw, child, .. } = attempt;
+        let abandoned = abandoned.map(AbortOnDropHandle::new);
         let (name, timeouts, authorizer) = (config.name.clone(), config.timeouts, config.authorizer.clone());
         let (answers, shutdown) = (config.answers.clone(), config.shutdown.clone());
         let (log_level, subscriptions, unsolicited) =
-            (Mutex::default(), Mutex::default(), Mutex::new(UnsolicitedTracker::after(&recorder)));
+            (Mutex::default(), Mutex::default(), Mutex::new(UnsolicitedTracker::from_handshake(&recorder)));
         let session = Session {
             name,
             running,
             recorder,
             sender: raw,
             child,
+            abandoned,
             info,
             timeouts,
             authorizer,
@@ -223,12 +229,15 @@ impl Session {
             Some(child) => child.stop(&shutdown).await,
             None => None,
         };
+        if let Some(abandoned) = self.abandoned.take() {
+            let _ = abandoned.await;
+        }
         (status, self.take_unsolicited())
     }
 
     /// A deadline `limit` from now, which user interaction for an authorization extends.
     pub(super) fn deadline(&self, limit: Duration) -> Deadline<'_> {
-        Deadline::after(limit, self.authorizer.as_ref())
+        Deadline::from_now(limit, self.authorizer.as_ref())
     }
 
     pub(super) fn log_level(&self) -> MutexGuard<'_, Option<String>> {
@@ -272,45 +281,10 @@ impl fmt::Debug for Session {
     }
 }
 
-async fn open(
-    config: &ServerParams,
-    stderr: Option<StderrSink>,
-    recorder: TraceRecorder,
-) -> Result<OpenConnection, OpenError> {
-    let auth = || config.authorizer.as_ref().map(Authorizer::middleware);
-    let trace = recorder.clone();
-    let opened = match &config.target {
-        Target::Stdio(spec) => client::stdio::open(spec, &config.name, stderr, recorder),
-        Target::Http(at) => client::streamable_http::open(&at.url, &at.headers, auth(), recorder),
-        Target::Sse(at) => client::sse::open(&at.url, &at.headers, auth(), recorder).await,
-        Target::Ws(at) => client::ws::open(&at.url, &at.headers, auth(), recorder).await,
-        Target::Memory(address) => client::memory::open(address, recorder),
-    };
-    if opened.is_ok() {
-        trace.note(EventKind::Opened(config.target.transport()));
-    }
-    opened
-}
-
 fn describe(target: &Target) -> String {
     match target {
         Target::Stdio(spec) => spec.program.clone(),
         Target::Http(at) | Target::Sse(at) | Target::Ws(at) => client::web::display_url(&at.url),
         Target::Memory(_) => "the server in this process".to_owned(),
     }
-}
-
-/// Adds the exit status and last output of the process, and stops it.
-async fn add_exit_details(error: ConnectError, child: Option<Child>, shutdown: &CancellationToken) -> ConnectError {
-    let Some(child) = child else { return error };
-    let error = match error {
-        ConnectError::Closed { detail, .. } => {
-            let (status, stderr) = child.exit_details(EXIT_PATIENCE).await;
-            let status = status.map(|status| format!("; the process ended with {status}")).unwrap_or_default();
-            ConnectError::Closed { detail: format!("{detail}{status}"), stderr }
-        }
-        error => error,
-    };
-    child.stop(shutdown).await;
-    error
 }

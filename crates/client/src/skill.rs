@@ -20,8 +20,10 @@ const FENCE: &str = "---";
 pub struct Skill {
     /// The URI of its `SKILL.md`.
     pub uri: String,
+    /// The frontmatter of its `SKILL.md`.
     #[serde(default)]
     pub frontmatter: Map<String, Value>,
+    /// The files of the skill.
     #[serde(default)]
     pub resources: Vec<SkillFile>,
 }
@@ -29,6 +31,7 @@ pub struct Skill {
 /// The entry of a file.
 #[derive(Clone, Debug, Deserialize)]
 pub struct SkillFile {
+    /// The URI of the file.
     pub uri: String,
     /// `sha256:` and the digest in hexadecimal.
     pub digest: Option<String>,
@@ -39,20 +42,30 @@ pub struct SkillFile {
 /// Why a file of a skill cannot be used.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum SkillError {
+    /// The request failed.
     #[error(transparent)]
     Failed(#[from] Failure),
     /// The file does not match its entry.
     #[error("{uri} is not what its entry says: {what}")]
-    Unverified { uri: String, what: Mismatch },
+    Unverified {
+        /// The URI of the file.
+        uri: String,
+        /// The difference.
+        what: Mismatch,
+    },
 }
 
 /// How a file differs from its entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mismatch {
+    /// The size differs.
     Size {
+        /// The size in the entry, in bytes.
         expected: u64,
+        /// The size of the file, in bytes.
         found: u64,
     },
+    /// The digest differs.
     Digest,
     /// The field of the frontmatter that differs; empty if there is no frontmatter.
     Frontmatter(String),
@@ -167,13 +180,13 @@ mod tests {
         serde_json::from_value(entry).expect("an entry")
     }
 
-    fn verified(manifest: &str) -> Result<(), Mismatch> {
+    fn verify(manifest: &str) -> Result<(), Mismatch> {
         skill(manifest).verify("skill://refunds/SKILL.md", manifest.as_bytes())
     }
 
     #[test]
     fn a_file_is_held_against_its_entry() {
-        assert_eq!(verified(MANIFEST), Ok(()));
+        assert_eq!(verify(MANIFEST), Ok(()));
         let uri = "skill://refunds/SKILL.md";
         let other = MANIFEST.replace("more", "less");
         assert_eq!(skill(MANIFEST).verify(uri, other.as_bytes()), Err(Mismatch::Digest));
@@ -189,7 +202,7 @@ mod tests {
 
     #[test]
     fn the_frontmatter_of_the_manifest_must_be_that_of_the_entry() {
-        let differing = |from, to| verified(&MANIFEST.replace(from, to));
+        let differing = |from, to| verify(&MANIFEST.replace(from, to));
         assert_eq!(differing("refunds", "other"), Err(Mismatch::Frontmatter("name".into())));
         assert_eq!(differing("---\nR", "license: MIT\n---\nR"), Err(Mismatch::Frontmatter("license".into())));
         assert_eq!(differing("---\nname", "name"), Err(Mismatch::Frontmatter(String::new())));

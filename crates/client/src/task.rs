@@ -23,6 +23,7 @@ const CANCEL_TIMEOUT: Duration = Duration::from_millis(500);
 pub struct TaskRun {
     /// The statuses of the task in order, without repetitions; empty if the server answered at once.
     pub statuses: Vec<String>,
+    /// The result of the call, or its failure.
     pub outcome: Result<ToolOutcome, Failure>,
 }
 

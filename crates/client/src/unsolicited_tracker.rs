@@ -32,7 +32,7 @@ pub enum UnsolicitedPolicy {
 impl UnsolicitedTracker {
     /// A tracker for a session after its handshake. Any JSON that answered a `server/discover` before the fallback to
     /// `initialize` is accepted, because it led to the fallback.
-    pub(super) fn after(recorder: &TraceRecorder) -> UnsolicitedTracker {
+    pub(super) fn from_handshake(recorder: &TraceRecorder) -> UnsolicitedTracker {
         let initialized = |frame: &Frame| {
             let is_initialize = |message: Message<'_>| message.method() == Some("initialize");
             frame.direction == Direction::ClientToServer && frame.message().is_ok_and(is_initialize)

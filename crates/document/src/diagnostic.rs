@@ -48,7 +48,7 @@ impl Source {
     /// Reads a file.
     ///
     /// # Errors
-    /// The error of the file system, `FileTooLarge`, or `InvalidData` if the file is not UTF-8.
+    /// The I/O error, `FileTooLarge`, or `InvalidData` if the file is not UTF-8.
     pub fn read(path: &Path) -> io::Result<Arc<Source>> {
         Ok(Source::new(path.display().to_string(), text_of(path)?))
     }

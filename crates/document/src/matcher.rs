@@ -21,7 +21,7 @@ use serde_json::Value as Json;
 
 use crate::{
     Entry, Node, Problem, Problems, Value,
-    json_schema::{Mismatch, Schema, brief, descend},
+    json_schema::{Mismatch, Schema, at_member, shorten},
 };
 
 const OPERATORS: &[&str] = &["equals", "subset", "matches", "contains", "schema", "length", "exists", "not"];
@@ -128,34 +128,34 @@ impl Matcher {
         match (self, value) {
             (Matcher::Exists(wanted), _) => match (wanted, value) {
                 (true, None) => report("expected a value, found none".into()),
-                (false, Some(value)) => report(format!("expected no value, found {}", brief(value))),
+                (false, Some(value)) => report(format!("expected no value, found {}", shorten(value))),
                 _ => {}
             },
             (Matcher::Not(inner), _) => {
                 if inner.is_match(value) {
-                    report(format!("expected something other than {}", value.map_or("nothing".into(), brief)));
+                    report(format!("expected something other than {}", value.map_or("nothing".into(), shorten)));
                 }
             }
             (Matcher::All(all), _) => all.iter().for_each(|matcher| matcher.collect(value, pointer, found)),
             (_, None) => report(format!("expected {}, found nothing", self.describe())),
             (Matcher::Equals(expected), Some(value)) => {
                 if !same(expected, value) {
-                    report(format!("expected {}, found {}", brief(expected), brief(value)));
+                    report(format!("expected {}, found {}", shorten(expected), shorten(value)));
                 }
             }
             (Matcher::Subset(entries), Some(Json::Object(object))) => {
                 for (key, matcher) in entries {
-                    descend(pointer, key, |pointer| matcher.collect(object.get(key), pointer, found));
+                    at_member(pointer, key, |pointer| matcher.collect(object.get(key), pointer, found));
                 }
             }
             (Matcher::Items(matchers), Some(Json::Array(items))) if matchers.len() == items.len() => {
                 for (index, (matcher, item)) in matchers.iter().zip(items).enumerate() {
-                    descend(pointer, &index.to_string(), |pointer| matcher.collect(Some(item), pointer, found));
+                    at_member(pointer, &index.to_string(), |pointer| matcher.collect(Some(item), pointer, found));
                 }
             }
             (Matcher::Matches(regex), Some(Json::String(text))) => {
                 if !regex.is_match(text) {
-                    report(format!("expected a match of /{regex}/, found {}", brief(&Json::from(text.as_str()))));
+                    report(format!("expected a match of /{regex}/, found {}", shorten(&Json::from(text.as_str()))));
                 }
             }
             (Matcher::Contains(inner), Some(Json::String(text))) => match &**inner {
@@ -163,7 +163,7 @@ impl Matcher {
                 _ => report(format!(
                     "expected a string with {}, found {}",
                     inner.describe(),
-                    brief(&text.as_str().into())
+                    shorten(&text.as_str().into())
                 )),
             },
             (Matcher::Contains(inner), Some(Json::Array(items))) => {
@@ -171,7 +171,7 @@ impl Matcher {
                     report(format!(
                         "expected an array with {}, found {}",
                         inner.describe(),
-                        brief(&items.clone().into())
+                        shorten(&items.clone().into())
                     ));
                 }
             }
@@ -191,16 +191,16 @@ impl Matcher {
                 match length {
                     Some(length) if (*min..=*max).contains(&length) => {}
                     Some(length) => report(format!("expected {}, found length {length}", self.describe())),
-                    None => report(format!("expected {}, found {}", self.describe(), brief(value))),
+                    None => report(format!("expected {}, found {}", self.describe(), shorten(value))),
                 }
             }
-            (_, Some(value)) => report(format!("expected {}, found {}", self.describe(), brief(value))),
+            (_, Some(value)) => report(format!("expected {}, found {}", self.describe(), shorten(value))),
         }
     }
 
     fn describe(&self) -> String {
         match self {
-            Matcher::Equals(value) => brief(value),
+            Matcher::Equals(value) => shorten(value),
             Matcher::Items(items) => format!("an array of {}", items.len()),
             Matcher::Subset(entries) => {
                 let keys: Vec<_> = entries.iter().map(|(key, _)| key.as_str()).collect();
@@ -219,7 +219,7 @@ impl Matcher {
     }
 }
 
-/// A lone key that is almost an operator would match the member of that name, and so hardly ever anything.
+/// A single key that resembles an operator would match the member of that name, and so almost never match.
 fn reject_misspelt_operator(entries: &[Entry]) -> Result<(), Problems> {
     let [Entry { key, key_span, .. }] = entries else { return Ok(()) };
     let is_near = |operator: &&&str| {
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn members_whose_names_resemble_operators_are_members_where_they_are_meant() {
+    fn members_named_like_operators_can_be_compared() {
         let value = json!({ "note": "a", "content": "b", "match": "c", "length": 5 });
         for text in [
             "{ note: a }",

@@ -51,7 +51,7 @@ impl MirroredParameters {
     /// Compares the headers of a call with its arguments (Streamable HTTP: Server Behavior for Custom Headers).
     ///
     /// # Errors
-    /// Why the server must reject the request with 400 and `HeaderMismatch`: a given value without its header, a header
+    /// Why the server must reject the request with 400 and `HeaderMismatch`: a value without its header, a header
     /// without a value, or one that says something else, is not encoded as it should, or occurs twice.
     pub fn check(&self, headers: &HeaderMap, arguments: &Json) -> Result<(), String> {
         self.0.iter().try_for_each(|parameter| parameter.check(headers, arguments))
@@ -63,9 +63,8 @@ impl MirroredParameter {
         let value = self.path.iter().try_fold(arguments, |value, name| value.get(name)).unwrap_or(&Json::Null);
         let shown = format!("Mcp-Param-{}", self.name);
         let path = self.path.join(".");
-        let Some(header) = single(headers, &self.header, &shown)? else {
-            // What is neither text, number nor boolean cannot be mirrored; the schema forbids it, which is reported
-            // there.
+        let Some(header) = single_header(headers, &self.header, &shown)? else {
+            // Only text, numbers and booleans can be mirrored. Other types are reported as violations of the schema.
             return match value {
                 Json::Null | Json::Array(_) | Json::Object(_) => Ok(()),
                 _ => Err(format!("the header {shown} is missing, but the body has the argument `{path}`")),
@@ -103,7 +102,7 @@ fn is_too_large(value: &Json) -> bool {
 ///
 /// # Errors
 /// It occurs twice, or has characters that no header has (RFC 9110, section 5.5: visible ASCII, spaces and tabs).
-pub fn single<'h>(headers: &'h HeaderMap, name: &HeaderName, shown: &str) -> Result<Option<&'h str>, String> {
+pub fn single_header<'h>(headers: &'h HeaderMap, name: &HeaderName, shown: &str) -> Result<Option<&'h str>, String> {
     let mut values = headers.get_all(name).iter();
     let Some(value) = values.next() else { return Ok(None) };
     if values.next().is_some() {
@@ -306,7 +305,7 @@ properties:
     }
 
     #[test]
-    fn an_annotation_off_the_chain_of_properties_is_a_mistake_wherever_it_is() {
+    fn an_annotation_off_the_chain_of_properties_is_a_mistake() {
         let annotated = "{ type: string, x-mcp-header: X }";
         for schema in [
             format!("items: {annotated}"),

@@ -265,7 +265,7 @@ impl Node {
     }
 
     /// The value at this path of keys; the node itself if the path is empty.
-    pub fn at(&self, keys: &[&str]) -> Option<&Node> {
+    pub fn get_path(&self, keys: &[&str]) -> Option<&Node> {
         keys.iter().try_fold(self, |node, key| node.get(key))
     }
 

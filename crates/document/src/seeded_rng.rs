@@ -29,12 +29,12 @@ impl SeededRng {
     }
 
     /// From `low` to `high`, which is not less; all of them nearly as likely.
-    pub fn between(&mut self, low: i64, high: i64) -> i64 {
-        low.wrapping_add_unsigned(self.up_to(high.wrapping_sub(low).cast_unsigned()))
+    pub fn number_in(&mut self, low: i64, high: i64) -> i64 {
+        low.wrapping_add_unsigned(self.number_up_to(high.wrapping_sub(low).cast_unsigned()))
     }
 
     /// From 0 to `high`, which may come; all of them nearly as likely.
-    pub fn up_to(&mut self, high: u64) -> u64 {
+    pub fn number_up_to(&mut self, high: u64) -> u64 {
         let count = u128::from(high) + 1;
         u64::try_from((u128::from(self.number()) * count) >> 64).unwrap_or(high)
     }
@@ -60,7 +60,7 @@ mod tests {
             16_408_922_859_458_223_821,
         ];
         assert_eq!(numbers, reference);
-        // What a seed repeats may not change from release to release.
+        // The same seed must give the same values in every release.
         assert_eq!(SeededRng::for_parts(7, [1, 2, 3]).number(), 12_340_369_889_520_510_911);
         assert_eq!(SeededRng::new(7).byte(), 0x63);
     }
@@ -68,10 +68,10 @@ mod tests {
     #[test]
     fn draws_stay_within_their_bounds_and_reach_them() {
         let mut draws = SeededRng::new(1);
-        let dice: std::collections::BTreeSet<_> = (0..200).map(|_| draws.between(-1, 4)).collect();
+        let dice: std::collections::BTreeSet<_> = (0..200).map(|_| draws.number_in(-1, 4)).collect();
         assert_eq!(dice.into_iter().collect::<Vec<_>>(), [-1, 0, 1, 2, 3, 4]);
-        assert_eq!((draws.between(5, 5), draws.up_to(0)), (5, 0));
-        let wide: Vec<_> = (0..100).map(|_| draws.between(i64::MIN, i64::MAX)).collect();
+        assert_eq!((draws.number_in(5, 5), draws.number_up_to(0)), (5, 0));
+        let wide: Vec<_> = (0..100).map(|_| draws.number_in(i64::MIN, i64::MAX)).collect();
         assert!(wide.iter().any(|it| *it < 0) && wide.iter().any(|it| *it > 0));
         let fractions: Vec<_> = (0..1000).map(|_| draws.fraction()).collect();
         assert!(fractions.iter().all(|it| (0.0..1.0).contains(it)));

@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_never_ends_is_too_large() {
+    fn an_endless_file_is_too_large() {
         let error = text(io::repeat(b'a')).expect_err("too large");
         assert_eq!((error.kind(), error.to_string()), (io::ErrorKind::FileTooLarge, "it is larger than 64 MiB".into()));
         let error = line(io::BufReader::new(io::repeat(b'a'))).expect_err("too large");

@@ -14,8 +14,15 @@ pub fn parse(source: &Source) -> Result<Node, Problems> {
         let start = source.text.floor_char_boundary(range.start);
         let span = Span { start, end: source.text.ceil_char_boundary(range.end).max(start) };
         // Only its first line: what follows quotes the text.
-        let message = error.message().lines().next().unwrap_or_default().to_owned();
-        Problem::new(span, format!("not valid TOML: {message}")).hint("check the quotes and brackets of this line")
+        let message = error.message().lines().next().unwrap_or_default();
+        let (message, hint) = match message {
+            it if it.contains("escape") || it.contains("unicode") => (it, "write each backslash twice, or use '…'"),
+            it if it.contains("`nan`") || it.contains("`inf`") => ("string values must be quoted", "write \"…\""),
+            it if it.starts_with("string values") => (it, "write \"…\" with straight quotes"),
+            it if it.starts_with("duplicate") => (it, "keep one of them"),
+            it => (it, "check the quotes and brackets of this line"),
+        };
+        Problem::new(span, format!("not valid TOML: {message}")).hint(hint)
     })?;
     Ok(Node { span: Span { start: 0, end: source.text.len() }, value: table(document.as_table()) })
 }
@@ -94,5 +101,22 @@ mod tests {
         let broken = Source::new("t.toml", "a = 1\nb = \"c\n");
         let problem = parse(&broken).expect_err("broken").in_source(&broken).to_string();
         assert!(problem.starts_with("t.toml:2:") && !problem.contains('c'.to_ascii_uppercase()), "{problem}");
+    }
+
+    #[test]
+    fn errors_say_what_to_do() {
+        for (text, expected) in [
+            ("a = npx", "t.toml:1:5: not valid TOML: string values must be quoted"),
+            ("a = inspect", "t.toml:1:5: not valid TOML: string values must be quoted"),
+            ("a = “npx”", "(write \"…\" with straight quotes)"),
+            ("a = \"C:\\Users\"", "(write each backslash twice, or use '…')"),
+            ("a = \"C:\\srv\"", "(write each backslash twice, or use '…')"),
+            ("a = 1\na = 2", "t.toml:2:1: not valid TOML: duplicate key (keep one of them)"),
+            ("a: 1", "(check the quotes and brackets of this line)"),
+        ] {
+            let source = Source::new("t.toml", text);
+            let problem = parse(&source).expect_err(text).in_source(&source).to_string();
+            assert!(problem.contains(expected), "{text}: {problem}");
+        }
     }
 }

@@ -128,7 +128,7 @@ pub fn beginning(text: &str) -> Option<usize> {
 /// The reference at the beginning of a text, and its length.
 pub fn reference(text: &str) -> Option<(Form, &str, Option<&str>, usize)> {
     if let Some(after) = text.strip_prefix(CURLY) {
-        let name = before(after, '}').filter(|name| is_name(name))?;
+        let name = text_before(after, '}').filter(|name| is_name(name))?;
         return Some((Form::Curly, name, None, CURLY.len() + name.len() + 1));
     }
     let after = text.strip_prefix('$')?;
@@ -136,7 +136,7 @@ pub fn reference(text: &str) -> Option<(Form, &str, Option<&str>, usize)> {
         if !inner.trim_start().starts_with("secrets.") {
             return None;
         }
-        let inner = before(inner, '}').filter(|name| inner[name.len()..].starts_with("}}"))?;
+        let inner = text_before(inner, '}').filter(|name| inner[name.len()..].starts_with("}}"))?;
         let name = inner.trim().strip_prefix("secrets.").filter(|name| is_name(name))?;
         return Some((Form::Secret, name, None, inner.len() + 5));
     }
@@ -145,8 +145,8 @@ pub fn reference(text: &str) -> Option<(Form, &str, Option<&str>, usize)> {
         let name = &after[..after.find(|c| !is_part(c)).unwrap_or(after.len())];
         return name.starts_with(|c: char| !c.is_ascii_digit()).then_some((Form::Bare, name, None, name.len() + 1));
     };
-    // What an input is called may have blanks.
-    if let Some(id) = inner.strip_prefix("input:").and_then(|id| before(id, '}'))
+    // The name of an input may have blanks.
+    if let Some(id) = inner.strip_prefix("input:").and_then(|id| text_before(id, '}'))
         && !id.trim().is_empty()
         && id.chars().all(|c| is_of_name(c) || c == ' ')
     {
@@ -154,7 +154,7 @@ pub fn reference(text: &str) -> Option<(Form, &str, Option<&str>, usize)> {
     }
     let is_name_before = |end: usize| inner[end..].starts_with('}') || inner[..end].contains(":-");
     inner.find(|c| c == '}' || !is_of_name(c)).filter(|end| is_name_before(*end))?;
-    let inner = before(inner, '}')?;
+    let inner = text_before(inner, '}')?;
     let (form, name, default) = match inner.split_once(":-") {
         Some((name, default)) => (Form::Defaulted, name, Some(default)),
         None => match inner.split_once(':') {
@@ -167,7 +167,7 @@ pub fn reference(text: &str) -> Option<(Form, &str, Option<&str>, usize)> {
 }
 
 /// The text before the next `end`, if that is not too far away.
-fn before(text: &str, end: char) -> Option<&str> {
+fn text_before(text: &str, end: char) -> Option<&str> {
     let near = &text[..text.floor_char_boundary(LONGEST)];
     near.find(end).map(|length| &text[..length])
 }

@@ -54,11 +54,11 @@ impl CachingSession<'_> {
     /// Any [`Failure`].
     pub async fn read_resource(&self, uri: &str, options: CallOptions) -> Result<Box<RawValue>, Failure> {
         let params = Map::from_iter([("uri".to_owned(), uri.into())]);
-        self.ask("resources/read", Some(params), options).await
+        self.request("resources/read", Some(params), options).await
     }
 
-    /// The cached result, or else that of the server.
-    async fn ask(
+    /// The cached result, or that of the server.
+    async fn request(
         &self,
         method: &str,
         params: Option<Map<String, Value>>,
@@ -87,7 +87,7 @@ impl PageSource for CachingSession<'_> {
         params: Option<Map<String, Value>>,
         options: CallOptions,
     ) -> Result<Box<RawValue>, Failure> {
-        self.ask(method, params, options).await
+        self.request(method, params, options).await
     }
 }
 

@@ -18,16 +18,16 @@ pub enum CallError {
     /// No tool is registered under the name.
     #[error("unknown tool {name:?}{}", .suggestion.as_ref().map(|name| format!("; did you mean {name:?}?")).unwrap_or_default())]
     UnknownTool { name: String, suggestion: Option<String> },
-    /// Its server was removed from the hub.
+    /// The server was removed from the hub.
     #[error("the server {0:?} was removed")]
     UnknownServer(Arc<str>),
-    /// Its server is disabled.
+    /// The server is disabled.
     #[error("the server {0:?} is disabled")]
     Disabled(Arc<str>),
     /// The call was denied and not sent.
     #[error("{}", denied(.tool, *.denial))]
     Denied { tool: String, denial: Denial },
-    /// Its server cannot be reached.
+    /// The server cannot be reached.
     #[error("{server}: {error}")]
     Unreachable { server: Arc<str>, error: Arc<ConnectError> },
     /// The call was sent and failed.
@@ -93,7 +93,7 @@ impl Hub {
         let called = self.call_server(&tool, arguments, options).await;
         if !reads {
             // A failed call may have changed something, too.
-            results.forget(&tool.server);
+            results.invalidate(&tool.server);
         }
         match &called {
             Ok(outcome) => {

@@ -1,4 +1,4 @@
-//! Turns the servers of a config into what the client connects to.
+//! Converts configured servers to the parameters of client sessions.
 
 use std::{
     io,
@@ -21,19 +21,19 @@ use rehearse_protocol::Transport;
 /// Why a configured server cannot be connected to.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigurationError {
-    /// What the transport needs is missing.
+    /// A key that the transport requires is missing.
     #[error("it has no {0}")]
     Missing(&'static str),
-    /// The file of its variables cannot be read.
+    /// The env file cannot be read.
     #[error("cannot read {}: {source}", path.display())]
     EnvFile { path: PathBuf, source: io::Error },
 }
 
-/// How to reach a server of a config whose variables are replaced. Relative paths start at `folder`; the server's file of
-/// variables is read, if it has one. `defaults` are the timeouts that the server does not set.
+/// The parameters of a configured server, whose variables are replaced. Relative paths start at `folder`. Reads the env
+/// file of the server, if it has one. `defaults` are the timeouts that the server does not set.
 ///
 /// # Errors
-/// [`ConfigurationError`] names what is missing.
+/// [`ConfigurationError`] names the missing key or the file.
 pub fn server_params(
     server: &server::ConfiguredServer,
     policy: &Policy,
@@ -55,7 +55,7 @@ pub fn server_params(
     Ok(ServerParams { timeouts, ..ServerParams::new(&server.name.value, target) })
 }
 
-/// The timeouts of a program whose config sets none; the client's own if they are not known.
+/// The default timeouts of a program, or those of the client if they are unknown.
 pub fn default_timeouts(dialect: &Dialect) -> Timeouts {
     match dialect.usual_timeout() {
         Some(limit) => Timeouts { connect: limit, list: limit, call: limit },
@@ -63,8 +63,8 @@ pub fn default_timeouts(dialect: &Dialect) -> Timeouts {
     }
 }
 
-/// How to get tokens with the settings of a config whose variables are replaced. No user is asked, and no token is stored.
-/// URLs of single endpoints are not used, because the metadata of the authorization server name them.
+/// The OAuth options of a config whose variables are replaced: non-interactive, without a token store. URLs of single
+/// endpoints are not used, because the metadata of the authorization server has them.
 pub fn oauth_options(oauth: &server::OAuth) -> Options {
     let registered = oauth.client_id.as_ref().map(|id| {
         let secret = oauth.client_secret.as_ref();
@@ -142,11 +142,11 @@ mod tests {
     fn configured(dialect: &str, text: &str, folder: &Path) -> ServerParams {
         let defaults = default_timeouts(dialect::by_name(dialect).expect(dialect));
         let (server, policy) = server(dialect, text);
-        server_params(&server, policy, defaults, folder).expect("something to connect to")
+        server_params(&server, policy, defaults, folder).expect("valid parameters")
     }
 
     #[test]
-    fn a_command_starts_below_the_folder_with_the_environment_of_its_program() {
+    fn a_command_starts_in_the_folder_with_the_environment_of_its_program() {
         let folder = Path::new("/project");
         let text = r#"{"command": "c", "args": ["a", "b"], "env": {"A": "1"}, "cwd": "sub", "timeout": 7}"#;
         let config = configured("cline", text, folder);
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_config_does_not_say_takes_as_long_as_its_program_waits() {
+    fn a_config_without_timeouts_has_those_of_its_program() {
         let limits = |dialect: &str, text: &str| {
             let Timeouts { connect, list, call } = configured(dialect, text, Path::new("/project")).timeouts;
             [connect, list, call].map(|limit| limit.as_secs())
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_variables_gives_what_the_config_does_not() {
+    fn an_env_file_adds_variables_to_those_of_the_config() {
         let folder = tempfile::tempdir().expect("a folder");
         std::fs::write(folder.path().join(".env"), "A=file\nB=file\n").expect("writes");
         let text = r#"{"command": "c", "envFile": ".env", "env": {"A": "own"}}"#;
@@ -190,11 +190,11 @@ mod tests {
     }
 
     #[test]
-    fn what_a_config_says_of_oauth_is_how_tokens_are_got() {
+    fn oauth_settings_of_a_config_become_options() {
         let oauth =
             r#"{"clientId": "me", "callbackPort": 7, "authServerMetadataUrl": "https://as/m", "scopes": "a b"}"#;
         let text = format!(r#"{{"type": "http", "url": "http://h/", "oauth": {oauth}}}"#);
-        let mut oauth = server("claude-code", &text).0.auth.oauth.expect("what it says");
+        let mut oauth = server("claude-code", &text).0.auth.oauth.expect("OAuth settings");
         let options = oauth_options(&oauth);
         let registered = options.identity.registered.expect("an id");
         assert_eq!((&*registered.id, registered.secret), ("me", ClientSecret::None));
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn authorization_becomes_a_header_unless_there_is_one() {
+    fn authorization_becomes_a_header_unless_the_config_has_one() {
         let text = r#"{"type": "http", "url": "http://h/", "headers": {"A": "1"}}"#;
         let (mut server, policy) = server("claude-code", text);
         let at = |value: &str| At { value: value.to_owned(), span: Span::default() };

@@ -1,4 +1,4 @@
-//! Discovery: connecting to servers and listing their tools, all of them or only as many as one tool name needs.
+//! Discovery: connects to servers and lists their tools, for all tools or for one tool name.
 
 use std::{collections::HashSet, pin::pin, sync::Arc};
 
@@ -54,7 +54,7 @@ impl Hub {
             }
             found.take(attempt);
         }
-        Ok(found.with(self.register()?))
+        Ok(found.finish(self.register()?))
     }
 
     /// As [`Hub::discover`], but only until it is settled which tool has this name. Servers that cannot have a tool of this
@@ -94,12 +94,12 @@ impl Hub {
         while let Some(attempt) = attempts.next().await {
             found.take(attempt);
         }
-        Ok(found.with(self.register()?))
+        Ok(found.finish(self.register()?))
     }
 
     /// Whether a name will still refer to the same tool when all servers are connected. A server with precedence may still
-    /// claim the name; `is_over` returns whether the list of a server is known.
-    pub fn is_settled(&self, tool: &str, is_over: impl Fn(&str) -> bool) -> bool {
+    /// claim the name; `is_listed` returns whether the tools of a server are listed.
+    pub fn is_settled(&self, tool: &str, is_listed: impl Fn(&str) -> bool) -> bool {
         let Some(found) = self.registry().get(tool).cloned() else { return false };
         // If one unreachable server is fatal, nothing is settled before the last one.
         if self.options().unreachable == Unreachable::Fatal {
@@ -116,7 +116,7 @@ impl Hub {
             *name == found.server
                 || !is_preferred(index)
                 || status.state == ConnectionState::Disabled
-                || is_over(name)
+                || is_listed(name)
                 || !self.could_register(name, tool)
         })
     }
@@ -166,8 +166,8 @@ impl DiscoveryProgress {
         }
     }
 
-    /// In the order of the config.
-    fn with(mut self, registry: Arc<Registry>) -> Discovery {
+    /// The discovery, in the order of the config.
+    fn finish(mut self, registry: Arc<Registry>) -> Discovery {
         self.unreachable.sort_by_key(|(place, ..)| *place);
         self.incomplete.sort_by_key(|(place, ..)| *place);
         Discovery {

@@ -186,8 +186,11 @@ impl Hub {
     pub async fn disconnect(&self, server: &str) -> Result<(), HubError> {
         let connection = self.connection(server)?;
         let state = connection.status().state;
-        self.end(&connection, if state == ConnectionState::Disabled { state } else { ConnectionState::NotConnected })
-            .await
+        self.disconnect_with_state(
+            &connection,
+            if state == ConnectionState::Disabled { state } else { ConnectionState::NotConnected },
+        )
+        .await
     }
 
     /// Disconnects and connects again.
@@ -221,7 +224,7 @@ impl Hub {
     /// [`HubError::UnknownServer`].
     pub async fn disable(&self, server: &str) -> Result<(), HubError> {
         let connection = self.connection(server)?;
-        self.end(&connection, ConnectionState::Disabled).await
+        self.disconnect_with_state(&connection, ConnectionState::Disabled).await
     }
 
     /// Cancels all calls, closes all connections and stops all background tasks.
@@ -381,9 +384,13 @@ impl Hub {
         }
     }
 
-    async fn end(&self, connection: &ServerConnection, state: ConnectionState) -> Result<(), HubError> {
+    async fn disconnect_with_state(
+        &self,
+        connection: &ServerConnection,
+        state: ConnectionState,
+    ) -> Result<(), HubError> {
         connection.disconnect(state).await;
-        self.0.results.forget(&connection.name);
+        self.0.results.invalidate(&connection.name);
         self.emit(Event::StatusChanged(connection.name.clone()));
         self.register().map(drop).map_err(HubError::from)
     }

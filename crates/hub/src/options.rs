@@ -23,7 +23,7 @@ pub struct HubServer {
     pub is_enabled: bool,
     /// The filter of its tools, applied as `policy` says.
     pub filter: ToolFilter,
-    /// The behavior of the client that the config belongs to.
+    /// The policy of the client that the config belongs to.
     pub policy: &'static Policy,
     /// Whether calls of its tools need no approval.
     pub is_trusted: bool,

@@ -142,7 +142,7 @@ impl Registry {
         for ServerTools { server, filter, policy, tools, mirrors } in listed {
             let mut filtered = Vec::new();
             for definition in tools {
-                match usable(server, definition, mirrors) {
+                match parse_tool(server, definition, mirrors) {
                     Ok(tool) if !filter.offers(policy, &tool.original) => filtered.push(tool.original),
                     Ok(mut tool) => {
                         tool.name = naming.name(server, &tool.original);
@@ -156,7 +156,7 @@ impl Registry {
             }
         }
         if duplicates == Duplicates::LastWins {
-            registry.forget_replaced();
+            registry.remove_replaced();
         }
         Ok(registry)
     }
@@ -192,7 +192,7 @@ impl Registry {
         names.find(|name| !self.by_name.contains_key(name)).unwrap_or(qualified)
     }
 
-    fn forget_replaced(&mut self) {
+    fn remove_replaced(&mut self) {
         let winners: HashSet<usize> = self.by_name.values().copied().collect();
         let mut place = 0;
         self.tools.retain(|_| {
@@ -224,7 +224,7 @@ impl Registry {
 }
 
 /// Reads a definition.
-fn usable(server: &Arc<str>, definition: &RawValue, mirrors: bool) -> Result<RegisteredTool, Notice> {
+fn parse_tool(server: &Arc<str>, definition: &RawValue, mirrors: bool) -> Result<RegisteredTool, Notice> {
     let unusable = |tool: &str, why: String| Notice::Unusable { server: server.clone(), tool: tool.to_owned(), why };
     let parsed: Definition = serde_json::from_str(definition.get()).map_err(|error| {
         #[derive(Deserialize)]
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_tool_of_a_name_wins_and_what_is_filtered_out_is_not_a_duplicate() {
+    fn the_first_tool_of_a_name_wins_and_filtered_tools_are_no_duplicates() {
         let registry = registered(Naming::Bare, Duplicates::FirstWins).expect("registers");
         assert_eq!(names(&registry), ["server1:read=read", "server2:write=write", "server2:list=list"]);
         let notices: Vec<_> = registry.notices.iter().map(ToString::to_string).collect();
@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn names_follow_the_policy_and_then_nothing_clashes() {
+    fn policies_with_server_names_have_no_duplicates() {
         for (naming, expected) in [
             (Naming::Literal("{tool}@{server}"), "read@server2"),
             (Naming::Qualified("mcp_{server}_{tool}"), "mcp_server2_read"),
@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn a_definition_that_is_none_is_left_out_and_reported() {
+    fn an_invalid_definition_is_skipped_and_reported() {
         let server: Arc<str> = "s".into();
         let raw = |text: &str| RawValue::from_string(text.to_owned()).expect("JSON");
         let tools = [raw("7"), raw(r#"{"name":"a"}"#), raw(r#"{"name":"b","inputSchema":true}"#), raw(r#"{"name":7}"#)];
@@ -373,13 +373,13 @@ mod tests {
             ServerTools { server: &server, filter: &filter, policy: &Policy::USUAL, tools: &tools, mirrors: false };
         let registry = Registry::build([listed], Naming::Bare, Duplicates::FirstWins).expect("registers");
         assert!(registry.tools().is_empty());
-        let told: Vec<_> = registry.notices.iter().map(ToString::to_string).collect();
-        assert_eq!(told.len(), 4, "{told:?}");
-        assert_eq!(told[1], "the tool 'a' of server 's' cannot be used: its inputSchema is not an object");
+        let notices: Vec<_> = registry.notices.iter().map(ToString::to_string).collect();
+        assert_eq!(notices.len(), 4, "{notices:?}");
+        assert_eq!(notices[1], "the tool 'a' of server 's' cannot be used: its inputSchema is not an object");
     }
 
     #[test]
-    fn a_tool_whose_parameters_no_header_can_have_is_left_out_where_headers_count() {
+    fn a_tool_with_invalid_header_parameters_is_skipped_over_http() {
         let server: Arc<str> = "s".into();
         let tool = |name: &str, kind: &str, header: &str| {
             let property = format!(r#"{{"type":"{kind}","x-mcp-header":"{header}"}}"#);
@@ -392,13 +392,13 @@ mod tests {
             let listed =
                 ServerTools { server: &server, filter: &filter, policy: &Policy::USUAL, tools: &tools, mirrors };
             let registry = Registry::build([listed], Naming::Bare, Duplicates::FirstWins).expect("registers");
-            let told: Vec<_> = registry.notices.iter().map(ToString::to_string).collect();
-            (registry.tools().len(), told)
+            let notices: Vec<_> = registry.notices.iter().map(ToString::to_string).collect();
+            (registry.tools().len(), notices)
         };
         assert_eq!(count(false), (3, vec![]));
-        let (registered, told) = count(true);
-        assert_eq!((registered, told.len()), (1, 2));
-        assert_eq!(told[0], "the tool 'a' of server 's' cannot be used: an x-mcp-header is not empty");
+        let (registered, notices) = count(true);
+        assert_eq!((registered, notices.len()), (1, 2));
+        assert_eq!(notices[0], "the tool 'a' of server 's' cannot be used: an x-mcp-header is not empty");
     }
 
     proptest! {

@@ -84,7 +84,7 @@ impl Hub {
             ended.push(connection);
         }
         *self.0.connections.write().unwrap_or_else(PoisonError::into_inner) = connections;
-        ended.iter().for_each(|connection| self.0.results.forget(&connection.name));
+        ended.iter().for_each(|connection| self.0.results.invalidate(&connection.name));
         self.register_or_emit();
         let leave = async move {
             join_all(ended.iter().map(|connection| connection.disconnect(ConnectionState::NotConnected))).await;

@@ -11,16 +11,16 @@ use serde_json::{Map, Value, value::RawValue};
 use tokio::time::Instant;
 
 /// The maximum number of results.
-const MOST: usize = 1000;
+const MAX_RESULTS: usize = 1000;
 /// The maximum TTL.
-const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
+const MAX_TTL: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The cached results of one user. A result that is not public is reused only with the same authorization (2026-07-28,
 /// Caching: Cache Scope Field).
 #[derive(Debug)]
 pub(super) struct ResultStore {
     ttl: Option<Duration>,
-    kept: Mutex<StoreState>,
+    state: Mutex<StoreState>,
 }
 
 #[derive(Debug, Default)]
@@ -60,7 +60,7 @@ struct Hints {
 impl ResultStore {
     /// A cache with a TTL for read-only tools; without a TTL nothing is cached.
     pub(super) fn new(ttl: Option<Duration>) -> ResultStore {
-        ResultStore { ttl, kept: Mutex::default() }
+        ResultStore { ttl, state: Mutex::default() }
     }
 
     pub(super) fn is_used(&self) -> bool {
@@ -74,59 +74,59 @@ impl ResultStore {
         params: Option<&Map<String, Value>>,
         authorization: u64,
     ) -> RequestKey {
-        let changes = self.kept().changes.get(server).copied().unwrap_or_default();
+        let changes = self.state().changes.get(server).copied().unwrap_or_default();
         let params = params.map(|params| sorted(Value::Object(params.clone())).to_string()).unwrap_or_default();
         RequestKey { key: (server.clone(), method.to_owned(), params), authorization, changes }
     }
 
-    pub(super) fn get(&self, asked: &RequestKey) -> Option<Box<RawValue>> {
-        let kept = self.kept();
-        let stored = kept.results.get(&asked.key)?;
-        let is_for_it = stored.authorization.is_none_or(|authorization| authorization == asked.authorization);
+    pub(super) fn get(&self, request: &RequestKey) -> Option<Box<RawValue>> {
+        let kept = self.state();
+        let stored = kept.results.get(&request.key)?;
+        let is_for_it = stored.authorization.is_none_or(|authorization| authorization == request.authorization);
         (is_for_it && Instant::now() < stored.until).then(|| stored.result.clone())
     }
 
     /// Stores the result of a tool, at most as long as the server allows.
-    pub(super) fn put_tool(&self, asked: RequestKey, result: &RawValue, authorization: u64) {
+    pub(super) fn put_tool(&self, request: RequestKey, result: &RawValue, authorization: u64) {
         let hints = Hints::read(result);
         let ttl = self.ttl.map(|ttl| hints.ttl().map_or(ttl, |hint| hint.min(ttl)));
-        self.keep(asked, result, ttl.unwrap_or_default(), authorization, hints.is_public());
+        self.insert(request, result, ttl.unwrap_or_default(), authorization, hints.is_public());
     }
 
     /// Stores another result as long as the server allows; without a hint it is not stored.
-    pub(super) fn put(&self, asked: RequestKey, result: &RawValue, authorization: u64) {
+    pub(super) fn put(&self, request: RequestKey, result: &RawValue, authorization: u64) {
         let hints = Hints::read(result);
-        self.keep(asked, result, hints.ttl().unwrap_or_default(), authorization, hints.is_public());
+        self.insert(request, result, hints.ttl().unwrap_or_default(), authorization, hints.is_public());
     }
 
     /// `authorization` is the current one: a private result from before its change is not stored.
-    fn keep(&self, asked: RequestKey, result: &RawValue, ttl: Duration, authorization: u64, is_public: bool) {
-        let RequestKey { key, authorization: before, changes } = asked;
-        let mut kept = self.kept();
+    fn insert(&self, request: RequestKey, result: &RawValue, ttl: Duration, authorization: u64, is_public: bool) {
+        let RequestKey { key, authorization: before, changes } = request;
+        let mut kept = self.state();
         let is_old = kept.changes.get(&key.0).copied().unwrap_or_default() != changes;
         if !self.is_used() || is_old || ttl.is_zero() || !(is_public || before == authorization) {
             return;
         }
         let now = Instant::now();
-        if kept.results.len() >= MOST {
+        if kept.results.len() >= MAX_RESULTS {
             kept.results.retain(|_, stored| now < stored.until);
         }
-        if kept.results.len() < MOST || kept.results.contains_key(&key) {
+        if kept.results.len() < MAX_RESULTS || kept.results.contains_key(&key) {
             let authorization = (!is_public).then_some(authorization);
             kept.results
-                .insert(key, StoredResult { until: now + ttl.min(LONGEST), authorization, result: result.to_owned() });
+                .insert(key, StoredResult { until: now + ttl.min(MAX_TTL), authorization, result: result.to_owned() });
         }
     }
 
     /// Invalidates the results of a server.
-    pub(super) fn forget(&self, server: &Arc<str>) {
-        let mut kept = self.kept();
+    pub(super) fn invalidate(&self, server: &Arc<str>) {
+        let mut kept = self.state();
         kept.results.retain(|(known, ..), _| known != server);
         *kept.changes.entry(server.clone()).or_default() += 1;
     }
 
-    fn kept(&self) -> MutexGuard<'_, StoreState> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, StoreState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -140,7 +140,7 @@ impl Hints {
     fn ttl(&self) -> Option<Duration> {
         let milliseconds = self.ttl_ms.as_ref()?.as_f64().unwrap_or_default();
         Some(Duration::try_from_secs_f64(milliseconds / 1000.0).unwrap_or(if milliseconds > 0.0 {
-            LONGEST
+            MAX_TTL
         } else {
             Duration::ZERO
         }))

@@ -30,11 +30,11 @@ impl Hub {
         let capabilities: serde_json::Value =
             serde_json::from_str(live.session.info().capabilities.get()).unwrap_or_default();
         let is_caching = self.0.results.is_used();
-        let tells = |list: &str| capabilities[list]["listChanged"] == true;
+        let notifies = |list: &str| capabilities[list]["listChanged"] == true;
         let filter = SubscriptionFilter {
-            tools: tells("tools"),
-            prompts: is_caching && tells("prompts"),
-            resources: is_caching && tells("resources"),
+            tools: notifies("tools"),
+            prompts: is_caching && notifies("prompts"),
+            resources: is_caching && notifies("resources"),
             uris: Vec::new(),
         };
         if filter != SubscriptionFilter::default() && live.session.info().version.era() == Era::Modern {
@@ -90,7 +90,7 @@ impl Watcher {
             let Some(hub) = self.hub.upgrade().map(Hub) else { return };
             let Some((index, frame)) = found else { return self.handle_disconnect(&hub).await };
             seen = index + 1;
-            hub.0.results.forget(&self.connection.name);
+            hub.0.results.invalidate(&self.connection.name);
             if change(&frame) == Some(LIST_CHANGED) {
                 self.refresh_tools(&hub).await;
             }
@@ -133,7 +133,7 @@ impl Watcher {
         if !self.connection.mark_disconnected(&self.recorder, &why).await {
             return;
         }
-        hub.0.results.forget(&self.connection.name);
+        hub.0.results.invalidate(&self.connection.name);
         hub.emit(Event::Disconnected { server: self.connection.name.clone(), why });
         hub.emit(Event::StatusChanged(self.connection.name.clone()));
         if hub.0.options.retry.attempts > 0 && hub.connect_and_list(&self.connection).await.is_ok() {

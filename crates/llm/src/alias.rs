@@ -7,11 +7,11 @@ use ring::digest::{SHA256, digest};
 /// The longest name that providers accept: `^[a-zA-Z0-9_-]{1,64}$`.
 pub const MAX_LEN: usize = 64;
 
-/// An alias for each name of a set, and the way back.
+/// A two-way map between the names of a set and their aliases.
 ///
-/// A name that is accepted is its own alias. Any other has its refused characters replaced by `_`; if it is too long, or
-/// if that would make two names one, it is cut and ends with a hash of the name. An alias does not depend on the order
-/// of the names, and hardly on the other names, so that it stays the same when a server is added.
+/// An accepted name is its own alias. In other names, `_` replaces the rejected characters; names that are too long or
+/// would become duplicates are truncated and end with a hash. An alias does not depend on the order of the names, and
+/// rarely on other names, so that it stays the same when a server is added.
 #[derive(Clone, Debug, Default)]
 pub struct Aliases {
     aliases: HashMap<String, String>,
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_accepted_name_is_its_own_alias_and_others_lose_what_is_refused() {
+    fn an_accepted_name_is_its_own_alias_and_others_lose_rejected_characters() {
         let aliases = Aliases::new(["read_file", "read-file", "read@files", "fs::read", "a.b"]);
         let table = [
             ("read_file", "read_file"),
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_would_become_one_are_distinguished_and_the_accepted_one_stays() {
+    fn names_with_the_same_plain_form_get_different_aliases() {
         let aliases = Aliases::new(["a.b", "a@b", "a_b"]);
         assert_eq!(aliases.alias("a_b"), Some("a_b"));
         assert_eq!(aliases.alias("a.b"), Some("a_b_2e7336dc"));

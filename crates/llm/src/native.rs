@@ -1,4 +1,4 @@
-//! Tool definitions as the APIs of providers take them.
+//! Tool definitions in the formats of provider APIs.
 
 use std::{fmt, str::FromStr};
 
@@ -7,16 +7,16 @@ use serde_json::value::RawValue;
 
 use super::ToolDefinition;
 
-/// Whose shape a definition has.
+/// A provider of models.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Provider {
     /// `tools` of the Messages API.
     Anthropic,
-    /// `tools` of the Chat Completions API, which many others take as well.
+    /// `tools` of the Chat Completions API, which many other providers support.
     OpenAi,
 }
 
-/// A definition in a provider's shape. The schema is passed on as the server sent it.
+/// A definition in the format of a provider. The schema is verbatim.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(untagged)]
 pub enum Definition<'a> {
@@ -50,7 +50,7 @@ impl Provider {
         }
     }
 
-    /// The definition of a tool. Its name should be an alias of [`Aliases`](super::Aliases): providers refuse others.
+    /// The definition of a tool. Its name should be an alias of [`Aliases`](super::Aliases): providers reject other names.
     pub fn definition<'a>(self, tool: &ToolDefinition<'a>) -> Definition<'a> {
         let ToolDefinition { name, description, input_schema, .. } = *tool;
         match self {
@@ -69,7 +69,7 @@ impl fmt::Display for Provider {
     }
 }
 
-/// A text that names no provider.
+/// The name of an unknown provider.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown provider {0:?}: use `anthropic` or `openai`")]
 pub struct UnknownProvider(pub String);
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_provider_has_its_shape_and_the_schema_keeps_its_bytes() {
+    fn each_provider_has_its_format_and_the_schema_is_verbatim() {
         let schema = RawValue::from_string(r#"{"type":"object", "maximum":1.0}"#.to_owned()).expect("JSON");
         let tool = ToolDefinition { description: Some("Reads."), ..ToolDefinition::new("read", &schema) };
         let text = |provider: Provider, tool| serde_json::to_string(&provider.definition(tool)).expect("serialises");

@@ -1,10 +1,10 @@
-//! What a JSON Schema says of a value, as far as a front end looks: types, members, items.
+//! A view of a JSON Schema: the types, properties and items that it allows.
 
 use serde_json::{Map, Value};
 
-/// References and alternatives within each other beyond this are not followed.
+/// The maximum depth of references and alternatives.
 const MAX_STEPS: usize = 16;
-/// Nor are more of them than this, however they branch, for what is asked of one schema.
+/// The maximum number of visited schemas in one query.
 const MAX_VISITS: usize = 1_000;
 
 /// A type of JSON Schema.
@@ -35,7 +35,7 @@ impl Type {
         }
     }
 
-    pub(super) fn holds(self, value: &Value) -> bool {
+    pub(super) fn matches(self, value: &Value) -> bool {
         match (self, value) {
             (Type::Null, Value::Null)
             | (Type::Boolean, Value::Bool(_))
@@ -95,12 +95,12 @@ impl<'s> Schema<'s> {
         self.get(keyword)?.as_str()
     }
 
-    /// The types that a value may have; none if the schema does not say.
+    /// The allowed types; empty if the schema does not restrict them.
     pub(super) fn types(self) -> Vec<Type> {
-        self.types_within(MAX_STEPS, &mut { MAX_VISITS })
+        self.collect_types(MAX_STEPS, &mut { MAX_VISITS })
     }
 
-    fn types_within(self, steps: usize, visits: &mut usize) -> Vec<Type> {
+    fn collect_types(self, steps: usize, visits: &mut usize) -> Vec<Type> {
         let named = |value: &Value| Type::ALL.into_iter().find(|it| Some(it.as_str()) == value.as_str());
         match self.get("type") {
             Some(Value::Array(names)) => return names.iter().filter_map(named).collect(),
@@ -112,7 +112,7 @@ impl<'s> Schema<'s> {
         let mut types = Vec::new();
         if let Some(schemas) = self.alternatives() {
             for schema in schemas {
-                let further = schema.types_within(steps, visits);
+                let further = schema.collect_types(steps, visits);
                 if further.is_empty() {
                     return Vec::new();
                 }
@@ -121,7 +121,7 @@ impl<'s> Schema<'s> {
         } else if let Some(Value::Array(nodes)) = self.get("allOf") {
             types = nodes
                 .iter()
-                .map(|node| self.at(node).types_within(steps, visits))
+                .map(|node| self.at(node).collect_types(steps, visits))
                 .find(|types| !types.is_empty())
                 .unwrap_or_default();
         }
@@ -134,7 +134,7 @@ impl<'s> Schema<'s> {
         Some(nodes.iter().map(move |node| self.at(node)))
     }
 
-    /// Of alternatives that one which has this type, so that its members and items are known.
+    /// The first alternative with this type, or the schema itself.
     pub(super) fn as_type(self, kind: Type) -> Self {
         let mut schema = self;
         for _ in 0..MAX_STEPS {
@@ -154,14 +154,14 @@ impl<'s> Schema<'s> {
         self.get("properties")?.as_object()
     }
 
-    /// What is said of this member: by its name, or of any that is not named.
+    /// The schema of a member: of its property, or of additional properties.
     pub(super) fn property(self, name: &str) -> Option<Schema<'s>> {
         let named = self.members().and_then(|members| members.get(name));
         let node = named.or_else(|| self.get("additionalProperties").filter(|node| node.is_object()))?;
         Some(self.at(node))
     }
 
-    pub(super) fn names(self, property: &str) -> bool {
+    pub(super) fn has_property(self, property: &str) -> bool {
         self.members().is_some_and(|members| members.contains_key(property))
     }
 
@@ -173,7 +173,7 @@ impl<'s> Schema<'s> {
         self.required().any(|required| required == name)
     }
 
-    /// What is said of the item of an array at this place.
+    /// The schema of the array item with this index.
     pub(super) fn item(self, index: usize) -> Option<Schema<'s>> {
         let tuple = self.get("prefixItems").and_then(Value::as_array).and_then(|nodes| nodes.get(index));
         tuple.or_else(|| self.get("items").filter(|node| node.is_object())).map(|node| self.at(node))
@@ -196,14 +196,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_schema_that_branches_into_itself_is_given_up_soon() {
+    fn a_recursive_schema_is_visited_only_up_to_the_limit() {
         let itself = || json!({ "$ref": "#/properties/p" });
         for keyword in ["allOf", "anyOf"] {
             let several: Vec<_> = (0..8).map(|_| itself()).collect();
             let root = json!({ "properties": { "p": { keyword: several } } });
             let schema = Schema::new(&root).property("p").expect("a property");
             let mut visits = MAX_VISITS;
-            assert_eq!((schema.types_within(MAX_STEPS, &mut visits), schema.types()), (vec![], vec![]));
+            assert_eq!((schema.collect_types(MAX_STEPS, &mut visits), schema.types()), (vec![], vec![]));
             assert!(!schema.as_type(Type::String).types().contains(&Type::String));
         }
     }

@@ -1,7 +1,7 @@
-//! What is wrong with the arguments of a call, parameter by parameter.
+//! Validates the arguments of a call, parameter by parameter.
 //!
-//! The codes and most of the sentences are those of MCPilot. What its codes have no name for (`not`, `oneOf`, `format`…)
-//! a JSON Schema validator judges in the end, as [`Code::CustomValidationFailed`].
+//! The codes and most messages are those of MCPilot. A JSON Schema validator checks the keywords without a code (`not`,
+//! `oneOf`, `format`…) and reports them as [`Code::CustomValidationFailed`].
 
 use std::{fmt, sync::OnceLock};
 
@@ -10,14 +10,14 @@ use serde_json::{Map, Value, json};
 use super::schema::{Schema, Type};
 use rehearse_document::{json_schema::compile, nearest};
 
-/// One thing that is wrong with an argument.
+/// An error in an argument.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// `filter.names[0]` is an item of a member of the parameter `filter`.
+    /// The path, such as `filter.names[0]`.
     pub parameter: String,
     pub code: Code,
     pub message: String,
-    /// What was probably meant.
+    /// A correction of a misspelled name.
     pub hint: Option<String>,
 }
 
@@ -25,7 +25,7 @@ pub struct Violation {
 pub enum Code {
     MissingRequired,
     InvalidType,
-    /// Of a number, a length or a count.
+    /// A number, a length or a count.
     OutOfRange,
     PatternMismatch,
     UnknownParameter,
@@ -73,7 +73,7 @@ impl fmt::Display for Violation {
     }
 }
 
-/// A tool's input schema, ready to judge arguments.
+/// The compiled input schema of a tool.
 #[derive(Debug)]
 pub struct Validator {
     schema: Value,
@@ -81,7 +81,7 @@ pub struct Validator {
 }
 
 impl Validator {
-    /// A schema that is none judges nothing.
+    /// An invalid schema accepts all arguments.
     pub fn new(schema: Value) -> Self {
         Validator { schema, compiled: OnceLock::new() }
     }
@@ -90,28 +90,28 @@ impl Validator {
         &self.schema
     }
 
-    /// Everything that is wrong; empty if the arguments are valid.
+    /// All violations; empty if the arguments are valid.
     ///
-    /// An argument that the schema does not name is unknown unless the schema allows further ones: a schema that names
-    /// some and says no more is taken to mean these, for a model that misspells a name should hear of it.
+    /// Arguments without a property are unknown, unless the schema explicitly allows additional ones. So a model learns about
+    /// misspelled names, although JSON Schema allows additional properties by default.
     pub fn violations(&self, arguments: &Map<String, Value>) -> Vec<Violation> {
-        let mut walk = Walk::default();
+        let mut checker = Checker::default();
         let schema = Schema::new(&self.schema);
-        walk.members("", arguments, schema, is_closed(schema));
-        if walk.violations.is_empty() {
-            walk.violations = self.further(arguments);
+        checker.members("", arguments, schema, is_closed(schema));
+        if checker.violations.is_empty() {
+            checker.violations = self.other_violations(arguments);
         }
-        walk.violations
+        checker.violations
     }
 
-    fn further(&self, arguments: &Map<String, Value>) -> Vec<Violation> {
+    fn other_violations(&self, arguments: &Map<String, Value>) -> Vec<Violation> {
         let compiled = self.compiled.get_or_init(|| compile(&self.schema).ok());
         let arguments = Value::Object(arguments.clone());
         let Some(validator) = compiled.as_ref().filter(|validator| !validator.is_valid(&arguments)) else {
             return Vec::new();
         };
         let violation = |error: jsonschema::ValidationError<'_>| Violation {
-            parameter: spelled(error.instance_path().as_str()),
+            parameter: path_of(error.instance_path().as_str()),
             code: Code::CustomValidationFailed,
             message: error.to_string(),
             hint: None,
@@ -120,15 +120,15 @@ impl Validator {
     }
 }
 
-/// Whether what the schema does not name is unknown.
+/// Whether additional properties are errors.
 fn is_closed(schema: Schema<'_>) -> bool {
     let is_open = ["patternProperties", "allOf", "anyOf", "oneOf", "if"].iter().any(|key| schema.get(key).is_some());
     let names_some = schema.properties().next().is_some();
     !is_open && schema.get("additionalProperties").map_or(names_some, |it| it == false)
 }
 
-/// `/a/0/b` as `a[0].b`.
-fn spelled(pointer: &str) -> String {
+/// The JSON pointer `/a/0/b` as the path `a[0].b`.
+fn path_of(pointer: &str) -> String {
     let mut path = String::new();
     for part in pointer.split('/').skip(1).map(|part| part.replace("~1", "/").replace("~0", "~")) {
         path = match part.parse::<usize>() {
@@ -143,17 +143,17 @@ fn member(path: &str, name: &str) -> String {
     if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
 }
 
-/// A value as a sentence shows it.
-fn shown(value: &Value) -> String {
+/// A value as text in a message.
+fn display_value(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
 #[derive(Default)]
-struct Walk {
+struct Checker {
     violations: Vec<Violation>,
 }
 
-impl Walk {
+impl Checker {
     fn add(&mut self, parameter: &str, code: Code, message: String) {
         self.violations.push(Violation { parameter: parameter.to_owned(), code, message, hint: None });
     }
@@ -167,7 +167,7 @@ impl Walk {
             let path = member(path, name);
             match schema.property(name) {
                 Some(schema) => self.value(&path, value, schema, false),
-                None if is_closed && !schema.names(name) => self.unknown(&path, name, members, schema),
+                None if is_closed && !schema.has_property(name) => self.unknown(&path, name, members, schema),
                 None => {}
             }
         }
@@ -182,7 +182,7 @@ impl Walk {
 
     fn value(&mut self, path: &str, value: &Value, schema: Schema<'_>, is_item: bool) {
         let types = schema.types();
-        if !types.is_empty() && !types.iter().any(|it| it.holds(value)) {
+        if !types.is_empty() && !types.iter().any(|it| it.matches(value)) {
             let expected = types.iter().map(|it| it.as_str()).collect::<Vec<_>>().join(" or ");
             return match is_item {
                 true => {
@@ -193,7 +193,7 @@ impl Walk {
             };
         }
         if let Some(choices) = schema.choices().filter(|choices| !choices.iter().any(|it| is_same(it, value))) {
-            let choices = choices.into_iter().map(shown).collect::<Vec<_>>().join(", ");
+            let choices = choices.into_iter().map(display_value).collect::<Vec<_>>().join(", ");
             return self.add(path, Code::EnumMismatch, format!("Value must be one of: {choices}"));
         }
         let Some(schema) = only_alternative(schema, value) else { return };
@@ -219,7 +219,7 @@ impl Walk {
         let Some(value) = number.as_f64() else { return };
         for (keyword, breaks, what) in LIMITS {
             if schema.number(keyword).is_some_and(|limit| breaks(value, limit)) {
-                let limit = schema.get(keyword).map(shown).unwrap_or_default();
+                let limit = schema.get(keyword).map(display_value).unwrap_or_default();
                 self.add(path, Code::OutOfRange, format!("Value {number} {what} {limit}"));
             }
         }
@@ -254,18 +254,18 @@ impl Walk {
     }
 }
 
-/// The one alternative that a value of this type can be; none if several can.
+/// The only alternative with the type of the value; `None` if several have it.
 fn only_alternative<'s>(schema: Schema<'s>, value: &Value) -> Option<Schema<'s>> {
     let Some(alternatives) = schema.alternatives() else { return Some(schema) };
     let takes = |schema: &Schema<'_>| {
         let types: Vec<Type> = schema.types();
-        types.is_empty() || types.iter().any(|it| it.holds(value))
+        types.is_empty() || types.iter().any(|it| it.matches(value))
     };
     let mut fitting = alternatives.filter(takes);
     fitting.next().filter(|schema| fitting.next().is_none() && schema.alternatives().is_none())
 }
 
-/// `1` and `1.0` are one number.
+/// Compares values; `1` and `1.0` are equal.
 fn is_same(one: &Value, other: &Value) -> bool {
     one == other || one.as_f64().is_some_and(|number| other.as_f64() == Some(number))
 }
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn every_code_has_its_sentence() {
+    fn every_code_has_its_message() {
         let table = [
             (json!({ "type": "integer" }), json!("a"), "p INVALID_TYPE: Invalid type for p: expected integer"),
             (
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_false_empty_or_zero_is_not_missing() {
+    fn false_empty_and_zero_values_are_not_missing() {
         let schema = json!({ "properties": { "a": {}, "b": {}, "c": {}, "d": {} }, "required": ["a", "b", "c", "d"] });
         assert_eq!(violations(schema.clone(), json!({ "a": 0, "b": false, "c": "", "d": null })), []);
         let found = violations(schema, json!({ "a": 0, "b": false, "c": "" }));
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_parameter_is_reported_with_what_was_meant() {
+    fn an_unknown_parameter_is_reported_with_a_suggestion() {
         let schema = json!({ "properties": { "path": {}, "limit": {} } });
         let found = violations(schema, json!({ "limit": 1, "pth": 2 }));
         assert_eq!(found.len(), 1);
@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_that_names_nothing_or_allows_more_knows_every_parameter() {
+    fn an_open_schema_accepts_every_parameter() {
         for schema in [
             json!({ "type": "object" }),
             json!(null),
@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_nested_is_named_by_its_path() {
+    fn nested_values_are_reported_by_path() {
         let item = json!({ "type": "object", "required": ["b"], "properties": { "b": { "type": "integer" } } });
         let schema = json!({ "type": "array", "items": item });
         let expected = "p[0].b MISSING_REQUIRED: Missing required parameter: p[0].b";
@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn references_are_followed_even_in_a_circle() {
+    fn recursive_references_are_followed() {
         let schema = json!({ "properties": { "p": { "$ref": "#/$defs/node" } }, "$defs": {
             "node": { "type": "object", "properties": { "next": { "$ref": "#/$defs/node" }, "n": { "type": "integer" } } },
             "loop": { "$ref": "#/$defs/loop" } } });
@@ -391,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn one_alternative_of_a_type_is_looked_into_and_several_are_left_to_the_whole_schema() {
+    fn a_single_alternative_of_a_type_is_checked_in_detail() {
         let optional = json!({ "anyOf": [{ "type": "integer", "minimum": 1 }, { "type": "null" }] });
         assert_eq!(of_one(optional.clone(), json!(null)), [""; 0]);
         assert_eq!(of_one(optional, json!(0)), ["p OUT_OF_RANGE: Value 0 is below minimum 1"]);
@@ -403,13 +403,13 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_code_of_its_own_is_judged_by_the_whole_schema() {
+    fn keywords_without_a_code_are_checked_by_the_whole_schema() {
         let found = of_one(json!({ "type": "array", "items": { "not": { "const": 1 } } }), json!([1]));
         assert!(found.len() == 1 && found[0].starts_with("p[0] CUSTOM_VALIDATION_FAILED: "), "{found:?}");
     }
 
     #[test]
-    fn a_broken_pattern_judges_nothing() {
+    fn an_invalid_pattern_accepts_everything() {
         assert_eq!(of_one(json!({ "type": "string", "pattern": "(" }), json!("a")), [""; 0]);
     }
 }

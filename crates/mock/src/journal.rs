@@ -1,4 +1,4 @@
-//! What a mock received, and which rule answered it or why none did.
+//! The messages that a mock received, with the rule that answered each of them or the reason why none did.
 
 use std::{
     collections::VecDeque,
@@ -33,21 +33,26 @@ pub struct Entry {
     pub transport: Transport,
     /// The bytes of the message; empty if the request had no body.
     pub request: Bytes,
-    /// What was done with it.
+    /// How the mock handled the message.
     pub handling: Handling,
     /// The names of the faults that were applied to the answer.
     pub faults: Vec<&'static str>,
 }
 
-/// What was done with a message.
+/// How the mock handled a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Handling {
     /// This rule of the script answered.
     Rule(Arc<str>),
-    /// The protocol's own answer: a handshake, a list, a notification.
+    /// The protocol answered: a handshake, a list, a notification.
     Protocol,
     /// No rule of the script matched; the closest rule, and why it did not match.
-    Unmatched { closest: Option<String>, why: String },
+    Unmatched {
+        /// The label of the closest rule, if there is one.
+        closest: Option<String>,
+        /// The reason why it did not match.
+        why: String,
+    },
     /// The message breaks the protocol.
     Refused(String),
 }
@@ -107,7 +112,7 @@ impl Serialize for Entry {
 /// How many unmatched are kept beyond the latest entries.
 const MAX_UNMATCHED: usize = 100;
 
-/// The latest entries, and the first unmatched. Writing takes no lock, except for a miss.
+/// The latest entries, and the first unmatched requests. Writing takes no lock, except for an unmatched request.
 ///
 /// ```
 /// use std::time::Duration;
@@ -146,7 +151,7 @@ impl Default for Journal {
 }
 
 impl Journal {
-    /// `follower` is sent every entry as it is written.
+    /// A journal that also sends every new entry to `follower`.
     pub fn new(follower: Option<std::sync::mpsc::Sender<Entry>>) -> Self {
         Journal {
             incoming: ArrayQueue::new(CAPACITY),
@@ -158,12 +163,12 @@ impl Journal {
         }
     }
 
-    /// Like [`Journal::record_with_faults`], without faults.
+    /// Adds an entry for a message without faults.
     pub fn record(&self, at: Duration, transport: Transport, request: &[u8], handling: Handling) {
         self.record_with_faults(at, transport, request, handling, &[]);
     }
 
-    /// Keeps a copy of the request: a slice of it would keep alive the buffer that it was read into.
+    /// Adds an entry. It has a copy of the request, because a slice would keep the whole read buffer alive.
     pub fn record_with_faults(
         &self,
         at: Duration,
@@ -210,18 +215,18 @@ impl Journal {
         kept.iter().cloned().collect()
     }
 
-    /// What no rule fits, since the beginning.
+    /// The requests that no rule matched, since the journal was created or reset.
     pub fn unmatched(&self) -> UnmatchedRequests {
         self.unmatched.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Starts over. Numbers continue.
+    /// Removes all entries and the unmatched requests. Numbers continue.
     pub fn reset(&self) {
         *self.unmatched.lock().unwrap_or_else(PoisonError::into_inner) = UnmatchedRequests::default();
         self.clear();
     }
 
-    /// Forgets every entry, but not that there were requests did not match. Numbers continue.
+    /// Removes all entries, but keeps the unmatched requests for the verification. Numbers continue.
     pub fn clear(&self) {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         while self.take().is_some() {}

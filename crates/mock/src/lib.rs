@@ -1,4 +1,4 @@
-//! Scriptable mock servers: a [`script`] is parsed, an [`engine`] answers with it, [`serve`] is the network, and a
+//! Scriptable mock servers: an [`engine`] answers requests with a [`script`], [`serve`] is the network, and a
 //! [`journal`] records every request. Tests in Rust start with [`MockServer::builder`].
 
 pub mod admin;

@@ -13,9 +13,9 @@ use hyper::body::{Frame, SizeHint};
 
 /// A response body.
 pub enum Body {
-    /// All of it at once.
+    /// The whole body.
     Whole(Option<Bytes>),
-    /// Dropped when the client closes the connection. The length is the number of bytes that are announced.
+    /// Dropped when the client closes the connection. The length is the value of `Content-Length`.
     Stream(Option<u64>, Pin<Box<dyn Stream<Item = Bytes> + Send>>),
 }
 
@@ -31,8 +31,8 @@ impl Body {
         Body::Stream(None, Box::pin(stream))
     }
 
-    /// A stream that is announced as so many bytes, whether it has them or not.
-    pub fn announced(length: usize, stream: impl Stream<Item = Bytes> + Send + 'static) -> Body {
+    /// A body with this `Content-Length`, even if the stream has another length.
+    pub fn stream_with_length(length: usize, stream: impl Stream<Item = Bytes> + Send + 'static) -> Body {
         Body::Stream(Some(length as u64), Box::pin(stream))
     }
 }

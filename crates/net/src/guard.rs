@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use http::{HeaderMap, Uri, header};
 
-/// Which names a server answers to.
+/// The host names of a server.
 #[derive(Clone, Debug)]
 pub struct HostPolicy {
     loopback: bool,
@@ -13,16 +13,18 @@ pub struct HostPolicy {
 }
 
 impl HostPolicy {
-    /// Bound to a loopback address a server is addressed by loopback names only; bound to another address, by any IP
-    /// address as well, which a rebinding attack cannot use. `allowed` names more hosts. An origin must be the host
-    /// that is addressed, a loopback host, or an allowed one.
+    /// A server on a loopback address accepts loopback names only. On another address it accepts any IP address as
+    /// well, which a rebinding attack cannot use. `allowed` has more hosts. An origin must be the requested host, a
+    /// loopback host, or an allowed one.
     pub fn new(bound: IpAddr, allowed: impl IntoIterator<Item = String>) -> Self {
         let allowed = allowed.into_iter().map(|host| host.to_ascii_lowercase()).collect();
         HostPolicy { loopback: bound.is_loopback(), allowed }
     }
 
+    /// Checks `Host` and `Origin` of a request.
+    ///
     /// # Errors
-    /// What is wrong with `Host` or `Origin`; to be answered with 403.
+    /// The reason for the status 403.
     pub fn check(&self, headers: &HeaderMap, uri: &Uri) -> Result<(), String> {
         let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or("\u{fffd}"));
         let host = text(header::HOST).ok_or("the Host header is missing")?;

@@ -2,16 +2,16 @@
 //! WebSocket listener with its Host and Origin checks, and pipes inside a process.
 
 mod body;
+mod connection;
 mod guard;
-mod line;
 mod lines;
 mod listener;
 pub mod pipe;
 pub mod ws;
 
 pub use body::Body;
+pub use connection::{ConnectionHandle, Disconnect};
 pub use guard::HostPolicy;
-pub use line::{Break, Line};
 pub use lines::{LineReader, LineWriter};
 pub use listener::{Shutdown, accept};
 

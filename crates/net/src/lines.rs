@@ -9,7 +9,7 @@ use rehearse_protocol::{LineSplitter, TooLong};
 
 const CHUNK: usize = 16 << 10;
 
-/// Reads one frame a line.
+/// Reads frames, one per line.
 #[derive(Debug)]
 pub struct LineReader<R> {
     reader: R,
@@ -22,7 +22,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         LineReader::with_splitter(reader, LineSplitter::default())
     }
 
-    /// For lines that are limited to another length than [`MAX_FRAME`](rehearse_protocol::MAX_FRAME).
+    /// A reader with another line limit than [`MAX_FRAME`](rehearse_protocol::MAX_FRAME).
     pub fn with_splitter(reader: R, splitter: LineSplitter) -> Self {
         LineReader { reader, splitter, ended: false }
     }
@@ -46,7 +46,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
     }
 }
 
-/// Writes one frame a line, each with a single write.
+/// Writes frames, one per line, each with a single write.
 #[derive(Debug)]
 pub struct LineWriter<W> {
     writer: W,
@@ -58,8 +58,8 @@ impl<W: AsyncWrite + Unpin> LineWriter<W> {
         LineWriter { writer, line: BytesMut::new() }
     }
 
-    /// Writes and flushes one frame as it is, even one that contains a newline. Not cancel-safe: a write that is
-    /// dropped may leave half a line behind.
+    /// Writes and flushes one frame as it is, even one that contains a newline. Not cancel-safe: a dropped write may
+    /// leave half a line.
     ///
     /// # Errors
     /// Those of the stream.
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_read_that_is_given_up_loses_nothing() {
+    async fn a_cancelled_read_loses_nothing() {
         let (mut near, far) = tokio::io::duplex(64);
         let mut reader = LineReader::new(far);
         near.write_all(b"half").await.expect("an open pipe");

@@ -1,4 +1,4 @@
-//! Accepting HTTP connections, and ending them in order.
+//! Accepts HTTP connections, and shuts them down.
 
 use std::{convert::Infallible, future::Future, pin::pin, sync::Arc, time::Duration};
 
@@ -10,13 +10,14 @@ use tokio::{
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::{Line, Request, Response, line::Breakable};
+use super::{ConnectionHandle, Request, Response, connection::ConnectionStream};
 
 const HEADER_TIMEOUT: Duration = Duration::from_secs(30);
-/// How many connections a server has at a time; more wait to be accepted.
+/// The maximum number of open connections; further ones wait.
 const MAX_CONNECTIONS: usize = 4096;
 
-/// How a server ends: first `stop` (accept nothing new, finish what is in progress), then `kill` (drop everything).
+/// The shutdown of a server: first `stop` (accept nothing new, finish what is in progress), then `kill` (drop
+/// everything).
 #[derive(Clone, Debug, Default)]
 pub struct Shutdown {
     /// Accept nothing new.
@@ -28,7 +29,7 @@ pub struct Shutdown {
 }
 
 impl Shutdown {
-    /// Ends the server and waits until nothing of it is left; what is in progress may take as long as `grace`.
+    /// Ends the server and waits until all its tasks have ended. Requests in progress may take as long as `grace`.
     pub async fn end(&self, grace: Duration) {
         self.stop.cancel();
         self.tasks.close();
@@ -39,11 +40,11 @@ impl Shutdown {
     }
 }
 
-/// Accepts connections until `stop` is cancelled, and answers their requests with `service`, which gets the line of the
-/// connection as well.
+/// Accepts connections until `stop` is cancelled, and answers their requests with `service`, which gets the handle of
+/// the connection as well.
 pub async fn accept<S, F>(listener: TcpListener, shutdown: Shutdown, service: S)
 where
-    S: Fn(Request, &Line) -> F + Clone + Send + Sync + 'static,
+    S: Fn(Request, &ConnectionHandle) -> F + Clone + Send + Sync + 'static,
     F: Future<Output = Response> + Send + 'static,
 {
     accept_few(MAX_CONNECTIONS, listener, shutdown, service).await;
@@ -51,7 +52,7 @@ where
 
 async fn accept_few<S, F>(limit: usize, listener: TcpListener, shutdown: Shutdown, service: S)
 where
-    S: Fn(Request, &Line) -> F + Clone + Send + Sync + 'static,
+    S: Fn(Request, &ConnectionHandle) -> F + Clone + Send + Sync + 'static,
     F: Future<Output = Response> + Send + 'static,
 {
     let places = Arc::new(Semaphore::new(limit));
@@ -82,14 +83,14 @@ where
 
 async fn serve<S, F>(stream: TcpStream, shutdown: Shutdown, service: S)
 where
-    S: Fn(Request, &Line) -> F + Send + Sync + 'static,
+    S: Fn(Request, &ConnectionHandle) -> F + Send + Sync + 'static,
     F: Future<Output = Response> + Send + 'static,
 {
     let _ = stream.set_nodelay(true);
-    let line = Line::default();
-    let stream = Breakable::new(stream, line.clone());
+    let handle = ConnectionHandle::default();
+    let stream = ConnectionStream::new(stream, handle.clone());
     let service = service_fn(move |request| {
-        let response = service(request, &line);
+        let response = service(request, &handle);
         async move { Ok::<_, Infallible>(response.await) }
     });
     let mut builder = http1::Builder::new();
@@ -132,7 +133,7 @@ mod tests {
     async fn a_connection_too_many_waits_until_another_is_closed() {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let (address, shutdown) = (listener.local_addr().expect("bound"), Shutdown::default());
-        let service = |_, _: &Line| async {
+        let service = |_, _: &ConnectionHandle| async {
             let mut response = Response::new(Body::Whole(None));
             *response.status_mut() = StatusCode::NO_CONTENT;
             response

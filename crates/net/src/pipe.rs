@@ -2,10 +2,10 @@
 
 use tokio::{io::DuplexStream, sync::mpsc};
 
-/// How many bytes one side may write before the other side has to read.
+/// The number of bytes that one side can write before the other side reads.
 const CAPACITY: usize = 64 << 10;
 
-/// Where clients in this process connect to. Clones name the same server.
+/// The address of a server in this process. Clones have the same server.
 #[derive(Clone, Debug)]
 pub struct Address(mpsc::UnboundedSender<DuplexStream>);
 

@@ -39,12 +39,12 @@ pub struct Receiver(SplitStream<Socket>);
 #[derive(Debug)]
 pub struct Sender(SplitSink<Socket, Message>);
 
-/// What a client sent.
+/// A message of a client.
 #[derive(Debug)]
 pub enum Received {
     /// A text message.
     Frame(Bytes),
-    /// A binary message, which the binding does not have.
+    /// A binary message, which MCP over WebSocket does not allow.
     Binary,
     /// The client closed the connection.
     Closed,
@@ -52,11 +52,11 @@ pub enum Received {
     Broken(CloseCode),
 }
 
-/// What is wrong with an opening handshake.
+/// The reason why an opening handshake is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HandshakeError {
     /// The request does not ask for an upgrade.
-    #[error("this endpoint speaks WebSocket: the request must ask for an upgrade")]
+    #[error("this endpoint is a WebSocket: the request must ask for an upgrade")]
     NoUpgrade,
     /// The version of WebSocket is not supported.
     #[error("the WebSocket version must be 13")]
@@ -78,7 +78,7 @@ impl HandshakeError {
         }
     }
 
-    /// What the response says besides its status and its body (RFC 6455, 4.4; RFC 9110, 15.5.22).
+    /// The extra headers of the response (RFC 6455, 4.4; RFC 9110, 15.5.22).
     pub fn headers(self) -> impl Iterator<Item = (header::HeaderName, HeaderValue)> {
         let headers =
             [(header::SEC_WEBSOCKET_VERSION, VERSION), (header::UPGRADE, "websocket"), (header::CONNECTION, "upgrade")];
@@ -87,10 +87,10 @@ impl HandshakeError {
     }
 }
 
-/// Checks the opening handshake, and gives the `Sec-WebSocket-Accept` of the response (RFC 6455, 4.2.1).
+/// Checks the opening handshake, and returns the `Sec-WebSocket-Accept` of the response (RFC 6455, 4.2.1).
 ///
 /// # Errors
-/// What is wrong with it.
+/// The reason why it is refused.
 pub fn accept_key(headers: &HeaderMap) -> Result<HeaderValue, HandshakeError> {
     let has = |name: header::HeaderName, wanted: &str| {
         let values = headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
@@ -127,10 +127,10 @@ pub fn switch(accept: HeaderValue) -> Response {
     response
 }
 
-/// Takes over the connection once the switch was sent.
+/// Takes over the connection when the switch was sent.
 ///
 /// # Errors
-/// The client went away before.
+/// The client has disconnected.
 pub async fn upgrade(request: Request) -> Result<(Sender, Receiver), hyper::Error> {
     let upgraded = hyper::upgrade::on(request).await?;
     let config = WebSocketConfig::default().max_message_size(Some(MAX_FRAME)).max_frame_size(Some(MAX_FRAME));
@@ -140,7 +140,7 @@ pub async fn upgrade(request: Request) -> Result<(Sender, Receiver), hyper::Erro
 }
 
 impl Receiver {
-    /// The next message; pings are answered on the way. Cancel-safe.
+    /// The next message; pings are answered. Cancel-safe.
     pub async fn next(&mut self) -> Received {
         loop {
             match self.0.next().await {
@@ -179,7 +179,7 @@ impl Sender {
         self.0.send(Message::Frame(Frame::message(bytes, OpCode::Data(data), is_last))).await
     }
 
-    /// Sends what has not been sent.
+    /// Sends the buffered bytes.
     ///
     /// # Errors
     /// The connection is broken.

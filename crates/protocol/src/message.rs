@@ -112,7 +112,7 @@ impl ParseError {
         }
     }
 
-    /// The id of the broken message, where it could be read.
+    /// The id of the invalid message, if it could be read.
     pub fn id(&self) -> Option<&Id> {
         match self {
             ParseError::Invalid { id, .. } => id.as_ref(),
@@ -440,7 +440,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_written_reads_back_unchanged(number in any::<i64>(), text in ".*", method in "[a-z/]{1,20}") {
+        fn written_messages_read_back_unchanged(number in any::<i64>(), text in ".*", method in "[a-z/]{1,20}") {
             for id in [Id::from(number), Id::String(text.clone().into())] {
                 let params = serde_json::json!({ "t": text }).to_string();
                 let bytes = request(&id, &method, Some(&params));

@@ -10,18 +10,25 @@ pub enum Protocol {
     /// This version, without a fallback to another era.
     Exact(Version),
     /// The newest modern version, or the newest legacy version if the server turns out to be legacy (2026-07-28,
-    /// Versioning: Backward Compatibility). A server that leaves `server/discover` unanswered is legacy after 10 s, or
-    /// half the connect timeout if that is less. Over HTTP+SSE the client is legacy from the start.
+    /// Versioning: Backward Compatibility). Over stdio, a process that ends or is silent for 2 s leads to a second process
+    /// that begins with `initialize`. Otherwise a server that leaves `server/discover` unanswered is legacy after 10 s. Both
+    /// times are at most half of the connect timeout. Over HTTP+SSE the client is legacy from the start.
     Auto,
 }
 
 impl Protocol {
-    /// Whether a client can ask for it over this transport.
+    /// Whether the specification defines it for this transport.
     pub fn is_carried_by(self, transport: Transport) -> bool {
         match self {
             Protocol::Exact(version) => transport.carries(version),
             Protocol::Auto => true,
         }
+    }
+
+    /// Whether a client can connect with it over this transport. Servers accept 2024-11-05 over streamable HTTP, although
+    /// the specification does not define it.
+    pub fn can_connect_over(self, transport: Transport) -> bool {
+        transport == Transport::Http || self.is_carried_by(transport)
     }
 
     /// Whether a server that has a handshake cannot be reached.

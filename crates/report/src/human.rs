@@ -1,4 +1,4 @@
-//! The report for people: a table of cells, then every failure once with the cells that have it.
+//! The text report: a table of cells, then every failure once with its cells.
 
 use std::{fmt::Write, time::Duration};
 
@@ -12,12 +12,12 @@ use super::{
 };
 use rehearse_protocol::{Direction, Protocol};
 
-/// How many unchanged lines are shown around a difference.
+/// The number of unchanged lines around a difference.
 const CONTEXT: usize = 3;
-/// How many cells of a failure are named in full.
+/// The maximum number of named cells of a failure.
 const NAMED_CELLS: usize = 8;
 
-/// How many lines of a difference are shown.
+/// The maximum number of lines of a difference.
 const DIFF_LINES: usize = 60;
 /// The width of a cell's column, and of the time after it.
 const COLUMN: usize = 6;
@@ -30,11 +30,11 @@ const MEANINGS: [(Status, &str); 5] = [
     (Status::NotRun, "not run"),
 ];
 
-/// What to show, and in how many columns.
+/// The layout of the text report.
 #[derive(Clone, Copy, Debug)]
 pub struct Layout {
     pub width: usize,
-    /// Show what went over the wire around a failure.
+    /// Show the frames around a failure.
     pub trace: bool,
 }
 
@@ -64,7 +64,7 @@ pub(super) fn render(result: &RunResult, layout: Layout) -> String {
     out
 }
 
-/// Every cell of every scenario, a row for each scenario; scenarios with the same matrix share a table.
+/// All cells, with a row for each scenario. Scenarios with the same matrix share a table.
 fn tables(out: &mut String, result: &RunResult, width: usize) {
     let mut groups: Vec<(Vec<Cell>, Vec<&ScenarioResult>)> = Vec::new();
     for scenario in &result.scenarios {
@@ -113,7 +113,7 @@ fn table(out: &mut String, columns: &[Cell], scenarios: &[&ScenarioResult], name
     }
 }
 
-/// The same where a table would not fit.
+/// The cells of a scenario as a list, where a table does not fit.
 fn list(out: &mut String, scenario: &ScenarioResult, width: usize) {
     let _ = writeln!(out, "{} {}", styled(printable(&scenario.name), STRONG), styled(seconds(slowest(scenario)), DIM));
     let mut column = 0;
@@ -155,7 +155,7 @@ fn seconds(duration: Duration) -> String {
     }
 }
 
-/// What went wrong in the cells of a scenario; what went wrong alike is shown once.
+/// The failures of a scenario; equal failures are shown once.
 fn failures(out: &mut String, scenario: &ScenarioResult, layout: Layout) {
     let mut groups: Vec<(String, Vec<&CellResult>, Option<&StepResult>)> = Vec::new();
     for cell in &scenario.cells {
@@ -194,7 +194,7 @@ fn warnings(out: &mut String, scenario: &ScenarioResult) {
     out.extend(scenario.warnings.iter().map(|warning| block(warning, "  ")));
 }
 
-/// Every line of a text behind this indent.
+/// Indents every line of a text.
 fn block(text: &str, indent: &str) -> String {
     printable_lines(text).map(|line| format!("{indent}{line}\n")).collect()
 }
@@ -280,9 +280,9 @@ fn summary(out: &mut String, result: &RunResult) {
         part(totals.not_run, "not run", DOUBTFUL),
     ];
     let parts: Vec<_> = parts.into_iter().flatten().collect();
-    let counted = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
-    let scenarios = counted(result.scenarios.len(), "scenario");
-    let cells = counted(totals.passed + totals.failed + totals.errors + totals.not_run, "cell");
+    let pluralize = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+    let scenarios = pluralize(result.scenarios.len(), "scenario");
+    let cells = pluralize(totals.passed + totals.failed + totals.errors + totals.not_run, "cell");
     let separator = if parts.is_empty() { "" } else { ": " };
     let rest = part(totals.not_applicable, "not applicable", DIM).map(|it| format!("; {it}")).unwrap_or_default();
     let _ = writeln!(

@@ -1,4 +1,4 @@
-//! The whole result as JSON.
+//! The result as JSON.
 
 use super::RunResult;
 

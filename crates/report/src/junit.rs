@@ -12,7 +12,7 @@ pub(super) fn render(result: &RunResult) -> Vec<u8> {
     report.set_time(result.duration);
     report.add_test_suites(result.scenarios.iter().map(suite));
     let mut bytes = Vec::new();
-    // Writing into memory cannot fail.
+    // Writing to memory cannot fail.
     let _ = report.serialize(&mut bytes);
     bytes
 }

@@ -1,4 +1,4 @@
-//! Reports of a run, made from its inert result; each format gives its bytes and touches nothing.
+//! Results of runs and config checks, and their renderers. No IO.
 
 pub mod findings;
 mod human;
@@ -18,7 +18,7 @@ pub use run_result::{
 /// The formats of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum RunFormat {
-    /// For people; styled with ANSI sequences.
+    /// Text, styled with ANSI sequences.
     #[default]
     Human,
     /// The whole result.
@@ -48,7 +48,7 @@ impl RunFormat {
     }
 }
 
-/// A text that names no format.
+/// The name of an unknown format.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown format {0:?}; there are human, json and junit")]
 pub struct UnknownFormat(pub String);

@@ -1,4 +1,4 @@
-//! The styles of everything that people read on a terminal.
+//! The styles of terminal output.
 
 use anstyle::{AnsiColor, Style};
 use miette::{MietteHandler, MietteHandlerOpts, RgbColors};
@@ -11,7 +11,7 @@ pub const BAD: Style = AnsiColor::Red.on_default().bold();
 pub const REMOVED: Style = AnsiColor::Red.on_default();
 pub const ADDED: Style = AnsiColor::Green.on_default();
 
-/// Draws diagnostics with the text that they are about; `None` is the width of the terminal.
+/// The handler that draws diagnostics with their source; `None` is the width of the terminal.
 pub fn graphical(width: Option<usize>) -> MietteHandler {
     let options = MietteHandlerOpts::new().force_graphical(true).terminal_links(false).unicode(true);
     let options = options.color(true).rgb_colors(RgbColors::Never);

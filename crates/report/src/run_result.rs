@@ -1,4 +1,4 @@
-//! The result of a run: inert data from which every report is made.
+//! The result of a run.
 
 use std::{fmt, path::PathBuf, time::Duration};
 

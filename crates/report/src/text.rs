@@ -1,15 +1,14 @@
-//! Texts from the other side, which must control neither a terminal nor the format of a report.
+//! Escapes text from peers, so that it cannot control a terminal or break the format of a report.
 
 use std::borrow::Cow;
 
-/// Whether a character controls a terminal, changes the direction of writing, or may be in no XML.
+/// Whether a character controls a terminal, changes the text direction, or is invalid in XML.
 pub fn is_harmful(character: char) -> bool {
     character.is_control()
         || matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{fffe}'..='\u{ffff}')
 }
 
-/// One line, with escapes instead of control characters, of what changes the direction of writing, and of what no XML
-/// may contain.
+/// Escapes harmful characters and line breaks, so that the text is one line.
 pub fn printable(text: &str) -> Cow<'_, str> {
     if !text.contains(is_harmful) {
         return text.into();

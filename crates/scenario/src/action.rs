@@ -184,7 +184,7 @@ impl Action {
             }
             "list_resources" => nothing(Action::ListResources),
             "list_resource_templates" => nothing(Action::ListResourceTemplates),
-            "read_resource" => Ok(Action::ReadResource { uri: templates.text(single(node, &what, "uri")?)? }),
+            "read_resource" => Ok(Action::ReadResource { uri: templates.text(only_value(node, &what, "uri")?)? }),
             "list_prompts" => nothing(Action::ListPrompts),
             "get_prompt" => {
                 let fields = node.fields(&what, &["name", "args"])?;
@@ -192,8 +192,8 @@ impl Action {
                 Ok(Action::GetPrompt { name, args: fields.read("args", |node| read_object(node, templates))? })
             }
             "complete" => Ok(Action::Complete(Completion::read(node, &what, templates)?)),
-            "subscribe" => Ok(Action::Subscribe { uri: templates.text(single(node, &what, "uri")?)? }),
-            "unsubscribe" => Ok(Action::Unsubscribe { uri: templates.text(single(node, &what, "uri")?)? }),
+            "subscribe" => Ok(Action::Subscribe { uri: templates.text(only_value(node, &what, "uri")?)? }),
+            "unsubscribe" => Ok(Action::Unsubscribe { uri: templates.text(only_value(node, &what, "uri")?)? }),
             "listen" => Ok(Action::Listen(ListenFilter::read(node, &what, templates)?)),
             "await_notification" => {
                 let (method, params) = match &node.value {
@@ -205,7 +205,7 @@ impl Action {
                 };
                 Ok(Action::AwaitNotification { method: templates.text(method)?, params })
             }
-            "set_log_level" => Ok(Action::SetLogLevel(templates.text(single(node, &what, "level")?)?)),
+            "set_log_level" => Ok(Action::SetLogLevel(templates.text(only_value(node, &what, "level")?)?)),
             "ping" => nothing(Action::Ping),
             "request" => {
                 let fields = node.fields(&what, &["method", "params"])?;
@@ -314,7 +314,7 @@ impl ListenFilter {
 }
 
 /// The value of the only key, or the string that replaces the object.
-fn single<'n>(node: &'n Node, what: &str, key: &str) -> Result<&'n Node, Problems> {
+fn only_value<'n>(node: &'n Node, what: &str, key: &str) -> Result<&'n Node, Problems> {
     match &node.value {
         Value::String(_) => Ok(node),
         _ => node.fields(what, &[key])?.required(key),

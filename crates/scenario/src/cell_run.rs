@@ -52,7 +52,7 @@ pub(super) async fn run(scenario: &Scenario, cell: Cell, options: &RunOptions, c
         expects_unsolicited: false,
         recorded: Vec::new(),
         redacted: vec![false; scenario.redactions.len()],
-        known: known(scenario),
+        known: known_values(scenario),
         sink,
     };
     let mut steps = Vec::new();
@@ -117,7 +117,7 @@ impl CellRunner<'_> {
                 () = cancel.cancelled() => return Err((Status::NotRun, "interrupted".into())),
             };
             if let Ok(Some(problems)) = &mut ran {
-                problems.extend(Expectations::check_unsolicited(step.expect.as_ref(), &self.strays()));
+                problems.extend(Expectations::check_unsolicited(step.expect.as_ref(), &self.take_unsolicited_frames()));
             }
             let (problems, status) = match ran {
                 Ok(Some(problems)) if problems.is_empty() => (problems, Status::Passed),
@@ -141,7 +141,7 @@ impl CellRunner<'_> {
             }
         }
         // Frames that came after the last step count as its own.
-        let late = Expectations::check_unsolicited(None, &self.strays());
+        let late = Expectations::check_unsolicited(None, &self.take_unsolicited_frames());
         if let Some(last) =
             done.iter_mut().rfind(|step| step.status != Status::NotApplicable).filter(|_| !late.is_empty())
         {
@@ -152,7 +152,7 @@ impl CellRunner<'_> {
     }
 
     /// The unsolicited frames of all servers since the last call.
-    fn strays(&self) -> Vec<UnsolicitedFrame> {
+    fn take_unsolicited_frames(&self) -> Vec<UnsolicitedFrame> {
         self.servers.iter().filter_map(|live| live.session.as_ref()).flat_map(Session::take_unsolicited).collect()
     }
 
@@ -164,11 +164,11 @@ impl CellRunner<'_> {
         {
             return Ok(Some(Expectations::check(step.expect.as_ref(), &failed)));
         }
-        if !self.exists(step) {
+        if !self.is_in_cell(step) {
             return Ok(None);
         }
         if let Action::Parallel(steps) = &step.action {
-            let steps: Vec<_> = steps.iter().filter(|step| self.exists(step)).collect();
+            let steps: Vec<_> = steps.iter().filter(|step| self.is_in_cell(step)).collect();
             return self.parallel(step, &steps, index).await.map(Some);
         }
         let observation = match &step.action {
@@ -181,7 +181,7 @@ impl CellRunner<'_> {
         Ok(Some(self.check(step, index, observation)))
     }
 
-    fn exists(&self, step: &Step) -> bool {
+    fn is_in_cell(&self, step: &Step) -> bool {
         step.only.holds(self.cell.transport, self.cell.protocol, self.version(step))
     }
 
@@ -332,7 +332,7 @@ impl CellRunner<'_> {
 }
 
 /// Values that no snapshot may contain: folders of this machine, and environment variables and headers of the servers.
-fn known(scenario: &Scenario) -> Vec<RunValue> {
+fn known_values(scenario: &Scenario) -> Vec<RunValue> {
     let mut known: Vec<_> = scenario
         .servers
         .iter()

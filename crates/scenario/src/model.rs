@@ -1,6 +1,7 @@
 //! A scenario file.
 
 use std::{
+    collections::{HashMap, HashSet},
     fmt, fs,
     path::{Path, PathBuf},
     sync::Arc,
@@ -16,9 +17,6 @@ use rehearse_report::Cell;
 const KEYS: &[&str] = &["description", "servers", "matrix", "answers", "steps", "redact"];
 /// The names that a template of a scenario may use.
 const NAMES: &[&str] = &["captured", "env"];
-
-/// The maximum depth of the search; symbolic links may form a circle.
-const MAX_DEPTH: usize = 16;
 
 /// A parsed scenario.
 ///
@@ -73,42 +71,60 @@ pub enum ScenarioError {
     Read {
         /// The path.
         path: String,
-        /// The error of the file system.
+        /// The I/O error.
         source: std::io::Error,
     },
     /// The file has mistakes.
     #[error("{0}")]
     Invalid(Diagnostics),
+    /// Two files differ only in their extension.
+    #[error("{} and {} would share their snapshots: rename one of them", path.display(), other.display())]
+    SameName {
+        /// The first file.
+        path: PathBuf,
+        /// The second file.
+        other: PathBuf,
+    },
 }
 
-/// The scenario files at a path: the file itself, or every `.yaml` and `.yml` file below a folder, sorted.
+/// The scenario files at a path: the file itself, or every `.yaml` and `.yml` file below a folder, sorted. A file or folder
+/// that is also reachable through symbolic links is listed once.
 ///
 /// # Errors
-/// The path or a folder below it cannot be read.
+/// The path or a folder below it cannot be read, or two files would share their snapshots.
 pub fn find_scenarios(path: &Path) -> Result<Vec<PathBuf>, ScenarioError> {
-    find_below(path, 0)
-}
-
-fn find_below(path: &Path, depth: usize) -> Result<Vec<PathBuf>, ScenarioError> {
-    let unreadable = |source| ScenarioError::Read { path: path.display().to_string(), source };
-    if !fs::metadata(path).map_err(unreadable)?.is_dir() {
-        return Ok(vec![path.to_owned()]);
-    }
-    if depth > MAX_DEPTH {
-        return Ok(Vec::new());
-    }
     let mut files = Vec::new();
-    for entry in fs::read_dir(path).map_err(unreadable)? {
-        let entry = entry.map_err(unreadable)?;
-        let path = entry.path();
-        if fs::metadata(&path).is_ok_and(|metadata| metadata.is_dir()) {
-            files.extend(find_below(&path, depth + 1)?);
-        } else if path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml") {
-            files.push(path);
+    find_below(path, &mut HashSet::new(), &mut files)?;
+    files.sort();
+    let mut names = HashMap::new();
+    for path in &files {
+        if let Some(other) = names.insert(path.with_extension(""), path) {
+            return Err(ScenarioError::SameName { path: other.clone(), other: path.clone() });
         }
     }
-    files.sort();
     Ok(files)
+}
+
+/// Adds the files below a path, without the real paths in `visited`.
+fn find_below(path: &Path, visited: &mut HashSet<PathBuf>, files: &mut Vec<PathBuf>) -> Result<(), ScenarioError> {
+    let unreadable = |source| ScenarioError::Read { path: path.display().to_string(), source };
+    if !visited.insert(path.canonicalize().map_err(unreadable)?) {
+        return Ok(());
+    }
+    if !path.is_dir() {
+        files.push(path.to_owned());
+        return Ok(());
+    }
+    let entries = fs::read_dir(path).and_then(Iterator::collect::<Result<Vec<_>, _>>).map_err(unreadable)?;
+    let mut paths: Vec<_> = entries.iter().map(fs::DirEntry::path).collect();
+    paths.sort();
+    for path in paths {
+        let is_scenario = path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml");
+        if path.is_dir() || (is_scenario && path.exists()) {
+            find_below(&path, visited, files)?;
+        }
+    }
+    Ok(())
 }
 
 impl Scenario {
@@ -420,5 +436,23 @@ mod tests {
             let shown = parse(text).expect_err(text);
             assert!(shown.starts_with(message), "{shown}");
         }
+    }
+
+    #[test]
+    fn each_real_file_is_found_once_and_names_do_not_clash() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = |name: &str| folder.path().join(name);
+        fs::create_dir(path("sub")).expect("creates");
+        for name in ["a.yaml", "b.yml", "sub/a.yaml", "sub/notes.txt"] {
+            fs::write(path(name), "").expect("writes");
+        }
+        for (target, link) in [("", "sub/circle"), ("a.yaml", "again.yaml"), ("missing.yaml", "broken.yaml")] {
+            std::os::unix::fs::symlink(path(target), path(link)).expect("links");
+        }
+        let found = find_scenarios(folder.path()).expect("scenarios");
+        assert_eq!(found, ["a.yaml", "b.yml", "sub/a.yaml"].map(path));
+        fs::write(path("a.yml"), "").expect("writes");
+        let error = find_scenarios(folder.path()).expect_err("two files with one name").to_string();
+        assert!(error.ends_with("a.yml would share their snapshots: rename one of them"), "{error}");
     }
 }

@@ -35,15 +35,34 @@ pub enum RedactionRule {
     },
 }
 
-/// Replaced in every snapshot: UUIDs, timestamps, and the ports of loopback addresses.
+/// Replaced in every snapshot: UUIDs, points in time, and the ports of loopback addresses.
 static ALWAYS: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
     let rules = [
         (r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}", "[uuid]"),
-        (r"\b\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}([.,]\d+)?(Z|[+-]\d{2}:?\d{2})?", "[time]"),
+        // RFC 3339 and SQL.
+        (r"\b\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}:\d{2}([.,]\d+)?( ?(Z|UTC|[+-]\d{2}:?\d{2}))?", "[time]"),
+        // RFC 2822 and HTTP.
+        (r"\b(\w{3}, )?\d{1,2} \w{3} \d{4} \d{2}:\d{2}:\d{2}( ([A-Z]{1,4}|[+-]\d{4}))?\b", "[time]"),
+        // ctime and `date`.
+        (r"\b\w{3} \w{3} [ \d]\d \d{2}:\d{2}:\d{2}( [A-Z]{1,4})? \d{4}\b", "[time]"),
+        // Epoch seconds and milliseconds after a key, in text.
+        (r#"(?i)(\b\w*(time|timestamp|date|epoch|_at|_ts)["']?\s*[:=]\s*)(\d{13}|\d{10}(\.\d+)?)\b"#, "$1[time]"),
         (r"(\b127\.0\.0\.1|\b0\.0\.0\.0|\blocalhost|\[::1?\]):\d{2,5}\b", "$1:[port]"),
     ];
     rules.into_iter().filter_map(|(pattern, with)| Some((Regex::new(pattern).ok()?, with))).collect()
 });
+
+/// The names of members that hold a time.
+static TIME_KEY: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(r"(?i:time|timestamp|date|epoch|(^|_)(at|ts|now))$|[a-z]At$|^(?i:created|updated|modified|expires)$")
+        .ok()
+});
+
+/// Whether this is a time since 1970 in seconds or milliseconds, between 2001 and 2100.
+fn is_epoch_time(value: &Json) -> bool {
+    const SECONDS: std::ops::Range<f64> = 1e9..4.1e9;
+    value.as_f64().is_some_and(|number| SECONDS.contains(&number) || SECONDS.contains(&(number / 1000.0)))
+}
 
 impl Redaction {
     pub(super) fn read(node: &Node, source: &Source) -> Result<Redaction, Problems> {
@@ -88,7 +107,8 @@ pub(super) enum RunValue {
 
 /// Applies the rules of a file with a regular expression, then replaces the values of this run, then the built-in rules.
 pub(super) fn apply(value: &mut Json, rules: &[Redaction], known: &[RunValue], used: &mut UsedRules) {
-    each_text(value, &mut |text| {
+    replace_epoch_times(value);
+    visit_strings(value, &mut |text| {
         for (Redaction { rule, .. }, used) in rules.iter().zip(&mut *used) {
             if let RedactionRule::Matches { regex, with } = rule
                 && regex.is_match(text)
@@ -148,15 +168,31 @@ fn replace_folder(text: &mut String, folder: &str, with: &str) {
     }
 }
 
+/// Replaces numbers that are times since 1970 in members whose names say so.
+fn replace_epoch_times(value: &mut Json) {
+    match value {
+        Json::Array(items) => items.iter_mut().for_each(replace_epoch_times),
+        Json::Object(members) => {
+            for (name, member) in members {
+                match TIME_KEY.as_ref().is_some_and(|key| key.is_match(name)) && is_epoch_time(member) {
+                    true => *member = "[time]".into(),
+                    false => replace_epoch_times(member),
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
 /// Visits every string, including the names of members.
-fn each_text(value: &mut Json, visit: &mut impl FnMut(&mut String)) {
+fn visit_strings(value: &mut Json, visit: &mut impl FnMut(&mut String)) {
     match value {
         Json::String(text) => visit(text),
-        Json::Array(items) => items.iter_mut().for_each(|item| each_text(item, visit)),
+        Json::Array(items) => items.iter_mut().for_each(|item| visit_strings(item, visit)),
         Json::Object(members) => {
             let visited = std::mem::take(members).into_iter().map(|(mut name, mut member)| {
                 visit(&mut name);
-                each_text(&mut member, visit);
+                visit_strings(&mut member, visit);
                 (name, member)
             });
             *members = visited.collect();
@@ -201,7 +237,27 @@ mod tests {
     }
 
     #[test]
+    fn points_in_time_are_replaced_in_every_form() {
+        let mut value = json!({
+            "iso": "2026-11-23T16:34:48.123+01:00", "sql": "2026-11-23 16:34:48", "http": "Mon, 23 Nov 2026 16:34:48 GMT",
+            "mail": "at 23 Nov 2026 16:34:48 +0100.", "ctime": "Mon Nov 23 16:34:48 2026", "text": "{\"created_at\": 1795451688}",
+            "timestamp": 1_795_451_688, "createdAt": 1_795_451_688_123_u64, "updated": 1_795_451_688.5,
+            "phone": 1_795_451_688, "time": 12, "day": "2026-11-23", "number": "1795451688", "format": 1_795_451_688,
+        });
+        apply(&mut value, &[], &[], &mut Vec::new());
+        assert_eq!(
+            value,
+            json!({
+                "iso": "[time]", "sql": "[time]", "http": "[time]", "mail": "at [time].", "ctime": "[time]",
+                "text": "{\"created_at\": [time]}", "timestamp": "[time]", "createdAt": "[time]", "updated": "[time]",
+                "phone": 1_795_451_688, "time": 12, "day": "2026-11-23", "number": "1795451688", "format": 1_795_451_688,
+            })
+        );
+    }
+
+    #[test]
     fn all_builtin_rules_compile() {
-        assert_eq!(ALWAYS.len(), 3);
+        assert_eq!(ALWAYS.len(), 6);
+        assert!(TIME_KEY.is_some());
     }
 }

@@ -441,7 +441,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_differ_has_a_file_of_its_own() {
+    fn snapshot_keys_contain_the_scopes_of_per() {
         let spec = |per: &[SnapshotScope]| SnapshotSpec { name: "info".into(), per: per.to_vec() };
         let cell = Cell { transport: Transport::Ws, protocol: Protocol::Exact(Version::V2025_06_18) };
         assert_eq!(spec(&[]).key(cell, None), "info");

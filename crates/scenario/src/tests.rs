@@ -48,7 +48,7 @@ fn problems(result: &RunResult) -> Vec<String> {
     problems.collect()
 }
 
-/// Asks for a name before it answers a call, in the way of the caller's era, and greets whoever was named.
+/// Requests a name before it answers a call, in the form of the client's era, and greets that name.
 fn greeter() -> impl FnMut(&Value) -> Vec<String> + Send + 'static {
     let who = json!({ "method": "elicitation/create", "params": { "message": "Who?" } });
     let greeting = |call: &Value, answer: &Value| {
@@ -78,7 +78,7 @@ fn greeter() -> impl FnMut(&Value) -> Vec<String> + Send + 'static {
 }
 
 #[tokio::test]
-async fn what_a_server_asks_is_answered_and_observed_alike_in_both_eras() {
+async fn server_requests_are_answered_and_observed_alike_in_both_eras() {
     let result = play(
         "
 answers: { elicitation: [{ content: { name: Ada } }, { action: cancel }] }
@@ -110,7 +110,7 @@ steps:
     assert_eq!(problems(&play(steps, greeter()).await), [""; 0]);
 }
 
-/// A server of both eras that changes things, and says so to whoever listens.
+/// A server of both eras that changes its lists and notifies its subscribers.
 fn changing() -> impl FnMut(&Value) -> Vec<String> + Send + 'static {
     let mut subscription = Value::Null;
     move |message| {
@@ -255,7 +255,7 @@ steps:
     assert_eq!((result.totals.passed, result.totals.not_applicable), (1, 1));
 }
 
-/// Says more than it is asked for: around the handshake, before, after and instead of the answers.
+/// Sends unsolicited frames: around the handshake, before, after and instead of the answers.
 fn noisy(message: &Value) -> Vec<String> {
     let log = |text: &str| vec![text.to_owned()];
     let hello = || vec![result(message, r#"{"content":[{"type":"text","text":"hello"}]}"#)];

@@ -1,4 +1,4 @@
-//! Scripted servers for tests of clients, which use nothing of the client.
+//! Scripted servers for tests of clients, independent of the client crate.
 
 use std::{
     convert::Infallible,
@@ -28,7 +28,7 @@ pub fn error(message: &Value, code: i64) -> String {
     format!(r#"{{"jsonrpc":"2.0","id":{},"error":{{"code":{code},"message":"scripted"}}}}"#, message["id"])
 }
 
-/// What a server of both eras says to a handshake, and nothing to anything else.
+/// The answers of a server of both eras to a handshake; none to other messages.
 pub fn greet(message: &Value) -> Vec<String> {
     match message["method"].as_str() {
         Some("initialize") => vec![result(message, INITIALIZED)],
@@ -89,7 +89,7 @@ impl Seen {
 
 pub type Body = BoxBody<Bytes, Infallible>;
 
-/// An HTTP server on a port of its own.
+/// An HTTP server on a free port.
 pub struct HttpServer {
     pub url: String,
     pub seen: Arc<Mutex<Vec<Seen>>>,
@@ -145,7 +145,7 @@ pub fn json(body: String) -> Response<Body> {
     reply(200, "application/json", body)
 }
 
-/// An event stream that lasts until the sender is dropped. `Sender::closed` tells that the client has gone.
+/// An event stream that lasts until the sender is dropped. `Sender::closed` resolves when the client has disconnected.
 pub fn events() -> (mpsc::Sender<String>, Response<Body>) {
     let (sender, receiver) = mpsc::channel::<String>(16);
     let chunks = stream::unfold(receiver, |mut receiver| async move {
@@ -156,7 +156,7 @@ pub fn events() -> (mpsc::Sender<String>, Response<Body>) {
     (sender, Response::builder().header("content-type", "text/event-stream").body(body).expect("a response"))
 }
 
-/// What a legacy server with sessions, or a modern one, says to everything but a call.
+/// The answers of a legacy server with sessions, or of a modern one, to all messages but calls.
 pub fn greet_http(seen: &Seen) -> Option<Response<Body>> {
     let message = seen.message();
     Some(match (&*seen.method, message["method"].as_str()) {
@@ -174,7 +174,7 @@ pub fn greet_http(seen: &Seen) -> Option<Response<Body>> {
 }
 
 /// Whether a process runs; a zombie does not.
-pub fn runs(pid: &str) -> bool {
+pub fn is_running(pid: &str) -> bool {
     let state = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     state.rsplit(") ").next().is_some_and(|rest| !rest.is_empty() && !rest.starts_with('Z'))
 }

@@ -8,7 +8,7 @@ use rehearse_report::findings::File;
 /// A checked file and its servers, for `--connect`.
 pub(super) struct CheckedFile {
     pub(super) file: File,
-    /// The servers of a file without errors, if they are to be connected.
+    /// The servers of a file without errors; `None` without `--connect`.
     pub(super) config: Option<ClientConfig>,
     /// The base of relative paths in the file.
     pub(super) folder: PathBuf,

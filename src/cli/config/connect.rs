@@ -17,16 +17,16 @@ use rehearse_client::{CallOptions, ConnectError, ConnectOptions, LastLines, Serv
 use rehearse_client_configs::{ClientConfig, Project, codes, policy::Policy, server};
 use rehearse_report::findings::{Contact, Finding};
 
-const AT_ONCE: usize = 8;
+const CONCURRENCY: usize = 8;
 /// How many lines of a server's standard error are shown.
-const LAST_WORDS: usize = 5;
+const STDERR_LINES: usize = 5;
 
-/// Connects to every enabled server of the valid files, except those of projects that are elsewhere: whether the user
-/// interrupted that.
+/// Connects to every enabled server of the valid files, except those of other projects. Returns whether the user
+/// interrupted it.
 ///
 /// # Errors
-/// This machine does not let us start anything.
-pub(super) fn all(checked: &mut [CheckedFile], shows_secrets: bool) -> Result<bool, Failure> {
+/// Processes or the async runtime cannot be started.
+pub(super) fn connect_all(checked: &mut [CheckedFile], shows_secrets: bool) -> Result<bool, Failure> {
     let plan = plan(checked, shows_secrets);
     if plan.is_empty() {
         return Ok(false);
@@ -36,26 +36,26 @@ pub(super) fn all(checked: &mut [CheckedFile], shows_secrets: bool) -> Result<bo
         let file = &mut checked[file].file;
         let server = &mut file.servers[server];
         server.contact = contact;
-        // Its name may have been masked.
+        // The name may have been masked.
         let name = server.name.clone();
         file.add(findings.into_iter().map(|finding| finding.about(&*name)));
     }
     Ok(is_interrupted)
 }
 
-/// A server to be reached.
+/// A server to connect to.
 struct Candidate {
     file: usize,
-    /// Its number within the file.
+    /// The index in the file.
     server: usize,
-    /// Ready to connect to, or why not.
+    /// The resolved server, or why it cannot be resolved.
     config: Result<ResolvedServer, Vec<Finding>>,
     name: server::At<String>,
     tools: server::ToolFilter,
     policy: &'static Policy,
 }
 
-/// What came of it.
+/// The result for a candidate.
 struct Outcome {
     file: usize,
     server: usize,
@@ -68,14 +68,14 @@ fn plan(checked: &[CheckedFile], shows_secrets: bool) -> Vec<Candidate> {
     let directory = std::env::current_dir().unwrap_or_default();
     for (file, checked) in checked.iter().enumerate() {
         let Some(ClientConfig { dialect, servers, projects, .. }) = &checked.config else { continue };
-        let everywhere = (servers, checked.folder.as_path(), true);
-        // The program has the servers of a project only where it works on that.
+        let global = (servers, checked.folder.as_path(), true);
+        // A program uses the servers of a project only in the folder of the project.
         let of_projects = projects.iter().map(|Project { servers, folder, .. }| {
             let folder = Path::new(folder);
             (servers, folder, directory.starts_with(folder))
         });
         let mut number = 0;
-        for (servers, folder, is_here) in std::iter::once(everywhere).chain(of_projects) {
+        for (servers, folder, is_here) in std::iter::once(global).chain(of_projects) {
             let variables = if is_here { variables(folder) } else { BTreeMap::new() };
             for (index, server) in servers.iter().enumerate().filter(|(_, server)| is_here && server.is_enabled()) {
                 let mut config = prepare(server, dialect, &variables, folder);
@@ -96,21 +96,21 @@ async fn execute(plan: Vec<Candidate>) -> Result<(Vec<Outcome>, bool), Failure> 
     let (progress, cancel) = (progress(plan.len()), CancellationToken::new());
     let reached = stream::iter(plan).map(|candidate| {
         let (progress, cancel) = (&progress, &cancel);
-        // On the heap, for eight of them are held at once.
+        // Boxed, because several large futures exist at once.
         Box::pin(async move {
             progress.set_message(candidate.name.value.clone());
-            let outcome = outcome(candidate, cancel).await;
+            let outcome = connect(candidate, cancel).await;
             progress.inc(1);
             outcome
         })
     });
-    let reaching = reached.buffer_unordered(AT_ONCE).collect::<Vec<_>>();
+    let reaching = reached.buffer_unordered(CONCURRENCY).collect::<Vec<_>>();
     let outcomes = signals.run_until_signal(&cancel, "interrupted: stopping the servers\n", reaching).await;
     progress.finish_and_clear();
     Ok((outcomes.unwrap_or_default(), cancel.is_cancelled()))
 }
 
-/// The live line on a terminal.
+/// The progress line on a terminal.
 fn progress(servers: usize) -> ProgressBar {
     let target = match std::io::stderr().is_terminal() {
         true => ProgressDrawTarget::stderr(),
@@ -123,7 +123,7 @@ fn progress(servers: usize) -> ProgressBar {
     bar
 }
 
-async fn outcome(candidate: Candidate, cancel: &CancellationToken) -> Outcome {
+async fn connect(candidate: Candidate, cancel: &CancellationToken) -> Outcome {
     let Candidate { file, server, config, name, tools, policy } = candidate;
     let of = |contact, findings| Outcome { file, server, contact, findings };
     let ResolvedServer { mut config, secrets, .. } = match config {
@@ -135,7 +135,7 @@ async fn outcome(candidate: Candidate, cancel: &CancellationToken) -> Outcome {
         return of(Contact::Interrupted, Vec::new());
     }
     let stderr = LastLines::default();
-    let reached = Box::pin(reach(&config, stderr.clone(), cancel)).await;
+    let reached = Box::pin(tool_names(&config, stderr.clone(), cancel)).await;
     match reached {
         _ if cancel.is_cancelled() => of(Contact::Interrupted, Vec::new()),
         Ok(all) => {
@@ -148,7 +148,7 @@ async fn outcome(candidate: Candidate, cancel: &CancellationToken) -> Outcome {
             let message = secrets.hidden(&format!("cannot connect to `{}`: {reason}", name.value));
             let finding = codes::CONNECT.at(name.span, message).about(&*name.value);
             let lines = stderr.to_vec();
-            let last = &lines[lines.len().saturating_sub(LAST_WORDS)..];
+            let last = &lines[lines.len().saturating_sub(STDERR_LINES)..];
             of(
                 Contact::Failed,
                 vec![match last {
@@ -160,19 +160,23 @@ async fn outcome(candidate: Candidate, cancel: &CancellationToken) -> Outcome {
     }
 }
 
-/// The names of a server's tools.
-async fn reach(config: &ServerParams, stderr: LastLines, cancel: &CancellationToken) -> Result<Vec<String>, String> {
+/// Connects to a server and returns the names of its tools.
+async fn tool_names(
+    config: &ServerParams,
+    stderr: LastLines,
+    cancel: &CancellationToken,
+) -> Result<Vec<String>, String> {
     let protocol = default_protocol(config);
     let sink = Arc::new(move |line: StderrLine| stderr.push(line.line));
     let options = ConnectOptions { stderr: Some(sink), cancel: cancel.clone(), ..ConnectOptions::default() };
     let connecting = Box::pin(Session::connect_with(config, protocol, options));
     let session = connecting.await.map_err(|error| reason(&error))?;
-    let tools = tools(&session, cancel).await;
+    let names = list_tools(&session, cancel).await;
     session.close().await;
-    tools
+    names
 }
 
-/// What is wrong, without the last words of the server, which are told beside it.
+/// The error without the standard error of the server, which is in the hint.
 fn reason(error: &ConnectError) -> String {
     match error {
         ConnectError::Timeout { after, .. } => format!("no answer within {after:?}"),
@@ -183,7 +187,7 @@ fn reason(error: &ConnectError) -> String {
     }
 }
 
-async fn tools(session: &Session, cancel: &CancellationToken) -> Result<Vec<String>, String> {
+async fn list_tools(session: &Session, cancel: &CancellationToken) -> Result<Vec<String>, String> {
     #[derive(Deserialize)]
     struct Tool {
         name: String,

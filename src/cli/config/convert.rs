@@ -1,4 +1,4 @@
-//! `rehearse config convert`: the same servers for another program.
+//! `rehearse config convert`: converts a config for another program.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -64,7 +64,7 @@ pub(super) fn run(args: &ConvertArgs) -> Result<Exit, Failure> {
     let path = args.file.as_deref().filter(|path| *path != Path::new("-"));
     let source = input::read(path.unwrap_or(Path::new("-")))?;
     let report = lint(&source, path, args.dialect, None);
-    let Some(converted) = convert(&report, args.to, notation) else { return Err(unknown(report)) };
+    let Some(converted) = convert(&report, args.to, notation) else { return Err(unreadable(report)) };
     match &args.output {
         Some(new) => write(new, &converted.text, access(path, &report), args.force)?,
         None => output::write(converted.text.as_bytes())?,
@@ -73,22 +73,21 @@ pub(super) fn run(args: &ConvertArgs) -> Result<Exit, Failure> {
     Ok(if report.count(Severity::Error) > 0 { Exit::Violation } else { Exit::Success })
 }
 
-/// The file cannot be parsed, or its program is not known.
-fn unknown(report: LintReport) -> Failure {
+/// The failure if a file cannot be parsed or its program is unknown.
+fn unreadable(report: LintReport) -> Failure {
     let source = &report.source;
     let findings = report.findings.into_iter().filter(|finding| finding.code.severity() == Severity::Error);
     let redactor = Redactor::new(source, &report.secrets);
     let diagnostics =
         findings.map(|finding| Diagnostic { problem: redactor.problem(&finding.problem), source: source.clone() });
-    // Without the text around them, which may be a secret.
+    // The source text is omitted, because it may contain secrets.
     Failure::Usage(Diagnostics(diagnostics.collect()).to_string())
 }
 
-/// Writes a new file, in a new folder if there is none, or with `force` over one that is there. It is never open to more people than its source, and to its
-/// owner alone if there is a secret in it.
+/// Writes a new file, or with `force` replaces an existing one; creates the folder if necessary. `access` limits the
+/// permissions of the file.
 fn write(path: &Path, text: &str, access: Option<u32>, force: bool) -> Result<(), Failure> {
     let failed = |error: io::Error| Failure::cannot(format!("cannot write {}: {error}", path.display()));
-    // As `.vscode` in a project that has had no such file yet.
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         fs::create_dir_all(folder).map_err(failed)?;
     }
@@ -102,7 +101,7 @@ fn write(path: &Path, text: &str, access: Option<u32>, force: bool) -> Result<()
     let opened = open(&mut options, path, access);
     match opened.and_then(|mut file| file.write_all(text.as_bytes())) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            Err(Failure::cannot(format!("{} is there already", path.display())).hint("`--force` replaces it"))
+            Err(Failure::cannot(format!("{} exists already", path.display())).hint("`--force` replaces it"))
         }
         result => result.map_err(failed),
     }
@@ -113,10 +112,10 @@ fn open(options: &mut OpenOptions, path: &Path, access: Option<u32>) -> io::Resu
     use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
     let Some(access) = access else { return options.open(path) };
     let file = options.mode(access).open(path)?;
-    // One that was there already has kept its own. What is no file, such as a pipe, is not ours to close.
-    let there = file.metadata()?;
-    let mode = there.permissions().mode();
-    if there.is_file() && mode & 0o777 & !access != 0 {
+    // An existing file keeps its permissions, so restrict them. Pipes and devices keep theirs.
+    let metadata = file.metadata()?;
+    let mode = metadata.permissions().mode();
+    if metadata.is_file() && mode & 0o777 & !access != 0 {
         file.set_permissions(fs::Permissions::from_mode(mode & access))?;
     }
     Ok(file)
@@ -127,15 +126,15 @@ fn open(options: &mut OpenOptions, path: &Path, _access: Option<u32>) -> io::Res
     options.open(path)
 }
 
-/// The most that anybody may do with the new file; `None` if nothing is to be said about that.
+/// The maximum permissions of the new file: those of the source, and only the owner's if it has a secret.
 #[cfg(unix)]
 fn access(source: Option<&Path>, report: &LintReport) -> Option<u32> {
     use std::os::unix::fs::PermissionsExt;
     let written = |span: &Span| report.source.text.get(span.start..span.end).unwrap_or_default();
-    // What hides a value may be a reference, with which nobody can do anything.
+    // A reference to a variable is not a secret itself.
     let is_literal = |span: &Span| !["$", "{env:"].iter().any(|begin| written(span).starts_with(begin));
-    let is_told = report.findings.iter().any(|finding| finding.code == &codes::SECRET);
-    if is_told || report.secrets.iter().any(is_literal) {
+    let has_secret = report.findings.iter().any(|finding| finding.code == &codes::SECRET);
+    if has_secret || report.secrets.iter().any(is_literal) {
         return Some(0o600);
     }
     Some(fs::metadata(source?).ok()?.permissions().mode() & 0o666)
@@ -146,7 +145,7 @@ fn access(_source: Option<&Path>, _report: &LintReport) -> Option<u32> {
     None
 }
 
-/// The errors of the file, and what the new one does not say.
+/// The errors of the file, and what the new file cannot express.
 fn losses(report: &LintReport, converted: &Converted, to: &Dialect) -> String {
     let mut text = String::new();
     let redactor = Redactor::new(&report.source, &report.secrets);
@@ -187,7 +186,7 @@ mod tests {
         let path = folder.path().join("pipe");
         let made = std::process::Command::new("mkfifo").args(["-m", "666"]).arg(&path).status().expect("starts");
         assert!(made.success());
-        // Whoever reads as well does not wait for a reader.
+        // Opening for reading, too, does not wait for a reader.
         open(OpenOptions::new().read(true).write(true), &path, Some(0o600)).expect("opens");
         let mode = fs::metadata(&path).expect("there").permissions().mode();
         assert_eq!(mode & 0o777, 0o666);

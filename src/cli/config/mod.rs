@@ -1,4 +1,4 @@
-//! Commands about the configs of other programs. One file each.
+//! Commands for the configs of other programs. One file each.
 
 mod checked_file;
 mod connect;
@@ -39,10 +39,10 @@ pub(super) fn run(args: &ConfigArgs) -> Result<Exit, Failure> {
     }
 }
 
-/// The dialect of a name.
+/// The dialect with this name.
 ///
 /// # Errors
-/// There is none of that name; the nearest is suggested.
+/// The name is unknown; the error suggests the nearest.
 pub(super) fn dialect(name: &str) -> Result<&'static Dialect, String> {
     dialect::by_name(name).ok_or_else(|| {
         let names: Vec<_> = dialect::ALL.iter().map(|dialect| dialect.name).collect();
@@ -54,14 +54,14 @@ pub(super) fn dialect(name: &str) -> Result<&'static Dialect, String> {
     })
 }
 
-/// The dialects with their programs, one a line.
+/// The dialects with their programs, one per line.
 pub(super) fn dialects() -> String {
     let line = |dialect: &&Dialect| format!("  {:16} {}", dialect.name, dialect.program);
     dialect::ALL.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// The arguments with the subcommand `validate-config` for the flag of that name, if no other command comes first.
-pub(super) fn without_flag_form(args: impl Iterator<Item = OsString>) -> Vec<OsString> {
+/// Replaces the flag `--validate-config` by the subcommand, if no other command comes first.
+pub(super) fn replace_validate_flag(args: impl Iterator<Item = OsString>) -> Vec<OsString> {
     const FLAG: &str = "--validate-config";
     let mut args: Vec<_> = args.collect();
     let is_flag = |arg: &OsString| arg == FLAG || arg.to_str().is_some_and(|it| it.starts_with("--validate-config="));
@@ -69,8 +69,8 @@ pub(super) fn without_flag_form(args: impl Iterator<Item = OsString>) -> Vec<OsS
     if !begins_with_an_option {
         return args;
     }
-    let before_the_rest = args.iter().take_while(|arg| *arg != "--");
-    let Some(at) = before_the_rest.enumerate().find(|(_, arg)| is_flag(arg)).map(|(at, _)| at) else { return args };
+    let before_dashes = args.iter().take_while(|arg| *arg != "--");
+    let Some(at) = before_dashes.enumerate().find(|(_, arg)| is_flag(arg)).map(|(at, _)| at) else { return args };
     let flag = args.remove(at);
     if let Some((_, file)) = flag.to_str().and_then(|flag| flag.split_once('=')) {
         args.insert(at, file.into());
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_unknown_dialect_brings_the_nearest_and_all() {
+    fn an_unknown_dialect_suggests_the_nearest_and_lists_all() {
         assert_eq!(dialect("vscode").map(|dialect| dialect.program), Ok("Visual Studio Code"));
         let error = dialect("Claude_Cod").expect_err("unknown");
         assert!(error.starts_with("did you mean `claude-code`? There are claude-code, "), "{error}");
@@ -94,7 +94,7 @@ mod tests {
     #[test]
     fn the_flag_is_the_command_at_any_position_among_options() {
         let rewritten = |line: &str| {
-            let args = without_flag_form(line.split(' ').map(OsString::from));
+            let args = replace_validate_flag(line.split(' ').map(OsString::from));
             args.iter().map(|arg| arg.to_str().expect("UTF-8")).collect::<Vec<_>>().join(" ")
         };
         assert_eq!(rewritten("r --validate-config"), "r validate-config");

@@ -1,4 +1,4 @@
-//! Servers of configs, made ready to be connected to.
+//! Servers of configs with their variables replaced, ready to connect.
 
 use std::{collections::BTreeMap, path::Path, time::Duration};
 
@@ -15,16 +15,16 @@ use rehearse_hub::configured::{default_timeouts, server_params};
 use rehearse_protocol::{Protocol, Transport, Version};
 use rehearse_report::findings::Finding;
 
-/// Shorter texts occur anywhere.
-const SHORTEST: usize = 4;
-/// A server that leaves the newest way to begin unanswered is asked in the older way only after 10 s.
-const LONG_ENOUGH_TO_ASK_TWICE: Duration = Duration::from_secs(12);
+/// The minimum length of a secret: shorter texts occur by chance.
+const MIN_SECRET_LENGTH: usize = 4;
+/// The minimum timeout for [`Protocol::Auto`], which waits 10 s for a response before it tries the legacy handshake.
+const MIN_AUTO_TIMEOUT: Duration = Duration::from_secs(12);
 
 /// A server with its connection options and its secrets.
 #[derive(Clone, Debug)]
 pub(crate) struct ResolvedServer {
     pub(crate) config: ServerParams,
-    /// What the config says about who issues tokens, with its variables replaced.
+    /// The OAuth settings of the config, with variables replaced.
     pub(crate) oauth: server::OAuth,
     pub(crate) secrets: Secrets,
 }
@@ -33,13 +33,13 @@ pub(crate) struct ResolvedServer {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Secrets {
     texts: Vec<String>,
-    /// Whether to also mask text in the stderr of the server that looks like a secret.
-    is_wary: bool,
+    /// Whether to also mask text in stderr that looks like a secret.
+    masks_stderr: bool,
     /// The authorizers whose current tokens must not be printed.
     authorizers: Vec<Authorizer>,
 }
 
-/// The variables of this process, and what programs know by themselves of a project.
+/// The environment of this process, and the variables that programs define for a project.
 pub(crate) fn variables(project: &Path) -> BTreeMap<String, String> {
     let mut variables = Machine::here().variables;
     let home = variables.get("HOME").cloned().unwrap_or_default();
@@ -57,10 +57,10 @@ pub(crate) fn variables(project: &Path) -> BTreeMap<String, String> {
     variables
 }
 
-/// The server of a config with its variables replaced. Relative paths begin at `folder`.
+/// Replaces the variables of a configured server. Relative paths start at `folder`.
 ///
 /// # Errors
-/// A finding for every variable that has no value, or for what is missing.
+/// A finding for every variable without a value, or for a missing key.
 pub(crate) fn prepare(
     server: &server::ConfiguredServer,
     dialect: &Dialect,
@@ -78,67 +78,66 @@ pub(crate) fn prepare(
     let config = server_params(&resolved, &dialect.policy, default_timeouts(dialect), folder).map_err(|error| {
         vec![codes::CONNECT.at(name.span, format!("cannot connect to `{}`: {error}", name.value)).about(&*name.value)]
     })?;
-    let secrets = Secrets::of(server, &resolved, &config, variables);
+    let secrets = Secrets::from_server(server, &resolved, &config, variables);
     Ok(ResolvedServer { secrets, oauth: resolved.auth.oauth.map(|oauth| *oauth).unwrap_or_default(), config })
 }
 
-/// The version that a server is asked for unless somebody wants another: the newest, if there is time to ask for an older
-/// one after that.
+/// The default protocol version: negotiated, or the newest legacy version if the timeout is too short for two attempts.
 pub(crate) fn default_protocol(config: &ServerParams) -> Protocol {
-    let is_asked_over_http = matches!(config.target.transport(), Transport::Http | Transport::Sse);
-    match is_asked_over_http || config.timeouts.connect >= LONG_ENOUGH_TO_ASK_TWICE {
+    let is_http = matches!(config.target.transport(), Transport::Http | Transport::Sse);
+    match is_http || config.timeouts.connect >= MIN_AUTO_TIMEOUT {
         true => Protocol::Auto,
         false => Protocol::Exact(Version::LATEST_LEGACY),
     }
 }
 
 impl Secrets {
-    /// What must not be told of a server: what is secret as it is written, and what came of variables with it.
-    pub(crate) fn of(
+    /// The secrets of a server: secret literals, and the values of variables in secret places.
+    pub(crate) fn from_server(
         server: &server::ConfiguredServer,
         resolved: &server::ConfiguredServer,
         config: &ServerParams,
         variables: &BTreeMap<String, String>,
     ) -> Secrets {
         let mut secrets = Vec::new();
-        let mut of = |name: &str, value: &str| {
+        let mut add = |name: &str, value: &str| {
             secrets.extend(hidden_in(name, value).into_iter().map(|range| value[range].to_owned()));
         };
         let pairs = resolved.env.iter().chain(&resolved.headers);
-        pairs.for_each(|pair| of(&pair.name.value, &pair.value.value));
-        // The variables of a file are among those of the process.
+        pairs.for_each(|pair| add(&pair.name.value, &pair.value.value));
+        // These include the variables of an env file.
         if let Target::Stdio(spec) = &config.target {
-            spec.env.iter().for_each(|(name, value)| of(name, value));
+            spec.env.iter().for_each(|(name, value)| add(name, value));
         }
-        resolved.url.iter().for_each(|url| of("url", &url.value));
+        resolved.url.iter().for_each(|url| add("url", &url.value));
         let auth = &resolved.auth;
         let keys = auth.bearer.iter().chain(auth.api_key.iter().map(|api_key| &api_key.key));
         let keys = keys.chain(auth.oauth.iter().filter_map(|oauth| oauth.client_secret.as_ref()));
-        keys.for_each(|key| of("token", &key.value));
+        keys.for_each(|key| add("token", &key.value));
         let mut flag = "";
         for arg in &resolved.args {
             let found = secrets_in_argument(flag, &arg.value);
             secrets.extend(found.into_iter().map(|range| arg.value[range].to_owned()));
             flag = if arg.value.starts_with('-') { &arg.value } else { "" };
         }
-        // What a reference stands for is nobody's business, whatever its name is.
+        // The values of references in headers are always secret.
         let both = server.headers.iter().zip(&resolved.headers);
         secrets.extend(both.filter(|(written, it)| written.value != it.value).map(|(_, it)| it.value.value.clone()));
         for text in server.texts() {
             let secret = references(&text.at.value).filter(|reference| is_secret_name(reference.name));
             secrets.extend(secret.filter_map(|reference| variables.get(reference.name).cloned()));
         }
-        // As it stands within a JSON text.
+        // The form in JSON strings.
         let quoted = |secret: &String| serde_json::to_string(secret).map(|text| text[1..text.len() - 1].to_owned());
         let quoted: Vec<_> = secrets.iter().filter_map(|secret| quoted(secret).ok()).collect();
         secrets.extend(quoted);
-        secrets.retain(|secret| secret.len() >= SHORTEST);
+        secrets.retain(|secret| secret.len() >= MIN_SECRET_LENGTH);
         secrets.sort_by(|one, two| two.len().cmp(&one.len()).then_with(|| one.cmp(two)));
         secrets.dedup();
-        Secrets { texts: secrets, is_wary: true, authorizers: Vec::new() }
+        Secrets { texts: secrets, masks_stderr: true, authorizers: Vec::new() }
     }
 
-    /// The text without them.
+    /// Masks the secrets in a text.
     pub(crate) fn hidden(&self, text: &str) -> String {
         let text = self.texts.iter().fold(text.to_owned(), |text, secret| text.replace(secret.as_str(), MASK));
         let text = self.authorizers.iter().fold(text, |text, authorizer| authorizer.masked(&text, MASK));
@@ -148,16 +147,16 @@ impl Secrets {
         }
     }
 
-    /// What a server has written to its standard error, without them, and without what looks like a secret.
+    /// Masks the secrets in stderr lines, and text that looks like a secret.
     pub(crate) fn hidden_in_stderr(&self, lines: &str) -> String {
         let text = self.hidden(lines);
-        let wary = || text.split('\n').map(|line| mask("", line)).collect::<Vec<_>>().join("\n");
-        if self.is_wary { wary() } else { text }
+        let masked = || text.split('\n').map(|line| mask("", line)).collect::<Vec<_>>().join("\n");
+        if self.masks_stderr { masked() } else { text }
     }
 
-    /// Those of both.
-    pub(crate) fn and(mut self, other: &Secrets) -> Secrets {
-        self.is_wary |= other.is_wary;
+    /// Adds other secrets.
+    pub(crate) fn merge(mut self, other: &Secrets) -> Secrets {
+        self.masks_stderr |= other.masks_stderr;
         self.texts.extend(other.texts.iter().cloned());
         self.texts.sort_by(|one, two| two.len().cmp(&one.len()).then_with(|| one.cmp(two)));
         self.texts.dedup();
@@ -165,9 +164,9 @@ impl Secrets {
         self
     }
 
-    /// These, and the tokens of the authorizers.
-    pub(crate) fn and_tokens(mut self, of: impl IntoIterator<Item = Authorizer>) -> Secrets {
-        self.authorizers.extend(of);
+    /// Adds the tokens of authorizers.
+    pub(crate) fn merge_tokens(mut self, authorizers: impl IntoIterator<Item = Authorizer>) -> Secrets {
+        self.authorizers.extend(authorizers);
         self
     }
 }
@@ -189,12 +188,12 @@ mod tests {
         server.env = vec![Pair { name: at("PASSWORD"), value: at("ge\"heim") }];
         let policy = rehearse_client_configs::policy::Policy::USUAL;
         let config = server_params(&server, &policy, Timeouts::default(), Path::new("")).expect("a command");
-        let secrets = Secrets::of(&server, &server, &config, &BTreeMap::new());
+        let secrets = Secrets::from_server(&server, &server, &config, &BTreeMap::new());
         assert_eq!(secrets.hidden(r#"ge"heim and {"a":"ge\"heim"}"#), r#"*** and {"a":"***"}"#);
-        assert_eq!(Secrets::default().and(&secrets).texts, secrets.texts);
+        assert_eq!(Secrets::default().merge(&secrets).texts, secrets.texts);
         server.auth.oauth =
             Some(Box::new(server::OAuth { client_secret: Some(at("s3cret")), ..server::OAuth::default() }));
-        let secrets = Secrets::of(&server, &server, &config, &BTreeMap::new());
+        let secrets = Secrets::from_server(&server, &server, &config, &BTreeMap::new());
         assert_eq!(secrets.hidden("invalid s3cret"), "invalid ***");
     }
 }

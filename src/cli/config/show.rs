@@ -1,4 +1,4 @@
-//! `rehearse config show`: the servers that count, and where everything about them comes from.
+//! `rehearse config show`: the effective servers, and the origin of each value.
 
 use std::{
     borrow::Cow,
@@ -10,7 +10,7 @@ use serde_json::{Value as Json, json};
 use super::{
     SourceArgs,
     resolved_server::variables,
-    sources::{MOST_SHOWN, readable, warnings},
+    sources::{MOST_SHOWN, check_readable, warnings},
 };
 use crate::cli::{
     Exit, Failure, Format, output,
@@ -40,7 +40,7 @@ With --dialect both variables are used only for the client code_agent.";
 
 type Variables = BTreeMap<String, String>;
 
-/// Columns for a value before its origin; a longer one moves its own origin only.
+/// The maximum width of the column of values. Longer values shift only their own origin.
 const WIDEST: usize = 48;
 
 /// Print the effective servers and where each value comes from
@@ -66,11 +66,10 @@ pub(super) struct ShowArgs {
 pub(super) fn run(args: &ShowArgs) -> Result<Exit, Failure> {
     let machine = Machine::here();
     let mut effective = args.sources.load(&machine)?;
-    // What was asked for and cannot be read leaves nothing that would be worth showing.
-    readable(&effective, args.show_secrets)?;
-    let mut told = warnings(&effective, args.show_secrets);
+    check_readable(&effective, args.show_secrets)?;
+    let mut warnings = warnings(&effective, args.show_secrets);
     if args.resolve {
-        told.extend(replace_variables(&mut effective, variables(&machine.directory), args.show_secrets));
+        warnings.extend(replace_variables(&mut effective, variables(&machine.directory), args.show_secrets));
     }
     let text = match args.format {
         Format::Human => human(&effective, args),
@@ -78,13 +77,14 @@ pub(super) fn run(args: &ShowArgs) -> Result<Exit, Failure> {
     };
     output::write_styled(text.as_bytes())?;
     let warning = |line: &String| format!("{DOUBTFUL}warning:{DOUBTFUL:#} {}\n", printable(line));
-    style::print(&told.iter().map(warning).collect::<String>());
+    style::print(&warnings.iter().map(warning).collect::<String>());
     Ok(Exit::Success)
 }
 
-/// Replaces the variables in all servers, and gives what has no value here. Such a server stays as it is written.
+/// Replaces the variables in all servers, and returns a message for each variable without a value. A server with such a
+/// variable is not changed.
 ///
-/// What a variable hides must not appear anywhere either, whatever the key that it is put into.
+/// The value of a secret variable is masked, whatever key it is used in.
 fn replace_variables(effective: &mut Effective, mut variables: Variables, show_secrets: bool) -> Vec<String> {
     if !show_secrets {
         variables.iter_mut().for_each(|(name, value)| *value = mask(name, value).into_owned());
@@ -103,12 +103,12 @@ fn replace_variables(effective: &mut Effective, mut variables: Variables, show_s
     lines
 }
 
-/// What is known to be secret, of all files together; `None` if secrets are shown.
-fn known(effective: &Effective, show_secrets: bool) -> Option<KnownSecrets<'_>> {
+/// The secrets of all files; `None` if secrets are shown.
+fn known_secrets(effective: &Effective, show_secrets: bool) -> Option<KnownSecrets<'_>> {
     (!show_secrets).then(|| KnownSecrets::new(effective.secrets()))
 }
 
-/// What is known about a server, and what holds for the rest of it when it is called.
+/// The settings of a server, with the defaults of its program.
 fn all_settings(kept: &Kept) -> Vec<Setting> {
     settings(kept, default_timeouts(kept.dialect).call)
 }
@@ -121,21 +121,21 @@ fn origin(setting: &Setting) -> String {
     setting.origin.as_ref().map_or_else(|| "default".to_owned(), ToString::to_string)
 }
 
-/// A name as it may be shown.
-fn named<'n>(name: &'n str, known: Option<&KnownSecrets<'_>>) -> Cow<'n, str> {
+/// A name with secrets masked.
+fn masked_name<'n>(name: &'n str, known: Option<&KnownSecrets<'_>>) -> Cow<'n, str> {
     known.map_or_else(|| name.into(), |known| known.mask(mask("", name)))
 }
 
 fn json(effective: &Effective, show_secrets: bool) -> Json {
-    let known = known(effective, show_secrets);
+    let known = known_secrets(effective, show_secrets);
     let server = |kept: &Kept| {
         let server = &kept.server;
         let values = all_settings(kept).into_iter().map(|setting| {
             let shown = json!({ "value": value(&setting, known.as_ref()), "origin": origin(&setting) });
-            (named(&setting.key(), known.as_ref()).into_owned(), shown)
+            (masked_name(&setting.key(), known.as_ref()).into_owned(), shown)
         });
         json!({
-            "name": named(&server.name.value, known.as_ref()),
+            "name": masked_name(&server.name.value, known.as_ref()),
             "transport": server.transport.value,
             "dialect": kept.dialect.name,
             "origin": kept.origin().to_string(),
@@ -148,7 +148,7 @@ fn json(effective: &Effective, show_secrets: bool) -> Json {
         json!({
             "name": report.source.name,
             "path": file.path,
-            "source": file.rank.as_str(),
+            "source": file.precedence.as_str(),
             "dialect": report.detected.as_ref().map(|detected| detected.dialect.name),
             "found": true,
             "errors": report.count(Severity::Error),
@@ -161,7 +161,7 @@ fn json(effective: &Effective, show_secrets: bool) -> Json {
         json!({
             "name": missing.name,
             "path": missing.path,
-            "source": missing.rank.as_str(),
+            "source": missing.precedence.as_str(),
             "found": false,
             "error": error,
         })
@@ -171,12 +171,12 @@ fn json(effective: &Effective, show_secrets: bool) -> Json {
     json!({
         "servers": effective.servers.iter().map(server).collect::<Vec<_>>(),
         "lost": lost.map(|lost| json!({
-            "name": named(&lost.name, known.as_ref()),
+            "name": masked_name(&lost.name, known.as_ref()),
             "origin": lost.origin.to_string(),
             "to": lost.to.to_string(),
         })).collect::<Vec<_>>(),
         "unread": unread.map(|unread| json!({
-            "name": named(&unread.name, known.as_ref()),
+            "name": masked_name(&unread.name, known.as_ref()),
             "origin": unread.origin.to_string(),
             "code": unread.code.name,
         })).collect::<Vec<_>>(),
@@ -186,7 +186,7 @@ fn json(effective: &Effective, show_secrets: bool) -> Json {
 
 fn human(effective: &Effective, args: &ShowArgs) -> String {
     let mut out = String::new();
-    let known = known(effective, args.show_secrets);
+    let known = known_secrets(effective, args.show_secrets);
     for kept in &effective.servers {
         show_server(&mut out, kept, known.as_ref());
     }
@@ -197,7 +197,7 @@ fn human(effective: &Effective, args: &ShowArgs) -> String {
     let lost = effective.lost.iter().map(|lost| (&lost.name, &lost.origin, format!("lost to {}", lost.to)));
     let others: Vec<_> = others
         .chain(lost)
-        .map(|(name, origin, fate)| (named(name, known.as_ref()), origin.to_string(), fate))
+        .map(|(name, origin, fate)| (masked_name(name, known.as_ref()), origin.to_string(), fate))
         .collect();
     let width = others.iter().map(|(name, ..)| columns(&printable(name))).max().unwrap_or_default();
     let second = others.iter().map(|(_, origin, _)| columns(origin)).max().unwrap_or_default();
@@ -209,14 +209,14 @@ fn human(effective: &Effective, args: &ShowArgs) -> String {
         out.push('\n');
     }
     if args.verbose {
-        looked(&mut out, effective);
+        searched_files(&mut out, effective);
     }
     out.push_str(&summary(effective));
     out
 }
 
 fn show_server(out: &mut String, kept: &Kept, known: Option<&KnownSecrets<'_>>) {
-    let name = named(&kept.server.name.value, known);
+    let name = masked_name(&kept.server.name.value, known);
     let name = printable(&name);
     let off = if kept.server.is_enabled() { String::new() } else { format!("  {DOUBTFUL}disabled{DOUBTFUL:#}") };
     let (program, place) = (kept.dialect.program, kept.origin().to_string());
@@ -232,7 +232,7 @@ fn show_server(out: &mut String, kept: &Kept, known: Option<&KnownSecrets<'_>>) 
     let rows: Vec<_> = all_settings(kept)
         .iter()
         .map(|setting| {
-            let path = named(&setting.path, known);
+            let path = masked_name(&setting.path, known);
             let shown = match setting.time {
                 Some(time) => humantime::format_duration(time).to_string(),
                 None => text(&value(setting, known)),
@@ -251,18 +251,18 @@ fn show_server(out: &mut String, kept: &Kept, known: Option<&KnownSecrets<'_>>) 
     out.push('\n');
 }
 
-/// Which files were looked for.
-fn looked(out: &mut String, effective: &Effective) {
+/// The files that were searched.
+fn searched_files(out: &mut String, effective: &Effective) {
     let read = effective.files.iter().map(|file| {
         let program = file.report.detected.as_ref().map(|detected| detected.dialect.program);
-        (file.report.source.name.as_str(), file.rank, program.unwrap_or("no program's").to_owned())
+        (file.report.source.name.as_str(), file.precedence, program.unwrap_or("no program's").to_owned())
     });
     let missing = effective.missing.iter().map(|missing| {
         let why = if missing.error.is_some() { "cannot be read" } else { "not there" };
-        (missing.name.as_str(), missing.rank, why.to_owned())
+        (missing.name.as_str(), missing.precedence, why.to_owned())
     });
-    for (name, rank, fate) in read.chain(missing) {
-        out.push_str(&format!("{}  {DIM}{rank}, {fate}{DIM:#}\n", printable(name)));
+    for (name, precedence, fate) in read.chain(missing) {
+        out.push_str(&format!("{}  {DIM}{precedence}, {fate}{DIM:#}\n", printable(name)));
     }
     out.push('\n');
 }

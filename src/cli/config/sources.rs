@@ -1,4 +1,4 @@
-//! The flags that name configs, for every command that takes servers from them.
+//! The options that select configs, for all commands that use configs.
 
 use std::path::PathBuf;
 
@@ -7,8 +7,8 @@ use crate::cli::Failure;
 use rehearse_client_configs::{
     LintReport, Machine,
     dialect::Dialect,
-    secret::{Redactor, blotted},
-    sources::{Effective, File, Missing, Rank, SourceError, Sources},
+    secret::{Redactor, mask_source},
+    sources::{Effective, File, Missing, Precedence, SourceError, Sources},
 };
 use rehearse_document::{Diagnostic, Diagnostics};
 use rehearse_report::findings::{Finding, Severity};
@@ -31,10 +31,10 @@ pub(crate) struct SourceArgs {
 }
 
 impl SourceArgs {
-    /// Reads what is named here or by the environment, or else the files of all programs.
+    /// Reads the configs that the options or the environment name, else the default files of all programs.
     ///
     /// # Errors
-    /// A file that was named cannot be read.
+    /// A named file cannot be read.
     pub(crate) fn load(&self, machine: &Machine) -> Result<Effective, Failure> {
         let SourceArgs { mcp_config, config, dialect } = self;
         let sources = Sources { mcp_config: mcp_config.clone(), config: config.clone(), dialect: *dialect };
@@ -42,13 +42,13 @@ impl SourceArgs {
     }
 }
 
-/// What is wrong with a source, with its text.
+/// The errors and warnings of a source, with its text.
 fn problems(file: &File, show_secrets: bool) -> Diagnostics {
     let wrong = file.report.findings.iter().filter(|finding| finding.code.severity() > Severity::Advice);
     diagnostics(wrong, &file.report, show_secrets)
 }
 
-/// Findings with the text that they are about.
+/// Findings with their source text.
 pub(crate) fn diagnostics<'f>(
     findings: impl Iterator<Item = &'f Finding>,
     report: &LintReport,
@@ -56,7 +56,7 @@ pub(crate) fn diagnostics<'f>(
 ) -> Diagnostics {
     let LintReport { source, secrets, .. } = report;
     let redactor = Redactor::new(source, secrets);
-    let shown = if show_secrets { source.clone() } else { blotted(source, secrets) };
+    let shown = if show_secrets { source.clone() } else { mask_source(source, secrets) };
     let diagnostic = |finding: &Finding| {
         let problem = if show_secrets { finding.problem.clone() } else { redactor.problem(&finding.problem) };
         Diagnostic { problem, source: shown.clone() }
@@ -64,7 +64,7 @@ pub(crate) fn diagnostics<'f>(
     Diagnostics(findings.take(MOST_SHOWN).map(diagnostic).collect())
 }
 
-/// Default files that cannot be read, and the problems of sources that are no files.
+/// Default files that cannot be read, and the problems of sources that are not files.
 pub(crate) fn warnings(effective: &Effective, show_secrets: bool) -> Vec<String> {
     let mut lines = Vec::new();
     for Missing { name, error, .. } in &effective.missing {
@@ -76,21 +76,23 @@ pub(crate) fn warnings(effective: &Effective, show_secrets: bool) -> Vec<String>
     lines
 }
 
+/// Checks that all named files can be parsed.
+///
 /// # Errors
 /// The problems of a named file that cannot be parsed.
-pub(crate) fn readable(effective: &Effective, show_secrets: bool) -> Result<(), Failure> {
-    let unreadable = |file: &&File| file.rank.is_named() && !file.report.is_readable;
+pub(crate) fn check_readable(effective: &Effective, show_secrets: bool) -> Result<(), Failure> {
+    let unreadable = |file: &&File| file.precedence.is_named() && !file.report.is_readable;
     match effective.files.iter().find(unreadable) {
-        // Of a text that cannot be parsed nothing is quoted, for it may be a secret.
+        // A file that cannot be parsed is not quoted, because it may contain secrets.
         Some(file) => Err(Failure::Usage(problems(file, show_secrets).to_string())),
         None => Ok(()),
     }
 }
 
-/// Where relative paths of a source begin: in the project that it belongs to.
+/// The base of relative paths in a source: the folder of its project.
 pub(crate) fn folder(file: &File, machine: &Machine) -> PathBuf {
     match &file.path {
-        Some(path) if !matches!(file.rank, Rank::User | Rank::Local) => project(path),
+        Some(path) if !matches!(file.precedence, Precedence::User | Precedence::Local) => project(path),
         _ => machine.directory.clone(),
     }
 }

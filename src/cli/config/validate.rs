@@ -1,4 +1,4 @@
-//! `rehearse validate-config`: whether configs are what their programs make sense of.
+//! `rehearse validate-config`: checks configs as their programs read them.
 
 use std::{
     collections::HashSet,
@@ -92,7 +92,7 @@ pub(crate) fn run(args: ValidateArgs) -> Result<Exit, Failure> {
         style::print(&format!("no known config files\n{strong}hint:{strong:#} {hint}\n"));
         return Ok(Exit::NothingSelected);
     }
-    let is_interrupted = if args.connect { connect::all(&mut checked, args.show_secrets)? } else { false };
+    let is_interrupted = if args.connect { connect::connect_all(&mut checked, args.show_secrets)? } else { false };
     let files = checked.into_iter().map(|checked| checked.file).collect();
     let report = Report { files, rules: codes::rules(EXPLANATIONS), is_strict: args.strict, is_quiet: args.quiet };
     write_report(&args, &report)?;
@@ -124,8 +124,8 @@ fn check(args: &ValidateArgs) -> Vec<CheckedFile> {
     checked
 }
 
-/// Whether a file could have a section with servers, but has none.
-fn is_about_other_things(path: &Path, report: &LintReport) -> bool {
+/// Whether a file may have a section with servers, but has none.
+fn has_no_servers(path: &Path, report: &LintReport) -> bool {
     let is_empty = |finding: &Finding| finding.code == &codes::NO_SERVERS;
     if let Some((dialect, FileLocation::Section(_))) = by_path(path) {
         // The syntax of the rest of such a file does not matter.
@@ -149,7 +149,7 @@ fn check_file(args: &ValidateArgs, path: &Path, machine: Option<&Machine>, is_fo
         Ok(source) => {
             let place = (!is_stdin).then(|| walk::absolute(path));
             let report = lint(&source, place.as_deref(), args.dialect, machine);
-            if is_found && place.is_some_and(|place| is_about_other_things(&place, &report)) {
+            if is_found && place.is_some_and(|place| has_no_servers(&place, &report)) {
                 return None;
             }
             let is_to_connect = args.connect && report.count(Severity::Error) == 0;

@@ -8,7 +8,7 @@ use std::{
 
 use rehearse_client_configs::dialect::by_path;
 
-/// Folders with what was made or fetched, not written.
+/// Folders with generated or downloaded files.
 const SKIPPED: [&str; 8] = [".git", "node_modules", "target", "vendor", "dist", "build", "__pycache__", ".venv"];
 
 /// The config files below a folder, sorted; symbolic links are not followed, and unreadable folders are ignored.
@@ -18,7 +18,7 @@ pub(super) fn configs_below(folder: &Path) -> Vec<PathBuf> {
         for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
             let Ok(kind) = entry.file_type() else { continue };
             let name = entry.file_name();
-            // `.` alone stands for where somebody is, and is not said again for every file.
+            // Omit a leading `.`.
             let path = if folder == Path::new(".") { PathBuf::from(&name) } else { folder.join(&name) };
             if kind.is_dir() && !SKIPPED.iter().any(|skipped| name == OsStr::new(skipped)) {
                 folders.push(path);
@@ -31,12 +31,12 @@ pub(super) fn configs_below(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The path from the root on, for the folder that somebody is in tells a dialect too.
+/// The absolute path, because the parent folders of the current folder can determine the dialect.
 pub(super) fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
-/// The folder of the project that a config belongs to: where it is, or where `.vscode` and the like are.
+/// The project folder of a config: its folder, or the parent of `.vscode` and similar folders.
 pub(super) fn project(path: &Path) -> PathBuf {
     let path = absolute(path);
     let depth = by_path(&path).map_or(1, |(_, place)| place.suffix().split('/').count());
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_project_is_where_the_folder_of_its_program_is() {
+    fn the_project_is_the_parent_of_the_folder_of_the_program() {
         for (path, folder) in [
             ("/p/.vscode/mcp.json", "/p"),
             ("/p/.mcp.json", "/p"),

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::{
     connection::{ConnectionArgs, RetryArgs},
     print::print_json,
-    target::{Select, Server, TargetArgs, only_one},
+    target::{Select, Server, TargetArgs, check_single},
 };
 use crate::cli::{Failure, Format};
 use rehearse_hub::HubOptions;
@@ -72,7 +72,7 @@ impl CommonArgs {
     /// As [`CommonArgs::servers`]; or there are several servers and no name.
     pub(super) fn one(&self, name: Option<&str>, place: &str) -> Result<Vec<Server>, Failure> {
         let servers = self.servers(Select::from_name(name))?;
-        only_one(&servers, place)?;
+        check_single(&servers, place)?;
         Ok(servers)
     }
 
@@ -82,7 +82,7 @@ impl CommonArgs {
         options.retry = self.retry.retry();
     }
 
-    /// As [`CommonArgs::servers`], for a command that prints a result for each of them. Without servers, the JSON format
+    /// As [`CommonArgs::servers`], for a command that prints a result for each server. Without servers, the JSON format
     /// prints an empty array.
     ///
     /// # Errors

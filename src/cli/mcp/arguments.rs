@@ -1,28 +1,28 @@
-//! The arguments of a call as people type them.
+//! The typed arguments of a call.
 
 use std::{io, path::Path};
 
 use serde_json::{Map, Value, value::RawValue};
 
-use super::json_tokens::changed_number;
+use super::json_tokens::inexact_number;
 use rehearse_document::text::{text, text_of};
 
-/// How many references in a schema are followed, one from another.
-const DEEPEST: usize = 8;
-/// How many alternatives of a schema are looked at, which may contain themselves.
-const MOST_PARTS: usize = 100;
+/// The maximum length of a chain of references in a schema.
+const MAX_REFERENCES: usize = 8;
+/// The maximum number of visited alternatives of a schema, which may be recursive.
+const MAX_PARTS: usize = 100;
 
-/// Arguments that are not typed yet.
+/// Arguments before the conversion to the types of a schema.
 #[derive(Debug, Default)]
 pub(crate) struct Arguments {
-    whole: Map<String, Value>,
-    /// In the order in which they were given.
+    objects: Map<String, Value>,
+    /// In order.
     single: Vec<(String, ArgumentValue)>,
 }
 
 #[derive(Debug)]
 enum ArgumentValue {
-    /// `name=text`: what it means depends on the schema.
+    /// `name=text`: the schema decides the type.
     Text(String),
     /// `name:=json`
     Json(Value),
@@ -33,7 +33,7 @@ impl Arguments {
     /// `-`.
     ///
     /// # Errors
-    /// What is not of these forms, or cannot be read.
+    /// A word has another form, or cannot be read.
     pub(crate) fn read<'w>(
         args: Option<&str>,
         words: impl IntoIterator<Item = &'w String>,
@@ -41,15 +41,15 @@ impl Arguments {
         let mut arguments = Arguments::default();
         if let Some(args) = args {
             let text = if args == "-" || args.starts_with('@') { text_at(args)? } else { args.to_owned() };
-            arguments.whole = object(&text)?;
+            arguments.objects = object(&text)?;
         }
         for word in words {
             if word == "-" || word.starts_with('@') {
-                arguments.whole.extend(object(&text_at(word)?)?);
+                arguments.objects.extend(object(&text_at(word)?)?);
                 continue;
             }
             if word.starts_with('{') {
-                arguments.whole.extend(object(word)?);
+                arguments.objects.extend(object(word)?);
                 continue;
             }
             let Some((name, value)) = word.split_once('=') else {
@@ -58,31 +58,31 @@ impl Arguments {
             if name.is_empty() {
                 return Err(format!("{word:?} has no name before the ="));
             }
-            let (name, given) = match name.strip_suffix(':') {
+            let (name, argument) = match name.strip_suffix(':') {
                 Some(name) => {
                     let json = serde_json::from_str(value)
                         .map_err(|error| format!("{name}: {value:?} is not valid JSON: {error}"))?;
-                    exact(value).map_err(|why| format!("{name}: {why}"))?;
+                    check_numbers(value).map_err(|why| format!("{name}: {why}"))?;
                     (name, ArgumentValue::Json(json))
                 }
                 None if value.starts_with('@') => (name, ArgumentValue::Text(text_at(value)?)),
                 None => (name, ArgumentValue::Text(value.to_owned())),
             };
-            arguments.single.push((name.to_owned(), given));
+            arguments.single.push((name.to_owned(), argument));
         }
         Ok(arguments)
     }
 
-    /// The object that a tool with this schema is called with; without a schema, what is JSON counts as JSON.
+    /// Converts the arguments to the types of a schema. Without a schema, valid JSON becomes its JSON value.
     ///
     /// # Errors
-    /// A text that cannot be what the schema wants.
+    /// A text that cannot have the type of the schema.
     pub(crate) fn typed(self, schema: Option<&RawValue>) -> Result<Map<String, Value>, String> {
         let schema: Value = schema.and_then(|schema| serde_json::from_str(schema.get()).ok()).unwrap_or_default();
-        let mut object = self.whole;
+        let mut object = self.objects;
         let mut lists: Vec<String> = Vec::new();
-        for (name, given) in self.single {
-            let text = match given {
+        for (name, argument) in self.single {
+            let text = match argument {
                 ArgumentValue::Json(value) => {
                     object.insert(name, value);
                     continue;
@@ -90,7 +90,7 @@ impl Arguments {
                 ArgumentValue::Text(text) => text,
             };
             let property = property(&schema, &name);
-            let allowed = property.map(|property| AllowedValues::by(&schema, property)).unwrap_or_default();
+            let allowed = property.map(|property| AllowedValues::from_schema(&schema, property)).unwrap_or_default();
             let is_list =
                 allowed.types.contains(&"array") && !is_json_list(&text) && !allowed.types.contains(&"string");
             if !is_list {
@@ -99,7 +99,7 @@ impl Arguments {
                 continue;
             }
             let items = property.and_then(|property| resolved(&schema, property).get("items"));
-            let allowed = items.map(|items| AllowedValues::by(&schema, items)).unwrap_or_default();
+            let allowed = items.map(|items| AllowedValues::from_schema(&schema, items)).unwrap_or_default();
             let item = allowed.value(&text).map_err(|why| format!("{name}: {why}"))?;
             match object.get_mut(&name) {
                 Some(Value::Array(known)) if lists.contains(&name) => known.push(item),
@@ -112,13 +112,13 @@ impl Arguments {
         Ok(object)
     }
 
-    /// The object whose values are all texts, as arguments of prompts are.
+    /// The arguments of a prompt, which are all strings.
     ///
     /// # Errors
-    /// A value that is given as JSON and is no text.
+    /// A JSON value that is not a string.
     pub(crate) fn texts(self) -> Result<Map<String, Value>, String> {
-        let mut object = self.whole;
-        object.extend(self.single.into_iter().map(|(name, given)| match given {
+        let mut object = self.objects;
+        object.extend(self.single.into_iter().map(|(name, argument)| match argument {
             ArgumentValue::Text(text) => (name, Value::String(text)),
             ArgumentValue::Json(value) => (name, value),
         }));
@@ -129,18 +129,18 @@ impl Arguments {
     }
 }
 
-/// What a schema lets a value be; anything by default.
+/// The values that a schema allows; any value by default.
 #[derive(Default)]
 struct AllowedValues<'s> {
     types: Vec<&'s str>,
-    /// All values that there are, if they are listed.
+    /// The values of `enum` and `const`.
     values: Vec<&'s Value>,
 }
 
 impl<'s> AllowedValues<'s> {
-    fn by(root: &'s Value, schema: &'s Value) -> AllowedValues<'s> {
+    fn from_schema(root: &'s Value, schema: &'s Value) -> AllowedValues<'s> {
         let (mut allowed, mut parts, mut next) = (AllowedValues::default(), vec![schema], 0);
-        while let Some(part) = parts.get(next).filter(|_| next < MOST_PARTS) {
+        while let Some(part) = parts.get(next).filter(|_| next < MAX_PARTS) {
             let part = resolved(root, part);
             next += 1;
             match &part["type"] {
@@ -150,13 +150,15 @@ impl<'s> AllowedValues<'s> {
             }
             allowed.values.extend(part["enum"].as_array().into_iter().flatten());
             allowed.values.extend(part.get("const"));
-            parts.extend(["anyOf", "oneOf"].iter().filter_map(|key| part[*key].as_array()).flatten().take(MOST_PARTS));
+            parts.extend(["anyOf", "oneOf"].iter().filter_map(|key| part[*key].as_array()).flatten().take(MAX_PARTS));
         }
         allowed
     }
 
+    /// Converts a text to an allowed value.
+    ///
     /// # Errors
-    /// What is wanted instead, or why it cannot be sent.
+    /// The expected type, or why the value cannot be sent.
     fn value(&self, text: &str) -> Result<Value, String> {
         let spelled = |value: &&&Value| match value {
             Value::String(known) => known == text,
@@ -167,11 +169,11 @@ impl<'s> AllowedValues<'s> {
         }
         let json = serde_json::from_str::<Value>(text).ok();
         let is_text = self.types.contains(&"string");
-        let is_wanted = |json: &Value| match self.types.is_empty() {
+        let is_allowed = |json: &Value| match self.types.is_empty() {
             true => self.values.is_empty(),
             false => !json.is_string() && self.types.iter().any(|name| is_of_type(json, name)),
         };
-        match (json.filter(is_wanted), exact(text)) {
+        match (json.filter(is_allowed), check_numbers(text)) {
             (Some(json), Ok(())) => Ok(json),
             (Some(_), Err(why)) if !is_text => Err(why),
             _ if is_text || self.types.is_empty() => Ok(text.into()),
@@ -180,7 +182,7 @@ impl<'s> AllowedValues<'s> {
     }
 }
 
-/// The names of the arguments that a schema knows, those first that it requires.
+/// The argument names of a schema, and whether each is required; required ones first.
 pub(crate) fn names_of(schema: &Value) -> Vec<(&str, bool)> {
     let required: Vec<_> = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     let parts = ["allOf", "anyOf", "oneOf"].iter().filter_map(|key| schema[*key].as_array()).flatten();
@@ -195,12 +197,14 @@ pub(crate) fn names_of(schema: &Value) -> Vec<(&str, bool)> {
     names
 }
 
-/// The values that an argument can have, if they can be counted.
+/// The possible values of an argument, if the schema lists them.
 pub(crate) fn values_of(schema: &Value, name: &str) -> Vec<String> {
     let Some(property) = property(schema, name) else { return Vec::new() };
-    let allowed = AllowedValues::by(schema, property);
-    let of_items =
-        resolved(schema, property).get("items").map(|items| AllowedValues::by(schema, items)).unwrap_or_default();
+    let allowed = AllowedValues::from_schema(schema, property);
+    let of_items = resolved(schema, property)
+        .get("items")
+        .map(|items| AllowedValues::from_schema(schema, items))
+        .unwrap_or_default();
     let text = |value: &&Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let mut values: Vec<_> = allowed.values.iter().chain(&of_items.values).map(text).collect();
     if allowed.types.contains(&"boolean") {
@@ -221,16 +225,16 @@ fn is_of_type(value: &Value, name: &str) -> bool {
     }
 }
 
-/// The schema of a property, also if only a part of the schema has it.
+/// The schema of a property, in the schema or one of its parts.
 fn property<'s>(schema: &'s Value, name: &str) -> Option<&'s Value> {
-    let of = |schema: &'s Value| schema["properties"].get(name);
+    let direct = |schema: &'s Value| schema["properties"].get(name);
     let parts = ["allOf", "anyOf", "oneOf"].iter().filter_map(|key| schema[*key].as_array()).flatten();
-    of(schema).or_else(|| parts.into_iter().find_map(|part| of(resolved(schema, part))))
+    direct(schema).or_else(|| parts.into_iter().find_map(|part| direct(resolved(schema, part))))
 }
 
-/// What a reference within the document stands for.
+/// Follows references within the document.
 fn resolved<'s>(root: &'s Value, mut schema: &'s Value) -> &'s Value {
-    for _ in 0..DEEPEST {
+    for _ in 0..MAX_REFERENCES {
         let pointer = schema["$ref"].as_str().and_then(|reference| reference.strip_prefix('#'));
         match pointer.and_then(|pointer| root.pointer(pointer)) {
             Some(target) => schema = target,
@@ -245,18 +249,20 @@ fn is_json_list(text: &str) -> bool {
 }
 
 fn object(text: &str) -> Result<Map<String, Value>, String> {
-    // The words of cpe.
+    // The message of cpe.
     let value = serde_json::from_str(text).map_err(|error| format!("invalid tool arguments JSON: {error}"))?;
     let Value::Object(object) = value else {
         return Err("invalid tool arguments JSON: it must be an object, {…}".to_owned());
     };
-    exact(text).map(|()| object)
+    check_numbers(text).map(|()| object)
 }
 
+/// Checks that all numbers keep their value.
+///
 /// # Errors
-/// A number in this JSON would arrive as another.
-fn exact(json: &str) -> Result<(), String> {
-    match changed_number(json) {
+/// A number has too many digits.
+fn check_numbers(json: &str) -> Result<(), String> {
+    match inexact_number(json) {
         Some(number) => Err(format!("the number {number} has too many digits; shorten it or pass a string")),
         None => Ok(()),
     }
@@ -283,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_becomes_what_the_schema_wants() {
+    fn a_text_is_converted_to_the_type_of_the_schema() {
         let schema = json!({
             "type": "object",
             "properties": {
@@ -336,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_that_refers_to_itself_comes_to_an_end() {
+    fn a_recursive_schema_terminates() {
         let schema = json!({
             "properties": { "a": { "$ref": "#/$defs/a" }, "b": { "$ref": "#/$defs/b" } },
             "$defs": { "a": { "$ref": "#/$defs/a" }, "b": { "anyOf": [{ "$ref": "#/$defs/b" }, { "type": "integer" }] } },
@@ -345,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn words_go_before_what_is_given_as_a_whole_and_files_are_read() {
+    fn words_take_precedence_over_json_and_files_are_read() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("a.json");
         std::fs::write(&path, r#"{"b": 2, "c": 3}"#).expect("writes");

@@ -8,7 +8,7 @@ use super::{
     args::FormatArgs,
     authorization::{self, Consent},
     print::{print, print_json},
-    target::{Select, Server, TargetArgs, only_one, print_no_servers},
+    target::{Select, Server, TargetArgs, check_single, print_no_servers},
     trace::Tracer,
 };
 use crate::cli::{
@@ -54,7 +54,7 @@ pub(super) struct AuthArgs {
     #[arg(long, hide = true, conflicts_with = "no_browser")]
     headless: bool,
     /// Print all HTTP requests, without secrets
-    #[arg(short, long, conflicts_with = "status")]
+    #[arg(short, long, hide_short_help = true, conflicts_with = "status")]
     trace: bool,
     /// Show tokens and passwords of configs in error messages
     #[arg(long, hide_short_help = true)]
@@ -68,8 +68,8 @@ pub(super) struct AuthArgs {
 }
 
 impl AuthArgs {
-    /// Does something with an authorizer, whose requests are shown if they are to be.
-    async fn traced<T>(&self, server: &Server, authorizer: &Authorizer, work: impl Future<Output = T>) -> T {
+    /// Runs work with an authorizer, and prints its requests with `--trace`.
+    async fn run_traced<T>(&self, server: &Server, authorizer: &Authorizer, work: impl Future<Output = T>) -> T {
         let tracer = self.trace.then(|| {
             let tracer = Tracer::new(Some(server.resolved.secrets.clone()), false);
             tracer.follow(&server.name().into(), &authorizer.recorder());
@@ -83,7 +83,7 @@ impl AuthArgs {
     }
 }
 
-/// Who asks for the token, and for what.
+/// The OAuth client and its request.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "OAuth client")]
 struct ClientArgs {
@@ -97,10 +97,10 @@ struct ClientArgs {
     #[arg(long, value_name = "NAME", conflicts_with = "what")]
     client_secret_env: Option<String>,
     /// The https URL of a client ID metadata document
-    #[arg(long, value_name = "URL", conflicts_with = "what")]
+    #[arg(long, value_name = "URL", hide_short_help = true, conflicts_with = "what")]
     client_metadata_url: Option<String>,
     /// Trust only this authorization server, even on a private network
-    #[arg(long, value_name = "URL", conflicts_with = "what")]
+    #[arg(long, value_name = "URL", hide_short_help = true, conflicts_with = "what")]
     issuer: Option<String>,
     /// Use the client credentials grant, without a user
     #[arg(long, conflicts_with_all = ["what", "no_browser", "headless"])]
@@ -119,7 +119,7 @@ pub(super) fn run(args: &AuthArgs) -> Result<Exit, Failure> {
     let is_one = found.len() == 1;
     let mut servers = Vec::new();
     for server in found {
-        match why_not(&server) {
+        match exclusion_reason(&server) {
             Some(why) if is_one => return Err(Failure::Usage(why)),
             Some(_) => {}
             None => servers.push(server),
@@ -128,7 +128,7 @@ pub(super) fn run(args: &AuthArgs) -> Result<Exit, Failure> {
     if args.status {
         return status(args, &servers);
     }
-    only_one(&servers, "SERVER")?;
+    check_single(&servers, "SERVER")?;
     let Some(server) = servers.first() else {
         style::print("no server uses OAuth tokens\n");
         return Ok(Exit::NothingSelected);
@@ -139,8 +139,8 @@ pub(super) fn run(args: &AuthArgs) -> Result<Exit, Failure> {
     }
 }
 
-/// Why a server has nothing to do with tokens.
-fn why_not(server: &Server) -> Option<String> {
+/// Why a server uses no OAuth tokens.
+fn exclusion_reason(server: &Server) -> Option<String> {
     let name = server.name();
     if authorization::url(server).is_none() {
         return Some(format!("the server {name:?} uses stdio and needs no token"));
@@ -171,7 +171,7 @@ fn authorize(args: &AuthArgs, server: &Server) -> Result<Exit, Failure> {
                 _ = signals.next() => Ok(None),
             }
         };
-        args.traced(server, &authorizer, authorizing).await
+        args.run_traced(server, &authorizer, authorizing).await
     });
     let Some(token) = got? else {
         style::leave_line();
@@ -212,31 +212,32 @@ fn logout(args: &AuthArgs, server: &Server) -> Result<Exit, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::cannot(format!("cannot start the async runtime: {error}")))?;
     let authorizer = authorizer(server, authorization::options(server, Consent::NonInteractive))?;
-    let LogoutResult { was_there, is_revoked } =
-        runtime.block_on(args.traced(server, &authorizer, forget(server, &authorizer)))?;
+    let LogoutResult { had_token, is_revoked } =
+        runtime.block_on(args.run_traced(server, &authorizer, delete_token(server, &authorizer)))?;
     match args.print.format() {
         Format::Json => {
-            print_json(&json!({ "server": server.name(), "loggedOut": was_there, "revoked": is_revoked }))?;
+            print_json(&json!({ "server": server.name(), "loggedOut": had_token, "revoked": is_revoked }))?;
         }
-        Format::Human => print(&forgotten(server, LogoutResult { was_there, is_revoked }))?,
+        Format::Human => print(&logout_message(server, LogoutResult { had_token, is_revoked }))?,
     }
     Ok(Exit::Success)
 }
 
-/// What became of a token.
+/// The result of a logout.
 #[derive(Clone, Copy)]
 struct LogoutResult {
-    was_there: bool,
-    /// Whether who issued it has revoked it.
+    had_token: bool,
+    /// Whether the authorization server revoked the token.
     is_revoked: bool,
 }
 
-/// Forgets the token, also if it cannot be revoked, which is told.
+/// Revokes and deletes the token; warns if it cannot be revoked.
 ///
 /// # Errors
 /// The file of the token cannot be changed.
-async fn forget(server: &Server, authorizer: &Authorizer) -> Result<LogoutResult, Failure> {
-    let Logout { was_there, revoked } = Box::pin(authorizer.logout()).await.map_err(|error| failed(server, &error))?;
+async fn delete_token(server: &Server, authorizer: &Authorizer) -> Result<LogoutResult, Failure> {
+    let Logout { was_there: had_token, revoked } =
+        Box::pin(authorizer.logout()).await.map_err(|error| failed(server, &error))?;
     let is_revoked = match revoked {
         Ok(is_revoked) => is_revoked,
         Err(error) => {
@@ -246,53 +247,53 @@ async fn forget(server: &Server, authorizer: &Authorizer) -> Result<LogoutResult
             false
         }
     };
-    Ok(LogoutResult { was_there, is_revoked })
+    Ok(LogoutResult { had_token, is_revoked })
 }
 
-fn forgotten(server: &Server, forgotten: LogoutResult) -> String {
+fn logout_message(server: &Server, result: LogoutResult) -> String {
     let name = printable(server.name());
-    match forgotten {
+    match result {
         LogoutResult { is_revoked: true, .. } => {
             format!("The token of {STRONG}{name}{STRONG:#} was revoked and deleted.\n")
         }
-        LogoutResult { was_there: true, .. } => format!("The token of {STRONG}{name}{STRONG:#} was deleted.\n"),
-        LogoutResult { was_there: false, .. } => format!("There is no token of {STRONG}{name}{STRONG:#}.\n"),
+        LogoutResult { had_token: true, .. } => format!("The token of {STRONG}{name}{STRONG:#} was deleted.\n"),
+        LogoutResult { had_token: false, .. } => format!("There is no token of {STRONG}{name}{STRONG:#}.\n"),
     }
 }
 
-/// The same for whoever holds connections, with the authorizer of those that there are: gets a token, or forgets it, and
-/// says what to print. Another authorizer that is made for that is shown to `follow`.
+/// Gets or deletes the token of a server for the REPL, and returns the message. `current` is the authorizer of the
+/// connection; a new authorizer is passed to `follow`.
 ///
 /// # Errors
-/// The server takes no token, or none could be got.
-pub(crate) async fn authorize_or_forget(
+/// The server uses no tokens, or the authorization failed.
+pub(crate) async fn authorize_or_logout(
     server: &Server,
-    held: Option<&Authorizer>,
+    current: Option<&Authorizer>,
     is_logout: bool,
     opens_browser: bool,
     follow: impl Fn(&Authorizer),
 ) -> Result<String, Failure> {
-    if let Some(why) = why_not(server) {
+    if let Some(why) = exclusion_reason(server) {
         return Err(Failure::Usage(why));
     }
     if is_logout {
-        let own;
-        let authorizer = match held {
-            Some(held) => held,
+        let new;
+        let authorizer = match current {
+            Some(current) => current,
             None => {
-                own = authorizer(server, authorization::options(server, Consent::NonInteractive))?;
-                follow(&own);
-                &own
+                new = authorizer(server, authorization::options(server, Consent::NonInteractive))?;
+                follow(&new);
+                &new
             }
         };
-        return forget(server, authorizer).await.map(|what| forgotten(server, what));
+        return delete_token(server, authorizer).await.map(|what| logout_message(server, what));
     }
     let ask = if opens_browser { Consent::Browser } else { Consent::PrintUrl };
     let authorizer = authorizer(server, authorization::options(server, ask))?;
     follow(&authorizer);
     let token = Box::pin(authorizer.authorize()).await.map_err(|error| failed(server, &error))?;
-    if let Some(held) = held {
-        held.reload().await;
+    if let Some(current) = current {
+        current.reload().await;
     }
     Ok(human(server, Some(&token)))
 }
@@ -321,8 +322,10 @@ fn failed(server: &Server, error: &AuthError) -> Failure {
 }
 
 impl ClientArgs {
+    /// Adds the options of the command line.
+    ///
     /// # Errors
-    /// There is no secret in the variable, or no client that it belongs to.
+    /// The variable of the secret is not set, or options are missing.
     fn apply(&self, mut options: Options) -> Result<Options, Failure> {
         if !self.scopes.is_empty() {
             options.scopes = Some(self.scopes.clone());
@@ -363,12 +366,12 @@ impl ClientArgs {
     }
 }
 
-/// Whether it gets through without asking anybody, as far as is known here.
+/// Whether the token can be used or refreshed without the user.
 fn is_valid(token: &TokenStatus) -> bool {
     token.can_be_refreshed || token.expires.is_none_or(|at| SystemTime::now() < time(at))
 }
 
-/// What lies beyond the year 9999 cannot be written.
+/// The time in seconds since the epoch, at most the year 9999.
 fn time(seconds: u64) -> SystemTime {
     SystemTime::UNIX_EPOCH + Duration::from_secs(seconds.min(253_402_300_799))
 }

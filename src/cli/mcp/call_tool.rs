@@ -1,4 +1,4 @@
-//! `rehearse mcp call-tool`: one call of a tool, or those that a model asks for.
+//! `rehearse mcp call-tool`: one tool call, or those in a model's message.
 
 use std::sync::Arc;
 
@@ -44,7 +44,7 @@ pub(super) fn run(args: &CallToolArgs) -> Result<Exit, Failure> {
     let arguments = Arguments::read(args.args.as_deref(), words).map_err(Failure::Usage)?;
     let servers = args.common.servers(Select::from_name(args.content.server.as_deref()))?;
     run_with_user(
-        TerminalUser::at_terminal(),
+        TerminalUser::detect(),
         &args.common,
         &servers,
         |options| args.policy.apply(options),
@@ -56,7 +56,7 @@ pub(super) fn run(args: &CallToolArgs) -> Result<Exit, Failure> {
                 ToolCall::send(hub_session, resolved.server, resolved.tool, arguments, args.log_level.as_deref())
                     .await?;
             called.show(hub_session, args, 0).await?;
-            if args.is_for_programs() {
+            if args.is_json_output() {
                 print_json(&called.report(hub_session, args.form))?;
             }
             Ok(called.exit())
@@ -64,22 +64,22 @@ pub(super) fn run(args: &CallToolArgs) -> Result<Exit, Failure> {
     )
 }
 
-/// Finds the tool of a name: one that is registered under it or its alias, else one that its server knows by it. Of one server, any
-/// name goes: it is for the server to say that there is no such tool.
+/// Finds a tool by its registered name, its alias or its original name. With a single server, an unknown name is sent to
+/// that server.
 fn resolve_tool(hub_session: &HubSession, found: &Discovery, name: &str) -> Result<ResolvedTool, CommandError> {
-    let of = |tool: &RegisteredTool| ResolvedTool {
+    let resolved = |tool: &RegisteredTool| ResolvedTool {
         server: tool.server.clone(),
         tool: tool.original.clone(),
         schema: Some(tool.input_schema.clone()),
     };
     let aliases = found.registry.aliases();
     if let Some(tool) = found.registry.get(name).or_else(|| found.registry.get(aliases.name(name)?)) {
-        return Ok(of(tool));
+        return Ok(resolved(tool));
     }
     let same: Vec<_> = found.registry.tools().iter().filter(|tool| tool.original == name).collect();
     let usage = |text: String| CommandError::Failure(Failure::Usage(text));
     match &same[..] {
-        [tool] => return Ok(of(tool)),
+        [tool] => return Ok(resolved(tool)),
         [] => {}
         several => {
             let names: Vec<_> = several.iter().map(|tool| &*tool.server).collect();

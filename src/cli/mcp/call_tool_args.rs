@@ -48,8 +48,8 @@ pub(super) struct CallToolArgs {
     /// With --xml: the maximum number of calls [default: 1]
     #[arg(long, hide_short_help = true, value_name = "NUMBER", requires = "xml", conflicts_with_all = SINGLE)]
     pub(super) max_calls: Option<NonZeroUsize>,
-    /// With --xml: how to approve calls that the config does not allow
-    #[arg(long, hide_short_help = true, value_name = "WHO", value_enum, default_value_t = ApprovalChoice::Always, requires = "xml", conflicts_with_all = SINGLE)]
+    /// With --xml: how to approve calls that the config does not allow: ask, always or never
+    #[arg(long, hide_short_help = true, hide_possible_values = true, value_name = "WHO", value_enum, default_value_t = ApprovalChoice::Always, requires = "xml", conflicts_with_all = SINGLE)]
     pub(super) approve: ApprovalChoice,
     /// Request log messages of at least this level, from debug to emergency
     #[arg(long, hide_short_help = true, hide_possible_values = true, value_name = "LEVEL", value_parser = LEVELS, conflicts_with = "xml")]
@@ -62,7 +62,7 @@ pub(super) struct CallToolArgs {
 
 impl CallToolArgs {
     /// Whether results are printed as JSON.
-    pub(super) fn is_for_programs(&self) -> bool {
+    pub(super) fn is_json_output(&self) -> bool {
         self.form.is_some() || self.common.format() == Format::Json
     }
 }

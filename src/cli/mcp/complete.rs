@@ -96,7 +96,7 @@ pub(super) fn run(args: &CompleteArgs) -> Result<Exit, Failure> {
     )
 }
 
-/// What the server has not sent.
+/// Prints how many values the server has omitted.
 fn print_remaining(Completion { values, total, has_more }: &Completion) {
     let more = total.map(|total| total.saturating_sub(values.len() as u64)).filter(|more| *more > 0);
     match more {

@@ -99,11 +99,11 @@ enum OnConnectError {
 }
 
 impl ConnectionArgs {
-    /// The servers as members of a hub, each with these answers, and those of a person if there is one. Whoever is asked to
-    /// end cancels `haste`.
+    /// The servers as members of a hub. Server requests are answered from `answers`, then by the user, if there is one.
+    /// `shutdown` speeds up closing.
     ///
     /// # Errors
-    /// The only server's transport does not have the version that was asked for.
+    /// The transport of the only server does not support the requested version.
     pub(crate) fn members(
         &self,
         servers: &[Server],
@@ -113,11 +113,11 @@ impl ConnectionArgs {
     ) -> Result<Vec<HubServer>, Failure> {
         if let ([server], Some(protocol)) = (servers, self.protocol) {
             let transport = server.resolved.config.target.transport();
-            if !protocol.is_carried_by(transport) {
+            if !protocol.can_connect_over(transport) {
                 return Err(Failure::Usage(ConnectError::NotApplicable { transport, protocol }.to_string()));
             }
         }
-        // Several browser windows at once would be nobody's wish.
+        // Do not open several browser windows at once.
         let ask = Consent::for_command(self.no_browser || servers.len() > 1);
         let member = |server: &Server| {
             let mut config = server.resolved.config.clone();
@@ -128,7 +128,7 @@ impl ConnectionArgs {
             config.authorizer = authorizer(server, ask);
             config.shutdown = shutdown.clone();
             config.answers = match person {
-                Some(person) => Answers::with_handler(answers.clone(), person.respondent(server.name())),
+                Some(person) => Answers::with_handler(answers.clone(), person.input_handler(server.name())),
                 None => Answers::from_script(answers.clone(), []),
             };
             let written = &server.written;
@@ -153,11 +153,11 @@ impl ConnectionArgs {
         }
     }
 
-    /// What is said when a server asks, as far as a file says it.
+    /// Reads the answers to server requests from the file of `--answer`.
     ///
     /// # Errors
     /// The file cannot be read, or has mistakes.
-    pub(crate) fn script(&self) -> Result<AnswerScript, Failure> {
+    pub(crate) fn answer_script(&self) -> Result<AnswerScript, Failure> {
         let Some(path) = &self.answers else { return Ok(AnswerScript::default()) };
         let source = Source::read(path)
             .map_err(|error| Failure::Usage(format!("cannot read the answers {}: {error}", path.display())))?;
@@ -165,8 +165,8 @@ impl ConnectionArgs {
     }
 }
 
-/// As the program of the first server does it. Whoever types a command allows the call; and nobody is there for long
-/// enough to watch for changes.
+/// The options of the first server's client. Typing a command approves its call, and a single command does not watch for
+/// changes.
 pub(crate) fn hub_options(servers: &[Server]) -> HubOptions {
     let usual = servers.first().map(|server| HubOptions::from_policy(server.policy)).unwrap_or_default();
     HubOptions { approval: ApprovalMode::AllowAll, watch_changes: false, ..usual }
@@ -222,7 +222,7 @@ fn naming(text: &str) -> Result<Naming, String> {
         "mcp_server_tool" => Naming::Qualified("mcp_{server}_{tool}"),
         "server::tool" => Naming::Literal("{server}::{tool}"),
         "server.tool" => Naming::Literal("{server}.{tool}"),
-        // One for each process, which keeps it to its end.
+        // Leaked once per process.
         template if template.contains("{tool}") => Naming::Literal(String::leak(template.to_owned())),
         _ => {
             return Err(
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_has_a_unit_and_only_a_pause_may_be_nothing() {
+    fn a_time_has_a_unit_and_only_a_pause_may_be_zero() {
         assert_eq!(
             (duration("1.5s"), pause("1.5s")),
             (Ok(Duration::from_millis(1500)), Ok(Duration::from_millis(1500)))

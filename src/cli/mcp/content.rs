@@ -215,9 +215,9 @@ impl<'a> Saver<'a> {
         let path = self
             .write(bytes, uri, mime_type)
             .map_err(|(path, error)| Failure::cannot(format!("cannot write {}: {error}", path.display())))?;
-        let told = format!("[{}, {} bytes; saved as {}]\n", printable(mime_type), bytes.len(), path.display());
+        let message = format!("[{}, {} bytes; saved as {}]\n", printable(mime_type), bytes.len(), path.display());
         self.saved.push(path);
-        Ok(told)
+        Ok(message)
     }
 
     /// Chooses the file: the output file, numbered from the second on, which is written later; or a new file in the output
@@ -333,12 +333,12 @@ mod tests {
     }
 
     #[test]
-    fn a_file_in_a_folder_is_never_written_over() {
+    fn a_file_in_a_folder_is_never_overwritten() {
         let folder = tempfile::tempdir().expect("a folder");
         let mut saver = Saver::new(Some(folder.path()), "x");
         for name in ["a.png", "a-2.png", "a-3.png"] {
-            let told = saver.save(b"1", "x://a.png", "image/png").expect("writes");
-            assert!(told.contains(&format!("/{name}]")), "{told}");
+            let message = saver.save(b"1", "x://a.png", "image/png").expect("writes");
+            assert!(message.contains(&format!("/{name}]")), "{message}");
         }
     }
 }

@@ -46,13 +46,17 @@ pub(crate) struct Prompt {
 }
 
 impl Prompt {
+    /// Parses the result of a request.
+    ///
     /// # Errors
-    /// It is something else.
+    /// The result is invalid.
     pub(crate) fn parse(result: &RawValue) -> Result<Prompt, client::Failure> {
         let parsed = serde_json::from_str(result.get());
         parsed.map_err(|error| client::Failure::Malformed(format!("invalid prompt: {error}")))
     }
 
+    /// The messages as text. Binary content is saved or described.
+    ///
     /// # Errors
     /// A file cannot be written.
     pub(crate) fn text(&self, saver: &mut Saver<'_>) -> Result<String, Failure> {

@@ -32,7 +32,7 @@ pub(super) struct InfoArgs {
     common: CommonArgs,
 }
 
-/// The report for programs.
+/// The report as JSON.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Report<'a> {
@@ -43,11 +43,11 @@ struct Report<'a> {
     server_info: Option<&'a RawValue>,
     capabilities: &'a RawValue,
     instructions: Option<&'a str>,
-    /// The whole answer to the handshake.
+    /// The whole response of the handshake.
     handshake: &'a RawValue,
 }
 
-/// The same of a server that cannot be reached.
+/// The report on a server that cannot be reached.
 #[derive(Serialize)]
 struct Unreachable<'a> {
     server: &'a str,
@@ -95,7 +95,7 @@ pub(super) fn run(args: &InfoArgs) -> Result<Exit, Failure> {
 }
 
 pub(crate) fn human(server: &str, info: &PeerInfo) -> String {
-    // The words of cpe.
+    // The message of cpe.
     let mut text = format!("Connected to server: {}\n", printable(server));
     let identity: Value =
         info.server_info.as_ref().and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();

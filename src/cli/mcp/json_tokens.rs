@@ -28,8 +28,7 @@ fn text_length(json: &str) -> usize {
     end.map_or(json.len(), |end| end + 2)
 }
 
-/// A JSON text with a line for each member and item. Numbers stay as they are written, and so does the order; of texts only
-/// the escapes are the fewest that there can be.
+/// Indents a JSON text. Numbers and the order of members are kept; strings are escaped as little as possible.
 pub(super) fn indented(json: &str) -> String {
     let mut out = String::with_capacity(json.len() * 2);
     let mut tokens = tokens(json).peekable();
@@ -66,8 +65,8 @@ pub(super) fn indented(json: &str) -> String {
     out
 }
 
-/// A number in a JSON text that a value in memory does not hold as it is.
-pub(super) fn changed_number(json: &str) -> Option<&str> {
+/// The first number in a JSON text that a `serde_json::Value` cannot represent exactly.
+pub(super) fn inexact_number(json: &str) -> Option<&str> {
     let is_number = |token: &&str| token.starts_with(|c: char| c == '-' || c.is_ascii_digit());
     tokens(json).filter(is_number).find(|token| {
         let held = serde_json::from_str::<serde_json::Number>(token).ok();
@@ -75,7 +74,7 @@ pub(super) fn changed_number(json: &str) -> Option<&str> {
     })
 }
 
-/// A number as its digits without zeros around them, and the power of ten that they are multiplied by.
+/// The sign, the significant digits and the decimal exponent of a number.
 fn decimal(number: &str) -> (bool, String, i64) {
     let (mantissa, exponent) = number.split_once(['e', 'E']).unwrap_or((number, "0"));
     let (sign, mantissa) = mantissa.strip_prefix('-').map_or((false, mantissa), |rest| (true, rest));
@@ -95,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn json_is_indented_as_it_is_written() {
+    fn indenting_keeps_numbers_and_order() {
         let json = r#"{"a" : [1.10, 12345678901234567890123,{ }, [] ],"a":"x\" , \\","\u00e9":{"b":null}}"#;
         let lines = [
             "{",
@@ -118,14 +117,14 @@ mod tests {
     }
 
     #[test]
-    fn a_number_that_would_become_another_is_found() {
+    fn an_inexact_number_is_found() {
         for kept in
             ["0", "-0", "1.10", "1e2", "100", "-1.5E+3", "18446744073709551615", "\"1e999 123456789012345678901\""]
         {
-            assert_eq!(changed_number(kept), None, "{kept}");
+            assert_eq!(inexact_number(kept), None, "{kept}");
         }
         let long = "12345678901234567890123";
-        assert_eq!(changed_number(&format!(r#"{{"a":[1,{{"b":{long}}}]}}"#)), Some(long));
-        assert_eq!(changed_number("0.12345678901234567890123"), Some("0.12345678901234567890123"));
+        assert_eq!(inexact_number(&format!(r#"{{"a":[1,{{"b":{long}}}]}}"#)), Some(long));
+        assert_eq!(inexact_number("0.12345678901234567890123"), Some("0.12345678901234567890123"));
     }
 }

@@ -60,8 +60,8 @@ pub(super) fn run(args: &ListServersArgs) -> Result<Exit, Failure> {
 /// A server without its secrets.
 struct DisplayedServer<'a> {
     server: &'a ConfiguredServer,
-    /// What holds where it says nothing.
-    usual: Timeouts,
+    /// The timeouts of its program.
+    defaults: Timeouts,
     /// The location of its name.
     origin: Option<String>,
     name: String,
@@ -72,7 +72,7 @@ struct DisplayedServer<'a> {
 }
 
 impl<'a> DisplayedServer<'a> {
-    /// A server without what is `known` to be secret, or looks so; with everything if nothing is to be hidden.
+    /// Masks the `known` secrets and text that looks like a secret; masks nothing without `known`.
     fn new(found: &'a FoundServer, known: Option<&KnownSecrets<'_>>) -> DisplayedServer<'a> {
         let server = &found.written;
         let text = |name: &str, value: &str| match known {
@@ -93,7 +93,7 @@ impl<'a> DisplayedServer<'a> {
         });
         DisplayedServer {
             server,
-            usual: found.kept.as_ref().map(|kept| default_timeouts(kept.dialect)).unwrap_or_default(),
+            defaults: found.kept.as_ref().map(|kept| default_timeouts(kept.dialect)).unwrap_or_default(),
             origin: found.kept.as_ref().map(|kept| kept.origin().to_string()),
             name: text("", &server.name.value),
             command,
@@ -103,13 +103,13 @@ impl<'a> DisplayedServer<'a> {
         }
     }
 
-    /// How long a request may take.
+    /// The timeout of requests in seconds.
     fn timeout(&self) -> f64 {
         let own = self.server.timeouts.call.as_ref().map(|call| call.value);
-        own.unwrap_or(self.usual.call).as_secs_f64()
+        own.unwrap_or(self.defaults.call).as_secs_f64()
     }
 
-    /// The words of cpe, and what it does not say.
+    /// The text of cpe, with additions.
     fn human(&self) -> String {
         let name = printable(&self.name);
         let off = if self.server.is_enabled() { String::new() } else { format!(" {DOUBTFUL}disabled{DOUBTFUL:#}") };

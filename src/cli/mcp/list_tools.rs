@@ -1,4 +1,4 @@
-//! `rehearse mcp list-tools`: the tools of servers, with what their filters leave out.
+//! `rehearse mcp list-tools`: the tools of servers, including filtered ones.
 
 use std::{collections::HashSet, num::NonZeroUsize, sync::Arc};
 
@@ -73,9 +73,9 @@ struct Tool {
 struct Tools<'a> {
     server: &'a Server,
     all: Vec<Tool>,
-    /// How many definitions there are, also such as have no name.
+    /// The number of definitions, including invalid ones.
     total: usize,
-    /// Why the list may not be complete.
+    /// Why the list may be incomplete.
     failure: Option<client::Failure>,
 }
 
@@ -102,7 +102,7 @@ pub(super) fn run(args: &ListToolsArgs) -> Result<Exit, Failure> {
             for notice in &found.registry.notices {
                 hub_session.print_notice(notice);
             }
-            let told = hub_session.report_incomplete(&found);
+            let incomplete = hub_session.report_incomplete(&found);
             let failed: HashSet<_> = found.unreachable.iter().map(|(server, _)| &**server).collect();
             let mut lists = Vec::new();
             let is_listed = |server: &&Server| outcome.is_ok() && !failed.contains(server.name());
@@ -125,23 +125,27 @@ pub(super) fn run(args: &ListToolsArgs) -> Result<Exit, Failure> {
                     .map(|(server, error)| Unreachable { server, error: hub_session.hidden(&error.to_string()) });
                 print_json(&Report { servers, unreachable: unreachable.collect() })?;
             } else {
-                // Of a server that did not list anything the error says more than that there is nothing.
+                // The error replaces an empty list.
                 let known = lists.iter().filter(|list| list.failure.is_none() || list.total > 0);
                 let texts: Vec<_> = known.map(|list| list.human(which)).collect();
                 print(&texts.join("\n"))?;
             }
             outcome?;
-            told?;
+            incomplete?;
             Ok(if is_incomplete { Exit::Violation } else { Exit::Success })
         },
     )
 }
 
-/// The tools of a server that its filter lets through, as Markdown.
+/// The unfiltered tools of a server as Markdown.
 ///
 /// # Errors
-/// There is no such server.
-pub(crate) fn offered(hub_session: &HubSession, server: &Server, registry: &Registry) -> Result<String, HubError> {
+/// The server is unknown.
+pub(crate) fn offered_tools(
+    hub_session: &HubSession,
+    server: &Server,
+    registry: &Registry,
+) -> Result<String, HubError> {
     Ok(Tools::new(hub_session, server, registry, None)?.human(ToolSelection::Offered))
 }
 
@@ -151,14 +155,14 @@ fn tools(listed: &[Box<RawValue>], server: &Server, registry: &Registry) -> Vec<
         let name = name_of(definition)?;
         let is_filtered = !server.written.tools.offers(server.policy, &name);
         let is_this = |tool: &Arc<RegisteredTool>| tool.original == name && tool.definition.get() == definition.get();
-        // Each is one of them, also if there are several of the same words.
+        // Identical definitions match different registered tools.
         let registered = registered.iter().position(is_this).map(|index| registered.remove(index));
         Some(Tool { name, is_filtered, registered, definition: definition.to_owned() })
     };
     listed.iter().filter_map(|definition| tool(definition)).collect()
 }
 
-/// The name in a definition; `None` if it has none, which the registry tells.
+/// The name in a definition; `None` if it has none, which is a notice of the registry.
 pub(crate) fn name_of(definition: &RawValue) -> Option<String> {
     #[derive(serde::Deserialize)]
     struct Named {
@@ -167,7 +171,7 @@ pub(crate) fn name_of(definition: &RawValue) -> Option<String> {
     serde_json::from_str::<Named>(definition.get()).ok().map(|named| named.name)
 }
 
-/// How many tools of a server there are; those that are not callable are none, or go by a name that another has.
+/// The numbers of tools of a server. Unusable tools have an invalid definition or a duplicate name.
 struct Counts {
     total: usize,
     available: usize,
@@ -204,9 +208,9 @@ struct ServerReport<'a> {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ToolReport<'a> {
-    /// The name that its server knows.
+    /// The name at its server.
     name: &'a str,
-    /// The name that a model calls it by; `null` if it cannot be called.
+    /// The name for a model; `null` if the tool cannot be called.
     registered_as: Option<&'a str>,
     filtered: bool,
     definition: &'a RawValue,
@@ -214,7 +218,7 @@ struct ToolReport<'a> {
 
 impl<'a> Tools<'a> {
     /// # Errors
-    /// There is no such server.
+    /// The server is unknown.
     fn new(
         hub_session: &HubSession,
         server: &'a Server,

@@ -47,11 +47,11 @@ struct MessageReport<'a> {
 /// Runs the tool calls in a message. Invalid requests do not affect the others.
 ///
 /// # Errors
-/// The message cannot be read, and what ends any command over servers.
+/// The message cannot be read; otherwise as [`run_with_user`].
 pub(super) fn run(args: &CallToolArgs, path: &Path) -> Result<Exit, Failure> {
     let message = input::read(path)?;
     let servers = args.common.servers(Select::from_name(args.content.server.as_deref()))?;
-    let person = TerminalUser::at_terminal();
+    let person = TerminalUser::detect();
     run_with_user(
         person.clone(),
         &args.common,
@@ -70,8 +70,8 @@ pub(super) fn run(args: &CallToolArgs, path: &Path) -> Result<Exit, Failure> {
             }
             let mut run = MessageRun::default();
             // The results before an error are reported, too.
-            let done = Box::pin(run.follow(args, hub_session, &message, &registry, items)).await;
-            if args.is_for_programs() {
+            let done = Box::pin(run.execute(args, hub_session, &message, &registry, items)).await;
+            if args.is_json_output() {
                 print_json(&run.report(args, hub_session, &message))?;
             }
             done.map(|()| run.exit())
@@ -79,7 +79,7 @@ pub(super) fn run(args: &CallToolArgs, path: &Path) -> Result<Exit, Failure> {
     )
 }
 
-/// Everything that a message asks for, in its order.
+/// The calls and invalid requests of a message, in order.
 fn items(args: &CallToolArgs, message: &Source, registry: &Registry) -> Vec<MessageItem> {
     let tools = registry.tools().iter().map(|tool| tool.for_model());
     let requests = Parser::new(tools, tool_format::options(args.max_calls)).parse(&message.text);
@@ -96,8 +96,8 @@ impl MessageRun {
     /// Runs the calls one after another, and prints invalid requests.
     ///
     /// # Errors
-    /// What is to be saved cannot be.
-    async fn follow(
+    /// A file cannot be saved.
+    async fn execute(
         &mut self,
         args: &CallToolArgs,
         hub_session: &HubSession,

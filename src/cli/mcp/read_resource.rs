@@ -36,13 +36,17 @@ pub(crate) struct Contents {
 }
 
 impl Contents {
+    /// Parses the result of a request.
+    ///
     /// # Errors
-    /// It is something else.
+    /// The result is invalid.
     pub(crate) fn parse(result: &RawValue) -> Result<Contents, client::Failure> {
         let parsed = serde_json::from_str(result.get());
         parsed.map_err(|error| client::Failure::Malformed(format!("invalid resource contents: {error}")))
     }
 
+    /// The contents as text. Binary content is saved or described.
+    ///
     /// # Errors
     /// A file cannot be written.
     pub(crate) fn text(&self, saver: &mut Saver<'_>) -> Result<String, Failure> {

@@ -20,7 +20,7 @@ pub(super) async fn with_server_log<T>(
 ) -> T {
     let recorder = session.recorder();
     let mut read = recorder.end();
-    let tell = |entries: Vec<Event>| {
+    let print = |entries: Vec<Event>| {
         for entry in entries {
             let Some(frame) = entry.frame() else { continue };
             match log_entry(frame) {
@@ -31,19 +31,19 @@ pub(super) async fn with_server_log<T>(
         }
     };
     let done = {
-        let hearing = async {
+        let reading = async {
             while recorder.has_more(read).await {
-                tell(recorder.read(&mut read));
+                print(recorder.read(&mut read));
             }
             std::future::pending().await
         };
         tokio::select! {
             biased;
             done = work => done,
-            never = hearing => never,
+            never = reading => never,
         }
     };
-    tell(recorder.read(&mut read));
+    print(recorder.read(&mut read));
     done
 }
 
@@ -92,21 +92,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn log_messages_and_progress_are_put_into_words() {
+    fn log_messages_and_progress_become_lines() {
         let log_entry = |method: &str, params: &str| {
             let text = format!(r#"{{"jsonrpc":"2.0","method":"notifications/{method}","params":{params}}}"#);
             let (direction, at) = (Direction::ServerToClient, Duration::ZERO);
             log_entry(&Frame { direction, at, bytes: text.into() }).map(|log_entry| (log_entry.is_bad, log_entry.text))
         };
-        let told = |is_bad, text: &str| Some((is_bad, text.to_owned()));
-        assert_eq!(log_entry("message", r#"{"level":"info","logger":"db","data":"on"}"#), told(false, "info db: on"));
-        assert_eq!(log_entry("message", r#"{"level":"error","data":{"n":1.0}}"#), told(true, r#"error: {"n":1.0}"#));
+        let expected = |is_bad, text: &str| Some((is_bad, text.to_owned()));
+        assert_eq!(
+            log_entry("message", r#"{"level":"info","logger":"db","data":"on"}"#),
+            expected(false, "info db: on")
+        );
+        assert_eq!(
+            log_entry("message", r#"{"level":"error","data":{"n":1.0}}"#),
+            expected(true, r#"error: {"n":1.0}"#)
+        );
         assert_eq!(
             log_entry("progress", r#"{"progress":1,"total":3,"message":"m"}"#),
-            told(false, "progress 1 of 3: m")
+            expected(false, "progress 1 of 3: m")
         );
         let long = log_entry("message", &format!(r#"{{"level":"info","data":"{}"}}"#, "é".repeat(LONGEST + 1)));
-        assert_eq!(long, told(false, &format!("info: {}…", "é".repeat(LONGEST))));
+        assert_eq!(long, expected(false, &format!("info: {}…", "é".repeat(LONGEST))));
         assert_eq!((log_entry("progress", "{}"), log_entry("tools/list_changed", "{}")), (None, None));
     }
 }

@@ -4,7 +4,7 @@ mod messages;
 
 use std::{sync::Arc, time::Duration};
 
-use futures_util::{StreamExt, stream};
+use futures_util::{StreamExt, future::LocalBoxFuture, stream};
 use tokio::sync::broadcast::{Receiver, error::TryRecvError};
 use tokio_util::sync::CancellationToken;
 
@@ -29,8 +29,8 @@ use rehearse_client_configs::policy::Unreachable;
 use rehearse_hub::{Discovery, Event, Hub, HubError, HubOptions, Notice, RetrySink};
 use rehearse_report::text::printable_lines;
 
-/// How long servers may take to exit before a message says that they are waited for.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// How long servers may take to exit before a message is printed.
+const EXIT_NOTICE_DELAY: Duration = Duration::from_secs(1);
 
 /// The servers of a command, connected on first use.
 pub(crate) struct HubSession {
@@ -46,7 +46,7 @@ pub(crate) struct HubSession {
 }
 
 /// How long a cancelled request may take, to notify the server.
-pub(crate) const LEAVE: Duration = Duration::from_secs(3);
+pub(crate) const CANCEL_GRACE: Duration = Duration::from_secs(3);
 
 /// Runs `work` with a hub of these servers, whose options `set` changes. When this returns, even after an interruption,
 /// all connections are closed and all processes have ended.
@@ -62,7 +62,7 @@ pub(super) fn run_session(
     run_with_user(None, args, servers, set, work)
 }
 
-/// As [`run_session`], with a person who is asked what servers want to know.
+/// As [`run_session`], with a user who answers server requests.
 ///
 /// # Errors
 /// As [`run_session`].
@@ -79,12 +79,12 @@ pub(super) fn run_with_user(
     }
     let connection = &args.connection;
     let is_interrupted = CancellationToken::new();
-    let members = connection.members(servers, &connection.script()?, person.as_ref(), &is_interrupted)?;
+    let members = connection.members(servers, &connection.answer_script()?, person.as_ref(), &is_interrupted)?;
     let authorizers = Authorizers::new(&members, servers);
     let none = Secrets::default();
-    let secrets = servers.iter().fold(none, |all, server| all.and(&server.resolved.secrets));
+    let secrets = servers.iter().fold(none, |all, server| all.merge(&server.resolved.secrets));
     let tokens = members.iter().filter_map(|member| member.config.authorizer.clone());
-    let secrets = secrets.and_tokens(tokens.filter(|_| !connection.show_secrets));
+    let secrets = secrets.merge_tokens(tokens.filter(|_| !connection.show_secrets));
     let tracer =
         connection.trace.then(|| Tracer::new((!connection.show_secrets).then(|| secrets.clone()), servers.len() > 1));
     let mut options = hub_options(servers);
@@ -111,11 +111,11 @@ pub(super) fn run_with_user(
             is_interrupted,
             person,
         };
-        let done = hub_session.until_done_or_interrupted(&mut signals, work).await;
+        let done = hub_session.until_done_or_interrupted(&mut signals, Box::pin(work(&hub_session))).await;
         if let Some(tracer) = tracer {
             tracer.finish().await;
         }
-        // Open prompts are withdrawn.
+        // This withdraws open questions.
         if let Some(person) = &hub_session.person {
             person.keyboard().release().await;
         }
@@ -136,25 +136,24 @@ impl HubSession {
     async fn until_done_or_interrupted(
         &self,
         signals: &mut Signals,
-        work: impl AsyncFnOnce(&HubSession) -> Result<Exit, CommandError>,
+        mut work: LocalBoxFuture<'_, Result<Exit, CommandError>>,
     ) -> Result<Exit, CommandError> {
         let mut events = self.hub.events();
         let whole = async {
-            let mut working = Box::pin(work(self));
             let done = tokio::select! {
                 biased;
                 () = self.is_interrupted.cancelled() => None,
-                done = &mut working => Some(done),
+                done = &mut work => Some(done),
             };
             let Some(done) = done else {
                 // Closing the hub cancels the calls, which ends the work.
-                let (_, ()) = tokio::join!(working, self.hub.close());
+                let (_, ()) = tokio::join!(work, self.hub.close());
                 return Ok(Exit::CannotRun);
             };
             self.print_renewed(&mut events);
             self.print_unsolicited();
             let mut closing = std::pin::pin!(self.hub.close());
-            if tokio::time::timeout(PATIENCE, &mut closing).await.is_err() {
+            if tokio::time::timeout(EXIT_NOTICE_DELAY, &mut closing).await.is_err() {
                 self.note("waiting for servers to exit (Ctrl-C to force)");
                 closing.await;
             }
@@ -247,7 +246,7 @@ impl HubSession {
     /// Waits for an interruption and the grace period of cancelled requests.
     pub(super) async fn given_up(&self) {
         self.is_interrupted.cancelled().await;
-        tokio::time::sleep(LEAVE).await;
+        tokio::time::sleep(CANCEL_GRACE).await;
     }
 
     /// Hides the secrets of all servers in a text.
@@ -294,15 +293,15 @@ impl HubSession {
         &self,
         work: impl AsyncFn(&Session, CallOptions) -> Result<T, client::Failure>,
     ) -> Result<ServerResults<T>, CommandError> {
-        let one = |name: &Arc<str>| {
+        let one = |name: &Arc<str>| -> LocalBoxFuture<'_, _> {
             let (name, work) = (name.clone(), &work);
-            async move {
+            Box::pin(async move {
                 let work = async |session: &Session, cancel| {
                     work(session, CallOptions { cancel: Some(cancel), ..CallOptions::default() }).await
                 };
-                let came = Box::pin(self.hub.request(&name, work)).await;
+                let came = self.hub.request(&name, work).await;
                 (name, came)
-            }
+            })
         };
         let mut came = stream::iter(&self.names).map(one).buffered(self.hub.options().concurrency.get());
         let (mut reached, mut unreachable) = (Vec::new(), Vec::new());

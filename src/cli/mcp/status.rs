@@ -36,7 +36,7 @@ pub(super) struct StatusArgs {
 pub(super) fn run(args: &StatusArgs) -> Result<Exit, Failure> {
     let servers = args.common.several(args.server.as_deref().map_or(Select::All, Select::Named))?;
     let all = |options: &mut rehearse_hub::HubOptions| {
-        // It is about servers, and what is wrong with one of them is what it shows.
+        // Unreachable servers and duplicates are part of the result.
         options.unreachable = Unreachable::Skipped;
         options.duplicates = Duplicates::FirstWins;
     };
@@ -44,7 +44,7 @@ pub(super) fn run(args: &StatusArgs) -> Result<Exit, Failure> {
         let mut discovering = std::pin::pin!(hub_session.hub.discover());
         let found = tokio::select! {
             biased;
-            // Before the connections are closed, and with them what is known is gone.
+            // Print the status before the connections are closed.
             () = hub_session.interrupted() => return print_partial_status(hub_session, args.common.format()),
             found = &mut discovering => found.map_err(CommandError::from)?,
         };
@@ -70,9 +70,9 @@ pub(super) fn run(args: &StatusArgs) -> Result<Exit, Failure> {
     })
 }
 
-/// How it stood with each server when somebody had seen enough.
+/// Prints the status of each server at the time of an interruption.
 fn print_partial_status(hub_session: &HubSession, format: Format) -> Result<Exit, CommandError> {
-    // Of two tools with one name the first counts here.
+    // The policy `FirstWins` never rejects a duplicate.
     let _ = hub_session.hub.register();
     let statuses = callable_statuses(&hub_session.hub);
     match format {
@@ -102,7 +102,7 @@ fn print_partial_status(hub_session: &HubSession, format: Format) -> Result<Exit
     Ok(Exit::CannotRun)
 }
 
-/// The report for programs.
+/// The report as JSON.
 fn report(
     hub_session: &HubSession,
     statuses: &[(Arc<str>, ServerStatus)],
@@ -122,7 +122,7 @@ fn report(
     json!({ "servers": statuses.iter().map(server).collect::<Vec<_>>() })
 }
 
-/// One word for programs.
+/// The name of a state in JSON.
 fn state(state: ConnectionState) -> &'static str {
     match state {
         ConnectionState::NotConnected => "notConnected",

@@ -96,7 +96,7 @@ fn updated(status: &ServerStatus, now: SystemTime) -> String {
     }
 }
 
-/// In its largest unit.
+/// A duration in its largest unit.
 fn age(age: Duration) -> String {
     match age.as_secs() {
         seconds @ 0..60 => format!("{seconds}s"),
@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_table_is_as_wide_as_what_it_holds() {
+    fn the_width_of_the_table_depends_on_its_cells() {
         let since = SystemTime::UNIX_EPOCH;
         let status = |state, tools| ServerStatus { state, since, last_error: None, tools };
         let servers = [
@@ -142,7 +142,7 @@ Use '/mcp debug <server>' for more details
 
     #[test]
     fn an_age_is_shown_in_its_largest_unit() {
-        let told = [0, 59, 60, 3599, 3600, 90_000].map(|seconds| age(Duration::from_secs(seconds)));
-        assert_eq!(told, ["0s", "59s", "1m", "59m", "1h", "1d"]);
+        let ages = [0, 59, 60, 3599, 3600, 90_000].map(|seconds| age(Duration::from_secs(seconds)));
+        assert_eq!(ages, ["0s", "59s", "1m", "59m", "1h", "1d"]);
     }
 }

@@ -1,4 +1,4 @@
-//! The servers of a command: those of configs, or the one that the command line describes.
+//! The servers of a command: from configs, or from the command line.
 
 use std::{
     collections::BTreeMap,
@@ -12,7 +12,7 @@ use crate::cli::{
     config::{
         SourceArgs,
         resolved_server::{ResolvedServer, Secrets, prepare, variables},
-        sources::{diagnostics, folder, readable, warnings},
+        sources::{check_readable, diagnostics, folder, warnings},
     },
     style::{self, DOUBTFUL, STRONG, printable},
 };
@@ -69,14 +69,14 @@ pub(crate) struct Server {
     pub(crate) resolved: ResolvedServer,
 }
 
-/// Every server, and what the files that they come from have of secrets.
+/// All servers, and the secrets of their files.
 #[derive(Debug)]
 pub(super) struct FoundServers {
     pub(super) servers: Vec<FoundServer>,
     pub(super) secrets: Vec<String>,
 }
 
-/// A server as it was found, switched off or not.
+/// A server, enabled or not.
 #[derive(Debug)]
 pub(super) struct FoundServer {
     pub(super) written: server::ConfiguredServer,
@@ -96,10 +96,10 @@ impl Server {
 }
 
 impl TargetArgs {
-    /// Every server that there is, in order.
+    /// All servers, in order.
     ///
     /// # Errors
-    /// A file that was named cannot be read.
+    /// A named file cannot be read.
     pub(super) fn all(&self, show_secrets: bool) -> Result<FoundServers, Failure> {
         if let Some(written) = self.ad_hoc.server().map_err(Failure::Usage)? {
             return Ok(FoundServers { servers: vec![FoundServer { written, kept: None }], secrets: Vec::new() });
@@ -120,15 +120,15 @@ impl TargetArgs {
         Ok(FoundServers { servers: effective.servers.into_iter().map(found).collect(), secrets })
     }
 
-    /// The servers that are meant, in order; none if there are none.
+    /// The selected servers, in order; may be empty.
     ///
     /// # Errors
-    /// There is no server of this name, or it is switched off; a file that was named cannot be read; what is said about a
-    /// server that was asked for, or in a file that was named, cannot work.
+    /// The server is unknown or disabled; a named file cannot be read; or the named server, or a server in a named file,
+    /// has errors.
     pub(super) fn servers(&self, select: Select<'_>, show_secrets: bool) -> Result<Vec<Server>, Failure> {
         let name = select.name();
         if let Some(written) = self.ad_hoc.server().map_err(Failure::Usage)? {
-            let server = ad_hoc(written, show_secrets)?;
+            let server = command_line_server(written, show_secrets)?;
             return match name {
                 Some(name) if name != server.name() => Err(Failure::Usage(format!(
                     "unknown server {name:?}; the command line defines {:?}",
@@ -139,22 +139,21 @@ impl TargetArgs {
         }
         let machine = Machine::here();
         let effective = self.effective(&machine, show_secrets)?;
-        selected(&effective, &machine, select, |file| file.rank.is_named(), show_secrets)
+        selected(&effective, &machine, select, |file| file.precedence.is_named(), show_secrets)
     }
 
-    /// Every server that can be connected to, switched off or not, and the files that they come from. If it is not the first
-    /// time, files that have changed since `before` must be without errors.
+    /// All valid servers, enabled or not, and their files. Files that have changed since `before` must have no errors.
     ///
     /// # Errors
-    /// As [`TargetArgs::servers`]; and what is wrong with a file that has changed.
+    /// As [`TargetArgs::servers`]; or the errors of a changed file.
     pub(crate) fn read(&self, before: Option<&Files>, show_secrets: bool) -> Result<(Vec<Server>, Files), Failure> {
         if let Some(written) = self.ad_hoc.server().map_err(Failure::Usage)? {
-            return Ok((vec![ad_hoc(written, show_secrets)?], Files::default()));
+            return Ok((vec![command_line_server(written, show_secrets)?], Files::default()));
         }
         let machine = Machine::here();
         let effective = self.effective(&machine, show_secrets)?;
-        let files = Files::of(&effective);
-        let has_changed = |file: &File| before.is_some_and(|before| before.differs(file));
+        let files = Files::new(&effective);
+        let has_changed = |file: &File| before.is_some_and(|before| before.has_changed(file));
         let wrong = effective.files.iter().filter(|file| has_changed(file)).flat_map(|file| {
             let errors = file.report.findings.iter().filter(|finding| finding.code.severity() == Severity::Error);
             diagnostics(errors, &file.report, show_secrets).0
@@ -163,20 +162,20 @@ impl TargetArgs {
         if !wrong.is_empty() {
             return Err(Failure::Invalid(Diagnostics(wrong)));
         }
-        let is_strict = |file: &File| file.rank.is_named() || has_changed(file);
+        let is_strict = |file: &File| file.precedence.is_named() || has_changed(file);
         Ok((selected(&effective, &machine, Select::All, is_strict, show_secrets)?, files))
     }
 
-    /// What there is, without the default files that their programs reject.
+    /// Loads the configs, without the default files that their programs reject.
     ///
     /// # Errors
-    /// A file that was named cannot be read, or its program rejects it.
+    /// A named file cannot be read, or its program rejects it.
     fn effective(&self, machine: &Machine, show_secrets: bool) -> Result<Effective, Failure> {
         let mut effective = self.sources.load(machine)?;
-        readable(&effective, show_secrets)?;
+        check_readable(&effective, show_secrets)?;
         let rejections = |file: &File| diagnostics(file.report.rejections(), &file.report, show_secrets);
         let is_rejected = |file: &File| file.report.is_readable && file.report.rejections().next().is_some();
-        if let Some(file) = effective.files.iter().find(|file| file.rank.is_named() && is_rejected(file)) {
+        if let Some(file) = effective.files.iter().find(|file| file.precedence.is_named() && is_rejected(file)) {
             return Err(Failure::Invalid(rejections(file)));
         }
         warnings(&effective, show_secrets).iter().for_each(|line| warn(line));
@@ -188,20 +187,20 @@ impl TargetArgs {
     }
 }
 
-/// The files that servers come from, or would come from if they were there.
+/// The files of servers, including missing ones.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Files(BTreeMap<PathBuf, Option<Arc<Source>>>);
 
 impl Files {
-    fn of(effective: &Effective) -> Files {
+    fn new(effective: &Effective) -> Files {
         let read =
             effective.files.iter().filter_map(|file| Some((file.path.clone()?, Some(file.report.source.clone()))));
         let missing = effective.missing.iter().map(|missing| (missing.path.clone(), None));
         Files(missing.chain(read).collect())
     }
 
-    /// Whether a file holds something else now.
-    fn differs(&self, file: &File) -> bool {
+    /// Whether the content of a file has changed.
+    fn has_changed(&self, file: &File) -> bool {
         let known = file.path.as_ref().map(|path| self.0.get(path).and_then(Option::as_ref));
         known.is_some_and(|known| known.is_none_or(|known| known.text != file.report.source.text))
     }
@@ -211,8 +210,7 @@ impl Files {
     }
 }
 
-/// The servers that are meant. What is wrong with one of a file that is held strictly to it is an error; others are left
-/// out.
+/// The selected servers. A server with errors is an error if its file `is_strict`, else it is skipped.
 ///
 /// # Errors
 /// As [`TargetArgs::servers`].
@@ -226,12 +224,12 @@ fn selected(
     let name = select.name();
     let (mut servers, mut problems) = (Vec::new(), Vec::new());
     for kept in &effective.servers {
-        let is_meant = match select {
+        let is_selected = match select {
             Select::Named(name) => name == kept.server.name.value,
             Select::Enabled => kept.server.is_enabled(),
             Select::All => true,
         };
-        if !is_meant {
+        if !is_selected {
             continue;
         }
         if name.is_some() && !kept.server.is_enabled() {
@@ -242,12 +240,12 @@ fn selected(
             )));
         }
         let file = &effective.files[kept.file];
-        match ready(kept, file, machine, show_secrets) {
+        match resolve_server(kept, file, machine, show_secrets) {
             Ok(server) => servers.push(server),
             Err(found) if name.is_some() || (is_strict(file) && kept.server.is_enabled()) => {
                 problems.extend(found.0);
             }
-            Err(found) => leave_out(&kept.server.name.value, &found),
+            Err(found) => warn_skipped(&kept.server.name.value, &found),
         }
     }
     for unread in effective.unread.iter().filter(|unread| name.is_none_or(|name| name == unread.name)) {
@@ -258,7 +256,7 @@ fn selected(
         let found = diagnostics(errors(file, &unread.name), &file.report, show_secrets);
         match name.is_some() || is_strict(file) {
             true => problems.extend(found.0),
-            false => leave_out(&unread.name, &found),
+            false => warn_skipped(&unread.name, &found),
         }
     }
     match (name, servers.is_empty()) {
@@ -270,10 +268,10 @@ fn selected(
 
 fn not_found(name: &str, effective: &Effective) -> Failure {
     if effective.servers.is_empty() {
-        return Failure::Usage(format!("no MCP servers configured; {}", reached_by(name)));
+        return Failure::Usage(format!("no MCP servers configured; {}", connection_hint(name)));
     }
     if name.contains("://") {
-        return Failure::Usage(format!("a URL is not a server name; {}", reached_by(name)));
+        return Failure::Usage(format!("a URL is not a server name; {}", connection_hint(name)));
     }
     let names: Vec<_> = effective.servers.iter().map(|kept| &*kept.server.name.value).collect();
     let near = nearest(name, &names)
@@ -282,7 +280,7 @@ fn not_found(name: &str, effective: &Effective) -> Failure {
 }
 
 /// A hint for a name that is not configured.
-fn reached_by(name: &str) -> &'static str {
+fn connection_hint(name: &str) -> &'static str {
     match name.split_once("://") {
         Some(("ws" | "wss", _)) => "use --ws URL",
         Some(_) => "use --http URL or --sse URL",
@@ -305,14 +303,14 @@ pub(super) fn print_server_hint() {
     style::print(&format!("{STRONG}hint:{STRONG:#} {WITHOUT_SERVERS}\n"));
 }
 
-/// The errors that were found in a server.
+/// The errors of a server.
 fn errors<'f>(file: &'f File, name: &str) -> impl Iterator<Item = &'f Finding> {
-    let is_of_it =
+    let is_error =
         move |finding: &&Finding| finding.code.severity() == Severity::Error && finding.server.as_deref() == Some(name);
-    file.report.findings.iter().filter(is_of_it)
+    file.report.findings.iter().filter(is_error)
 }
 
-fn ready(kept: &Kept, file: &File, machine: &Machine, show_secrets: bool) -> Result<Server, Diagnostics> {
+fn resolve_server(kept: &Kept, file: &File, machine: &Machine, show_secrets: bool) -> Result<Server, Diagnostics> {
     let Kept { server, dialect, .. } = kept;
     if errors(file, &server.name.value).next().is_some() {
         return Err(diagnostics(errors(file, &server.name.value), &file.report, show_secrets));
@@ -333,13 +331,13 @@ fn server_of(
     Server { written, policy: &dialect.policy, resolved: ResolvedServer { secrets, ..resolved } }
 }
 
-fn ad_hoc(written: server::ConfiguredServer, show_secrets: bool) -> Result<Server, Failure> {
+fn command_line_server(written: server::ConfiguredServer, show_secrets: bool) -> Result<Server, Failure> {
     let folder = std::env::current_dir().unwrap_or_default();
     let config = server_params(&written, &COMMAND_LINE_POLICY, Timeouts::default(), &folder)
         .map_err(|error| Failure::Usage(error.to_string()))?;
     let secrets = match show_secrets {
         true => Secrets::default(),
-        false => Secrets::of(&written, &written, &config, &std::collections::BTreeMap::new()),
+        false => Secrets::from_server(&written, &written, &config, &std::collections::BTreeMap::new()),
     };
     config.target.check().map_err(|error| Failure::Usage(secrets.hidden(&error.to_string())))?;
     Ok(Server {
@@ -349,7 +347,7 @@ fn ad_hoc(written: server::ConfiguredServer, show_secrets: bool) -> Result<Serve
     })
 }
 
-fn leave_out(name: &str, problems: &Diagnostics) {
+fn warn_skipped(name: &str, problems: &Diagnostics) {
     warn(&format!("MCP server '{name}' is ignored: {}", joined(problems)));
 }
 
@@ -362,9 +360,11 @@ fn warn(line: &str) {
     style::print(&format!("{DOUBTFUL}warning:{DOUBTFUL:#} {}\n", printable(line)));
 }
 
+/// Checks that there is at most one server.
+///
 /// # Errors
-/// There are several servers; `which` is the argument that selects one.
-pub(super) fn only_one(servers: &[Server], which: &str) -> Result<(), Failure> {
+/// There are several; `which` is the argument that selects one.
+pub(super) fn check_single(servers: &[Server], which: &str) -> Result<(), Failure> {
     match servers {
         [] | [_] => Ok(()),
         several => {

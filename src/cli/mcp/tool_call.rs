@@ -41,11 +41,11 @@ pub(super) struct ToolCall {
 pub(super) enum Report<'a> {
     ProjectedResult(ProjectedResult<'a>),
     #[serde(rename_all = "camelCase")]
-    Own {
+    Canonical {
         server: &'a str,
         tool: &'a str,
         is_error: bool,
-        /// As it came.
+        /// Verbatim.
         #[serde(skip_serializing_if = "Option::is_none")]
         result: Option<&'a RawValue>,
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -108,7 +108,8 @@ impl ToolCall {
         self.saved.len()
     }
 
-    /// Saves what is to be saved, after so many files of other calls, and prints what is for people: a failure always, the content unless it is for programs.
+    /// Saves binary content, numbered after `before` files of other calls. Prints a failure, and the content unless the
+    /// output is JSON.
     ///
     /// # Errors
     /// A file cannot be saved.
@@ -126,11 +127,11 @@ impl ToolCall {
             }
         };
         let mut saver = Saver::new(args.content.output.as_deref(), &self.tool).starting_after(before);
-        let text = shown(outcome, &mut saver)?;
+        let text = outcome_text(outcome, &mut saver)?;
         saver.write_out(&hub_session.is_interrupted).await?;
         saver.print_saved(hub_session);
         self.saved = saver.saved;
-        if args.is_for_programs() {
+        if args.is_json_output() {
             return Ok(());
         }
         print(&text)?;
@@ -151,12 +152,12 @@ impl ToolCall {
                 result.as_ref(),
             ));
         }
-        Report::Own {
+        Report::Canonical {
             server,
             tool,
             is_error: result.as_ref().map_or(true, |outcome| outcome.is_error),
             result: result.as_ref().ok().map(|outcome| &*outcome.raw),
-            failure: result.as_ref().err().map(|error| described(hub_session, error)),
+            failure: result.as_ref().err().map(|error| failure_report(hub_session, error)),
             saved,
         }
     }
@@ -179,7 +180,7 @@ fn print_error(hub_session: &HubSession, error: &CallError) {
     }
 }
 
-fn described(hub_session: &HubSession, error: &CallError) -> FailureReport {
+fn failure_report(hub_session: &HubSession, error: &CallError) -> FailureReport {
     let kind = match error {
         CallError::Failed(failure) => return hub_session.failure_json(failure),
         CallError::Denied { .. } => "denied",
@@ -190,15 +191,15 @@ fn described(hub_session: &HubSession, error: &CallError) -> FailureReport {
     FailureReport::new(kind, hub_session.hidden(&error.to_string()))
 }
 
-/// The blocks one after another, and the structured content unless the text is that already.
-pub(crate) fn shown(outcome: &ToolOutcome, saver: &mut Saver<'_>) -> Result<String, Failure> {
+/// The content blocks as text, then the structured content. A text block with the same JSON is omitted.
+pub(crate) fn outcome_text(outcome: &ToolOutcome, saver: &mut Saver<'_>) -> Result<String, Failure> {
     let structured = outcome.structured_content.as_deref();
     let value = |text: &str| serde_json::from_str::<Value>(text).ok();
-    let is_said = |text: &str| structured.is_some_and(|raw| value(raw.get()) == value(text));
+    let is_repeated = |text: &str| structured.is_some_and(|raw| value(raw.get()) == value(text));
     let mut text = String::new();
     for content in &outcome.content {
         match content {
-            Content::Text { text, .. } if is_said(text) => {}
+            Content::Text { text, .. } if is_repeated(text) => {}
             content => text.push_str(&saver.block(content)?),
         }
     }

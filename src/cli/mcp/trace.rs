@@ -332,7 +332,7 @@ mod tests {
         step().await;
         record(&two, "f");
         assert_eq!(texts(&all.take(before)), ["one a", "two b", "one c", "two d"]);
-        // What comes meanwhile is shown the next time, before what is later.
+        // Events that arrive meanwhile are shown next time, in order.
         step().await;
         record(&one, "g");
         assert_eq!(texts(&all.take(Instant::now())), ["two f", "one g"]);

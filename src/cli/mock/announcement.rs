@@ -1,4 +1,4 @@
-//! The message when a mock starts: its addresses, and how to point a client at it.
+//! The message when a mock starts: its addresses, and the configuration for a client.
 
 use std::{
     io::{IsTerminal, Write, stdin, stdout},
@@ -12,13 +12,13 @@ use crate::cli::{Failure, style};
 use rehearse_mock::{admin::AdminServer, engine::Engine, serve::MockServer};
 use rehearse_protocol::Transport;
 
-/// Says that the script is served over stdio; and to someone at a terminal, what to do with that.
+/// The message for stdio; on a terminal with the configuration for a client.
 pub(super) fn stdio(engine: &Engine, path: &Path, seed: u64, admin: Option<&AdminServer>) -> String {
     let (strong, name) = (style::STRONG, engine.name());
     let mut text = format!("{strong}{}{strong:#} is served over stdio (seed {seed})\n", style::printable(&name));
     text.extend(admin.map(describe));
     if stdin().is_terminal() {
-        text.push_str("\nWaiting for JSON-RPC messages, one a line. Ctrl-D ends it.\n");
+        text.push_str("\nWaiting for JSON-RPC messages, one per line. Ctrl-D ends it.\n");
         text.push_str("\nConfiguration of a client that starts it by itself:\n\n");
         text.push_str(&client_config(&name, &command(path)));
         text.push_str("\nWith `--listen 8888` it has URLs instead.\n\n");
@@ -26,13 +26,13 @@ pub(super) fn stdio(engine: &Engine, path: &Path, seed: u64, admin: Option<&Admi
     text
 }
 
-/// Says where the server listens, in one line.
+/// The address of the server, in one line.
 pub(super) fn line(server: &MockServer, seed: u64) -> String {
     let (name, address, strong) = (server.engine().name(), server.address(), style::STRONG);
     format!("{strong}{}{strong:#} listens on {address} (seed {seed})\n", style::printable(&name))
 }
 
-/// Says where the server listens and what to do with it.
+/// The addresses of the server and the configuration for a client.
 pub(super) fn network(server: &MockServer, seed: u64, admin: Option<&AdminServer>) -> String {
     let (name, address) = (server.engine().name(), server.address());
     let (strong, dim, doubtful) = (style::STRONG, style::DIM, style::DOUBTFUL);
@@ -60,11 +60,11 @@ pub(super) fn network(server: &MockServer, seed: u64, admin: Option<&AdminServer
     text
 }
 
-/// Writes where the server listens to stdout, as one line of JSON.
+/// Prints the addresses of the server as one line of JSON.
 ///
 /// # Errors
-/// Nobody reads it.
-pub(super) fn as_json(server: &MockServer, seed: u64, admin: Option<&AdminServer>) -> Result<(), Failure> {
+/// Standard output cannot be written.
+pub(super) fn print_json(server: &MockServer, seed: u64, admin: Option<&AdminServer>) -> Result<(), Failure> {
     let mut line = json!({ "name": server.engine().name(), "seed": seed });
     for (transport, url) in urls(server) {
         if let Some(url) = url {
@@ -79,8 +79,7 @@ pub(super) fn as_json(server: &MockServer, seed: u64, admin: Option<&AdminServer
     written.map_err(|error| Failure::cannot(format!("cannot write to stdout: {error}")))
 }
 
-/// The URL of each network transport under which a client reaches the server; none of those that no version of the
-/// script has.
+/// The URL of each network transport; `None` if no version of the script supports the transport.
 pub(super) fn urls(server: &MockServer) -> Vec<(Transport, Option<String>)> {
     let (address, versions) = (server.address(), server.engine().versions());
     let url = |transport: Transport| {
@@ -105,7 +104,7 @@ pub(super) fn entry(server: &MockServer) -> Option<Map<String, Json>> {
     Some(entry)
 }
 
-/// A token that the script accepts over the network, if it asks for one.
+/// A token that the script accepts, if it requires one.
 pub(super) fn token(server: &MockServer) -> Option<String> {
     server.engine().auth(|auth| auth.first_token().map(str::to_owned)).flatten()
 }
@@ -115,7 +114,7 @@ fn client_config(name: &str, members: &str) -> String {
     format!("{{\n  \"mcpServers\": {{\n    {}: {{ {members} }}\n  }}\n}}\n", Json::from(name))
 }
 
-/// How a client starts this mock: by the name under which it was found, or by its path if it was not on the PATH.
+/// The command that starts this mock: the name of this program, or its path if it is not on the PATH.
 fn command(script: &Path) -> String {
     let called = std::env::args_os().next().unwrap_or_default();
     let on_path = Path::new(&called).components().count() == 1;

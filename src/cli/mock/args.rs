@@ -49,10 +49,6 @@ A script:
           reply: { text: Welcome back. }
         - reply: { text: \"Hello {{ args.name }}\" }
 
-The mock ends when the client closes stdin, or on SIGINT or SIGTERM. Responses
-in progress get 5 s more; a second signal ends the mock at once. An `exit` step
-of the script ends it with its code.
-
 With --exec the command gets these environment variables:
   REHEARSE_URL          streamable HTTP
   REHEARSE_SSE_URL      HTTP+SSE
@@ -63,22 +59,10 @@ With --exec the command gets these environment variables:
   REHEARSE_ADMIN_URL    with --admin: the admin API
   REHEARSE_ADMIN_TOKEN  with --admin: its token
 They all lead to the same mock. The exit code is that of the command if it
-failed, else 1 if an expectation of the script failed. Processes that the
-command leaves behind are killed.
-
---admin prints a URL and a token for `Authorization: Bearer TOKEN`. The API has
-GET and DELETE /journal, GET /verify, POST /reset, GET, PUT and PATCH /state,
-GET and POST /rules, DELETE /rules/{id}; GET / describes it.
-
-Expectations of the script (`expect`, `unexpected: fail`) are reported on stderr
-at the end, with the closest requests; with --verify the exit code is 1 if one
-failed."
+failed, else 1 if an expectation of the script failed, else 0."
 );
 
 /// Serve a scripted mock MCP server
-///
-/// The mock speaks all protocol versions at once, over stdio or, with --listen, over HTTP, SSE and WebSocket. It follows
-/// the protocol except for the faults of its script.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!(), after_long_help = LONG_EXAMPLES)]
 pub(crate) struct MockArgs {

@@ -1,4 +1,4 @@
-//! What scripts there are, and what they offer.
+//! Lists of built-in scripts, faults and checked scripts.
 
 use std::{
     io::Write,
@@ -80,7 +80,7 @@ pub(super) fn faults(format: Format) -> Exit {
     Exit::Success
 }
 
-/// Says of each script what it offers, or everything that is wrong with it.
+/// Prints what each script offers, or all its mistakes.
 pub(super) fn validate(paths: &[PathBuf], format: Format) -> Exit {
     let mut entries = Vec::new();
     let mut exit = Exit::Success;
@@ -154,10 +154,10 @@ pub(super) fn offer(script: &Script) -> String {
     format!("{} offers {}, in {versions}", style::printable(&script.name), offers.join(", "))
 }
 
-/// What the script says of itself: the first sentence of the comment that it begins with; else the server's description.
+/// The first sentence of the comment at the start of the script, else the description of the server.
 fn description(script: &Script) -> String {
     let comment = script.source.text.lines().map_while(|line| line.strip_prefix('#')).map(str::trim);
-    // The line that tells editors of the schema.
+    // The schema line for editors.
     let comment: Vec<_> = comment.skip_while(|line| line.starts_with("yaml-language-server:")).collect();
     let comment = comment.join(" ");
     if comment.is_empty() {
@@ -167,7 +167,7 @@ fn description(script: &Script) -> String {
     comment.find(". ").map_or(&*comment, |end| &comment[..=end]).to_owned()
 }
 
-/// Whoever closes the pipe has read enough.
+/// Writes to standard output. A closed pipe is not an error.
 fn write(text: &str) {
     let mut out = anstream::stdout().lock();
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());

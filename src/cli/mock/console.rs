@@ -11,48 +11,48 @@ use std::{
 
 use crate::cli::{background::BackgroundThread, style};
 
-/// How many texts wait for stderr before more of them are dropped.
-const QUEUE: usize = 1024;
+/// The capacity of the queue; further messages are dropped.
+const CAPACITY: usize = 1024;
 
-/// Says texts in order and never waits.
+/// Prints messages in order and never blocks.
 #[derive(Clone, Debug)]
 pub(super) struct Console {
     queue: SyncSender<String>,
-    unsaid: Arc<AtomicUsize>,
+    dropped: Arc<AtomicUsize>,
 }
 
 impl Console {
-    /// The thread behind it ends when every clone is dropped and everything is said.
+    /// Starts the printing thread, which ends when all clones are dropped and all messages are printed.
     pub(super) fn open() -> (Console, BackgroundThread<()>) {
-        Console::onto(style::print)
+        Console::start(style::print)
     }
 
-    fn onto(print: impl FnMut(&str) + Send + 'static) -> (Console, BackgroundThread<()>) {
-        let (queue, texts) = mpsc::sync_channel(QUEUE);
-        let unsaid = Arc::<AtomicUsize>::default();
-        let console = Console { queue, unsaid: unsaid.clone() };
-        (console, BackgroundThread::start(move || say(&texts, &unsaid, print)))
+    fn start(print: impl FnMut(&str) + Send + 'static) -> (Console, BackgroundThread<()>) {
+        let (queue, messages) = mpsc::sync_channel(CAPACITY);
+        let dropped = Arc::<AtomicUsize>::default();
+        let console = Console { queue, dropped: dropped.clone() };
+        (console, BackgroundThread::start(move || print_all(&messages, &dropped, print)))
     }
 
-    pub(super) fn say(&self, text: impl Into<String>) {
+    pub(super) fn print(&self, text: impl Into<String>) {
         if self.queue.try_send(text.into()).is_err() {
-            self.unsaid.fetch_add(1, Ordering::Relaxed);
+            self.dropped.fetch_add(1, Ordering::Relaxed);
         }
     }
 
     /// Leaves the line on which a terminal shows `^C`.
     pub(super) fn leave_line(&self) {
         if std::io::stderr().is_terminal() {
-            self.say("\n");
+            self.print("\n");
         }
     }
 }
 
-/// A text is dropped only while others wait: the batch in which those are said tells of it.
-fn say(texts: &Receiver<String>, unsaid: &AtomicUsize, mut print: impl FnMut(&str)) {
-    while let Ok(first) = texts.recv() {
-        let mut batch: String = std::iter::once(first).chain(texts.try_iter().take(QUEUE)).collect();
-        match unsaid.swap(0, Ordering::Relaxed) {
+/// Prints messages in batches. Messages are dropped only while others wait, so every batch can report the dropped ones.
+fn print_all(messages: &Receiver<String>, dropped: &AtomicUsize, mut print: impl FnMut(&str)) {
+    while let Ok(first) = messages.recv() {
+        let mut batch: String = std::iter::once(first).chain(messages.try_iter().take(CAPACITY)).collect();
+        match dropped.swap(0, Ordering::Relaxed) {
             0 => {}
             count => {
                 let doubtful = style::DOUBTFUL;
@@ -71,34 +71,34 @@ mod tests {
 
     use super::*;
 
-    const PATIENCE: Duration = Duration::from_secs(60);
+    const TIMEOUT: Duration = Duration::from_secs(60);
 
     #[test]
     fn unread_messages_are_counted_and_dropped() {
         let (read, reads) = mpsc::channel::<()>();
         let (sender, printed) = mpsc::channel();
-        let (console, end) = Console::onto(move |text| {
+        let (console, end) = Console::start(move |text| {
             sender.send(text.to_owned()).expect("a test");
             let _ = reads.recv();
         });
-        console.say("first\n");
-        let mut text = printed.recv_timeout(PATIENCE).expect("the first");
-        (0..QUEUE + 7).for_each(|number| console.say(format!("{number}\n")));
+        console.print("first\n");
+        let mut text = printed.recv_timeout(TIMEOUT).expect("the first");
+        (0..CAPACITY + 7).for_each(|number| console.print(format!("{number}\n")));
         drop((read, console));
-        end.join_timeout(PATIENCE).expect("ends");
+        end.join_timeout(TIMEOUT).expect("ends");
         text.extend(printed.iter());
         let text = anstream::adapter::strip_str(&text).to_string();
-        let last = format!("\n{}\n7 messages were dropped: stderr was not read in time\n", QUEUE - 1);
+        let last = format!("\n{}\n7 messages were dropped: stderr was not read in time\n", CAPACITY - 1);
         assert!(text.starts_with("first\n0\n1\n") && text.ends_with(&last), "{text}");
     }
 
     #[test]
-    fn a_reader_that_never_comes_is_given_up_on() {
+    fn joining_without_a_reader_times_out() {
         let (never, reads) = mpsc::channel::<()>();
-        let (console, end) = Console::onto(move |_| {
+        let (console, end) = Console::start(move |_| {
             let _ = reads.recv();
         });
-        console.say("unread");
+        console.print("unread");
         drop(console);
         assert!(end.join_timeout(Duration::ZERO).is_none());
         drop(never);

@@ -1,4 +1,4 @@
-//! Running a command against a mock.
+//! `--exec`: runs a command against a mock.
 
 use std::{
     net::SocketAddr,
@@ -14,7 +14,7 @@ use super::{
     announcement,
     exec_environment::ExecEnvironment,
     relay,
-    server::{Mock, cannot_listen, runtime_failure, start_admin},
+    server::{Mock, listen_failure, runtime_failure, start_admin},
     terminal::Terminal,
 };
 use crate::cli::{Exit, Failure, process_guard::install_guard, signals::Signals, style};
@@ -24,44 +24,44 @@ use rehearse_mock::{
     serve::{ListenOptions, MockServer},
 };
 
-/// How long what the command has left may take to end.
-const LEFT: Duration = Duration::from_secs(2);
+/// How long processes that the command left behind may take to end.
+const LEFTOVER_TIMEOUT: Duration = Duration::from_secs(2);
 
 impl Mock<'_> {
-    /// Serves on the network, and over stdio by relays, as long as the command runs; and ends with its code.
+    /// Serves over the network, and over stdio through relays, while the command runs. Returns the exit code of the command.
     pub(super) async fn exec(self, address: SocketAddr) -> Result<Exit, Failure> {
         let mut signals = Signals::install().map_err(runtime_failure)?;
         let listen =
             ListenOptions { address, allowed_hosts: self.args.allowed_hosts.clone(), ..ListenOptions::default() };
         let server = MockServer::start(self.engine.clone(), listen).await;
-        let server = server.map_err(|error| cannot_listen(address, "--listen :0", &error))?;
+        let server = server.map_err(|error| listen_failure(address, "--listen :0", &error))?;
         install_guard()?;
-        let (stage, listener) = ExecEnvironment::create(&server)?;
+        let (environment, listener) = ExecEnvironment::create(&server)?;
         let stop = CancellationToken::new();
         let relays = tokio::spawn(relay::serve(listener, server.pipes(), stop.clone()));
-        self.console.say(announcement::line(&server, self.seed));
+        self.console.print(announcement::line(&server, self.seed));
         let admin = start_admin(self.args, &self.engine, server.started()).await?;
-        let ended = match self.start(&stage, &server, admin.as_ref()) {
-            Ok(job) => self.attend(job, &server, &mut signals).await,
+        let ended = match self.start(&environment, &server, admin.as_ref()) {
+            Ok(job) => self.wait_for_command(job, &server, &mut signals).await,
             Err(failure) => Err(failure),
         };
         stop.cancel();
-        let _ = tokio::time::timeout(LEFT, relays).await;
+        let _ = tokio::time::timeout(LEFTOVER_TIMEOUT, relays).await;
         server.stop(Duration::ZERO).await;
-        drop(stage);
+        drop(environment);
         ReaperProcess::dismiss();
         ended.map(exit)
     }
 
     fn start(
         &self,
-        stage: &ExecEnvironment,
+        environment: &ExecEnvironment,
         server: &MockServer,
         admin: Option<&AdminServer>,
     ) -> Result<ProcessHandle, Failure> {
         let (program, args) = self.args.command.split_first().ok_or_else(|| Failure::Usage("no command".into()))?;
         let mut command = Command::new(program);
-        command.args(args).envs(stage.variables(server).map_err(runtime_failure)?);
+        command.args(args).envs(environment.variables(server).map_err(runtime_failure)?);
         if let Some(admin) = admin {
             command.env("REHEARSE_ADMIN_URL", admin.url()).env("REHEARSE_ADMIN_TOKEN", admin.token());
         }
@@ -69,8 +69,8 @@ impl Mock<'_> {
             .map_err(|error| Failure::cannot(format!("cannot run {}: {error}", program.display())))
     }
 
-    /// Waits for the end of the command; passes on the signals, and the terminal if there is one.
-    async fn attend(
+    /// Waits for the command. Forwards signals to it, and lends it the terminal.
+    async fn wait_for_command(
         &self,
         mut job: ProcessHandle,
         server: &MockServer,
@@ -79,13 +79,13 @@ impl Mock<'_> {
         let terminal = Terminal::foreground();
         if let Some(terminal) = &terminal {
             terminal.lend(job.group());
-            // It may have been stopped for what it read or set before.
+            // The command may have been stopped because it used the terminal before.
             job.signal(Signal::CONT);
         }
         let mut died = std::pin::pin!(async {
             let code = server.wait_exit().await;
             let doubtful = style::DOUBTFUL;
-            self.console.say(format!("{doubtful}the script ended the server{doubtful:#} (exit {code})\n"));
+            self.console.print(format!("{doubtful}the script ended the server{doubtful:#} (exit {code})\n"));
             std::future::pending().await
         });
         let status = loop {
@@ -93,19 +93,19 @@ impl Mock<'_> {
                 change = job.change() => match (change, &terminal) {
                     (Ok(ProcessChange::Ended(status)), _) => break Ok(status),
                     (Ok(ProcessChange::Stopped(signal)), Some(terminal)) => {
-                        if !terminal.was_missing(signal, job.group()) {
+                        if !terminal.was_stopped_in_background(signal, job.group()) {
                             terminal.suspend(job.group());
                         }
                         job.signal(Signal::CONT);
                     }
                     (Ok(ProcessChange::Stopped(_)), None) => {}
-                    (Err(error), _) => break Err(Failure::cannot(format!("the command is lost: {error}"))),
+                    (Err(error), _) => break Err(Failure::cannot(format!("cannot wait for the command: {error}"))),
                 },
                 signal = signals.next() => job.signal(signal),
                 () = died.as_mut() => {}
             }
         };
-        job.finish(LEFT).await;
+        job.finish(LEFTOVER_TIMEOUT).await;
         if let Some(terminal) = &terminal {
             terminal.take_back();
         }

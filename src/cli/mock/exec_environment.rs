@@ -1,5 +1,5 @@
-//! What a command of --exec gets from its mock: variables, a configuration file, and a socket for processes
-//! that are the mock on stdio.
+//! The environment of a command of `--exec`: variables, a configuration file, and a socket for the relays that serve the
+//! mock on stdio.
 
 use std::{
     collections::BTreeMap,
@@ -19,7 +19,7 @@ use rehearse_client::TempFolder;
 use rehearse_mock::serve::MockServer;
 use rehearse_protocol::Transport;
 
-/// A temporary folder with the file and the socket. It goes when this is dropped.
+/// A temporary folder with the file and the socket, deleted on drop.
 #[derive(Debug)]
 pub(super) struct ExecEnvironment {
     folder: TempFolder,
@@ -27,19 +27,19 @@ pub(super) struct ExecEnvironment {
 
 impl ExecEnvironment {
     /// # Errors
-    /// The folder or something in it cannot be made.
+    /// The folder, the file or the socket cannot be created.
     pub(super) fn create(server: &MockServer) -> Result<(ExecEnvironment, UnixListener), Failure> {
-        let within = std::env::temp_dir();
+        let parent = std::env::temp_dir();
         let failed = |what: &str, path: &Path, error: io::Error| {
-            let why = Failure::cannot(format!("cannot make {what} {}: {error}", path.display()));
-            why.hint("set TMPDIR to a folder with a short path in which this user may write")
+            let why = Failure::cannot(format!("cannot create {what} {}: {error}", path.display()));
+            why.hint("set TMPDIR to a writable folder with a short path")
         };
-        let folder = TempFolder::create(&within).map_err(|error| failed("a folder in", &within, error))?;
-        let stage = ExecEnvironment { folder };
-        stage.write_config(server).map_err(|error| failed("the file", &stage.config(), error))?;
-        let listener = UnixListener::bind(stage.socket());
-        let listener = listener.map_err(|error| failed("the socket", &stage.socket(), error))?;
-        Ok((stage, listener))
+        let folder = TempFolder::create(&parent).map_err(|error| failed("a folder in", &parent, error))?;
+        let environment = ExecEnvironment { folder };
+        environment.write_config(server).map_err(|error| failed("the file", &environment.config(), error))?;
+        let listener = UnixListener::bind(environment.socket());
+        let listener = listener.map_err(|error| failed("the socket", &environment.socket(), error))?;
+        Ok((environment, listener))
     }
 
     fn write_config(&self, server: &MockServer) -> io::Result<()> {

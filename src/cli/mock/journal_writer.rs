@@ -1,4 +1,4 @@
-//! Following a mock's journal as it is written: into a file, and onto stderr.
+//! Writes the journal of a mock to a file and to stderr.
 
 use std::{
     borrow::Cow,
@@ -20,27 +20,27 @@ use super::console::Console;
 use crate::cli::{Failure, background::BackgroundThread, style};
 use rehearse_mock::journal::{Entry, Handling};
 
-/// How much of a name or a reason is shown, in characters.
+/// The maximum length of a printed name or reason, in characters.
 const SHOWN: usize = 300;
 /// The names of standard output.
 const STDOUT: [&str; 3] = ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"];
 
-/// The thread that writes down what a mock receives. It ends when the journal that feeds it is gone.
+/// The thread that writes the journal. It ends with the sender of entries.
 #[derive(Debug)]
 pub(super) struct JournalWriter(BackgroundThread<io::Result<()>>);
 
-/// Starts to follow; `None` if there is nobody to tell.
+/// Starts the thread; `None` without a file and a console.
 pub(super) fn start(file: Option<File>, console: Option<Console>) -> Option<(mpsc::Sender<Entry>, JournalWriter)> {
     if file.is_none() && console.is_none() {
         return None;
     }
     let (sender, entries) = mpsc::channel();
-    Some((sender, JournalWriter(BackgroundThread::start(move || follow(&entries, file, console.as_ref())))))
+    Some((sender, JournalWriter(BackgroundThread::start(move || write_entries(&entries, file, console.as_ref())))))
 }
 
 impl JournalWriter {
-    /// Waits until everything is written, but no longer than `patience` and the next signal. Everything that can still
-    /// write the journal must be gone.
+    /// Waits until all entries are written, until the timeout, or until the next signal. The sender of entries must be
+    /// dropped.
     ///
     /// # Errors
     /// Some entries could not be written to the file.
@@ -53,20 +53,20 @@ impl JournalWriter {
     }
 }
 
-/// Opens the file of a journal. Requests may contain what is nobody else's business, so only the owner may read it.
+/// Opens the file of a journal. Only its owner can read it, because requests may contain secrets.
 ///
 /// # Errors
-/// It cannot be written, is a pipe that would have to be waited for, or is the standard output that is `taken`.
-pub(super) fn open(path: &Path, taken: bool) -> Result<File, Failure> {
+/// It cannot be written, is a pipe, or is standard output although `is_stdout_used` by the protocol.
+pub(super) fn open(path: &Path, is_stdout_used: bool) -> Result<File, Failure> {
     let cannot =
         |why: &dyn fmt::Display| Failure::cannot(format!("cannot write the journal {}: {why}", path.display()));
     let found = std::fs::metadata(path).ok();
-    let stdout = own(io::stdout(), found.as_ref());
-    if taken && (stdout.is_some() || STDOUT.iter().any(|name| path == Path::new(name))) {
+    let stdout = same_stream(io::stdout(), found.as_ref());
+    if is_stdout_used && (stdout.is_some() || STDOUT.iter().any(|name| path == Path::new(name))) {
         let why = "the journal cannot go to standard output, which carries the protocol (use a file or --listen)";
         return Err(Failure::Usage(why.into()));
     }
-    if let Some(stream) = stdout.or_else(|| own(io::stderr(), found.as_ref())) {
+    if let Some(stream) = stdout.or_else(|| same_stream(io::stderr(), found.as_ref())) {
         return Ok(stream);
     }
     if found.is_some_and(|found| !found.is_file() && !found.file_type().is_char_device()) {
@@ -75,15 +75,16 @@ pub(super) fn open(path: &Path, taken: bool) -> Result<File, Failure> {
     OpenOptions::new().create(true).append(true).mode(0o600).open(path).map_err(|error| cannot(&error))
 }
 
-/// The stream if it is what was found, and no device that many share. To open a pipe once more would wait for a reader.
-fn own(stream: impl AsFd, found: Option<&Metadata>) -> Option<File> {
+/// The standard stream, if the path is the same file. Opening a pipe again would wait for a reader. Devices are excluded,
+/// because many processes share them.
+fn same_stream(stream: impl AsFd, found: Option<&Metadata>) -> Option<File> {
     let found = found.filter(|found| !found.file_type().is_char_device())?;
     let file = File::from(stream.as_fd().try_clone_to_owned().ok()?);
     let of_stream = file.metadata().ok()?;
     ((of_stream.dev(), of_stream.ino()) == (found.dev(), found.ino())).then_some(file)
 }
 
-fn follow(entries: &mpsc::Receiver<Entry>, mut file: Option<File>, console: Option<&Console>) -> io::Result<()> {
+fn write_entries(entries: &mpsc::Receiver<Entry>, mut file: Option<File>, console: Option<&Console>) -> io::Result<()> {
     let mut outcome = Ok(());
     while let Ok(first) = entries.recv() {
         let mut lines = Vec::new();
@@ -92,7 +93,7 @@ fn follow(entries: &mpsc::Receiver<Entry>, mut file: Option<File>, console: Opti
                 append(&mut lines, &entry);
             }
             if let Some(console) = console {
-                console.say(describe(&entry));
+                console.print(describe(&entry));
             }
         }
         if let Some(Err(error)) = file.as_mut().map(|file| file.write_all(&lines)) {
@@ -112,7 +113,7 @@ fn append(lines: &mut Vec<u8>, entry: &Entry) {
     }
 }
 
-/// One line for a person: when, over what, which method of what, and what was done.
+/// One line with the time, the transport, the method, its object, and what handled it.
 fn describe(entry: &Entry) -> String {
     let request: Json = serde_json::from_slice(&entry.request).unwrap_or_default();
     let params = &request["params"];

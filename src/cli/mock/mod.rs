@@ -73,7 +73,7 @@ pub(super) fn run(args: MockArgs) -> Result<Exit, Failure> {
         .transpose()?;
     let (console, printer) = Console::open();
     let exit = serve(&args, script, watch, journal, &console).unwrap_or_else(|failure| {
-        console.say(failure.text());
+        console.print(failure.text());
         failure.exit()
     });
     drop(console);

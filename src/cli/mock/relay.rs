@@ -1,8 +1,8 @@
-//! A mock on stdio that is a part of another one: a process that passes on what it hears, so that its client has the
-//! same mock as the clients over the network, with one state, one journal and one verification.
+//! Serves the mock of another process on stdio: it forwards stdin and stdout through a socket. Its client has the same
+//! mock as the clients over the network, with one state, one journal and one verification.
 //!
-//! What the client sends goes through the socket as it is. What comes back is a series of frames with their length
-//! before them: pieces of the stream, then an empty one, then one byte, with which the process is to end.
+//! Bytes from the client go through the socket unchanged. The other direction has length-prefixed frames: pieces of the
+//! stream, then an empty frame, then one byte, the exit code of this process.
 
 use std::{io, path::PathBuf};
 
@@ -28,7 +28,7 @@ use crate::cli::{Exit, Failure, signals::Signals};
 use rehearse_mock::serve::{PipeEnd, PipeServer};
 use rehearse_protocol::Transport;
 
-/// Where the mock is of which this process is a part.
+/// The socket of the mock.
 #[derive(Debug, clap::Args)]
 pub(crate) struct RelayArgs {
     socket: PathBuf,
@@ -38,7 +38,7 @@ fn codec() -> LengthDelimitedCodec {
     LengthDelimitedCodec::builder().max_frame_length(u32::MAX as usize).new_codec()
 }
 
-/// Serves processes that relay, until `stop` is cancelled and the last of them is gone.
+/// Serves relays until `stop` is cancelled and the last relay has ended.
 pub(super) async fn serve(listener: UnixListener, pipes: PipeServer, stop: CancellationToken) {
     let mut relays = JoinSet::new();
     loop {
@@ -62,34 +62,34 @@ async fn serve_one(stream: UnixStream, pipes: PipeServer, stop: CancellationToke
     let code = match served {
         Ok(PipeEnd::Exited(code)) => code,
         Ok(PipeEnd::Closed | PipeEnd::Stopped) => 0,
-        // Nobody is there any more who could be told.
+        // The relay has ended.
         Err(_) => return,
     };
     let mut frames = writer.into_inner().into_inner();
-    let told = async {
+    let sent = async {
         frames.feed(Bytes::new()).await?;
         frames.send(Bytes::copy_from_slice(&[code])).await
     };
-    let _: io::Result<()> = told.await;
+    let _: io::Result<()> = sent.await;
 }
 
-/// Is a mock on stdio for the one behind the socket, until either end is closed or a signal comes.
+/// Relays until either side closes or a signal arrives.
 ///
 /// # Errors
-/// The mock is not there, or is gone before its end.
+/// The mock cannot be reached, or has ended without an exit code.
 pub(crate) fn relay(args: &RelayArgs) -> Result<Exit, Failure> {
     let runtime = runtime::Builder::new_current_thread().enable_all().build().map_err(runtime_failure)?;
-    let exit = runtime.block_on(pass_on(args));
+    let exit = runtime.block_on(forward(args));
     // A thread that reads a terminal never returns.
     runtime.shutdown_background();
     exit
 }
 
-async fn pass_on(args: &RelayArgs) -> Result<Exit, Failure> {
-    let gone =
-        |error: io::Error| Failure::cannot(format!("the mock behind {} is gone: {error}", args.socket.display()));
+async fn forward(args: &RelayArgs) -> Result<Exit, Failure> {
+    let unreachable =
+        |error: io::Error| Failure::cannot(format!("cannot reach the mock at {}: {error}", args.socket.display()));
     let mut signals = Signals::install().map_err(runtime_failure)?;
-    let (reader, mut upwards) = UnixStream::connect(&args.socket).await.map_err(gone)?.into_split();
+    let (reader, mut upwards) = UnixStream::connect(&args.socket).await.map_err(unreachable)?.into_split();
     let (mut input, mut output) = (stdio::Input::open(), stdio::Output::open());
     let up = async {
         tokio::select! {
@@ -115,11 +115,11 @@ async fn pass_on(args: &RelayArgs) -> Result<Exit, Failure> {
     let code = tokio::select! {
         code = down => code,
         _ = up => Ok(None),
-        () = stdio::nobody_reads() => Ok(None),
+        () = stdio::stdout_closed() => Ok(None),
     };
     input.restore();
     output.restore();
-    match code.map_err(gone)?.unwrap_or_default() {
+    match code.map_err(unreachable)?.unwrap_or_default() {
         0 => Ok(Exit::Success),
         code => Ok(Exit::Scripted(code)),
     }

@@ -1,4 +1,4 @@
-//! Serving every edit of a script as it is saved.
+//! `--watch`: reloads an edited script.
 
 use std::{
     fs::OpenOptions,
@@ -16,10 +16,10 @@ use mcp_rehearsal::builtin_scripts::BUILTIN_SCRIPTS;
 use rehearse_document::Source;
 use rehearse_mock::{engine::Engine, script::Script};
 
-/// How often the file is looked at. An edit is served when it was the same twice.
+/// The polling interval. An edit is served when two polls in a row read it.
 const PAUSE: Duration = Duration::from_millis(150);
 
-/// The file of a script that is served.
+/// Watches the file of a script.
 #[derive(Debug)]
 pub(super) struct ScriptWatcher {
     path: PathBuf,
@@ -27,16 +27,15 @@ pub(super) struct ScriptWatcher {
 }
 
 impl ScriptWatcher {
-    /// The script of a file, and what watches it.
+    /// Loads a script and its watcher.
     ///
     /// # Errors
-    /// The script has mistakes; or it is a built-in script, or comes out of a pipe, where nobody edits it.
+    /// The script has mistakes; or it is built in or a pipe, which cannot be edited.
     pub(super) fn load(path: &Path) -> Result<(Script, ScriptWatcher), Failure> {
         let shown = path.display();
         match path.metadata() {
             Ok(kind) if kind.is_file() => {}
             Ok(_) => return Err(Failure::Usage(format!("`--watch` needs a file: {shown} is not a regular file"))),
-            // What is neither is told as ever.
             Err(_) => {
                 Script::load(path, BUILTIN_SCRIPTS)?;
                 let why = format!("`--watch` needs a file: the script `{shown}` is built in and never changes");
@@ -49,34 +48,34 @@ impl ScriptWatcher {
     }
 }
 
-/// Serves every edit; `started` is when the mock was. Never returns.
-pub(super) async fn follow(watch: Option<ScriptWatcher>, engine: &Engine, started: Instant, console: &Console) {
+/// Serves every edit; `started` is the start of the mock. Never returns.
+pub(super) async fn watch(watch: Option<ScriptWatcher>, engine: &Engine, started: Instant, console: &Console) {
     let Some(ScriptWatcher { path, mut edits }) = watch else { return std::future::pending().await };
     loop {
         tokio::time::sleep(PAUSE).await;
-        // Editors take the file away for a moment while they replace it.
+        // Editors delete the file for a moment while they replace it.
         let Ok(content) = read(&path) else { continue };
-        if !edits.take(content) {
+        if !edits.accept(content) {
             continue;
         }
-        match parse(&path, &edits.taken) {
+        match parse(&path, &edits.accepted) {
             Ok(script) => {
                 let (good, strong, offer) = (style::GOOD, style::STRONG, catalogue::offer(&script));
                 engine.load(script.reloadable(), started.elapsed());
                 let path = path.display().to_string();
                 let path = style::printable(&path);
-                console.say(format!("{good}reloaded{good:#} {strong}{path}{strong:#}: {offer}\n"));
+                console.print(format!("{good}reloaded{good:#} {strong}{path}{strong:#}: {offer}\n"));
             }
             Err(failure) => {
                 let bad = style::BAD;
-                console.say(failure.text());
-                console.say(format!("{bad}not loaded{bad:#}: still serving the previous script\n"));
+                console.print(failure.text());
+                console.print(format!("{bad}not loaded{bad:#}: still serving the previous script\n"));
             }
         }
     }
 }
 
-/// The content of a regular file. To open a pipe does not wait for a writer.
+/// Reads a regular file. Opening a pipe does not wait for a writer.
 pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut file = OpenOptions::new().read(true).custom_flags(O_NONBLOCK).open(path)?;
     if !file.metadata()?.is_file() {
@@ -95,31 +94,31 @@ fn parse(path: &Path, content: &[u8]) -> Result<Script, Failure> {
     }
 }
 
-/// Tells which contents of a file are new and complete.
+/// Detects new and complete contents of a file.
 #[derive(Debug)]
 pub(crate) struct EditDetector {
-    taken: Vec<u8>,
-    /// Different from what was taken, but perhaps half written.
-    fresh: Option<Vec<u8>>,
+    accepted: Vec<u8>,
+    /// New, but perhaps not completely written.
+    pending: Option<Vec<u8>>,
 }
 
 impl EditDetector {
     pub(crate) fn new(content: Vec<u8>) -> EditDetector {
-        EditDetector { taken: content, fresh: None }
+        EditDetector { accepted: content, pending: None }
     }
 
-    /// Whether this content is to be taken: it is not the one that was taken last, and the same as a moment ago.
-    pub(crate) fn take(&mut self, content: Vec<u8>) -> bool {
-        if content == self.taken {
-            self.fresh = None;
+    /// Whether to load this content: it differs from the loaded one, and equals that of the last poll.
+    pub(crate) fn accept(&mut self, content: Vec<u8>) -> bool {
+        if content == self.accepted {
+            self.pending = None;
             return false;
         }
-        if self.fresh.as_ref() != Some(&content) {
-            self.fresh = Some(content);
+        if self.pending.as_ref() != Some(&content) {
+            self.pending = Some(content);
             return false;
         }
-        self.fresh = None;
-        self.taken = content;
+        self.pending = None;
+        self.accepted = content;
         true
     }
 }
@@ -129,10 +128,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_content_is_taken_once_and_only_when_it_no_longer_changes() {
+    fn a_content_is_accepted_once_and_only_when_it_no_longer_changes() {
         let mut edits = EditDetector::new(b"one".to_vec());
         let mut take =
-            |contents: &[&str]| contents.iter().map(|it| edits.take(it.as_bytes().to_vec())).collect::<Vec<_>>();
+            |contents: &[&str]| contents.iter().map(|it| edits.accept(it.as_bytes().to_vec())).collect::<Vec<_>>();
         assert_eq!(take(&["one", "one"]), [false, false]);
         assert_eq!(take(&["", "tw", "two", "two", "two"]), [false, false, false, true, false]);
         assert_eq!(take(&["t", "two", "t", "t", "two"]), [false, false, false, true, false]);

@@ -23,9 +23,9 @@ use rehearse_mock::{
 };
 use rehearse_protocol::Transport;
 
-/// How long responses in progress may take after a signal, and then the journal.
+/// How long responses in progress may take after a signal, and writing the journal after that.
 pub(super) const GRACE: Duration = Duration::from_secs(5);
-/// How long stopping may take without a message.
+/// How long stopping may take before a message is printed.
 const STOP_NOTICE_DELAY: Duration = Duration::from_millis(200);
 pub(super) fn runtime_failure(error: std::io::Error) -> Failure {
     Failure::cannot(format!("cannot start: {error}"))
@@ -46,7 +46,7 @@ impl Mock<'_> {
         let mut signals = Signals::install().map_err(runtime_failure)?;
         let (stop, started) = (CancellationToken::new(), Instant::now());
         let admin = start_admin(args, &engine, started).await?;
-        console.say(announcement::stdio(&engine, &args.scripts[0], seed, admin.as_ref()));
+        console.print(announcement::stdio(&engine, &args.scripts[0], seed, admin.as_ref()));
         let (mut input, mut output) = (stdio::Input::open(), stdio::Output::open());
         let second_signal = async {
             signals.next().await;
@@ -54,14 +54,14 @@ impl Mock<'_> {
             stop.cancel();
             tokio::select! {
                 _ = signals.next() => {}
-                () = say_stopping(console) => {}
+                () = print_stopping(console) => {}
             }
         };
         let ended = tokio::select! {
             ended = serve_pipe(engine.clone(), Transport::Stdio, &mut input, &mut output, stop.clone(), GRACE) => ended,
-            () = stdio::nobody_reads() => Ok(PipeEnd::Closed),
+            () = stdio::stdout_closed() => Ok(PipeEnd::Closed),
             () = second_signal => Ok(PipeEnd::Stopped),
-            () = script_watcher::follow(watch, &engine, started, console) => Ok(PipeEnd::Stopped),
+            () = script_watcher::watch(watch, &engine, started, console) => Ok(PipeEnd::Stopped),
         };
         input.restore();
         output.restore();
@@ -78,12 +78,12 @@ impl Mock<'_> {
         let listen = ListenOptions { address, allowed_hosts: args.allowed_hosts.clone(), ..ListenOptions::default() };
         let server = MockServer::start(engine.clone(), listen)
             .await
-            .map_err(|error| cannot_listen(address, "--listen :0", &error))?;
+            .map_err(|error| listen_failure(address, "--listen :0", &error))?;
         let started = server.started();
         let admin = start_admin(args, &engine, started).await?;
-        console.say(announcement::network(&server, seed, admin.as_ref()));
+        console.print(announcement::network(&server, seed, admin.as_ref()));
         if args.format == Format::Json {
-            announcement::as_json(&server, seed, admin.as_ref())?;
+            announcement::print_json(&server, seed, admin.as_ref())?;
         }
         tokio::select! {
             code = server.wait_exit() => {
@@ -91,12 +91,12 @@ impl Mock<'_> {
                 return Ok(Exit::Scripted(code));
             }
             _ = signals.next() => console.leave_line(),
-            () = script_watcher::follow(watch, &engine, started, console) => {}
+            () = script_watcher::watch(watch, &engine, started, console) => {}
         }
         tokio::select! {
             () = server.stop(GRACE) => {}
             _ = signals.next() => {}
-            () = say_stopping(console) => {}
+            () = print_stopping(console) => {}
         }
         Ok(Exit::Success)
     }
@@ -109,18 +109,18 @@ pub(super) async fn start_admin(
 ) -> Result<Option<AdminServer>, Failure> {
     let Some(address) = args.admin else { return Ok(None) };
     let admin = AdminServer::start(engine.clone(), started, address).await;
-    admin.map(Some).map_err(|error| cannot_listen(address, "--admin", &error))
+    admin.map(Some).map_err(|error| listen_failure(address, "--admin", &error))
 }
 
-/// Says why it takes longer, if it does. Never returns.
-async fn say_stopping(console: &Console) {
+/// Prints a message if stopping takes longer. Never returns.
+async fn print_stopping(console: &Console) {
     tokio::time::sleep(STOP_NOTICE_DELAY).await;
-    console.say("stopping: responses in progress have 5 s (Ctrl-C to force)\n");
+    console.print("stopping: responses in progress have 5 s (Ctrl-C to force)\n");
     std::future::pending().await
 }
 
-/// Why nothing listens there; `free` are the arguments that take a free port.
-pub(super) fn cannot_listen(address: SocketAddr, free: &str, error: &std::io::Error) -> Failure {
+/// The failure to listen on an address; `free` is the option for a free port.
+pub(super) fn listen_failure(address: SocketAddr, free: &str, error: &std::io::Error) -> Failure {
     match error.kind() {
         std::io::ErrorKind::AddrInUse => {
             let failure = Failure::cannot(format!("cannot listen on {address}: the port is in use"));

@@ -1,4 +1,4 @@
-//! This process's stdin and stdout, without a thread in between where they can be polled.
+//! Async stdin and stdout, without a thread if they can be polled.
 
 use std::{
     fs::File,
@@ -16,13 +16,12 @@ use tokio::{
     net::{UnixStream, unix::pipe},
 };
 
-/// Stdin. A pipe or a socket that is polled does not block while this exists, for every process that shares it: end
-/// with [`Input::restore`].
+/// Stdin. A polled pipe or socket is non-blocking for every process that shares it: call [`Input::restore`] at the end.
 #[derive(Debug)]
 pub(super) enum Input {
     Pipe(pipe::Receiver),
     Socket(UnixStream),
-    /// A terminal, a file, a device: read by a thread that may never return.
+    /// A terminal, a file or a device, read by a thread that may never return.
     Thread(Stdin),
 }
 
@@ -45,12 +44,12 @@ impl Input {
         }
     }
 
-    /// Makes stdin block again for whoever reads on.
+    /// Makes stdin blocking again for other processes.
     pub(super) fn restore(self) {
-        // Nothing depends on it here, and nothing could be done about it.
+        // An error has no effect on this process.
         let _ = match self {
             Input::Pipe(pipe) => pipe.into_blocking_fd().map(drop),
-            Input::Socket(socket) => block(socket),
+            Input::Socket(socket) => set_blocking(socket),
             Input::Thread(_) => Ok(()),
         };
     }
@@ -71,14 +70,14 @@ impl Output {
     pub(super) fn restore(self) {
         let _ = match self {
             Output::Pipe(pipe) => pipe.into_blocking_fd().map(drop),
-            Output::Socket(socket) => block(socket),
+            Output::Socket(socket) => set_blocking(socket),
             Output::Thread(_) => Ok(()),
         };
     }
 }
 
-/// Resolves when nobody can read stdout any more, as when the client was killed; never where that cannot be seen.
-pub(super) async fn nobody_reads() {
+/// Resolves when the reader of stdout is gone, such as a killed client; never if that cannot be detected.
+pub(super) async fn stdout_closed() {
     let pipe = || pipe::Sender::from_owned_fd(io::stdout().as_fd().try_clone_to_owned()?);
     if let Ok(pipe) = pipe()
         && pipe.ready(Interest::ERROR).await.is_ok()
@@ -88,7 +87,7 @@ pub(super) async fn nobody_reads() {
     std::future::pending().await
 }
 
-/// The descriptor as a socket, which is what Node gives its children as pipes.
+/// The descriptor as a socket. Node uses sockets as the pipes of its child processes.
 fn socket(stream: impl AsFd) -> Option<UnixStream> {
     let file = File::from(stream.as_fd().try_clone_to_owned().ok()?);
     if !file.metadata().ok()?.file_type().is_socket() {
@@ -99,7 +98,7 @@ fn socket(stream: impl AsFd) -> Option<UnixStream> {
     UnixStream::from_std(socket).ok()
 }
 
-fn block(socket: UnixStream) -> io::Result<()> {
+fn set_blocking(socket: UnixStream) -> io::Result<()> {
     socket.into_std()?.set_nonblocking(false)
 }
 

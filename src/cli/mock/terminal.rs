@@ -1,4 +1,4 @@
-//! Lending the terminal to a command that runs in a process group of its own, as a shell does.
+//! Lends the terminal to a command in its own process group, as a shell does.
 
 use std::io::{IsTerminal, stdin};
 
@@ -15,26 +15,25 @@ pub(super) struct Terminal {
 }
 
 impl Terminal {
-    /// `None` if stdin is no terminal, or is one that somebody else has at the moment.
+    /// `None` if stdin is not a terminal, or this process group is in the background.
     pub(super) fn foreground() -> Option<Terminal> {
         let owner = getpgrp();
         (stdin().is_terminal() && tcgetpgrp(stdin()) == Ok(owner)).then_some(Terminal { owner })
     }
 
-    /// Lets a process group read from it, and hear its Ctrl-C.
+    /// Makes a process group the foreground group, which reads from the terminal and receives Ctrl-C.
     pub(super) fn lend(&self, group: Pid) {
-        // A group that is gone needs none.
+        // The group may have ended.
         let _ = tcsetpgrp(stdin(), group);
     }
 
-    /// Whether a group that has the terminal was stopped for what it did before it had it. The system sends this signal
-    /// after it has looked whose the terminal is, so it may come when that has changed.
-    pub(super) fn was_missing(&self, signal: process::Signal, group: Pid) -> bool {
+    /// Whether the foreground group was stopped because it used the terminal before it became the foreground group.
+    pub(super) fn was_stopped_in_background(&self, signal: process::Signal, group: Pid) -> bool {
         [process::Signal::TTIN, process::Signal::TTOU].contains(&signal) && tcgetpgrp(stdin()) == Ok(group)
     }
 
     pub(super) fn take_back(&self) {
-        // Whoever sets this without having the terminal would be stopped by the signal.
+        // The signal would stop a background process that calls this.
         let mut signals = SigSet::empty();
         signals.add(Signal::SIGTTOU);
         if let Ok(before) = signals.thread_swap_mask(nix::sys::signal::SigmaskHow::SIG_BLOCK) {
@@ -43,7 +42,7 @@ impl Terminal {
         }
     }
 
-    /// Stops this process until somebody continues it, who may have given it the terminal.
+    /// Stops this process until it is continued. Lends the terminal again if this process is in the foreground then.
     pub(super) fn suspend(&self, group: Pid) {
         self.take_back();
         let _ = kill_process(getpid(), process::Signal::STOP);

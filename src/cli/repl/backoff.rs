@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_server_that_breaks_again_and_again_is_given_up_and_one_that_lived_is_not() {
+    async fn only_a_server_that_disconnects_again_soon_uses_up_its_attempts() {
         let mut backoffs = ReconnectBackoff::default();
         let reconnected_at = |backoffs: &mut ReconnectBackoff| {
             let pause = backoffs.pause();
@@ -53,6 +53,6 @@ mod tests {
         assert_eq!((reconnected_at(&mut backoffs), reconnected_at(&mut backoffs)), (Some(0), Some(1)));
         backoffs.reconnected_at = None;
         tokio::time::advance(STABLE_AFTER).await;
-        assert_eq!(backoffs.pause().map(|pause| pause.as_secs()), Some(2), "it was not reconnected_at");
+        assert_eq!(backoffs.pause().map(|pause| pause.as_secs()), Some(2), "the backoff is reset");
     }
 }

@@ -13,7 +13,7 @@ use crate::cli::{
     background::BackgroundThread,
     mcp::{
         arguments::Arguments, content::Saver, error::CommandError, print::print_json,
-        projected_result::ProjectedResult, tool_call::shown,
+        projected_result::ProjectedResult, tool_call::outcome_text,
     },
     style::{self, BAD, STRONG, printable},
     terminal_user::TerminalUser,
@@ -22,10 +22,10 @@ use rehearse_client::{self as client, CallOptions};
 use rehearse_document::nearest;
 use rehearse_hub::{CallError, Denial, RegisteredTool, Registry, projection::Call};
 
-/// Does the work; whoever cancels `cancel` cancels it by `own`, and waits for what it says to that.
-pub(super) async fn cancelled_by<T>(
+/// Runs work. `cancel` cancels `request`, and then the work still runs to its end.
+pub(super) async fn forward_cancellation<T>(
     cancel: &CancellationToken,
-    own: &CancellationToken,
+    request: &CancellationToken,
     work: impl Future<Output = T>,
 ) -> T {
     let mut work = Box::pin(work);
@@ -33,50 +33,51 @@ pub(super) async fn cancelled_by<T>(
         biased;
         done = &mut work => done,
         () = cancel.cancelled() => {
-            own.cancel();
+            request.cancel();
             work.await
         }
     }
 }
 
 impl Shell {
-    /// Calls a tool, with an approval if it needs one: whether it worked.
+    /// Calls a tool, with approval if necessary. Returns whether the call succeeded.
     pub(super) async fn call(
         &self,
         name: &str,
         input: ArgumentInput,
-        how: &ResultFormat,
+        format: &ResultFormat,
         cancel: &CancellationToken,
     ) -> bool {
         let hub_session = self.hub_session();
         let read = match input {
-            ArgumentInput::Words(words) => self.arguments(None, words, cancel).await,
-            ArgumentInput::Json(json) => self.arguments(Some(json), Vec::new(), cancel).await,
+            ArgumentInput::Words(words) => self.read_arguments(None, words, cancel).await,
+            ArgumentInput::Json(json) => self.read_arguments(Some(json), Vec::new(), cancel).await,
         };
         let usage = |error| CommandError::Failure(Failure::Usage(error));
-        let found = match self.find(name, cancel).await {
+        let found = match self.find_tool(name, cancel).await {
             Ok(tool) => read.and_then(|read| Ok((read.typed(Some(&tool.input_schema)).map_err(usage)?, tool))),
             Err(error) => Err(usage(error)),
         };
         let (arguments, tool) = match found {
             Ok(found) => found,
-            Err(trouble) => return self.print_error(&hub_session, trouble),
+            Err(error) => return self.print_error(&hub_session, error),
         };
         let limit = self
             .hub
             .server(&tool.server)
             .ok()
             .map(|member| member.tool_timeouts.get(&tool.original).copied().unwrap_or(member.config.timeouts.call));
-        let asked = || self.person.as_ref().map(TerminalUser::time_spent).unwrap_or_default();
-        let (started, asked_before) = (Instant::now(), asked());
+        let user_time = || self.person.as_ref().map(TerminalUser::conversation_time).unwrap_or_default();
+        let (started, user_time_before) = (Instant::now(), user_time());
         let options = CallOptions { cancel: Some(cancel.clone()), ..CallOptions::default() };
         let call = async |options: CallOptions| self.hub.call(&tool.name, Some(arguments), options).await;
         let called =
             Box::pin(TerminalUser::with_timeout(self.person.as_ref(), limit.unwrap_or_default(), options, call)).await;
-        // The time in which somebody thought is theirs.
-        let took = started.elapsed().saturating_sub(asked().saturating_sub(asked_before)).as_secs_f64() * 1000.0;
+        // The time of conversations with the user does not count.
+        let took =
+            started.elapsed().saturating_sub(user_time().saturating_sub(user_time_before)).as_secs_f64() * 1000.0;
         self.debug(&tool.server, &format!("called '{}' in {took:.1} ms", tool.name));
-        if let ResultFormat::As(form) = how {
+        if let ResultFormat::As(form) = format {
             let call = Call { id: "", server: &tool.server, tool: &tool.original };
             let _ = print_json(&ProjectedResult::new(*form, &hub_session, &call, called.as_ref()));
         }
@@ -99,12 +100,12 @@ impl Shell {
                 return false;
             }
         };
-        let output = match how {
+        let output = match format {
             ResultFormat::Human(output) => output.as_deref(),
             ResultFormat::As(_) => return !outcome.is_error,
         };
         let mut saver = Saver::new(output, &tool.original);
-        let text = shown(&outcome, &mut saver).map_err(CommandError::Failure);
+        let text = outcome_text(&outcome, &mut saver).map_err(CommandError::Failure);
         if !self.show(&hub_session, text, saver, cancel).await {
             return false;
         }
@@ -115,11 +116,11 @@ impl Shell {
         !outcome.is_error
     }
 
-    /// The arguments as they were typed. A file may be a pipe without a writer.
+    /// Reads the typed arguments. Cancellable, because a file may be a pipe without a writer.
     ///
     /// # Errors
-    /// What is none; standard input, which commands come from; or whoever wanted them has arguments up.
-    pub(super) async fn arguments(
+    /// Invalid arguments; `-`, because the REPL reads commands from standard input; or a cancellation.
+    pub(super) async fn read_arguments(
         &self,
         json: Option<String>,
         words: Vec<String>,
@@ -127,7 +128,7 @@ impl Shell {
     ) -> Result<Arguments, CommandError> {
         let usage = |error| CommandError::Failure(Failure::Usage(error));
         if words.iter().any(|word| word == "-") {
-            return Err(usage("standard input has the commands; use @FILE".to_owned()));
+            return Err(usage("cannot read `-`: standard input contains the commands; use @FILE".to_owned()));
         }
         let reading = BackgroundThread::start(move || Arguments::read(json.as_deref(), &words));
         match cancel.run_until_cancelled(reading.join()).await.flatten() {
@@ -136,16 +137,16 @@ impl Shell {
         }
     }
 
-    /// The tool of a name: one that is registered under it, else the only one that a server knows by it. It is looked for
-    /// among the servers that are connected, and then among all.
-    async fn find(&self, name: &str, cancel: &CancellationToken) -> Result<Arc<RegisteredTool>, String> {
-        let found = named(&self.hub.registry(), name);
+    /// Finds a tool by its registered name, else by its original name if that is unique. Searches the connected servers
+    /// first, then all.
+    async fn find_tool(&self, name: &str, cancel: &CancellationToken) -> Result<Arc<RegisteredTool>, String> {
+        let found = registered_tool(&self.hub.registry(), name);
         if found.is_ok() || (self.has_started() && !self.args.lazy) {
             return found;
         }
         let all = async {
             match self.args.lazy {
-                // Whoever cannot be reached has no such tool.
+                // Unreachable servers are skipped.
                 true => drop(Box::pin(self.hub.discover_for(name)).await),
                 false => self.wait_all().await,
             }
@@ -155,13 +156,13 @@ impl Shell {
             () = cancel.cancelled() => return found,
             () = all => {}
         }
-        named(&self.hub.registry(), name)
+        registered_tool(&self.hub.registry(), name)
     }
 }
 
 /// # Errors
-/// There is none, or more than one.
-fn named(registry: &Registry, name: &str) -> Result<Arc<RegisteredTool>, String> {
+/// No tool has the name, or several have it.
+fn registered_tool(registry: &Registry, name: &str) -> Result<Arc<RegisteredTool>, String> {
     if let Some(tool) = registry.get(name) {
         return Ok(tool.clone());
     }

@@ -1,4 +1,4 @@
-//! The commands of the REPL, and what somebody types for them. No IO.
+//! The commands of the REPL and their syntax. No IO.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use crate::cli::mcp::command_line_server::command_words;
 use rehearse_document::nearest;
 use rehearse_hub::projection::{Projection, UnknownProjection};
 
-/// What a command is about.
+/// The kinds of commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CommandKind {
     Status,
@@ -29,12 +29,12 @@ pub(super) enum CommandKind {
     Quit,
 }
 
-/// How a command is typed.
+/// The syntax of a command.
 #[derive(Debug)]
 pub(super) struct Spec {
     pub(super) kind: CommandKind,
     pub(super) name: &'static str,
-    /// Its other names: those of `rehearse mcp`, and of other programs.
+    /// The names of the command in `rehearse mcp` and in other programs.
     aliases: &'static [&'static str],
     pub(super) arguments: &'static str,
     pub(super) about: &'static str,
@@ -64,7 +64,7 @@ pub(super) const ALL: [Spec; 18] = [
     spec(CommandKind::Reconnect, "reconnect", &["restart"], "SERVER", "disconnect and connect again"),
     spec(CommandKind::Enable, "enable", &[], "SERVER", "enable a server"),
     spec(CommandKind::Disable, "disable", &[], "SERVER", "disable a server"),
-    spec(CommandKind::Debug, "debug", &["info"], "[SERVER] [on|off]", "show a server; print its frames or stop"),
+    spec(CommandKind::Debug, "debug", &["info"], "[SERVER] [on|off]", "show a server, or switch its debug output"),
     spec(CommandKind::Auth, "auth", &[], "SERVER [--logout]", "get or delete the OAuth token of a server"),
     spec(
         CommandKind::Call,
@@ -118,22 +118,22 @@ pub(super) enum Command {
     Quit,
 }
 
-/// The arguments of a call as they were typed.
+/// The arguments of a call as typed.
 #[derive(Debug, PartialEq)]
 pub(super) enum ArgumentInput {
     Words(Vec<String>),
     Json(String),
 }
 
-/// How a result is shown.
+/// How a result is printed.
 #[derive(Debug, PartialEq)]
 pub(super) enum ResultFormat {
-    /// For people, with what is binary in a file if there is one.
+    /// As text; binary content is saved to the file, if there is one.
     Human(Option<PathBuf>),
     As(Projection),
 }
 
-/// The line without the `/mcp` that may stand before a command.
+/// The line without the optional prefix `/mcp`.
 pub(super) fn without_prefix(line: &str) -> &str {
     let line = line.trim_start();
     match line.strip_prefix("/mcp") {
@@ -142,16 +142,16 @@ pub(super) fn without_prefix(line: &str) -> &str {
     }
 }
 
-/// The command of a name or another name of it.
-pub(super) fn named(name: &str) -> Option<&'static Spec> {
+/// The command with this name or alias.
+pub(super) fn spec_by_name(name: &str) -> Option<&'static Spec> {
     ALL.iter().find(|spec| spec.name == name || spec.aliases.contains(&name))
 }
 
 impl Command {
-    /// What a line asks for; `None` if it asks for nothing.
+    /// Parses a line; `None` for an empty line or a comment.
     ///
     /// # Errors
-    /// There is no such command, or it wants other arguments.
+    /// The command is unknown, or its arguments are wrong.
     pub(super) fn parse(line: &str) -> Result<Option<Command>, String> {
         let line = line.trim();
         if line.is_empty() || line.starts_with('#') {
@@ -162,7 +162,7 @@ impl Command {
         if name.is_empty() {
             return Ok(Some(Command::Help));
         }
-        let Some(spec) = named(&name.to_lowercase()) else {
+        let Some(spec) = spec_by_name(&name.to_lowercase()) else {
             let names: Vec<_> =
                 ALL.iter().flat_map(|spec| [spec.name].into_iter().chain(spec.aliases.iter().copied())).collect();
             let near = nearest(&name.to_lowercase(), &names).map(|near| format!("; did you mean '{near}'?"));
@@ -205,7 +205,7 @@ impl Spec {
         {
             return Ok(command);
         }
-        let Operands { words, output, server, is_logout, form } = self.rest(rest)?;
+        let Operands { words, output, server, is_logout, form } = self.operands(rest)?;
         let mut words = words.into_iter();
         let mut next = || words.next();
         let wanted = |word: Option<String>| word.ok_or_else(|| format!("usage: {}", self.usage()));
@@ -218,9 +218,11 @@ impl Spec {
             CommandKind::Enable => Command::Enable(wanted(next())?),
             CommandKind::Disable => Command::Disable(wanted(next())?),
             CommandKind::Debug => match (next(), next()) {
-                (Some(word), None) if switch(&word).is_some() => Command::Debug { server: None, on: switch(&word) },
+                (Some(word), None) if parse_switch(&word).is_some() => {
+                    Command::Debug { server: None, on: parse_switch(&word) }
+                }
                 (server, None) => Command::Debug { server, on: None },
-                (server, Some(word)) => Command::Debug { server, on: Some(wanted_switch(&word)?) },
+                (server, Some(word)) => Command::Debug { server, on: Some(required_switch(&word)?) },
             },
             CommandKind::Auth => Command::Auth { server: wanted(next())?, is_logout },
             CommandKind::Call => {
@@ -246,16 +248,16 @@ impl Spec {
         }
     }
 
-    /// `TOOL {…}`, whose JSON is taken as it stands; options may stand before it and behind it.
+    /// `TOOL {…}`: the JSON is used verbatim, and options may stand before and after it.
     fn call_with_json(&self, rest: &str) -> Result<Option<Command>, String> {
         let Some((before, _)) = rest.split_once('{').filter(|(before, _)| before.ends_with(char::is_whitespace)) else {
             return Ok(None);
         };
         let (json, behind) = rest[before.len()..].split_at(json_length(&rest[before.len()..]));
-        let Operands { words, output, form, .. } = self.rest(&format!("{before} {behind}"))?;
+        let Operands { words, output, form, .. } = self.operands(&format!("{before} {behind}"))?;
         let tool = match &words[..] {
             [tool] => tool,
-            [_, word, ..] if self.rest(before)?.words.len() == 1 => {
+            [_, word, ..] if self.operands(before)?.words.len() == 1 => {
                 return Err(format!("{word:?} is unexpected; usage: {}", self.usage()));
             }
             _ => return Ok(None),
@@ -264,8 +266,8 @@ impl Spec {
         Ok(Some(Command::Call { tool: tool.clone(), arguments, shown: ResultFormat::new(output, form)? }))
     }
 
-    /// The words, and the options that the command has.
-    fn rest(&self, text: &str) -> Result<Operands, String> {
+    /// Splits the text into words and the options of the command.
+    fn operands(&self, text: &str) -> Result<Operands, String> {
         let mut rest = Operands { words: Vec::new(), output: None, server: None, is_logout: false, form: None };
         let mut words = command_words(text).map_err(|error| error.replace("the command", "the line"))?.into_iter();
         while let Some(word) = words.next() {
@@ -292,7 +294,7 @@ impl Spec {
     }
 }
 
-/// How long the JSON value is that a text begins with; all of it if that is none.
+/// The length of the JSON value at the start of a text; the whole text if there is none.
 fn json_length(text: &str) -> usize {
     let mut values = serde_json::Deserializer::from_str(text).into_iter::<serde::de::IgnoredAny>();
     match values.next() {
@@ -301,7 +303,7 @@ fn json_length(text: &str) -> usize {
     }
 }
 
-fn switch(word: &str) -> Option<bool> {
+fn parse_switch(word: &str) -> Option<bool> {
     match word {
         "on" => Some(true),
         "off" => Some(false),
@@ -309,11 +311,11 @@ fn switch(word: &str) -> Option<bool> {
     }
 }
 
-fn wanted_switch(word: &str) -> Result<bool, String> {
-    switch(word).ok_or_else(|| format!("{word:?} is not on or off"))
+fn required_switch(word: &str) -> Result<bool, String> {
+    parse_switch(word).ok_or_else(|| format!("{word:?} is not on or off"))
 }
 
-/// All commands with what they are about.
+/// The list of all commands.
 pub(super) fn help() -> String {
     let width =
         ALL.iter().map(|spec| spec.usage().chars().count()).filter(|width| *width < 40).max().unwrap_or_default();
@@ -356,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_command_brings_the_nearest() {
+    fn an_unknown_command_suggests_the_nearest() {
         for (line, error) in [
             ("statsu", "unknown command \"statsu\"; did you mean 'status'?"),
             ("/mcp lst-tools", "unknown command \"lst-tools\"; did you mean 'list-tools'?"),
@@ -379,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn servers_are_named_or_not() {
+    fn the_server_of_a_command_is_optional() {
         assert_eq!(parse("list-tools"), Command::ListTools(None));
         assert_eq!(parse("tools 'my server'"), Command::ListTools(Some("my server".into())));
         assert_eq!(parse("debug"), Command::Debug { server: None, on: None });

@@ -1,10 +1,10 @@
-//! How a line can go on: commands, servers, tools, and the arguments of tools by their schemas. No IO.
+//! Completion of commands, servers, tools, and the arguments of tools by their schemas. No IO.
 
 use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::command::{ALL, CommandKind, Spec, named, without_prefix};
+use super::command::{ALL, CommandKind, Spec, spec_by_name, without_prefix};
 use crate::cli::mcp::{
     arguments::{names_of, values_of},
     command_line_server::command_words,
@@ -12,71 +12,71 @@ use crate::cli::mcp::{
 use rehearse_hub::RegisteredTool;
 use rehearse_report::text::is_harmful;
 
-/// What there is to complete with.
+/// The known names.
 #[derive(Clone, Debug, Default)]
 pub(super) struct KnownNames {
     pub(super) servers: Vec<Arc<str>>,
     pub(super) tools: Vec<Arc<RegisteredTool>>,
-    /// Those that have been listed: their URIs.
+    /// The URIs of listed resources.
     pub(super) resources: Vec<String>,
-    /// Those that have been listed, with the names of their arguments.
+    /// The names of listed prompts and of their arguments.
     pub(super) prompts: Vec<(String, Vec<String>)>,
 }
 
-/// One way to go on.
+/// A completion.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Candidate {
-    /// What stands in place of the text from `start` to the cursor.
+    /// Replaces the text from `start` to the cursor.
     pub(super) text: String,
     pub(super) start: usize,
     pub(super) about: Option<String>,
-    /// Whether a word ends with it.
+    /// Whether the word is complete.
     pub(super) is_whole: bool,
 }
 
 /// The text before the cursor.
 struct PartialLine<'l> {
     spec: &'static Spec,
-    /// The words after the command's name that are finished.
+    /// The finished words after the name of the command.
     words: Vec<String>,
-    /// The word that is being typed, and where it begins.
+    /// The word at the cursor, and where it begins.
     word: &'l str,
     start: usize,
 }
 
 impl<'l> PartialLine<'l> {
-    /// `None` as long as the command's name is not finished, or unknown.
+    /// `None` if the name of the command is unfinished or unknown.
     fn parse(line: &'l str) -> Option<PartialLine<'l>> {
         let command = without_prefix(line);
         let (name, rest) = command.split_once(char::is_whitespace)?;
         let start = line.len() - rest.len() + last_word(rest);
         let words = command_words(&line[line.len() - rest.len()..start]).ok()?;
-        Some(PartialLine { spec: named(&name.to_lowercase())?, words, word: &line[start..], start })
+        Some(PartialLine { spec: spec_by_name(&name.to_lowercase())?, words, word: &line[start..], start })
     }
 
-    /// The finished words that are no options.
-    fn plain(&self) -> impl Iterator<Item = &String> {
+    /// The finished words that are not options.
+    fn operands(&self) -> impl Iterator<Item = &String> {
         self.words.iter().filter(|word| !word.starts_with('-'))
     }
 
     fn tool<'k>(&self, known: &'k KnownNames) -> Option<&'k Arc<RegisteredTool>> {
-        let name = self.plain().next().filter(|_| self.spec.kind == CommandKind::Call)?;
+        let name = self.operands().next().filter(|_| self.spec.kind == CommandKind::Call)?;
         let tools = || known.tools.iter();
         tools().find(|tool| tool.name == *name).or_else(|| tools().find(|tool| tool.original == *name))
     }
 
-    fn is_given(&self, argument: &str) -> bool {
-        self.plain().skip(1).any(|word| word.split(['=', ':']).next() == Some(argument))
+    fn has_argument(&self, argument: &str) -> bool {
+        self.operands().skip(1).any(|word| word.split(['=', ':']).next() == Some(argument))
     }
 }
 
-/// Every way in which the text before the cursor can go on.
+/// All completions of the text before the cursor.
 pub(super) fn choices(line: &str, known: &KnownNames) -> Vec<Candidate> {
     let Some(typed) = PartialLine::parse(line) else {
         return commands(line);
     };
     let whole = |text: &str, about: Option<String>| (text.to_owned(), about, true);
-    let plain = typed.plain().count();
+    let plain = typed.operands().count();
     let servers = || known.servers.iter().map(|server| whole(server, None)).collect::<Vec<_>>();
     let found: Vec<(String, Option<String>, bool)> = if typed.words.last().is_some_and(|word| word == "--server") {
         servers()
@@ -106,11 +106,11 @@ pub(super) fn choices(line: &str, known: &KnownNames) -> Vec<Candidate> {
             (CommandKind::Read, 0) => known.resources.iter().map(|uri| whole(uri, None)).collect(),
             (CommandKind::Prompt, 0) => known.prompts.iter().map(|(name, _)| whole(name, None)).collect(),
             (CommandKind::Prompt, _) => {
-                let prompt = known.prompts.iter().find(|(name, _)| Some(name) == typed.plain().next());
+                let prompt = known.prompts.iter().find(|(name, _)| Some(name) == typed.operands().next());
                 let names = prompt.map(|(_, names)| &names[..]).unwrap_or_default();
                 names
                     .iter()
-                    .filter(|name| !typed.is_given(name))
+                    .filter(|name| !typed.has_argument(name))
                     .map(|name| (format!("{name}="), None, false))
                     .collect()
             }
@@ -120,19 +120,19 @@ pub(super) fn choices(line: &str, known: &KnownNames) -> Vec<Candidate> {
     let begin = unquoted(typed.word);
     let fits = |(text, ..): &(String, Option<String>, bool)| text.starts_with(&begin) && !text.chars().any(is_harmful);
     let choice = |(text, about, is_whole)| {
-        let text = if is_whole { quoted(text) } else { begun(&text) };
+        let text = if is_whole { quoted(text) } else { escaped(&text) };
         Candidate { text, start: typed.start, about, is_whole }
     };
     found.into_iter().filter(fits).map(choice).collect()
 }
 
-/// What can still be typed, in the words of the help; shown behind the cursor.
+/// The remaining arguments, shown after the cursor.
 pub(super) fn hint(line: &str, known: &KnownNames) -> String {
     let Some(typed) = PartialLine::parse(line).filter(|typed| typed.word.is_empty()) else { return String::new() };
     if let Some(tool) = typed.tool(known) {
         let schema: Value = serde_json::from_str(tool.input_schema.get()).unwrap_or_default();
         let names = names_of(&schema);
-        let open = names.iter().filter(|(name, _)| !typed.is_given(name) && !name.chars().any(is_harmful));
+        let open = names.iter().filter(|(name, _)| !typed.has_argument(name) && !name.chars().any(is_harmful));
         let words =
             open.map(|(name, is_required)| if *is_required { format!("{name}=") } else { format!("[{name}=]") });
         return words.collect::<Vec<_>>().join(" ");
@@ -162,14 +162,14 @@ fn commands(line: &str) -> Vec<Candidate> {
     prefix.into_iter().chain(commands).collect()
 }
 
-/// The names of arguments that are not given yet; behind a name, the values that its schema lists.
+/// The names of missing arguments; after a name, the values that its schema lists.
 fn arguments(typed: &PartialLine<'_>, tool: &RegisteredTool) -> Vec<(String, Option<String>, bool)> {
     let schema: Value = serde_json::from_str(tool.input_schema.get()).unwrap_or_default();
     if let Some((name, _)) = unquoted(typed.word).split_once('=') {
         let values = values_of(&schema, name.trim_end_matches(':'));
         return values.into_iter().map(|value| (format!("{name}={value}"), None, true)).collect();
     }
-    let names = names_of(&schema).into_iter().filter(|(name, _)| !typed.is_given(name));
+    let names = names_of(&schema).into_iter().filter(|(name, _)| !typed.has_argument(name));
     let about = |name: &str| schema["properties"][name]["description"].as_str().and_then(first_line);
     names.map(|(name, _)| (format!("{name}="), about(name), false)).collect()
 }
@@ -187,7 +187,7 @@ fn first_line(text: &str) -> Option<String> {
     Some(rehearse_report::text::printable(line).into_owned())
 }
 
-/// Where the last word begins, be it empty. What stands in quotes is no end of a word.
+/// The start of the last word, which may be empty. Quoted spaces do not end a word.
 fn last_word(text: &str) -> usize {
     let (mut start, mut quote, mut is_escaped) = (0, None, false);
     for (index, character) in text.char_indices() {
@@ -204,7 +204,7 @@ fn last_word(text: &str) -> usize {
     start
 }
 
-/// What a word stands for, be it finished or not.
+/// The value of a word, whose quotes may be unclosed.
 fn unquoted(word: &str) -> String {
     let (mut text, mut quote, mut is_escaped) = (String::new(), None, false);
     for character in word.chars() {
@@ -222,7 +222,7 @@ fn unquoted(word: &str) -> String {
     text
 }
 
-/// A text as it is typed, so that it is one word.
+/// Quotes a text so that it is one word.
 pub(super) fn quoted(text: String) -> String {
     match text {
         text if !text.contains(is_special) => text,
@@ -231,8 +231,8 @@ pub(super) fn quoted(text: String) -> String {
     }
 }
 
-/// The same for the beginning of a word, which somebody goes on with.
-fn begun(text: &str) -> String {
+/// Escapes a text that is the start of a word.
+fn escaped(text: &str) -> String {
     let escaped = |character: char| is_special(character).then_some('\\').into_iter().chain([character]);
     text.chars().flat_map(escaped).collect()
 }
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn servers_are_completed_where_one_is_wanted() {
+    fn servers_are_completed_where_a_command_takes_one() {
         assert_eq!(texts("connect "), ["connect files", "connect 'my web'"]);
         assert_eq!(texts("/mcp disable m"), ["/mcp disable 'my web'"]);
         assert_eq!(texts("disable 'my"), ["disable 'my web'"]);
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_with_quotes_and_spaces_can_be_gone_on_with() {
+    fn a_name_with_quotes_and_spaces_can_be_continued() {
         let mut known = known();
         let tool = Arc::get_mut(&mut known.tools[0]).expect("alone");
         tool.input_schema =
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_been_listed_is_completed() {
+    fn listed_resources_and_prompts_are_completed() {
         assert_eq!(texts("read d"), ["read docs://index"]);
         assert_eq!(texts("prompt "), ["prompt greet"]);
         assert_eq!(texts("prompt greet "), ["prompt greet name="]);
@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn the_hint_says_what_can_still_be_typed() {
+    fn the_hint_has_the_remaining_arguments() {
         let known = known();
         for (line, expected) in [
             ("connect ", "SERVER"),

@@ -13,11 +13,11 @@ use crate::cli::{
 use rehearse_client_configs::policy::Unreachable;
 use rehearse_hub::{ConnectMode, ReloadReport};
 
-/// The polling interval. An edit is applied when it was the same twice.
+/// The polling interval. An edit is applied when two polls in a row read it.
 const PAUSE: Duration = Duration::from_millis(500);
 
 /// Applies every edit.
-pub(super) async fn configs(shell: &Arc<Shell>) -> Never {
+pub(super) async fn watch_configs(shell: &Arc<Shell>) -> Never {
     let mut edits = EditDetector::new(content(shell));
     // Connecting after one edit may take longer than the next edit.
     let mut reloading = FuturesUnordered::new();
@@ -26,7 +26,7 @@ pub(super) async fn configs(shell: &Arc<Shell>) -> Never {
             () = tokio::time::sleep(PAUSE) => {}
             Some(_) = reloading.next() => continue,
         }
-        if edits.take(content(shell)) {
+        if edits.accept(content(shell)) {
             reloading.push(Box::pin(shell.reload()));
         }
     }

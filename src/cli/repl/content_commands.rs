@@ -5,7 +5,7 @@ use std::{path::Path, sync::Arc};
 use serde_json::{Value, value::RawValue};
 use tokio_util::sync::CancellationToken;
 
-use super::{call::cancelled_by, shell::Shell};
+use super::{call::forward_cancellation, shell::Shell};
 use crate::cli::{
     self,
     mcp::{
@@ -58,7 +58,7 @@ impl Shell {
         let Some(written) = loaded.servers.iter().find(|server| server.name() == name) else {
             return self.failed(&rehearse_hub::HubError::UnknownServer(name.to_owned()));
         };
-        match list_tools::offered(&hub_session, written, &registry) {
+        match list_tools::offered_tools(&hub_session, written, &registry) {
             Ok(text) => print_unchecked(&text),
             Err(error) => return self.failed(&error),
         }
@@ -71,13 +71,13 @@ impl Shell {
             Err(error) => return self.failed(&error),
         };
         let resources = self
-            .listed_of(&hub_session, &RESOURCES, async |session, options| {
+            .list_items(&hub_session, &RESOURCES, async |session, options| {
                 self.hub.caching_session(session).list_resources(options).await
             })
             .await;
         let list =
             async |session: &Session, options| self.hub.caching_session(session).list_resource_templates(options).await;
-        let templates = self.listed_of(&hub_session, &TEMPLATES, list).await;
+        let templates = self.list_items(&hub_session, &TEMPLATES, list).await;
         let (Some(resources), Some(templates)) = (resources, templates) else { return false };
         self.listed().resources =
             members(&resources).filter_map(|item| Some(item["uri"].as_str()?.to_owned())).collect();
@@ -95,7 +95,7 @@ impl Shell {
             Err(error) => return self.failed(&error),
         };
         let listed = self
-            .listed_of(&hub_session, &PROMPTS, async |session, options| {
+            .list_items(&hub_session, &PROMPTS, async |session, options| {
                 self.hub.caching_session(session).list_prompts(options).await
             })
             .await;
@@ -110,7 +110,7 @@ impl Shell {
         !listing::has_failed(&prompts)
     }
 
-    /// Reads a resource of a server that is named, or of the one that lists it.
+    /// Reads a resource of the named server, or of the server that lists it.
     pub(super) async fn read(
         &self,
         uri: &str,
@@ -119,18 +119,20 @@ impl Shell {
         cancel: &CancellationToken,
     ) -> bool {
         let list = async |session: &Session, options| self.hub.caching_session(session).list_resources(options).await;
-        let Some(hub_session) = self.holder(server, &RESOURCES, list, "uri", uri, cancel).await else { return false };
+        let Some(hub_session) = self.find_server(server, &RESOURCES, list, "uri", uri, cancel).await else {
+            return false;
+        };
         let read = async |session: &Session, options: CallOptions| {
             self.hub.caching_session(session).read_resource(uri, options).await
         };
-        let Some(result) = self.asked(&hub_session, read, cancel).await else { return false };
+        let Some(result) = self.send_request(&hub_session, read, cancel).await else { return false };
         let mut saver = Saver::new(output, "resource");
         let contents = Contents::parse(&result).map_err(CommandError::Call);
         let text = contents.and_then(|contents| contents.text(&mut saver).map_err(CommandError::Failure));
         self.show(&hub_session, text, saver, cancel).await
     }
 
-    /// Gets a prompt of a server that is named, or of the one that lists it.
+    /// Gets a prompt of the named server, or of the server that lists it.
     pub(super) async fn prompt(
         &self,
         name: &str,
@@ -140,21 +142,23 @@ impl Shell {
         cancel: &CancellationToken,
     ) -> bool {
         let texts = |read: Arguments| read.texts().map_err(|error| CommandError::Failure(cli::Failure::Usage(error)));
-        let arguments = match self.arguments(None, words, cancel).await.and_then(texts) {
+        let arguments = match self.read_arguments(None, words, cancel).await.and_then(texts) {
             Ok(arguments) => Some(arguments).filter(|arguments| !arguments.is_empty()),
-            Err(trouble) => return self.print_error(&self.hub_session(), trouble),
+            Err(error) => return self.print_error(&self.hub_session(), error),
         };
         let list = async |session: &Session, options| self.hub.caching_session(session).list_prompts(options).await;
-        let Some(hub_session) = self.holder(server, &PROMPTS, list, "name", name, cancel).await else { return false };
+        let Some(hub_session) = self.find_server(server, &PROMPTS, list, "name", name, cancel).await else {
+            return false;
+        };
         let get = async |session: &Session, options: CallOptions| session.get_prompt(name, arguments, options).await;
-        let Some(result) = self.asked(&hub_session, get, cancel).await else { return false };
+        let Some(result) = self.send_request(&hub_session, get, cancel).await else { return false };
         let mut saver = Saver::new(output, name);
         let prompt = Prompt::parse(&result).map_err(CommandError::Call);
         let text = prompt.and_then(|prompt| prompt.text(&mut saver).map_err(CommandError::Failure));
         self.show(&hub_session, text, saver, cancel).await
     }
 
-    /// Prints a text when what was taken out of it is written, or tells why not: whether that went as it should.
+    /// Saves binary content, then prints the text or the error. Returns whether there was no error.
     pub(super) async fn show(
         &self,
         hub_session: &HubSession,
@@ -168,13 +172,13 @@ impl Shell {
         };
         match text {
             Ok(text) => print_unchecked(&text),
-            Err(trouble) => return self.print_error(hub_session, trouble),
+            Err(error) => return self.print_error(hub_session, error),
         }
         true
     }
 
-    pub(super) fn print_error(&self, hub_session: &HubSession, trouble: CommandError) -> bool {
-        match trouble {
+    pub(super) fn print_error(&self, hub_session: &HubSession, error: CommandError) -> bool {
+        match error {
             CommandError::Call(failure) => hub_session.print_failure(&failure),
             CommandError::Listing(what) => self.error(&what),
             CommandError::Failure(failure) => self.error(&failure.to_string()),
@@ -182,7 +186,7 @@ impl Shell {
         false
     }
 
-    async fn listed_of(
+    async fn list_items(
         &self,
         hub_session: &HubSession,
         kind: &ListingKind,
@@ -190,15 +194,15 @@ impl Shell {
     ) -> Option<Listings> {
         match Box::pin(listing::list_items(hub_session, kind, list)).await {
             Ok(ServerResults { reached, outcome: Ok(()) }) => Some(reached),
-            Ok(ServerResults { outcome: Err(trouble), .. }) | Err(trouble) => {
-                self.print_error(hub_session, trouble);
+            Ok(ServerResults { outcome: Err(error), .. }) | Err(error) => {
+                self.print_error(hub_session, error);
                 None
             }
         }
     }
 
-    /// The server that has something: the one that is named, the only one, or the one that lists it.
-    async fn holder(
+    /// The server with an item: the named one, the only one, or the one that lists the item.
+    async fn find_server(
         &self,
         server: Option<&str>,
         kind: &ListingKind,
@@ -222,11 +226,11 @@ impl Shell {
             return Some(hub_session);
         }
         let list = async |session: &Session, options: CallOptions| {
-            let own = options.cancel.unwrap_or_default().child_token();
-            let options = CallOptions { cancel: Some(own.clone()), ..CallOptions::default() };
-            cancelled_by(cancel, &own, list(session, options)).await
+            let request = options.cancel.unwrap_or_default().child_token();
+            let options = CallOptions { cancel: Some(request.clone()), ..CallOptions::default() };
+            forward_cancellation(cancel, &request, list(session, options)).await
         };
-        let listed = self.listed_of(&hub_session, kind, list).await?;
+        let listed = self.list_items(&hub_session, kind, list).await?;
         if cancel.is_cancelled() {
             return None;
         }
@@ -252,25 +256,25 @@ impl Shell {
     }
 
     /// Sends a request to the only server of a session.
-    async fn asked(
+    async fn send_request(
         &self,
         hub_session: &HubSession,
-        ask: impl AsyncFnOnce(&Session, CallOptions) -> Result<Box<RawValue>, Failure>,
+        send: impl AsyncFnOnce(&Session, CallOptions) -> Result<Box<RawValue>, Failure>,
         cancel: &CancellationToken,
     ) -> Option<Box<RawValue>> {
-        let asked = hub_session.with_session(&hub_session.names[0], async |session, options| {
-            let own = options.cancel.unwrap_or_default().child_token();
-            let options = CallOptions { cancel: Some(own.clone()), ..CallOptions::default() };
+        let response = hub_session.with_session(&hub_session.names[0], async |session, options| {
+            let request = options.cancel.unwrap_or_default().child_token();
+            let options = CallOptions { cancel: Some(request.clone()), ..CallOptions::default() };
             let limit = session.timeouts().call;
-            let ask = async |options: CallOptions| ask(session, options).await;
-            let asking =
-                crate::cli::terminal_user::TerminalUser::with_timeout(self.person.as_ref(), limit, options, ask);
-            cancelled_by(cancel, &own, asking).await.map_err(CommandError::Call)
+            let send = async |options: CallOptions| send(session, options).await;
+            let sending =
+                crate::cli::terminal_user::TerminalUser::with_timeout(self.person.as_ref(), limit, options, send);
+            forward_cancellation(cancel, &request, sending).await.map_err(CommandError::Call)
         });
-        match asked.await {
+        match response.await {
             Ok(result) => Some(result),
-            Err(trouble) => {
-                self.print_error(hub_session, trouble);
+            Err(error) => {
+                self.print_error(hub_session, error);
                 None
             }
         }
@@ -281,7 +285,7 @@ fn items(listing: &Listing) -> impl Iterator<Item = Value> {
     listing.items.iter().filter_map(|item| serde_json::from_str(item.get()).ok())
 }
 
-/// Everything that came of all servers.
+/// The items of all servers.
 fn members(listings: &Listings) -> impl Iterator<Item = Value> {
     let answered = listings.iter().filter_map(|(_, came)| match came {
         ServerResult::Answered(Ok(listing)) => Some(listing),
@@ -290,7 +294,7 @@ fn members(listings: &Listings) -> impl Iterator<Item = Value> {
     answered.flat_map(items)
 }
 
-/// The tools of each server, one a line, with their arguments.
+/// The tools of each server with their arguments, one per line.
 fn overview<'t>(servers: impl Iterator<Item = (&'t str, Vec<&'t Arc<RegisteredTool>>)>) -> String {
     let text = |(server, tools): (&str, Vec<&Arc<RegisteredTool>>)| {
         let mut text = format!("{STRONG}{}{STRONG:#} ({})\n", printable(server), tools.len());

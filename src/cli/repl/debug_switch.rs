@@ -1,32 +1,32 @@
-//! Which servers are looked at closely: their wire, and what they write to their standard error.
+//! Debug mode by server: printing its frames and its standard error.
 
 use std::{
     collections::BTreeMap,
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-/// The variable of code_agent that switches it on for all.
+/// The variable of code_agent that enables debug mode for all servers.
 pub(super) const VARIABLE: &str = "CODE_AGENT_MCP_DEBUG";
 
-/// On or off, for all servers or for single ones.
+/// Debug mode of all servers and of single servers.
 #[derive(Debug, Default)]
 pub(super) struct DebugSwitch(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
     all: bool,
-    /// By server; goes before what holds for all.
+    /// Takes precedence over `all`.
     servers: BTreeMap<String, bool>,
 }
 
 impl DebugSwitch {
-    /// As the command line and the environment say.
-    pub(super) fn new(is_wanted: bool, variable: Option<&str>) -> DebugSwitch {
+    /// The initial state from the command line and the environment.
+    pub(super) fn new(is_on: bool, variable: Option<&str>) -> DebugSwitch {
         let is_set = variable.is_some_and(|value| !matches!(value, "" | "0" | "false"));
-        DebugSwitch(Mutex::new(State { all: is_wanted || is_set, servers: BTreeMap::new() }))
+        DebugSwitch(Mutex::new(State { all: is_on || is_set, servers: BTreeMap::new() }))
     }
 
-    /// For all servers, or for one.
+    /// Sets one server, or all.
     pub(super) fn set(&self, server: Option<&str>, is_on: bool) {
         let mut state = self.state();
         match server {
@@ -35,7 +35,7 @@ impl DebugSwitch {
         }
     }
 
-    /// As a config says, unless somebody has said otherwise here.
+    /// Sets the value from a config, unless the user has set another.
     pub(super) fn apply_default(&self, server: &str, is_on: bool) {
         let mut state = self.state();
         if !state.all {
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_holds_for_one_server_goes_before_what_holds_for_all() {
+    fn a_single_server_takes_precedence_over_all() {
         let switch = DebugSwitch::new(false, None);
         switch.apply_default("a", true);
         assert_eq!((switch.is_on("a"), switch.is_on("b")), (true, false));
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn the_variable_switches_it_on() {
+    fn the_variable_enables_debug_mode() {
         let is_on = |value| DebugSwitch::new(false, value).is_on("a");
         assert_eq!(
             [Some("1"), Some("true"), Some("0"), Some("false"), Some(""), None].map(is_on),

@@ -9,7 +9,7 @@ use reedline::{
 
 use super::{
     complete::{Candidate, choices, hint},
-    history::{RedactingHistory, place},
+    history::{RedactingHistory, path_of_history},
     shell::Shell,
 };
 use crate::cli::{
@@ -20,7 +20,7 @@ use rehearse_client_configs::Machine;
 
 const MENU: &str = "completions";
 
-/// An editor that knows what the shell knows.
+/// Creates an editor that completes the names of the shell.
 pub(super) fn editor(shell: &Arc<Shell>, keyboard: &Keyboard) -> Editor {
     let mut keys = default_emacs_keybindings();
     keys.add_binding(
@@ -39,7 +39,7 @@ pub(super) fn editor(shell: &Arc<Shell>, keyboard: &Keyboard) -> Editor {
         .with_hinter(Box::new(Hints { shell: shell.clone(), history: history_hints(), is_usage: false }))
         .with_highlighter(Box::new(PlainHighlighter))
         .with_ansi_colors(is_coloured());
-    if let Some(path) = place(&Machine::here()) {
+    if let Some(path) = path_of_history(&Machine::here()) {
         let known = shell.clone();
         match RedactingHistory::open(&path, move |line| known.hidden(line) != line) {
             Ok(history) => reedline = reedline.with_history(Box::new(history)),
@@ -73,7 +73,7 @@ impl Completer for Completions {
     }
 }
 
-/// What can still be typed; if that is unknown, how an earlier line went on, which the right arrow takes over.
+/// The remaining arguments; without any, the rest of an earlier line, which the right arrow accepts.
 struct Hints {
     shell: Arc<Shell>,
     history: DefaultHinter,

@@ -14,8 +14,8 @@ use rehearse_client_configs::{Machine, secret::mask};
 /// The maximum number of commands.
 const MOST: usize = 1000;
 
-/// Where the file is (XDG Base Directory Specification); `None` without a home.
-pub(super) fn place(machine: &Machine) -> Option<PathBuf> {
+/// The path of the file (XDG Base Directory Specification); `None` without a home.
+pub(super) fn path_of_history(machine: &Machine) -> Option<PathBuf> {
     let variable = |name: &str| machine.variables.get(name).filter(|value| value.starts_with('/')).map(PathBuf::from);
     let state = variable("XDG_STATE_HOME").or_else(|| Some(variable("HOME")?.join(".local/state")))?;
     Some(state.join("rehearse/history"))
@@ -28,10 +28,10 @@ pub(super) struct RedactingHistory {
 }
 
 impl RedactingHistory {
-    /// The history of a file, which is made if it is not there. Lines that `has_secret` are not kept.
+    /// Opens the history in a file, which is created if necessary. Lines for which `has_secret` is true are not saved.
     ///
     /// # Errors
-    /// The file cannot be made or read.
+    /// The file cannot be created or read.
     pub(super) fn open(
         path: &Path,
         has_secret: impl Fn(&str) -> bool + Send + 'static,
@@ -138,7 +138,7 @@ mod tests {
     fn the_file_is_where_programs_keep_their_state() {
         let of = |variables: &[(&str, &str)]| {
             let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-            place(&Machine { variables, ..Machine::here() })
+            path_of_history(&Machine { variables, ..Machine::here() })
         };
         assert_eq!(of(&[("XDG_STATE_HOME", "/s"), ("HOME", "/h")]), Some("/s/rehearse/history".into()));
         assert_eq!(of(&[("XDG_STATE_HOME", "s"), ("HOME", "/h")]), Some("/h/.local/state/rehearse/history".into()));

@@ -13,7 +13,7 @@ use crate::cli::mcp::{list_tools::name_of, session::renewal_message};
 use rehearse_hub::{ConnectionState, Event, ServerStatus};
 
 /// Prints the events of the hub.
-pub(super) async fn events(shell: &Arc<Shell>) -> Never {
+pub(super) async fn watch_hub(shell: &Arc<Shell>) -> Never {
     let mut events = shell.hub.events();
     let (mut tools, mut reconnecting) = (Tools::default(), FuturesUnordered::new());
     loop {
@@ -124,8 +124,8 @@ mod tests {
         };
         assert_eq!(update(Some(&["a", "b"])), [""; 0]);
         assert_eq!(update(Some(&["a", "b"])), [""; 0]);
-        let told = update(Some(&["b", "c", "d"]));
-        assert_eq!(told, ["the tools of MCP server 's' changed: +c +d -a"]);
+        let changes = update(Some(&["b", "c", "d"]));
+        assert_eq!(changes, ["the tools of MCP server 's' changed: +c +d -a"]);
         assert_eq!(update(None), [""; 0]);
         assert_eq!(update(Some(&["x"])), [""; 0]);
     }

@@ -1,4 +1,4 @@
-//! Where commands come from: a person at the terminal, or a pipe.
+//! The source of commands: the user at the terminal, or a pipe.
 
 use std::{io, sync::Arc, time::Duration};
 
@@ -21,25 +21,25 @@ use rehearse_document::text;
 
 const PROMPT: &str = "mcp> ";
 pub(super) const INTERRUPTED: &str = "interrupted: closing connections\n";
-/// How long it may take to give the terminal back.
-const LET_GO: Duration = Duration::from_secs(1);
+/// How long releasing the terminal may take.
+const RELEASE_TIMEOUT: Duration = Duration::from_secs(1);
 
 pub(super) enum Input {
     Terminal { keyboard: Keyboard, editor: Option<Editor> },
     Pipe(mpsc::Receiver<io::Result<Vec<u8>>>),
 }
 
-/// What came.
-enum Next {
+/// The next input.
+enum InputEvent {
     Line(String),
     /// A line that is not UTF-8.
-    NoText,
+    NotUtf8,
     /// Ctrl-C at the prompt.
     Interrupted,
     End,
-    /// Somebody wants this process to end.
+    /// A signal to exit.
     Signal,
-    Broken(io::Error),
+    ReadError(io::Error),
 }
 
 impl Input {
@@ -47,7 +47,7 @@ impl Input {
         Input::Terminal { keyboard, editor: Some(editor) }
     }
 
-    /// The lines of standard input. Whoever reads them cannot be stopped, and ends with the process.
+    /// The lines of standard input, read by a thread that ends with the process.
     pub(super) fn piped() -> Input {
         let (sender, lines) = mpsc::channel(1);
         std::thread::spawn(move || {
@@ -66,46 +66,46 @@ impl Input {
         matches!(self, Input::Pipe(_))
     }
 
-    async fn next(&mut self, signals: &mut Signals) -> Next {
+    async fn next(&mut self, signals: &mut Signals) -> InputEvent {
         let (keyboard, place) = match self {
             Input::Terminal { keyboard, editor } => (keyboard, editor),
             Input::Pipe(lines) => {
                 return tokio::select! {
                     line = lines.recv() => match line {
-                        Some(Ok(line)) => String::from_utf8(line).map_or(Next::NoText, Next::Line),
-                        Some(Err(error)) => Next::Broken(error),
-                        None => Next::End,
+                        Some(Ok(line)) => String::from_utf8(line).map_or(InputEvent::NotUtf8, InputEvent::Line),
+                        Some(Err(error)) => InputEvent::ReadError(error),
+                        None => InputEvent::End,
                     },
-                    _ = signals.next() => Next::Signal,
+                    _ = signals.next() => InputEvent::Signal,
                 };
             }
         };
         loop {
-            let Some(editor) = place.take() else { return Next::End };
-            let mut reading = Box::pin(keyboard.command(editor, PROMPT));
+            let Some(editor) = place.take() else { return InputEvent::End };
+            let mut reading = Box::pin(keyboard.read_command(editor, PROMPT));
             let done = tokio::select! {
                 done = &mut reading => Some(done),
                 _ = signals.next() => {
-                    keyboard.disturb();
-                    // Whoever reads from a terminal that is gone does not give up.
-                    let _ = timeout(LET_GO, &mut reading).await;
+                    keyboard.suspend_command();
+                    // A read from a closed terminal may never end.
+                    let _ = timeout(RELEASE_TIMEOUT, &mut reading).await;
                     None
                 }
             };
-            let Some((editor, typed)) = done else { return Next::Signal };
+            let Some((editor, typed)) = done else { return InputEvent::Signal };
             *place = Some(editor);
             match typed {
-                Ok(LineEvent::Line(line)) => return Next::Line(line),
-                Ok(LineEvent::Interrupted) => return Next::Interrupted,
-                Ok(LineEvent::Ended) => return Next::End,
-                // It goes on when whoever wanted the keyboard has asked.
-                Ok(LineEvent::Disturbed) => {}
-                Err(error) => return Next::Broken(error),
+                Ok(LineEvent::Line(line)) => return InputEvent::Line(line),
+                Ok(LineEvent::Interrupted) => return InputEvent::Interrupted,
+                Ok(LineEvent::Ended) => return InputEvent::End,
+                // A conversation has the keyboard: wait for it.
+                Ok(LineEvent::Suspended) => {}
+                Err(error) => return InputEvent::ReadError(error),
             }
         }
     }
 
-    /// Lets go of the terminal.
+    /// Releases the terminal.
     pub(super) async fn close(&mut self) {
         if let Input::Terminal { keyboard, editor } = self {
             drop(editor.take());
@@ -114,33 +114,33 @@ impl Input {
     }
 }
 
-/// Does what is typed, until that ends.
-pub(super) async fn commands(shell: &Arc<Shell>, input: &mut Input, signals: &mut Signals) -> Exit {
+/// Runs commands until the input ends.
+pub(super) async fn run_commands(shell: &Arc<Shell>, input: &mut Input, signals: &mut Signals) -> Exit {
     let (mut has_failed, mut was_interrupted) = (false, false);
     let exit = |has_failed| if has_failed { Exit::Violation } else { Exit::Success };
     loop {
         let line = match input.next(signals).await {
-            Next::Line(line) => line,
-            Next::NoText => {
+            InputEvent::Line(line) => line,
+            InputEvent::NotUtf8 => {
                 shell.error("this line is not UTF-8");
                 has_failed = true;
                 continue;
             }
-            Next::End => return exit(has_failed && input.is_piped()),
-            Next::Signal => {
+            InputEvent::End => return exit(has_failed && input.is_piped()),
+            InputEvent::Signal => {
                 style::leave_line();
                 style::print(INTERRUPTED);
                 shell.shutdown.cancel();
                 return Exit::CannotRun;
             }
-            Next::Interrupted if was_interrupted => return Exit::Success,
-            Next::Interrupted => {
+            InputEvent::Interrupted if was_interrupted => return Exit::Success,
+            InputEvent::Interrupted => {
                 was_interrupted = true;
-                style::print("Ctrl-C once more, or Ctrl-D, ends\n");
+                style::print("press Ctrl-C again or Ctrl-D to exit\n");
                 continue;
             }
-            Next::Broken(error) => {
-                shell.error(&format!("what is typed cannot be read: {error}"));
+            InputEvent::ReadError(error) => {
+                shell.error(&format!("cannot read standard input: {error}"));
                 return Exit::CannotRun;
             }
         };
@@ -175,7 +175,7 @@ pub(super) async fn commands(shell: &Arc<Shell>, input: &mut Input, signals: &mu
             style::print(INTERRUPTED);
             shell.shutdown.cancel();
         }
-        // Another signal does not wait for what does not end.
+        // A second signal does not wait for the command.
         tokio::select! {
             _ = &mut running => {}
             _ = signals.next() => {}

@@ -1,13 +1,13 @@
-//! `rehearse repl`: all servers of a config at once, and commands typed for them.
+//! `rehearse repl`: typed commands for all servers of a config.
 //!
 //! ```text
-//! terminal ─ editor ─┐                                   ┌─ follow: changes are printed above the prompt
+//! terminal ─ editor ─┐                                   ┌─ events: changes are printed above the prompt
 //!                    ├─ line ─ command ─> shell ─ hub ───┤
-//! pipe ──────────────┘                                   └─ watch: edited configs are taken over
+//! pipe ──────────────┘                                   └─ watch: edited configs are reloaded
 //! ```
 //!
-//! [`command`] and [`complete`] are pure. [`shell`] holds the hub and does what a command asks for; what goes on beside
-//! the commands is polled by the same task, so that nothing of it is left when the commands end.
+//! [`command`] and [`complete`] do no IO. [`shell`] holds the hub and runs commands. The same task polls the background
+//! work, so that it ends with the commands.
 
 mod args;
 mod backoff;
@@ -48,13 +48,13 @@ pub(super) fn run(args: ReplArgs) -> Result<Exit, Failure> {
         print_no_servers();
         return Ok(Exit::NothingSelected);
     }
-    let answers = args.connection.script()?;
-    block_on_guarded(talk(args, servers, files, answers))
+    let answers = args.connection.answer_script()?;
+    block_on_guarded(run_shell(args, servers, files, answers))
 }
 
-async fn talk(args: ReplArgs, servers: Vec<Server>, files: Files, answers: AnswerScript) -> Result<Exit, Failure> {
+async fn run_shell(args: ReplArgs, servers: Vec<Server>, files: Files, answers: AnswerScript) -> Result<Exit, Failure> {
     let mut signals = Signals::install().map_err(|error| Failure::cannot(format!("cannot handle signals: {error}")))?;
-    let person = TerminalUser::at_terminal();
+    let person = TerminalUser::detect();
     let shell = Arc::new(Shell::new(args, servers, files, answers, person.clone())?);
     let mut input = match &person {
         Some(person) => Input::terminal(person.keyboard().clone(), editor::editor(&shell, person.keyboard())),
@@ -62,22 +62,22 @@ async fn talk(args: ReplArgs, servers: Vec<Server>, files: Files, answers: Answe
     };
     let mut connecting = Box::pin(shell.connect_all()).fuse();
     let exit = tokio::select! {
-        exit = Box::pin(input::commands(&shell, &mut input, &mut signals)) => exit,
+        exit = Box::pin(input::run_commands(&shell, &mut input, &mut signals)) => exit,
         exit = &mut connecting => exit,
-        never = Box::pin(hub_events::events(&shell)) => match never {},
-        never = Box::pin(config_watch::configs(&shell)) => match never {},
+        never = Box::pin(hub_events::watch_hub(&shell)) => match never {},
+        never = Box::pin(config_watch::watch_configs(&shell)) => match never {},
     };
-    // A keyboard that nobody reads any more gives the terminal back.
+    // This restores the terminal.
     input.close().await;
-    let leaving = async {
-        let mut closing = std::pin::pin!(shell.close());
-        // A server that is still connected to takes its leave as well.
+    let closing = async {
+        let mut close = std::pin::pin!(shell.close());
+        // Pending connection attempts are closed as well.
         tokio::select! {
-            () = &mut closing => {}
-            _ = &mut connecting => closing.await,
+            () = &mut close => {}
+            _ = &mut connecting => close.await,
         }
     };
-    signals.run_until_signal(&shell.shutdown, input::INTERRUPTED, leaving).await;
+    signals.run_until_signal(&shell.shutdown, input::INTERRUPTED, closing).await;
     output::check_writes()?;
     Ok(if shell.shutdown.is_cancelled() { Exit::CannotRun } else { exit })
 }

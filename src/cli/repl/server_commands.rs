@@ -54,8 +54,8 @@ impl Shell {
         }
     }
 
-    fn connected(&self, server: &str, came: Result<Option<Failure>, HubError>) -> bool {
-        match came {
+    fn connected(&self, server: &str, result: Result<Option<Failure>, HubError>) -> bool {
+        match result {
             Ok(None) => self.done(&format!("'{server}' is connected, with {}", self.count(server))),
             Ok(Some(failure)) => {
                 self.error(&format!("failed to list MCP tools for server {server}: {failure}"));
@@ -75,7 +75,7 @@ impl Shell {
         false
     }
 
-    /// Whoever asks for it learns which servers are looked at closely.
+    /// Prints which servers are in debug mode.
     pub(super) fn print_debug_state(&self) -> bool {
         for (server, _) in self.hub.status() {
             print_unchecked(&format!(
@@ -91,7 +91,7 @@ impl Shell {
         if let Some(Err(error)) = server.map(|server| self.hub.server(server)) {
             return self.failed(&error);
         }
-        // What went over the wire before is shown as it was to be then.
+        // Earlier frames are printed with the old state.
         self.tracer.catch_up();
         self.switch.set(server, is_on);
         let whose = server.map(|server| format!(" of '{}'", printable(server))).unwrap_or_default();
@@ -99,25 +99,25 @@ impl Shell {
         true
     }
 
-    /// Gets a token and connects with it, or forgets it and takes leave.
+    /// Gets a token and reconnects, or deletes the token and disconnects.
     pub(super) async fn auth(&self, server: &str, is_logout: bool) -> bool {
         let loaded = self.loaded();
         let Some(found) = loaded.servers.iter().find(|found| found.name() == server) else {
             return self.failed(&HubError::UnknownServer(server.to_owned()));
         };
         let opens_browser = !self.args.connection.no_browser && std::io::stderr().is_terminal();
-        // A connection that waits for a browser holds what it authorizes with.
+        // A connection attempt that waits for the browser holds the authorizer.
         let is_connecting =
             self.hub.status().iter().any(|(name, it)| **name == *server && it.state == ConnectionState::Connecting);
         if is_connecting && let Err(error) = self.hub.disconnect(server).await {
             return self.failed(&error);
         }
         let member = self.hub.server(server).ok();
-        let held = member.as_ref().and_then(|member| member.config.authorizer.as_ref());
+        let authorizer = member.as_ref().and_then(|member| member.config.authorizer.as_ref());
         let follow = |authorizer: &Authorizer| self.tracer.follow(&server.into(), &authorizer.recorder());
-        match Box::pin(auth::authorize_or_forget(found, held, is_logout, opens_browser, follow)).await {
-            Ok(told) => {
-                print_unchecked(&told);
+        match Box::pin(auth::authorize_or_logout(found, authorizer, is_logout, opens_browser, follow)).await {
+            Ok(message) => {
+                print_unchecked(&message);
                 if is_logout { self.disconnect(server).await } else { self.reconnect(server).await }
             }
             Err(failure) => {
@@ -127,7 +127,7 @@ impl Shell {
         }
     }
 
-    /// Everything that is known of a server; it is not connected to for that.
+    /// Prints everything that is known about a server, without connecting to it.
     pub(super) async fn describe(&self, server: &str) -> bool {
         let member = match self.hub.server(server) {
             Ok(member) => member,
@@ -137,7 +137,7 @@ impl Shell {
         let Some(status) = status else { return self.failed(&HubError::UnknownServer(server.to_owned())) };
         let mut text = String::new();
         if status.state == ConnectionState::Connected {
-            let told = Box::pin(self.hub.with_session(server, async |session, _| {
+            let session_info = Box::pin(self.hub.with_session(server, async |session, _| {
                 let (frames, bytes) = session
                     .recorder()
                     .since(0)
@@ -145,7 +145,7 @@ impl Shell {
                     .fold((0, 0), |(frames, bytes), frame| (frames + 1, bytes + frame.bytes.len()));
                 (info::human(server, session.info()), format!("{frames} frames, {bytes} bytes"))
             }));
-            match told.await {
+            match session_info.await {
                 Ok((info, wire)) => text.push_str(&format!("{info}{STRONG}Wire:{STRONG:#} {wire}\n")),
                 Err(error) => return self.failed(&error),
             }
@@ -165,10 +165,10 @@ impl Shell {
             fact("Tools", &if offered == listed { listed.to_string() } else { format!("{offered} of {listed}") });
         }
         fact("Frames printed", if self.switch.is_on(server) { "yes" } else { "no" });
-        let words = self.recent_stderr(server);
-        if !words.is_empty() {
+        let stderr = self.recent_stderr(server);
+        if !stderr.is_empty() {
             text.push_str(&format!("{STRONG}Standard error:{STRONG:#}\n"));
-            for line in words
+            for line in stderr
                 .iter()
                 .flat_map(|line| printable_lines(&self.loaded().secrets.hidden_in_stderr(line)).collect::<Vec<_>>())
             {

@@ -1,4 +1,4 @@
-//! The servers of a REPL, and what is done with them.
+//! The state of a REPL, and the execution of commands.
 
 use std::{
     collections::HashMap,
@@ -22,7 +22,7 @@ use crate::cli::{
     Exit, Failure,
     config::resolved_server::Secrets,
     mcp::{
-        session::{HubSession, LEAVE},
+        session::{CANCEL_GRACE, HubSession},
         target::{Files, Server},
         trace::Tracer,
     },
@@ -41,9 +41,9 @@ pub(super) struct Shell {
     pub(super) hub: Hub,
     pub(super) person: Option<TerminalUser>,
     pub(super) switch: Arc<DebugSwitch>,
-    /// The reconnection backoff by server.
+    /// The reconnection backoff of each server.
     pub(super) backoffs: Mutex<HashMap<Arc<str>, ReconnectBackoff>>,
-    /// The start of the last connection attempt by server.
+    /// When the last connection attempt to each server started.
     pub(super) started: Arc<Mutex<HashMap<Arc<str>, Instant>>>,
     pub(super) tracer: Tracer,
     pub(super) unreachable: Unreachable,
@@ -58,7 +58,7 @@ pub(super) struct Shell {
     pub(super) reloading: tokio::sync::Mutex<()>,
 }
 
-/// The loaded configs.
+/// The servers of the loaded configs, with their secrets and files.
 #[derive(Debug)]
 pub(super) struct LoadedConfigs {
     pub(super) servers: Vec<Server>,
@@ -68,7 +68,7 @@ pub(super) struct LoadedConfigs {
 
 impl LoadedConfigs {
     pub(super) fn new(servers: Vec<Server>, files: Files) -> LoadedConfigs {
-        let secrets = servers.iter().fold(Secrets::default(), |all, server| all.and(&server.resolved.secrets));
+        let secrets = servers.iter().fold(Secrets::default(), |all, server| all.merge(&server.resolved.secrets));
         LoadedConfigs { servers, secrets, files }
     }
 }
@@ -77,7 +77,7 @@ impl Shell {
     /// A shell without connections.
     ///
     /// # Errors
-    /// The only server's transport does not have the version that was asked for.
+    /// The transport of the only server does not support the requested version.
     pub(super) fn new(
         args: ReplArgs,
         servers: Vec<Server>,
@@ -141,7 +141,7 @@ impl Shell {
     /// Applies loaded configs except for connections, and returns the servers for the hub.
     ///
     /// # Errors
-    /// The only server's transport does not have the version that was asked for.
+    /// The transport of the only server does not support the requested version.
     pub(super) fn load(&self, servers: Vec<Server>, files: Files) -> Result<Vec<HubServer>, Failure> {
         let members = self.args.connection.members(&servers, &self.answers, self.person.as_ref(), &self.shutdown)?;
         apply_config_debug(&self.switch, &servers);
@@ -152,7 +152,7 @@ impl Shell {
         Ok(members)
     }
 
-    /// Connects to all servers and prints the results. Returns only if the command must end.
+    /// Connects to all servers and prints the results. Returns only if the command must exit.
     pub(super) async fn connect_all(&self) -> Exit {
         if self.args.lazy {
             self.initial_connections.mark_all_done();
@@ -174,7 +174,7 @@ impl Shell {
     }
 
     /// Connects to these servers, several at a time, and prints the results. Returns how many failed; `None` if the command
-    /// must end.
+    /// must exit.
     pub(super) async fn connect_to(&self, names: Vec<Arc<str>>, unreachable: Unreachable) -> Option<usize> {
         let hub_session = self.hub_session();
         let connect = |name: Arc<str>| async move {
@@ -240,7 +240,7 @@ impl Shell {
         // Cancelled requests notify the server themselves.
         let given_up = async {
             cancel.cancelled().await;
-            tokio::time::sleep(LEAVE).await;
+            tokio::time::sleep(CANCEL_GRACE).await;
         };
         tokio::select! {
             biased;
@@ -275,12 +275,12 @@ impl Shell {
 
     /// A session with all enabled servers.
     pub(super) fn hub_session(&self) -> HubSession {
-        self.session_for(self.those(|state| state != ConnectionState::Disabled))
+        self.session_for(self.names_in_state(|state| state != ConnectionState::Disabled))
     }
 
-    fn those(&self, are_meant: impl Fn(ConnectionState) -> bool) -> Vec<Arc<str>> {
+    fn names_in_state(&self, is_included: impl Fn(ConnectionState) -> bool) -> Vec<Arc<str>> {
         let statuses = self.hub.status().into_iter();
-        statuses.filter(|(_, status)| are_meant(status.state)).map(|(name, _)| name).collect()
+        statuses.filter(|(_, status)| is_included(status.state)).map(|(name, _)| name).collect()
     }
 
     pub(super) fn session_for(&self, names: Vec<Arc<str>>) -> HubSession {
@@ -293,7 +293,7 @@ impl Shell {
     /// The server is unknown.
     pub(super) fn session_for_target(&self, server: Option<&str>) -> Result<HubSession, HubError> {
         Ok(match server {
-            None => self.session_for(self.those(|state| match state {
+            None => self.session_for(self.names_in_state(|state| match state {
                 ConnectionState::Connected => true,
                 ConnectionState::NotConnected => self.args.lazy,
                 ConnectionState::Connecting | ConnectionState::Failed | ConnectionState::Disabled => false,

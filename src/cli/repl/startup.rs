@@ -8,7 +8,7 @@ use rehearse_client_configs::policy::Unreachable;
 use rehearse_hub::ConnectionState;
 
 impl Shell {
-    /// Waits until the first attempts to connect are over.
+    /// Waits until all first connection attempts have ended.
     pub(super) async fn wait_all(&self) {
         self.initial_connections.wait_all().await;
     }

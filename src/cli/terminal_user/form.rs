@@ -1,15 +1,15 @@
-//! Forms that a server wants filled in: what their schema says of each property, and what is typed into them (2025-11-25,
-//! Elicitation: Requested Schema). No IO.
+//! Forms of elicitation requests: the fields from the schema, and the values that the user types (2025-11-25, Elicitation:
+//! Requested Schema). No IO.
 
 use serde_json::Value;
 
-/// The properties that a server asks for, in its order.
+/// The requested properties, in the order of the server.
 #[derive(Debug)]
 pub(super) struct Form {
     pub(super) fields: Vec<Field>,
 }
 
-/// One property.
+/// A property of the schema.
 #[derive(Debug)]
 pub(super) struct Field {
     pub(super) name: String,
@@ -29,18 +29,18 @@ enum FieldKind {
     Boolean,
     OneOf,
     AnyOf,
-    /// Of no type that forms have.
+    /// A type that the protocol does not allow in forms.
     Json,
 }
 
-/// A value that can be chosen, and how a person calls it.
+/// An allowed value and its title.
 struct Choice<'f> {
     value: &'f Value,
     title: Option<&'f str>,
 }
 
 impl Form {
-    /// What a schema asks for; nothing if it names no properties.
+    /// The form of a schema; empty if it has no properties.
     pub(super) fn parse(schema: &Value) -> Form {
         let required: Vec<&str> =
             schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
@@ -76,7 +76,7 @@ impl FieldKind {
 }
 
 impl Field {
-    /// The lines that say what is asked for.
+    /// The lines that describe the field.
     pub(super) fn about(&self) -> Vec<String> {
         let mut first = match &self.title {
             Some(title) => format!("{title} ({})", self.name),
@@ -121,16 +121,16 @@ impl Field {
         let titled = ["oneOf", "anyOf"].iter().filter_map(|key| schema[*key].as_array()).flatten();
         let titled =
             titled.filter_map(|choice| Some(Choice { value: choice.get("const")?, title: choice["title"].as_str() }));
-        // 2025-06-18 has the titles in a list of their own.
+        // 2025-06-18 has the titles in a separate list.
         let names = |number: usize| schema["enumNames"][number].as_str();
         let plain = schema["enum"].as_array().into_iter().flatten().enumerate();
         plain.map(|(number, value)| Choice { value, title: names(number) }).chain(titled).collect()
     }
 
-    /// The value that a text stands for; nothing typed is the default, or no value. `""` is the empty text.
+    /// Reads a typed value. An empty line is the default, or no value; `""` is the empty string.
     ///
     /// # Errors
-    /// What is wanted instead.
+    /// What the field expects.
     pub(super) fn read(&self, text: &str) -> Result<Option<Value>, String> {
         let text = text.trim();
         if text.is_empty() {
@@ -162,11 +162,11 @@ impl Field {
                 serde_json::from_str(text).map_err(|error| format!("{text:?} is not valid JSON: {error}"))?
             }
         };
-        self.hold(&value)?;
+        self.check(&value)?;
         Ok(Some(value))
     }
 
-    /// By its value, its title or its number.
+    /// The choice with this value, title or number.
     fn choice(&self, text: &str) -> Result<Value, String> {
         let choices = self.choices();
         let by_value = choices.iter().find(|choice| choice.value.as_str() == Some(text));
@@ -179,9 +179,11 @@ impl Field {
         })
     }
 
+    /// Checks a value against the schema. An invalid schema accepts every value.
+    ///
     /// # Errors
-    /// What the schema has against a value. A schema that is none has nothing.
-    fn hold(&self, value: &Value) -> Result<(), String> {
+    /// The violation.
+    fn check(&self, value: &Value) -> Result<(), String> {
         let validator = jsonschema::options().should_validate_formats(true).build(&self.schema);
         let found = validator.ok().and_then(|validator| Some(validator.iter_errors(value).next()?.to_string()));
         found.map_or(Ok(()), Err)
@@ -220,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_typed_becomes_what_the_schema_wants() {
+    fn typed_text_is_converted_to_the_type_of_the_schema() {
         for (texts, expected) in [
             (
                 ["Ada", "36", "1.5", "yes", "m", "a, b", "{\"x\": 1}"],
@@ -257,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_says_what_it_wants() {
+    fn a_field_describes_its_type_and_choices() {
         let fields = form().fields;
         assert_eq!(fields[0].about(), ["Your name (name): As on the badge", "  text, required"]);
         assert_eq!(fields[3].about(), ["vip", "  yes or no, optional, default false"]);

@@ -90,7 +90,7 @@ fn is_command_line(subject: &Subject<'_>, command: &At<String>) -> bool {
     let (first, rest) = (&text[..space], &text[space + between.len()..]);
     let is_launched = LAUNCHERS.contains(&program(first)) || SHELLS.contains(&program(first));
     let is_path = first.contains(['/', '\\']) && !rest.trim_start().starts_with('-') && !rest.contains(" -");
-    let exists = subject.machine.is_some_and(|machine| machine.at(Path::new(text)) != PathKind::Nothing);
+    let exists = subject.machine.is_some_and(|machine| machine.path_kind(Path::new(text)) != PathKind::Nothing);
     !exists && (is_launched || !is_path)
 }
 
@@ -112,8 +112,8 @@ fn check_exists(
             let message = format!("there is no program `{text}` on the PATH of this machine");
             findings.push(codes::COMMAND_NOT_FOUND.at(command.span, message).hint("install it, or give its full path"));
         }
-    } else if path.is_absolute() && machine.at(path) != PathKind::Program {
-        let message = match machine.at(path) {
+    } else if path.is_absolute() && machine.path_kind(path) != PathKind::Program {
+        let message = match machine.path_kind(path) {
             PathKind::Nothing => format!("there is no {text} on this machine"),
             PathKind::Directory => format!("{text} is a folder"),
             PathKind::File | PathKind::Program => format!("{text} is not executable"),
@@ -182,7 +182,7 @@ fn check_directory(subject: &Subject<'_>, server: &ConfiguredServer, findings: &
     let text = cwd.value.as_str();
     let in_folder = subject.in_folder(text);
     if is_literal(subject, Field::Cwd, text)
-        && [Path::new(text), &in_folder].iter().all(|path| machine.at(path) != PathKind::Directory)
+        && [Path::new(text), &in_folder].iter().all(|path| machine.path_kind(path) != PathKind::Directory)
     {
         let message = format!("there is no folder {text} on this machine");
         findings.push(codes::DIRECTORY.at(cwd.span, message).hint("create it, or check the path"));

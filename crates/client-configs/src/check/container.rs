@@ -17,11 +17,12 @@ pub(super) fn check(_: &Subject<'_>, server: &ConfiguredServer, findings: &mut V
     let Some(run) = words.next().filter(|word| word.value == "run") else { return };
     let options: Vec<_> = words.filter(|word| word.value.starts_with('-')).collect();
     // A single `-t` may be the server's own.
-    let with_terminal = options.iter().find(|word| option(word) == "--tty" || "it".chars().all(|it| has(word, it)));
+    let with_terminal =
+        options.iter().find(|word| option(word) == "--tty" || "it".chars().all(|it| has_letter(word, it)));
     if let Some(word) = with_terminal {
         let message = "this needs a terminal, and the input of a server is a pipe";
         findings.push(codes::CONTAINER_INPUT.at(word.span, message).hint("write `-i` alone"));
-    } else if !options.iter().any(|word| option(word) == "--interactive" || has(word, 'i')) {
+    } else if !options.iter().any(|word| option(word) == "--interactive" || has_letter(word, 'i')) {
         let message = "without `-i` the container does not receive what the client writes";
         findings.push(codes::CONTAINER_INPUT.at(run.span, message).hint("put \"-i\" after it"));
     }
@@ -37,7 +38,7 @@ fn option(word: &At<String>) -> &str {
 }
 
 /// Whether an option is this letter, or has it among others.
-fn has(word: &At<String>, letter: char) -> bool {
+fn has_letter(word: &At<String>, letter: char) -> bool {
     let letters = option(word).strip_prefix('-').filter(|rest| rest.len() <= 3 && !rest.starts_with('-'));
     letters.is_some_and(|letters| letters.contains(letter))
 }

@@ -3,7 +3,7 @@
 use super::{Subject, command::has_shell};
 use crate::{
     At, ConfiguredServer, codes,
-    dialect::{Field, Unset, VariableRule, VariableScope},
+    dialect::{Field, UnsetVariable, VariableRule, VariableScope},
     expand_env,
     server::Text,
 };
@@ -80,7 +80,7 @@ fn obstacle(rule: &VariableRule, text: Text<'_>, reference: &Reference<'_>) -> O
     (rule.whole && reference.range.len() < text.at.value.len()).then_some(Obstacle::NotWhole)
 }
 
-/// Whether it is certainly a reference: a lone dollar before a word may be part of a password.
+/// Whether it is certainly a reference: a single dollar before a word may be part of a password.
 fn is_meant(text: Text<'_>, reference: &Reference<'_>) -> bool {
     let is_name = |name: &str| name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | ':' | '-'));
     let is_upper = |name: &str| !name.contains(|c: char| c.is_ascii_lowercase());
@@ -143,16 +143,16 @@ fn check_set(
     let program = subject.dialect().program;
     let (code, fate) = match rule.unset {
         // In its other forms the program replaces nothing.
-        Unset::Rejected if subject.dialect().is_second_choice(subject.root) => {
+        UnsetVariable::Rejected if subject.dialect().is_second_choice(subject.root) => {
             (&codes::VARIABLE_UNSET, "the reference stays as it is written".into())
         }
-        Unset::Rejected => (&codes::VARIABLE_REJECTED, format!("{program} rejects the config")),
-        Unset::Empty => (&codes::VARIABLE_UNSET, "its value is empty".into()),
-        Unset::Kept => (&codes::VARIABLE_UNSET, "the reference stays as it is written".into()),
-        Unset::Unknown => (&codes::VARIABLE_UNSET, format!("{program} does not document what happens")),
+        UnsetVariable::Rejected => (&codes::VARIABLE_REJECTED, format!("{program} rejects the config")),
+        UnsetVariable::Empty => (&codes::VARIABLE_UNSET, "its value is empty".into()),
+        UnsetVariable::Kept => (&codes::VARIABLE_UNSET, "the reference stays as it is written".into()),
+        UnsetVariable::Unknown => (&codes::VARIABLE_UNSET, format!("{program} does not document what happens")),
     };
     let name = reference.variable();
-    // What follows such a name may be a value, and a lone dollar sign may be part of a password.
+    // The text after such a name may be a value, and a single dollar sign may be part of a password.
     let message = match reference.is_clear() && !name.is_empty() {
         true => format!("the variable {name} is not set here: {fate}"),
         false => format!("this variable is not set here: {fate}"),

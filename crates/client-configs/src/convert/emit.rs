@@ -299,7 +299,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_reads_back(tree in trees()) {
+        fn written_files_read_back(tree in trees()) {
             let root = node(&tree.to_string());
             prop_assert_eq!(node(&json(&root)).to_json(), tree.clone());
             let written = yaml(&root);

@@ -97,7 +97,9 @@ impl Dialect {
     fn file(&self, servers: Vec<(&str, Node)>) -> Node {
         let servers = match self.collection {
             Collection::Map => mapping(servers.into_iter().map(|(name, node)| entry(name, node)).collect()),
-            Collection::List { .. } => sequence(servers.into_iter().map(|(name, node)| named(name, node)).collect()),
+            Collection::List { .. } => {
+                sequence(servers.into_iter().map(|(name, node)| named_server(name, node)).collect())
+            }
         };
         let mut place = self.roots[0].iter().rev();
         let innermost = place.next().map(|key| entry(key, servers));
@@ -118,7 +120,7 @@ impl Notation {
 }
 
 /// A server of a list.
-fn named(name: &str, server: Node) -> Node {
+fn named_server(name: &str, server: Node) -> Node {
     let first = entry("name", text(name.to_owned()));
     let rest = match server.value {
         rehearse_document::Value::Mapping(entries) => entries,

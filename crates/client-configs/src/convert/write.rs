@@ -7,7 +7,7 @@ use super::{
     timeout::{Counted, count},
 };
 use crate::{
-    dialect::{Dialect, Field, Key, WhenTypeMissing},
+    dialect::{Dialect, Field, Key, MissingType},
     server::{At, ConfiguredServer, Pair},
 };
 use rehearse_document::{Entry, Node, Span, Value};
@@ -99,7 +99,7 @@ impl Writer<'_> {
     }
 
     /// What the file that is converted calls a field.
-    fn called(&self, field: Field) -> &'static str {
+    fn source_key(&self, field: Field) -> &'static str {
         fn find(keys: &'static [Key], field: Field) -> Option<&'static str> {
             keys.iter().find_map(|key| match key.field {
                 Field::Object(keys) => find(keys, field),
@@ -130,7 +130,7 @@ impl Writer<'_> {
     fn carry(&mut self, field: Field, called: Field, span: Span, node: Node) {
         match self.path(|other| other == field) {
             Some(path) => self.put(&path, node),
-            None => self.lose(self.called(called), span, format!("{} has no key for it", self.to.program)),
+            None => self.lose(self.source_key(called), span, format!("{} has no key for it", self.to.program)),
         }
     }
 
@@ -151,18 +151,18 @@ impl Writer<'_> {
             self.carry(field, field, value.span, Node { span: value.span, value: Value::Null });
             return;
         }
-        let written = self.translated(value, (field, field), self.called(field));
+        let written = self.translated(value, (field, field), self.source_key(field));
         self.carry(field, field, value.span, text(written));
     }
 
     fn pairs(&mut self, field: Field, pairs: &[Pair], more: Vec<Entry>) {
         let mut entries = Vec::with_capacity(pairs.len());
         if let (Some(first), None) = (pairs.first(), self.path(|other| other == field)) {
-            self.lose(self.called(field), first.name.span, format!("{} has no key for it", self.to.program));
+            self.lose(self.source_key(field), first.name.span, format!("{} has no key for it", self.to.program));
             return;
         }
         for Pair { name, value } in pairs {
-            let called = format!("{}.{}", self.called(field), name.value);
+            let called = format!("{}.{}", self.source_key(field), name.value);
             entries.push(entry(&name.value, text(self.translated(value, (field, field), &called))));
         }
         entries.extend(more);
@@ -199,15 +199,15 @@ impl Writer<'_> {
         let Some(command) = &server.command else {
             return Err((server.name.span, "command", "it has no command".into()));
         };
-        if self.to.when_type_missing == WhenTypeMissing::Rejected || self.to.is_explicit || self.connection.is_some() {
+        if self.to.when_type_missing == MissingType::Rejected || self.to.is_explicit || self.connection.is_some() {
             self.transport(word);
         }
-        let started = self.translated(command, (Field::Command, Field::Command), self.called(Field::Command));
+        let started = self.translated(command, (Field::Command, Field::Command), self.source_key(Field::Command));
         let mut args = Vec::with_capacity(server.args.len());
         for (index, arg) in server.args.iter().enumerate() {
             let called = match self.from.keys.iter().find(|key| key.field == Field::CommandLine) {
                 Some(line) => format!("{}[{}]", line.name, index + 1),
-                None => format!("{}[{index}]", self.called(Field::Args)),
+                None => format!("{}[{index}]", self.source_key(Field::Args)),
             };
             args.push(text(self.translated(arg, (Field::Args, Field::Args), &called)));
         }
@@ -241,18 +241,18 @@ impl Writer<'_> {
         let Some(path) = path else {
             return Err((server.transport.span, "url", format!("{} has no servers at a URL", self.to.program)));
         };
-        let written = self.translated(url, (Field::Url(None), Field::Url(None)), self.called(Field::Url(None)));
+        let written = self.translated(url, (Field::Url(None), Field::Url(None)), self.source_key(Field::Url(None)));
         if let Some(scheme) = foreign_scheme(&written, transport, self.to) {
             return Err((url.span, "url", format!("{} does not reach {scheme}:// by {transport}", self.to.program)));
         }
         let is_socket = written.starts_with("ws://") || written.starts_with("wss://");
         let untyped = match (path.last().map(|key| key.field), self.to.when_type_missing) {
-            (Some(Field::Url(Some(transport))), _) | (_, WhenTypeMissing::Inferred(transport)) => Some(transport),
-            (_, WhenTypeMissing::Process | WhenTypeMissing::Rejected) => None,
+            (Some(Field::Url(Some(transport))), _) | (_, MissingType::Inferred(transport)) => Some(transport),
+            (_, MissingType::Process | MissingType::Rejected) => None,
         };
         let untyped = untyped.map(|transport| if is_socket { Transport::Ws } else { transport });
         let is_typed =
-            untyped != Some(transport) || self.to.when_type_missing == WhenTypeMissing::Rejected || self.to.is_explicit;
+            untyped != Some(transport) || self.to.when_type_missing == MissingType::Rejected || self.to.is_explicit;
         if (is_typed || self.connection.is_some()) && !self.transport(word) {
             let reason = format!("{} does not reach such a URL by {transport}", self.to.program);
             return Err((url.span, "url", reason));
@@ -394,7 +394,7 @@ impl Writer<'_> {
     fn tools(&mut self) {
         let filter::Lists { include, exclude, losses } = filter::lists(&self.server.tools, self.from, self.to);
         for (field, span, reason) in losses {
-            self.lose(self.called(field), span, reason);
+            self.lose(self.source_key(field), span, reason);
         }
         for (field, names) in [(Field::Include, include), (Field::Exclude, exclude)] {
             if let Some(names) = names {
@@ -413,7 +413,7 @@ impl Writer<'_> {
             }
         }
         for (field, value) in [(Field::Trust, &approval.trust), (Field::Debug, &server.debug)] {
-            // Nobody has to say that there is none of it.
+            // An empty value needs no entry.
             if let Some(value) = value
                 && (value.value || self.path(|other| other == field).is_some())
             {

@@ -43,13 +43,13 @@ pub(super) static DIALECT: Dialect = Dialect {
     ],
     transports: &[("stdio", Transport::Stdio), ("http", Transport::Http)],
     elsewhere_word: Some("registry"),
-    when_type_missing: WhenTypeMissing::Process,
+    when_type_missing: MissingType::Process,
     timeout: Some(TimeoutRule { default: 120_000, whole: true, ..TimeoutRule::MILLISECONDS }),
     variables: VariableRule {
         forms: &[Form::Env],
         scope: VariableScope::Fields(&[Field::Env, Field::Headers]),
-        unset: Unset::Kept,
-        empty: Empty::Nothing,
+        unset: UnsetVariable::Kept,
+        empty: EmptyVariable::Nothing,
         ..VariableRule::NONE
     },
     // The crate shellexpand does it: what is not set stays as it is written.

@@ -29,6 +29,6 @@ pub(super) static DIALECT: Dialect = Dialect {
         Key::new("timeout", Field::Own),
     ],
     transports: &[("stdio", Transport::Stdio), ("http", Transport::Http)],
-    when_type_missing: WhenTypeMissing::Inferred(Transport::Http),
+    when_type_missing: MissingType::Inferred(Transport::Http),
     ..Dialect::PLAIN
 };

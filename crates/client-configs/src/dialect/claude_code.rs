@@ -50,19 +50,19 @@ pub(super) static DIALECT: Dialect = Dialect {
         ("sse", Transport::Sse),
         ("ws", Transport::Ws),
     ],
-    when_type_missing: WhenTypeMissing::Process,
+    when_type_missing: MissingType::Process,
     timeout: Some(TimeoutRule {
         default: 100_000_000,
         least: 1000,
-        outside: Outside::Ignored,
+        outside: OutOfRange::Ignored,
         ..TimeoutRule::MILLISECONDS
     }),
     variables: VariableRule {
         forms: &[Form::Braced, Form::Defaulted],
         known: &["CLAUDE_PLUGIN_ROOT", "CLAUDE_PLUGIN_DATA", "user_config"],
         scope: VariableScope::Fields(&[Field::Command, Field::Args, Field::Env, Field::Url(None), Field::Headers]),
-        unset: Unset::Kept,
-        empty: Empty::Nothing,
+        unset: UnsetVariable::Kept,
+        empty: EmptyVariable::Nothing,
         ..VariableRule::NONE
     },
     reserved_names: &["workspace", "claude-in-chrome", "computer-use", "Claude Preview", "Claude Browser"],

@@ -13,7 +13,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     is_desktop: true,
     keys: &[Key::new("command", Field::Command), Key::new("args", Field::Args), Key::new("env", Field::Env)],
     transports: &[("stdio", Transport::Stdio)],
-    when_type_missing: WhenTypeMissing::Process,
+    when_type_missing: MissingType::Process,
     policy: Policy { environment: Environment::SDK, ..Policy::USUAL },
     ..Dialect::PLAIN
 };

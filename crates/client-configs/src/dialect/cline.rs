@@ -45,14 +45,20 @@ pub(super) static DIALECT: Dialect = Dialect {
     ],
     transports: &[("stdio", Transport::Stdio), ("sse", Transport::Sse), ("streamableHttp", Transport::Http)],
     typed_objects: true,
-    when_type_missing: WhenTypeMissing::Inferred(Transport::Sse),
-    timeout: Some(TimeoutRule { default: 60, least: 1, most: 3600, outside: Outside::Clamped, ..TimeoutRule::SECONDS }),
+    when_type_missing: MissingType::Inferred(Transport::Sse),
+    timeout: Some(TimeoutRule {
+        default: 60,
+        least: 1,
+        most: 3600,
+        outside: OutOfRange::Clamped,
+        ..TimeoutRule::SECONDS
+    }),
     // The extension replaces them; the command line does not.
     variables: VariableRule {
         forms: &[Form::Env],
         scope: VariableScope::Everywhere,
-        unset: Unset::Kept,
-        empty: Empty::Set,
+        unset: UnsetVariable::Kept,
+        empty: EmptyVariable::Set,
         ..VariableRule::NONE
     },
     policy: Policy { naming: Naming::Bare, environment: Environment::SDK, ..Policy::USUAL },

@@ -6,7 +6,11 @@ pub(super) static DIALECT: Dialect = Dialect {
     name: "code_agent",
     program: "code_agent",
     syntax: Syntax::JsonOrYaml,
-    files: &[FileLocation::Home(".code_agent/config.json")],
+    files: &[
+        FileLocation::Home(".code_agent/config.json"),
+        FileLocation::Named(".code_agent/*.json"),
+        FileLocation::Named(".code_agent/*.yaml"),
+    ],
     // The last form is what the program reads in fact, the first is what it documents; it takes Claude's before its own.
     roots: &[&["mcp", "servers"], &["mcpServers"], &["servers"]],
     root_keys: RootKeys::Section(&["enabled"]),
@@ -36,15 +40,15 @@ pub(super) static DIALECT: Dialect = Dialect {
     ],
     // The first two as it documents them, the last as it reads them in fact.
     url_keys: &[("sse", "url"), ("http", "httpUrl"), ("streamable", "url")],
-    when_type_missing: WhenTypeMissing::Inferred(Transport::Sse),
+    when_type_missing: MissingType::Inferred(Transport::Sse),
     // The program wants it in its own form, and distinguishes it only by the keys of Claude's.
     is_explicit: true,
     timeout: Some(TimeoutRule { default: 30_000, ..TimeoutRule::MILLISECONDS }),
     variables: VariableRule {
         forms: &[Form::Braced],
         scope: VariableScope::Fields(&[Field::Headers, Field::Args, Field::Env]),
-        unset: Unset::Rejected,
-        empty: Empty::Nothing,
+        unset: UnsetVariable::Rejected,
+        empty: EmptyVariable::Nothing,
         ..VariableRule::NONE
     },
     policy: Policy {

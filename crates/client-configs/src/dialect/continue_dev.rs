@@ -46,14 +46,14 @@ pub(super) static DIALECT: Dialect = Dialect {
         Companion { key: "version", value: "1.0.0", required: true },
     ],
     transports: &[("stdio", Transport::Stdio), ("streamable-http", Transport::Http), ("sse", Transport::Sse)],
-    when_type_missing: WhenTypeMissing::Inferred(Transport::Http),
+    when_type_missing: MissingType::Inferred(Transport::Http),
     timeout: Some(TimeoutRule { default: 20_000, least: 1, ..TimeoutRule::MILLISECONDS }),
     variables: VariableRule {
         forms: &[Form::Secret],
         in_text: true,
         scope: VariableScope::Everywhere,
-        unset: Unset::Kept,
-        empty: Empty::Nothing,
+        unset: UnsetVariable::Kept,
+        empty: EmptyVariable::Nothing,
         template: Some(Template { open: "${{", close: "}}", prefix: "inputs." }),
         ..VariableRule::NONE
     },

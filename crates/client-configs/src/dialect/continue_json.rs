@@ -20,8 +20,8 @@ pub(super) static DIALECT: Dialect = Dialect {
         Key::remote("headers", Field::Headers),
     ],
     transports: &[("stdio", Transport::Stdio), ("http", Transport::Http), ("sse", Transport::Sse)],
-    when_type_missing: WhenTypeMissing::Inferred(Transport::Http),
-    when_both_given: WhenBothGiven::Remote,
+    when_type_missing: MissingType::Inferred(Transport::Http),
+    when_both_given: CommandAndUrl::Remote,
     variables: VariableRule {
         forms: &[Form::Braced],
         scope: VariableScope::Fields(&[Field::Env]),

@@ -27,13 +27,13 @@ pub(super) static DIALECT: Dialect = Dialect {
         ("http", Transport::Http),
         ("sse", Transport::Sse),
     ],
-    when_type_missing: WhenTypeMissing::Inferred(Transport::Http),
+    when_type_missing: MissingType::Inferred(Transport::Http),
     timeout: Some(TimeoutRule { default: 180_000, whole: true, ..TimeoutRule::MILLISECONDS }),
     variables: VariableRule {
         forms: &[Form::Braced, Form::Defaulted, Form::Bare],
         scope: VariableScope::Fields(&[Field::Command, Field::Args, Field::Env, Field::Url(None), Field::Headers]),
-        unset: Unset::Kept,
-        empty: Empty::Set,
+        unset: UnsetVariable::Kept,
+        empty: EmptyVariable::Set,
         ..VariableRule::NONE
     },
     loose_values: true,

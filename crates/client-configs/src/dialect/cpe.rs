@@ -29,21 +29,21 @@ pub(super) static DIALECT: Dialect = Dialect {
     transports: &[("stdio", Transport::Stdio), ("http", Transport::Http), ("sse", Transport::Sse)],
     // Of its own tools, in some of its versions.
     elsewhere_word: Some("builtin"),
-    when_type_missing: WhenTypeMissing::Rejected,
+    when_type_missing: MissingType::Rejected,
     timeout: Some(TimeoutRule { default: 60, ..TimeoutRule::SECONDS }),
     variables: VariableRule {
         forms: &[Form::Bare, Form::Braced],
         by_go: true,
         in_text: true,
         scope: VariableScope::Everywhere,
-        unset: Unset::Empty,
-        empty: Empty::Nothing,
+        unset: UnsetVariable::Empty,
+        empty: EmptyVariable::Nothing,
         ..VariableRule::NONE
     },
     profiles: Some(Profiles {
         key: "models",
         servers: "mcpServers",
-        when_type_missing: WhenTypeMissing::Process,
+        when_type_missing: MissingType::Process,
         rejects_unknown_keys: true,
     }),
     describes_agent: true,

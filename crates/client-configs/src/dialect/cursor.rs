@@ -13,7 +13,7 @@ const DOUBTFUL: &[SyntaxExtensionKind] = &[SyntaxExtensionKind::Comment, SyntaxE
 pub(super) static DIALECT: Dialect = Dialect {
     name: "cursor",
     program: "Cursor",
-    // Nobody documents either, and people write them without complaint.
+    // Both are undocumented, but common and accepted.
     syntax: Syntax::Json(DOUBTFUL),
     undocumented_syntax: DOUBTFUL,
     files: &[
@@ -39,13 +39,13 @@ pub(super) static DIALECT: Dialect = Dialect {
         ("streamable-http", Transport::Http),
         ("sse", Transport::Sse),
     ],
-    when_type_missing: WhenTypeMissing::Inferred(Transport::Http),
+    when_type_missing: MissingType::Inferred(Transport::Http),
     variables: VariableRule {
         forms: &[Form::Env],
         known: &["userHome", "workspaceFolder", "workspaceFolderBasename", "pathSeparator", "/"],
         scope: VariableScope::Everywhere,
-        unset: Unset::Unknown,
-        empty: Empty::Nothing,
+        unset: UnsetVariable::Unknown,
+        empty: EmptyVariable::Nothing,
         ..VariableRule::NONE
     },
     ..Dialect::PLAIN

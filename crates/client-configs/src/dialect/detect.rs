@@ -18,7 +18,7 @@ pub struct Detected {
 /// The words that only one program has, at the root of a file or in its servers.
 struct Mark {
     dialect: &'static str,
-    /// All of these keys are at the root.
+    /// The root has all of these keys; a dot separates the keys of a path.
     root: &'static [&'static str],
     /// One of the servers has this key.
     server: Option<&'static str>,
@@ -38,6 +38,8 @@ const MARKS: &[Mark] = &[
     root("vscode", &["customizations"]),
     root("mcpilot", &["providers"]),
     root("code_agent", &["enabled", "servers"]),
+    root("code_agent", &["mcp.enabled"]),
+    root("code_agent", &["mcp.globalSettings"]),
     root("cpe", &["models", "mcpServers"]),
     root("cpe", &["models", "version"]),
     root("cpe", &["subagent"]),
@@ -131,7 +133,7 @@ pub(crate) fn detect(path: Option<&Path>, document: &Document, source: &Source) 
     };
     let mut readers = ALL.iter().copied().filter(fits).filter(|dialect| has_root(dialect, root));
     let first = readers.next()?;
-    let keys = first.roots.iter().find(|keys| root.at(keys).is_some()).copied().unwrap_or_default();
+    let keys = first.roots.iter().find(|keys| root.get_path(keys).is_some()).copied().unwrap_or_default();
     let why = format!("its servers are under `{}`", keys.join("."));
     Some(Detected { dialect: first, why, is_guess: readers.next().is_some() })
 }
@@ -142,7 +144,7 @@ fn has_root(dialect: &Dialect, root: &Node) -> bool {
         super::Collection::Map => node.as_items().is_none(),
         super::Collection::List { .. } => node.as_items().is_some(),
     };
-    dialect.roots.iter().filter_map(|keys| root.at(keys)).any(is_collection)
+    dialect.roots.iter().filter_map(|keys| root.get_path(keys)).any(is_collection)
 }
 
 /// The program that has a mark of this file, and the mark.
@@ -157,10 +159,11 @@ fn marked(root: &Node, source: &Source) -> Option<(&'static Dialect, &'static st
     references.or_else(|| {
         MARKS.iter().find_map(|Mark { dialect, root: keys, server }| {
             let dialect = by_name(dialect)?;
+            let is_there = |key: &&str| root.get_path(&key.split('.').collect::<Vec<_>>()).is_some();
             let has = |key: &str| dialect.servers_of(root).into_iter().any(|server| server.get(key).is_some());
             let mark = match server {
                 Some(key) => Some(*key).filter(|key| has(key)),
-                None => keys.first().copied().filter(|_| keys.iter().all(|key| root.get(key).is_some())),
+                None => keys.first().copied().filter(|_| keys.iter().all(is_there)),
             };
             Some((dialect, mark?))
         })

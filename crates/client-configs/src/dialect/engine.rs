@@ -38,7 +38,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         ("websocket", Transport::Ws),
         ("websocket", Transport::Http),
     ],
-    when_type_missing: WhenTypeMissing::Process,
+    when_type_missing: MissingType::Process,
     policy: Policy {
         both_filters: BothFilters::IncludeWins,
         naming: Naming::Bare,

@@ -40,15 +40,15 @@ pub(super) static DIALECT: Dialect = Dialect {
     coerces_scalars: true,
     // Rules for tools take what is before the first one for the name.
     name_discouraged: Some('_'),
-    when_type_missing: WhenTypeMissing::Inferred(Transport::Http),
-    when_both_given: WhenBothGiven::Remote,
+    when_type_missing: MissingType::Inferred(Transport::Http),
+    when_both_given: CommandAndUrl::Remote,
     timeout: Some(TimeoutRule { default: 600_000, ..TimeoutRule::MILLISECONDS }),
     variables: VariableRule {
         forms: &[Form::Bare, Form::Braced, Form::Defaulted],
         known: &["extensionPath", "workspacePath", "pathSeparator", "/"],
         scope: VariableScope::Everywhere,
-        unset: Unset::Kept,
-        empty: Empty::Set,
+        unset: UnsetVariable::Kept,
+        empty: EmptyVariable::Set,
         ..VariableRule::NONE
     },
     policy: Policy { naming: Naming::Qualified("mcp_{server}_{tool}"), ..Policy::USUAL },

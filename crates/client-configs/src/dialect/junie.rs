@@ -15,6 +15,6 @@ pub(super) static DIALECT: Dialect = Dialect {
         Key::remote("headers", Field::Headers),
     ],
     transports: &[("stdio", Transport::Stdio), ("http", Transport::Http), ("sse", Transport::Sse)],
-    when_type_missing: WhenTypeMissing::Inferred(Transport::Http),
+    when_type_missing: MissingType::Inferred(Transport::Http),
     ..Dialect::PLAIN
 };

@@ -46,13 +46,13 @@ pub(super) static DIALECT: Dialect = Dialect {
     ],
     transports: &[("stdio", Transport::Stdio), ("http", Transport::Http), ("sse", Transport::Sse)],
     elsewhere_word: Some("registry"),
-    when_type_missing: WhenTypeMissing::Inferred(Transport::Http),
+    when_type_missing: MissingType::Inferred(Transport::Http),
     timeout: Some(TimeoutRule { default: 120_000, ..TimeoutRule::MILLISECONDS }),
     variables: VariableRule {
         forms: &[Form::Braced, Form::Env],
         scope: VariableScope::Fields(&[Field::Env, Field::Headers]),
-        unset: Unset::Kept,
-        empty: Empty::Nothing,
+        unset: UnsetVariable::Kept,
+        empty: EmptyVariable::Nothing,
         ..VariableRule::NONE
     },
     policy: Policy { naming: Naming::Qualified("{server}___{tool}"), ..Policy::USUAL },

@@ -23,14 +23,14 @@ pub(super) static DIALECT: Dialect = Dialect {
         Key::new("alwaysAllow", Field::AlwaysAllow),
     ],
     transports: &[("stdio", Transport::Stdio)],
-    when_type_missing: WhenTypeMissing::Process,
+    when_type_missing: MissingType::Process,
     timeout: Some(TimeoutRule { default: 60, least: 1, most: 3600, ..TimeoutRule::SECONDS }),
     variables: VariableRule {
         forms: &[Form::Braced],
         whole: true,
         scope: VariableScope::Fields(&[Field::Env]),
-        unset: Unset::Kept,
-        empty: Empty::Unset,
+        unset: UnsetVariable::Kept,
+        empty: EmptyVariable::Unset,
         ..VariableRule::NONE
     },
     policy: Policy { naming: Naming::Bare, environment: Environment::Only(&["PATH"]), ..Policy::USUAL },

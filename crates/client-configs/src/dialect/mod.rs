@@ -42,7 +42,7 @@ pub use detect::{Detected, by_name, by_path};
 pub(super) use detect::{detect, is_about_other_things, without_ending};
 pub use location::FileLocation;
 pub(super) use servers::ServerMap;
-pub use variables::{Empty, Template, Unset, VariableRule, VariableScope};
+pub use variables::{EmptyVariable, Template, UnsetVariable, VariableRule, VariableScope};
 pub(super) use variables::{is_from_home, kind};
 
 use super::policy::Policy;
@@ -83,8 +83,9 @@ pub(super) static VARIABLES_DIALECT: &Dialect = &code_agent::DIALECT;
 /// What the tables use.
 mod prelude {
     pub(super) use super::{
-        Collection, Companion, Dialect, Empty, Field, FileLocation, Files, Key, Kind, NameLists, Outside, Profiles,
-        RootKeys, Syntax, Template, TimeoutRule, Unset, VariableRule, VariableScope, WhenBothGiven, WhenTypeMissing,
+        Collection, CommandAndUrl, Companion, Dialect, EmptyVariable, Field, FileLocation, Files, Key, MissingType,
+        NameLists, OutOfRange, Profiles, RootKeys, SettingType, Syntax, Template, TimeoutRule, UnsetVariable,
+        VariableRule, VariableScope,
     };
     pub(super) use crate::policy::{
         ApprovalRule, BothFilters, Duplicates, EmptyFilter, Environment, Naming, Patterns, Policy, Unreachable,
@@ -157,10 +158,10 @@ pub struct Dialect {
     pub ignores_unknown_transport: bool,
     /// Whether numbers and booleans may be strings.
     pub coerces_scalars: bool,
-    pub when_type_missing: WhenTypeMissing,
+    pub when_type_missing: MissingType,
     /// Whether every server is written with the word for its transport.
     pub is_explicit: bool,
-    pub when_both_given: WhenBothGiven,
+    pub when_both_given: CommandAndUrl,
     pub timeout: Option<TimeoutRule>,
     pub variables: VariableRule,
     /// The rule for commands, if it is another.
@@ -219,7 +220,7 @@ pub struct Profiles {
     pub key: &'static str,
     /// The key of the servers in each.
     pub servers: &'static str,
-    pub when_type_missing: WhenTypeMissing,
+    pub when_type_missing: MissingType,
     pub rejects_unknown_keys: bool,
 }
 
@@ -342,7 +343,7 @@ pub enum Field {
     /// A setting that only this program has.
     Own,
     /// The same, with values of this kind only.
-    Setting(Kind),
+    Setting(SettingType),
 }
 
 impl Field {
@@ -370,9 +371,9 @@ impl Field {
     }
 }
 
-/// What a value must be.
+/// The type of a setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum SettingType {
     Text,
     Flag,
     /// A whole number that is at least this.
@@ -386,44 +387,44 @@ pub enum Kind {
     Object,
 }
 
-/// What a server without a word for its transport is.
+/// The transport of a server without `type`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WhenTypeMissing {
+pub enum MissingType {
     /// An error.
     Rejected,
     /// Local if it has a command; a URL alone is an error.
     Process,
-    /// Local if it has a command; otherwise this, unless the key of the URL says its transport.
+    /// Local if it has a command; otherwise this transport, unless the key of the URL names another.
     Inferred(Transport),
 }
 
-/// What a server with a command and a URL is.
+/// The transport of a server with a command and a URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WhenBothGiven {
+pub enum CommandAndUrl {
     Rejected,
-    /// Local, unless its word for the transport says otherwise.
+    /// Local, unless `type` says otherwise.
     Process,
-    /// Remote, unless its word for the transport says otherwise.
+    /// Remote, unless `type` says otherwise.
     Remote,
 }
 
-/// What a number means as a timeout.
+/// How a program reads a timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimeoutRule {
-    /// Milliseconds in one.
+    /// The milliseconds of one unit.
     pub unit: u64,
     /// The range, in the unit.
     pub least: u64,
     pub most: u64,
     /// Whether it must be a whole number.
     pub whole: bool,
-    pub outside: Outside,
+    pub outside: OutOfRange,
     pub default: u64,
 }
 
-/// What happens to a timeout out of range.
+/// What a program does with a timeout out of range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outside {
+pub enum OutOfRange {
     Rejected,
     /// The nearest one in range is used.
     Clamped,
@@ -432,7 +433,7 @@ pub enum Outside {
 
 impl TimeoutRule {
     const MILLISECONDS: TimeoutRule =
-        TimeoutRule { unit: 1, least: 0, most: u64::MAX, whole: false, outside: Outside::Rejected, default: 0 };
+        TimeoutRule { unit: 1, least: 0, most: u64::MAX, whole: false, outside: OutOfRange::Rejected, default: 0 };
     const SECONDS: TimeoutRule = TimeoutRule { unit: 1000, ..TimeoutRule::MILLISECONDS };
 }
 
@@ -471,9 +472,9 @@ impl Dialect {
         transports: &[],
         ignores_unknown_transport: false,
         coerces_scalars: false,
-        when_type_missing: WhenTypeMissing::Rejected,
+        when_type_missing: MissingType::Rejected,
         is_explicit: false,
-        when_both_given: WhenBothGiven::Process,
+        when_both_given: CommandAndUrl::Process,
         timeout: None,
         variables: VariableRule::NONE,
         command_variables: None,

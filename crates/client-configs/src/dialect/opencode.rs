@@ -8,7 +8,7 @@ const OAUTH: &[Key] = &[
     Key::remote("scope", Field::ScopeText),
     // Since the rewrite of its schemas.
     Key::remote("callbackPort", Field::CallbackPort),
-    Key::remote("redirectUri", Field::Setting(Kind::Text)),
+    Key::remote("redirectUri", Field::Setting(SettingType::Text)),
 ];
 
 pub(super) static DIALECT: Dialect = Dialect {
@@ -39,20 +39,20 @@ pub(super) static DIALECT: Dialect = Dialect {
         Key::remote("headers", Field::Headers),
         Key::remote("oauth", Field::Object(OAUTH)),
         // `false` if OAuth is off.
-        Key::remote("oauth", Field::Setting(Kind::Flag)),
+        Key::remote("oauth", Field::Setting(SettingType::Flag)),
         Key::new("enabled", Field::Enabled),
         Key::new("timeout", Field::Timeout),
     ],
     rejects_unknown_keys: true,
     transports: &[("local", Transport::Stdio), ("remote", Transport::Http)],
-    when_type_missing: WhenTypeMissing::Rejected,
+    when_type_missing: MissingType::Rejected,
     timeout: Some(TimeoutRule { default: 5000, least: 1, whole: true, ..TimeoutRule::MILLISECONDS }),
     variables: VariableRule {
         forms: &[Form::Curly],
         in_text: true,
         scope: VariableScope::Everywhere,
-        unset: Unset::Empty,
-        empty: Empty::Nothing,
+        unset: UnsetVariable::Empty,
+        empty: EmptyVariable::Nothing,
         template: Some(Template { open: "{file:", close: "}", prefix: "" }),
         ..VariableRule::NONE
     },

@@ -39,14 +39,14 @@ pub(super) static DIALECT: Dialect = Dialect {
         Key::remote("targetServiceAccount", Field::Own),
     ],
     transports: &[("stdio", Transport::Stdio), ("http", Transport::Http), ("sse", Transport::Sse)],
-    when_type_missing: WhenTypeMissing::Inferred(Transport::Sse),
-    when_both_given: WhenBothGiven::Remote,
+    when_type_missing: MissingType::Inferred(Transport::Sse),
+    when_both_given: CommandAndUrl::Remote,
     timeout: Some(TimeoutRule { default: 600_000, ..TimeoutRule::MILLISECONDS }),
     variables: VariableRule {
         forms: &[Form::Bare, Form::Braced],
         scope: VariableScope::Everywhere,
-        unset: Unset::Kept,
-        empty: Empty::Nothing,
+        unset: UnsetVariable::Kept,
+        empty: EmptyVariable::Nothing,
         ..VariableRule::NONE
     },
     ..Dialect::PLAIN

@@ -29,15 +29,15 @@ pub(super) static DIALECT: Dialect = Dialect {
         Key::new("watchPaths", Field::Own),
     ],
     transports: &[("stdio", Transport::Stdio), ("sse", Transport::Sse), ("streamable-http", Transport::Http)],
-    when_type_missing: WhenTypeMissing::Inferred(Transport::Sse),
-    when_both_given: WhenBothGiven::Rejected,
+    when_type_missing: MissingType::Inferred(Transport::Sse),
+    when_both_given: CommandAndUrl::Rejected,
     timeout: Some(TimeoutRule { default: 60, least: 1, most: 3600, ..TimeoutRule::SECONDS }),
     variables: VariableRule {
         forms: &[Form::Env],
         known: &["workspaceFolder"],
         scope: VariableScope::Everywhere,
-        unset: Unset::Kept,
-        empty: Empty::Nothing,
+        unset: UnsetVariable::Kept,
+        empty: EmptyVariable::Nothing,
         ..VariableRule::NONE
     },
     policy: Policy {

@@ -14,10 +14,12 @@ impl Dialect {
     /// The section of a file about other things that is this program's config, if it has one that is an object. A file
     /// with servers at its root is about nothing else.
     pub(super) fn section<'n>(&self, root: &'n Node) -> Option<(&'static [&'static str], &'n Node)> {
-        if self.roots.iter().any(|keys| root.at(keys).is_some()) {
+        if self.roots.iter().any(|keys| root.get_path(keys).is_some()) {
             return None;
         }
-        self.sections.iter().find_map(|keys| Some((*keys, root.at(keys).filter(|node| node.as_entries().is_some())?)))
+        self.sections
+            .iter()
+            .find_map(|keys| Some((*keys, root.get_path(keys).filter(|node| node.as_entries().is_some())?)))
     }
 
     /// What is around the servers of a file that is about nothing else: keys from the root on, and the first of them.

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::{
-    Collection, Dialect, Field, FileLocation, Files, Profiles, VariableRule, WhenTypeMissing, by_path, without_ending,
+    Collection, Dialect, Field, FileLocation, Files, MissingType, Profiles, VariableRule, by_path, without_ending,
 };
 use crate::read::{is_server, looks_like_servers};
 use rehearse_document::{Entry, Node, Value};
@@ -12,7 +12,7 @@ use rehearse_document::{Entry, Node, Value};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ServerMap<'n> {
     pub(crate) node: &'n Node,
-    pub(crate) when_type_missing: WhenTypeMissing,
+    pub(crate) when_type_missing: MissingType,
     pub(crate) rejects_unknown_keys: bool,
 }
 
@@ -21,7 +21,7 @@ impl Dialect {
     pub fn servers<'n>(&self, root: &'n Node) -> Option<&'n Node> {
         let root = self.part(root);
         let bare = || (self.bare_map_note.is_some() && looks_like_servers(root)).then_some(root);
-        self.roots.iter().find_map(|keys| root.at(keys)).or_else(bare)
+        self.roots.iter().find_map(|keys| root.get_path(keys)).or_else(bare)
     }
 
     /// What the name of a server has in it that the program rejects.
@@ -118,15 +118,15 @@ impl Dialect {
     /// Whether the servers are not in the first of the places that this program has for them.
     pub(crate) fn is_second_choice(&self, root: &Node) -> bool {
         let is_section = !std::ptr::eq(self.part(root), root);
-        let mut roots = self.roots.iter().map(|keys| root.at(keys).is_some());
+        let mut roots = self.roots.iter().map(|keys| root.get_path(keys).is_some());
         is_section || (roots.next() == Some(false) && roots.any(|is_there| is_there))
     }
 
     /// What turns all servers of a file on or off.
     pub fn global_enable_entry<'n>(&self, root: &'n Node) -> Option<&'n Entry> {
-        let (key, place) = (self.global_enable_key?, self.roots.iter().find(|keys| root.at(keys).is_some())?);
+        let (key, place) = (self.global_enable_key?, self.roots.iter().find(|keys| root.get_path(keys).is_some())?);
         let (_, above) = place.split_last()?;
-        root.at(above)?.as_entries()?.iter().find(|entry| entry.key == key)
+        root.get_path(above)?.as_entries()?.iter().find(|entry| entry.key == key)
     }
 
     /// The words for transports, each once.

@@ -22,8 +22,8 @@ pub struct VariableRule {
     /// quotes may become anything.
     pub in_text: bool,
     pub scope: VariableScope,
-    pub unset: Unset,
-    pub empty: Empty,
+    pub unset: UnsetVariable,
+    pub empty: EmptyVariable,
     /// What the program replaces by something that is no variable of the environment.
     pub template: Option<Template>,
 }
@@ -37,14 +37,14 @@ pub struct Template {
     pub prefix: &'static str,
 }
 
-/// What a variable is that is set to nothing.
+/// What a program does with a variable that is set to an empty string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Empty {
-    /// Nothing, unless the reference has a default.
+pub enum EmptyVariable {
+    /// The value is empty, unless the reference has a default.
     Nothing,
-    /// Nothing, even beside a default.
+    /// The value is empty, and the default is ignored.
     Set,
-    /// As if it were not set.
+    /// The variable counts as unset.
     Unset,
 }
 
@@ -57,9 +57,12 @@ pub enum VariableScope {
     Fields(&'static [Field]),
 }
 
+/// What a program does with a variable that is not set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unset {
+pub enum UnsetVariable {
+    /// The value is empty.
     Empty,
+    /// The program rejects the config.
     Rejected,
     /// The reference stays as it is written.
     Kept,
@@ -77,8 +80,8 @@ impl VariableRule {
         by_go: false,
         in_text: false,
         scope: VariableScope::Nowhere,
-        unset: Unset::Kept,
-        empty: Empty::Nothing,
+        unset: UnsetVariable::Kept,
+        empty: EmptyVariable::Nothing,
         template: None,
     };
 

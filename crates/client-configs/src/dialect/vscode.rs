@@ -62,7 +62,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     // Whatever it is called, something with a URL is tried as Streamable HTTP and then as HTTP+SSE.
     transports: &[("stdio", Transport::Stdio), ("http", Transport::Http), ("sse", Transport::Sse)],
     ignores_unknown_transport: true,
-    when_type_missing: WhenTypeMissing::Inferred(Transport::Http),
+    when_type_missing: MissingType::Inferred(Transport::Http),
     variables: VariableRule {
         forms: &[Form::Env, Form::Input],
         known: &[
@@ -95,8 +95,8 @@ pub(super) static DIALECT: Dialect = Dialect {
             "defaultBuildTask",
         ],
         scope: VariableScope::Everywhere,
-        unset: Unset::Empty,
-        empty: Empty::Nothing,
+        unset: UnsetVariable::Empty,
+        empty: EmptyVariable::Nothing,
         ..VariableRule::NONE
     },
     loose_values: true,

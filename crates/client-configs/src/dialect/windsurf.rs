@@ -28,12 +28,12 @@ pub(super) static DIALECT: Dialect = Dialect {
         ("streamable-http", Transport::Http),
         ("sse", Transport::Sse),
     ],
-    when_type_missing: WhenTypeMissing::Inferred(Transport::Http),
+    when_type_missing: MissingType::Inferred(Transport::Http),
     variables: VariableRule {
         forms: &[Form::Env],
         scope: VariableScope::Everywhere,
-        unset: Unset::Empty,
-        empty: Empty::Nothing,
+        unset: UnsetVariable::Empty,
+        empty: EmptyVariable::Nothing,
         template: Some(Template { open: "${file:", close: "}", prefix: "" }),
         ..VariableRule::NONE
     },

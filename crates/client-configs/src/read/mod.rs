@@ -192,14 +192,14 @@ fn defaults(
     let map = ServerMap { node: root, when_type_missing, rejects_unknown_keys };
     let mut reader = Reader::new(dialect, &map, source);
     if let Some((key, around)) = dialect.defaults.and_then(<[_]>::split_last) {
-        let siblings = root.at(around).and_then(|node| node.as_entries()).unwrap_or_default();
+        let siblings = root.get_path(around).and_then(|node| node.as_entries()).unwrap_or_default();
         let misspelled = siblings.iter().filter(|entry| entry.key != *key && nearest(&entry.key, &[key]).is_some());
         reader.findings.extend(misspelled.map(|entry| {
             let message = format!("unknown key `{}`", entry.key);
             codes::UNKNOWN_KEY.at(entry.key_span, message).hint(did_you_mean(key))
         }));
     }
-    let node = dialect.defaults.and_then(|keys| root.at(keys));
+    let node = dialect.defaults.and_then(|keys| root.get_path(keys));
     for entry in node.and_then(|node| node.as_entries()).unwrap_or_default() {
         let known = dialect.keys.iter().find(|key| key.name == entry.key);
         match known.filter(|key| matches!(key.field, Field::Timeout | Field::Debug)) {

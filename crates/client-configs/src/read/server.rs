@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     ApiKey, At, ConfiguredServer, codes,
-    dialect::{AppliesTo, Dialect, Field, Key, RootKeys, ServerMap, WhenTypeMissing},
+    dialect::{AppliesTo, Dialect, Field, Key, MissingType, RootKeys, ServerMap},
 };
 use rehearse_document::{Entry, Node, Source, Value};
 use rehearse_protocol::Transport;
@@ -19,7 +19,7 @@ use rehearse_report::findings::{Code, Finding};
 pub(super) struct Reader<'a> {
     pub(super) dialect: &'static Dialect,
     pub(super) source: &'a Arc<Source>,
-    pub(super) when_type_missing: WhenTypeMissing,
+    pub(super) when_type_missing: MissingType,
     pub(super) rejects_unknown_keys: bool,
     pub(super) findings: Vec<Finding>,
     /// Whether this server is only at a URL, in a program that has only local servers.
@@ -156,9 +156,9 @@ impl<'a> Reader<'a> {
     /// Of several keys for the URL, only the first in the table is used.
     fn keep_one_url(&mut self, known: &mut Vec<KnownEntry<'_>>) {
         let is_url = |key: &Key| matches!(key.field, Field::Url(_));
-        let rank = |key: &Key| self.dialect.keys.iter().position(|it| it == key).unwrap_or(usize::MAX);
+        let precedence = |key: &Key| self.dialect.keys.iter().position(|it| it == key).unwrap_or(usize::MAX);
         let urls = known.iter().map(|(key, _)| *key).filter(|key| is_url(key));
-        let Some(first) = urls.min_by_key(|key| rank(key)) else { return };
+        let Some(first) = urls.min_by_key(|key| precedence(key)) else { return };
         known.retain(|(key, entry)| {
             let is_kept = !is_url(key) || *key == first;
             if !is_kept {

@@ -18,7 +18,7 @@ struct NameList<'n> {
 /// An empty list of allowed servers allows all.
 pub(super) fn apply(lists: &NameLists, root: &Node, config: &mut ClientConfig, findings: &mut Vec<Finding>) {
     let names: Vec<&str> = [lists.allowed, lists.excluded].iter().filter_map(|place| place.last().copied()).collect();
-    let around = lists.allowed.split_last().and_then(|(_, around)| root.at(around)?.as_entries());
+    let around = lists.allowed.split_last().and_then(|(_, around)| root.get_path(around)?.as_entries());
     for entry in around.unwrap_or_default().iter().filter(|entry| entry.node.as_items().is_some()) {
         if let Some(near) = nearest(&entry.key, &names).filter(|_| !names.contains(&&*entry.key)) {
             let finding = codes::UNKNOWN_KEY.at(entry.key_span, format!("unknown key `{}`", entry.key));
@@ -40,7 +40,7 @@ pub(super) fn apply(lists: &NameLists, root: &Node, config: &mut ClientConfig, f
 }
 
 fn read<'n>(place: &[&str], root: &'n Node, known: &[String], findings: &mut Vec<Finding>) -> Option<NameList<'n>> {
-    let node = root.at(place)?;
+    let node = root.get_path(place)?;
     let key = place.last().copied().unwrap_or_default();
     let wrong = |node: &Node| {
         let message = format!("`{key}` must be an array of strings, found {}", node.kind());

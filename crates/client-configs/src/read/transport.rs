@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     At, ConfiguredServer, codes,
-    dialect::{AppliesTo, Field, Key, WhenBothGiven, WhenTypeMissing},
+    dialect::{AppliesTo, CommandAndUrl, Field, Key, MissingType},
 };
 use rehearse_document::{Entry, Node, nearest};
 use rehearse_protocol::Transport;
@@ -26,11 +26,11 @@ pub(super) enum Target {
 
 impl Reader<'_> {
     /// The transport, from the word for it or from the other keys.
-    pub(super) fn transport(&mut self, name: &At<String>, given: &[KnownEntry<'_>]) -> Target {
-        let find = |wanted: fn(&Field) -> bool| given.iter().find(|(key, _)| wanted(&key.field));
+    pub(super) fn transport(&mut self, name: &At<String>, keys: &[KnownEntry<'_>]) -> Target {
+        let find = |wanted: fn(&Field) -> bool| keys.iter().find(|(key, _)| wanted(&key.field));
         let command = find(|field| matches!(field, Field::Command | Field::CommandLine));
         let url = find(|field| matches!(field, Field::Url(_)));
-        if let (Some((command, _)), Some((url_key, entry)), WhenBothGiven::Rejected) =
+        if let (Some((command, _)), Some((url_key, entry)), CommandAndUrl::Rejected) =
             (command, url, self.dialect.when_both_given)
         {
             let message =
@@ -54,11 +54,11 @@ impl Reader<'_> {
                 Some(named) => return self.consistent(named, entry, command, url),
             }
         }
-        let is_elsewhere = || !given.is_empty() && given.iter().all(|(key, _)| key.applies_to == AppliesTo::All);
+        let is_elsewhere = || !keys.is_empty() && keys.iter().all(|(key, _)| key.applies_to == AppliesTo::All);
         if self.dialect.allows_partial_server && command.is_none() && url.is_none() && is_elsewhere() {
             return Target::DefinedElsewhere;
         }
-        if self.when_type_missing == WhenTypeMissing::Rejected && !is_open {
+        if self.when_type_missing == MissingType::Rejected && !is_open {
             let message = format!("the server `{}` needs a `type`", name.value);
             let usual = match (command, url) {
                 (None, None) => None,
@@ -72,14 +72,14 @@ impl Reader<'_> {
             return Target::Unknown;
         }
         let by_url = |key: &Key| match (key.field, self.when_type_missing) {
-            (Field::Url(Some(transport)), _) | (_, WhenTypeMissing::Inferred(transport)) => Some(transport),
-            (_, WhenTypeMissing::Process | WhenTypeMissing::Rejected) => {
+            (Field::Url(Some(transport)), _) | (_, MissingType::Inferred(transport)) => Some(transport),
+            (_, MissingType::Process | MissingType::Rejected) => {
                 let mut remote = self.dialect.transports.iter().map(|(_, it)| *it).filter(|it| *it != Transport::Stdio);
                 remote.next().filter(|_| is_open)
             }
         };
         match (command, url) {
-            (Some((_, entry)), url) if url.is_none() || self.dialect.when_both_given != WhenBothGiven::Remote => {
+            (Some((_, entry)), url) if url.is_none() || self.dialect.when_both_given != CommandAndUrl::Remote => {
                 Target::By(At { value: Transport::Stdio, span: entry.key_span })
             }
             (_, Some((key, entry))) => {
@@ -189,7 +189,7 @@ impl Reader<'_> {
     }
 
     /// Reports what a server of its transport lacks.
-    pub(super) fn check_complete(&mut self, server: &ConfiguredServer, given: &[KnownEntry<'_>]) {
+    pub(super) fn check_complete(&mut self, server: &ConfiguredServer, keys: &[KnownEntry<'_>]) {
         let transport = server.transport.value;
         let is_process = transport == Transport::Stdio;
         let is_address = |field: &Field| match field {
@@ -203,7 +203,7 @@ impl Reader<'_> {
         });
         let every_key = self.dialect.keys.iter().chain(nested).filter(|key| is_address(&key.field));
         let address = every_key.min_by_key(|key| key.field != Field::Url(Some(transport))).map(|key| key.name);
-        if let Some((key, entry)) = given.iter().find(|(key, _)| key.field == Field::CommandLine)
+        if let Some((key, entry)) = keys.iter().find(|(key, _)| key.field == Field::CommandLine)
             && entry.node.as_items().is_some_and(<[Node]>::is_empty)
         {
             let finding = codes::MISSING.at(entry.node.span, format!("`{}` is empty", key.name));
@@ -212,7 +212,7 @@ impl Reader<'_> {
         let besides = if is_process { self.dialect.required_keys } else { &[] };
         for key in address.iter().chain(besides) {
             let is_meant = |field| address == Some(*key) && is_address(field);
-            if given.iter().any(|(it, _)| it.name == *key || is_meant(&it.field)) {
+            if keys.iter().any(|(it, _)| it.name == *key || is_meant(&it.field)) {
                 continue;
             }
             let (need, hint) = match (*key, is_process) {
@@ -227,10 +227,10 @@ impl Reader<'_> {
 }
 
 /// The most likely transport of a server that cannot be reached.
-pub(super) fn likely_transport(given: &[KnownEntry<'_>]) -> Transport {
-    let url = given.iter().find(|(key, _)| matches!(key.field, Field::Url(_))).and_then(|(_, url)| url.node.as_str());
+pub(super) fn likely_transport(keys: &[KnownEntry<'_>]) -> Transport {
+    let url = keys.iter().find(|(key, _)| matches!(key.field, Field::Url(_))).and_then(|(_, url)| url.node.as_str());
     match url {
-        _ if given.iter().any(|(key, _)| matches!(key.field, Field::Command | Field::CommandLine)) => Transport::Stdio,
+        _ if keys.iter().any(|(key, _)| matches!(key.field, Field::Command | Field::CommandLine)) => Transport::Stdio,
         None => Transport::Stdio,
         Some(url) if url.starts_with("ws") => Transport::Ws,
         Some(_) => Transport::Http,

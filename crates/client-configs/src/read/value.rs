@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::server::Reader;
 use crate::{
     At, ConfiguredServer, Pair, codes,
-    dialect::{Field, Kind, Outside, TimeoutRule},
+    dialect::{Field, OutOfRange, SettingType, TimeoutRule},
 };
 use rehearse_document::{Entry, Node, Value, references};
 
@@ -70,23 +70,23 @@ impl Reader<'_> {
     }
 
     /// Checks a setting that only this program has.
-    fn setting(&mut self, key: &str, node: &Node, kind: Kind) {
+    fn setting(&mut self, key: &str, node: &Node, kind: SettingType) {
         let is_plain = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == ' ');
         let least = |least| node.integer::<u64>().is_ok_and(|number| number >= least);
         let text = node.as_str();
         let (is_right, expected) = match kind {
-            Kind::Text => (text.is_some(), "a string"),
-            Kind::Plain => (text.is_some_and(is_plain), "a string of letters, digits and spaces"),
-            Kind::Flag => (node.as_bool().is_some(), "true or false"),
-            Kind::Count(0) => (least(0), "a whole number"),
-            Kind::Count(smallest) => (least(smallest), "a whole number that is not 0"),
-            Kind::TextOrFlag => (text.is_some() || node.as_bool().is_some(), "a string, or true or false"),
-            Kind::WordOrCount(words) => (
+            SettingType::Text => (text.is_some(), "a string"),
+            SettingType::Plain => (text.is_some_and(is_plain), "a string of letters, digits and spaces"),
+            SettingType::Flag => (node.as_bool().is_some(), "true or false"),
+            SettingType::Count(0) => (least(0), "a whole number"),
+            SettingType::Count(smallest) => (least(smallest), "a whole number that is not 0"),
+            SettingType::TextOrFlag => (text.is_some() || node.as_bool().is_some(), "a string, or true or false"),
+            SettingType::WordOrCount(words) => (
                 text.is_some_and(|text| words.contains(&text)) || least(0),
                 "a whole number or a word that the program knows",
             ),
-            Kind::Pairs => return drop(self.pairs(key, node)),
-            Kind::Object => (node.as_entries().is_some(), "an object"),
+            SettingType::Pairs => return drop(self.pairs(key, node)),
+            SettingType::Object => (node.as_entries().is_some(), "an object"),
         };
         if !is_right {
             let finding = codes::VALUE_TYPE.at(node.span, format!("`{key}` must be {expected}"));
@@ -242,7 +242,7 @@ impl Reader<'_> {
             _ => None,
         };
         let Some(number) = number else {
-            if outside == Outside::Clamped {
+            if outside == OutOfRange::Clamped {
                 let message = format!("`{key}` must be a number: {} uses its default instead", self.dialect.program);
                 self.findings.push(codes::IGNORED.at(node.span, message).hint("write it without quotes"));
             } else {
@@ -280,7 +280,7 @@ impl Reader<'_> {
             false => format!("write a number {limits}"),
         };
         let message = format!("`{key}` is in {name}");
-        if !is_inside && outside == Outside::Rejected {
+        if !is_inside && outside == OutOfRange::Rejected {
             let message = format!("{message}, {limits}, found {number}");
             self.findings.push(codes::TIMEOUT.at(node.span, message).hint(hint));
             return None;
@@ -292,7 +292,7 @@ impl Reader<'_> {
         let taken = number.clamp(low, high);
         if !is_inside {
             let fate = match outside {
-                Outside::Clamped => format!("{} uses {taken} instead", self.dialect.program),
+                OutOfRange::Clamped => format!("{} uses {taken} instead", self.dialect.program),
                 _ => format!("{} ignores it", self.dialect.program),
             };
             let size = if number < low { "small" } else { "large" };
@@ -302,7 +302,7 @@ impl Reader<'_> {
             let message = format!("{message}, and {number} looks like {other}");
             self.findings.push(codes::TIMEOUT_UNIT.at(node.span, message).hint(hint));
         }
-        if !is_inside && outside == Outside::Ignored {
+        if !is_inside && outside == OutOfRange::Ignored {
             return None;
         }
         #[expect(clippy::cast_precision_loss, reason = "a unit is 1 or 1000")]

@@ -14,7 +14,7 @@ use std::{borrow::Cow, ops::Range};
 
 pub use self::{
     names::is_secret_name,
-    redact::{KnownSecrets, Redactor, blotted},
+    redact::{KnownSecrets, Redactor, mask_source},
 };
 use self::{
     names::{is_ambiguous, is_path, is_user},
@@ -63,7 +63,7 @@ pub fn hidden_in(name: &str, value: &str) -> Vec<Range<usize>> {
     if is_secret(name, value) && !is_path(name, value) {
         found.extend(hidden_of(value));
     }
-    merged(found)
+    merge(found)
 }
 
 /// Secrets in an argument of a command, given the flag before it: `--token=…`, `API_KEY=…`, `Authorization: Bearer …`.
@@ -122,9 +122,9 @@ pub fn secrets_of(source: &Source, root: &Node) -> Vec<Span> {
     let mut ranges = hidden_in("", &source.text);
     ranges.retain(|range| !is_value(range));
     collect(source, "", root, &mut |span: Span| ranges.push(span.start..span.end));
-    let ranges: Vec<_> = merged(ranges).into_iter().flat_map(|range| lines(&source.text, range)).collect();
+    let ranges: Vec<_> = merge(ranges).into_iter().flat_map(|range| lines(&source.text, range)).collect();
     let again = KnownSecrets::new(ranges.iter().map(|range| &source.text[range.clone()])).find(&source.text);
-    let all = merged(ranges.into_iter().chain(again).collect());
+    let all = merge(ranges.into_iter().chain(again).collect());
     all.into_iter().map(|Range { start, end }| Span { start, end }).collect()
 }
 
@@ -188,7 +188,7 @@ fn collect(source: &Source, name: &str, node: &Node, hide: &mut impl FnMut(Span)
 }
 
 /// The ranges in order, and joined where they overlap.
-fn merged(mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
+fn merge(mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
     ranges.retain(|range| !range.is_empty());
     ranges.sort_by_key(|range| (range.start, std::cmp::Reverse(range.end)));
     ranges.dedup_by(|later, earlier| {
@@ -212,11 +212,11 @@ fn hidden_of(value: &str) -> Vec<Range<usize>> {
     let mut gaps: Vec<_> =
         references(text).filter(Reference::is_clear).map(|it| it.range).chain(templates(text)).collect();
     gaps.sort_by_key(|gap| gap.start);
-    let mut rest = between(&gaps, text.len());
+    let mut rest = outside(&gaps, text.len());
     // A dollar sign before a word may be part of a password.
     if !gaps.is_empty() && rest.iter().any(has_some) {
         gaps.retain(|gap| text[gap.clone()].ends_with('}'));
-        rest = between(&gaps, text.len());
+        rest = outside(&gaps, text.len());
     }
     if !gaps.is_empty() {
         rest.retain(has_some);
@@ -238,7 +238,7 @@ fn is_random(text: &str) -> bool {
 }
 
 /// The parts of a text of this length that are in no gap.
-fn between(gaps: &[Range<usize>], length: usize) -> Vec<Range<usize>> {
+fn outside(gaps: &[Range<usize>], length: usize) -> Vec<Range<usize>> {
     let mut at = 0;
     let mut rest = Vec::new();
     for gap in gaps {

@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_secrets_are_told_from_names_about_secrets() {
+    fn names_of_secrets_differ_from_names_about_secrets() {
         for name in "GITHUB_TOKEN x-api-key --password clientSecret Authorization API_KEY AWS_SECRET_ACCESS_KEY \
              apikey GH_PAT OPENAI_KEY API_TOKENS API_KEYS GITHUBToken OPENAIApiKey APIKey BOTTOKEN ACCESSKEY \
              TS_AUTHKEY DBPASS DB_PW JWT SESSION SESSIONID PHPSESSID X-Session-Id sessionId TOTP_SEED \
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_is_told_by_what_it_is() {
+    fn a_path_is_classified_by_its_file_type() {
         for value in ["/home/ada", "~/x", ".", r"C:\work", "C:/work"] {
             assert!(is_path("PWD", value) && is_path(FILE, value), "{value}");
         }

@@ -27,7 +27,7 @@ impl<'s> KnownSecrets<'s> {
 
     /// A text with [`MASK`] for each of them.
     pub fn mask<'t>(&self, text: Cow<'t, str>) -> Cow<'t, str> {
-        match masked(&text, super::merged(self.find(&text))) {
+        match masked(&text, super::merge(self.find(&text))) {
             Cow::Owned(masked) => masked.into(),
             Cow::Borrowed(_) => text,
         }
@@ -106,7 +106,7 @@ pub(super) fn masked(value: &str, secrets: Vec<Range<usize>>) -> Cow<'_, str> {
 }
 
 /// The source with `*` for each character of its secrets, so that every line and column stays the same.
-pub fn blotted(source: &Source, secrets: &[Span]) -> Arc<Source> {
+pub fn mask_source(source: &Source, secrets: &[Span]) -> Arc<Source> {
     let (mut text, mut at) = (String::with_capacity(source.text.len()), 0);
     for Span { start, end } in secrets {
         if let (true, Some(before), Some(secret)) =

@@ -23,10 +23,10 @@ fn only_what_is_secret_is_masked() {
 fn a_shown_source_has_no_secrets() {
     let source = Source::new("x", "token: ghp_0123456789abcdefABCD\nné: x\n");
     let secrets = secrets_of(&source, &rehearse_document::parse_yaml(&source).expect("YAML"));
-    assert_eq!(blotted(&source, &secrets).text, "token: ************************\nné: x\n");
+    assert_eq!(mask_source(&source, &secrets).text, "token: ************************\nné: x\n");
     let references = Source::new("x", "{\"API_TOKEN\": \"${env:API_TOKEN}\", \"args\": [\"--token\", \"$TOKEN\"]}");
     assert_eq!(secrets_of(&references, &json::parse(&references).expect("JSON").root), []);
-    assert_eq!(blotted(&source, &[]).text, source.text);
+    assert_eq!(mask_source(&source, &[]).text, source.text);
 }
 
 #[test]
@@ -65,13 +65,13 @@ fn a_secret_is_hidden_wherever_it_occurs() {
     ] {
         let source = Source::new("x", text);
         let root = json::parse(&source).expect(text).root;
-        let shown = blotted(&source, &secrets_of(&source, &root));
+        let shown = mask_source(&source, &secrets_of(&source, &root));
         assert!(!shown.text.contains("geheim"), "{}", shown.text);
     }
     let plain = r#"{"env": {"PASSWORD": "postgres", "USER": "postgres", "PWD": "/home/ada/work"}}"#;
     let source = Source::new("x", plain);
     let root = json::parse(&source).expect("reads").root;
-    let shown = blotted(&source, &secrets_of(&source, &root));
+    let shown = mask_source(&source, &secrets_of(&source, &root));
     assert_eq!(shown.text, plain.replacen("postgres", "********", 1));
 }
 
@@ -97,7 +97,7 @@ fn a_secret_of_yaml_is_hidden_in_every_style() {
         let text = format!("a:\n  x: go geheim1234 now\n  {written}\n");
         let source = Source::new("x", text.as_str());
         let root = rehearse_document::parse_yaml(&source).expect(&text);
-        let shown = blotted(&source, &secrets_of(&source, &root)).text.clone();
+        let shown = mask_source(&source, &secrets_of(&source, &root)).text.clone();
         assert_eq!(shown, format!("a:\n  x: go ********** now\n  {expected}\n"));
     }
 }

@@ -41,7 +41,7 @@ pub(super) fn merge(files: &[File]) -> Merged {
                 }
             }
         }
-        for unread in unread(file) {
+        for unread in unread_servers(file) {
             if let Some(to) = winners.get(&unread.name).cloned() {
                 merged.lost.push(Lost { name: unread.name, origin: unread.origin, to });
             } else {
@@ -55,7 +55,7 @@ pub(super) fn merge(files: &[File]) -> Merged {
 }
 
 /// The servers of a file that were left out because of what is wrong with them.
-fn unread(file: &File) -> Vec<Unread> {
+fn unread_servers(file: &File) -> Vec<Unread> {
     let report = &file.report;
     let servers = report.config.iter().flat_map(|config| &config.servers);
     let mut known: HashSet<&str> = servers.map(|server| &*server.name.value).collect();

@@ -42,9 +42,9 @@ pub struct Sources {
     pub dialect: Option<&'static Dialect>,
 }
 
-/// Why a file counts, the highest first.
+/// The precedence of a config file, highest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Rank {
+pub enum Precedence {
     /// `CODE_AGENT_MCP_SERVERS`
     Servers,
     /// `--mcp-config`
@@ -110,7 +110,7 @@ pub struct Origin {
 /// A source that was read.
 #[derive(Clone, Debug)]
 pub struct File {
-    pub rank: Rank,
+    pub precedence: Precedence,
     /// `None` for what is no file but a variable.
     pub path: Option<PathBuf>,
     pub report: LintReport,
@@ -119,7 +119,7 @@ pub struct File {
 /// A default file without anything to read.
 #[derive(Debug)]
 pub struct Missing {
-    pub rank: Rank,
+    pub precedence: Precedence,
     /// As people would type it.
     pub name: String,
     pub path: PathBuf,
@@ -129,34 +129,34 @@ pub struct Missing {
 
 /// A file that was named and cannot be read.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot read the config {name}, which {rank} names: {source}")]
+#[error("cannot read the config {name}, which {precedence} names: {source}")]
 pub struct SourceError {
-    pub rank: Rank,
+    pub precedence: Precedence,
     pub name: String,
     pub source: io::Error,
 }
 
-impl Rank {
-    /// How the user names a file of this rank; for default files, whose they are.
+impl Precedence {
+    /// How the user names a file of this precedence; for default files, whose they are.
     pub const fn as_str(self) -> &'static str {
         match self {
-            Rank::Servers => environment::SERVERS,
-            Rank::McpConfig => "--mcp-config",
-            Rank::Config => "--config",
-            Rank::ConfigPath => environment::CONFIG_PATH,
-            Rank::Local => "local",
-            Rank::Project => "project",
-            Rank::User => "user",
+            Precedence::Servers => environment::SERVERS,
+            Precedence::McpConfig => "--mcp-config",
+            Precedence::Config => "--config",
+            Precedence::ConfigPath => environment::CONFIG_PATH,
+            Precedence::Local => "local",
+            Precedence::Project => "project",
+            Precedence::User => "user",
         }
     }
 
     /// Whether the user has asked for it, so that it must be there and be right.
     pub fn is_named(self) -> bool {
-        self < Rank::Local
+        self < Precedence::Local
     }
 }
 
-impl fmt::Display for Rank {
+impl fmt::Display for Precedence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.as_str())
     }
@@ -178,14 +178,14 @@ impl fmt::Display for Origin {
 impl File {
     /// Whether what was found is all that there is to find in a file, so that a check of the file finds the same.
     pub fn is_whole(&self) -> bool {
-        !matches!(self.rank, Rank::Servers | Rank::Local)
+        !matches!(self.precedence, Precedence::Servers | Precedence::Local)
     }
 }
 
 impl Effective {
     /// As if these files, of the default ones, held no servers.
     pub fn leave_out(&mut self, is_left_out: impl Fn(&File) -> bool) {
-        for file in self.files.iter_mut().filter(|file| !file.rank.is_named()) {
+        for file in self.files.iter_mut().filter(|file| !file.precedence.is_named()) {
             if is_left_out(file) {
                 file.report.config = None;
             }
@@ -221,28 +221,28 @@ impl Sources {
         let mut files = Vec::new();
         if let Some(text) = variable(machine, environment::SERVERS).filter(|_| self.asks_for_variables()) {
             let report = environment::lint(text, machine);
-            files.push(File { rank: Rank::Servers, path: None, report });
+            files.push(File { precedence: Precedence::Servers, path: None, report });
         }
         let mut seen = HashSet::new();
-        for (rank, named) in self.named(machine) {
+        for (precedence, named) in self.named(machine) {
             let path = folders.resolve(named);
             if !seen.insert(path.clone()) {
                 continue;
             }
             let name = named.display().to_string();
             match (machine.read)(&path) {
-                Ok(text) => files.push(self.file(rank, name, path, text, machine)),
-                Err(source) => return Err(SourceError { rank, name, source }),
+                Ok(text) => files.push(self.file(precedence, name, path, text, machine)),
+                Err(source) => return Err(SourceError { precedence, name, source }),
             }
         }
         let mut missing = Vec::new();
         if files.is_empty() {
-            for Candidate { path, name, rank } in folders.candidates(self.dialect) {
+            for Candidate { path, name, precedence } in folders.candidates(self.dialect) {
                 match (machine.read)(&path) {
-                    Ok(text) => files.push(self.file(rank, name, path, text, machine)),
+                    Ok(text) => files.push(self.file(precedence, name, path, text, machine)),
                     Err(error) => {
                         let error = Some(error).filter(|error| !is_absence(error));
-                        missing.push(Missing { rank, name, path, error });
+                        missing.push(Missing { precedence, name, path, error });
                     }
                 }
             }
@@ -259,17 +259,19 @@ impl Sources {
     }
 
     /// The files that were named, the highest first.
-    fn named<'a>(&'a self, machine: &'a Machine) -> Vec<(Rank, &'a Path)> {
-        let of_flag = self.mcp_config.iter().rev().map(|path| (Rank::McpConfig, path.as_path()));
-        let config = self.config.iter().map(|path| (Rank::Config, path.as_path()));
+    fn named<'a>(&'a self, machine: &'a Machine) -> Vec<(Precedence, &'a Path)> {
+        let of_flag = self.mcp_config.iter().rev().map(|path| (Precedence::McpConfig, path.as_path()));
+        let config = self.config.iter().map(|path| (Precedence::Config, path.as_path()));
         let variable = variable(machine, environment::CONFIG_PATH).filter(|_| self.asks_for_variables());
-        let variable = variable.map(|path| (Rank::ConfigPath, Path::new(path)));
+        let variable = variable.map(|path| (Precedence::ConfigPath, Path::new(path)));
         of_flag.chain(config).chain(variable).collect()
     }
 
-    fn file(&self, rank: Rank, name: String, path: PathBuf, text: String, machine: &Machine) -> File {
-        let report = lint(&Source::new(name, text), Some(&path), self.dialect, Some(machine));
-        File { rank, path: Some(path), report }
+    fn file(&self, precedence: Precedence, name: String, path: PathBuf, text: String, machine: &Machine) -> File {
+        // The variable is code_agent's, and so is its file.
+        let dialect = self.dialect.or((precedence == Precedence::ConfigPath).then_some(VARIABLES_DIALECT));
+        let report = lint(&Source::new(name, text), Some(&path), dialect, Some(machine));
+        File { precedence, path: Some(path), report }
     }
 }
 

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::Rank;
+use super::Precedence;
 use crate::{
     Machine,
     dialect::{ALL, Dialect, FileLocation},
@@ -34,7 +34,7 @@ pub(super) struct Candidate {
     pub(super) path: PathBuf,
     /// As people would type it.
     pub(super) name: String,
-    pub(super) rank: Rank,
+    pub(super) precedence: Precedence,
 }
 
 impl System {
@@ -78,23 +78,23 @@ impl Folders {
     /// The files of these dialects: those of the project, then those of the user, each file once.
     pub(super) fn candidates(&self, forced: Option<&'static Dialect>) -> Vec<Candidate> {
         let (mut candidates, mut seen) = (Vec::new(), HashSet::new());
-        for rank in [Rank::Project, Rank::User] {
+        for precedence in [Precedence::Project, Precedence::User] {
             let dialects = ALL.iter().filter(|dialect| forced.is_none_or(|forced| forced.name == dialect.name));
             for place in dialects.flat_map(|dialect| dialect.files) {
-                if let Some(path) = self.path(*place, rank).filter(|path| seen.insert(path.clone())) {
-                    candidates.push(Candidate { name: self.name(&path), path, rank });
+                if let Some(path) = self.path(*place, precedence).filter(|path| seen.insert(path.clone())) {
+                    candidates.push(Candidate { name: self.name(&path), path, precedence });
                 }
             }
         }
         candidates
     }
 
-    fn path(&self, place: FileLocation, rank: Rank) -> Option<PathBuf> {
-        let (folder, path) = match (place, rank) {
-            (FileLocation::Project(path), Rank::Project) => (Some(&self.project), path),
-            (FileLocation::Home(path), Rank::User) => (self.home.as_ref(), path),
-            (FileLocation::Config(path), Rank::User) => (self.config.as_ref(), path),
-            (FileLocation::Xdg(path), Rank::User) => (self.xdg.as_ref(), path),
+    fn path(&self, place: FileLocation, precedence: Precedence) -> Option<PathBuf> {
+        let (folder, path) = match (place, precedence) {
+            (FileLocation::Project(path), Precedence::Project) => (Some(&self.project), path),
+            (FileLocation::Home(path), Precedence::User) => (self.home.as_ref(), path),
+            (FileLocation::Config(path), Precedence::User) => (self.config.as_ref(), path),
+            (FileLocation::Xdg(path), Precedence::User) => (self.xdg.as_ref(), path),
             _ => return None,
         };
         Some(folder?.join(path))

@@ -42,7 +42,7 @@ impl World {
     }
 
     /// Puts a server with this name and command into a source.
-    fn with(mut self, source: &str, name: &str) -> World {
+    fn with_server(mut self, source: &str, name: &str) -> World {
         let text = json!({ "mcpServers": { name: { "command": source } } });
         match source {
             "variable" => self.variable(environment::SERVERS, json!([{ "name": name, "command": source }])),
@@ -72,7 +72,7 @@ impl World {
 }
 
 /// `name: command`
-fn kept(effective: &Effective) -> Vec<String> {
+fn kept_names(effective: &Effective) -> Vec<String> {
     let shown = |Kept { server, .. }: &Kept| {
         format!("{}: {}", server.name.value, server.command.as_ref().map_or("", |command| &command.value))
     };
@@ -84,18 +84,18 @@ fn lost(effective: &Effective) -> Vec<String> {
     effective.lost.iter().map(|lost| format!("{}: {}, {}", lost.name, lost.origin, lost.to)).collect()
 }
 
-fn every_pair_of(sources: &[&str]) {
+fn check_pairs(sources: &[&str]) {
     for (index, higher) in sources.iter().enumerate() {
         for lower in &sources[index + 1..] {
             // The order of the flags is part of what is tested.
-            let effective = World::new().with(lower, "s").with(higher, "s").load();
-            assert_eq!(kept(&effective), [format!("s: {higher}")], "{higher} against {lower}");
+            let effective = World::new().with_server(lower, "s").with_server(higher, "s").load();
+            assert_eq!(kept_names(&effective), [format!("s: {higher}")], "{higher} against {lower}");
             let [lost] = &effective.lost[..] else { panic!("{higher} against {lower}: {:?}", effective.lost) };
             assert_eq!(lost.to, effective.servers[0].origin(), "{higher} against {lower}");
             assert_eq!(effective.files.len(), if *lower == "local" || *higher == "local" { 3 } else { 2 });
 
-            let effective = World::new().with(lower, "b").with(higher, "a").load();
-            assert_eq!(kept(&effective), [format!("a: {higher}"), format!("b: {lower}")]);
+            let effective = World::new().with_server(lower, "b").with_server(higher, "a").load();
+            assert_eq!(kept_names(&effective), [format!("a: {higher}"), format!("b: {lower}")]);
             assert_eq!(effective.lost, []);
         }
     }
@@ -103,27 +103,28 @@ fn every_pair_of(sources: &[&str]) {
 
 #[test]
 fn of_two_sources_that_are_named_the_higher_one_counts_and_both_are_read() {
-    every_pair_of(&["variable", "second flag", "config", "path"]);
-    let both = World::new().with("first flag", "s").with("second flag", "s").load();
-    assert_eq!(kept(&both), ["s: second flag"]);
+    check_pairs(&["variable", "second flag", "config", "path"]);
+    let both = World::new().with_server("first flag", "s").with_server("second flag", "s").load();
+    assert_eq!(kept_names(&both), ["s: second flag"]);
     assert_eq!(lost(&both), ["s: first flag.json:1:16, second flag.json:1:16"]);
 }
 
 #[test]
 fn of_default_files_those_of_the_project_count_more_in_the_order_of_the_dialects() {
-    every_pair_of(&["local", "project", "other project", "user"]);
+    check_pairs(&["local", "project", "other project", "user"]);
 }
 
 #[test]
 fn default_files_are_read_only_if_nothing_is_named() {
     for source in ["variable", "first flag", "config", "path"] {
-        let effective = World::new().with("project", "a").with("user", "b").with(source, "c").load();
-        assert_eq!(kept(&effective), [format!("c: {source}")]);
+        let effective =
+            World::new().with_server("project", "a").with_server("user", "b").with_server(source, "c").load();
+        assert_eq!(kept_names(&effective), [format!("c: {source}")]);
         assert!(effective.missing.is_empty(), "{source}");
     }
     let empty =
-        World::new().with("user", "b").variable(environment::SERVERS, "").variable(environment::CONFIG_PATH, "");
-    assert_eq!(kept(&empty.load()), ["b: user"], "an empty variable is none");
+        World::new().with_server("user", "b").variable(environment::SERVERS, "").variable(environment::CONFIG_PATH, "");
+    assert_eq!(kept_names(&empty.load()), ["b: user"], "an empty variable is none");
 }
 
 #[test]
@@ -138,31 +139,31 @@ fn without_any_source_there_are_no_servers_and_every_place_was_looked_at() {
 }
 
 #[test]
-fn what_is_wrong_with_servers_of_other_projects_is_no_matter_here() {
+fn mistakes_in_servers_of_other_projects_are_ignored() {
     let servers = json!({ "mcpServers": { "s": { "comand": "x" }, "t": { "command": "elsewhere" } } });
     let projects = json!({ "/elsewhere": servers });
-    let world = World::new().with("user", "t").file("home/.claude.json", json!({ "projects": projects }));
+    let world = World::new().with_server("user", "t").file("home/.claude.json", json!({ "projects": projects }));
     let effective = world.load();
-    assert_eq!((kept(&effective), effective.unread), (vec!["t: user".to_owned()], vec![]));
+    assert_eq!((kept_names(&effective), effective.unread), (vec!["t: user".to_owned()], vec![]));
 }
 
 #[test]
 fn a_named_file_must_be_there() {
-    for (rank, sources, name) in [
-        (Rank::McpConfig, Sources { mcp_config: vec!["gone.json".into()], ..Sources::default() }, "gone.json"),
-        (Rank::Config, Sources { config: Some("~/gone.yaml".into()), ..Sources::default() }, "~/gone.yaml"),
+    for (precedence, sources, name) in [
+        (Precedence::McpConfig, Sources { mcp_config: vec!["gone.json".into()], ..Sources::default() }, "gone.json"),
+        (Precedence::Config, Sources { config: Some("~/gone.yaml".into()), ..Sources::default() }, "~/gone.yaml"),
     ] {
         let error = sources.load(&World::new().machine).expect_err("it is not there");
-        assert_eq!((error.rank, error.name.as_str()), (rank, name));
-        assert!(error.to_string().starts_with(&format!("cannot read the config {name}, which {rank} names: ")));
+        assert_eq!((error.precedence, error.name.as_str()), (precedence, name));
+        assert!(error.to_string().starts_with(&format!("cannot read the config {name}, which {precedence} names: ")));
     }
     let world = World::new().variable(environment::CONFIG_PATH, "gone.json");
-    assert_eq!(world.sources.load(&world.machine).expect_err("it is not there").rank, Rank::ConfigPath);
+    assert_eq!(world.sources.load(&world.machine).expect_err("it is not there").precedence, Precedence::ConfigPath);
 }
 
 #[test]
 fn a_file_that_is_named_twice_is_read_once() {
-    let mut world = World::new().with("first flag", "s");
+    let mut world = World::new().with_server("first flag", "s");
     world.sources.config = Some(world.machine.directory.join("first flag.json"));
     let effective = world.load();
     assert_eq!((effective.files.len(), effective.lost.len()), (1, 0));
@@ -171,34 +172,34 @@ fn a_file_that_is_named_twice_is_read_once() {
 #[test]
 fn the_higher_server_counts_whole_and_fields_are_never_mixed() {
     let low = json!({ "mcpServers": { "s": { "command": "low", "env": { "A": "b" }, "timeout": 5 } } });
-    let world = World::new().with("second flag", "s").file("home/some.json", low);
+    let world = World::new().with_server("second flag", "s").file("home/some.json", low);
     let sources = Sources { config: Some("~/some.json".into()), ..world.sources.clone() };
     let effective = sources.load(&world.machine).expect("all are there");
-    assert_eq!(kept(&effective), ["s: second flag"]);
+    assert_eq!(kept_names(&effective), ["s: second flag"]);
     assert!(effective.servers[0].server.env.is_empty() && effective.servers[0].server.timeouts.call.is_none());
 }
 
 #[test]
 fn a_server_that_cannot_be_understood_keeps_its_name_from_lower_ones() {
     let broken = json!({ "mcpServers": { "s": { "args": [] }, "t": { "command": "fine" } } });
-    let effective = World::new().with("user", "s").file("project/.mcp.json", broken).load();
-    assert_eq!(kept(&effective), ["t: fine"]);
+    let effective = World::new().with_server("user", "s").file("project/.mcp.json", broken).load();
+    assert_eq!(kept_names(&effective), ["t: fine"]);
     let unread: Vec<_> = effective.unread.iter().map(|it| (it.name.as_str(), it.code.name)).collect();
     assert_eq!(unread, [("s", "E-MISSING")]);
     assert_eq!(lost(&effective), ["s: ~/.cursor/mcp.json:1:16, .mcp.json:1:16"]);
-    let effective = World::new().with("variable", "s").file("project/p.json", r#"{"mcpServers": {"s": 7}}"#);
+    let effective = World::new().with_server("variable", "s").file("project/p.json", r#"{"mcpServers": {"s": 7}}"#);
     let sources = Sources { config: Some("p.json".into()), ..Sources::default() };
     let effective = sources.load(&effective.machine).expect("all are there");
-    assert_eq!((effective.unread.len(), kept(&effective)), (0, vec!["s: variable".to_owned()]));
+    assert_eq!((effective.unread.len(), kept_names(&effective)), (0, vec!["s: variable".to_owned()]));
     assert_eq!(lost(&effective), ["s: p.json:1:22, $CODE_AGENT_MCP_SERVERS:1:10"]);
 }
 
 #[test]
-fn the_variable_holds_a_list_whose_findings_have_their_place_in_it() {
+fn findings_in_the_list_of_the_variable_have_their_position() {
     let text = r#"[{"name": "fs", "command": "server"}, {"command": "x"}, {"name": "web", "url": 7, "type": "sse"},
         {"name": "fs", "type": "stdio", "command": "later"}]"#;
     let effective = World::new().variable(environment::SERVERS, text).load();
-    assert_eq!(kept(&effective), ["web: ", "fs: later"]);
+    assert_eq!(kept_names(&effective), ["web: ", "fs: later"]);
     assert_eq!(lost(&effective), ["fs: $CODE_AGENT_MCP_SERVERS:1:11, $CODE_AGENT_MCP_SERVERS:2:18"]);
     let [file] = &effective.files[..] else { panic!("{:?}", effective.files) };
     let errors = file.report.findings.iter().filter(|it| it.code.severity() == Severity::Error);
@@ -217,10 +218,10 @@ fn the_variable_holds_a_list_whose_findings_have_their_place_in_it() {
 }
 
 #[test]
-fn with_a_dialect_only_files_of_its_program_are_default_files() {
-    let mut world = World::new().with("project", "a").with("user", "b");
+fn a_dialect_limits_the_default_files_to_its_program() {
+    let mut world = World::new().with_server("project", "a").with_server("user", "b");
     world.sources.dialect = by_name("cursor");
-    assert_eq!(kept(&world.load()), ["b: user"]);
+    assert_eq!(kept_names(&world.load()), ["b: user"]);
 }
 
 #[test]
@@ -254,4 +255,12 @@ fn everything_about_a_server_has_an_origin_or_is_a_default() {
     let filled = settings(&world.load().servers[0], usual).into_iter().filter(|it| it.origin.is_none());
     let filled: Vec<_> = filled.map(|it| (it.path, it.value)).collect();
     assert_eq!(filled, [("enabled".to_owned(), json!(true)), ("timeouts.call".to_owned(), json!(7.0))]);
+}
+
+#[test]
+fn the_file_that_the_variable_names_is_of_code_agent() {
+    let text = json!({ "mcpServers": { "a": { "command": "x" } } });
+    let world = World::new().variable(environment::CONFIG_PATH, "team.json").file("project/team.json", text);
+    let names: Vec<_> = world.load().servers.iter().map(|kept| kept.dialect.name).collect();
+    assert_eq!(names, ["code_agent"]);
 }

@@ -87,7 +87,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn an_assertion_is_signed_and_says_who_for_whom_and_how_long() {
+    fn an_assertion_is_signed_and_has_issuer_audience_and_lifetime() {
         let key = SigningKey::from_pem(&pem()).expect("a key");
         let token = key.assertion("me", "https://as").expect("a token");
         let (signed, signature) = token.rsplit_once('.').expect("three parts");

@@ -81,7 +81,7 @@ impl Authorizer {
             GrantKind::AuthorizationCode | GrantKind::ClientCredentials | GrantKind::WorkloadIdentity(_) => None,
         };
         for url in metadata_url.iter().chain(&issuer).chain(provider) {
-            ssrf_guard.trust(url);
+            ssrf_guard.allow_host(url);
         }
         let (fetcher, pause) = (Fetcher::new(ssrf_guard.clone()), DeadlinePause::default());
         let flow = Flow { server, identity, scopes, metadata_url, issuer, ssrf_guard, interaction, fetcher, pause };
@@ -110,7 +110,7 @@ impl Authorizer {
         Ok(TokenStatus::from_record(&self.0.load()?, &self.0.flow))
     }
 
-    /// The options that were given for the stored token and are not in the config.
+    /// The options of the stored token that are not in the config.
     ///
     /// # Errors
     /// [`AuthError::Store`].
@@ -129,7 +129,7 @@ impl Authorizer {
         shared.cancelled.notify_waiters();
         let _turn = shared.upgrades.lock().await;
         shared.clear_token();
-        if !shared.store.has(server) {
+        if !shared.store.contains(server) {
             return Ok(Logout { was_there: false, revoked: Ok(false) });
         }
         let lock = shared.store.lock(server).await?;
@@ -217,7 +217,7 @@ impl Shared {
     fn load(&self) -> Result<Record, AuthError> {
         let record = self.store.load(&self.flow.server)?;
         for (issuer, _) in record.issuers.iter().filter(|(_, issued)| issued.is_chosen) {
-            self.flow.ssrf_guard.trust(issuer);
+            self.flow.ssrf_guard.allow_host(issuer);
         }
         Ok(record)
     }
@@ -298,7 +298,7 @@ impl Shared {
         let is_last = match origin {
             TokenOrigin::Granted => true,
             // A client grant is renewed by a new request.
-            TokenOrigin::Refreshed => self.asks_nobody() || matches!(self.grant, GrantKind::ClientCredentials),
+            TokenOrigin::Refreshed => self.needs_missing_user() || matches!(self.grant, GrantKind::ClientCredentials),
             TokenOrigin::Stored => false,
         };
         if is_unproven && is_last {
@@ -309,20 +309,20 @@ impl Shared {
         let kept = record.issued().and_then(|issued| Some((issued, issued.token.as_ref()?)));
         if let Some((issued, token)) = kept.filter(|_| is_to_be_renewed) {
             let can_be_renewed = token.refresh.is_some() || issued.is_unattended(token);
-            if can_be_renewed || !self.asks_nobody() {
+            if can_be_renewed || !self.needs_missing_user() {
                 // The issuer may have changed; no other one may get the refresh token (2026-07-28, Authorization Server
                 // Binding).
                 let found = self.discover(challenge, version, &record).await?;
                 if let Some(renewed) = self.refresh(Some(&found)).await? {
                     return Ok(renewed);
                 }
-                if !self.asks_nobody() {
+                if !self.needs_missing_user() {
                     return self.grant_with(&found, challenge).await.map(|token| (token, TokenOrigin::Granted));
                 }
             } else if let Some(of_another) = self.refresh(None).await? {
                 return Ok(of_another);
             }
-            if is_valid && self.asks_nobody() {
+            if is_valid && self.needs_missing_user() {
                 return Err(AuthError::ReauthorizationRequired { said: challenge.error_text() });
             }
         }
@@ -330,7 +330,7 @@ impl Shared {
     }
 
     /// Whether a user is needed and cannot be asked.
-    fn asks_nobody(&self) -> bool {
+    fn needs_missing_user(&self) -> bool {
         matches!((&self.grant, &self.flow.interaction), (GrantKind::AuthorizationCode, Interaction::None))
     }
 
@@ -386,7 +386,7 @@ impl Shared {
 
     /// A token by the grant. Without user interaction the discovery is not needed either.
     async fn grant(&self, challenge: &Challenge, version: Option<&HeaderValue>) -> Result<Token, AuthError> {
-        if self.asks_nobody() {
+        if self.needs_missing_user() {
             return Err(AuthError::InteractionRequired);
         }
         let found = self.discover(challenge, version, &self.load()?).await?;

@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_server_says_about_a_token_is_one_line() {
+    fn the_reason_for_a_refused_token_is_one_line() {
         let said = |value| parse_all(&[value]).expect("a challenge").error_text();
         let value = "Bearer error=\"invalid_token\", Error_Description=\"made for\tanother\"";
         assert_eq!(said(value).as_deref(), Some("invalid_token: made for another"));

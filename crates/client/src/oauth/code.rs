@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_taken_only_from_the_issuer_letter_by_letter() {
+    fn an_answer_must_name_the_exact_issuer() {
         let (promised, open) = (request(true), request(false));
         let issuer = "&iss=https%3A%2F%2Fas";
         for (request, rest) in
@@ -183,7 +183,7 @@ mod tests {
         let no = "&error=access_denied&error_description=not%1Btoday";
         let error = answer(&request, &format!("{no}&iss=https://as")).expect_err("a no");
         assert_eq!(error.to_string(), "the authorization was refused: access_denied: not today");
-        let error = answer(&request, &format!("{no}&iss=https://evil")).expect_err("somebody else").to_string();
+        let error = answer(&request, &format!("{no}&iss=https://evil")).expect_err("another issuer").to_string();
         assert!(!error.contains("denied") && !error.contains("today"), "{error}");
         assert!(matches!(answer(&request, "&iss=https://as"), Err(AuthError::Response(_))));
     }

@@ -64,12 +64,12 @@ impl ServerMetadata {
     /// The default endpoints of an authorization server without metadata (2025-03-26, Fallbacks for Servers without
     /// Metadata Discovery).
     pub(super) fn without_discovery(base: &str) -> ServerMetadata {
-        let at = |path: &str| Some(format!("{base}{path}"));
+        let url = |path: &str| Some(format!("{base}{path}"));
         ServerMetadata {
             issuer: base.to_owned(),
-            authorization_endpoint: at("/authorize"),
-            token_endpoint: at("/token"),
-            registration_endpoint: at("/register"),
+            authorization_endpoint: url("/authorize"),
+            token_endpoint: url("/token"),
+            registration_endpoint: url("/register"),
             ..ServerMetadata::default()
         }
     }
@@ -102,9 +102,9 @@ impl ServerMetadata {
 /// Discovery Requirements).
 pub(super) fn resource_metadata_urls(server: &Url) -> Vec<Url> {
     let path = server.path().trim_end_matches('/');
-    let mut urls = vec![at(server, &format!("{RESOURCE}{path}"))];
+    let mut urls = vec![with_path(server, &format!("{RESOURCE}{path}"))];
     if !path.is_empty() {
-        urls.push(at(server, RESOURCE));
+        urls.push(with_path(server, RESOURCE));
     }
     urls
 }
@@ -121,9 +121,9 @@ pub(super) fn server_metadata_urls(issuer: &str) -> Result<Vec<Url>, AuthError> 
     });
     let url = url.ok_or_else(|| AuthError::NoMetadata { issuer: issuer.to_owned() })?;
     let path = url.path().trim_end_matches('/');
-    let mut urls = vec![at(&url, &format!("{SERVER}{path}")), at(&url, &format!("{OPENID}{path}"))];
+    let mut urls = vec![with_path(&url, &format!("{SERVER}{path}")), with_path(&url, &format!("{OPENID}{path}"))];
     if !path.is_empty() {
-        urls.push(at(&url, &format!("{path}{OPENID}")));
+        urls.push(with_path(&url, &format!("{path}{OPENID}")));
     }
     Ok(urls)
 }
@@ -155,7 +155,7 @@ pub(super) fn endpoint(
     ssrf_guard.check(url)
 }
 
-fn at(base: &Url, path: &str) -> Url {
+fn with_path(base: &Url, path: &str) -> Url {
     let mut url = base.clone();
     url.set_path(path);
     url.set_query(None);
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn an_issuer_is_compared_letter_by_letter() {
+    fn issuers_are_compared_as_exact_strings() {
         let metadata = ServerMetadata { issuer: "https://as".into(), ..ServerMetadata::default() };
         assert_eq!(metadata.check_issuer("https://as"), Ok(()));
         for other in ["https://as/", "https://AS", "https://as:443", "http://as"] {
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_without_metadata_is_asked_for_in_its_canonical_form() {
+    fn a_server_without_metadata_is_requested_in_canonical_form() {
         assert_eq!(canonical(&url("https://H/")), "https://h");
         assert_eq!(canonical(&url("https://user:pass@h/mcp?key=1#x")), "https://h/mcp");
         assert_eq!(canonical(&url("https://h/mcp/")), "https://h/mcp/");

@@ -10,52 +10,113 @@ pub enum AuthError {
     Invalid(String),
     /// The URL cannot be reached.
     #[error("cannot reach {url}: {detail}")]
-    Unreachable { url: String, detail: String },
+    Unreachable {
+        /// The URL.
+        url: String,
+        /// The reason.
+        detail: String,
+    },
     /// An HTTP error.
     #[error("{url} answered with HTTP {status}")]
-    Http { url: String, status: u16 },
+    Http {
+        /// The URL.
+        url: String,
+        /// The HTTP status.
+        status: u16,
+    },
     /// A response of the wrong form.
     #[error("{url} did not answer with {what}")]
-    Malformed { url: String, what: &'static str },
+    Malformed {
+        /// The URL.
+        url: String,
+        /// The expected content.
+        what: &'static str,
+    },
     /// Plain HTTP other than between programs on one machine (OAuth 2.1, section 1.5).
     #[error("{url} is not used because it is not protected by https")]
-    Insecure { url: String },
+    Insecure {
+        /// The URL.
+        url: String,
+    },
     /// A server named a URL inside this machine or network, and is outside of it (2026-07-28, Security Best Practices,
     /// Server-Side Request Forgery).
     #[error("{url} is not used because it is inside this machine or network and the server is not")]
-    Internal { url: String },
+    Internal {
+        /// The URL.
+        url: String,
+    },
     /// The server does not name the authorization server that the options require.
     #[error("the server names {named}, and not the authorization server {wanted}")]
-    IssuerNotOffered { wanted: String, named: String },
+    IssuerNotOffered {
+        /// The required issuer.
+        wanted: String,
+        /// The issuers that the server names.
+        named: String,
+    },
     /// The metadata are those of another resource (RFC 9728, section 3.3).
     #[error("the metadata of the server are those of {resource:?}, and it is {server}")]
-    Resource { resource: String, server: String },
+    Resource {
+        /// The resource in the metadata.
+        resource: String,
+        /// The URL of the server.
+        server: String,
+    },
     /// The resource metadata name no authorization server (RFC 9728, section 2; 2026-07-28, Authorization Server
     /// Location).
     #[error("{url} names no authorization server")]
-    NoAuthorizationServer { url: String },
+    NoAuthorizationServer {
+        /// The URL of the resource metadata.
+        url: String,
+    },
     /// The authorization server has no metadata (RFC 8414, section 3).
     #[error("the authorization server {issuer} has no metadata")]
-    NoMetadata { issuer: String },
+    NoMetadata {
+        /// The issuer.
+        issuer: String,
+    },
     /// The metadata are those of another authorization server (RFC 8414, section 3.3).
     #[error("the metadata of the authorization server {expected:?} say that they are of {found:?}")]
-    Issuer { expected: String, found: String },
+    Issuer {
+        /// The expected issuer.
+        expected: String,
+        /// The issuer in the metadata.
+        found: String,
+    },
     /// The metadata do not promise PKCE with S256 (2026-07-28, Authorization Code Protection).
     #[error("the authorization server {issuer} does not support PKCE with S256")]
-    NoPkce { issuer: String },
+    NoPkce {
+        /// The issuer.
+        issuer: String,
+    },
     /// The authorization server lacks an endpoint that the grant needs.
     #[error("the authorization server {issuer} has no {endpoint}")]
-    NoEndpoint { issuer: String, endpoint: &'static str },
+    NoEndpoint {
+        /// The issuer.
+        issuer: String,
+        /// The name of the endpoint.
+        endpoint: &'static str,
+    },
     /// The client is unknown to the authorization server, and cannot register there.
     #[error("the authorization server {issuer} does not register clients; use a client id that it knows")]
-    NoIdentity { issuer: String },
+    NoIdentity {
+        /// The issuer.
+        issuer: String,
+    },
     /// The client is registered with another authorization server (2026-07-28, Authorization Server Binding).
     #[error("the client id belongs to the authorization server {registered}, but the server now names {issuer}")]
-    IssuerMismatch { registered: String, issuer: String },
+    IssuerMismatch {
+        /// The issuer of the registration.
+        registered: String,
+        /// The issuer that the server names.
+        issuer: String,
+    },
     /// Only the server says that the client secret is for this issuer, which is on another host (2026-07-28,
     /// Authorization Server Binding).
     #[error("the server names {issuer}, which is on another host, and no setting allows the client secret for it")]
-    UntrustedIssuer { issuer: String },
+    UntrustedIssuer {
+        /// The issuer.
+        issuer: String,
+    },
     /// The registration was refused (RFC 7591, section 3.2.2).
     #[error("the authorization server refused to register the client: {0}")]
     Registration(String),
@@ -67,19 +128,32 @@ pub enum AuthError {
     Refused(String),
     /// The token endpoint refused (RFC 6749, section 5.2).
     #[error("the authorization server issues no token: {}{}", .error, .description.as_ref().map(|it| format!(": {it}")).unwrap_or_default())]
-    Token { status: u16, error: String, description: Option<String> },
+    Token {
+        /// The HTTP status.
+        status: u16,
+        /// The error code.
+        error: String,
+        /// The description of the error.
+        description: Option<String>,
+    },
     /// The revocation endpoint refused (RFC 7009, section 2.2.1).
     #[error("the authorization server revokes no token: {0}")]
     Revocation(String),
     /// The client secret is missing.
     #[error("the variable {variable} does not hold the client's secret")]
-    NoSecret { variable: String },
+    NoSecret {
+        /// The name of the environment variable.
+        variable: String,
+    },
     /// A user has to authorize the client.
     #[error("a user must authorize it in a browser")]
     InteractionRequired,
     /// The server rejects the stored token, and a user has to authorize the client again.
     #[error("the server refuses the stored token{}; a user must authorize it again in a browser", and_says(.said))]
-    ReauthorizationRequired { said: Option<String> },
+    ReauthorizationRequired {
+        /// The error text of the server.
+        said: Option<String>,
+    },
     /// The wait for the user was cancelled.
     #[error("the authorization was cancelled")]
     Cancelled,
@@ -88,7 +162,12 @@ pub enum AuthError {
     TimedOut(Duration),
     /// The server rejects a token that was just issued for it, so that another one would not help.
     #[error("the server refuses the token that {issuer} has just issued for it{}", and_says(.said))]
-    Rejected { issuer: String, said: Option<String> },
+    Rejected {
+        /// The issuer.
+        issuer: String,
+        /// The error text of the server.
+        said: Option<String>,
+    },
     /// The server demands the same scopes again after they were granted.
     #[error("the server still says that the token lacks {}", .0.join(" "))]
     Scopes(Vec<String>),
@@ -126,7 +205,7 @@ fn and_says(said: &Option<String>) -> String {
     said.as_ref().map(|said| format!(", and says {said:?}")).unwrap_or_default()
 }
 
-/// Text of a server for messages: on one line, and cut to a maximum length.
+/// Puts a server's text on one line and truncates it, for error messages.
 pub(super) fn quoted(text: &str) -> String {
     const LONGEST: usize = 300;
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(LONGEST).collect()

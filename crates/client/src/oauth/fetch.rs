@@ -112,7 +112,7 @@ impl Fetcher {
                 return match (read, location) {
                     (Ok(document), _) => Ok(Some(document)),
                     (Err(_), MetadataLocation::WellKnown) => Ok(None),
-                    (Err(_), MetadataLocation::Stated) => Err(AuthError::Malformed { url: shown(&at), what }),
+                    (Err(_), MetadataLocation::Stated) => Err(AuthError::Malformed { url: url_text(&at), what }),
                 };
             }
             return match (status.is_client_error(), location) {
@@ -223,7 +223,7 @@ impl Fetcher {
         let request = request.map_err(|error| unreachable(url, error))?;
         self.recorder.note_detail(|| {
             let (method, headers) = (request.method().clone(), request.headers().clone());
-            EventKind::HttpRequest { method, target: shown(url), headers }
+            EventKind::HttpRequest { method, target: url_text(url), headers }
         });
         if let Some(shown_body) = shown_body {
             self.recorder
@@ -232,7 +232,7 @@ impl Fetcher {
         let response = client.execute(request).await.map_err(|error| unreachable(url, error))?;
         self.recorder.note_detail(|| {
             let mut headers = response.headers().clone();
-            let to = target(&response, url).and_then(|to| HeaderValue::from_str(&shown(&to)).ok());
+            let to = target(&response, url).and_then(|to| HeaderValue::from_str(&url_text(&to)).ok());
             if let Some(location) = headers.get_mut(LOCATION) {
                 *location = to.unwrap_or_else(|| HeaderValue::from_static(MASK));
             }
@@ -279,7 +279,7 @@ async fn body(mut response: Response, url: &Url) -> Result<Bytes, AuthError> {
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await.map_err(|error| unreachable(url, error))? {
         if body.len() + chunk.len() > MAX_BODY {
-            return Err(AuthError::Malformed { url: shown(url), what: "a small document" });
+            return Err(AuthError::Malformed { url: url_text(url), what: "a small document" });
         }
         body.extend_from_slice(&chunk);
     }
@@ -293,15 +293,15 @@ fn target(response: &Response, url: &Url) -> Option<Url> {
 fn unreachable(url: &Url, error: reqwest::Error) -> AuthError {
     let causes = std::iter::successors(error.source(), |&cause| cause.source());
     match causes.into_iter().any(|cause| cause.is::<BlockedAddress>()) {
-        true => AuthError::Internal { url: shown(url) },
-        false => AuthError::Unreachable { url: shown(url), detail: web::describe(error) },
+        true => AuthError::Internal { url: url_text(url) },
+        false => AuthError::Unreachable { url: url_text(url), detail: web::describe(error) },
     }
 }
 
 fn http(url: &Url, status: StatusCode) -> AuthError {
-    AuthError::Http { url: shown(url), status: status.as_u16() }
+    AuthError::Http { url: url_text(url), status: status.as_u16() }
 }
 
-fn shown(url: &Url) -> String {
+fn url_text(url: &Url) -> String {
     web::display_url(url.as_str())
 }

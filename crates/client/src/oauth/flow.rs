@@ -78,7 +78,7 @@ impl Flow {
         self.ssrf_guard.check(self.server.clone())?;
         let document = self.resource_metadata(challenge, version).await?;
         if let Some(stated) = &self.metadata_url {
-            let issuer = self.stated_metadata(stated, version).await?;
+            let issuer = self.configured_metadata(stated, version).await?;
             self.check_wanted(&[&issuer.issuer])?;
             let (resource, scopes) = match document {
                 Some((_, document)) => (document.resource_of(&self.server)?.to_owned(), document.scopes_supported),
@@ -120,7 +120,7 @@ impl Flow {
         version: Option<&HeaderValue>,
     ) -> Result<ServerMetadata, AuthError> {
         if let Some(stated) = &self.metadata_url {
-            let metadata = self.stated_metadata(stated, version).await?;
+            let metadata = self.configured_metadata(stated, version).await?;
             metadata.check_issuer(issuer)?;
             return Ok(metadata);
         }
@@ -138,7 +138,7 @@ impl Flow {
     }
 
     /// The metadata at a URL that the user has chosen and trusts.
-    async fn stated_metadata(&self, url: &str, version: Option<&HeaderValue>) -> Result<ServerMetadata, AuthError> {
+    async fn configured_metadata(&self, url: &str, version: Option<&HeaderValue>) -> Result<ServerMetadata, AuthError> {
         let at = Url::parse(url).map_err(|_| AuthError::Invalid(format!("{url:?} is not a URL of metadata")))?;
         let at = self.ssrf_guard.check(at)?;
         let metadata = self.fetcher.metadata(&at, MetadataLocation::Stated, version, "metadata").await?;
@@ -234,7 +234,7 @@ impl Flow {
             callback.code(&request, &self.fetcher).await?
         };
         let grant = Grant::Code { request: &request, code: &code };
-        let token = self.ask(found, &client, &grant, &scopes).await?;
+        let token = self.request_token(found, &client, &grant, &scopes).await?;
         let stored_client = self.identity.stored_client(&client, false);
         Ok(NewToken { token, client: registered, stored_client })
     }
@@ -267,7 +267,7 @@ impl Flow {
                 Grant::Assertion { token: &exchanged, scopes: &scopes }
             }
         };
-        let token = self.ask(found, &client, &grant, &scopes).await?;
+        let token = self.request_token(found, &client, &grant, &scopes).await?;
         let stored_client = self.identity.stored_client(&client, matches!(kind, GrantKind::ClientCredentials));
         Ok(NewToken { token, client: None, stored_client })
     }
@@ -306,7 +306,7 @@ impl Flow {
         };
         let (resource, scopes) = (token.resource.clone(), None);
         let found = Discovery { resource, issuer: metadata.clone(), scopes, is_old: false };
-        self.ask(&found, &client, &grant, &token.requested).await.map(Some)
+        self.request_token(&found, &client, &grant, &token.requested).await.map(Some)
     }
 
     /// The client of the token with its current credentials; `None` if it is not known.
@@ -381,13 +381,15 @@ impl Flow {
         let document = identity::registration(&self.identity.name, redirect_uri, scopes, issuer);
         let (status, body) = self.fetcher.post_json(&url, &document).await?;
         if !status.is_success() {
-            return Err(AuthError::Registration(why(&body).unwrap_or_else(|| format!("HTTP {}", status.as_u16()))));
+            return Err(AuthError::Registration(
+                error_description(&body).unwrap_or_else(|| format!("HTTP {}", status.as_u16())),
+            ));
         }
         let malformed = || AuthError::Malformed { url: display_url(url.as_str()), what: "a registered client" };
         identity::registered(&body, redirect_uri, issuer).ok_or_else(malformed)
     }
 
-    async fn ask(
+    async fn request_token(
         &self,
         found: &Discovery,
         client: &Client,
@@ -429,7 +431,7 @@ fn bound<'a>(registered: &PreregisteredClient, record: &'a Record) -> Option<&'a
 }
 
 /// The text of an error response (RFC 7591, section 3.2.2).
-fn why(body: &[u8]) -> Option<String> {
+fn error_description(body: &[u8]) -> Option<String> {
     #[derive(serde::Deserialize)]
     struct No {
         error: String,

@@ -337,13 +337,13 @@ mod tests {
         }
     }
 
-    fn known(secret: &str, issuer: Option<&str>) -> PreregisteredClient {
+    fn preregistered(secret: &str, issuer: Option<&str>) -> PreregisteredClient {
         let secret = ClientSecret::Text(Secret::new(secret));
         PreregisteredClient { id: "me".into(), secret, issuer: issuer.map(str::to_owned) }
     }
 
     #[test]
-    fn a_client_shows_its_secret_in_the_way_that_the_server_knows() {
+    fn a_client_authenticates_with_a_method_of_the_server() {
         for (methods, expected) in [
             (None, "Basic bWU6YSUyRmIlM0Fj | grant_type=x&client_id=me"),
             (
@@ -353,7 +353,7 @@ mod tests {
             (Some(&["client_secret_post"]), " | grant_type=x&client_id=me&client_secret=a/b:c"),
             (Some(&["none"]), " | grant_type=x&client_id=me"),
         ] {
-            let client = known("a/b:c", None).client_for(&metadata(methods), None).expect("a client");
+            let client = preregistered("a/b:c", None).client_for(&metadata(methods), None).expect("a client");
             let mut form = vec![("grant_type", "x".to_owned())];
             let header = client.authenticate(&mut form, "https://as").expect("authenticates");
             let header = header.map(|header| header.to_str().expect("ASCII").to_owned()).unwrap_or_default();
@@ -365,11 +365,11 @@ mod tests {
     #[test]
     fn a_registered_client_is_known_to_one_issuer_only() {
         let metadata = metadata(None);
-        assert!(known("s", None).client_for(&metadata, None).is_ok());
-        assert!(known("s", None).client_for(&metadata, Some("https://as")).is_ok());
-        assert!(known("s", Some("https://as")).client_for(&metadata, Some("https://old")).is_ok());
+        assert!(preregistered("s", None).client_for(&metadata, None).is_ok());
+        assert!(preregistered("s", None).client_for(&metadata, Some("https://as")).is_ok());
+        assert!(preregistered("s", Some("https://as")).client_for(&metadata, Some("https://old")).is_ok());
         for (issuer, bound) in [(Some("https://old"), None), (None, Some("https://old"))] {
-            let error = known("s", issuer).client_for(&metadata, bound).expect_err("another issuer");
+            let error = preregistered("s", issuer).client_for(&metadata, bound).expect_err("another issuer");
             assert_eq!(
                 error,
                 AuthError::IssuerMismatch { registered: "https://old".into(), issuer: "https://as".into() }
@@ -380,13 +380,13 @@ mod tests {
     #[test]
     fn of_a_client_nothing_is_kept_that_is_secret() {
         let identity = Identity {
-            registered: Some(known("geheim", None)),
+            registered: Some(preregistered("geheim", None)),
             document: Some("https://h/client.json".to_owned()),
             secret_variable: Some("SECRET".to_owned()),
             lookup: |name| (name == "SECRET").then(|| "geheim".to_owned()),
             ..Identity::default()
         };
-        let client = known("geheim", None).client_for(&metadata(None), None).expect("a client");
+        let client = preregistered("geheim", None).client_for(&metadata(None), None).expect("a client");
         let stored_client = identity.stored_client(&client, true).expect("something to keep");
         let kept = json!({
             "id": "me",
@@ -408,8 +408,9 @@ mod tests {
 
     #[test]
     fn a_secret_is_not_sent_to_an_issuer_named_only_by_the_server() {
-        let shown =
-            |server: &str, issuer: &str| known("s", None).allows_secret_for(&server.parse().expect("a URL"), issuer);
+        let shown = |server: &str, issuer: &str| {
+            preregistered("s", None).allows_secret_for(&server.parse().expect("a URL"), issuer)
+        };
         for (server, issuer) in [
             ("https://h.example/mcp", "https://h.example/as"),
             ("https://h.example:8443/mcp", "https://H.example"),

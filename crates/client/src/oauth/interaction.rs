@@ -8,7 +8,7 @@ use reqwest::Url;
 use tokio::{net::TcpListener, process::Command, sync::mpsc, time::timeout};
 
 use super::{AuthError, Secret, code, fetch::Fetcher};
-use rehearse_net::{Body, Line, Request, Response, Shutdown, accept};
+use rehearse_net::{Body, ConnectionHandle, Request, Response, Shutdown, accept};
 
 const PATH: &str = "/callback";
 /// How long to wait until the browser has the page.
@@ -24,7 +24,10 @@ pub enum Interaction {
     Browser(Browser),
     /// Not needed: the authorization server redirects without a user, as those of tests do. The redirect is read and
     /// not opened.
-    Headless { redirect_uri: String },
+    Headless {
+        /// The redirect URI of the client.
+        redirect_uri: String,
+    },
 }
 
 /// A browser that is redirected to a port of this machine.
@@ -117,7 +120,7 @@ impl Callback<'_> {
                 let (sender, mut answers) = mpsc::channel(1);
                 let base = Url::parse(&request.redirect_uri).map_err(|error| AuthError::Invalid(error.to_string()))?;
                 let request_here = request.clone();
-                let service = move |asked: Request, _: &Line| {
+                let service = move |asked: Request, _: &ConnectionHandle| {
                     let (answer, page) = answer_to(&asked, &base, &request_here);
                     let sender = sender.clone();
                     async move {

@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn the_challenge_comes_before_the_metadata_and_what_was_asked_for_is_kept() {
+    fn the_scopes_of_the_challenge_take_precedence_and_requested_ones_are_kept() {
         assert_eq!(choose(Some("a"), Some("b c"), None, ""), "a");
         assert_eq!(choose(None, Some("b c"), None, ""), "b c");
         assert_eq!(choose(None, None, Some("x y"), ""), "");
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn offline_access_is_asked_for_where_it_is_offered_and_nowhere_else() {
+    fn offline_access_is_requested_only_where_it_is_offered() {
         assert_eq!(choose(Some("a"), None, Some("a offline_access"), ""), "a offline_access");
         assert_eq!(choose(Some("a"), None, Some("a"), ""), "a");
         assert_eq!(choose(None, Some("a offline_access"), Some("a"), ""), "a");
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_user_chose_is_asked_for_until_the_server_wants_more() {
+    fn scopes_of_the_user_are_requested_until_the_server_requires_more() {
         let (configured, challenged, before) = (list("mine"), list("theirs"), list("mine"));
         let mut known =
             ScopeSources { configured: Some(&configured), challenged: Some(&challenged), ..ScopeSources::default() };

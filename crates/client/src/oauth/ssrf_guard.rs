@@ -59,7 +59,7 @@ impl SsrfGuard {
     }
 
     /// Allows the host of a URL that the user has named.
-    pub(super) fn trust(&self, url: &str) {
+    pub(super) fn allow_host(&self, url: &str) {
         let host = Url::parse(url).ok().and_then(|url| url.host_str().map(str::to_owned));
         self.0.hosts(|hosts| hosts.trusted.extend(host));
     }
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_named_is_protected_or_of_this_machine_as_the_server_is() {
+    fn urls_in_metadata_use_tls_or_are_as_local_as_the_server() {
         let admit = |named: &str, server: &str| ssrf_guard(server).check(url(named));
         for (named, server) in [
             ("https://as/token", "https://h/mcp"),
@@ -255,9 +255,9 @@ mod tests {
     }
 
     #[test]
-    fn what_the_user_has_named_may_be_anywhere() {
+    fn urls_of_the_user_may_be_in_any_network() {
         let ssrf_guard = ssrf_guard("https://h/mcp");
-        ssrf_guard.trust("https://10.0.0.1/as");
+        ssrf_guard.allow_host("https://10.0.0.1/as");
         assert!(ssrf_guard.check(url("https://10.0.0.1:8443/token")).is_ok());
         assert!(ssrf_guard.check(url("https://10.0.0.2/token")).is_err());
         assert!(ssrf_guard.check(url("http://10.0.0.1/token")).is_err());
@@ -272,7 +272,7 @@ mod tests {
                 ssrf_guard.0.hosts(|hosts| hosts.named.insert("localhost".to_owned()));
             }
             if trusted {
-                ssrf_guard.trust("https://localhost/");
+                ssrf_guard.allow_host("https://localhost/");
             }
             let found = ssrf_guard.resolve("localhost".parse().expect("a name")).await;
             found.map(Iterator::count).map_err(|error| error.to_string())

@@ -112,7 +112,7 @@ impl TokenStore {
     }
 
     /// Whether there is a record of the server.
-    pub(super) fn has(&self, server: &Url) -> bool {
+    pub(super) fn contains(&self, server: &Url) -> bool {
         match self {
             TokenStore::Memory(memory) => memory.records().contains_key(&key(server)),
             TokenStore::Folder(folder) => fs::symlink_metadata(file(folder, server)).is_ok(),
@@ -315,8 +315,8 @@ mod tests {
             save(&store, &other, "other").await;
             assert_eq!(store.load(&one).expect("loads"), record(&one, "second"));
             let lock = store.lock(&one).await.expect("a lock");
-            assert!(store.has(&one) && store.forget(&lock, &one).expect("forgets"));
-            assert_eq!((store.has(&one), store.load(&one).expect("loads").token()), (false, None));
+            assert!(store.contains(&one) && store.forget(&lock, &one).expect("forgets"));
+            assert_eq!((store.contains(&one), store.load(&one).expect("loads").token()), (false, None));
             let token = store.load(&other).expect("loads").token().cloned();
             assert_eq!(token.expect("a token").access, Secret::new("other"));
         }
@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn to_whom_a_client_belongs_is_not_forgotten_with_its_token() {
+    async fn the_issuer_of_a_client_is_kept_without_its_token() {
         let folder = tempfile::tempdir().expect("a folder");
         for store in [TokenStore::memory(), TokenStore::Folder(folder.path().to_owned())] {
             let server = url("https://h/mcp");
@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_others_may_read_is_taken_from_them() {
+    async fn a_file_readable_by_others_becomes_private() {
         let folder = tempfile::tempdir().expect("a folder");
         let tokens = folder.path().join("tokens");
         let (store, server) = (TokenStore::Folder(tokens.clone()), url("https://h/mcp"));
@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_lock_is_waited_for_and_a_file_that_is_none_of_ours_is_reported() {
+    async fn a_store_waits_for_its_lock_and_reports_a_foreign_file() {
         let folder = tempfile::tempdir().expect("a folder");
         let (store, server) = (TokenStore::Folder(folder.path().to_owned()), url("https://h/mcp"));
         let held = store.lock(&server).await.expect("a lock");

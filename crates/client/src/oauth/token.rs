@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_says_what_it_changes_and_the_rest_is_as_asked_for() {
+    fn an_answer_overrides_the_options_of_the_request() {
         let token = read(200, r#"{"access_token":"a","token_type":"bearer"}"#).expect("a token");
         assert_eq!((token.access.reveal(), token.expires, &*token.scopes), ("a", None, &["asked".to_owned()][..]));
         assert_eq!(token.refresh, Some(Secret::new("old")));

@@ -28,6 +28,8 @@ struct Shared {
     opened: Instant,
     state: Mutex<State>,
     changed: watch::Sender<()>,
+    /// The recorder of the connection, if this one records an attempt to open it.
+    connection: Option<TraceRecorder>,
 }
 
 #[derive(Default)]
@@ -39,6 +41,17 @@ struct State {
     awaited: Vec<Waiter>,
     /// Whether HTTP heads, HTTP bodies and lines of standard error are recorded.
     is_detailed: bool,
+    attempt: AttemptState,
+}
+
+/// The state of an attempt to open a connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum AttemptState {
+    #[default]
+    Open,
+    /// The attempt has become the connection.
+    Selected,
+    Abandoned,
 }
 
 struct Waiter {
@@ -106,7 +119,38 @@ impl TraceRecorder {
     fn from_trace(trace: Trace) -> TraceRecorder {
         let (changed, _) = watch::channel(());
         let state = State { trace, handshake: Some(Handshake::default()), ..State::default() };
-        TraceRecorder(Arc::new(Shared { opened: Instant::now(), state: Mutex::new(state), changed }))
+        TraceRecorder(Arc::new(Shared { opened: Instant::now(), state: Mutex::new(state), changed, connection: None }))
+    }
+
+    /// A recorder of one of several attempts to open this connection. The connection records all that it does, except
+    /// the end. Only an attempt sees its own frames alone.
+    pub(crate) fn attempt(&self) -> TraceRecorder {
+        let state = State { handshake: Some(Handshake::default()), ..State::default() };
+        let (opened, connection) = (self.0.opened, Some(self.clone()));
+        let (changed, _) = watch::channel(());
+        TraceRecorder(Arc::new(Shared { opened, state: Mutex::new(state), changed, connection }))
+    }
+
+    /// Makes this attempt the connection: from now on, only the connection records.
+    pub(crate) fn select(&self) {
+        let Some(connection) = &self.0.connection else { return };
+        let mut state = self.state();
+        let State { closed, .. } =
+            std::mem::replace(&mut *state, State { attempt: AttemptState::Selected, ..State::default() });
+        connection.take_handshake();
+        if let Some(reason) = closed {
+            connection.close(reason);
+        }
+    }
+
+    /// Ends this attempt: the connection records only the exit of its process from now on.
+    pub(crate) fn abandon(&self) {
+        self.state().attempt = AttemptState::Abandoned;
+    }
+
+    /// The recorder of the connection, of which this may be an attempt.
+    pub(crate) fn connection(&self) -> TraceRecorder {
+        self.0.connection.as_ref().unwrap_or(self).clone()
     }
 
     /// The same recorder, which from now on also records HTTP heads, HTTP bodies that are not messages, and standard error.
@@ -129,6 +173,12 @@ impl TraceRecorder {
     /// Adds a frame that is being written or has just been read.
     pub fn record(&self, direction: Direction, bytes: Bytes) {
         let mut state = self.state();
+        match (&self.0.connection, state.attempt) {
+            (None, _) => {}
+            (Some(connection), AttemptState::Open) => connection.record(direction, bytes.clone()),
+            (Some(connection), AttemptState::Selected) => return connection.record(direction, bytes),
+            (Some(_), AttemptState::Abandoned) => return,
+        }
         // Within the lock, so that times are in the order of the frames.
         let frame = Frame { direction, at: self.0.opened.elapsed(), bytes };
         state.awaited.retain(|waiter| !waiter.matched.is_closed());
@@ -145,6 +195,9 @@ impl TraceRecorder {
 
     /// Adds an event that is not a frame.
     pub(crate) fn note(&self, kind: EventKind) {
+        if let Some(connection) = &self.0.connection {
+            return connection.note(kind);
+        }
         let mut state = self.state();
         let at = self.0.opened.elapsed();
         state.trace.push(at, kind);
@@ -154,6 +207,9 @@ impl TraceRecorder {
 
     /// As [`TraceRecorder::note`], if details are recorded.
     pub(crate) fn note_detail(&self, kind: impl FnOnce() -> EventKind) {
+        if let Some(connection) = &self.0.connection {
+            return connection.note_detail(kind);
+        }
         let is_detailed = self.state().is_detailed;
         if is_detailed {
             self.note(kind());
@@ -163,6 +219,9 @@ impl TraceRecorder {
     /// Ends the trace with a reason. Only the first reason is kept.
     pub fn close(&self, why: impl Into<Arc<str>>) {
         let mut state = self.state();
+        if let (Some(connection), AttemptState::Selected) = (&self.0.connection, state.attempt) {
+            return connection.close(why);
+        }
         if state.closed.is_none() {
             let reason = why.into();
             let at = self.0.opened.elapsed();
@@ -393,7 +452,7 @@ mod tests {
 
     use super::*;
 
-    fn down(recorder: &TraceRecorder, text: &'static str) {
+    fn receive(recorder: &TraceRecorder, text: &'static str) {
         recorder.record(Direction::ServerToClient, Bytes::from_static(text.as_bytes()));
     }
 
@@ -405,7 +464,7 @@ mod tests {
     async fn frames_carry_the_time_since_the_connection_was_opened() {
         let recorder = TraceRecorder::new();
         tokio::time::advance(Duration::from_millis(1500)).await;
-        down(&recorder, "{}");
+        receive(&recorder, "{}");
         recorder.clone().record(Direction::ClientToServer, Bytes::from_static(b"x"));
         let frames = recorder.since(0);
         assert_eq!(frames.iter().map(|frame| frame.at.as_millis()).collect::<Vec<_>>(), [1500, 1500]);
@@ -413,15 +472,15 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_forgotten_keeps_its_number_and_answers_are_still_found() {
+    async fn dropped_frames_keep_their_numbers_and_answers_are_still_found() {
         let recorder = TraceRecorder::with_limit(2);
         let id = Id::from(7);
         let mut early = pin!(recorder.wait_for_response(0, by_id(&id)));
         assert!(early.as_mut().now_or_never().is_none());
         for _ in 0..5 {
-            down(&recorder, r#"{"jsonrpc":"2.0","method":"notifications/x"}"#);
+            receive(&recorder, r#"{"jsonrpc":"2.0","method":"notifications/x"}"#);
         }
-        down(&recorder, r#"{"jsonrpc":"2.0","id":7,"result":{}}"#);
+        receive(&recorder, r#"{"jsonrpc":"2.0","id":7,"result":{}}"#);
         assert_eq!((recorder.end(), recorder.since(0).len(), recorder.since(5).len()), (6, 2, 1));
         assert_eq!(early.await.map(|matched| matched.index), Some(5));
         assert_eq!(recorder.find_response(0, by_id(&id)).map(|matched| matched.index), Some(5));
@@ -432,8 +491,8 @@ mod tests {
     #[tokio::test]
     async fn a_waiter_sees_old_and_new_frames_once_each() {
         let recorder = TraceRecorder::new();
-        down(&recorder, "0");
-        down(&recorder, "1");
+        receive(&recorder, "0");
+        receive(&recorder, "1");
         let mut shown = Vec::new();
         {
             let mut waiting = pin!(recorder.wait_for(1, |frame| {
@@ -441,9 +500,9 @@ mod tests {
                 frame.bytes == "3"
             }));
             assert!(waiting.as_mut().now_or_never().is_none());
-            down(&recorder, "2");
+            receive(&recorder, "2");
             assert!(waiting.as_mut().now_or_never().is_none());
-            down(&recorder, "3");
+            receive(&recorder, "3");
             let (index, frame) = waiting.await.expect("a frame");
             assert_eq!((index, &frame.bytes[..]), (3, &b"3"[..]));
         }
@@ -469,11 +528,11 @@ mod tests {
         let id = Id::from(7);
         let mut early = pin!(recorder.wait_for_response(0, by_id(&id)));
         assert!(early.as_mut().now_or_never().is_none());
-        down(&recorder, r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#);
-        down(&recorder, r#"{"jsonrpc":"2.0","id":"7","result":{}}"#);
+        receive(&recorder, r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#);
+        receive(&recorder, r#"{"jsonrpc":"2.0","id":"7","result":{}}"#);
         assert!(early.as_mut().now_or_never().is_none(), "neither a request nor another type of id answers");
         recorder.record(Direction::ClientToServer, Bytes::from_static(br#"{"jsonrpc":"2.0","id":7,"result":1}"#));
-        down(&recorder, r#"[{"jsonrpc":"2.0","id":7,"result":{}}]"#);
+        receive(&recorder, r#"[{"jsonrpc":"2.0","id":7,"result":{}}]"#);
         let batch = &br#"[{"jsonrpc":"2.0","id":7,"result":{}}]"#[..];
         assert_eq!(early.await.expect("an answer").frame.bytes, batch);
         assert_eq!(recorder.wait_for_response(0, by_id(&id)).await.expect("an answer").frame.bytes, batch);
@@ -483,7 +542,7 @@ mod tests {
     #[tokio::test]
     async fn an_invalid_answer_with_a_readable_id_is_an_answer() {
         let recorder = TraceRecorder::new();
-        down(&recorder, r#"{"jsonrpc":"1.0","id":7,"result":{}}"#);
+        receive(&recorder, r#"{"jsonrpc":"1.0","id":7,"result":{}}"#);
         assert!(recorder.wait_for_response(0, by_id(&Id::from(7))).await.is_some());
     }
 
@@ -497,12 +556,12 @@ mod tests {
         {
             let mut second = pin!(recorder.wait_for_response(0, any(&two)));
             assert!(first.as_mut().now_or_never().is_none() && second.as_mut().now_or_never().is_none());
-            down(&recorder, "between two");
+            receive(&recorder, "between two");
             assert!(first.as_mut().now_or_never().is_none() && second.as_mut().now_or_never().is_none());
         }
-        down(&recorder, r#"{"jsonrpc":"2.0","method":"notifications/x"}"#);
+        receive(&recorder, r#"{"jsonrpc":"2.0","method":"notifications/x"}"#);
         assert!(first.as_mut().now_or_never().is_none());
-        down(&recorder, "for one");
+        receive(&recorder, "for one");
         let matched = first.await.expect("an answer");
         assert_eq!((&matched.frame.bytes[..], matched.index), (&b"for one"[..], 3));
         assert!(matches!(matched.unsolicited, Some(UnsolicitedFrame::NotAMessage { .. })));
@@ -521,9 +580,9 @@ mod tests {
         let wanted = ResponseFilter { id: Some(&id), unaddressed: false, unsolicited: AcceptUnsolicited::Responses };
         let mut waiting = pin!(recorder.wait_for_response(0, wanted));
         assert!(waiting.as_mut().now_or_never().is_none());
-        down(&recorder, "starting…");
+        receive(&recorder, "starting…");
         assert!(waiting.as_mut().now_or_never().is_none());
-        down(&recorder, r#"{"jsonrpc":"2.0","id":"1","result":{}}"#);
+        receive(&recorder, r#"{"jsonrpc":"2.0","id":"1","result":{}}"#);
         assert!(matches!(waiting.await.expect("an answer").unsolicited, Some(UnsolicitedFrame::UnknownId(_))));
     }
 
@@ -535,8 +594,8 @@ mod tests {
             let request = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"a"}}"#);
             recorder.record(Direction::ClientToServer, request.into());
         }
-        down(&recorder, r#"{"jsonrpc":"2.0","id":1,"result":{}}"#);
-        down(&recorder, r#"{"jsonrpc":"2.0","id":1,"result":{}}"#);
+        receive(&recorder, r#"{"jsonrpc":"2.0","id":1,"result":{}}"#);
+        receive(&recorder, r#"{"jsonrpc":"2.0","id":1,"result":{}}"#);
         assert!(
             recorder
                 .find_response(
@@ -545,7 +604,7 @@ mod tests {
                 )
                 .is_none()
         );
-        down(&recorder, r#"{"jsonrpc":"2.0","error":{"code":-32700,"message":"what?"}}"#);
+        receive(&recorder, r#"{"jsonrpc":"2.0","error":{"code":-32700,"message":"what?"}}"#);
         assert!(recorder.find_response(0, by_id(&id)).is_none());
         let found = recorder
             .find_response(0, ResponseFilter { id: None, unaddressed: true, unsolicited: AcceptUnsolicited::None })

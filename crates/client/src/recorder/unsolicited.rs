@@ -13,7 +13,12 @@ const EXCERPT: usize = 200;
 #[derive(Clone, Debug, PartialEq)]
 pub enum UnsolicitedFrame {
     /// It is not a message, for the reason `why`, and has no id of a request.
-    NotAMessage { why: String, text: String },
+    NotAMessage {
+        /// The reason.
+        why: String,
+        /// The start of the frame.
+        text: String,
+    },
     /// A response to an id that no request has.
     UnknownId(Id),
     /// A second response to a request.
@@ -108,7 +113,7 @@ mod tests {
 
     use super::*;
 
-    fn shown(frames: &[(Direction, &str)]) -> Vec<String> {
+    fn frame_texts(frames: &[(Direction, &str)]) -> Vec<String> {
         let mut detector = UnsolicitedDetector::default();
         let frame = |(direction, text): &(Direction, &str)| Frame {
             direction: *direction,
@@ -136,7 +141,7 @@ mod tests {
             (UP, r#"{"jsonrpc":"2.0","id":1,"method":"again"}"#),
             (DOWN, r#"{"jsonrpc":"2.0","id":1,"result":{}}"#),
         ];
-        assert_eq!(shown(&frames), [""; 0]);
+        assert_eq!(frame_texts(&frames), [""; 0]);
     }
 
     #[test]
@@ -154,7 +159,7 @@ mod tests {
             (DOWN, r#"[{"jsonrpc":"2.0","id":7,"result":{}}]"#),
         ];
         assert_eq!(
-            shown(&frames),
+            frame_texts(&frames),
             [
                 "not JSON: expected value at line 1 column 1: Listening on stdio",
                 r#"`jsonrpc` must be "2.0": {"level":"info"}"#,

@@ -1,4 +1,4 @@
-//! What a server asks, and how the client answers it in each era.
+//! The requests of a server, and the client's answers in each era.
 
 use std::{
     sync::{
@@ -20,7 +20,7 @@ use rehearse_net::{LineReader, LineWriter};
 use rehearse_protocol::{Protocol, RpcError};
 use rehearse_testing::{HELLO, HttpServer, Seen, Server, events, greet, greet_http, in_memory, reply, result};
 
-fn ada() -> Value {
+fn ada_answer() -> Value {
     json!({ "action": "accept", "content": { "name": "Ada", "z": 1, "a": 1.0 } })
 }
 
@@ -34,7 +34,7 @@ async fn connect(target: &Target, protocol: Protocol, answers: Answers) -> Sessi
     Session::connect(&config, protocol).await.expect("a session")
 }
 
-async fn called(target: &Target, protocol: Protocol, answers: Answers) -> Result<ToolOutcome, Failure> {
+async fn call_tool(target: &Target, protocol: Protocol, answers: Answers) -> Result<ToolOutcome, Failure> {
     let session = connect(target, protocol, answers).await;
     let outcome = call(&session, "ask", CallOptions::default()).await;
     session.close().await;
@@ -61,8 +61,8 @@ fn asking() -> Server {
 #[tokio::test]
 async fn a_legacy_request_is_answered_verbatim_and_without_an_answer_with_an_error() {
     let server = asking();
-    let answered = async |answers| called(&target(&server), LEGACY, answers).await.expect("a result").text();
-    assert_eq!(answered(script([Answer::Result(ada())])).await, ada().to_string());
+    let answered = async |answers| call_tool(&target(&server), LEGACY, answers).await.expect("a result").text();
+    assert_eq!(answered(script([Answer::Result(ada_answer())])).await, ada_answer().to_string());
     let refusal = RpcError::new(-32000, "busy").with_data(json!({ "for": 5 }));
     let expected = json!({ "code": -32000, "message": "busy", "data": { "for": 5 } }).to_string();
     assert_eq!(answered(script([Answer::Error(refusal)])).await, expected);
@@ -71,7 +71,7 @@ async fn a_legacy_request_is_answered_verbatim_and_without_an_answer_with_an_err
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_legacy_server_asks_at_once_is_answered_in_its_order() {
+async fn simultaneous_requests_of_a_legacy_server_are_answered_in_order() {
     const QUESTIONS: usize = 30;
     let (mut waiting, mut said) = (Value::Null, Vec::new());
     let server = in_memory(move |message| match (message["method"].as_str(), message["id"].as_u64()) {
@@ -95,7 +95,7 @@ async fn what_a_legacy_server_asks_at_once_is_answered_in_its_order() {
     let answer = |number| Answer::Result(json!({ "action": "accept", "content": { "number": number } }));
     for _ in 0..5 {
         let answers = script((0..QUESTIONS).map(answer));
-        assert!(!called(&target(&server), LEGACY, answers).await.expect("a result").is_error);
+        assert!(!call_tool(&target(&server), LEGACY, answers).await.expect("a result").is_error);
     }
 }
 
@@ -117,7 +117,7 @@ async fn the_capabilities_are_declared_at_the_handshake_or_with_every_request() 
             (Answers::default(), json!({})),
             (Answers::from_script(AnswerScript::default(), InputKind::ALL), declared.clone()),
         ] {
-            called(&target(&server), protocol, answers).await.expect("a result");
+            call_tool(&target(&server), protocol, answers).await.expect("a result");
             let requests: Vec<_> = std::iter::from_fn(|| messages.try_recv().ok()).collect();
             let mut capabilities = requests.iter().filter_map(|message| message.pointer(pointer));
             assert!(capabilities.clone().count() >= 1 && capabilities.all(|it| *it == expected), "{requests:?}");
@@ -126,7 +126,7 @@ async fn the_capabilities_are_declared_at_the_handshake_or_with_every_request() 
 }
 
 /// A modern server that gives these results to one call after the other, and what it was asked with.
-fn in_rounds(results: &'static [&'static str]) -> (Server, Arc<Mutex<Vec<Value>>>) {
+fn rounds_server(results: &'static [&'static str]) -> (Server, Arc<Mutex<Vec<Value>>>) {
     let seen: Arc<Mutex<Vec<Value>>> = Arc::default();
     let calls = seen.clone();
     let server = in_memory(move |message| match message["method"].as_str() {
@@ -147,15 +147,15 @@ async fn each_round_repeats_the_request_with_its_own_answers_and_state() {
     const AGAIN: &str = r#"{"resultType":"input_required","inputRequests":{"other":{"method":"elicitation/create"}}}"#;
     const WAIT: &str = r#"{"resultType":"input_required","requestState":"wait"}"#;
     const DONE: &str = r#"{"resultType":"complete","content": [{"type":"text","text":"done"}] , "zz": 1.0}"#;
-    let (server, seen) = in_rounds(&[WHO, AGAIN, WAIT, DONE]);
+    let (server, seen) = rounds_server(&[WHO, AGAIN, WAIT, DONE]);
     let decline = json!({ "action": "decline" });
-    let answers = script([Answer::Result(ada()), Answer::Result(decline.clone())]);
-    let outcome = called(&target(&server), MODERN, answers).await.expect("a result");
+    let answers = script([Answer::Result(ada_answer()), Answer::Result(decline.clone())]);
+    let outcome = call_tool(&target(&server), MODERN, answers).await.expect("a result");
     assert_eq!(outcome.raw.get(), DONE, "the last result byte for byte");
     let calls = seen.lock().expect("no panic").clone();
     let sent = |index: usize, member: &str| calls[index]["params"].get(member).cloned();
     let responses: Vec<_> = (0..4).map(|index| sent(index, "inputResponses")).collect();
-    assert_eq!(responses, [None, Some(json!({ "who": ada() })), Some(json!({ "other": decline })), None]);
+    assert_eq!(responses, [None, Some(json!({ "who": ada_answer() })), Some(json!({ "other": decline })), None]);
     let states: Vec<_> = (0..4).map(|index| sent(index, "requestState")).collect();
     assert_eq!(states, [None, Some(json!("s é/=\\")), None, Some(json!("wait"))]);
     assert!(calls.iter().all(|call| call["params"]["arguments"] == json!({ "text": "hello" })));
@@ -177,43 +177,43 @@ async fn a_round_that_cannot_be_answered_ends_the_call_with_the_reason() {
         (error(), r#"{"resultType":"task","taskId":"t"}"#, "malformed"),
         (error(), r#"{"resultType":7}"#, "malformed"),
     ] {
-        let (server, _) = in_rounds(Vec::leak(vec![first]));
-        let failure = called(&target(&server), MODERN, answers).await.expect_err(first);
+        let (server, _) = rounds_server(Vec::leak(vec![first]));
+        let failure = call_tool(&target(&server), MODERN, answers).await.expect_err(first);
         assert_eq!(failure.kind(), kind, "{first}: {failure}");
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn rounds_are_bounded_in_number_and_by_one_timeout() {
-    let answers = || script([Answer::Result(ada())]);
-    let (server, seen) = in_rounds(&[WHO; 20]);
-    let failure = called(&target(&server), MODERN, answers()).await.expect_err("no end");
+    let answers = || script([Answer::Result(ada_answer())]);
+    let (server, seen) = rounds_server(&[WHO; 20]);
+    let failure = call_tool(&target(&server), MODERN, answers()).await.expect_err("no end");
     assert!(matches!(failure, Failure::Rounds(10)), "{failure}");
     assert_eq!(seen.lock().expect("no panic").len(), 10);
-    let (server, _) = in_rounds(&[r#"{"resultType":"input_required","requestState":"s"}"#, HELLO]);
+    let (server, _) = rounds_server(&[r#"{"resultType":"input_required","requestState":"s"}"#, HELLO]);
     let started = tokio::time::Instant::now();
-    called(&target(&server), MODERN, Answers::default()).await.expect("nothing to answer");
+    call_tool(&target(&server), MODERN, Answers::default()).await.expect("nothing to answer");
     assert_eq!(started.elapsed().as_millis(), 100, "a pause where nothing is asked");
-    let (server, _) = in_rounds(&[r#"{"resultType":"input_required","requestState":"s"}"#; 3]);
+    let (server, _) = rounds_server(&[r#"{"resultType":"input_required","requestState":"s"}"#; 3]);
     let session = connect(&target(&server), MODERN, answers()).await;
     let started = tokio::time::Instant::now();
     let limit = Duration::from_millis(350);
     let failure =
         call(&session, "ask", CallOptions::with_timeout(limit)).await.expect_err("silence in the fourth round");
-    assert!(matches!(failure, Failure::Timeout(given) if given == limit), "{failure}");
+    assert!(matches!(failure, Failure::Timeout(after) if after == limit), "{failure}");
     assert!(started.elapsed() < Duration::from_millis(400));
     session.close().await;
 }
 
 #[tokio::test]
-async fn resources_and_prompts_are_asked_for_in_rounds_as_well() {
+async fn resources_and_prompts_are_requested_in_rounds_as_well() {
     let server = in_memory(|message| match (message["method"].as_str(), message["params"].get("inputResponses")) {
         (Some("resources/read" | "prompts/get"), None) => vec![result(message, WHO)],
-        (Some("resources/read" | "prompts/get"), Some(given)) => vec![result(message, &given.to_string())],
+        (Some("resources/read" | "prompts/get"), Some(reply)) => vec![result(message, &reply.to_string())],
         _ => greet(message),
     });
-    let session = connect(&target(&server), MODERN, script([Answer::Result(ada())])).await;
-    let expected = json!({ "who": ada() }).to_string();
+    let session = connect(&target(&server), MODERN, script([Answer::Result(ada_answer())])).await;
+    let expected = json!({ "who": ada_answer() }).to_string();
     let read = session.read_resource("a://b", CallOptions::default()).await.expect("a resource");
     let prompt = session.get_prompt("p", None, CallOptions::default()).await.expect("a prompt");
     assert_eq!((read.get(), prompt.get()), (&*expected, &*expected));
@@ -263,18 +263,19 @@ async fn over_legacy_http_a_question_may_come_on_either_stream() {
             }
         })
         .await;
-        let outcome =
-            called(&Target::http(&server.url), LEGACY, script([Answer::Result(ada())])).await.expect("a result");
-        assert_eq!(outcome.text(), ada().to_string());
+        let outcome = call_tool(&Target::http(&server.url), LEGACY, script([Answer::Result(ada_answer())]))
+            .await
+            .expect("a result");
+        assert_eq!(outcome.text(), ada_answer().to_string());
     }
 }
 
-/// Asks `count` times in the course of a call, and answers it when it has the answers, which it reads meanwhile or never.
-/// What is returned says how many questions it has got rid of.
+/// Asks `count` times in the course of a call, and answers it when it has the answers, which it reads meanwhile or
+/// never. Returns a counter of the sent requests.
 fn insistent(question: &'static str, count: usize, is_reading: bool) -> (Target, Arc<AtomicUsize>) {
     let (address, mut listener) = rehearse_net::pipe::listen();
     let asked = Arc::<AtomicUsize>::default();
-    let told = asked.clone();
+    let counter = asked.clone();
     tokio::spawn(async move {
         let (reader, writer) = tokio::io::split(listener.accept().await.expect("a client"));
         let (mut reader, mut writer) = (LineReader::new(reader), LineWriter::new(writer));
@@ -292,7 +293,7 @@ fn insistent(question: &'static str, count: usize, is_reading: bool) -> (Target,
             for id in 0..count {
                 let question = question.replace("ID", &format!("\"{id}\""));
                 writer.write(question.as_bytes()).await.expect("an open pipe");
-                told.fetch_add(1, Ordering::Relaxed);
+                counter.fetch_add(1, Ordering::Relaxed);
             }
         };
         let reading = async {
@@ -333,7 +334,7 @@ async fn a_server_that_asks_and_does_not_read_is_not_read_from_without_end() {
 async fn a_server_that_asks_a_lot_and_reads_gets_all_its_answers() {
     for question in QUESTIONS {
         let (target, _) = insistent(question, 2_000, true);
-        assert_eq!(called(&target, LEGACY, Answers::default()).await.expect("a result").text(), "hello");
+        assert_eq!(call_tool(&target, LEGACY, Answers::default()).await.expect("a result").text(), "hello");
     }
 }
 

@@ -1,4 +1,4 @@
-//! How a server is told that nobody waits any more (2026-07-28, Cancellation).
+//! The cancellation of requests at the server (2026-07-28, Cancellation).
 
 use std::{sync::Arc, time::Duration};
 
@@ -57,24 +57,24 @@ async fn a_caller_can_cancel() {
     session.close().await;
 }
 
-/// A server that holds every call: before the head of its answer, or with an open event stream after a first event.
-/// It says when a call has been given up.
+/// A server that holds every call: before the head of its answer, or with an open event stream after a first event. It
+/// reports the end of a call.
 async fn holding(open_stream: bool) -> (HttpServer, mpsc::UnboundedReceiver<&'static str>) {
     struct OnDrop(mpsc::UnboundedSender<&'static str>);
     impl Drop for OnDrop {
         fn drop(&mut self) {
-            let _ = self.0.send("given up");
+            let _ = self.0.send("dropped");
         }
     }
-    let (told, given_up) = mpsc::unbounded_channel();
-    let told = Arc::new(told);
+    let (dropped, drops) = mpsc::unbounded_channel();
+    let dropped = Arc::new(dropped);
     let server = HttpServer::start(move |seen: Seen| {
-        let told = told.clone();
+        let dropped = dropped.clone();
         async move {
             if let Some(greeting) = greet_http(&seen) {
                 return greeting;
             }
-            let guard = OnDrop((*told).clone());
+            let guard = OnDrop((*dropped).clone());
             if !open_stream {
                 std::future::pending::<()>().await;
             }
@@ -88,7 +88,7 @@ async fn holding(open_stream: bool) -> (HttpServer, mpsc::UnboundedReceiver<&'st
         }
     })
     .await;
-    (server, given_up)
+    (server, drops)
 }
 
 fn posted(server: &HttpServer) -> Vec<String> {
@@ -99,11 +99,11 @@ fn posted(server: &HttpServer) -> Vec<String> {
 #[tokio::test]
 async fn on_modern_http_a_timeout_closes_the_response_and_posts_nothing() {
     for open_stream in [false, true] {
-        let (server, mut given_up) = holding(open_stream).await;
+        let (server, mut drops) = holding(open_stream).await;
         let session = connect(&Target::http(&server.url), MODERN).await;
         let failure = call(&session, "slow", soon()).await.expect_err("no answer");
         assert_eq!(failure.kind(), "timeout");
-        assert_eq!(given_up.recv().await, Some("given up"), "the server sees the disconnect");
+        assert_eq!(drops.recv().await, Some("dropped"), "the server sees the disconnect");
         session.close().await;
         assert_eq!(posted(&server), ["server/discover", "tools/call"]);
     }
@@ -112,7 +112,7 @@ async fn on_modern_http_a_timeout_closes_the_response_and_posts_nothing() {
 #[tokio::test]
 async fn on_legacy_http_a_timeout_posts_notifications_cancelled() {
     for open_stream in [false, true] {
-        let (server, _given_up) = holding(open_stream).await;
+        let (server, _drops) = holding(open_stream).await;
         let session = connect(&Target::http(&server.url), LEGACY).await;
         let failure = call(&session, "slow", soon()).await.expect_err("no answer");
         assert_eq!(failure.kind(), "timeout");

@@ -102,10 +102,11 @@ async fn a_combination_that_does_not_exist_is_not_tried() {
     let endpoint = Endpoint { url: "nonsense".into(), headers: Vec::new() };
     let error = refused(&Target::Sse(endpoint.clone()), MODERN).await;
     assert!(matches!(error, ConnectError::NotApplicable { transport: Transport::Sse, .. }), "{error}");
-    let error = refused(&Target::Http(endpoint.clone()), Protocol::Exact(Version::V2024_11_05)).await;
-    assert_eq!(error.to_string(), "http does not exist in protocol 2024-11-05");
-    let error = refused(&Target::Http(endpoint), MODERN).await;
-    assert!(matches!(&error, ConnectError::Invalid(what) if what.contains("nonsense")), "{error}");
+    assert_eq!(error.to_string(), "sse does not exist in protocol 2026-07-28");
+    for protocol in [Protocol::Exact(Version::V2024_11_05), MODERN] {
+        let error = refused(&Target::Http(endpoint.clone()), protocol).await;
+        assert!(matches!(&error, ConnectError::Invalid(what) if what.contains("nonsense")), "{error}");
+    }
 }
 
 #[tokio::test]
@@ -137,7 +138,7 @@ fn initialized(message: &Value) -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_late_answer_to_a_probe_that_was_given_up_is_not_taken_for_that_to_the_handshake() {
+async fn a_late_answer_to_an_abandoned_probe_is_not_the_answer_to_the_handshake() {
     let unaddressed = |_: &Value| r#"{"jsonrpc":"2.0","error":{"code":-32600,"message":"what?"}}"#.to_owned();
     for server in [
         late(|probe| error(probe, -32601), initialized),

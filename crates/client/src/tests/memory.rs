@@ -36,7 +36,7 @@ async fn a_result_comes_back_byte_for_byte_in_both_eras() {
 }
 
 #[tokio::test]
-async fn the_request_carries_arguments_and_meta_as_given() {
+async fn the_request_carries_arguments_and_meta_unchanged() {
     let (seen, mut requests) = tokio::sync::mpsc::unbounded_channel();
     let server = in_memory(move |message| match message["method"].as_str() {
         Some("tools/call") => {
@@ -306,7 +306,7 @@ async fn an_invalid_message_answers_the_only_request_and_is_unsolicited_otherwis
         let limit = || CallOptions::with_timeout(Duration::from_secs(1));
         let two = [call(&session, "unsolicited", limit()), call(&session, "unsolicited", limit())];
         for outcome in futures_util::future::join_all(two).await {
-            assert_eq!(outcome.expect_err("whose it is cannot be told").kind(), "timeout");
+            assert_eq!(outcome.expect_err("the request is ambiguous").kind(), "timeout");
         }
         assert_eq!(session.take_unsolicited().len(), 2);
         session.close().await;
@@ -324,7 +324,7 @@ async fn an_error_without_an_id_answers_the_only_request() {
 }
 
 #[tokio::test]
-async fn what_led_to_the_fallback_is_not_unsolicited_but_noise_is() {
+async fn the_answer_that_led_to_the_fallback_is_not_unsolicited_but_noise_is() {
     let server = in_memory(|message| match message["method"].as_str() {
         Some("server/discover") => {
             vec!["Loading".to_owned(), r#"{"error":"what?"}"#.to_owned(), error(message, -32601)]

@@ -65,15 +65,15 @@ async fn a_stream_that_cannot_be_resumed_is_a_disconnect_at_once() {
 
 #[tokio::test]
 async fn the_stream_of_the_session_is_open_before_the_first_request_and_opened_again_after_its_last_event() {
-    let (told, mut streams) = mpsc::unbounded_channel();
+    let (opened, mut streams) = mpsc::unbounded_channel();
     let server = HttpServer::start(move |seen: Seen| {
-        let told = told.clone();
+        let opened = opened.clone();
         async move {
             if seen.method != "GET" {
                 return greet_http(&seen).unwrap_or_else(|| reply(500, "text/plain", ""));
             }
             let (sender, response) = events();
-            let _ = told.send((seen, sender));
+            let _ = opened.send((seen, sender));
             response
         }
     })

@@ -9,10 +9,10 @@ use super::{LEGACY, call};
 use crate::recorder::TraceRecorder;
 use crate::{
     CallOptions, CommandSpec, ConnectError, ConnectOptions, Failure, ServerParams, Session, StderrSink, StopGrace,
-    Target,
+    Target, TempFolder,
 };
-use rehearse_protocol::EventKind;
-use rehearse_testing::{HELLO, INITIALIZED, runs};
+use rehearse_protocol::{EventKind, Protocol, Version};
+use rehearse_testing::{DISCOVERED, HELLO, INITIALIZED, is_running};
 
 const GRACE: StopGrace =
     StopGrace { exit: Duration::from_millis(100), terminate: Duration::from_millis(100), kill: Duration::from_secs(5) };
@@ -35,7 +35,7 @@ fn command(spec: CommandSpec) -> ServerParams {
 
 async fn gone(pid: &str) {
     let patience = Instant::now() + Duration::from_secs(5);
-    while runs(pid) {
+    while is_running(pid) {
         assert!(Instant::now() < patience, "process {pid} is still there");
         tokio::task::yield_now().await;
     }
@@ -70,7 +70,7 @@ async fn a_call_goes_through_the_pipes_and_the_process_exits_by_itself() {
 async fn a_process_that_ignores_everything_is_killed() {
     let config = shell("trap '' TERM\necho pid $$ >&2\nwhile :; do sleep 60; done");
     let (session, [pid]) = pids(&config).await;
-    assert!(runs(&pid));
+    assert!(is_running(&pid));
     let status = session.close().await.expect("a status");
     assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(9));
     gone(&pid).await;
@@ -89,7 +89,7 @@ async fn grandchildren_go_with_the_process_even_if_it_exits_by_itself() {
     let config =
         shell("sh -c 'trap \"\" TERM; echo pid $$ >&2; while :; do sleep 60; done' &\necho pid $$ >&2\nread -r line");
     let (session, pids) = pids::<2>(&config).await;
-    assert!(pids.iter().all(|pid| runs(pid)));
+    assert!(pids.iter().all(|pid| is_running(pid)));
     session.close().await;
     for pid in &pids {
         gone(pid).await;
@@ -176,4 +176,119 @@ async fn a_trace_has_the_whole_life_of_a_process_in_order() {
         "exited Some(3)",
     ];
     assert_eq!(names.collect::<Vec<_>>(), expected);
+}
+
+/// A shell that runs `probed` if the first message is `server/discover`, and `initialized` if it is `initialize`.
+fn probed_server(probed: &str, initialized: &str) -> ServerParams {
+    let answer = r#"answer() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$1" "$2"; }"#;
+    let script = format!(
+        "{answer}\necho pid $$ >&2\nread -r line\ncase $line in\n*server/discover*)\necho probed >&2\n{probed}\n;;\n*)\n\
+         echo initialize >&2\n{initialized}\n;;\nesac\nread -r line"
+    );
+    command(CommandSpec {
+        program: "sh".into(),
+        args: vec!["-c".into(), script],
+        grace: GRACE,
+        ..CommandSpec::default()
+    })
+}
+
+/// What a legacy server does from its `initialize` on.
+fn legacy_answers() -> String {
+    format!("answer 0 '{INITIALIZED}'; read -r line; read -r line; answer 1 '{HELLO}'")
+}
+
+/// Stops the paused clock, which otherwise advances while nothing but a process works.
+fn stop_clock() -> std::sync::mpsc::Sender<()> {
+    let (stop, stopped) = std::sync::mpsc::channel();
+    tokio::task::spawn_blocking(move || stopped.recv().is_ok());
+    stop
+}
+
+/// Connects with `auto` while the clock stands still, but for 3 s when a process says `probed`. Returns the lines of
+/// standard error.
+async fn negotiate(config: &ServerParams) -> (Result<Session, ConnectError>, Vec<String>) {
+    let (sender, mut lines) = mpsc::unbounded_channel();
+    let sink: StderrSink = Arc::new(move |line| drop(sender.send(line.line)));
+    let options = ConnectOptions { stderr: Some(sink), ..ConnectOptions::default() };
+    let mut read = Vec::new();
+    let mut connecting = Box::pin(Session::connect_with(config, Protocol::Auto, options));
+    let connected = loop {
+        tokio::select! {
+            connected = &mut connecting => break connected,
+            Some(line) = lines.recv() => {
+                if line == "probed" {
+                    tokio::time::advance(Duration::from_secs(3)).await;
+                }
+                read.push(line);
+            }
+        }
+    };
+    read.extend(std::iter::from_fn(|| lines.try_recv().ok()));
+    (connected, read)
+}
+
+fn process_ids(lines: &[String]) -> Vec<&str> {
+    lines.iter().filter_map(|line| line.strip_prefix("pid ")).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_legacy_server_that_does_not_survive_the_probe_gets_a_second_process_once() {
+    let _clock = stop_clock();
+    for probed in ["read -r line; exit 1", "exit 1", "while read -r line; do :; done"] {
+        let config = probed_server(probed, &legacy_answers());
+        let (connected, lines) = negotiate(&config).await;
+        let session = connected.unwrap_or_else(|error| panic!("{probed}: {error}"));
+        assert_eq!(session.info().version.known(), Some(Version::V2025_11_25));
+        let [first, second] = process_ids(&lines)[..] else { panic!("{probed}: {lines:?}") };
+        assert_eq!(call(&session, "echo", CallOptions::default()).await.expect("a result").text(), "hello");
+        assert!(is_running(second));
+        assert_eq!(super::sent_methods(&session)[..2], ["server/discover", "initialize"], "{probed}");
+        assert!(session.take_unsolicited().is_empty(), "{probed}");
+        session.close().await;
+        gone(first).await;
+        gone(second).await;
+        let (connected, lines) = negotiate(&config).await;
+        assert!(process_ids(&lines).len() == 1 && !lines.contains(&"probed".to_owned()), "{probed}: {lines:?}");
+        let session = connected.expect("a session");
+        assert_eq!(super::sent_methods(&session)[..1], ["initialize"]);
+        session.close().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_two_processes_the_first_that_answers_is_used() {
+    let _clock = stop_clock();
+    let folder = TempFolder::create(&std::env::temp_dir()).expect("a folder");
+    let fifo = folder.path().join("fifo");
+    // The second process lets the first one answer.
+    let probed = format!(
+        "mkfifo {0}; read -r go < {0}; answer 0 '{DISCOVERED}'; read -r line; answer 1 '{HELLO}'",
+        fifo.display()
+    );
+    let initialized = format!("until [ -p {0} ]; do :; done; echo go > {0}; read -r line", fifo.display());
+    let (connected, lines) = negotiate(&probed_server(&probed, &initialized)).await;
+    let session = connected.expect("a session");
+    assert_eq!(session.info().version.known(), Some(Version::V2026_07_28));
+    let [first, second] = process_ids(&lines)[..] else { panic!("{lines:?}") };
+    gone(second).await;
+    assert!(is_running(first));
+    assert_eq!(call(&session, "echo", CallOptions::default()).await.expect("a result").text(), "hello");
+    assert_eq!(super::sent_methods(&session), ["server/discover", "initialize", "tools/call"]);
+    session.close().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_process_that_ends_for_another_reason_is_started_twice_at_most() {
+    let _clock = stop_clock();
+    let (connected, lines) = negotiate(&probed_server("echo no key >&2; exit 7", "echo no key >&2; exit 7")).await;
+    let ConnectError::Closed { detail, stderr } = connected.expect_err("no session") else { panic!("{lines:?}") };
+    assert!(detail.ends_with("exit status: 7") && stderr.ends_with(&["no key".into()]), "{detail} {stderr:?}");
+    assert_eq!(process_ids(&lines).len(), 2, "{lines:?}");
+    let refuse = r#"read -r line; printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32000,"message":"no"}}\n'"#;
+    let args = vec!["-c".into(), format!("echo pid $$ >&2; {refuse} 0; {refuse} 1; read -r line")];
+    let spec = CommandSpec { program: "sh".into(), args, grace: GRACE, ..CommandSpec::default() };
+    let (connected, lines) = negotiate(&command(spec)).await;
+    assert!(matches!(connected, Err(ConnectError::Refused { .. })), "{lines:?}");
+    assert_eq!(process_ids(&lines).len(), 1, "{lines:?}");
 }

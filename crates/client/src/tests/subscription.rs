@@ -11,7 +11,7 @@ use rehearse_testing::{HttpServer, Seen, Server, error, events, greet, greet_htt
 
 const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 
-fn everything() -> SubscriptionFilter {
+fn all_topics() -> SubscriptionFilter {
     SubscriptionFilter { tools: true, prompts: true, resources: false, uris: vec!["a://1".into(), "a://2".into()] }
 }
 
@@ -47,7 +47,7 @@ fn filters(messages: &mut mpsc::UnboundedReceiver<Value>) -> Vec<Value> {
 async fn a_modern_session_listens_as_requested_and_replaces_the_rest() {
     let (server, mut messages) = listening(Value::clone);
     let session = connect(&target(&server), MODERN).await;
-    session.listen(&everything(), CallOptions::default()).await.expect("acknowledged");
+    session.listen(&all_topics(), CallOptions::default()).await.expect("acknowledged");
     let lists = json!({ "toolsListChanged": true, "promptsListChanged": true });
     let with = |uris: Value| {
         let mut filter = lists.clone();
@@ -68,12 +68,12 @@ async fn a_modern_session_listens_as_requested_and_replaces_the_rest() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_not_acknowledged_is_named_and_an_error_or_silence_is_what_it_is() {
+async fn topics_that_are_not_acknowledged_are_named_and_errors_and_timeouts_are_failures() {
     let (server, _messages) = listening(
         |_| json!({ "toolsListChanged": true, "promptsListChanged": false, "resourceSubscriptions": ["a://2"] }),
     );
     let session = connect(&target(&server), MODERN).await;
-    let failure = session.listen(&everything(), CallOptions::default()).await.expect_err("half of it");
+    let failure = session.listen(&all_topics(), CallOptions::default()).await.expect_err("half of it");
     let expected = "the server does not send notifications/prompts/list_changed, updates of a://1";
     assert_eq!((failure.kind(), failure.to_string().as_str()), ("unacknowledged", expected));
     assert_eq!(sent_methods(&session).last().map(String::as_str), Some("notifications/cancelled"));
@@ -85,7 +85,7 @@ async fn what_is_not_acknowledged_is_named_and_an_error_or_silence_is_what_it_is
         });
         let session = connect(&target(&server), MODERN).await;
         let limit = CallOptions::with_timeout(Duration::from_secs(1));
-        assert_eq!(session.listen(&everything(), limit).await.expect_err("nothing").kind(), kind);
+        assert_eq!(session.listen(&all_topics(), limit).await.expect_err("nothing").kind(), kind);
         session.close().await;
     }
 }
@@ -107,7 +107,7 @@ async fn a_legacy_session_subscribes_to_resources_and_goes_by_the_declared_lists
     };
     let server = declaring(r#"{"tools":{"listChanged":true},"prompts":{}}"#);
     let session = connect(&target(&server), LEGACY).await;
-    let failure = session.listen(&everything(), CallOptions::default()).await.expect_err("no prompts");
+    let failure = session.listen(&all_topics(), CallOptions::default()).await.expect_err("no prompts");
     assert_eq!(failure.to_string(), "the server does not send notifications/prompts/list_changed");
     let tools = SubscriptionFilter { tools: true, ..SubscriptionFilter::for_resource("a://1") };
     session.listen(&tools, CallOptions::default()).await.expect("declared");
@@ -121,9 +121,9 @@ async fn a_legacy_session_subscribes_to_resources_and_goes_by_the_declared_lists
 
 #[tokio::test]
 async fn over_http_a_subscription_is_a_stream_that_lasts_until_it_is_closed() {
-    let (told, mut streams) = mpsc::unbounded_channel();
+    let (opened, mut streams) = mpsc::unbounded_channel();
     let server = HttpServer::start(move |seen: Seen| {
-        let told = told.clone();
+        let opened = opened.clone();
         async move {
             let message = seen.message();
             match message["method"].as_str() {
@@ -131,7 +131,7 @@ async fn over_http_a_subscription_is_a_stream_that_lasts_until_it_is_closed() {
                     let (sender, response) = events();
                     let filter = &message["params"]["notifications"];
                     let _ = sender.send(format!("data: {}\n\n", acknowledged(&message["id"], filter))).await;
-                    let _ = told.send(sender);
+                    let _ = opened.send(sender);
                     response
                 }
                 _ => greet_http(&seen).expect("a greeting"),

@@ -64,7 +64,7 @@ fn hello() -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_task_is_polled_at_the_pace_of_the_server_and_its_input_given_once() {
+async fn a_task_is_polled_at_the_interval_of_the_server_and_gets_its_input_once() {
     let who = json!({ "inputRequests": { "who": { "method": "elicitation/create", "params": {} } } });
     let (server, seen) = tasking(vec![
         task("working", &json!({ "pollIntervalMs": 3000 })),

@@ -29,13 +29,17 @@ const LONGEST_LINE: usize = 64 << 10;
 /// A command that serves MCP on its standard streams.
 #[derive(Clone, Debug, Default)]
 pub struct CommandSpec {
+    /// The program: a path, or a name to find in `PATH`.
     pub program: String,
+    /// The arguments.
     pub args: Vec<String>,
     /// Variables added to the inherited environment.
     pub env: BTreeMap<String, String>,
     /// The names of the inherited variables; all if `None`.
     pub inherit: Option<&'static [&'static str]>,
+    /// The working directory; by default that of this process.
     pub cwd: Option<PathBuf>,
+    /// The time limits for stopping the process.
     pub grace: StopGrace,
 }
 
@@ -61,6 +65,7 @@ impl Default for StopGrace {
 pub struct StderrLine {
     /// The name of the server.
     pub server: Arc<str>,
+    /// The line without its newline.
     pub line: String,
 }
 
@@ -72,6 +77,7 @@ pub type StderrSink = Arc<dyn Fn(StderrLine) + Send + Sync>;
 pub struct LastLines(Arc<Mutex<VecDeque<String>>>);
 
 impl LastLines {
+    /// Adds a line, and drops the oldest one if there are too many.
     pub fn push(&self, line: String) {
         let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if lines.len() == KEPT_LINES {
@@ -319,7 +325,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn in_haste_a_process_is_asked_to_terminate_at_once_and_still_has_time_for_that() {
+    async fn an_immediate_stop_sends_sigterm_at_once_and_leaves_time_to_exit() {
         let never = Duration::from_secs(3600);
         let grace = StopGrace { exit: never, terminate: never, kill: never };
         let script = "trap 'echo asked >&2; exit 3' TERM; echo ready; while :; do sleep 0.05 & wait; done";
@@ -341,7 +347,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_a_script_has_started_has_time_to_terminate_as_well() {
+    async fn processes_of_a_shell_script_have_time_to_terminate_as_well() {
         let long = Duration::from_secs(3600);
         let grace = StopGrace { exit: long, terminate: long, kill: long };
         let saving = "trap 'i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; echo saved >&2; exit' TERM";

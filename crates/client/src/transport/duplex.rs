@@ -151,7 +151,7 @@ impl Incoming {
         match self {
             Incoming::Stdio(reader) => line(reader.next().await, "the server closed its standard output"),
             Incoming::Memory(reader) => line(reader.next().await, "the server closed the pipe"),
-            Incoming::Ws(stream) => ws_stream::next(stream).await,
+            Incoming::Ws(stream) => ws_stream::next_frame(stream).await,
             Incoming::Sse(reader) => reader.next_message().await,
         }
     }
@@ -192,7 +192,7 @@ impl OrderedWriter {
     }
 
     fn send(&self, bytes: Bytes) -> impl Future<Output = Result<(), LinkError>> + Send + use<> {
-        let turn = self.turn();
+        let turn = self.lock_writer();
         let (recorder, closing) = (self.recorder.clone(), self.closing.clone());
         async move {
             let writing = async {
@@ -210,7 +210,7 @@ impl OrderedWriter {
     }
 
     /// Enters the mutex's queue at once: it is fair among the futures that have been polled.
-    fn turn(&self) -> impl Future<Output = OwnedMutexGuard<Option<Writer>>> + Send + use<> {
+    fn lock_writer(&self) -> impl Future<Output = OwnedMutexGuard<Option<Writer>>> + Send + use<> {
         let mut lock = Box::pin(self.writer.clone().lock_owned());
         let free = lock.as_mut().now_or_never();
         async move {
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_rmcp_cannot_parse_is_skipped_but_recorded() {
+    async fn frames_that_rmcp_cannot_parse_are_skipped_but_recorded() {
         let (mut link, mut far, recorder) = pair(1024);
         let lines = "garbage\n{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n";
         far.write_all(lines.as_bytes()).await.expect("an open pipe");
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn closing_gives_up_a_write_that_the_server_does_not_read() {
+    async fn closing_cancels_a_write_that_the_server_does_not_read() {
         let (mut link, mut far, recorder) = pair(4);
         let mut stuck = pin!(link.outgoing().send(Bytes::from_static(b"longer than the pipe")));
         assert!(stuck.as_mut().now_or_never().is_none());

@@ -31,6 +31,7 @@ pub struct ProcessHandle {
 pub enum ProcessChange {
     /// It was stopped by this signal, and can be continued.
     Stopped(Signal),
+    /// It has ended with this status.
     Ended(ExitStatus),
 }
 
@@ -69,7 +70,7 @@ impl ProcessHandle {
             if let Some(status) = self.group.leader_status()? {
                 return Ok(ProcessChange::Ended(status));
             }
-            if let Some(signal) = self.stopped()? {
+            if let Some(signal) = self.stop_signal()? {
                 return Ok(ProcessChange::Stopped(signal));
             }
             self.changes.recv().await.ok_or(io::ErrorKind::Interrupted)?;
@@ -77,7 +78,7 @@ impl ProcessHandle {
     }
 
     /// The signal that has stopped the command since the last call.
-    fn stopped(&self) -> Result<Option<Signal>, Errno> {
+    fn stop_signal(&self) -> Result<Option<Signal>, Errno> {
         match waitid(WaitId::Pid(self.group.leader), WaitIdOptions::STOPPED | WaitIdOptions::NOHANG) {
             // A process that has just ended cannot stop: its end is the next change.
             Err(Errno::CHILD) => Ok(None),
@@ -127,16 +128,16 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_command_that_ends_while_it_is_asked_whether_it_was_stopped_was_not() {
+    async fn a_command_that_ends_during_the_check_was_not_stopped() {
         let mut process = shell("exit 0");
         assert!(matches!(change(&mut process).await, ProcessChange::Ended(_)));
-        assert_eq!(process.stopped(), Ok(None));
+        assert_eq!(process.stop_signal(), Ok(None));
         process.finish(PATIENCE).await;
     }
 
     #[cfg(target_os = "linux")]
     #[tokio::test]
-    async fn what_a_command_leaves_is_asked_to_end_and_then_killed_wherever_it_went() {
+    async fn remaining_processes_of_a_command_get_sigterm_and_then_sigkill() {
         let deaf = "sh -c \"trap '' TERM; sleep 4332; sleep 4333\"";
         for (left, grace) in [
             ("sleep 4331", PATIENCE),

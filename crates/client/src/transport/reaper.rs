@@ -157,7 +157,7 @@ impl Leftovers {
 mod tests {
     use super::*;
 
-    fn left(records: &[String]) -> Leftovers {
+    fn leftovers(records: &[String]) -> Leftovers {
         Leftovers::from_records(
             records.iter().flat_map(|record| [record.as_bytes(), &[END]].concat()).collect::<Vec<_>>().as_slice(),
         )
@@ -173,13 +173,13 @@ mod tests {
         lines.extend([format!("={unknown} 42"), format!("-{}", tags[5]), String::new(), format!("?{}", tags[6])]);
         lines.extend(["+PATH", "=43", "+"].map(str::to_owned));
         let expected = [(runs.clone(), Pid::from_raw(41)), (starts.clone(), None), (odd.clone(), None)];
-        assert_eq!(left(&lines), Leftovers { commands: expected.into(), folders: BTreeSet::new() });
+        assert_eq!(leftovers(&lines), Leftovers { commands: expected.into(), folders: BTreeSet::new() });
     }
 
     #[test]
     fn folders_that_went_are_left_alone_and_so_is_a_path_that_depends_on_where_the_guard_is() {
         let lines = ["+/tmp/a", "+/tmp/b", "+/tmp/c\nd", "-/tmp/b", "-/tmp/e", "+tmp", "+.", "=/tmp/f 1"];
         let folders = ["/tmp/a", "/tmp/c\nd"].map(PathBuf::from).into();
-        assert_eq!(left(&lines.map(str::to_owned)), Leftovers { commands: BTreeMap::new(), folders });
+        assert_eq!(leftovers(&lines.map(str::to_owned)), Leftovers { commands: BTreeMap::new(), folders });
     }
 }

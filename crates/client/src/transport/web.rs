@@ -229,7 +229,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn proxies_are_not_asked_for_loopback_addresses() {
+    fn loopback_addresses_bypass_proxies() {
         let loopback = |text: &str| is_loopback(&text.parse().expect("a URL"));
         for url in ["http://localhost:1/", "http://127.3.2.1/", "http://[::1]:80/mcp", "ws://a.localhost/"] {
             assert!(loopback(url), "{url}");

@@ -21,7 +21,7 @@ pub(crate) type Sink = SplitSink<Socket, Message>;
 pub(crate) type Stream = SplitStream<Socket>;
 
 /// The next frame, or why there are no more. A binary message is a frame as well. Cancel-safe.
-pub(crate) async fn next(stream: &mut Stream) -> Result<Bytes, String> {
+pub(crate) async fn next_frame(stream: &mut Stream) -> Result<Bytes, String> {
     loop {
         return match stream.next().await {
             Some(Ok(Message::Text(text))) => Ok(text.into()),

@@ -52,7 +52,7 @@ const BYTE_ORDER_MARK: char = '\u{feff}';
 
 const COLLECT: CollectOptions = CollectOptions { comments: CommentCollectionStrategy::AsTokens, tokens: true };
 
-/// What some known program takes. The defaults of the library also take a missing comma.
+/// The liberties that some known program allows. By default, the library also allows a missing comma.
 const OPTIONS: ParseOptions = ParseOptions {
     allow_comments: true,
     allow_loose_object_property_names: true,
@@ -207,9 +207,14 @@ impl Reader<'_> {
         Node { span: self.span(range.start, range.end), value: read }
     }
 
-    /// What to say of a syntax error.
+    /// The message about a syntax error.
     fn problems(&self, kind: &Kind, start: usize, end: usize) -> Problems {
-        let (message, hint) = words(kind);
+        let (message, hint) = match kind {
+            Kind::UnexpectedToken | Kind::UnexpectedTokenInObject => {
+                character_message(self.text[self.text.floor_char_boundary(start)..].chars().next())
+            }
+            _ => message_and_hint(kind),
+        };
         let problem = |start: usize, end: usize, message: &'static str| {
             // A range may end within a character, or begin behind the last.
             let start = self.text.floor_char_boundary(start);
@@ -248,8 +253,22 @@ fn has_end(line: &str) -> bool {
     false
 }
 
+/// A message for a character that begins nothing in JSON, and what to do.
+fn character_message(character: Option<char>) -> (&'static str, &'static str) {
+    match character {
+        Some('#') => ("a `#` begins no comment in JSON", "remove it, or put it under a key such as \"_comment\""),
+        Some('“' | '”' | '„' | '‘' | '’') => ("a curly quote", "write a straight double quote"),
+        Some('`') => ("a backtick", "remove the Markdown around the JSON"),
+        Some('=') => ("an equals sign", "write a colon between the key and its value"),
+        Some(';') => ("a semicolon", "write a comma"),
+        Some(',') => message_and_hint(&Kind::UnexpectedComma),
+        Some(letter) if letter.is_alphabetic() => message_and_hint(&Kind::UnexpectedWord),
+        _ => ("not valid JSON", "check the quotes, commas and brackets here and right before"),
+    }
+}
+
 /// A message for each syntax error, and what to do.
-fn words(kind: &Kind) -> (&'static str, &'static str) {
+fn message_and_hint(kind: &Kind) -> (&'static str, &'static str) {
     match kind {
         Kind::ExpectedComma => ("a comma is missing before this", "add a comma after the value before it"),
         Kind::UnexpectedComma => ("a comma too many", "remove it"),

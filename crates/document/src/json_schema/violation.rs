@@ -3,7 +3,7 @@
 use jsonschema::{ValidationError, error::ValidationErrorKind as Kind};
 use serde_json::Value as Json;
 
-use super::{Mismatch, brief};
+use super::{Mismatch, shorten};
 use crate::nearest;
 
 /// The names that a schema has for types, in the order of the alphabet.
@@ -48,7 +48,7 @@ pub(super) fn unknown_types(error: &ValidationError<'_>) -> Vec<Mismatch> {
             Some(near) => format!("; did you mean {near:?}?"),
             None => format!(": types are {} and {}", TYPES[..6].join(", "), TYPES[6]),
         };
-        let message = format!("there is no type {}{hint}", brief(error.instance()));
+        let message = format!("there is no type {}{hint}", shorten(error.instance()));
         Mismatch { pointer: error.instance_path().to_string(), message }
     };
     let inner = match error.kind() {
@@ -59,7 +59,7 @@ pub(super) fn unknown_types(error: &ValidationError<'_>) -> Vec<Mismatch> {
 }
 
 fn message(error: &ValidationError<'_>, alternatives: &[Vec<ValidationError<'_>>]) -> String {
-    let message = error.masked_with(brief(error.instance())).to_string();
+    let message = error.masked_with(shorten(error.instance())).to_string();
     let alternatives = alternatives.iter().filter(|errors| !errors.is_empty()).map(|errors| {
         let mut found = Vec::new();
         errors.iter().for_each(|error| collect(error, &mut found));
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_type_that_is_none_is_reported_with_the_one_that_was_meant() {
+    fn an_unknown_type_is_reported_with_the_likely_one() {
         let mistakes = |schema: &Json| {
             let mut found = Vec::new();
             let meta = jsonschema::meta::validator_for(schema).expect("a known version");
@@ -129,16 +129,16 @@ mod tests {
             found.iter().map(Mismatch::to_string).collect::<Vec<_>>()
         };
         for version in ["https://json-schema.org/draft/2020-12/schema", "http://json-schema.org/draft-07/schema#"] {
-            let told = mistakes(&json!({
+            let messages = mistakes(&json!({
                 "$schema": version,
                 "type": "objekt",
                 "properties": { "type": { "type": ["string", "text"] }, "n": { "type": 5 } },
             }));
-            let mut told: Vec<_> = told.iter().map(String::as_str).collect();
-            told.sort_unstable();
+            let mut messages: Vec<_> = messages.iter().map(String::as_str).collect();
+            messages.sort_unstable();
             let all = "types are array, boolean, integer, null, number, object and string";
             assert_eq!(
-                told,
+                messages,
                 [
                     &*format!("/properties/n/type: there is no type 5: {all}"),
                     &*format!("/properties/type/type/1: there is no type \"text\": {all}"),

@@ -30,7 +30,7 @@ impl Bindings {
     }
 }
 
-/// What a template can see of a request. Nothing is parsed before a template asks for it.
+/// The request as a template sees it. It is parsed on first use.
 #[derive(Debug)]
 pub struct Context {
     /// The `params` of the request as JSON text.
@@ -51,7 +51,7 @@ pub struct Context {
     pub state: Option<Arc<State>>,
     /// Instead of the `arguments` of the request.
     pub args: Option<serde_json::Value>,
-    /// What a script binds while it answers; only one that does needs it.
+    /// The variables that a script sets while it answers, if it does.
     pub bound: Option<Bindings>,
 }
 
@@ -171,6 +171,6 @@ impl Object for Rand {
                 "rand(low, high) with low > high",
             ));
         }
-        Ok(draws.between(low, high).into())
+        Ok(draws.number_in(low, high).into())
     }
 }

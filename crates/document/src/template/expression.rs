@@ -39,7 +39,7 @@ impl NativeExpression {
         }
     }
 
-    /// What the expression uses that is not there, if that is known.
+    /// The missing name that the expression uses, if it is known.
     fn missing(&self, context: &minijinja::Value) -> String {
         let is_there = |path: &str| {
             let mut parts = path.split('.');
@@ -71,7 +71,7 @@ impl RenderError {
     }
 }
 
-/// What is wrong, without MiniJinja's position: that is one in the string, ours is one in the file.
+/// The message of a syntax error, without MiniJinja's position: it is one in the string, ours is one in the file.
 pub(super) fn syntax_error(error: &minijinja::Error) -> String {
     match error.detail() {
         Some(detail) => format!("{}: {detail}", error.kind()),

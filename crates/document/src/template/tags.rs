@@ -7,7 +7,7 @@ use minijinja::{Environment, ErrorKind, Value};
 
 use crate::{Node, Problems, nearest};
 
-/// Words and signs in one tag; far more than anybody writes, far less than the stack of a thread bears.
+/// Words and signs in one tag; more than any real template has, and less than would overflow the stack of a thread.
 const MAX_TOKENS: usize = 1000;
 /// Branches of all conditions in one template; each is nested in the one before.
 const MAX_BRANCHES: usize = 200;
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_overflow_the_stack_is_refused_before_it_is_parsed() {
+    fn a_template_that_would_overflow_the_stack_is_refused_before_parsing() {
         for link in ["not ", "-", "1 + ", "1 ~ ", "1 and ", "1 ** "] {
             let source = format!("{{{{ {}1 }}}}", link.repeat(20_000));
             assert!(problem(&source).is_some_and(|problem| problem.contains("more than 1000 words")), "{link}");
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_allowed_does_not_overflow_the_stack_of_a_worker() {
+    fn the_deepest_allowed_template_fits_the_stack_of_a_worker() {
         let longest = |link: &str| format!("{{{{ {}1 }}}}", link.repeat(MAX_TOKENS / link.split(' ').count() - 1));
         let mut sources: Vec<_> =
             ["not ", "-", "1 + ", "1 ~ ", "1 and ", "1 ** ", "0 is not defined and "].map(longest).to_vec();

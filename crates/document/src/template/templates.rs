@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lone_expression_keeps_its_type_and_a_text_around_it_makes_text() {
+    fn a_single_expression_keeps_its_type_and_text_around_it_makes_a_string() {
         let params = r#"{"arguments":{"n":12345678901234567,"list":[1,2.5,null],"text":"a\"b"},"uri":"file:///x"}"#;
         assert_eq!(render("'{{ args.n }}'", params), Ok("12345678901234567".into()));
         assert_eq!(
@@ -411,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_undefined_is_an_error_when_read_or_when_rendered() {
+    fn undefined_names_are_errors_when_parsed_or_when_rendered() {
         let error = render("a: '{{ arg.text }}'", "{}").expect_err("a typo");
         assert_eq!(error, "t:1:4: template: there is no `arg` (did you mean `args`?)");
         let error = render("[1, '{{ args.missing }}']", "{}").expect_err("no value");

@@ -90,6 +90,11 @@ fn syntax_error(text: &str, at: usize, what: &str) -> Problems {
         }
         start += later.len();
     }
+    if let Some(colon) = unspaced_colon(text, line).filter(|_| what.contains("mapping values") || what.contains("':'"))
+    {
+        let problem = Problem::new(Span { start: colon, end: colon + 1 }, "not valid YAML: a colon without a space");
+        return problem.hint("write a space after it").into();
+    }
     let quote = unclosed_quote(text, at);
     let start = quote.unwrap_or(at);
     let problem = Problem::new(Span { start, end: start }, format!("not valid YAML: {what}"));
@@ -100,6 +105,20 @@ fn syntax_error(text: &str, at: usize, what: &str) -> Problems {
         }
         None => problem.into(),
     }
+}
+
+/// The colon behind a key that a space should follow, on the line that begins here or on the one before it.
+fn unspaced_colon(text: &str, line: usize) -> Option<usize> {
+    let before = text[..line].trim_end().rfind('\n').map_or(0, |newline| newline + 1);
+    [before, line].into_iter().find_map(|start| {
+        let written = text[start..].lines().next().unwrap_or_default();
+        let key = written.trim_start_matches([' ', '-']);
+        let colon = key.find(|c: char| !c.is_ascii_alphanumeric() && c != '_')?;
+        let value = key[colon..].strip_prefix(':')?;
+        let is_key = key.starts_with(|c: char| c.is_ascii_alphabetic()) && !value.is_empty();
+        let is_unspaced = is_key && !value.starts_with([' ', '/', ':']);
+        is_unspaced.then_some(start + written.len() - key.len() + colon)
+    })
 }
 
 /// The last bracket outside of quotes and comments that is still open at the end of these lines.
@@ -392,6 +411,12 @@ mod tests {
         );
         assert!(problem("a:\n  b: [x\n  c: 1\n").starts_with("t.yaml:2:6: this bracket is not closed on its line"));
         assert!(problem("a:\n  b: \"x\n  c: \"y\"\n").starts_with("t.yaml:2:6: not valid YAML"));
+        for text in ["a:\n  b:x\n  c: 1\n", "a:\n  - b:x\n    c: 1\n", "a:\n\n  b:x\n\n  c: 1\n"] {
+            let problem = problem(text);
+            assert!(problem.ends_with("a colon without a space (write a space after it)"), "{text}: {problem}");
+        }
+        assert!(problem("a:\n  c: 1\n  b:x\nd: 1\n").starts_with("t.yaml:3:4: not valid YAML: a colon without"));
+        assert!(problem("a:\n  http://b\n  c: 1\n").starts_with("t.yaml:3:"));
         assert!(problem("a: 1\n---\nb: 2").contains("a second document"));
         assert!(problem(&("[".repeat(100) + &"]".repeat(100))).contains("nested deeper than 64 levels"));
     }

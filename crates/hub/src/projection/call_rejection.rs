@@ -1,4 +1,4 @@
-//! Calls that were not made.
+//! Calls that were not sent.
 
 /// Why a call was not sent to a server. Each projection uses the wording of its program.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -1,4 +1,4 @@
-//! The result as it came.
+//! The result, verbatim.
 
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -13,7 +13,7 @@ use rehearse_protocol::RpcError;
 pub enum Canonical<'a> {
     Result(&'a RawValue),
     Failed {
-        /// Of [`Failure::KINDS`], or `refused` if the call was not made.
+        /// One of [`Failure::KINDS`], or `refused` if the call was not sent.
         failure: &'static str,
         message: String,
         /// The JSON-RPC error, if it is one.

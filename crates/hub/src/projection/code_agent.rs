@@ -84,7 +84,7 @@ fn output(content: &[Content]) -> String {
     output
 }
 
-/// Kind, place, MIME type and size, as far as they are known: `[image: image/png, 70 bytes]`.
+/// The kind, location, MIME type and size, if known: `[image: image/png, 70 bytes]`.
 fn reference(content: &Content) -> String {
     let raw = content.raw();
     let size = |bytes: usize| Some(format!("{bytes} bytes"));

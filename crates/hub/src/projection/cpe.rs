@@ -17,7 +17,7 @@ pub struct Message<'a> {
 
 #[derive(Clone, Debug, Serialize)]
 pub struct Block<'a> {
-    /// Of the tool call.
+    /// The id of the tool call.
     #[serde(skip_serializing_if = "str::is_empty")]
     pub id: &'a str,
     pub block_type: &'static str,

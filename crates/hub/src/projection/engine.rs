@@ -21,7 +21,7 @@ pub struct ToolResult<'a> {
     pub error: Option<String>,
 }
 
-/// The same as a block of a message.
+/// The result as a block of a message.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase", tag = "type", rename = "tool_result")]
 pub struct ToolResultBlock<'a> {

@@ -1,4 +1,4 @@
-//! The record `{content, isError, success}` that MCPilot hands to its model as JSON.
+//! The record `{content, isError, success}` that MCPilot passes to its model as JSON.
 
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -18,7 +18,7 @@ pub struct Response<'a> {
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
 pub enum Item<'a> {
-    /// A block as it came.
+    /// A block, verbatim.
     Block(&'a RawValue),
     Text(Text),
 }

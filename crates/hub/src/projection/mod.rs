@@ -84,7 +84,7 @@ impl Projection {
         }
     }
 
-    /// The result of a call that was not made, in this form.
+    /// The result of a call that was not sent, in this form.
     pub fn reject<'a>(self, call: &Call<'a>, rejection: &CallRejection) -> Projected<'a> {
         match self {
             Projection::Canonical => Projected::Canonical(Canonical::rejected(rejection)),

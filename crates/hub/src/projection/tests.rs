@@ -58,7 +58,7 @@ fn every_projection_reads_back_from_its_name_and_unknown_names_are_errors() {
 }
 
 #[test]
-fn json_of_the_server_keeps_its_bytes() {
+fn json_of_the_server_is_verbatim() {
     let structured = r#"{"b":1.0, "a":123456789012345678901234567890, "a":2}"#;
     let result = format!(r#"{{"content":[{HOLOGRAM}],"structuredContent":{structured},"new":1.50}}"#);
     let outcome = outcome(&result);
@@ -90,7 +90,7 @@ fn a_tool_that_reports_an_error_is_never_reported_as_a_success() {
 }
 
 #[test]
-fn an_error_without_a_word_still_says_that_the_tool_failed() {
+fn an_error_without_content_has_a_default_message() {
     let outcome = failing(&[]);
     assert_eq!(projected(Projection::CodeAgent, &outcome)["error"], "Tool execution failed.");
     assert_eq!(projected(Projection::Engine, &outcome)["error"], "Tool execution failed");
@@ -98,7 +98,7 @@ fn an_error_without_a_word_still_says_that_the_tool_failed() {
 }
 
 #[test]
-fn a_failed_call_is_a_result_that_says_why_in_each_programs_words() {
+fn a_failed_call_has_the_message_of_each_program() {
     let rpc = Failure::Rpc(RpcError::new(-32601, "no tools here").with_data(json!({ "a": 1 })));
     let expected = json!({ "failure": "rpc", "message": "error -32601: no tools here",
         "error": { "code": -32601, "message": "no tools here", "data": { "a": 1 } } });
@@ -153,7 +153,7 @@ fn the_engine_has_an_error_type_for_every_failure() {
 }
 
 #[test]
-fn a_call_that_was_not_made_is_refused_in_each_programs_words() {
+fn a_rejected_call_has_the_message_of_each_program() {
     let arguments = CallRejection::InvalidArguments("expected value".into());
     let unconnected = CallRejection::NotConnected("no route".into());
     let cpe = |rejection| rejected(Projection::Cpe, rejection)["blocks"][0]["content"].clone();
@@ -187,16 +187,16 @@ fn a_call_that_was_not_made_is_refused_in_each_programs_words() {
 }
 
 #[test]
-fn cpe_has_a_block_for_each_of_content_and_an_error_where_it_has_none() {
+fn cpe_has_a_block_for_each_content_item_or_an_error() {
     let message = projected(Projection::Cpe, &content(&[TEXT, IMAGE, AUDIO, LINK, NOTE, HOLOGRAM]));
-    let unable = |what: &str| cpe_text(&format!("Error calling MCP tool files/read: cannot handle {what}"));
+    let cpe_error = |what: &str| cpe_text(&format!("Error calling MCP tool files/read: cannot handle {what}"));
     let blocks = [
         cpe_text("one"),
         cpe_media("image", "image/png", "QUJD"),
         cpe_media("audio", "audio/wav", "QUJDRA=="),
-        unable("resource links in tool call result"),
-        unable("embedded resources in tool call result"),
-        unable("tool call result content type \"hologram\""),
+        cpe_error("resource links in tool call result"),
+        cpe_error("embedded resources in tool call result"),
+        cpe_error("tool call result content type \"hologram\""),
     ];
     assert_eq!(message, json!({ "role": "tool_result", "tool_result_error": true, "blocks": blocks }));
     let message = projected(Projection::Cpe, &content(&[TEXT, IMAGE, AUDIO]));
@@ -204,16 +204,16 @@ fn cpe_has_a_block_for_each_of_content_and_an_error_where_it_has_none() {
 }
 
 #[test]
-fn cpe_itself_ends_at_content_without_a_block() {
-    let unable = |blocks: &[&str]| cpe::Message::strict(&CALL, &content(blocks)).expect_err("no block").to_string();
-    assert_eq!(unable(&[TEXT, LINK]), "cannot handle resource links in tool call result");
-    assert_eq!(unable(&[NOTE, LINK]), "cannot handle embedded resources in tool call result");
+fn strict_cpe_rejects_content_without_a_block() {
+    let cpe_error = |blocks: &[&str]| cpe::Message::strict(&CALL, &content(blocks)).expect_err("no block").to_string();
+    assert_eq!(cpe_error(&[TEXT, LINK]), "cannot handle resource links in tool call result");
+    assert_eq!(cpe_error(&[NOTE, LINK]), "cannot handle embedded resources in tool call result");
     let outcome = failing(&[TEXT]);
     assert!(cpe::Message::strict(&CALL, &outcome).is_ok_and(|message| message.tool_result_error));
 }
 
 #[test]
-fn cpe_shows_a_pdf_file_as_a_document_and_refuses_an_image_that_is_none() {
+fn cpe_accepts_a_pdf_file_and_rejects_other_types_as_images() {
     for mime_type in ["application/pdf", "application/x-pdf"] {
         let image = IMAGE.replace("image/png", mime_type);
         let message = projected(Projection::Cpe, &content(&[&image]));
@@ -239,13 +239,13 @@ fn structured_content_without_text_is_added_as_text() {
     assert_eq!(projected(Projection::Cpe, &structured)["blocks"][1], cpe_text(r#"{"n":1.0}"#));
     let expected = json!({ "type": "text", "text": r#"{"n":1.0}"# });
     assert_eq!(projected(Projection::Mcpilot, &structured)["content"][1], expected);
-    let told = outcome(&format!(r#"{{"content":[{TEXT}],"structuredContent":{{"n":1}}}}"#));
-    assert_eq!(projected(Projection::Cpe, &told)["blocks"].as_array().map(Vec::len), Some(1));
-    assert_eq!(projected(Projection::Mcpilot, &told)["content"].as_array().map(Vec::len), Some(1));
+    let repeated = outcome(&format!(r#"{{"content":[{TEXT}],"structuredContent":{{"n":1}}}}"#));
+    assert_eq!(projected(Projection::Cpe, &repeated)["blocks"].as_array().map(Vec::len), Some(1));
+    assert_eq!(projected(Projection::Mcpilot, &repeated)["content"].as_array().map(Vec::len), Some(1));
 }
 
 #[test]
-fn code_agent_has_texts_line_by_line_and_references_to_all_else() {
+fn code_agent_has_texts_and_references_to_other_content() {
     let result = projected(Projection::CodeAgent, &content(&[TEXT, TEXT, IMAGE, AUDIO, LINK, NOTE, FILM, HOLOGRAM]));
     let lines = [
         "one",
@@ -274,7 +274,7 @@ fn the_data_of_code_agent_is_an_object() {
 }
 
 #[test]
-fn mcpilot_passes_every_block_on() {
+fn mcpilot_keeps_every_block() {
     let blocks = [TEXT, IMAGE, AUDIO, LINK, NOTE, FILM, HOLOGRAM];
     let outcome = content(&blocks);
     let text = serde_json::to_string(&Projection::Mcpilot.project(&CALL, Ok(&outcome))).expect("serialises");

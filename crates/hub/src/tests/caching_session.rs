@@ -1,16 +1,16 @@
-//! Results that stand for as long as their server says.
+//! Caching with the TTL and the scope of the server.
 
 use super::*;
 use rehearse_client::oauth::{Authorizer, Options, TokenStore};
 
 const MODERN: Protocol = Protocol::Exact(Version::V2026_07_28);
 
-fn keeping(ttl: Duration) -> HubOptions {
+fn caching_options(ttl: Duration) -> HubOptions {
     HubOptions { protocol: MODERN, result_ttl: Some(ttl), ..HubOptions::default() }
 }
 
-/// What a modern server answers to everything but what the test is about.
-fn modern(message: &Value) -> Vec<String> {
+/// The responses of a modern server to common requests.
+fn modern_response(message: &Value) -> Vec<String> {
     match message["method"].as_str() {
         Some("server/discover") => {
             let capabilities = json!({ "tools": {}, "resources": {} });
@@ -29,8 +29,8 @@ fn modern(message: &Value) -> Vec<String> {
     }
 }
 
-/// A server whose results hold for so long and for whom, and how often it was asked for one.
-fn holding(ttl: Value, scope: &'static str) -> (Server, Arc<AtomicUsize>) {
+/// A server with this TTL and scope, and the number of its requests.
+fn caching_server(ttl: Value, scope: &'static str) -> (Server, Arc<AtomicUsize>) {
     let asked = Arc::new(AtomicUsize::new(0));
     let count = asked.clone();
     let server = in_memory(move |message| {
@@ -54,7 +54,7 @@ fn holding(ttl: Value, scope: &'static str) -> (Server, Arc<AtomicUsize>) {
                 [changed].into_iter().chain(with(json!({ "content": [] }))).collect()
             }
             Some("tools/call") => with(json!({ "content": [] })),
-            _ => modern(message),
+            _ => modern_response(message),
         }
     });
     (server, asked)
@@ -71,9 +71,9 @@ async fn read(hub: &Hub, uri: &str) -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_server_says_holds_for_as_long_as_it_says() {
-    let (server, asked) = holding(json!(60_000), "private");
-    let hub = Hub::new([member("s", &target(&server))], keeping(Duration::ZERO));
+async fn a_result_is_reused_for_its_ttl() {
+    let (server, asked) = caching_server(json!(60_000), "private");
+    let hub = Hub::new([member("s", &target(&server))], caching_options(Duration::ZERO));
     let first = read(&hub, "a://b").await;
     assert_eq!((read(&hub, "a://b").await, times(&asked)), (first, 1));
     read(&hub, "a://c").await;
@@ -81,21 +81,21 @@ async fn what_a_server_says_holds_for_as_long_as_it_says() {
     tokio::time::advance(Duration::from_secs(60)).await;
     read(&hub, "a://b").await;
     assert_eq!(times(&asked), 1);
-    // Every page for itself.
+    // Each page is cached separately.
     for expected in [2, 0] {
         let list =
             async |session: &Session, _| hub.caching_session(session).list_resources(CallOptions::default()).await;
         let listing = hub.request("s", list).await.expect("reaches").expect("a listing");
         assert_eq!((listing.items.len(), listing.pages, times(&asked)), (1, 2, expected));
     }
-    // What the server has asked something for depends on more than the request.
+    // A result that needed client input is not cached.
     for _ in 0..2 {
         read(&hub, "a://asks").await;
         assert_eq!(times(&asked), 1);
     }
-    // Whoever wants to see what the server says now does.
-    let witness = async |session: &Session, _| session.read_resource("a://b", CallOptions::default()).await;
-    hub.request("s", witness).await.expect("reaches").expect("a result");
+    // The session itself has no cache.
+    let read_uncached = async |session: &Session, _| session.read_resource("a://b", CallOptions::default()).await;
+    hub.request("s", read_uncached).await.expect("reaches").expect("a result");
     assert_eq!(times(&asked), 1);
     hub.close().await;
 }
@@ -103,15 +103,16 @@ async fn what_a_server_says_holds_for_as_long_as_it_says() {
 #[tokio::test]
 async fn results_without_a_valid_ttl_are_not_reused() {
     for ttl in [json!(0), json!(-1), json!("60000"), Value::Null] {
-        let (server, asked) = holding(ttl.clone(), "public");
-        let hub = Hub::new([member("s", &target(&server))], keeping(Duration::from_secs(60)));
+        let (server, asked) = caching_server(ttl.clone(), "public");
+        let hub = Hub::new([member("s", &target(&server))], caching_options(Duration::from_secs(60)));
         read(&hub, "a://b").await;
         read(&hub, "a://b").await;
         assert_eq!(times(&asked), 2, "{ttl}");
         hub.close().await;
     }
-    let (server, asked) = holding(json!(60_000), "public");
-    let hub = Hub::new([member("s", &target(&server))], HubOptions { result_ttl: None, ..keeping(Duration::ZERO) });
+    let (server, asked) = caching_server(json!(60_000), "public");
+    let hub =
+        Hub::new([member("s", &target(&server))], HubOptions { result_ttl: None, ..caching_options(Duration::ZERO) });
     read(&hub, "a://b").await;
     read(&hub, "a://b").await;
     assert_eq!(times(&asked), 2);
@@ -119,19 +120,19 @@ async fn results_without_a_valid_ttl_are_not_reused() {
 }
 
 #[tokio::test]
-async fn what_is_private_is_for_one_authorization_only() {
-    for (scope, expected) in [("private", 1), ("unheard of", 1), ("public", 0)] {
-        let (server, asked) = holding(json!(60_000), scope);
+async fn a_private_result_is_reused_only_with_the_same_authorization() {
+    for (scope, expected) in [("private", 1), ("unknown", 1), ("public", 0)] {
+        let (server, asked) = caching_server(json!(60_000), scope);
         let options = Options { store: TokenStore::memory(), ..Options::default() };
         let authorizer = Authorizer::new("https://h/mcp", options).expect("an authorizer");
         let mut with_token = member("s", &target(&server));
         with_token.config.authorizer = Some(authorizer.clone());
-        let hub = Hub::new([with_token], keeping(Duration::from_secs(60)));
+        let hub = Hub::new([with_token], caching_options(Duration::from_secs(60)));
         hub.discover().await.expect("discovers");
         text(&hub, "read").await.expect("a result");
         read(&hub, "a://b").await;
         assert_eq!(times(&asked), 2);
-        // Somebody else has logged in.
+        // Another user has logged in.
         authorizer.reload().await;
         read(&hub, "a://b").await;
         assert_eq!(times(&asked), expected, "{scope}");
@@ -142,9 +143,9 @@ async fn what_is_private_is_for_one_authorization_only() {
 }
 
 #[tokio::test]
-async fn a_change_a_call_that_does_not_only_read_and_the_end_of_a_connection_end_what_holds() {
-    let (server, asked) = holding(json!(60_000), "public");
-    let hub = Hub::new([member("s", &target(&server))], keeping(Duration::from_secs(60)));
+async fn changes_writing_calls_and_disconnects_invalidate_the_cache() {
+    let (server, asked) = caching_server(json!(60_000), "public");
+    let hub = Hub::new([member("s", &target(&server))], caching_options(Duration::from_secs(60)));
     hub.discover().await.expect("discovers");
     read(&hub, "a://b").await;
     text(&hub, "write").await.expect("a result");
@@ -166,8 +167,8 @@ async fn a_change_a_call_that_does_not_only_read_and_the_end_of_a_connection_end
 #[tokio::test(start_paused = true)]
 async fn a_server_can_shorten_the_ttl_of_a_result() {
     for (ttl, is_kept) in [(json!(0), false), (json!(1_000), false), (json!(20_000), true), (Value::Null, true)] {
-        let (server, asked) = holding(ttl.clone(), "public");
-        let hub = Hub::new([member("s", &target(&server))], keeping(Duration::from_secs(10)));
+        let (server, asked) = caching_server(ttl.clone(), "public");
+        let hub = Hub::new([member("s", &target(&server))], caching_options(Duration::from_secs(10)));
         hub.discover().await.expect("discovers");
         for seconds in [5, 6] {
             text(&hub, "read").await.expect("a result");

@@ -1,9 +1,9 @@
-//! Calls, and what ends them.
+//! Calls: approval, caching, cancellation, lost sessions.
 
 use super::*;
 
 #[tokio::test]
-async fn a_call_needs_an_approval_unless_the_config_gives_it() {
+async fn a_call_needs_approval_unless_the_config_allows_it() {
     let server = server("s", &["a", "b"]);
     let listed = HubServer { always_allow: vec!["a".into()], ..member("s", &target(&server)) };
     let hub = Hub::new([listed], HubOptions { approval: ApprovalMode::NoApprover, ..options() });
@@ -27,7 +27,7 @@ async fn a_call_needs_an_approval_unless_the_config_gives_it() {
     let hub = Hub::new([member("s", &target(&server))], HubOptions { approval: ApprovalMode::Ask(ask), ..options() });
     hub.discover().await.expect("discovers");
     assert_eq!(text(&hub, "a").await.expect_err("denied").to_string(), "Tool execution was denied by user.");
-    text(&hub, "a").await.expect("allowed for good");
+    text(&hub, "a").await.expect("always allowed");
     text(&hub, "a").await.expect("not asked again");
     assert_eq!(asked.load(Ordering::Relaxed), 2);
     hub.close().await;
@@ -57,7 +57,7 @@ async fn the_result_of_a_reading_tool_is_reused_and_calls_are_counted() {
     call("write", json!({})).await;
     call("write", json!({})).await;
     assert_eq!(calls.load(Ordering::Relaxed), 4);
-    // What was read before may not be so after a write.
+    // A writing tool invalidates the cache.
     call("read", json!({ "a": 2 })).await;
     assert_eq!(calls.load(Ordering::Relaxed), 5);
     let usage: Vec<_> = hub.usage().into_iter().map(|(_, tool, usage)| (tool, usage.calls, usage.stored)).collect();
@@ -82,7 +82,7 @@ async fn a_tool_has_its_own_timeout() {
 }
 
 #[tokio::test]
-async fn closing_cancels_the_calls_under_way_on_the_wire() {
+async fn closing_cancels_running_calls_on_the_wire() {
     let (server, mut methods) = changing();
     let hub = Hub::new([member("s", &target(&server))], options());
     hub.discover().await.expect("discovers");
@@ -123,7 +123,7 @@ async fn disconnecting_cancels_the_calls_of_that_server_only() {
 }
 
 #[tokio::test]
-async fn arguments_and_annotations_pass_as_they_are() {
+async fn arguments_and_annotations_are_verbatim() {
     let (seen, mut messages) = mpsc::unbounded_channel();
     let server = in_memory(move |message| {
         let _ = seen.send(message.clone());
@@ -141,12 +141,12 @@ async fn arguments_and_annotations_pass_as_they_are() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn work_over_a_session_connects_once_and_is_dropped_when_it_does_not_heed_the_end() {
+async fn session_work_connects_once_and_is_dropped_after_the_grace_period() {
     let one = server("one", &["echo"]);
     let taps = Arc::new(Mutex::new(Vec::new()));
     let sink = taps.clone();
     let record_sink: RecordSink = Arc::new(move |server, recorder| {
-        assert!(recorder.since(0).is_empty(), "nothing has gone over it yet");
+        assert!(recorder.since(0).is_empty(), "no frame was sent yet");
         sink.lock().expect("a lock").push((server.clone(), recorder.clone()));
     });
     let hub = Hub::new([member("one", &target(&one))], HubOptions { record_sink: Some(record_sink), ..options() });
@@ -173,12 +173,12 @@ async fn work_over_a_session_connects_once_and_is_dropped_when_it_does_not_heed_
         hub.close().await;
     };
     let both = async { tokio::join!(deaf, end) };
-    let (outcome, ()) = tokio::time::timeout(Duration::from_secs(60), both).await.expect("comes to an end");
+    let (outcome, ()) = tokio::time::timeout(Duration::from_secs(60), both).await.expect("the hub closes");
     assert!(matches!(outcome, Err(HubError::Unreachable { error, .. }) if matches!(*error, ConnectError::Cancelled)));
 }
 
 #[tokio::test]
-async fn a_session_that_the_server_has_lost_is_restarted_once_for_each_request() {
+async fn a_lost_session_is_renewed_once_per_request() {
     let unknown = Arc::new(AtomicUsize::new(0));
     let left = unknown.clone();
     let server = HttpServer::start(move |seen: Seen| {
@@ -205,7 +205,7 @@ async fn a_session_that_the_server_has_lost_is_restarted_once_for_each_request()
         }
         let greetings = server.seen().into_iter().filter(|seen| seen.message()["method"] == "initialize");
         let sessions: Vec<_> = greetings.map(|seen| seen.header("mcp-session-id").map(str::to_owned)).collect();
-        assert_eq!(sessions, vec![None; renewed + 1], "each was asked for without the old one");
+        assert_eq!(sessions, vec![None; renewed + 1], "no new session uses the old id");
         renewed
     };
     unknown.store(1, Ordering::Relaxed);

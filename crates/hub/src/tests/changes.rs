@@ -1,11 +1,11 @@
-//! What changes while a hub is used.
+//! Changes while a hub is used.
 
 use super::*;
 use rehearse_client::{CommandSpec, StderrSink, StopGrace};
-use rehearse_testing::runs;
+use rehearse_testing::is_running;
 
 #[tokio::test]
-async fn a_server_that_logs_to_its_output_is_usable_and_reported() {
+async fn a_server_that_logs_to_stdout_is_usable_and_reported() {
     let server = in_memory(|message| {
         let noise = (message["method"] == "tools/call").then(|| "npm warn deprecated".to_owned());
         noise.into_iter().chain(answer("s", &["echo"], message)).collect()
@@ -13,9 +13,9 @@ async fn a_server_that_logs_to_its_output_is_usable_and_reported() {
     let hub = Hub::new([member("s", &target(&server))], options());
     hub.discover().await.expect("discovers");
     assert_eq!(text(&hub, "echo").await.expect("a result"), "s: echo");
-    let strays: Vec<_> =
+    let unsolicited: Vec<_> =
         hub.take_unsolicited().into_iter().map(|(server, stray)| format!("{server}: {stray}")).collect();
-    assert!(strays.len() == 1 && strays[0].contains("npm warn deprecated"), "{strays:?}");
+    assert!(unsolicited.len() == 1 && unsolicited[0].contains("npm warn deprecated"), "{unsolicited:?}");
     assert!(hub.take_unsolicited().is_empty());
     hub.close().await;
 }
@@ -27,19 +27,19 @@ async fn a_changed_list_changes_the_registry() {
     hub.discover().await.expect("discovers");
     let mut events = hub.events();
     text(&hub, "change").await.expect("a result");
-    until(&mut events, |event| matches!(event, Event::ToolsChanged)).await;
+    wait_for(&mut events, |event| matches!(event, Event::ToolsChanged)).await;
     assert_eq!(names(&hub), ["s/other", "s/die", "s/never"]);
     hub.close().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_connection_that_broke_is_made_again_as_the_options_say() {
+async fn a_lost_connection_is_restored_by_retries() {
     let (server, _methods) = changing();
     let hub = Hub::new([member("s", &target(&server))], options());
     hub.discover().await.expect("discovers");
     let mut events = hub.events();
     assert!(matches!(text(&hub, "die").await, Err(CallError::Failed(Failure::Disconnected { .. }))));
-    until(&mut events, |event| matches!(event, Event::Disconnected { .. })).await;
+    wait_for(&mut events, |event| matches!(event, Event::Disconnected { .. })).await;
     assert_eq!(states(&hub), [ConnectionState::Failed]);
     hub.close().await;
 
@@ -49,13 +49,13 @@ async fn a_connection_that_broke_is_made_again_as_the_options_say() {
     hub.discover().await.expect("discovers");
     let mut events = hub.events();
     assert!(matches!(text(&hub, "die").await, Err(CallError::Failed(Failure::Disconnected { .. }))));
-    until(&mut events, |event| matches!(event, Event::ToolsChanged)).await;
+    wait_for(&mut events, |event| matches!(event, Event::ToolsChanged)).await;
     assert_eq!((states(&hub)[0], names(&hub)[0].as_str()), (ConnectionState::Connected, "s/other"));
     hub.close().await;
 }
 
 #[tokio::test]
-async fn a_changed_config_restarts_only_what_changed() {
+async fn a_changed_config_restarts_only_changed_servers() {
     let (one, two, three) = (server("one", &["a"]), server("two", &["b"]), server("three", &["c"]));
     let hub = Hub::new([member("one", &target(&one)), member("two", &target(&two))], options());
     hub.discover().await.expect("discovers");
@@ -63,17 +63,20 @@ async fn a_changed_config_restarts_only_what_changed() {
     renamed.config.timeouts.call = Duration::from_secs(5);
     let allowed = HubServer { is_trusted: true, ..member("one", &target(&one)) };
     let reloaded = hub.reload([member("three", &target(&three)), renamed, allowed]).await.expect("reloads");
-    let told = |names: &[Arc<str>]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
-    assert_eq!((told(&reloaded.added), told(&reloaded.restarted)), (vec!["three".into()], vec!["two".into()]));
+    let names_of = |names: &[Arc<str>]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
+    assert_eq!((names_of(&reloaded.added), names_of(&reloaded.restarted)), (vec!["three".into()], vec!["two".into()]));
     assert_eq!(names(&hub), ["three/c", "two/b", "one/a"]);
     assert!(hub.server("one").expect("there").is_trusted);
     let reloaded = hub.reload([member("one", &target(&one))]).await.expect("reloads");
-    assert_eq!((told(&reloaded.removed), names(&hub)), (vec!["three".into(), "two".into()], vec!["one/a".to_owned()]));
+    assert_eq!(
+        (names_of(&reloaded.removed), names(&hub)),
+        (vec!["three".into(), "two".into()], vec!["one/a".to_owned()])
+    );
     hub.close().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_does_not_answer_any_more_counts_as_gone() {
+async fn a_server_that_stops_responding_is_disconnected() {
     let server = in_memory(|message| match message["method"].as_str() {
         Some("ping") => Vec::new(),
         _ => answer("s", &["echo"], message),
@@ -82,7 +85,7 @@ async fn a_server_that_does_not_answer_any_more_counts_as_gone() {
     let hub = Hub::new([member("s", &target(&server))], HubOptions { health_interval: health, ..options() });
     hub.discover().await.expect("discovers");
     let mut events = hub.events();
-    until(&mut events, |event| matches!(event, Event::Disconnected { .. })).await;
+    wait_for(&mut events, |event| matches!(event, Event::Disconnected { .. })).await;
     assert_eq!(states(&hub), [ConnectionState::Failed]);
     let (_, status) = &hub.status()[0];
     assert_eq!(status.last_error.as_deref(), Some("ping was not answered"));
@@ -91,7 +94,7 @@ async fn a_server_that_does_not_answer_any_more_counts_as_gone() {
 }
 
 #[tokio::test]
-async fn a_server_that_hangs_is_replaced_before_it_has_ended_and_ended_before_the_hub_is_closed() {
+async fn a_hanging_server_is_replaced_at_once_and_stopped_before_the_hub_closes() {
     let folder = tempfile::tempdir().expect("a folder");
     let script = r#"
         answer() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$1" "$2"; }
@@ -121,13 +124,13 @@ async fn a_server_that_hangs_is_replaced_before_it_has_ended_and_ended_before_th
     let mut events = hub.events();
     hub.discover().await.expect("discovers");
     let replaced = async {
-        until(&mut events, |event| matches!(event, Event::Disconnected { .. })).await;
-        until(&mut events, |event| matches!(event, Event::ToolsChanged)).await;
+        wait_for(&mut events, |event| matches!(event, Event::Disconnected { .. })).await;
+        wait_for(&mut events, |event| matches!(event, Event::ToolsChanged)).await;
     };
-    tokio::time::timeout(Duration::from_secs(20), replaced).await.expect("long before the other has ended");
+    tokio::time::timeout(Duration::from_secs(20), replaced).await.expect("before the hanging server has ended");
     let first = lines.recv().await.expect("a line").trim_start_matches("pid ").to_owned();
-    assert!(runs(&first), "it has its time");
+    assert!(is_running(&first), "it still runs");
     shutdown.cancel();
     hub.close().await;
-    assert!(!runs(&first));
+    assert!(!is_running(&first));
 }

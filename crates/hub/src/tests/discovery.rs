@@ -1,4 +1,4 @@
-//! Connecting, listing, registering.
+//! Discovery: connecting, listing, registering.
 
 use super::*;
 
@@ -7,7 +7,7 @@ async fn tools_are_registered_in_the_order_of_the_config() {
     let waits = Arc::new(Notify::new());
     let held = Arc::new(Mutex::new(Vec::<String>::new()));
     let (hold, known) = (held.clone(), waits.clone());
-    // The first server answers nothing before the second has.
+    // The first server responds only after the second.
     let (address, mut listener) = pipe::listen();
     let slow = tokio::spawn(async move {
         known.notified().await;
@@ -60,7 +60,7 @@ async fn a_server_that_cannot_be_reached_is_skipped_or_fatal() {
     assert_eq!(unreachable, ["bad", "worse"]);
     assert_eq!((names(&hub), states(&hub)[1]), (vec!["good/echo".to_owned()], ConnectionState::Connected));
     hub.close().await;
-    let hub = Hub::new([member("bad", &nobody()), member("good", &target(&good))], options());
+    let hub = Hub::new([member("bad", &unreachable_target()), member("good", &target(&good))], options());
     hub.discover().await.expect("discovers");
     assert_eq!(states(&hub), [ConnectionState::Failed, ConnectionState::Connected]);
     let (_, status) = &hub.status()[0];
@@ -68,7 +68,7 @@ async fn a_server_that_cannot_be_reached_is_skipped_or_fatal() {
     hub.close().await;
 
     let fatal = HubOptions { unreachable: Unreachable::Fatal, ..options() };
-    let hub = Hub::new([member("good", &target(&good)), member("bad", &nobody())], fatal);
+    let hub = Hub::new([member("good", &target(&good)), member("bad", &unreachable_target())], fatal);
     let error = hub.discover().await.expect_err("fatal").to_string();
     assert!(error.starts_with("cannot connect to server bad: cannot reach"), "{error}");
     assert_eq!(states(&hub)[0], ConnectionState::NotConnected);
@@ -76,7 +76,7 @@ async fn a_server_that_cannot_be_reached_is_skipped_or_fatal() {
 }
 
 #[tokio::test]
-async fn a_lazy_hub_connects_when_it_is_needed_and_says_so_until_then() {
+async fn a_lazy_hub_connects_on_first_use() {
     let connections = Arc::new(AtomicUsize::new(0));
     let count = connections.clone();
     let server = in_memory(move |message| {
@@ -106,13 +106,13 @@ async fn a_disabled_server_is_not_connected_to_until_it_is_enabled() {
     assert!(matches!(hub.connect("s").await, Err(HubError::Disabled(_))));
     hub.enable("s").await.expect("connects");
     assert_eq!(text(&hub, "echo").await.expect("a result"), "s: echo");
-    hub.disable("s").await.expect("switches off");
+    hub.disable("s").await.expect("disables");
     assert_eq!((names(&hub).len(), states(&hub)[0]), (0, ConnectionState::Disabled));
     hub.close().await;
 }
 
 #[tokio::test]
-async fn the_server_gets_its_own_name_of_a_tool_and_only_one_of_each_is_registered() {
+async fn the_server_gets_the_original_name_of_a_tool() {
     let (one, two) = (server("one", &["echo"]), server("two", &["echo"]));
     let servers = || [member("one", &target(&one)), member("two", &target(&two))];
     let hub = Hub::new(servers(), HubOptions { naming: Naming::Literal("{tool}@{server}"), ..options() });
@@ -127,7 +127,7 @@ async fn the_server_gets_its_own_name_of_a_tool_and_only_one_of_each_is_register
 }
 
 #[tokio::test]
-async fn a_listing_that_fails_keeps_what_came() {
+async fn a_failed_listing_keeps_the_received_pages() {
     let server = in_memory(|message| match (message["method"].as_str(), message["params"]["cursor"].as_str()) {
         (Some("tools/list"), None) => {
             vec![result(message, &json!({ "tools": definitions(&["a"]), "nextCursor": "2" }).to_string())]
@@ -166,7 +166,7 @@ async fn a_server_that_declares_no_tools_is_not_asked_for_them() {
             let identity = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": { "name": "s", "version": "1" } });
             vec![result(message, &identity.to_string())]
         }
-        // It would be a failure to be told.
+        // A request would fail.
         Some("tools/list") => vec![result(message, "{}")],
         _ => Vec::new(),
     });
@@ -178,7 +178,7 @@ async fn a_server_that_declares_no_tools_is_not_asked_for_them() {
 }
 
 #[tokio::test]
-async fn a_member_may_be_asked_for_another_version_than_the_hub_asks_for() {
+async fn a_server_can_override_the_protocol_version_of_the_hub() {
     let one = server("one", &["echo"]);
     let mut older = member("one", &target(&one));
     older.protocol = Some(Protocol::Exact(Version::V2026_07_28));
@@ -189,14 +189,14 @@ async fn a_member_may_be_asked_for_another_version_than_the_hub_asks_for() {
     hub.close().await;
 }
 
-/// A server that answers nothing.
-fn mute() -> Server {
+/// A server without responses.
+fn silent_server() -> Server {
     in_memory(|_| Vec::new())
 }
 
 #[tokio::test]
-async fn a_name_is_certain_when_no_server_that_is_preferred_may_have_it_as_well() {
-    let (first, good, last) = (mute(), server("good", &["echo"]), mute());
+async fn a_name_is_settled_when_no_preferred_server_may_have_it() {
+    let (first, good, last) = (silent_server(), server("good", &["echo"]), silent_server());
     let bare = |duplicates| HubOptions { duplicates, naming: Naming::Bare, ..options() };
     let dotted = |duplicates| HubOptions { naming: Naming::Literal("{server}.{tool}"), ..bare(duplicates) };
     let fatal = HubOptions { unreachable: Unreachable::Fatal, ..dotted(Duplicates::FirstWins) };
@@ -218,17 +218,17 @@ async fn a_name_is_certain_when_no_server_that_is_preferred_may_have_it_as_well(
         let certain = over.map(|over| hub.is_settled(name, |server| over.contains(&server)));
         assert_eq!(certain, expected, "{what}");
         if name == "echo" {
-            hub.disable("first").await.expect("there is one");
-            hub.disable("last").await.expect("there is one");
-            assert!(hub.is_settled(name, |_| false), "{what}: nothing is expected of who is disabled");
+            hub.disable("first").await.expect("a server");
+            hub.disable("last").await.expect("a server");
+            assert!(hub.is_settled(name, |_| false), "{what}: disabled servers do not matter");
         }
         hub.close().await;
     }
 }
 
 #[tokio::test]
-async fn a_name_is_found_without_waiting_for_servers_that_do_not_matter() {
-    let (good, silent) = (server("good", &["echo"]), mute());
+async fn finding_a_name_does_not_wait_for_irrelevant_servers() {
+    let (good, silent) = (server("good", &["echo"]), silent_server());
     let dotted = HubOptions { naming: Naming::Literal("{server}.{tool}"), ..options() };
     let hub = Hub::new([member("silent", &target(&silent)), member("good", &target(&good))], dotted);
     let found = hub.discover_for("good.echo").await.expect("discovers");
@@ -240,15 +240,17 @@ async fn a_name_is_found_without_waiting_for_servers_that_do_not_matter() {
     let hub = Hub::new([member("good", &target(&good)), member("silent", &target(&silent))], bare());
     hub.discover_for("echo").await.expect("discovers");
     assert_eq!(states(&hub), [ConnectionState::Connected, ConnectionState::Connecting]);
-    assert!(hub.take_unsolicited().is_empty(), "nobody waits for who is still being connected to");
+    assert!(hub.take_unsolicited().is_empty(), "pending connections are skipped");
     hub.close().await;
     assert_eq!(states(&hub), [ConnectionState::NotConnected, ConnectionState::NotConnected]);
 
-    // Whoever knows no such name has asked all.
+    // An unknown name needs the lists of all servers.
     let other = server("other", &["list"]);
     let dotted = HubOptions { naming: Naming::Literal("{server}.{tool}"), ..options() };
-    let hub =
-        Hub::new([member("good", &target(&good)), member("gone", &nobody()), member("other", &target(&other))], dotted);
+    let hub = Hub::new(
+        [member("good", &target(&good)), member("gone", &unreachable_target()), member("other", &target(&other))],
+        dotted,
+    );
     let found = hub.discover_for("list").await.expect("discovers");
     assert_eq!((names(&hub).len(), found.unreachable.len()), (2, 1));
     hub.close().await;

@@ -71,12 +71,12 @@ fn states(hub: &Hub) -> Vec<ConnectionState> {
     hub.status().into_iter().map(|(_, status)| status.state).collect()
 }
 
-/// An address at which nobody listens.
-fn nobody() -> Target {
+/// An address without a listener.
+fn unreachable_target() -> Target {
     Target::Memory(pipe::listen().0)
 }
 
-/// A server that changes its list, hangs up, and says what it was told.
+/// A server that can change its list and hang up, and that sends its messages to the test.
 fn changing() -> (Server, mpsc::UnboundedReceiver<String>) {
     let (seen, methods) = mpsc::unbounded_channel();
     let mut lists = 0;
@@ -109,6 +109,6 @@ fn changing() -> (Server, mpsc::UnboundedReceiver<String>) {
 }
 
 /// Waits for an event.
-async fn until(events: &mut tokio::sync::broadcast::Receiver<Event>, wanted: impl Fn(&Event) -> bool) {
+async fn wait_for(events: &mut tokio::sync::broadcast::Receiver<Event>, wanted: impl Fn(&Event) -> bool) {
     while !wanted(&events.recv().await.expect("an event")) {}
 }

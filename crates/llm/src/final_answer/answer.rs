@@ -1,4 +1,4 @@
-//! What came of a dialog: an answer, or why there is none.
+//! The result of a dialog: an answer, or why there is none.
 
 use std::fmt;
 
@@ -7,25 +7,25 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use rehearse_document::{Span, json_schema::Mismatch};
 
-/// A value of a dialog.
+/// The location of a value in a dialog.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Location {
     /// JSON pointer into the dialog.
     pub pointer: String,
-    /// Where it stands in the text that the dialog was read from.
+    /// The span in the source of the dialog.
     pub span: Span,
 }
 
-/// An answer.
+/// The answer of a subagent.
 #[derive(Clone, Debug)]
 pub struct Answer {
-    /// The structured answer as compact JSON; otherwise what the assistant said.
+    /// The structured answer as compact JSON, or the last text of the assistant.
     pub text: String,
-    /// What `final_answer` was called with, its numbers as the model wrote them.
+    /// The arguments of `final_answer`. Numbers are verbatim.
     pub structured: Option<Box<RawValue>>,
     /// The arguments of the call, or the first text.
     pub at: Location,
-    /// Further calls of `final_answer` in the same turn, which do not count.
+    /// Other calls of `final_answer` in the same turn.
     pub ignored_calls: Vec<Location>,
 }
 
@@ -40,31 +40,31 @@ pub enum AnswerError {
     },
     #[error("final_answer was called without arguments")]
     Empty { at: Location },
-    /// The arguments are a text that is no JSON, as when the model was cut off.
+    /// The arguments are a string that is not valid JSON, such as a truncated one.
     #[error("the arguments of final_answer are not valid JSON: {why}")]
     Unreadable { at: Location, why: String },
-    /// The answer is none of the schema.
+    /// The answer violates the schema.
     #[error("the arguments of final_answer do not match the schema:{}", Lines(violations))]
     Mismatch {
         at: Location,
         /// Never empty.
         violations: Vec<Violation>,
     },
-    /// There is no schema, and the assistant has said nothing.
+    /// Without a schema: the assistant wrote no text.
     #[error("the dialog has no text of the assistant")]
     NoText { hint: Option<String> },
 }
 
-/// One thing in which an answer does not fit its schema.
+/// A violation of the schema.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// The path within the answer, and what is wrong there.
+    /// The path in the answer, and the error.
     pub mismatch: Mismatch,
-    /// The value in the dialog; the arguments as a whole if they are a text.
+    /// The value in the dialog, or all arguments if they are a string.
     pub at: Location,
 }
 
-/// Each violation on a line of its own.
+/// Displays each violation on its own line.
 struct Lines<'a>(&'a [Violation]);
 
 impl fmt::Display for Lines<'_> {
@@ -91,7 +91,7 @@ struct Content<'a> {
 }
 
 impl ToolResult<'_> {
-    fn of<'a>(text: &'a str, structured_content: Option<&'a RawValue>, is_error: bool) -> Box<RawValue> {
+    fn to_json<'a>(text: &'a str, structured_content: Option<&'a RawValue>, is_error: bool) -> Box<RawValue> {
         let result = ToolResult { content: [Content { r#type: "text", text }], structured_content, is_error };
         to_raw_value(&result).unwrap_or_else(|_| RawValue::NULL.to_owned())
     }
@@ -106,15 +106,15 @@ impl Answer {
         Answer { text, structured: None, at, ignored_calls: Vec::new() }
     }
 
-    /// The answer as the result of the MCP tool that ran the subagent: a structured one as `structuredContent` and, for
-    /// clients that do not know that, as text (2025-11-25, Tools: Structured Content).
+    /// The answer as the result of the MCP tool that ran the subagent. A structured answer is both `structuredContent` and,
+    /// for older clients, text (2025-11-25, Tools: Structured Content).
     pub fn to_tool_result(&self) -> Box<RawValue> {
-        ToolResult::of(&self.text, self.structured.as_deref(), false)
+        ToolResult::to_json(&self.text, self.structured.as_deref(), false)
     }
 }
 
 impl AnswerError {
-    /// A stable name of the reason.
+    /// The stable name of the kind of error.
     pub fn kind(&self) -> &'static str {
         match self {
             AnswerError::NotCalled { .. } => "not_called",
@@ -125,7 +125,7 @@ impl AnswerError {
         }
     }
 
-    /// The arguments that are wrong, if there are any.
+    /// The location of the wrong arguments.
     pub fn at(&self) -> Option<&Location> {
         match self {
             AnswerError::Empty { at } | AnswerError::Unreadable { at, .. } | AnswerError::Mismatch { at, .. } => {
@@ -135,7 +135,7 @@ impl AnswerError {
         }
     }
 
-    /// What the dialog has instead of an answer.
+    /// What the assistant did instead of answering.
     pub fn hint(&self) -> Option<&str> {
         match self {
             AnswerError::NotCalled { hint } | AnswerError::NoText { hint } => hint.as_deref(),
@@ -143,7 +143,7 @@ impl AnswerError {
         }
     }
 
-    /// Everything in which the answer does not fit its schema.
+    /// All violations of the schema.
     pub fn violations(&self) -> &[Violation] {
         match self {
             AnswerError::Mismatch { violations, .. } => violations,
@@ -151,9 +151,9 @@ impl AnswerError {
         }
     }
 
-    /// The failure as the result of the MCP tool that ran the subagent, which is an error that the caller's model reads
-    /// (2025-11-25, Tools: Error Handling).
+    /// The error as the result of the MCP tool that ran the subagent, for the calling model (2025-11-25, Tools: Error
+    /// Handling).
     pub fn to_tool_result(&self) -> Box<RawValue> {
-        ToolResult::of(&format!("Subagent execution failed: {self}"), None, true)
+        ToolResult::to_json(&format!("Subagent execution failed: {self}"), None, true)
     }
 }

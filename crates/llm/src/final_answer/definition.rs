@@ -1,4 +1,4 @@
-//! The tool as a host offers it to the model of a subagent.
+//! The definition of the tool for the model of a subagent.
 
 use serde_json::{Value as Json, json};
 
@@ -7,11 +7,11 @@ use super::AnswerSchema;
 /// The name of the tool.
 pub const NAME: &str = "final_answer";
 
-/// What the model is told of the tool.
+/// The description of the tool.
 pub const DESCRIPTION: &str = "Submit the final structured answer. Call this tool when you have completed the task and \
                                are ready to return the result.";
 
-/// How a provider of models wants to have tools described.
+/// The format of tool definitions of a provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
     /// The Messages API of Anthropic (<https://docs.claude.com/en/api/messages>, `tools`).
@@ -21,7 +21,7 @@ pub enum Shape {
 }
 
 impl AnswerSchema {
-    /// The definition of `final_answer` for a subagent whose answer has this schema: the schema is that of its input.
+    /// The definition of `final_answer` with this schema as its input schema.
     pub fn definition(&self, shape: Shape) -> Json {
         match shape {
             Shape::Anthropic => json!({ "name": NAME, "description": DESCRIPTION, "input_schema": self.json() }),

@@ -1,17 +1,17 @@
-//! What was said: the messages of a dialog, as the providers of models write them.
+//! The messages of a dialog, in the formats of providers.
 
 use std::sync::Arc;
 
 use super::{Location, NAME, message, source};
 use rehearse_document::{Diagnostics, Node, Problems, Source, nearest};
 
-/// The turns of the assistant, in their order. What the others said cannot change an answer.
+/// The turns of the assistant, in order. Other messages do not affect the answer.
 ///
-/// | shape | texts | calls of tools |
+/// | format | texts | tool calls |
 /// | --- | --- | --- |
 /// | Anthropic, Messages | `content` | blocks `tool_use` with `input` |
-/// | OpenAI, Chat Completions | `content` | `tool_calls` with `function.arguments`, a text; the older `function_call` |
-/// | OpenAI, Responses | items `message` | items `function_call` with `arguments`, a text |
+/// | OpenAI, Chat Completions | `content` | `tool_calls` with `function.arguments`, a string; the older `function_call` |
+/// | OpenAI, Responses | items `message` | items `function_call` with `arguments`, a string |
 ///
 /// Sources: <https://docs.claude.com/en/api/messages>, <https://platform.openai.com/docs/api-reference/chat/object>,
 /// <https://platform.openai.com/docs/api-reference/responses/object>.
@@ -20,10 +20,10 @@ pub struct Dialog {
     pub turns: Vec<Turn>,
 }
 
-/// What the assistant said and called before somebody else had their say.
+/// The texts and calls of the assistant between two other messages.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Turn {
-    pub said: Vec<TurnItem>,
+    pub items: Vec<TurnItem>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -32,21 +32,21 @@ pub enum TurnItem {
     Call(Call),
 }
 
-/// A call of a tool.
+/// A tool call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Call {
     pub name: String,
     pub arguments: Arguments,
-    /// The arguments; the call itself if it has none.
+    /// The location of the arguments, or of the call if it has none.
     pub at: Location,
 }
 
-/// The arguments of a call, in whatever way they are given.
+/// The arguments of a call.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Arguments {
-    /// There are none, or `null`; a text can say that as well.
+    /// There are none, or `null`. A string can also be empty or `null`.
     Missing,
-    /// A text that should be JSON. It is read only if somebody wants the arguments.
+    /// A string that should be JSON; parsed only when needed.
     Text(String),
     Value(Node),
 }
@@ -55,52 +55,51 @@ impl Dialog {
     /// Reads a dialog from a JSON text.
     ///
     /// # Errors
-    /// The text is no JSON, or what [`Dialog::read`] finds.
+    /// The text is not JSON, or the problems of [`Dialog::read`].
     pub fn parse(source: &Arc<Source>) -> Result<Dialog, Diagnostics> {
         source::parse(source).and_then(|node| Dialog::read(&node)).map_err(|problems| problems.in_source(source))
     }
 
     /// Reads a dialog: a list of messages, a request with such a list at `messages` or `input`, or a response of a
-    /// provider. Shapes may be mixed. Blocks and items of unknown types are passed over, and so is what others than the
-    /// assistant said.
+    /// provider. Formats may be mixed. Blocks and items of unknown types are ignored, and so are messages of other roles.
     ///
     /// # Errors
-    /// Every message that is none, and every text or call of the assistant that lacks what makes it one.
+    /// Every invalid message, and every invalid text or call of the assistant.
     pub fn read(node: &Node) -> Result<Dialog, Problems> {
         Ok(Dialog { turns: message::turns(node)? })
     }
 
     /// What the assistant did instead of calling `final_answer`.
-    pub(super) fn instead(&self) -> Option<String> {
+    pub(super) fn not_called_hint(&self) -> Option<String> {
         let calls: Vec<_> = self.turns.iter().flat_map(Turn::calls).collect();
         let names: Vec<_> = calls.iter().map(|call| call.name.as_str()).collect();
         let plain = |name: &str| name.to_lowercase().replace(|it: char| !it.is_alphanumeric(), "");
         let is_meant = |name: &&&str| plain(name).ends_with("finalanswer") || nearest(name, &[NAME]).is_some();
         match (self.turns.last(), names.iter().rev().find(is_meant)) {
             (None, _) => Some("no message has the role `assistant`".into()),
-            (_, Some(name)) => Some(format!("it called `{}`", brief(name))),
+            (_, Some(name)) => Some(format!("it called `{}`", truncate(name))),
             (Some(last), None) => {
                 let texts = last.texts().map(|(text, _)| text).collect::<Vec<_>>().join("\n");
-                let called = last.calls().last().map(|call| brief(&call.name));
+                let called = last.calls().last().map(|call| truncate(&call.name));
                 called
                     .map(|name| format!("its last turn calls `{name}`"))
-                    .or_else(|| (!texts.is_empty()).then(|| format!("its last turn is a text: {:?}", brief(&texts))))
+                    .or_else(|| (!texts.is_empty()).then(|| format!("its last turn is a text: {:?}", truncate(&texts))))
             }
         }
     }
 }
 
 impl Turn {
-    /// The texts and where they stand.
+    /// The texts with their locations.
     pub fn texts(&self) -> impl Iterator<Item = (&str, &Location)> {
-        self.said.iter().filter_map(|said| match said {
+        self.items.iter().filter_map(|item| match item {
             TurnItem::Text { text, at } => Some((text.as_str(), at)),
             TurnItem::Call(_) => None,
         })
     }
 
     pub fn calls(&self) -> impl Iterator<Item = &Call> {
-        self.said.iter().filter_map(|said| match said {
+        self.items.iter().filter_map(|item| match item {
             TurnItem::Call(call) => Some(call),
             TurnItem::Text { .. } => None,
         })
@@ -111,7 +110,7 @@ impl Turn {
     }
 }
 
-fn brief(text: &str) -> String {
+fn truncate(text: &str) -> String {
     match text.char_indices().nth(60) {
         Some((cut, _)) => format!("{}…", &text[..cut]),
         None => text.to_owned(),

@@ -1,4 +1,4 @@
-//! Reading the messages of the assistant in the shapes of the providers.
+//! Reads the messages of the assistant in the formats of providers.
 
 use super::{Arguments, Call, Location, Turn, TurnItem};
 use rehearse_document::{Node, Problems, Value};
@@ -6,7 +6,7 @@ use rehearse_document::{Node, Problems, Value};
 /// The turns of the assistant in a dialog.
 ///
 /// # Errors
-/// As those of [`super::Dialog::read`].
+/// As [`super::Dialog::read`].
 pub(super) fn turns(dialog: &Node) -> Result<Vec<Turn>, Problems> {
     let mut reader = Reader::default();
     let read = messages(dialog)?.into_iter().map(|message| reader.message(&message));
@@ -15,20 +15,20 @@ pub(super) fn turns(dialog: &Node) -> Result<Vec<Turn>, Problems> {
 }
 
 /// A node with the JSON pointer to it.
-struct At<'n> {
+struct Cursor<'n> {
     node: &'n Node,
     pointer: String,
 }
 
-impl<'n> At<'n> {
+impl<'n> Cursor<'n> {
     /// The value at a key, unless it is `null`.
-    fn get(&self, key: &str) -> Option<At<'n>> {
+    fn get(&self, key: &str) -> Option<Cursor<'n>> {
         let node = self.node.get(key).filter(|node| !node.is_null())?;
-        Some(At { node, pointer: format!("{}/{key}", self.pointer) })
+        Some(Cursor { node, pointer: format!("{}/{key}", self.pointer) })
     }
 
-    fn items(&self) -> Result<Vec<At<'n>>, Problems> {
-        let at = |(index, node)| At { node, pointer: format!("{}/{index}", self.pointer) };
+    fn items(&self) -> Result<Vec<Cursor<'n>>, Problems> {
+        let at = |(index, node)| Cursor { node, pointer: format!("{}/{index}", self.pointer) };
         if let Value::Mapping(_) = self.node.value {
             let problem = self.node.problem("expected an array, found an object");
             return Err(problem.hint("write an array in brackets: [ … ]").into());
@@ -40,19 +40,19 @@ impl<'n> At<'n> {
         Ok(self.node.str()?.to_owned())
     }
 
-    /// The text at a key; empty if there is none.
-    fn word(&self, key: &str) -> &'n str {
+    /// The string at a key; empty if there is none.
+    fn string_or_empty(&self, key: &str) -> &'n str {
         self.node.get(key).and_then(|node| node.as_str()).unwrap_or_default()
     }
 
-    fn place(&self) -> Location {
+    fn location(&self) -> Location {
         Location { pointer: self.pointer.clone(), span: self.node.span }
     }
 }
 
-/// The messages, wherever requests and responses have them.
-fn messages(dialog: &Node) -> Result<Vec<At<'_>>, Problems> {
-    let root = At { node: dialog, pointer: String::new() };
+/// The messages of a list, a request or a response.
+fn messages(dialog: &Node) -> Result<Vec<Cursor<'_>>, Problems> {
+    let root = Cursor { node: dialog, pointer: String::new() };
     if let Value::Sequence(_) = dialog.value {
         return root.items();
     }
@@ -61,7 +61,7 @@ fn messages(dialog: &Node) -> Result<Vec<At<'_>>, Problems> {
     }
     if let Some(list) = ["messages", "output", "input"].iter().find_map(|key| root.get(key)) {
         return match list.node.value {
-            // A request to OpenAI's Responses may have one text of the user instead.
+            // A request of OpenAI's Responses API may have one user text instead.
             Value::String(_) if list.pointer == "/input" => Ok(Vec::new()),
             _ => list.items(),
         };
@@ -80,27 +80,27 @@ fn messages(dialog: &Node) -> Result<Vec<At<'_>>, Problems> {
 #[derive(Default)]
 struct Reader {
     turns: Vec<Turn>,
-    /// The last turn is made of items, and nobody else has had their say since.
+    /// Whether the last turn consists of items and may get more.
     is_open: bool,
 }
 
 impl Reader {
-    fn message(&mut self, message: &At<'_>) -> Result<(), Problems> {
+    fn message(&mut self, message: &Cursor<'_>) -> Result<(), Problems> {
         message.node.entries()?;
         if let Some(role) = message.get("role") {
             match role.node.str()? {
                 "assistant" => {
-                    let mut said = Vec::new();
-                    message.get("content").map(|content| read_content(&content, &mut said)).transpose()?;
-                    read_calls(message, &mut said)?;
-                    self.add(said, message.word("type") == "message");
+                    let mut items = Vec::new();
+                    message.get("content").map(|content| read_content(&content, &mut items)).transpose()?;
+                    read_calls(message, &mut items)?;
+                    self.add(items, message.string_or_empty("type") == "message");
                 }
                 _ => self.is_open = false,
             }
             return Ok(());
         }
-        // An item of OpenAI's Responses: what has a role is said by somebody, anything else is done.
-        match message.word("type") {
+        // An item of OpenAI's Responses API: only messages have a role.
+        match message.string_or_empty("type") {
             "" => {
                 let problem = message.node.problem("a message needs a `role`");
                 return Err(problem.hint("what the model says has the role `assistant`").into());
@@ -109,39 +109,39 @@ impl Reader {
                 let call = read_call(message, "arguments")?;
                 self.add(vec![TurnItem::Call(call)], true);
             }
-            // What a tool returned.
+            // The result of a tool.
             kind if kind.ends_with("_output") => self.is_open = false,
             _ => {}
         }
         Ok(())
     }
 
-    /// Adds a message as a turn of its own, and an item to the turn that it belongs to.
-    fn add(&mut self, said: Vec<TurnItem>, is_item: bool) {
+    /// Adds a message as a new turn, and an item to the open turn.
+    fn add(&mut self, items: Vec<TurnItem>, is_item: bool) {
         match self.turns.last_mut().filter(|_| is_item && self.is_open) {
-            Some(turn) => turn.said.extend(said),
-            None => self.turns.push(Turn { said }),
+            Some(turn) => turn.items.extend(items),
+            None => self.turns.push(Turn { items }),
         }
         self.is_open = is_item;
     }
 }
 
-/// A text, or blocks of which some are texts and some may be calls.
-fn read_content(content: &At<'_>, said: &mut Vec<TurnItem>) -> Result<(), Problems> {
+/// Reads the content: a string, or blocks of text and calls.
+fn read_content(content: &Cursor<'_>, items: &mut Vec<TurnItem>) -> Result<(), Problems> {
     if let Value::String(text) = &content.node.value {
-        said.push(TurnItem::Text { text: text.clone(), at: content.place() });
+        items.push(TurnItem::Text { text: text.clone(), at: content.location() });
         return Ok(());
     }
-    let block = |block: At<'_>| {
+    let block = |block: Cursor<'_>| {
         block.node.entries()?;
-        match block.word("type") {
+        match block.string_or_empty("type") {
             "text" | "output_text" => {
                 let Some(text) = block.get("text") else {
                     return Err(block.node.problem("a block of text needs a `text`").into());
                 };
-                said.push(TurnItem::Text { text: text.text()?, at: text.place() });
+                items.push(TurnItem::Text { text: text.text()?, at: text.location() });
             }
-            "tool_use" => said.push(TurnItem::Call(read_call(&block, "input")?)),
+            "tool_use" => items.push(TurnItem::Call(read_call(&block, "input")?)),
             _ => {}
         }
         Ok(())
@@ -149,36 +149,36 @@ fn read_content(content: &At<'_>, said: &mut Vec<TurnItem>) -> Result<(), Proble
     Problems::collect(content.items()?.into_iter().map(block)).map(drop)
 }
 
-/// The calls that stand beside the content.
-fn read_calls(message: &At<'_>, said: &mut Vec<TurnItem>) -> Result<(), Problems> {
+/// Reads the calls beside the content.
+fn read_calls(message: &Cursor<'_>, items: &mut Vec<TurnItem>) -> Result<(), Problems> {
     let calls = message.get("tool_calls").map(|calls| calls.items()).transpose()?.unwrap_or_default();
     let functions = calls.into_iter().map(|call| {
         call.node.entries()?;
         match call.get("function") {
             Some(function) => Ok(Some(read_call(&function, "arguments")?)),
             // The input of a custom tool is free text.
-            None if call.word("type") == "custom" => Ok(None),
+            None if call.string_or_empty("type") == "custom" => Ok(None),
             None => Err(call.node.problem("a call of a tool needs a `function`").into()),
         }
     });
     let calls = Problems::collect(functions)?.into_iter().flatten();
-    said.extend(calls.map(TurnItem::Call));
+    items.extend(calls.map(TurnItem::Call));
     if let Some(call) = message.get("function_call") {
-        said.push(TurnItem::Call(read_call(&call, "arguments")?));
+        items.push(TurnItem::Call(read_call(&call, "arguments")?));
     }
     Ok(())
 }
 
-fn read_call(call: &At<'_>, key: &str) -> Result<Call, Problems> {
+fn read_call(call: &Cursor<'_>, key: &str) -> Result<Call, Problems> {
     call.node.entries()?;
     let Some(name) = call.get("name") else {
         return Err(call.node.problem("a call of a tool needs a `name`").into());
     };
-    let given = call.get(key);
-    let arguments = match given.as_ref().map(|given| given.node) {
+    let value = call.get(key);
+    let arguments = match value.as_ref().map(|value| value.node) {
         None => Arguments::Missing,
         Some(Node { value: Value::String(text), .. }) => Arguments::Text(text.clone()),
         Some(node) => Arguments::Value(node.clone()),
     };
-    Ok(Call { name: name.text()?, arguments, at: given.as_ref().unwrap_or(call).place() })
+    Ok(Call { name: name.text()?, arguments, at: value.as_ref().unwrap_or(call).location() })
 }

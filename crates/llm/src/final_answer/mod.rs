@@ -55,19 +55,19 @@ pub fn extract(dialog: &Dialog, schema: Option<&AnswerSchema>) -> Result<Answer,
 fn structured(dialog: &Dialog, schema: &AnswerSchema) -> Result<Answer, AnswerError> {
     let calls = dialog.turns.iter().rev().map(|turn| turn.calls_of(NAME).collect::<Vec<_>>());
     let Some(calls) = calls.into_iter().find(|calls| !calls.is_empty()) else {
-        return Err(AnswerError::NotCalled { hint: dialog.instead() });
+        return Err(AnswerError::NotCalled { hint: dialog.not_called_hint() });
     };
     let mut unreadable = None;
     for (index, call) in calls.iter().enumerate() {
-        match Given::read(call) {
-            Ok(given) => {
-                let violations = given.violations(call, schema);
+        match ParsedArguments::read(call) {
+            Ok(parsed) => {
+                let violations = parsed.violations(call, schema);
                 if !violations.is_empty() {
                     return Err(AnswerError::Mismatch { at: call.at.clone(), violations });
                 }
                 let others = calls.iter().enumerate().filter(|(other, _)| *other != index);
                 let ignored_calls = others.map(|(_, call)| call.at.clone()).collect();
-                return Ok(Answer::structured(given.node.to_raw(), call.at.clone(), ignored_calls));
+                return Ok(Answer::structured(parsed.node.to_raw(), call.at.clone(), ignored_calls));
             }
             Err(error) => drop(unreadable.get_or_insert(error)),
         }
@@ -86,44 +86,44 @@ fn text(dialog: &Dialog) -> Result<Answer, AnswerError> {
     last.ok_or_else(|| AnswerError::NoText { hint: is_called.then(|| format!("{NAME} is called: give its schema")) })
 }
 
-/// A number that is too large for any program.
-fn unlimited(node: &Node) -> Option<&str> {
+/// The first number that JSON parsers cannot represent.
+fn too_large_number(node: &Node) -> Option<&str> {
     match &node.value {
         Value::Number(text) => serde_json::from_str::<Json>(text).is_err().then_some(text),
-        Value::Sequence(items) => items.iter().find_map(unlimited),
-        Value::Mapping(entries) => entries.iter().find_map(|entry| unlimited(&entry.node)),
+        Value::Sequence(items) => items.iter().find_map(too_large_number),
+        Value::Mapping(entries) => entries.iter().find_map(|entry| too_large_number(&entry.node)),
         Value::Null | Value::Bool(_) | Value::String(_) => None,
     }
 }
 
-/// Arguments that could be read.
-struct Given {
+/// The parsed arguments of a call.
+struct ParsedArguments {
     node: Node,
     value: Json,
-    /// The spans of the node are those of the dialog.
+    /// Whether the spans of the node are those of the dialog.
     is_in_place: bool,
 }
 
-impl Given {
-    fn read(call: &Call) -> Result<Given, AnswerError> {
+impl ParsedArguments {
+    fn read(call: &Call) -> Result<ParsedArguments, AnswerError> {
         let unreadable = |why: String| AnswerError::Unreadable { at: call.at.clone(), why };
         let node = match &call.arguments {
             Arguments::Missing => return Err(AnswerError::Empty { at: call.at.clone() }),
             Arguments::Text(text) if matches!(text.trim(), "" | "null") => {
                 return Err(AnswerError::Empty { at: call.at.clone() });
             }
-            Arguments::Value(node) => match unlimited(node) {
+            Arguments::Value(node) => match too_large_number(node) {
                 Some(number) => return Err(unreadable(format!("the number {number} is too large"))),
                 None => node.clone(),
             },
             Arguments::Text(text) => {
-                // The reader of configs would take more than JSON.
+                // `json::parse` accepts more than JSON.
                 serde_json::from_str::<Json>(text).map_err(|error| unreadable(error.to_string()))?;
                 let read = json::parse(&Source::new(NAME, text.as_str()));
                 read.map_err(|problems| unreadable(problems.0[0].message.to_string()))?.root
             }
         };
-        Ok(Given { value: node.to_json(), node, is_in_place: matches!(call.arguments, Arguments::Value(_)) })
+        Ok(ParsedArguments { value: node.to_json(), node, is_in_place: matches!(call.arguments, Arguments::Value(_)) })
     }
 
     fn violations(&self, call: &Call, schema: &AnswerSchema) -> Vec<Violation> {

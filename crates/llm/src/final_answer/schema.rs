@@ -21,16 +21,16 @@ impl AnswerSchema {
     /// Reads a schema from a JSON text.
     ///
     /// # Errors
-    /// The text is no JSON, or what [`AnswerSchema::read`] finds.
+    /// The text is not JSON, or the problems of [`AnswerSchema::read`].
     pub fn parse(source: &Arc<Source>) -> Result<AnswerSchema, Diagnostics> {
         source::parse(source).and_then(|node| AnswerSchema::read(&node)).map_err(|problems| problems.in_source(source))
     }
 
-    /// Reads and compiles a schema: 2020-12 unless it says otherwise. Nothing that it refers to is fetched. One that
-    /// says nothing of the type of an answer gets `type: object`, which the providers of models insist on.
+    /// Reads and compiles a schema; the default draft is 2020-12. References to other documents are errors. A schema without
+    /// a type gets `type: object`, which providers require.
     ///
     /// # Errors
-    /// It is no JSON Schema, with the path of what is wrong; it refers to another document; no object can fit it.
+    /// The schema is invalid, refers to another document, or allows no object.
     pub fn read(node: &Node) -> Result<AnswerSchema, Problems> {
         let compiled = Schema::read(node)?;
         let is_object = |node: &Node| node.as_str().is_some_and(|name| name == "object");
@@ -45,7 +45,7 @@ impl AnswerSchema {
                     .into());
             }
         }
-        let node = of_objects(node);
+        let node = with_object_type(node);
         Ok(AnswerSchema { json: node.to_json(), compiled: Schema::read(&node)? })
     }
 
@@ -54,14 +54,14 @@ impl AnswerSchema {
         &self.json
     }
 
-    /// Everything in which a value does not fit; empty if it does.
+    /// All violations; empty if the value is valid.
     pub fn violations(&self, answer: &Json) -> Vec<Mismatch> {
         self.compiled.violations(answer)
     }
 }
 
-/// The schema with the one type that the arguments of a call have.
-fn of_objects(schema: &Node) -> Node {
+/// Adds `type: object`.
+fn with_object_type(schema: &Node) -> Node {
     let mut schema = schema.clone();
     let span = schema.span;
     let value = Node { span, value: Value::String("object".into()) };

@@ -1,4 +1,4 @@
-//! JSON to the letter: what programs write, not people.
+//! Strict JSON.
 
 use rehearse_document::{
     Node, Problem, Problems, Source,
@@ -8,15 +8,15 @@ use rehearse_document::{
 /// Reads a JSON text. A byte order mark is ignored.
 ///
 /// # Errors
-/// Where the text is not JSON.
+/// The location of the first syntax error.
 pub(super) fn parse(source: &Source) -> Result<Node, Problems> {
     let document = json::parse(source)?;
     let mut extensions = document.extensions.iter().filter(|it| it.kind != SyntaxExtensionKind::ByteOrderMark);
     let Some(extension) = extensions.next() else { return Ok(document.root) };
     let message = match extension.kind {
-        SyntaxExtensionKind::Empty => "there is nothing here",
+        SyntaxExtensionKind::Empty => "the text is empty",
         SyntaxExtensionKind::Comment => "JSON has no comments",
-        SyntaxExtensionKind::TrailingComma => "a comma too many",
+        SyntaxExtensionKind::TrailingComma => "JSON has no trailing commas",
         _ => "this is not valid JSON",
     };
     Err(Problem::new(extension.span, message).into())

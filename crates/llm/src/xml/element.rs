@@ -1,8 +1,7 @@
-//! The elements that make up a stretch of text.
+//! Parses elements whose values are not escaped.
 //!
-//! A model writes values as they are: program text, HTML, a `<` that is none of ours. So the end of an element is not its
-//! next closing tag, but the one after which the text goes on as it must: with a further element or with the end of the
-//! parent.
+//! Models write values verbatim: program text, HTML, any `<`. So an element does not end with its next closing tag, but
+//! with a closing tag before another element or before the end of the parent.
 
 use std::ops::Range;
 
@@ -15,11 +14,11 @@ pub(super) struct Element<'t> {
     pub(super) inner: Range<usize>,
 }
 
-/// Why a text is not made of elements.
+/// Why a text does not consist of elements.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ElementError<'t> {
-    /// Text begins here that is in no element.
-    Loose(usize),
+    /// The start of text outside of elements.
+    StrayText(usize),
     Unclosed {
         name: &'t str,
         range: Range<usize>,
@@ -33,14 +32,14 @@ pub(super) enum ElementError<'t> {
 /// Where the elements end.
 #[derive(Clone, Copy, Debug)]
 enum End<'n> {
-    /// With the closing tag of their parent.
+    /// At the closing tag of the parent.
     Close(&'n str),
-    /// With the text.
+    /// At the end of the range.
     Limit,
 }
 
-/// The elements that a parent has, and where it ends; `from` is the end of its opening tag. After a value, an element
-/// that `is_known` is a surer sign than another one.
+/// Parses the elements of a parent, and returns the end of its closing tag; `from` is the end of its opening tag. A
+/// closing tag before a known element is preferred to one before an unknown element.
 pub(super) fn children<'t>(
     text: &'t str,
     from: usize,
@@ -50,8 +49,8 @@ pub(super) fn children<'t>(
     Reader { text, limit: text.len(), end: End::Close(parent), is_known }.read(from)
 }
 
-/// The elements that make up this stretch and nothing else.
-pub(super) fn within<'t>(
+/// Parses a range that must consist of elements.
+pub(super) fn elements_in<'t>(
     text: &'t str,
     range: Range<usize>,
     is_known: &dyn Fn(&str) -> bool,
@@ -67,24 +66,24 @@ struct Reader<'t, 'n> {
     is_known: &'n dyn Fn(&str) -> bool,
 }
 
-/// What comes after a closing tag.
-enum Next {
+/// The text after a closing tag.
+enum Following {
     /// A known element, or the end.
     Expected,
     Element,
     Other,
 }
 
-/// Closing tags after which the text goes on otherwise; of each kind the first.
+/// The first closing tag of each less likely kind.
 #[derive(Default)]
-struct Closing {
+struct ClosingCandidates {
     before_element: Option<Range<usize>>,
     other: Option<Range<usize>>,
-    /// Goes on as it must, but belongs to an element of the same name in the value.
+    /// Followed by a known element or the end, but belongs to an element of the same name in the value.
     unbalanced: Option<Range<usize>>,
 }
 
-impl Closing {
+impl ClosingCandidates {
     fn is_any(&self) -> bool {
         self.before_element.is_some() || self.other.is_some() || self.unbalanced.is_some()
     }
@@ -99,10 +98,10 @@ impl<'t> Reader<'t, '_> {
             if at == self.limit {
                 return match self.end {
                     End::Limit => Ok((elements, at)),
-                    End::Close(_) => Err(ElementError::Loose(at)),
+                    End::Close(_) => Err(ElementError::StrayText(at)),
                 };
             }
-            let tag = self.tag(at).ok_or(ElementError::Loose(at))?;
+            let tag = self.tag(at).ok_or(ElementError::StrayText(at))?;
             if self.is_end(&tag) {
                 return Ok((elements, tag.range.end));
             }
@@ -133,7 +132,7 @@ impl<'t> Reader<'t, '_> {
             return Err(ElementError::Attributes { name: tag.word(), range });
         }
         match tag.kind {
-            Kind::Close => Err(ElementError::Loose(range.start)),
+            Kind::Close => Err(ElementError::StrayText(range.start)),
             Kind::Empty => Ok(Element { name, inner: range.end..range.end, range }),
             Kind::Open => match self.close(&tag) {
                 Some(close) => Ok(Element { name, inner: range.end..close.start, range: range.start..close.end }),
@@ -146,22 +145,21 @@ impl<'t> Reader<'t, '_> {
     fn close(&self, open: &Tag<'t>) -> Option<Range<usize>> {
         let mut depth = 0_usize;
         let (mut is_past_end, mut is_restarted) = (false, false);
-        let mut closing = Closing::default();
+        let mut closing = ClosingCandidates::default();
         for tag in Tags::new(self.text, open.range.end..self.limit) {
             if tag.is(Kind::Open, open.name()) {
                 depth += 1;
             } else if tag.is(Kind::Close, open.name()) {
-                match self.next(tag.range.end) {
-                    Next::Expected if depth == 0 => return Some(tag.range),
-                    Next::Expected if !is_restarted => _ = closing.unbalanced.get_or_insert(tag.range),
-                    Next::Element if depth == 0 => _ = closing.before_element.get_or_insert(tag.range),
-                    Next::Other if depth == 0 => _ = closing.other.get_or_insert(tag.range),
+                match self.following(tag.range.end) {
+                    Following::Expected if depth == 0 => return Some(tag.range),
+                    Following::Expected if !is_restarted => _ = closing.unbalanced.get_or_insert(tag.range),
+                    Following::Element if depth == 0 => _ = closing.before_element.get_or_insert(tag.range),
+                    Following::Other if depth == 0 => _ = closing.other.get_or_insert(tag.range),
                     _ => {}
                 }
                 depth = depth.saturating_sub(1);
             } else if self.is_end(&tag) {
-                // Beyond it another call may begin, so what was found so far has to do; if nothing was, the value
-                // mentions the tag.
+                // After it another call may begin, so use the candidates; without any, the value mentions the tag.
                 if closing.is_any() {
                     break;
                 }
@@ -176,16 +174,16 @@ impl<'t> Reader<'t, '_> {
         closing.before_element.or(closing.other).or(closing.unbalanced)
     }
 
-    fn next(&self, at: usize) -> Next {
+    fn following(&self, at: usize) -> Following {
         let at = skip_blank(self.text, at, self.limit);
         if at == self.limit {
-            return if matches!(self.end, End::Limit) { Next::Expected } else { Next::Other };
+            return if matches!(self.end, End::Limit) { Following::Expected } else { Following::Other };
         }
         match self.tag(at) {
-            Some(tag) if self.is_end(&tag) => Next::Expected,
-            Some(tag) if tag.kind != Kind::Close && (self.is_known)(tag.name()) => Next::Expected,
-            Some(tag) if tag.kind != Kind::Close => Next::Element,
-            _ => Next::Other,
+            Some(tag) if self.is_end(&tag) => Following::Expected,
+            Some(tag) if tag.kind != Kind::Close && (self.is_known)(tag.name()) => Following::Expected,
+            Some(tag) if tag.kind != Kind::Close => Following::Element,
+            _ => Following::Other,
         }
     }
 }

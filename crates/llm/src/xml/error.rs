@@ -11,39 +11,39 @@ use crate::Violation;
 #[error("{kind}")]
 pub struct RequestError {
     pub kind: RequestErrorKind,
-    /// The request, in bytes of the message.
+    /// The byte range of the request in the message.
     pub range: Range<usize>,
 }
 
 /// The kind of a request error.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RequestErrorKind {
-    #[error("Unknown tool: {name}{}", hint(.nearest.as_deref()))]
+    #[error("Unknown tool: {name}{}", suggestion(.nearest.as_deref()))]
     UnknownTool {
         name: String,
-        /// The tool that was probably meant.
+        /// The known tool with the most similar name.
         nearest: Option<String>,
     },
     /// The named server does not have the tool, or several servers have it and none is named.
-    #[error("{}", of_server(.tool, .named.as_deref(), .servers))]
-    ServerOf { tool: String, named: Option<String>, servers: Vec<String> },
+    #[error("{}", wrong_server_message(.tool, .named.as_deref(), .servers))]
+    WrongServer { tool: String, named: Option<String>, servers: Vec<String> },
     #[error("Missing tool name: <{0}> needs a <tool_name>")]
     MissingToolName(String),
     #[error("Invalid tool request format: <{0}> has no closing tag </{0}>")]
     Unclosed(String),
-    #[error("Invalid tool request format: {0:?} is in no parameter")]
-    Loose(String),
+    #[error("Invalid tool request format: {0:?} is not in a parameter")]
+    StrayText(String),
     #[error("Invalid tool request format: <{0}> must have no attributes; write parameters as elements")]
     Attributes(String),
     #[error("Invalid tool request format: <{0}> is there more than once")]
     Repeated(String),
-    #[error("Invalid tool request format: the arguments are no JSON object: {0}")]
+    #[error("Invalid tool request format: the arguments are not a JSON object: {0}")]
     Json(String),
     #[error("Invalid parameters: {}", .0.iter().map(|it| it.violation.to_string()).collect::<Vec<_>>().join("; "))]
     Parameters(Vec<ParameterError>),
-    #[error("Too many tool requests: {tool} was not run, for a message may have {max}")]
+    #[error("Too many tool requests: {tool} was not run; a message may have at most {max}")]
     TooMany { tool: String, max: usize },
-    /// Only in the strict grammar, like the following kinds.
+    /// Only in the strict grammar, as the following kinds.
     #[error("Invalid tool name: {0}")]
     ToolName(String),
     #[error("No parameters found in tool request")]
@@ -56,26 +56,28 @@ pub enum RequestErrorKind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParameterError {
     pub violation: Violation,
-    /// The parameter, in bytes of the message; the whole request if it is not there.
+    /// The byte range of the parameter in the message, or of the request if the parameter is missing.
     pub range: Range<usize>,
 }
 
-fn hint(nearest: Option<&str>) -> String {
+fn suggestion(nearest: Option<&str>) -> String {
     nearest.map(|name| format!("; did you mean {name}?")).unwrap_or_default()
 }
 
-fn of_server(tool: &str, named: Option<&str>, servers: &[String]) -> String {
+fn wrong_server_message(tool: &str, named: Option<&str>, servers: &[String]) -> String {
     let servers = servers.join(", ");
     match named {
         Some(named) => format!("Unknown tool: server {named:?} has no {tool}; it is a tool of {servers}"),
-        None => format!("Unknown tool: several servers have a {tool}; say in <server_name> which: {servers}"),
+        None => {
+            format!("Unknown tool: several servers have a tool {tool}; write one of them in <server_name>: {servers}")
+        }
     }
 }
 
 impl RequestErrorKind {
     pub fn code(&self) -> &'static str {
         match self {
-            RequestErrorKind::UnknownTool { .. } | RequestErrorKind::ServerOf { .. } => "UNKNOWN_TOOL",
+            RequestErrorKind::UnknownTool { .. } | RequestErrorKind::WrongServer { .. } => "UNKNOWN_TOOL",
             RequestErrorKind::Parameters(_) => "VALIDATION_ERROR",
             RequestErrorKind::TooMany { .. } => "TOO_MANY_CALLS",
             _ => "PARSE_ERROR",

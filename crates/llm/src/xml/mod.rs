@@ -34,17 +34,17 @@ use super::{ToolDefinition, validate::Validator};
 /// The options of a [`Parser`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Requests beyond it are reported, not returned.
+    /// Further requests are errors.
     pub max_calls_per_message: usize,
     pub grammar: Grammar,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Grammar {
-    /// All names of the tools and their schemas.
+    /// Accepts all names of tools and parameters.
     Registry,
-    /// That of the first MCPilot: names are `[a-z][a-z0-9_]*`, a request has white space around it and at least one
-    /// parameter, and there is no other form.
+    /// The grammar of the first MCPilot: names are `[a-z][a-z0-9_]*`, a request has white space around it and at least one
+    /// parameter, and other forms are not requests.
     Strict,
 }
 
@@ -110,11 +110,11 @@ impl Parser {
         self.tools.iter().find(|tool| tool.name == name)
     }
 
-    /// A tool by its name on the server or its name for the model.
+    /// Finds a tool by its name on the server or its name for the model.
     ///
     /// # Errors
-    /// [`RequestErrorKind::ServerOf`] if another server has it, or several have and none is named; `None` if there is no such tool.
-    fn tool_of(&self, server: Option<&str>, name: &str) -> Result<&Tool, Option<RequestErrorKind>> {
+    /// [`RequestErrorKind::WrongServer`] if another server has it, or several have and none is named; `None` if there is no such tool.
+    fn find_tool(&self, server: Option<&str>, name: &str) -> Result<&Tool, Option<RequestErrorKind>> {
         let named =
             |tool: &&Tool| tool.name == name || tool.origin.as_ref().is_some_and(|(_, original)| original == name);
         let origin = |tool: &&Tool| tool.origin.as_ref().map(|(server, _)| server.clone());
@@ -130,7 +130,7 @@ impl Parser {
             _ if all.is_empty() => Err(None),
             _ => {
                 let servers = all.iter().filter_map(origin).collect();
-                Err(Some(RequestErrorKind::ServerOf {
+                Err(Some(RequestErrorKind::WrongServer {
                     tool: name.to_owned(),
                     named: server.map(str::to_owned),
                     servers,

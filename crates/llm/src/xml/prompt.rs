@@ -10,10 +10,10 @@ use crate::{
     schema::{Schema, Type},
 };
 
-/// The text if there are no tools.
+/// The text without tools.
 pub const NO_TOOLS: &str = "No tools are currently available.";
 
-/// Objects within objects beyond this are not described.
+/// The maximum depth of described objects.
 const MAX_DEPTH: usize = 3;
 
 /// A section of a prompt.
@@ -30,8 +30,8 @@ pub fn system_prompt(base: &str, sections: &[Section<'_>], tools: &[ToolDefiniti
     parts.filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n\n")
 }
 
-/// How to call tools, what comes back, and each tool with its parameters, their rules, and examples. Of tools with one
-/// name the first is described, for it is the one that [`Parser`](super::Parser) knows.
+/// Describes how to call tools, their results, and each tool with its parameters and examples. Of tools with the same
+/// name, only the first is described, as in [`Parser`](super::Parser).
 pub fn prompt(tools: &[ToolDefinition<'_>], options: &Options) -> String {
     let mut names = HashSet::new();
     let tools: Vec<_> = tools.iter().filter(|tool| names.insert(tool.name)).map(tool_entry).collect();
@@ -58,7 +58,7 @@ fn usage_instructions(max: usize) -> String {
          <parameter2_name>value2</parameter2_name>\n\
          </tool_name>\n\n\
          - {at_most} The call is the only content of the response, besides what you think.\n\
-         - Parameters marked (required) must be given. A tool without parameters is called with an empty element.\n\
+         - Parameters marked (required) are mandatory. A tool without parameters is called with an empty element.\n\
          - Write lists and objects as JSON. Write a text as it is; if it has `<`, `>` or `&` in it, put it into \
          `<![CDATA[` and `]]>`, or write `&lt;`, `&gt;` and `&amp;`.\n\
          - Write no code fence around a call: what stands in a code block is not run.\n\
@@ -86,7 +86,7 @@ fn guidelines(max: usize) -> String {
          1. In <thinking> tags, think about what you know already and what you still need to know.\n\
          2. Choose the tool that fits best, by the descriptions of the tools.\n\
          3. {number}\n\
-         4. Write the call in the XML format that is given for the tool.\n\
+         4. Write the call in the XML format of the tool.\n\
          5. The user answers with the result: whether it succeeded, its output, or what went wrong.\n\
          6. Wait for this answer before you go on. Never assume that a call succeeded."
     )
@@ -123,13 +123,13 @@ fn mark(is_required: bool) -> &'static str {
     if is_required { " (required)" } else { " (optional)" }
 }
 
-/// On one line.
+/// The description on one line.
 fn description(schema: Schema<'_>) -> Option<String> {
     let words = schema.text("description")?.split_whitespace().collect::<Vec<_>>().join(" ");
     Some(words).filter(|words| !words.is_empty())
 }
 
-/// What the schema demands of a value.
+/// The constraints of the schema.
 fn rules(schema: Schema<'_>, depth: usize) -> Vec<String> {
     const NUMBERS: [(&str, &str); 8] = [
         ("minimum", "at least {}"),
@@ -144,12 +144,12 @@ fn rules(schema: Schema<'_>, depth: usize) -> Vec<String> {
     let types: Vec<_> = schema.types().into_iter().map(Type::as_str).collect();
     let mut rules: Vec<String> = Some(types.join(" or ")).filter(|types| !types.is_empty()).into_iter().collect();
     if let Some(choices) = schema.choices() {
-        rules.push(format!("one of: {}", choices.into_iter().map(shown).collect::<Vec<_>>().join(", ")));
+        rules.push(format!("one of: {}", choices.into_iter().map(display_value).collect::<Vec<_>>().join(", ")));
     }
     let of_kind = [Type::Array, Type::Object].into_iter().find(|kind| schema.types().contains(kind));
     let schema = of_kind.map_or(schema, |kind| schema.as_type(kind));
     for (keyword, rule) in NUMBERS {
-        rules.extend(schema.get(keyword).map(|limit| rule.replace("{}", &shown(limit))));
+        rules.extend(schema.get(keyword).map(|limit| rule.replace("{}", &display_value(limit))));
     }
     rules.extend(schema.text("pattern").map(|pattern| format!("matches the pattern {pattern}")));
     rules.extend(schema.text("format").map(|format| format!("format {format}")));
@@ -162,11 +162,11 @@ fn rules(schema: Schema<'_>, depth: usize) -> Vec<String> {
         let members: Vec<_> = schema.properties().map(member).map(|member| member.trim_end().to_owned()).collect();
         rules.extend((!members.is_empty()).then(|| format!("members: {}", members.join("; "))));
     }
-    rules.extend(schema.get("default").map(|value| format!("default {}", shown(value))));
+    rules.extend(schema.get("default").map(|value| format!("default {}", display_value(value))));
     rules
 }
 
-fn shown(value: &Value) -> String {
+fn display_value(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
@@ -179,7 +179,7 @@ fn usage(name: &str, schema: Schema<'_>) -> String {
     usage + &format!("</{name}>")
 }
 
-/// Those of the tool, or one that is made of its schema.
+/// The examples of the tool, or one generated from its schema.
 fn examples(tool: &ToolDefinition<'_>, input_schema: &Value) -> Vec<String> {
     if tool.examples.is_empty() {
         let schema = Schema::new(input_schema);
@@ -196,8 +196,9 @@ fn examples(tool: &ToolDefinition<'_>, input_schema: &Value) -> Vec<String> {
 
 fn example(schema: Schema<'_>) -> Value {
     let first = |keyword| schema.get(keyword).and_then(Value::as_array).and_then(|values| values.first());
-    let given = [schema.get("default"), schema.get("example"), first("examples"), first("enum"), schema.get("const")];
-    if let Some(value) = given.into_iter().flatten().next() {
+    let candidates =
+        [schema.get("default"), schema.get("example"), first("examples"), first("enum"), schema.get("const")];
+    if let Some(value) = candidates.into_iter().flatten().next() {
         return value.clone();
     }
     match schema.types().first() {
@@ -215,7 +216,7 @@ fn example(schema: Schema<'_>) -> Value {
 #[cfg(test)]
 mod tests {
     use super::{
-        super::tests::{many, parser_with, raw, told},
+        super::tests::{calls_and_errors, many, parser_with, raw},
         *,
     };
 
@@ -251,13 +252,13 @@ mod tests {
     }
 
     #[test]
-    fn the_prompt_explains_how_to_call_and_what_comes_back() {
+    fn the_prompt_explains_calls_and_results() {
         let one = prompt(&[], &Options::default());
         for part in [
             "## Tool Usage Instructions\n\n",
             "<tool_name>\n<parameter1_name>value1</parameter1_name>\n<parameter2_name>value2</parameter2_name>\n</tool_name>",
             "Call one tool per response.",
-            "Parameters marked (required) must be given.",
+            "Parameters marked (required) are mandatory.",
             "<read_file>\n<path>example.txt</path>\n</read_file>",
             "\"isError\": false, \"success\": true",
             "# Tool Use Guidelines\n\n1. In <thinking> tags",
@@ -280,7 +281,7 @@ mod tests {
         let text = raw(&schema);
         let prompt = prompt(&[ToolDefinition::new("t", &text)], &Options::default());
         let example = prompt.rsplit("```").nth(1).expect("a code block");
-        let (found, errors) = told(&parser_with(&[("t", schema)], many()).parse(example));
+        let (found, errors) = calls_and_errors(&parser_with(&[("t", schema)], many()).parse(example));
         let expected = json!({ "a": [], "e": "x", "n": 3, "d": { "k": "<v>" }, "u": "value", "b": false });
         assert_eq!((found, errors), (vec![expected], vec![]));
     }

@@ -1,12 +1,12 @@
-//! What of a message is only quoted: code that is shown, not written to be run.
+//! Finds the code blocks and code spans of a message, which contain no requests.
 
 /// The Markdown around the requests of a message, read from its beginning.
 #[derive(Clone, Debug)]
 pub(super) struct Prose<'t> {
     text: &'t str,
-    /// Lines that begin before it have been read.
+    /// The lines before this byte have been read.
     read: usize,
-    /// The character and length of the fence of the code block that is open.
+    /// The fence of the open code block: its character and length.
     fence: Option<(char, usize)>,
 }
 
@@ -26,14 +26,14 @@ impl<'t> Prose<'t> {
         self.fence.is_some()
     }
 
-    /// What comes before this byte is a request, whose lines are no Markdown.
+    /// Skips a request, whose lines are not Markdown.
     pub(super) fn skip_to(&mut self, at: usize) {
         if self.read < at {
             self.read = at + self.text[at..].find('\n').map_or(self.text.len() - at, |end| end) + 1;
         }
     }
 
-    /// CommonMark, Fenced code blocks; however far they are indented, for a list may be around them.
+    /// CommonMark, Fenced code blocks; with any indentation, because they may be in a list.
     fn line(&mut self, line: &str) {
         let line = line.trim();
         let Some(mark) = line.chars().next().filter(|c| matches!(c, '`' | '~')) else { return };
@@ -47,7 +47,7 @@ impl<'t> Prose<'t> {
     }
 }
 
-/// Whether a code span begins before this stretch, on its first line, and ends after it, on its last.
+/// Whether a range is in a code span, which starts on its first line and ends on its last.
 pub(super) fn is_in_code_span(text: &str, start: usize, end: usize) -> bool {
     let line = text[..start].rfind('\n').map_or(0, |at| at + 1);
     let mut open = None;

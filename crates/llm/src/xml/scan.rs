@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::{
     Grammar, ParameterError, Parser, RequestError, RequestErrorKind, Requests, Tool, ToolRequest,
-    element::{Element, ElementError, children, within},
+    element::{Element, ElementError, children, elements_in},
     prose::{Prose, is_in_code_span, is_line_start},
     tag::{CDATA, Kind, Tag, Tags, comment, skip_blank},
     value,
@@ -14,14 +14,14 @@ use super::{
 use crate::schema::Schema;
 use rehearse_document::nearest;
 
-/// Elements that name the tool in an element of their own, and the elements that its arguments may be in.
+/// Elements that contain the name of the tool, and the elements that may contain its arguments.
 const FORMS: [&str; 2] = ["use_mcp_tool", "use_tool"];
 const ARGUMENTS: [&str; 2] = ["arguments", "parameters"];
-/// What a model thinks is not yet what it wants.
+/// Elements for reasoning, which contain no requests.
 const THINKING: [&str; 2] = ["thinking", "think"];
-/// A message with more elements that could be meant as a request, and are not, is a document.
+/// The maximum number of elements that look like requests for unknown tools; with more, the message is a document.
 const MAX_MISSES: usize = 100;
-/// The text of a kind quotes no more than this.
+/// The maximum length of a quotation in an error.
 const QUOTED_CHARS: usize = 40;
 
 pub(super) struct Scanner<'p, 't> {
@@ -29,15 +29,15 @@ pub(super) struct Scanner<'p, 't> {
     text: &'t str,
     prose: Prose<'t>,
     count: usize,
-    /// The next closing tag of an element, if there is one; looking for it again and again would take long.
+    /// Cache of the next closing tag by name.
     closing: HashMap<&'t str, Option<Range<usize>>>,
-    /// How many elements were no request for an unknown tool.
+    /// The number of elements that look like requests but are not.
     misses: usize,
     requests: Requests,
 }
 
-/// The arguments of a request as they were written.
-struct Written<'t> {
+/// The parsed arguments of a request.
+struct ParsedArguments<'t> {
     arguments: Map<String, Value>,
     elements: Vec<Element<'t>>,
     end: usize,
@@ -81,37 +81,38 @@ impl<'p, 't> Scanner<'p, 't> {
         self.parser.options.grammar == Grammar::Strict
     }
 
-    /// What is at a tag; the result is where to go on.
+    /// Handles a tag and returns where to continue.
     fn visit(&mut self, tag: &Tag<'t>) -> usize {
         if tag.kind == Kind::Close {
             return tag.range.end;
         }
         let parser = self.parser;
         if let Some(tool) = parser.tool(tag.name()).or_else(|| parser.tool(tag.word())) {
-            return self.request(tag, &tool.name, |scan| scan.written(tag, tool).map(|written| (tool, written)));
+            return self
+                .request(tag, &tool.name, |scan| scan.parse_arguments(tag, tool).map(|written| (tool, written)));
         }
         if THINKING.contains(&tag.name()) && tag.kind == Kind::Open {
             return self.end_of(tag).unwrap_or(self.text.len());
         }
         if FORMS.contains(&tag.word()) && !self.is_strict() {
-            return self.request(tag, tag.word(), |scan| scan.wrapped(tag));
+            return self.request(tag, tag.word(), |scan| scan.parse_wrapped(tag));
         }
-        self.unknown(tag)
+        self.report_unknown(tag)
     }
 
-    /// A request, if there is one in this element.
+    /// Parses an element as a request, if it is one.
     fn request(
         &mut self,
         tag: &Tag<'t>,
         name: &str,
-        read: impl FnOnce(&Self) -> Result<(&'p Tool, Written<'t>), RequestErrorKind>,
+        read: impl FnOnce(&Self) -> Result<(&'p Tool, ParsedArguments<'t>), RequestErrorKind>,
     ) -> usize {
         let nominal = if tag.kind == Kind::Empty { Some(tag.range.end) } else { self.end_of(tag) };
         let Some(nominal) = nominal else {
             if !is_line_start(self.text, tag.range.start) {
                 return tag.range.end;
             }
-            // The message was cut off here, or another name stands in the closing tag.
+            // The message is truncated, or the closing tag has another name.
             self.fail(name, tag.range.start..self.text.len(), RequestErrorKind::Unclosed(name.to_owned()));
             return self.text.len();
         };
@@ -119,7 +120,7 @@ impl<'p, 't> Scanner<'p, 't> {
             true => read(self),
             false => Err(RequestErrorKind::Attributes(name.to_owned())),
         };
-        if matches!(result, Err(RequestErrorKind::Loose(_) | RequestErrorKind::Unclosed(_)))
+        if matches!(result, Err(RequestErrorKind::StrayText(_) | RequestErrorKind::Unclosed(_)))
             && is_mention(self.text, tag)
         {
             return tag.range.end;
@@ -136,7 +137,7 @@ impl<'p, 't> Scanner<'p, 't> {
         end
     }
 
-    fn call(&mut self, tool: &Tool, written: Written<'_>, range: Range<usize>) {
+    fn call(&mut self, tool: &Tool, written: ParsedArguments<'_>, range: Range<usize>) {
         let violations = tool.validator.violations(&written.arguments);
         if !violations.is_empty() {
             let error = |violation: crate::Violation| {
@@ -146,20 +147,20 @@ impl<'p, 't> Scanner<'p, 't> {
             let errors = violations.into_iter().map(error).collect();
             return self.fail(&tool.name, range, RequestErrorKind::Parameters(errors));
         }
-        if self.counts(&tool.name, &range) {
+        if self.count_request(&tool.name, &range) {
             let name = tool.name.clone();
             self.requests.calls.push(ToolRequest { name, arguments: written.arguments, range });
         }
     }
 
     fn fail(&mut self, name: &str, range: Range<usize>, kind: RequestErrorKind) {
-        if self.counts(name, &range) {
+        if self.count_request(name, &range) {
             self.requests.errors.push(RequestError { kind, range });
         }
     }
 
-    /// Counts a request; if it is one too many, says so.
-    fn counts(&mut self, name: &str, range: &Range<usize>) -> bool {
+    /// Counts a request. Beyond the maximum, reports it and returns false.
+    fn count_request(&mut self, name: &str, range: &Range<usize>) -> bool {
         self.count += 1;
         let max = self.parser.options.max_calls_per_message;
         if self.count > max {
@@ -169,30 +170,30 @@ impl<'p, 't> Scanner<'p, 't> {
         self.count <= max
     }
 
-    /// The arguments of a tool whose element begins with `tag`.
-    fn written(&self, tag: &Tag<'t>, tool: &Tool) -> Result<Written<'t>, RequestErrorKind> {
+    /// Parses the arguments of a tool whose element begins with `tag`.
+    fn parse_arguments(&self, tag: &Tag<'t>, tool: &Tool) -> Result<ParsedArguments<'t>, RequestErrorKind> {
         if self.is_strict() && !is_strict_name(&tool.name) {
             return Err(RequestErrorKind::ToolName(tool.name.clone()));
         }
         let schema = Schema::new(tool.validator.schema());
         if tag.kind == Kind::Empty {
-            return self.elements(Vec::new(), schema, tag.range.end);
+            return self.parse_elements(Vec::new(), schema, tag.range.end);
         }
         if !self.is_strict() && self.is_json(tag.range.end, self.text.len()) {
-            return self.json(tag);
+            return self.parse_json(tag);
         }
-        let is_known = |name: &str| schema.names(name);
+        let is_known = |name: &str| schema.has_property(name);
         let (elements, end) =
-            children(self.text, tag.range.end, tag.name(), &is_known).map_err(|broken| self.kind(&broken))?;
-        self.elements(elements, schema, end)
+            children(self.text, tag.range.end, tag.name(), &is_known).map_err(|error| self.error_kind(&error))?;
+        self.parse_elements(elements, schema, end)
     }
 
-    fn elements(
+    fn parse_elements(
         &self,
         elements: Vec<Element<'t>>,
         schema: Schema<'_>,
         end: usize,
-    ) -> Result<Written<'t>, RequestErrorKind> {
+    ) -> Result<ParsedArguments<'t>, RequestErrorKind> {
         if self.is_strict() {
             if elements.is_empty() {
                 return Err(RequestErrorKind::NoParameters);
@@ -204,7 +205,7 @@ impl<'p, 't> Scanner<'p, 't> {
         let (arguments, repeated) = value::members(self.text, &elements, Some(schema));
         match repeated.first() {
             Some(element) => Err(RequestErrorKind::Repeated(element.name.to_owned())),
-            None => Ok(Written { arguments, elements, end }),
+            None => Ok(ParsedArguments { arguments, elements, end }),
         }
     }
 
@@ -214,68 +215,69 @@ impl<'p, 't> Scanner<'p, 't> {
         rest.starts_with('{') || rest.strip_prefix(CDATA).is_some_and(|rest| rest.trim_start().starts_with('{'))
     }
 
-    /// A body that is one JSON object. A closing tag in one of its strings is not its end.
-    fn json(&self, tag: &Tag<'t>) -> Result<Written<'t>, RequestErrorKind> {
+    /// Parses a body that is one JSON object. A closing tag in a string is part of the string.
+    fn parse_json(&self, tag: &Tag<'t>) -> Result<ParsedArguments<'t>, RequestErrorKind> {
         const ATTEMPTS: usize = 4;
         let mut first = None;
         let closing = Tags::new(self.text, tag.range.end..self.text.len()).filter(|it| it.is(Kind::Close, tag.name()));
         for close in closing.take(ATTEMPTS) {
             match object(&self.text[tag.range.end..close.range.start]) {
-                Ok(arguments) => return Ok(Written { arguments, elements: Vec::new(), end: close.range.end }),
+                Ok(arguments) => return Ok(ParsedArguments { arguments, elements: Vec::new(), end: close.range.end }),
                 Err(error) => first = first.or(Some(error)),
             }
         }
         Err(RequestErrorKind::Json(first.unwrap_or_default()))
     }
 
-    /// A request that names its tool in an element.
-    fn wrapped(&self, tag: &Tag<'t>) -> Result<(&'p Tool, Written<'t>), RequestErrorKind> {
+    /// Parses a request that names its tool in an element.
+    fn parse_wrapped(&self, tag: &Tag<'t>) -> Result<(&'p Tool, ParsedArguments<'t>), RequestErrorKind> {
         let form = tag.word();
         let is_known = |name: &str| matches!(name, "server_name" | "tool_name") || ARGUMENTS.contains(&name);
         let (elements, end) = match tag.kind {
             Kind::Empty => (Vec::new(), tag.range.end),
-            _ => children(self.text, tag.range.end, form, &is_known).map_err(|broken| self.kind(&broken))?,
+            _ => children(self.text, tag.range.end, form, &is_known).map_err(|error| self.error_kind(&error))?,
         };
         let element = |name: &str| elements.iter().find(|element| element.name == name);
         let text = |name: &str| element(name).map(|element| value::text(&self.text[element.inner.clone()]));
         let name = text("tool_name").filter(|name| !name.is_empty());
         let name = name.ok_or_else(|| RequestErrorKind::MissingToolName(form.to_owned()))?;
         let server = text("server_name");
-        let tool = self.parser.tool_of(server.as_deref(), &name);
-        let tool = tool.map_err(|kind| kind.unwrap_or_else(|| self.no_tool(&name)))?;
+        let tool = self.parser.find_tool(server.as_deref(), &name);
+        let tool = tool.map_err(|kind| kind.unwrap_or_else(|| self.unknown_tool(&name)))?;
         let Some(inner) = ARGUMENTS.iter().find_map(|name| element(name)).map(|element| element.inner.clone()) else {
-            return Ok((tool, Written { arguments: Map::new(), elements: Vec::new(), end }));
+            return Ok((tool, ParsedArguments { arguments: Map::new(), elements: Vec::new(), end }));
         };
         if self.is_json(inner.start, inner.end) {
             let arguments = object(&self.text[inner]).map_err(RequestErrorKind::Json)?;
-            return Ok((tool, Written { arguments, elements: Vec::new(), end }));
+            return Ok((tool, ParsedArguments { arguments, elements: Vec::new(), end }));
         }
         let schema = Schema::new(tool.validator.schema());
-        let elements = within(self.text, inner, &|name| schema.names(name)).map_err(|broken| self.kind(&broken))?;
-        Ok((tool, self.elements(elements, schema, end)?))
+        let elements = elements_in(self.text, inner, &|name| schema.has_property(name))
+            .map_err(|error| self.error_kind(&error))?;
+        Ok((tool, self.parse_elements(elements, schema, end)?))
     }
 
-    fn kind(&self, broken: &ElementError<'_>) -> RequestErrorKind {
-        match broken {
-            ElementError::Loose(at) => {
+    fn error_kind(&self, error: &ElementError<'_>) -> RequestErrorKind {
+        match error {
+            ElementError::StrayText(at) => {
                 let text = self.text[*at..].split(['<', '\n']).next().unwrap_or_default();
                 let text = if text.is_empty() { &self.text[*at..] } else { text };
-                RequestErrorKind::Loose(text.chars().take(QUOTED_CHARS).collect::<String>().trim_end().to_owned())
+                RequestErrorKind::StrayText(text.chars().take(QUOTED_CHARS).collect::<String>().trim_end().to_owned())
             }
             ElementError::Unclosed { name, .. } => RequestErrorKind::Unclosed((*name).to_owned()),
             ElementError::Attributes { name, .. } => RequestErrorKind::Attributes((*name).to_owned()),
         }
     }
 
-    /// An element that can only be meant as a request for a tool, but there is none of its name: it has nothing but
-    /// elements, and a name that is like that of a tool or like none of HTML.
-    fn unknown(&mut self, tag: &Tag<'t>) -> usize {
+    /// Reports a request for an unknown tool: an element that contains only elements, and has a name similar to a tool or
+    /// with an underscore, unlike HTML.
+    fn report_unknown(&mut self, tag: &Tag<'t>) -> usize {
         let name = tag.name();
         let is_plain = tag.kind == Kind::Open && name == tag.word() && is_line_start(self.text, tag.range.start);
         if !is_plain || self.misses >= MAX_MISSES {
             return tag.range.end;
         }
-        let kind = self.no_tool(name);
+        let kind = self.unknown_tool(name);
         let is_alike = matches!(&kind, RequestErrorKind::UnknownTool { nearest: Some(_), .. });
         if self.is_strict() && !is_strict_name(name) || !is_alike && !name.contains('_') {
             return tag.range.end;
@@ -304,13 +306,13 @@ impl<'p, 't> Scanner<'p, 't> {
         close.map(|close| close.end)
     }
 
-    fn no_tool(&self, name: &str) -> RequestErrorKind {
+    fn unknown_tool(&self, name: &str) -> RequestErrorKind {
         let names: Vec<_> = self.parser.tools.iter().map(|tool| &*tool.name).collect();
         RequestErrorKind::UnknownTool { name: name.to_owned(), nearest: nearest(name, &names).map(str::to_owned) }
     }
 }
 
-/// Whether the element begins once more before it ends, so that this tag is only spoken of.
+/// Whether the tag is only mentioned: the element begins again before it ends.
 fn is_mention(text: &str, tag: &Tag<'_>) -> bool {
     let mut tags = Tags::new(text, tag.range.end..text.len());
     tags.find(|it| it.name() == tag.name()).is_some_and(|it| it.kind == Kind::Open)

@@ -18,7 +18,7 @@ pub(super) enum Kind {
 #[derive(Clone, Debug)]
 pub(super) struct Tag<'t> {
     pub(super) kind: Kind,
-    /// Everything between the brackets, which may have more than a name in it.
+    /// The text between the brackets: a name, perhaps with attributes.
     inner: &'t str,
     pub(super) range: Range<usize>,
 }
@@ -37,12 +37,12 @@ impl<'t> Tag<'t> {
         inner.starts_with(starts_as_name).then(|| Tag { kind, inner: inner.trim_end(), range: at..at + end + 2 })
     }
 
-    /// The whole as a name, for a name may have a space in it.
+    /// The whole text as a name, because a name may contain spaces.
     pub(super) fn name(&self) -> &'t str {
         self.inner
     }
 
-    /// Without what may be attributes.
+    /// The first word, without possible attributes.
     pub(super) fn word(&self) -> &'t str {
         self.inner.split_whitespace().next().unwrap_or_default()
     }
@@ -52,7 +52,7 @@ impl<'t> Tag<'t> {
     }
 }
 
-/// The tags of a stretch of text, but for those in CDATA sections.
+/// The tags in a range, except those in CDATA sections.
 #[derive(Clone, Debug)]
 pub(super) struct Tags<'t> {
     text: &'t str,
@@ -87,13 +87,13 @@ impl<'t> Iterator for Tags<'t> {
     }
 }
 
-/// Where the section ends that `text` begins with.
+/// The end of the section at the start of `text`.
 fn enclosed(text: &str, open: &str, close: &str) -> Option<usize> {
     let inner = text.strip_prefix(open)?;
     Some(open.len() + inner.find(close)? + close.len())
 }
 
-/// Where the comment ends that `text` begins with.
+/// The end of the comment at the start of `text`.
 pub(super) fn comment(text: &str) -> Option<usize> {
     enclosed(text, COMMENT, COMMENT_END)
 }

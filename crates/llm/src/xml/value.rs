@@ -1,23 +1,23 @@
-//! What the text of an element means, as the tool's schema says.
+//! Converts the text of an element to the type of the schema.
 //!
-//! Where the schema gives a type, the text is read as that type and never guessed. Where it gives none, JSON is taken for
-//! what it is, and whatever it could also be (`00123`, `1e3`, `True`) stays text. A CDATA section is always the very text.
+//! Without a type in the schema, valid JSON is converted, and ambiguous text (`00123`, `1e3`, `True`) stays a string. A
+//! CDATA section is always a verbatim string.
 
 use serde_json::{Map, Value};
 
 use super::{
-    element::{Element, within},
+    element::{Element, elements_in},
     tag::{CDATA, CDATA_END},
 };
 use crate::schema::{Schema, Type};
 
-/// Elements within elements beyond this are text.
+/// The maximum depth of elements; deeper ones are text.
 const MAX_DEPTH: usize = 32;
 
-/// What stands in an element.
+/// The text of an element.
 struct Text {
     text: String,
-    /// It is a CDATA section and nothing else.
+    /// Whether it is a single CDATA section.
     is_literal: bool,
 }
 
@@ -25,7 +25,7 @@ impl Text {
     fn new(raw: &str) -> Text {
         let trimmed = raw.trim();
         let is_section = trimmed.starts_with(CDATA) && trimmed.ends_with(CDATA_END);
-        let mut rest = if is_section { trimmed } else { within_edges(raw) };
+        let mut rest = if is_section { trimmed } else { trim_edges(raw) };
         let mut is_literal = is_section;
         let mut text = String::new();
         while let Some((before, section)) = rest.split_once(CDATA) {
@@ -41,9 +41,9 @@ impl Text {
     }
 }
 
-/// Without what only sets it apart from the tags: all white space around a single line; around several lines only the
-/// line breaks at the tags, for there indentation has a meaning.
-fn within_edges(raw: &str) -> &str {
+/// Trims a single line completely. Of several lines, only the line breaks at the tags are removed, because indentation has
+/// a meaning.
+fn trim_edges(raw: &str) -> &str {
     let trimmed = raw.trim();
     if !trimmed.contains('\n') {
         return trimmed;
@@ -93,22 +93,21 @@ pub(super) fn value(raw: &str, schema: Option<Schema<'_>>) -> Value {
     read(raw, schema, MAX_DEPTH)
 }
 
-/// The text of an element that is no argument.
+/// The text of an element that is not an argument.
 pub(super) fn text(raw: &str) -> String {
     Text::new(raw).text
 }
 
-/// The members that elements stand for, and the elements that stand for one that is there already. An element may be
-/// repeated if its member is an array.
+/// The members from elements, and the duplicate elements. An element may be repeated if its member is an array.
 pub(super) fn members<'e, 't>(
     text: &str,
     elements: &'e [Element<'t>],
     schema: Option<Schema<'_>>,
 ) -> (Map<String, Value>, Vec<&'e Element<'t>>) {
-    members_within(text, elements, schema, MAX_DEPTH)
+    members_at_depth(text, elements, schema, MAX_DEPTH)
 }
 
-fn members_within<'e, 't>(
+fn members_at_depth<'e, 't>(
     text: &str,
     elements: &'e [Element<'t>],
     schema: Option<Schema<'_>>,
@@ -155,7 +154,7 @@ fn read(raw: &str, schema: Option<Schema<'_>>, depth: usize) -> Value {
     };
     if types.contains(&Type::String) {
         let other = types.iter().filter(|it| **it != Type::String && !content.is_literal);
-        let json = json(&content.text).filter(|value| other.clone().any(|it| it.holds(value)));
+        let json = json(&content.text).filter(|value| other.clone().any(|it| it.matches(value)));
         return json.unwrap_or(Value::String(content.text));
     }
     let typed = types.iter().find_map(|kind| match kind {
@@ -166,7 +165,7 @@ fn read(raw: &str, schema: Option<Schema<'_>>, depth: usize) -> Value {
     typed.unwrap_or(Value::String(content.text))
 }
 
-/// The one of the values that a schema lists that is meant.
+/// The matching value of an `enum`.
 fn choice(content: &Text, schema: Schema<'_>) -> Option<Value> {
     let choices = schema.choices()?;
     let text = choices.iter().find(|value| value.as_str() == Some(&content.text));
@@ -185,12 +184,12 @@ fn guess(raw: &str, content: Text, depth: usize) -> Value {
         if elements.iter().all(|element| element.name == "item") {
             return items(elements.iter().map(|element| &raw[element.inner.clone()]), None, depth);
         }
-        return Value::Object(members_within(raw, &elements, None, depth - 1).0);
+        return Value::Object(members_at_depth(raw, &elements, None, depth - 1).0);
     }
     json(&content.text).unwrap_or(Value::String(content.text))
 }
 
-/// The value that a text is, unless it would lose something: a number only in the form in which we would write it.
+/// The JSON value of a text, if it converts back to the same text.
 fn json(text: &str) -> Option<Value> {
     let value: Value = serde_json::from_str(text).ok()?;
     match &value {
@@ -211,7 +210,7 @@ fn scalar(text: &str, kind: Type) -> Option<Value> {
     }
 }
 
-/// A number, unless it could not be kept as it was written.
+/// A number, if its value can be represented.
 fn number(text: &str) -> Option<Value> {
     if let Ok(number) = text.parse::<i64>() {
         return Some(number.into());
@@ -226,7 +225,7 @@ fn number(text: &str) -> Option<Value> {
     (!is_whole || format!("{:.0}", number.abs()) == digits).then(|| number.into())
 }
 
-/// A number as an integer, unless that is not the one that was written.
+/// A number as an integer, if it has the same value.
 fn whole(number: Value) -> Option<Value> {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     match number.as_f64().filter(|_| number.is_f64()) {
@@ -266,17 +265,17 @@ fn object(raw: &str, text: &str, schema: Schema<'_>, depth: usize) -> Option<Val
         return Some(value);
     }
     if let Some(elements) = elements(raw, Some(schema), depth) {
-        let (members, repeated) = members_within(raw, &elements, Some(schema), depth - 1);
+        let (members, repeated) = members_at_depth(raw, &elements, Some(schema), depth - 1);
         return repeated.is_empty().then_some(Value::Object(members));
     }
     text.is_empty().then(|| Value::Object(Map::new()))
 }
 
-/// The elements of a text that has nothing else.
+/// The elements of a text that consists only of elements.
 fn elements<'t>(raw: &'t str, schema: Option<Schema<'_>>, depth: usize) -> Option<Vec<Element<'t>>> {
     if depth == 0 || !raw.contains('<') {
         return None;
     }
-    let is_known = |name: &str| schema.is_none_or(|schema| schema.names(name));
-    within(raw, 0..raw.len(), &is_known).ok().filter(|elements| !elements.is_empty())
+    let is_known = |name: &str| schema.is_none_or(|schema| schema.has_property(name));
+    elements_in(raw, 0..raw.len(), &is_known).ok().filter(|elements| !elements.is_empty())
 }

@@ -1,4 +1,4 @@
-//! A request as a model should write it.
+//! Writes requests in the form that the prompt describes.
 
 use std::fmt::Write;
 
@@ -10,7 +10,7 @@ use super::{
 };
 use crate::schema::Schema;
 
-/// The request for a tool with this input schema. What is written reads back as the same arguments, if they are valid.
+/// Writes a request for a tool with this input schema. Valid arguments are read back unchanged.
 pub fn write(name: &str, arguments: &Map<String, Value>, input_schema: &Value) -> String {
     let schema = Schema::new(input_schema);
     let mut text = format!("<{name}>\n");
@@ -21,7 +21,7 @@ pub fn write(name: &str, arguments: &Map<String, Value>, input_schema: &Value) -
     text + &format!("</{name}>")
 }
 
-/// Plain if it is read back so, else in a CDATA section.
+/// Plain text if it is read back unchanged, else a CDATA section.
 fn content(value: &Value, schema: Option<Schema<'_>>) -> String {
     let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let plain = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");

@@ -4,14 +4,14 @@
 //! | --- | --- |
 //! | `GET /` | lists the endpoints |
 //! | `GET /journal` | `{ "entries": […] }`: every request that the mock has received, and which rule answered it |
-//! | `DELETE /journal` | forgets it |
+//! | `DELETE /journal` | clears it |
 //! | `GET /verify` | `{ "holds", "expectations", "unmet", "unexpected", "report" }`: whether the expectations of the script are met |
 //! | `POST /reset` | starts over: clears the journal, counters, state, tasks, added rules and list changes |
 //! | `GET /state` | the state |
 //! | `PUT /state` | replaces the state with an object; null members are dropped |
 //! | `PATCH /state` | changes it by a JSON merge patch (RFC 7396) |
 //! | `GET /rules` | `{ "rules": […] }`: every rule in the order in which they are tried, with its calls |
-//! | `POST /rules` | puts a rule in front of an item's: `{ "tool": "echo", "rule": { "when": …, "reply": … } }`; gives its `id` |
+//! | `POST /rules` | adds a rule before those of an item: `{ "tool": "echo", "rule": { "when": …, "reply": … } }`; returns its `id` |
 //! | `DELETE /rules/{id}` | removes a rule that was added |
 //!
 //! It listens on a loopback address only, and every request must have the server's random token:
@@ -29,10 +29,10 @@ use tokio::{net::TcpListener, time::timeout};
 
 use super::{engine::Engine, script::merge};
 use rehearse_document::Diagnostics;
-use rehearse_net::{Body, HostPolicy, Line, Request, Response, Shutdown, accept};
+use rehearse_net::{Body, ConnectionHandle, HostPolicy, Request, Response, Shutdown, accept};
 use rehearse_protocol::MAX_FRAME;
 
-/// How long a body may take.
+/// The time limit for a request body.
 const SLOW: Duration = Duration::from_secs(30);
 const RULES: &str = "/rules/";
 /// The endpoints; `{id}` is one path segment.
@@ -75,7 +75,7 @@ struct AdminError {
 }
 
 impl AdminServer {
-    /// Listens at a loopback address, port 0 for a free one; `started` is when the mock was.
+    /// Listens on a loopback address; port 0 selects a free port. `started` is the start time of the mock.
     ///
     /// # Errors
     /// The address cannot be bound, or is not a loopback address.
@@ -91,18 +91,18 @@ impl AdminServer {
         let shutdown = Shutdown::default();
         let service = {
             let state = state.clone();
-            move |request, _: &Line| handle(state.clone(), request)
+            move |request, _: &ConnectionHandle| handle(state.clone(), request)
         };
         shutdown.tasks.spawn(accept(listener, shutdown.clone(), service));
         Ok(AdminServer { address, state, shutdown })
     }
 
-    /// The address that it listens at.
+    /// The address that the server listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The URL to which the paths are added.
+    /// The base URL of the endpoints.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
@@ -165,18 +165,18 @@ impl AdminState {
             true => Ok(()),
             false => {
                 let refusal = AdminError::new(StatusCode::UNAUTHORIZED, "the bearer token of this server is required");
-                Err(refusal.with(header::WWW_AUTHENTICATE, "Bearer"))
+                Err(refusal.with_header(header::WWW_AUTHENTICATE, "Bearer"))
             }
         }
     }
 
     fn is_authorized(&self, headers: &HeaderMap) -> bool {
-        let given = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
-        let given = given.and_then(|value| value.split_once(' '));
-        let given = given.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer")).map(|(_, token)| token.trim());
-        // Takes the same time wherever they differ.
-        let differs = |given: &str| given.bytes().zip(self.token.bytes()).fold(0, |sum, (a, b)| sum | (a ^ b)) != 0;
-        given.is_some_and(|given| given.len() == self.token.len() && !differs(given))
+        let token = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+        let token = token.and_then(|value| value.split_once(' '));
+        let token = token.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer")).map(|(_, token)| token.trim());
+        // Compares in constant time.
+        let differs = |token: &str| token.bytes().zip(self.token.bytes()).fold(0, |sum, (a, b)| sum | (a ^ b)) != 0;
+        token.is_some_and(|token| token.len() == self.token.len() && !differs(token))
     }
 
     async fn answer(&self, request: Request) -> Result<(StatusCode, Json), AdminError> {
@@ -198,7 +198,7 @@ impl AdminState {
             ("GET", "/state") => json!(*engine.state().get()),
             ("PUT", "/state") => {
                 let mut values = object(&read(body).await?)?;
-                // As everywhere else, a null takes a value away.
+                // A null removes a value, as in scripts.
                 values.retain(|_, value| !value.is_null());
                 engine.state().replace(values);
                 json!(*engine.state().get())
@@ -255,7 +255,7 @@ impl AdminError {
         AdminError { status, why: why.into(), problems: None, header: None }
     }
 
-    fn with(self, name: header::HeaderName, value: impl Into<String>) -> AdminError {
+    fn with_header(self, name: header::HeaderName, value: impl Into<String>) -> AdminError {
         AdminError { header: Some((name, value.into())), ..self }
     }
 
@@ -271,7 +271,7 @@ fn endpoints() -> Json {
         .collect()
 }
 
-/// A path that there is not, or that has no such method.
+/// The error for an unknown path, or for a method that the path does not have.
 fn nothing_there(path: &str) -> AdminError {
     let is_it = |known: &str| match known.split_once("{id}") {
         Some((prefix, _)) => path.len() > prefix.len() && path.starts_with(prefix),
@@ -287,7 +287,7 @@ fn nothing_there(path: &str) -> AdminError {
     }
     let allowed = allowed.join(", ");
     let why = format!("the method is not allowed here; allowed are {allowed}");
-    AdminError::new(StatusCode::METHOD_NOT_ALLOWED, why).with(header::ALLOW, allowed)
+    AdminError::new(StatusCode::METHOD_NOT_ALLOWED, why).with_header(header::ALLOW, allowed)
 }
 
 async fn read(mut body: hyper::body::Incoming) -> Result<Bytes, AdminError> {
@@ -295,7 +295,7 @@ async fn read(mut body: hyper::body::Incoming) -> Result<Bytes, AdminError> {
         match Limited::new(&mut body, MAX_FRAME).collect().await {
             Ok(body) => Ok(body.to_bytes()),
             Err(error) if error.is::<LengthLimitError>() => {
-                // A client that is still sending does not read why.
+                // A client that is still sending does not read the error.
                 while let Some(Ok(_)) = body.frame().await {}
                 let why = format!("a body of more than {MAX_FRAME} bytes");
                 Err(AdminError::new(StatusCode::PAYLOAD_TOO_LARGE, why))

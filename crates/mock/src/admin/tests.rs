@@ -38,7 +38,7 @@ impl Both {
     }
 
     /// The status, the head and the body of what is answered to a request with the token.
-    async fn ask(&self, request: &str, body: &str) -> (u16, Json) {
+    async fn send(&self, request: &str, body: &str) -> (u16, Json) {
         let authorization = format!("Authorization: Bearer {}\r\nHost: localhost\r\n", self.admin.token());
         let response = exchange(self.admin.address(), request, &authorization, body).await;
         let (head, body) = response.split_once("\r\n\r\n").expect("a head");
@@ -47,7 +47,7 @@ impl Both {
     }
 
     async fn get(&self, path: &str) -> Json {
-        let (status, body) = self.ask(&format!("GET {path}"), "").await;
+        let (status, body) = self.send(&format!("GET {path}"), "").await;
         assert_eq!(status, 200, "{body}");
         body
     }
@@ -117,7 +117,7 @@ async fn the_journal_and_the_verification_report_what_came() {
     assert_eq!((&journal["entries"][0]["handling"], &journal["entries"][1]), (&json!("tools.buy"), &Json::Null));
     assert_eq!(journal["entries"][0]["request"]["params"]["arguments"]["what"], "pears");
     assert_eq!(both.get("/verify").await["holds"], true);
-    assert_eq!(both.ask("DELETE /journal", "").await, (204, Json::Null));
+    assert_eq!(both.send("DELETE /journal", "").await, (204, Json::Null));
     assert_eq!(both.get("/journal").await, json!({ "entries": [] }));
     assert_eq!(both.get("/verify").await["holds"], true, "counters are no part of it");
 }
@@ -129,21 +129,21 @@ async fn the_state_is_read_replaced_and_merged_and_a_reset_begins_again() {
     assert_eq!(both.get("/state").await, json!({ "cart": { "apples": 1 }, "open": true, "bought": "pears" }));
     let patch = r#"{"cart": {"apples": null, "plums": 2}, "open": null}"#;
     let merged = json!({ "cart": { "plums": 2 }, "bought": "pears" });
-    assert_eq!(both.ask("PATCH /state", patch).await, (200, merged.clone()));
+    assert_eq!(both.send("PATCH /state", patch).await, (200, merged.clone()));
     assert_eq!(both.get("/state").await, merged);
-    assert_eq!(both.ask("PUT /state", r#"{"only": 1}"#).await, (200, json!({ "only": 1 })));
-    let put = both.ask("PUT /state", r#"{"only": 1, "none": null, "deep": {"kept": null}}"#).await;
+    assert_eq!(both.send("PUT /state", r#"{"only": 1}"#).await, (200, json!({ "only": 1 })));
+    let put = both.send("PUT /state", r#"{"only": 1, "none": null, "deep": {"kept": null}}"#).await;
     assert_eq!(put, (200, json!({ "only": 1, "deep": { "kept": null } })), "a null takes a value away");
-    assert_eq!(both.ask("PUT /state", r#"{"only": 1}"#).await.0, 200);
+    assert_eq!(both.send("PUT /state", r#"{"only": 1}"#).await.0, 200);
     for wrong in ["[1]", "{", ""] {
         for request in ["PUT /state", "PATCH /state"] {
-            let (status, body) = both.ask(request, wrong).await;
+            let (status, body) = both.send(request, wrong).await;
             assert!(status == 400 && body["error"].as_str().is_some_and(|why| why.contains("a JSON object")), "{body}");
         }
     }
     assert_eq!(both.get("/state").await, json!({ "only": 1 }));
-    both.ask("POST /rules", r#"{"tool": "buy", "rule": {"reply": "sold out"}}"#).await;
-    assert_eq!(both.ask("POST /reset", "").await, (204, Json::Null));
+    both.send("POST /rules", r#"{"tool": "buy", "rule": {"reply": "sold out"}}"#).await;
+    assert_eq!(both.send("POST /reset", "").await, (204, Json::Null));
     assert_eq!(both.get("/state").await, json!({ "cart": { "apples": 1 }, "open": true }));
     assert_eq!(both.get("/verify").await["unmet"][0]["calls"], 0);
     assert_eq!(both.get("/rules").await["rules"].as_array().map(Vec::len), Some(1));
@@ -153,7 +153,7 @@ async fn the_state_is_read_replaced_and_merged_and_a_reset_begins_again() {
 async fn a_rule_is_put_in_front_and_taken_away() {
     let both = Both::start().await;
     let rule = json!({ "tool": "buy", "rule": { "when": { "args": { "what": "plums" } }, "reply": "sold out" } });
-    assert_eq!(both.ask("POST /rules", &rule.to_string()).await, (201, json!({ "id": "r1" })));
+    assert_eq!(both.send("POST /rules", &rule.to_string()).await, (201, json!({ "id": "r1" })));
     assert!(both.buy("plums").await.contains("sold out"));
     assert!(both.buy("pears").await.contains("bought pears"));
     let rules = both.get("/rules").await;
@@ -161,15 +161,15 @@ async fn a_rule_is_put_in_front_and_taken_away() {
         rules["rules"][0],
         json!({ "id": "r1", "kind": "tool", "name": "buy", "label": "tools.buy.rules[r1]", "calls": 1 })
     );
-    assert_eq!(both.ask("DELETE /rules/r1", "").await, (204, Json::Null));
+    assert_eq!(both.send("DELETE /rules/r1", "").await, (204, Json::Null));
     assert!(both.buy("plums").await.contains("bought plums"));
-    assert_eq!(both.ask("DELETE /rules/r1", "").await.0, 404);
+    assert_eq!(both.send("DELETE /rules/r1", "").await.0, 404);
 }
 
 #[tokio::test]
 async fn mistakes_of_a_rule_are_reported_with_their_places_in_the_body() {
     let both = Both::start().await;
-    let (status, body) = both.ask("POST /rules", "{\"tool\": \"buy\",\n \"rule\": {\"repply\": \"x\"}}").await;
+    let (status, body) = both.send("POST /rules", "{\"tool\": \"buy\",\n \"rule\": {\"repply\": \"x\"}}").await;
     assert_eq!(status, 400);
     let hint = "did you mean `reply`?";
     let problem = json!({ "line": 2, "column": 11, "message": "a rule has no key `repply`", "hint": hint });
@@ -181,36 +181,36 @@ async fn a_rule_that_is_refused_uses_no_id_up() {
     let both = Both::start().await;
     for expected in ["r1", "r2"] {
         for wrong in ["{", r#"{"tool": "none", "rule": {"reply": "x"}}"#] {
-            assert_eq!(both.ask("POST /rules", wrong).await.0, 400);
+            assert_eq!(both.send("POST /rules", wrong).await.0, 400);
         }
-        let added = both.ask("POST /rules", r#"{"tool": "buy", "rule": {"reply": "x"}}"#).await;
+        let added = both.send("POST /rules", r#"{"tool": "buy", "rule": {"reply": "x"}}"#).await;
         assert_eq!(added, (201, json!({ "id": expected })));
     }
-    both.ask("DELETE /rules/r2", "").await;
-    let added = both.ask("POST /rules", r#"{"tool": "buy", "rule": {"reply": "x"}}"#).await;
-    assert_eq!(added, (201, json!({ "id": "r3" })), "no id is given twice");
+    both.send("DELETE /rules/r2", "").await;
+    let added = both.send("POST /rules", r#"{"tool": "buy", "rule": {"reply": "x"}}"#).await;
+    assert_eq!(added, (201, json!({ "id": "r3" })), "no id is used twice");
 }
 
 #[tokio::test]
 async fn a_body_that_is_too_large_is_read_to_its_end_and_refused() {
     let both = Both::start().await;
-    let (status, body) = both.ask("PUT /state", &" ".repeat(MAX_FRAME + (8 << 20))).await;
+    let (status, body) = both.send("PUT /state", &" ".repeat(MAX_FRAME + (8 << 20))).await;
     assert_eq!((status, &body["error"]), (413, &json!(format!("a body of more than {MAX_FRAME} bytes"))));
 }
 
 #[tokio::test]
-async fn every_request_that_there_is_is_listed_and_others_are_refused() {
+async fn every_endpoint_is_listed_and_others_are_refused() {
     let both = Both::start().await;
     let index = both.get("/").await;
     assert_eq!(index["name"], "shop");
     for endpoint in index["endpoints"].as_array().expect("a list") {
         let request = endpoint["request"].as_str().expect("a text").replace("{id}", "r1");
-        let (status, body) = both.ask(&request, "{}").await;
+        let (status, body) = both.send(&request, "{}").await;
         assert!(status != 405 && body["error"] != format!("there is nothing at {request}"), "{request}: {body}");
     }
-    assert_eq!(both.ask("GET /nothing", "").await.0, 404);
-    assert_eq!(both.ask("GET /rules/", "").await.0, 404);
-    let (status, body) = both.ask("POST /state", "").await;
+    assert_eq!(both.send("GET /nothing", "").await.0, 404);
+    assert_eq!(both.send("GET /rules/", "").await.0, 404);
+    let (status, body) = both.send("POST /state", "").await;
     let why = "the method is not allowed here; allowed are GET, PUT, PATCH";
     assert_eq!((status, body["error"].as_str()), (405, Some(why)));
 }

@@ -1,4 +1,4 @@
-//! What a server that is built offers, and how it answers.
+//! The items of a mock server, and their answers.
 
 use std::{
     ops::{Range, RangeFrom, RangeInclusive, RangeTo, RangeToInclusive},
@@ -17,12 +17,12 @@ macro_rules! described {
         pub struct $name(pub(super) Map<String, Json>);
 
         impl $name {
-            /// The item of this name, URI, URI template or method.
+            /// Creates the item with this name, URI, URI template or method.
             pub fn new(name: &str) -> Self {
                 $name(Map::from_iter([($key.to_owned(), json!(name))]))
             }
 
-            /// A rule besides those that were added before; the first that matches answers.
+            /// Adds a rule after the earlier ones; the first rule that matches answers.
             pub fn rule(mut self, rule: Rule) -> Self {
                 let rules = self.0.entry("rules").or_insert_with(|| json!([]));
                 if let Json::Array(rules) = rules {
@@ -35,7 +35,7 @@ macro_rules! described {
 }
 
 described! {
-    /// A tool and how it answers.
+    /// A tool and its answer.
     ///
     /// ```
     /// use rehearse_mock::{MockServer, Tool};
@@ -45,19 +45,27 @@ described! {
     /// # Ok::<_, rehearse_document::Diagnostics>(())
     /// ```
     Tool("name"),
-    /// A resource, by its URI.
+    /// A resource and its answer.
     ///
     /// ```
     /// use rehearse_mock::{MockServer, Resource};
     ///
-    /// let readme = Resource::new("file:///readme.md").with("text", "# Hello");
+    /// let readme = Resource::new("file:///readme.md").set("text", "# Hello");
     /// MockServer::builder().resource(readme).engine()?;
     /// # Ok::<_, rehearse_document::Diagnostics>(())
     /// ```
     Resource("uri"),
-    /// Resources by a URI template (RFC 6570), whose variables templates know as `args`.
+    /// A resource template, created from a URI template (RFC 6570). Templates read its variables from `args`.
+    ///
+    /// ```
+    /// use rehearse_mock::{MockServer, ResourceTemplate};
+    ///
+    /// let notes = ResourceTemplate::new("notes://{id}").set("text", "Note {{ args.id }}");
+    /// MockServer::builder().resource_template(notes).engine()?;
+    /// # Ok::<_, rehearse_document::Diagnostics>(())
+    /// ```
     ResourceTemplate("uriTemplate"),
-    /// A prompt.
+    /// A prompt and its answer.
     ///
     /// ```
     /// use rehearse_mock::{MockServer, Prompt};
@@ -67,7 +75,7 @@ described! {
     /// # Ok::<_, rehearse_document::Diagnostics>(())
     /// ```
     Prompt("name"),
-    /// A method of the script's own, or another answer to one of the protocol.
+    /// A custom method, or a custom answer to a method of the protocol.
     ///
     /// ```
     /// use rehearse_mock::{Method, MockServer};
@@ -79,7 +87,7 @@ described! {
     Method("method")
 }
 
-/// How a tool or another item answers under a condition.
+/// A condition and the answer of a tool or another item under it.
 ///
 /// ```
 /// use rehearse_mock::{MockServer, Rule, Tool};
@@ -98,17 +106,18 @@ macro_rules! answers {
         impl $name {
             /// Answers with a string, or with a reply of the script language: `json!({ "structured": { … } })`.
             pub fn reply(self, reply: impl Into<Json>) -> Self {
-                self.with("reply", reply)
+                self.set("reply", reply)
             }
 
-            /// One reply after another, then the last one again.
+            /// Sets a sequence of replies, one for each call; the last one repeats.
             pub fn replies<R: Into<Json>>(self, replies: impl IntoIterator<Item = R>) -> Self {
-                self.with("replies", replies.into_iter().map(Into::into).collect::<Vec<Json>>())
+                self.set("replies", replies.into_iter().map(Into::into).collect::<Vec<Json>>())
             }
 
-            /// Several steps, the last one a reply: `[json!({ "wait": "1s" }), json!({ "reply": "done" })]`.
+            /// Sets several steps, of which the last is a reply:
+            /// `[json!({ "wait": "1s" }), json!({ "reply": "done" })]`.
             pub fn steps(self, steps: impl IntoIterator<Item = Json>) -> Self {
-                self.with("steps", steps.into_iter().collect::<Vec<_>>())
+                self.set("steps", steps.into_iter().collect::<Vec<_>>())
             }
 
             /// Answers with a JSON-RPC error.
@@ -116,19 +125,19 @@ macro_rules! answers {
                 self.reply(json!({ "rpcError": { "code": code, "message": message } }))
             }
 
-            /// Waits before it answers, at most a day.
+            /// Sets the delay before the answer, at most a day.
             pub fn delay(self, time: Duration) -> Self {
-                self.with("delay", format!("{}ms", time.as_secs_f64() * 1000.0))
+                self.set("delay", format!("{}ms", time.as_secs_f64() * 1000.0))
             }
 
-            /// How often it must be used for the verification to hold: `1`, `1..=2`, `3..`.
+            /// Sets the expected number of uses, for the verification: `1`, `1..=2`, `3..`.
             pub fn expect(self, calls: impl Into<CallRange>) -> Self {
                 let CallRange { min, max } = calls.into();
-                self.with("expect", json!({ "calls": { "min": min, "max": max } }))
+                self.set("expect", json!({ "calls": { "min": min, "max": max } }))
             }
 
-            /// Sets a key of the script language, or a member of MCP, that has no method here.
-            pub fn with(mut self, key: &str, value: impl Into<Json>) -> Self {
+            /// Sets a key of the script language, or an MCP member, without a method of its own.
+            pub fn set(mut self, key: &str, value: impl Into<Json>) -> Self {
                 self.0.insert(key.into(), value.into());
                 self
             }
@@ -139,20 +148,20 @@ macro_rules! answers {
 answers!(Tool, Resource, ResourceTemplate, Prompt, Method, Rule);
 
 impl Rule {
-    /// Answers every request that no rule before it answers.
+    /// A rule without a condition: it answers every request that no earlier rule answers.
     pub fn always() -> Rule {
         Rule(Map::new())
     }
 
-    /// Answers if the arguments match: an object is a subset, anything else equality, and there are matchers such as
-    /// `{ "matches": REGEX }`.
+    /// A rule for requests with matching arguments. An object matches a subset, any other value must be equal, and
+    /// there are matchers such as `{ "matches": REGEX }`.
     pub fn when_args(args: impl Into<Json>) -> Rule {
         Rule::when(json!({ "args": args.into() }))
     }
 
-    /// Answers if a condition of the script language holds: `json!({ "era": "modern", "call": { "min": 2 } })`.
+    /// A rule with a condition of the script language: `json!({ "era": "modern", "call": { "min": 2 } })`.
     pub fn when(condition: impl Into<Json>) -> Rule {
-        Rule::always().with("when", condition)
+        Rule::always().set("when", condition)
     }
 
     /// Answers with a tool error.
@@ -162,19 +171,19 @@ impl Rule {
 }
 
 impl Tool {
-    /// What the tool does, for models.
+    /// Sets the description of the tool for models.
     pub fn description(self, text: &str) -> Tool {
-        self.with("description", text)
+        self.set("description", text)
     }
 
-    /// Arguments that break it are refused, as the protocol says.
+    /// Sets the JSON Schema of the arguments. Invalid arguments are refused as the protocol requires.
     pub fn input_schema(self, schema: impl Into<Json>) -> Tool {
-        self.with("inputSchema", schema)
+        self.set("inputSchema", schema)
     }
 
-    /// The JSON Schema of `structured` replies, which must match it.
+    /// Sets the JSON Schema of `structured` replies, which must match it.
     pub fn output_schema(self, schema: impl Into<Json>) -> Tool {
-        self.with("outputSchema", schema)
+        self.set("outputSchema", schema)
     }
 
     /// Answers with a tool error.
@@ -184,7 +193,7 @@ impl Tool {
 }
 
 impl Prompt {
-    /// An argument after those that were added before.
+    /// Adds an argument after the earlier ones.
     pub fn argument(mut self, name: &str, required: bool) -> Prompt {
         if let Json::Array(arguments) = self.0.entry("arguments").or_insert_with(|| json!([])) {
             arguments.push(json!({ "name": name, "required": required }));
@@ -192,7 +201,7 @@ impl Prompt {
         self
     }
 
-    /// A message besides those that were added before, of the role `user` or `assistant`.
+    /// Adds a message after the earlier ones; `role` is `user` or `assistant`.
     pub fn message(mut self, role: &str, content: impl Into<Json>) -> Prompt {
         if let Json::Array(messages) = self.0.entry("messages").or_insert_with(|| json!([])) {
             messages.push(json!({ "role": role, "content": content.into() }));

@@ -11,25 +11,25 @@
 //!     .tool(Tool::new("echo").reply("{{ args.text }}"))
 //!     .tool(
 //!         Tool::new("forecast")
-//!             .rule(Rule::when_args(json!({ "city": "Atlantis" })).error("There is not a such city."))
+//!             .rule(Rule::when_args(json!({ "city": "Atlantis" })).error("There is no such city."))
 //!             .rule(Rule::always().reply(json!({ "structured": { "celsius": 21 } })).expect(..=2)),
 //!     )
 //!     .start()
 //!     .await?;
 //!
-//! // The client under test is pointed at one of:
+//! // Connect the client under test to one of these:
 //! let url = server.url(Transport::Http); // http://127.0.0.1:PORT/mcp; also Sse and Ws
 //! let pipe = server.connect(); // a pipe with the framing of stdio
 //!
 //! assert!(server.journal().is_empty(), "{:?}", server.journal());
 //! # Ok(())
-//! # } // What was expected is verified when the server is dropped.
+//! # } // Dropping the server verifies the expectations.
 //! ```
 //!
-//! A builder writes a script and parses it: every key means what it means in a file, strings are
-//! templates, and keys without a method are set with `with`. A server that was built verifies when it is
-//! dropped, and panics if something that was expected did not come; [`MockServer::assert_verified`] does so before, and
-//! [`MockServerBuilder::verify_on_drop`] turns it off.
+//! A builder writes a script and parses it: every key has the same meaning as in a file, strings are templates, and
+//! `set` sets keys without a method of their own. Dropping a server from a builder verifies its expectations, and
+//! panics if one is not met. [`MockServer::assert_verified`] does so earlier, and [`MockServerBuilder::verify_on_drop`]
+//! turns the check off.
 
 mod items;
 
@@ -46,11 +46,11 @@ use super::{
 };
 use rehearse_document::{Diagnostics, Source, parse_yaml};
 
-/// A mock server that is being put together.
+/// Builds a mock server; see [`MockServer::builder`].
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct MockServerBuilder {
-    /// The text that it begins with.
+    /// The initial script.
     script: Option<Arc<Source>>,
     members: Map<String, Json>,
     seed: u64,
@@ -58,11 +58,11 @@ pub struct MockServerBuilder {
     record_traces: bool,
 }
 
-/// Why a server could not be started. `Debug` is as readable as `Display`, for the sake of `unwrap`.
+/// The reason why a server cannot start. `Debug` is as readable as `Display`, for `unwrap`.
 #[derive(thiserror::Error)]
 pub enum StartError {
-    /// What was built is not a valid script.
-    #[error("{}", explained(.0))]
+    /// The script of the builder has mistakes.
+    #[error("{}", explain(.0))]
     Script(Diagnostics),
     /// No port of 127.0.0.1 can be bound.
     #[error("cannot listen on 127.0.0.1: {0}")]
@@ -75,8 +75,8 @@ impl fmt::Debug for StartError {
     }
 }
 
-/// Every problem with its line, because there is not a file to look at.
-fn explained(diagnostics: &Diagnostics) -> String {
+/// Every problem with its line, because there is no file.
+fn explain(diagnostics: &Diagnostics) -> String {
     let explained = diagnostics.0.iter().map(|diagnostic| {
         let (line, _) = diagnostic.source.position(diagnostic.problem.span.start);
         let line = diagnostic.source.text.lines().nth(line - 1).unwrap_or_default().trim();
@@ -87,22 +87,22 @@ fn explained(diagnostics: &Diagnostics) -> String {
 }
 
 impl MockServer {
-    /// A builder of a server without any items.
+    /// A builder for a server without items.
     pub fn builder() -> MockServerBuilder {
         MockServerBuilder { script: None, members: Map::new(), seed: 1, verify_on_drop: true, record_traces: false }
     }
 
-    /// A server with a script, YAML or JSON, to which more can be added.
+    /// A builder that starts with a script, YAML or JSON, to which you can add items.
     pub fn from_script(text: impl Into<String>) -> MockServerBuilder {
         MockServerBuilder { script: Some(Source::new("<script>", text)), ..MockServer::builder() }
     }
 
-    /// Every message so far, and which rule answered it or was closest.
+    /// Every message so far, with the rule that answered it or the closest rule.
     pub fn journal(&self) -> Vec<Entry> {
         self.engine().journal().entries()
     }
 
-    /// Checks the requests so far against the expectations.
+    /// Checks the requests so far against the expectations. Unmet expectations are in the result.
     pub fn verify(&self) -> Verification {
         self.engine().verify()
     }
@@ -119,17 +119,17 @@ impl MockServer {
         );
     }
 
-    /// Starts over: clears the journal, traces, counters, state, tasks, added rules and list changes.
+    /// Resets the server: clears the journal, traces, counters, state, tasks, added rules and list changes.
     pub fn reset(&self) {
         self.reset_traces();
         self.engine().reset(self.started().elapsed());
     }
 
-    /// Puts a rule in front of those of a tool or another item while it is served; gives an id for
-    /// [`Engine::remove_rule`]. Like [`Engine::add_rule`].
+    /// Adds a rule before those of a tool or another item of the running server. Returns the id for
+    /// [`Engine::remove_rule`].
     ///
     /// # Errors
-    /// There is not a such item, or the rule is wrong.
+    /// There is no such item, or the rule has mistakes.
     pub fn add_rule(&self, kind: ItemKind, name: &str, rule: Rule) -> Result<String, StartError> {
         let text = format!("{:#}", json!({ kind.key(): name, "rule": rule.0 }));
         self.engine().add_rule(&text).map_err(StartError::Script)
@@ -137,19 +137,19 @@ impl MockServer {
 }
 
 impl MockServerBuilder {
-    /// The server's name.
+    /// Sets the name of the server.
     pub fn name(self, name: &str) -> Self {
-        self.with("server", json!({ "name": name }))
+        self.set("server", json!({ "name": name }))
     }
 
-    /// The protocol versions that are offered, one or a list; all of them by default.
+    /// Sets the supported protocol versions, one or a list; by default all versions.
     pub fn protocol(self, versions: impl Into<Json>) -> Self {
-        self.with("protocol", versions)
+        self.set("protocol", versions)
     }
 
-    /// The state at the start.
+    /// Sets the initial state.
     pub fn state(self, values: impl Into<Json>) -> Self {
-        self.with("state", values)
+        self.set("state", values)
     }
 
     /// Adds a tool.
@@ -177,24 +177,24 @@ impl MockServerBuilder {
         self.add(ItemKind::Method, method.0)
     }
 
-    /// Sets a key of the script that has no method here, for example `unexpected` or `http`.
-    pub fn with(mut self, key: &str, value: impl Into<Json>) -> Self {
+    /// Sets a key of the script without a method of its own, for example `unexpected` or `http`.
+    pub fn set(mut self, key: &str, value: impl Into<Json>) -> Self {
         self.members.insert(key.into(), value.into());
         self
     }
 
-    /// What everything random is decided from; 1 by default.
+    /// Sets the seed of all randomness; 1 by default.
     pub fn seed(self, seed: u64) -> Self {
         MockServerBuilder { seed, ..self }
     }
 
-    /// Whether the server panics when it is dropped and something that is expected did not come, unless the thread
-    /// panics already. By default it does.
+    /// Sets whether dropping the server panics if an expectation is not met, unless the thread already panics. The
+    /// default is true.
     pub fn verify_on_drop(self, verify_on_drop: bool) -> Self {
         MockServerBuilder { verify_on_drop, ..self }
     }
 
-    /// Records what happens on every connection, for [`MockServer::traces`].
+    /// Records the trace of every connection, for [`MockServer::traces`].
     pub fn record_traces(self) -> Self {
         MockServerBuilder { record_traces: true, ..self }
     }
@@ -207,10 +207,10 @@ impl MockServerBuilder {
         self
     }
 
-    /// The script as text: the one that it begins with as it is, as long as nothing was added to it.
+    /// The script as text: the initial script unchanged, if nothing was added to it.
     ///
     /// # Errors
-    /// The text that it begins with has no valid syntax.
+    /// The initial script has a syntax error.
     fn source(&self) -> Result<Arc<Source>, Diagnostics> {
         let mut members = match &self.script {
             Some(script) if self.members.is_empty() => return Ok(script.clone()),
@@ -229,19 +229,19 @@ impl MockServerBuilder {
         Ok(Source::new("<builder>", format!("{:#}", Json::Object(members))))
     }
 
-    /// The engine of the server, to be served by [`serve_pipe`](super::serve::serve_pipe) or [`MockServer::start`].
+    /// The engine of the server, for [`serve_pipe`](super::serve::serve_pipe) or [`MockServer::start`].
     ///
     /// # Errors
-    /// Every mistake in what was built.
+    /// Every mistake in the script.
     pub fn engine(&self) -> Result<Arc<Engine>, Diagnostics> {
         let script = Script::parse(&self.source()?)?;
         Ok(Engine::new(script, self.seed, Journal::default()))
     }
 
-    /// Serves on a free port of 127.0.0.1, over all network transports at once.
+    /// Starts the server on a free port of 127.0.0.1, for all network transports at once.
     ///
     /// # Errors
-    /// What was built has mistakes, or there is not a free port.
+    /// [`StartError`]: the script has mistakes, or there is no free port.
     pub async fn start(self) -> Result<MockServer, StartError> {
         let engine = self.engine().map_err(StartError::Script)?;
         let listen = ListenOptions { record_traces: self.record_traces, ..ListenOptions::default() };
@@ -260,11 +260,11 @@ mod tests {
     use super::*;
     use rehearse_protocol::Transport;
 
-    /// A client over a pipe that has shaken hands.
+    /// A client over a pipe, after the handshake.
     struct Client(Lines<BufReader<ReadHalf<DuplexStream>>>, WriteHalf<DuplexStream>);
 
     impl Client {
-        async fn of(server: &MockServer) -> Client {
+        async fn connect(server: &MockServer) -> Client {
             let (reader, writer) = tokio::io::split(server.connect());
             let mut client = Client(BufReader::new(reader).lines(), writer);
             let info = json!({ "name": "c", "version": "1" });
@@ -304,7 +304,7 @@ mod tests {
             .start()
             .await
             .expect("valid");
-        let mut client = Client::of(&server).await;
+        let mut client = Client::connect(&server).await;
         assert_eq!(text(&client.tool("plain", json!({})).await), "one");
         let unmet = server.verify().unmet;
         let unmet: Vec<_> = unmet.iter().map(|unmet| (&*unmet.label, &*unmet.expected, unmet.calls)).collect();
@@ -320,21 +320,21 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn everything_else_that_a_server_offers_can_be_built() {
+    async fn the_builder_covers_resources_prompts_and_methods() {
         let server = MockServer::builder()
             .state(json!({ "n": 3 }))
             .protocol("2025-11-25")
-            .resource(Resource::new("file:///a").with("text", "of a"))
+            .resource(Resource::new("file:///a").set("text", "of a"))
             .resource_template(
-                ResourceTemplate::new("file:///{name}").with("json", json!({ "name": "{{ args.name }}" })),
+                ResourceTemplate::new("file:///{name}").set("json", json!({ "name": "{{ args.name }}" })),
             )
             .prompt(Prompt::new("greet").argument("who", true).message("user", "Hello {{ args.who }}"))
             .method(Method::new("my/own").reply(json!({ "result": { "n": "{{ state.n }}" } })))
-            .with("unexpected", "fail")
+            .set("unexpected", "fail")
             .start()
             .await
             .expect("valid");
-        let mut client = Client::of(&server).await;
+        let mut client = Client::connect(&server).await;
         let read = |uri| json!({ "uri": uri });
         let contents = |answer: &Json| answer["result"]["contents"][0]["text"].clone();
         assert_eq!(contents(&client.request("resources/read", read("file:///a")).await), "of a");
@@ -349,7 +349,7 @@ mod tests {
     async fn a_script_is_read_as_it_is_and_stubs_are_added_to_it() {
         let script = "server: { name: file }\ntools: [{ name: a, reply: from the file }]";
         let server = MockServer::from_script(script).tool(Tool::new("b").reply("built")).start().await.expect("valid");
-        let mut client = Client::of(&server).await;
+        let mut client = Client::connect(&server).await;
         assert_eq!(text(&client.tool("a", json!({})).await), "from the file");
         assert_eq!(text(&client.tool("b", json!({})).await), "built");
         let id = server.add_rule(ItemKind::Tool, "b", Rule::always().reply("added")).expect("fits");
@@ -364,9 +364,12 @@ mod tests {
     async fn a_mistake_is_shown_with_what_was_written() {
         let tool = Tool::new("t").rule(Rule::always().reply("{{ arg.x }}"));
         let error = MockServer::builder().tool(tool).start().await.expect_err("wrong");
-        let told = format!("{error:?}");
-        assert!(told.starts_with("<builder>:") && told.contains("there is no `arg` (did you mean `args`?)"), "{told}");
-        assert!(told.ends_with(r#"in: "reply": "{{ arg.x }}""#), "{told}");
+        let shown = format!("{error:?}");
+        assert!(
+            shown.starts_with("<builder>:") && shown.contains("there is no `arg` (did you mean `args`?)"),
+            "{shown}"
+        );
+        assert!(shown.ends_with(r#"in: "reply": "{{ arg.x }}""#), "{shown}");
         let error = MockServer::from_script("tool: []").start().await.expect_err("wrong").to_string();
         assert!(error.starts_with("<script>:1:1: a mock script has no key `tool`"), "{error}");
     }

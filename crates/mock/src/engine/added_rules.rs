@@ -8,7 +8,7 @@ use crate::script::AddedRule;
 #[derive(Debug, Default)]
 pub(super) struct AddedRules {
     rules: Mutex<Vec<Arc<AddedRule>>>,
-    /// How many ids were given. Changed only under the lock.
+    /// The number of ids so far. Changed only under the lock.
     pub(super) ids: AtomicU64,
 }
 

@@ -1,4 +1,4 @@
-//! A request on its way through the engine, and which rule of the script answers it.
+//! A request in the engine, and the rule of the script that answers it.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ use rehearse_protocol::{
     message::{self, INTERNAL_ERROR, INVALID_REQUEST},
 };
 
-/// A request, and everything that is known about its client.
+/// A request, with everything that the engine knows about its client.
 pub(super) struct Call<'a> {
     pub(super) catalog: &'a Arc<Catalog>,
     pub(super) version: Version,
@@ -47,7 +47,7 @@ impl Call<'_> {
         self.version.era()
     }
 
-    /// What the client declares.
+    /// The declared capabilities of the client.
     pub(super) fn capabilities(&self) -> Json {
         match self.session {
             Some(session) => session.capabilities(),
@@ -70,21 +70,21 @@ impl Call<'_> {
         }
     }
 
-    /// Who asks, if the server wants to know.
+    /// The token of the client, if the server requires tokens.
     pub(super) fn principal(&self) -> Option<&str> {
         self.incoming.token.map(Token::principal)
     }
 
-    /// A digest of the client and of what it requests, without the rest of the request.
+    /// A digest of the client and of the requested item with its arguments.
     fn digest(&self) -> String {
         let subject = [self.params.name, self.params.uri, self.params.arguments];
-        // JSON that is nested too deeply to be read is compared by its text.
+        // JSON that is nested too deeply to be parsed is compared as text.
         let read = |member: &RawValue| serde_json::from_str(member.get()).unwrap_or_else(|_| Json::from(member.get()));
         let subject: Vec<_> = subject.into_iter().map(|member| member.map(read)).collect();
         super::signer::digest(&[&json!(self.request.method), &json!(subject), &json!(self.principal())])
     }
 
-    /// What templates see of the request.
+    /// The values of the request that templates can use.
     fn context(&self, engine: &Engine, call: u64, seed: u64, args: Option<Json>) -> Context {
         let params = self.request.params.map(|params| self.incoming.bytes.slice_ref(params.get().as_bytes()));
         let headers = self.incoming.headers.filter(|_| self.catalog.script.templates.uses_headers());
@@ -105,7 +105,7 @@ impl Call<'_> {
         }
     }
 
-    /// What templates see that answer for no item.
+    /// The values for templates that belong to no item.
     pub(super) fn plain_context(&self, engine: &Engine) -> minijinja::Value {
         self.context(engine, 1, engine.seed, None).into_value()
     }
@@ -116,7 +116,8 @@ impl Engine {
     /// that templates see instead of the request's.
     ///
     /// # Errors
-    /// The state that the request carries is not from this server, has expired, or belongs to another request.
+    /// The state that the request carries is not from this server, has expired, or belongs to another request; or there
+    /// are answers without a state.
     pub(super) fn answer_by_rule(
         self: &Arc<Self>,
         call: &Call<'_>,
@@ -137,8 +138,11 @@ impl Engine {
             let resumed = ResumePoint { next: state.next, answers: state.answers };
             return self.exchange(call, rule, state.counts, bound_args, Some(resumed));
         }
+        if call.era() == Era::Modern {
+            require_state(call, item)?;
+        }
         let item_calls = call.catalog.count(item);
-        match self.select(call, item, args, item_calls) {
+        match self.select_rule(call, item, args, item_calls) {
             Ok(index) => {
                 let counts = CallCounts { item_calls, rule_calls: call.catalog.count_rule(item, index) };
                 self.exchange(call, RuleRef { item: item_ref, index }, counts, bound_args, None)
@@ -164,13 +168,19 @@ impl Engine {
     }
 
     /// The first rule that matches; or the label of the closest rule and why it does not match.
-    fn select(&self, call: &Call<'_>, item: &Item, args: &Json, nth: u64) -> Result<usize, (Option<String>, String)> {
+    fn select_rule(
+        &self,
+        call: &Call<'_>,
+        item: &Item,
+        args: &Json,
+        nth: u64,
+    ) -> Result<usize, (Option<String>, String)> {
         let mut closest: Option<(usize, &str, Mismatch)> = None;
         for (index, rule) in item.rules.iter().enumerate() {
             let Some(when) = &rule.when else { return Ok(index) };
-            // The draws of a rule stay as they are when others are added in front of it.
+            // The random numbers of a rule do not change when others are added before it.
             let drawn_for = (item.number, index.wrapping_sub(item.added));
-            let mut mismatches = when.mismatches(&self.facts(call, args, nth, drawn_for));
+            let mut mismatches = when.mismatches(&self.request_facts(call, args, nth, drawn_for));
             if mismatches.is_empty() {
                 return Ok(index);
             }
@@ -184,8 +194,8 @@ impl Engine {
         })
     }
 
-    /// What conditions can look at. `drawn_for` makes the draw of each of them its own.
-    fn facts<'f>(
+    /// The values that conditions can test. `drawn_for` selects the random number of each condition.
+    fn request_facts<'f>(
         &'f self,
         call: &'f Call<'_>,
         args: &'f Json,
@@ -212,7 +222,7 @@ impl Engine {
         let token = optional_text("requestState", call.params.request_state)?.unwrap_or_default();
         let mut state: RequestState =
             self.signer.verify(&token).map_err(|error| invalid(format!("Invalid requestState: {error}")))?;
-        // Rules may have been added in front of it.
+        // Rules may have been added before it.
         let rule = item.rules.iter().position(|rule| *rule.label == *state.label);
         state.rule = rule.unwrap_or_default();
         if rule.is_none() || state.item != item.number || state.digest != call.digest() {
@@ -260,10 +270,26 @@ impl Engine {
     }
 }
 
-/// The templates of an item draw apart from the rules of it, whose positions are small.
+/// Refuses answers without the state that came with their requests (2026-07-28, Multi Round-Trip Requests: Client
+/// Requirements).
+fn require_state(call: &Call<'_>, item: &Item) -> Result<(), RpcError> {
+    let Some(responses) = call.input_responses()?.filter(|_| call.catalog.script.request_state_required) else {
+        return Ok(());
+    };
+    let mut requests = item.rules.iter().flat_map(|rule| rule.answer.input_requests());
+    match requests.find(|request| responses.contains_key(&request.name)) {
+        Some(request) => {
+            let what = "answers a request that came with one";
+            Err(invalid(format!("Invalid requestState: it is missing, but inputResponses.{} {what}", request.name)))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Separates the random numbers of an item's templates from those of its rules, which have small positions.
 const OF_TEMPLATES: usize = u32::MAX as usize;
 
-/// What the seed decides about one call.
+/// The random numbers of one call.
 pub(super) fn rng(seed: u64, nth: u64, drawn_for: (usize, usize)) -> SeededRng {
     SeededRng::for_parts(seed, [nth, drawn_for.0 as u64, drawn_for.1 as u64])
 }

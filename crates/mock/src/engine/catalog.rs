@@ -1,4 +1,4 @@
-//! A script that is being served, with what it offers at the moment and how often that was used.
+//! A script that is being served, with its visible items and their counters.
 
 use std::{
     collections::HashMap,
@@ -22,7 +22,7 @@ pub(super) struct Catalog {
     pub(super) server_meta: String,
     legacy_capabilities: String,
     modern_capabilities: String,
-    /// How often the engine has started over before this one.
+    /// The number of resets before this catalog.
     pub(super) generation: u64,
     /// How often each item was called, and each rule of it; by the number of the item.
     calls: Vec<CallCounters>,
@@ -34,7 +34,7 @@ pub(super) struct Catalog {
     prompts: Arc<VisibleItems>,
 }
 
-/// How often an item was called, and each of its rules answered. Shared with the catalog that follows.
+/// The number of calls of an item, and of answers of each of its rules. Shared with the next catalog.
 #[derive(Debug, Default)]
 struct CallCounters {
     item: Arc<AtomicU64>,
@@ -48,7 +48,7 @@ pub(super) struct RuleRef {
     pub(super) index: usize,
 }
 
-/// Which call of the item and which answer of the rule this is, counted from 1.
+/// The number of the call of the item and of the answer of the rule, counted from 1.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct CallCounts {
     pub(super) item_calls: u64,
@@ -67,8 +67,8 @@ impl Catalog {
         Catalog::from_parts(script, generation, calls, strikes, lists)
     }
 
-    /// The catalog of a script that has the same items as this one, but other rules. It goes on counting, and its lists
-    /// are those of this one.
+    /// The catalog of a script that has the same items as this one, but other rules. It keeps the counters, and its
+    /// lists are those of this one.
     pub(super) fn with_script(&self, script: Arc<Script>) -> Self {
         let mut calls: Vec<_> = std::iter::repeat_with(CallCounters::default).take(script.item_count).collect();
         // An added rule counts once, even if it is in an item and in its replacements.

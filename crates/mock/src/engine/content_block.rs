@@ -6,7 +6,7 @@ use serde_json::{Map, Value as Json, json};
 use rehearse_protocol::Version;
 
 /// The first version that has blocks of a kind.
-fn since(kind: &str) -> Version {
+fn first_version(kind: &str) -> Version {
     match kind {
         "audio" => Version::V2025_03_26,
         "resource_link" => Version::V2025_06_18,
@@ -55,7 +55,7 @@ pub(super) fn downgrade_messages(version: Version, messages: Vec<Json>) -> Vec<J
 /// Replaces a block that the version does not have with a text block.
 fn replace(version: Version, block: &mut Json) {
     let text = |name: &str| block.get(name).and_then(Json::as_str);
-    let Some(kind) = text("type").filter(|kind| since(kind) > version) else { return };
+    let Some(kind) = text("type").filter(|kind| first_version(kind) > version) else { return };
     let says = match (text("name"), text("uri"), text("mimeType")) {
         (Some(name), Some(uri), _) => format!("{name}: {uri}"),
         (.., Some(mime_type)) => format!("[{kind}: {mime_type}]"),

@@ -1,15 +1,15 @@
-//! What the engine decides to do about a frame.
+//! The decision of the engine about a frame.
 
 use super::{exchange::Exchange, frames::ResponseFrame, subscription::PendingSubscription};
 use crate::faults::Chain;
 use rehearse_protocol::Id;
 
-/// What to do about a frame.
+/// The decision about a frame.
 #[derive(Debug)]
 pub enum Decision {
-    /// Nothing is answered.
+    /// There is no answer.
     Ignore,
-    /// The client gave up this request.
+    /// The client cancelled this request.
     Cancel(Id),
     /// The response, at once.
     Respond(ResponseFrame),
@@ -26,7 +26,7 @@ pub enum Decision {
 /// A decision about a frame, and the faults that apply to it.
 #[derive(Debug)]
 pub struct FaultedDecision {
-    /// What would be done without faults.
+    /// The decision without faults.
     pub decision: Decision,
     /// The request that is answered; `None` for a notification.
     pub id: Option<Id>,

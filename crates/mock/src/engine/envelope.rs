@@ -1,4 +1,4 @@
-//! What surrounds the members of a result in each era.
+//! The envelope of a result in each era.
 
 use serde_json::{Map, Value as Json};
 
@@ -8,15 +8,15 @@ use rehearse_protocol::Era;
 
 const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 
-/// What a result has besides its members and what every result of its era has.
+/// The optional parts of a result's envelope.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Envelope<'a> {
     /// `_meta` as JSON text.
     pub(super) meta: Option<&'a str>,
-    /// Who may be served it again, if it may be cached.
+    /// The cache scope, if the result may be cached.
     pub(super) cache: Option<CacheScope>,
-    /// The reply of the script, if it may give members of the envelope itself.
-    pub(super) given: Option<&'a Body>,
+    /// The reply of the script, if it may have members of the envelope.
+    pub(super) reply: Option<&'a Body>,
 }
 
 /// 2026-07-28, Caching: Cache Scope Field.
@@ -27,13 +27,13 @@ pub(super) enum CacheScope {
 }
 
 impl Envelope<'_> {
-    fn gives(&self, name: &str) -> bool {
-        self.given.is_some_and(|body| body.member(name).is_some())
+    fn has_member(&self, name: &str) -> bool {
+        self.reply.is_some_and(|body| body.member(name).is_some())
     }
 
     /// Interim results carry no hints (Caching: Cacheable Results).
     fn is_complete(&self) -> bool {
-        let kind = self.given.and_then(|body| body.member("resultType"));
+        let kind = self.reply.and_then(|body| body.member("resultType"));
         kind.is_none_or(|kind| kind.literal() == Some("\"complete\""))
     }
 }
@@ -55,7 +55,7 @@ pub(super) fn is_cacheable(method: &str) -> bool {
 }
 
 impl Catalog {
-    /// Who may be served a result again. Results that require a token are private.
+    /// The cache scope of a result. Results that require a token are private.
     pub(super) fn cache_scope(&self, depends_on_caller: bool) -> CacheScope {
         match depends_on_caller || self.script.auth.is_some() {
             true => CacheScope::Private,
@@ -66,7 +66,7 @@ impl Catalog {
     /// The result object around `members`, which are JSON members without braces.
     ///
     /// A modern result names its type, the server (2026-07-28, Basic: Per-response protocol fields) and, where it may
-    /// be cached, for how long (Caching: a mock promises nothing, so 0). What the script gives of it stays as it is.
+    /// be cached, for how long (Caching: a mock promises nothing, so 0). Members from the script take precedence.
     pub(super) fn result(&self, era: Era, members: &str, envelope: Envelope<'_>) -> String {
         let meta = envelope.meta.and_then(|meta| meta.strip_prefix('{')?.strip_suffix('}'));
         let meta = meta.filter(|meta| !meta.trim().is_empty());
@@ -85,14 +85,14 @@ impl Catalog {
             (Era::Legacy, None) => {}
             (Era::Legacy, Some(meta)) => member(&["\"_meta\":{", meta, "}"]),
             (Era::Modern, _) => {
-                if !envelope.gives("resultType") {
+                if !envelope.has_member("resultType") {
                     member(&["\"resultType\":\"complete\""]);
                 }
                 if let Some(scope) = envelope.cache.filter(|_| envelope.is_complete()) {
-                    if !envelope.gives("ttlMs") {
+                    if !envelope.has_member("ttlMs") {
                         member(&["\"ttlMs\":0"]);
                     }
-                    if !envelope.gives("cacheScope") {
+                    if !envelope.has_member("cacheScope") {
                         member(&["\"cacheScope\":", scope.as_json()]);
                     }
                 }
@@ -117,7 +117,7 @@ impl CacheScope {
     }
 }
 
-/// Whether the members of a `_meta`, without braces, say which server it is.
+/// Whether the members of a `_meta`, without braces, name the server.
 fn names_server(meta: &str) -> bool {
     meta.contains(SERVER_INFO)
         && serde_json::from_str::<Map<String, Json>>(&format!("{{{meta}}}"))
@@ -190,7 +190,7 @@ tools: [{ name: t, reply: { text: x, _meta: { io.modelcontextprotocol/serverInfo
     }
 
     #[test]
-    fn what_depends_on_who_asks_is_not_shared() {
+    fn results_that_depend_on_the_client_are_private() {
         let scope = |script: &str, method: &str, params: Json| {
             let client = TestClient::modern(script, json!({ "roots": {} }));
             client.call(method, params)["result"]["cacheScope"].as_str().map(str::to_owned).unwrap_or_default()
@@ -198,7 +198,7 @@ tools: [{ name: t, reply: { text: x, _meta: { io.modelcontextprotocol/serverInfo
         let read = |rest: &str| {
             let roots = json!({ "r": { "roots": [] } });
             scope(
-                &format!("resources: [{{ uri: 'x:a', {rest} }}]"),
+                &format!("requestState: {{ required: false }}\nresources: [{{ uri: 'x:a', {rest} }}]"),
                 "resources/read",
                 json!({ "uri": "x:a", "inputResponses": roots }),
             )

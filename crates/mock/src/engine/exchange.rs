@@ -1,4 +1,4 @@
-//! An answer that is in progress.
+//! An answer in progress.
 
 use std::{
     collections::VecDeque,
@@ -39,19 +39,19 @@ pub(super) struct Origin {
     /// The progress token of the request as JSON text.
     pub(super) progress_token: Option<String>,
     pub(super) log_level: Option<LogLevel>,
-    /// What the client declares. Null if no step of the script wants to know.
+    /// The declared capabilities of the client. Null if no step of the script reads them.
     pub(super) capabilities: Json,
     /// Whether a modern request carries answers, or the state of an earlier round.
     pub(super) is_retry: bool,
     /// The answers that came with a modern request.
     pub(super) inputs: Map<String, Json>,
-    /// Who asks, if tasks can have an owner.
+    /// The client, if tasks can have an owner.
     pub(super) principal: Option<String>,
-    /// What a modern request asks for, so that its state cannot be used for another one.
+    /// The digest of a modern request, so that its state is not valid for another request.
     pub(super) digest: String,
 }
 
-/// Where the answer to an earlier request continues (2026-07-28, Multi Round-Trip Requests).
+/// The position at which the answer to an earlier request continues (2026-07-28, Multi Round-Trip Requests).
 #[derive(Debug)]
 pub(super) struct ResumePoint {
     pub(super) next: usize,
@@ -74,29 +74,29 @@ pub struct Exchange {
     pub(super) initialized: Option<oneshot::Receiver<()>>,
     /// The next step; `None` before the rule's delay.
     pub(super) next: Option<usize>,
-    /// What the client has answered so far, by the names of the input requests.
+    /// The answers of the client so far, by the names of the input requests.
     pub(super) answers: Vec<(String, Json)>,
-    /// Frames that go out before anything else happens.
+    /// Frames to send before the next step.
     pub(super) outbox: VecDeque<Bytes>,
     pub(super) pending: Option<PendingInput>,
     /// How the exchange ends when the outbox is empty.
     ending: Option<Outcome>,
-    /// The task that this runs as.
+    /// The task of the call.
     pub(super) task: Option<Arc<Task>>,
     /// The time of the latest call of `next_event`.
     at: Duration,
 }
 
-/// What an exchange wants done. After `Finish` and `Exit` there is nothing more to ask for.
+/// The next action of an exchange. `Finish` and `Exit` are the last ones.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// Ask again after this time.
+    /// Call again after this time.
     Wait(Duration),
-    /// Ask again when [`Exchange::poll_answers`] is ready, and at the latest after this time.
+    /// Call again when [`Exchange::poll_answers`] is ready, and at the latest after this time.
     Await(Duration),
-    /// A message on the way.
+    /// Send a message before the response.
     Send(Bytes),
-    /// The stream of the answer is to be closed where it can be resumed, after telling the client when to come back.
+    /// Close the stream of the answer if it can be resumed, after an event with the time to reconnect.
     Disconnect(Option<Duration>),
     /// The response: the rest runs in the background, as a task.
     Detach(ResponseFrame),
@@ -172,8 +172,8 @@ impl Exchange {
         self.catalog.rule(self.rule).1.answer.http.or(self.catalog.script.http.answer)
     }
 
-    /// The next thing to do, `at` this time since the mock was started. A task does nothing after its time to live,
-    /// because no client can query it any more.
+    /// The next action, `at` this time since the mock was started. A task does nothing after its time to live, because
+    /// no client can query it any more.
     pub fn next_event(&mut self, at: Duration) -> Event {
         self.at = at;
         let Some(task) = &self.task else { return self.decide(at) };
@@ -262,7 +262,7 @@ impl Exchange {
             }
             Action::Log { level, logger, data } => {
                 let is_wanted = self.origin.log_level.is_some_and(|wanted| *level >= wanted);
-                // Who does not declare it sends none (2025-11-25, Logging: Capabilities).
+                // A server without the capability sends none (2025-11-25, Logging: Capabilities).
                 if self.task.is_some() || !is_wanted || !catalog.script.capabilities.declares(self.era(), &["logging"])
                 {
                     return Ok(None);
@@ -347,7 +347,7 @@ impl Exchange {
         self.answers.push((name.to_owned(), answer));
     }
 
-    /// What templates see.
+    /// The values that templates can use.
     pub(super) fn context(&mut self) -> &minijinja::Value {
         self.context.get()
     }
@@ -381,7 +381,7 @@ mod tests {
 
     /// An exchange from before a reset continues, but changes nothing.
     #[test]
-    fn what_was_begun_before_a_reset_changes_nothing_after_it() {
+    fn an_exchange_from_before_a_reset_changes_nothing_after_it() {
         let elicit = "elicit: { as: guest, message: Who?, requestedSchema: { type: object, properties: {} } }";
         let script = format!(
             "

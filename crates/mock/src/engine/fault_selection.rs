@@ -1,4 +1,4 @@
-//! Which faults apply to an answer.
+//! The selection of the faults that apply to an answer.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::{
 };
 use rehearse_protocol::{Era, Id, Message, Notification, Request, Version};
 
-/// The faults draw apart from the rules of items, whose numbers are small.
+/// Separates the random numbers of faults from those of items, which have small numbers.
 const DRAWN_FOR: usize = u32::MAX as usize;
 
 impl Engine {
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_script_without_faults_is_never_struck() {
+    fn a_script_without_faults_has_no_faulty_answers() {
         let mock = Mock::new("[]", 1);
         assert!(!mock.engine.has_faults() && !mock.initialize("2025-11-25") && !mock.calls("a"));
         let mock = Mock::new("[{ do: hang }]", 1);
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_named_is_struck_and_nothing_else() {
+    fn a_fault_hits_only_the_named_requests() {
         for (on, struck) in [
             ("method: tools/list", ["tools/list"].as_slice()),
             ("tool: a", &["a"]),
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schedule_a_state_and_a_header_can_be_asked_for() {
+    fn a_condition_matches_a_schedule_a_state_and_a_header() {
         let mut mock = Mock::new(
             "[{ on: { tool: a, time: { after: 5s, until: 10s }, state: { open: true }, headers: { x-t: y } }, do: hang }]",
             1,
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn a_notification_is_struck_by_name_only_and_responses_never() {
+    fn a_fault_hits_a_notification_by_name_only_and_never_a_response() {
         let notification = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
         let struck = |faults: &str, frame: &Json| match Mock::new(faults, 1).send(frame.clone(), Duration::ZERO) {
             Decision::Faulted(faulty) => Some(faulty.id),
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn the_parts_of_a_batch_are_struck_one_by_one() {
+    fn faults_hit_the_parts_of_a_batch_one_by_one() {
         let mock = Mock::new("[{ on: { tool: a }, do: hang }]", 1);
         mock.initialize("2025-03-26");
         let call =

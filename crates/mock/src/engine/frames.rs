@@ -19,27 +19,27 @@ pub struct Incoming<'a> {
     pub at: Duration,
     /// The headers of the request that carried the frame or opened its connection; `None` where a transport has none.
     pub headers: Option<&'a HeaderMap>,
-    /// What the client has shown that it may do, if the server wants to know.
+    /// The access token of the client, if the server requires tokens.
     pub token: Option<&'a Token>,
     /// The names of the faults that apply to its answer, for the journal.
     pub faults: &'a [&'static str],
 }
 
 impl<'a> Incoming<'a> {
-    /// The headers that repeat what the message says, as those of streamable HTTP do.
+    /// The headers that mirror the message, as on streamable HTTP.
     pub(super) fn mirror(&self) -> Option<&'a HeaderMap> {
         self.headers.filter(|_| self.transport == Transport::Http)
     }
 }
 
-/// A response and the HTTP status that it has where there is one.
+/// A response and its HTTP status, for transports that have one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResponseFrame {
     /// The HTTP status.
     pub status: u16,
     /// The response.
     pub frame: Bytes,
-    /// The client must show that it may do more.
+    /// The challenge, if the token of the client is not sufficient.
     pub challenge: Option<Challenge>,
 }
 
@@ -48,7 +48,7 @@ impl ResponseFrame {
         ResponseFrame { status, frame, challenge: None }
     }
 
-    /// An answer without anything special about it.
+    /// A response with status 200 and no challenge.
     pub fn ok(frame: Bytes) -> ResponseFrame {
         ResponseFrame::new(200, frame)
     }

@@ -1,4 +1,4 @@
-//! Input from the client: requests to a legacy one, rounds with a modern one, input that a task waits for.
+//! Input from the client: requests to a legacy client, rounds with a modern client, and the input of tasks.
 
 use std::{
     future::Future,
@@ -38,7 +38,7 @@ impl Exchange {
         }
     }
 
-    /// Resolves when every input request is answered.
+    /// Waits until every input request is answered.
     pub fn poll_answers(&mut self, context: &mut Context<'_>) -> Poll<()> {
         if let Some(initialized) = &mut self.initialized {
             return Pin::new(initialized).poll(context).map(|_| self.initialized = None);
@@ -194,7 +194,7 @@ impl Exchange {
         Some(Event::Await(pending.limit))
     }
 
-    /// Takes the responses that were awaited, if any.
+    /// Takes the expected responses, if any.
     ///
     /// # Errors
     /// How the exchange ends without them.
@@ -264,7 +264,7 @@ prompts:
     steps: [{ roots: { as: folders } }, { reply: { messages: [{ role: user, content: '{{ folders.roots[0].uri }}' }] } }]
 ";
 
-    fn ada() -> Json {
+    fn ada_answer() -> Json {
         json!({ "action": "accept", "content": { "name": "Ada" } })
     }
 
@@ -272,7 +272,7 @@ prompts:
         json!({ "role": "assistant", "model": "m", "content": { "type": "text", "text": "ode" } })
     }
 
-    fn everything() -> Json {
+    fn all_capabilities() -> Json {
         json!({ "elicitation": {}, "sampling": {}, "roots": {} })
     }
 
@@ -282,14 +282,20 @@ prompts:
         client.call("tools/call", params)
     }
 
+    /// The second round of a call.
+    fn answer(client: &TestClient, answers: Json) -> Json {
+        let state = round(client, json!({}))["result"]["requestState"].clone();
+        round(client, json!({ "requestState": state, "inputResponses": answers }))
+    }
+
     fn error(reply: &Json) -> String {
         format!("{} {}", reply["error"]["code"], reply["error"]["message"].as_str().unwrap_or_default())
     }
 
     #[test]
     fn a_legacy_client_is_sent_requests_and_its_answers_are_used() {
-        let client = TestClient::legacy(SCRIPT, everything())
-            .answering("elicitation/create", json!({ "result": ada() }))
+        let client = TestClient::legacy(SCRIPT, all_capabilities())
+            .answering("elicitation/create", json!({ "result": ada_answer() }))
             .answering("sampling/createMessage", json!({ "result": poem() }))
             .answering("roots/list", json!({ "result": { "roots": [{ "uri": "file:///a" }] } }));
         let frames = client.exchange("tools/call", json!({ "name": "book", "arguments": { "city": "Paris" } }));
@@ -304,17 +310,17 @@ prompts:
 
     #[test]
     fn a_modern_client_answers_in_rounds_and_what_was_done_is_not_done_again() {
-        let client = TestClient::modern(SCRIPT, everything());
+        let client = TestClient::modern(SCRIPT, all_capabilities());
         let first = round(&client, json!({}));
         assert_eq!(first["result"]["resultType"], "input_required");
         assert_eq!(first["result"]["inputRequests"]["guest"]["method"], "elicitation/create");
         let state = first["result"]["requestState"].clone();
-        let second = round(&client, json!({ "requestState": state, "inputResponses": { "guest": ada() } }));
+        let second = round(&client, json!({ "requestState": state, "inputResponses": { "guest": ada_answer() } }));
         let requests = &second["result"]["inputRequests"];
         assert_eq!(requests["poem"]["params"]["messages"][0]["content"]["text"], "A poem for Ada");
         assert_eq!(requests["folders"]["method"], "roots/list");
         let state = second["result"]["requestState"].clone();
-        // Only one of two answers: the other one is asked for again.
+        // Only one of two answers: the other one is requested again.
         let third = round(&client, json!({ "requestState": state, "inputResponses": { "poem": poem() } }));
         assert_eq!(
             third["result"]["inputRequests"].as_object().map(|it| it.keys().cloned().collect()),
@@ -328,17 +334,26 @@ prompts:
     }
 
     #[test]
-    fn answers_may_come_with_the_first_request_and_wrong_keys_are_asked_again() {
-        let client = TestClient::modern(SCRIPT, everything());
+    fn answers_without_their_state_are_refused_unless_the_script_allows_them() {
         let answers = json!({ "inputResponses": { "guest": { "action": "decline" }, "noise": {} } });
-        assert_eq!(round(&client, answers)["result"]["content"][0]["text"], "No guest (decline).");
-        let wrong = round(&client, json!({ "inputResponses": { "gest": ada() } }));
+        let client = TestClient::modern(SCRIPT, all_capabilities());
+        let refused =
+            "Invalid requestState: it is missing, but inputResponses.guest answers a request that came with one";
+        assert_eq!(error(&round(&client, answers.clone())), format!("-32602 {refused}"));
+        let last = client.engine.journal().entries().pop().expect("an entry");
+        assert_eq!(last.handling.to_string(), format!("refused: {refused}"));
+        let later_step = round(&client, json!({ "inputResponses": { "poem": poem() } }));
+        assert!(error(&later_step).starts_with("-32602 Invalid requestState: it is missing"), "{later_step}");
+        let wrong = round(&client, json!({ "inputResponses": { "gest": ada_answer() } }));
         assert_eq!(wrong["result"]["inputRequests"]["guest"]["method"], "elicitation/create");
+        let lenient = SCRIPT.replace("ttl: 5m", "required: false");
+        let client = TestClient::modern(&lenient, all_capabilities());
+        assert_eq!(round(&client, answers)["result"]["content"][0]["text"], "No guest (decline).");
     }
 
     #[test]
-    fn an_answer_that_is_none_is_an_error() {
-        let client = TestClient::modern(SCRIPT, everything());
+    fn an_invalid_answer_is_an_error() {
+        let client = TestClient::modern(SCRIPT, all_capabilities());
         for (answers, expected) in [
             (Json::Null, "-32602 `inputResponses` must be an object"),
             (json!({ "guest": 5 }), "-32602 inputResponses.guest: a response must be an object"),
@@ -348,17 +363,17 @@ prompts:
                 "-32602 inputResponses.guest: content: \"name\" is a required property",
             ),
         ] {
-            assert_eq!(error(&round(&client, json!({ "inputResponses": answers }))), expected);
+            assert_eq!(error(&answer(&client, answers)), expected);
         }
-        let client = TestClient::legacy(SCRIPT, everything())
+        let client = TestClient::legacy(SCRIPT, all_capabilities())
             .answering("elicitation/create", json!({ "result": { "action": "accept" } }));
         let text = client.text("book", json!({ "city": "Rome" }));
         assert!(text.starts_with("The client's answer to elicitation/create is wrong: content"), "{text}");
     }
 
     #[test]
-    fn a_state_is_refused_that_was_changed_has_lapsed_or_belongs_to_another_request() {
-        let client = TestClient::modern(SCRIPT, everything());
+    fn a_changed_or_expired_state_or_one_of_another_request_is_refused() {
+        let client = TestClient::modern(SCRIPT, all_capabilities());
         let state = round(&client, json!({}))["result"]["requestState"].as_str().expect("a state").to_owned();
         let changed = round(&client, json!({ "requestState": format!("{state}x") }));
         assert!(error(&changed).starts_with("-32602 Invalid requestState:"), "{changed}");
@@ -367,7 +382,7 @@ prompts:
         assert_eq!(error(&client.call("tools/call", elsewhere)), foreign);
         assert_eq!(error(&client.call("tools/call", json!({ "name": "other", "requestState": state }))), foreign);
         client.advance(Duration::from_secs(301));
-        let lapsed = round(&client, json!({ "requestState": state, "inputResponses": { "guest": ada() } }));
+        let lapsed = round(&client, json!({ "requestState": state, "inputResponses": { "guest": ada_answer() } }));
         assert_eq!(error(&lapsed), "-32602 Invalid requestState: it has expired");
         let stranger = round(&client, json!({ "requestState": 5 }));
         assert_eq!(error(&stranger), "-32602 `requestState` must be a string");
@@ -382,7 +397,7 @@ prompts:
         assert_eq!(legacy.text("book", json!({})), "The client does not declare the capability elicitation");
         // An optional input request is left out.
         let legacy = TestClient::legacy(SCRIPT, json!({ "elicitation": {}, "sampling": {} }))
-            .answering("elicitation/create", json!({ "result": ada() }))
+            .answering("elicitation/create", json!({ "result": ada_answer() }))
             .answering("sampling/createMessage", json!({ "result": poem() }));
         assert!(legacy.text("book", json!({ "city": "X" })).contains("ode, 0 folders"));
         let prompt = TestClient::legacy(SCRIPT, json!({})).call("prompts/get", json!({ "name": "asks" }));
@@ -406,30 +421,56 @@ tools:
     }
 
     #[test]
-    fn a_client_that_refuses_or_stays_silent_gets_a_failure_and_late_answers_are_nobodys() {
-        let client = TestClient::legacy(SCRIPT, everything())
+    fn a_client_that_refuses_or_does_not_answer_gets_a_failure_and_late_answers_are_ignored() {
+        let client = TestClient::legacy(SCRIPT, all_capabilities())
             .answering("elicitation/create", json!({ "error": { "code": -1, "message": "user went away" } }));
         assert_eq!(client.text("other", json!({})), "The client refused elicitation/create: user went away (-1)");
-        let client = TestClient::legacy(SCRIPT, everything());
+        let client = TestClient::legacy(SCRIPT, all_capabilities());
         let frames = client.exchange("tools/call", json!({ "name": "other" }));
         assert_eq!(frames[1]["method"], "notifications/cancelled");
         assert_eq!(frames[1]["params"]["requestId"], frames[0]["id"]);
         let text = &frames[2]["result"]["content"][0]["text"];
         assert_eq!(text, "The client did not answer elicitation/create within 60 s");
-        client.decision(&json!({ "jsonrpc": "2.0", "id": frames[0]["id"], "result": ada() }));
+        let late = json!({ "jsonrpc": "2.0", "id": frames[0]["id"], "result": ada_answer() });
+        let twice = "refused: a response to a request that the server did not send, or a second one";
+        for expected in ["protocol", twice] {
+            client.decision(&late);
+            let last = client.engine.journal().entries().pop().expect("an entry");
+            assert_eq!(last.handling.to_string(), expected);
+        }
+    }
+
+    #[test]
+    fn a_refusal_ends_the_call_and_the_answers_to_its_other_requests_are_right() {
+        let script = "
+tools:
+  - name: both
+    steps:
+      - ask: { one: { elicit: { message: m, requestedSchema: { type: object } } }, two: { roots: {} } }
+      - reply: x
+";
+        let client = TestClient::legacy(script, all_capabilities())
+            .answering("elicitation/create", json!({ "error": { "code": -1, "message": "no" } }));
+        let frames = client.exchange("tools/call", json!({ "name": "both" }));
+        let request = frames.iter().find(|frame| frame["method"] == "roots/list").expect("a request");
+        let text = &frames.last().expect("a response")["result"]["content"][0]["text"];
+        assert_eq!(text, "The client refused elicitation/create: no (-1)");
+        client.decision(&json!({ "jsonrpc": "2.0", "id": request["id"], "result": { "roots": [] } }));
         let last = client.engine.journal().entries().pop().expect("an entry");
-        assert_eq!(last.handling.to_string(), "refused: a response to a request that the server did not send");
+        assert_eq!(last.handling.to_string(), "protocol");
     }
 
     #[test]
     fn a_prompt_can_ask_in_both_eras() {
         let roots = json!({ "roots": [{ "uri": "file:///home" }] });
-        let legacy = TestClient::legacy(SCRIPT, everything()).answering("roots/list", json!({ "result": roots }));
+        let legacy = TestClient::legacy(SCRIPT, all_capabilities()).answering("roots/list", json!({ "result": roots }));
         let expected = "file:///home";
         let prompt = legacy.call("prompts/get", json!({ "name": "asks" }));
         assert_eq!(prompt["result"]["messages"][0]["content"]["text"], expected);
-        let modern = TestClient::modern(SCRIPT, everything());
-        let prompt = modern.call("prompts/get", json!({ "name": "asks", "inputResponses": { "folders": roots } }));
+        let modern = TestClient::modern(SCRIPT, all_capabilities());
+        let state = modern.call("prompts/get", json!({ "name": "asks" }))["result"]["requestState"].clone();
+        let params = json!({ "name": "asks", "requestState": state, "inputResponses": { "folders": roots } });
+        let prompt = modern.call("prompts/get", params);
         assert_eq!(prompt["result"]["messages"][0]["content"]["text"], expected);
     }
 }

@@ -48,10 +48,10 @@ impl Exchange {
     pub(super) fn lacks_capability(&self, questions: &[&InputRequest]) -> Outcome {
         let (mut needs, forms) = (Map::new(), json!({ "form": {} }));
         for (name, need) in questions.iter().filter_map(|question| question.needs.as_object()).flatten() {
-            // Who declares elicitation without forms lacks just those.
+            // A client that declares elicitation without forms lacks only forms.
             let lacks_forms = name == "elicitation" && self.origin.capabilities.get(name).is_some();
             let need = if lacks_forms && need.as_object().is_some_and(Map::is_empty) { &forms } else { need };
-            // A need with settings says more than one without.
+            // A requirement with settings is more specific than one without.
             if need.as_object().is_some_and(|settings| !settings.is_empty()) || !needs.contains_key(name) {
                 needs.insert(name.clone(), need.clone());
             }
@@ -122,7 +122,7 @@ tools:
     steps: [{ sample: { messages: [{ role: user, content: { type: text, text: t } }], includeContext: '{{ args.of }}' } }, { reply: x }]
 ";
 
-    fn asked(client: &TestClient, tool: &str, arguments: Json) -> Json {
+    fn input_request(client: &TestClient, tool: &str, arguments: Json) -> Json {
         let frame = client.exchange("tools/call", json!({ "name": tool, "arguments": arguments })).swap_remove(0);
         let request = match frame["result"]["inputRequests"].as_object() {
             Some(requests) => requests.values().next().expect("a question"),
@@ -135,21 +135,22 @@ tools:
     fn a_url_has_an_id_where_the_version_wants_one() {
         let capabilities = json!({ "elicitation": { "url": {} } });
         let legacy = TestClient::legacy(SCRIPT, capabilities.clone());
-        let id = |tool: &str| asked(&legacy, tool, json!({}))["elicitationId"].as_str().map(str::to_owned);
+        let id = |tool: &str| input_request(&legacy, tool, json!({}))["elicitationId"].as_str().map(str::to_owned);
         let (first, second) = (id("url").expect("an id"), id("url").expect("an id"));
         assert!(first.len() == 32 && first != second, "{first} {second}");
         assert_eq!(id("named").as_deref(), Some("e"));
         let modern = TestClient::modern(SCRIPT, capabilities);
         for tool in ["url", "named"] {
             let expected = json!({ "mode": "url", "message": "m", "url": "https://a.example" });
-            assert_eq!(asked(&modern, tool, json!({})), expected);
+            assert_eq!(input_request(&modern, tool, json!({})), expected);
         }
     }
 
     #[test]
-    fn context_is_asked_for_only_of_who_offers_it() {
-        let of =
-            |client: &TestClient, what: &str| asked(client, "context", json!({ "of": what }))["includeContext"].clone();
+    fn context_is_requested_only_from_servers_that_offer_it() {
+        let of = |client: &TestClient, what: &str| {
+            input_request(client, "context", json!({ "of": what }))["includeContext"].clone()
+        };
         let [plain, rich] = [json!({ "sampling": {} }), json!({ "sampling": { "context": {} } })];
         for client in [TestClient::legacy(SCRIPT, plain.clone()), TestClient::modern(SCRIPT, plain)] {
             assert_eq!((of(&client, "allServers"), of(&client, "none")), (Json::Null, json!("none")));
@@ -168,13 +169,13 @@ tools:
   - { name: slow, steps: [{ wait: 1s }, { roots: {} }, { reply: done }] }
 ";
 
-    fn both() -> Json {
+    fn both_eras() -> Json {
         json!({ "roots": {}, "sampling": {} })
     }
 
     #[test]
     fn one_refusal_ends_the_call_and_cancels_the_other_question() {
-        let client = TestClient::legacy(TWO, both())
+        let client = TestClient::legacy(TWO, both_eras())
             .answering("sampling/createMessage", json!({ "error": { "code": -1, "message": "no" } }));
         let frames = client.exchange("tools/call", json!({ "name": "both" }));
         assert_eq!(frames[2]["method"], "notifications/cancelled");
@@ -184,12 +185,12 @@ tools:
         );
         let text = &frames[3]["result"]["content"][0]["text"];
         assert_eq!(text, "The client refused sampling/createMessage: no (-1)");
-        assert_eq!(client.clock.get(), Duration::ZERO, "nobody waited");
+        assert_eq!(client.clock.get(), Duration::ZERO, "no wait");
     }
 
     #[test]
-    fn what_is_open_is_cancelled_with_the_call() {
-        let client = TestClient::legacy(TWO, both());
+    fn open_requests_are_cancelled_with_the_call() {
+        let client = TestClient::legacy(TWO, both_eras());
         let Decision::Exchange(mut exchange) =
             client.decision(&client.request("tools/call", json!({ "name": "both" })))
         else {
@@ -211,9 +212,9 @@ tools:
     }
 
     #[test]
-    fn no_one_is_asked_before_the_handshake_is_over() {
+    fn no_request_is_sent_before_the_handshake_ends() {
         let client =
-            TestClient::uninitialized(TWO, both()).answering("roots/list", json!({ "result": { "roots": [] } }));
+            TestClient::uninitialized(TWO, both_eras()).answering("roots/list", json!({ "result": { "roots": [] } }));
         let Decision::Exchange(mut exchange) =
             client.decision(&client.request("tools/call", json!({ "name": "slow" })))
         else {
@@ -227,7 +228,7 @@ tools:
         client.initialized();
         assert!(exchange.poll_answers(&mut context).is_ready());
         assert!(matches!(exchange.next_event(second), Event::Send(_)));
-        let gone = TestClient::uninitialized(TWO, both());
+        let gone = TestClient::uninitialized(TWO, both_eras());
         let Decision::Exchange(mut exchange) = gone.decision(&gone.request("tools/call", json!({ "name": "slow" })))
         else {
             panic!("no exchange");
@@ -236,7 +237,7 @@ tools:
         assert!(matches!(exchange.next_event(second), Event::Await(_)));
         gone.session.close_input();
         assert!(exchange.poll_answers(&mut context).is_ready());
-        let silent = TestClient::uninitialized(TWO, both());
+        let silent = TestClient::uninitialized(TWO, both_eras());
         assert_eq!(
             silent.text("slow", json!({})),
             "The client cannot be asked: it has not sent notifications/initialized"

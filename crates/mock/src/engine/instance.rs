@@ -21,7 +21,7 @@ use crate::{
 use rehearse_document::state::State;
 use rehearse_protocol::{Era, Version};
 
-/// An engine answers requests with a script; [`MockServer`](crate::MockServer) serves it.
+/// The engine of a mock: a script and its state, which answer requests. [`MockServer`](crate::MockServer) serves it.
 ///
 /// ```
 /// use rehearse_document::Source;
@@ -32,8 +32,6 @@ use rehearse_protocol::{Era, Version};
 /// assert_eq!(engine.verify().to_string(), "tools.echo: expected 1 call, got 0 calls\n");
 /// # Ok::<_, rehearse_document::Diagnostics>(())
 /// ```
-///
-/// It is a script that is being served: the script and everything that changes while it is.
 #[derive(Debug)]
 pub struct Engine {
     pub(super) catalog: ArcSwap<Catalog>,
@@ -50,7 +48,7 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// `seed` decides everything that is random.
+    /// An engine for a script. `seed` decides all randomness.
     pub fn new(script: Script, seed: impl Into<Seed>, journal: Journal) -> Arc<Engine> {
         let seed = seed.into();
         let (signer, seed) = (RequestStateSigner::new(&seed.key()), seed.number());
@@ -68,8 +66,8 @@ impl Engine {
         })
     }
 
-    /// Serves another script from here on, `at` this time since the mock was started. Connections stay; counters,
-    /// state, tasks and added rules are reset. Clients are notified that the lists have changed.
+    /// Replaces the script, `at` this time since the mock was started. Connections stay open; counters, state, tasks
+    /// and added rules are reset. Clients are notified that the lists have changed.
     pub fn load(&self, script: Script, at: Duration) {
         let mut added = self.added.lock();
         added.clear();
@@ -80,9 +78,8 @@ impl Engine {
         }
     }
 
-    /// Starts over with the script as it was loaded: clears the journal, counters, state, tasks, added rules and every
-    /// change of the lists. Exchanges from before change nothing any more. Clients are notified about lists that
-    /// differ.
+    /// Restores the script as it was loaded: clears the journal, counters, state, tasks, added rules and every change
+    /// of the lists. Earlier exchanges change nothing any more. Clients are notified about lists that differ.
     pub fn reset(&self, at: Duration) {
         let mut added = self.added.lock();
         let script = self.original(&mut added);
@@ -112,7 +109,7 @@ impl Engine {
         self.catalog.load_full()
     }
 
-    /// Whether the engine has not started over since it had this catalog.
+    /// Whether the engine has not been reset since it had this catalog.
     pub(super) fn goes_on(&self, catalog: &Catalog) -> bool {
         self.catalog.load().generation == catalog.generation
     }
@@ -127,12 +124,12 @@ impl Engine {
         self.catalog.load().script.versions.clone()
     }
 
-    /// How the script wants to be served over HTTP.
+    /// The HTTP options of the script.
     pub fn http(&self) -> HttpPolicy {
         self.catalog.load().script.http
     }
 
-    /// Reads the `auth` of the script, if it has one.
+    /// Calls `read` with the `auth` of the script, if it has one.
     pub fn auth<T>(&self, look: impl FnOnce(&Auth) -> T) -> Option<T> {
         self.catalog.load().script.auth.as_ref().map(look)
     }

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::journal::Handling;
 use rehearse_protocol::{
-    Era, Message, Request, RpcError, Version,
+    Era, Message, Request, RpcError, Transport, Version,
     message::{INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, UNSUPPORTED_VERSION, is_object},
 };
 
@@ -57,7 +57,8 @@ impl Engine {
                 Decision::Ignore
             }
             Message::Response(_) => {
-                self.note(incoming, Handling::Refused("a response to a request that the server did not send".into()));
+                let why = "a response to a request that the server did not send, or a second one";
+                self.note(incoming, Handling::Refused(why.into()));
                 Decision::Ignore
             }
         }
@@ -102,17 +103,21 @@ impl Engine {
         if !is_object(params.capabilities) || !is_object(params.client_info) {
             return Err(invalid("`capabilities` and `clientInfo` must be objects"));
         }
-        let offered = catalog.script.versions.iter().copied();
-        let offered = offered.filter(|version| version.era() == Era::Legacy && incoming.transport.carries(*version));
+        let mut offered = catalog.script.versions.iter().copied().filter(|version| version.era() == Era::Legacy);
+        // Clients request 2024-11-05 over streamable HTTP too, although that version does not define it.
         let same = requested.parse::<Version>().ok().filter(|version| offered.clone().any(|it| it == *version));
-        let Some(version) = same.or_else(|| offered.max()) else {
+        let latest = || offered.rfind(|version| incoming.transport.carries(*version));
+        let Some(version) = same.or_else(latest) else {
             // A legacy client knows no code for this (2025-11-25, Lifecycle: Error Handling).
             return Err(RpcError { code: INVALID_PARAMS, ..catalog.unsupported_version(&requested) });
         };
         let capabilities = params.capabilities.and_then(|it| serde_json::from_str(it.get()).ok()).unwrap_or_default();
-        if !session.initialize(version, capabilities) {
+        // Over streamable HTTP a new session has a new id. Elsewhere a gateway may connect several clients, one after the
+        // other, to one server.
+        if incoming.transport == Transport::Http && session.version().is_some() {
             return Err(RpcError::new(INVALID_REQUEST, "the session is already initialized"));
         }
+        session.initialize(version, capabilities);
         let instructions = catalog.script.instructions.as_ref();
         let instructions =
             instructions.map(|text| format!(",\"instructions\":{}", serde_json::Value::from(text.as_str())));
@@ -127,12 +132,11 @@ impl Engine {
 }
 
 impl Catalog {
-    /// The error that names what is offered (2026-07-28, Versioning: Protocol Version Negotiation).
+    /// The error that lists every version that the server speaks (2026-07-28, Versioning: Protocol Version Negotiation).
     pub(super) fn unsupported_version(&self, requested: &str) -> RpcError {
-        let offered = self.script.versions.iter().rev().map(|version| version.as_str());
-        // A legacy version in `_meta` is offered, but not in this way; to name it would invite the same request again.
-        let offered: Vec<_> = offered.filter(|version| *version != requested).collect();
-        let message = format!("Unsupported protocol version: {requested}. Supported: {}", offered.join(", "));
+        let offered: Vec<_> = self.script.versions.iter().rev().map(|version| version.as_str()).collect();
+        let place = if offered.contains(&requested) { " in `_meta`" } else { "" };
+        let message = format!("Unsupported protocol version{place}: {requested}. Supported: {}", offered.join(", "));
         let data = serde_json::json!({ "supported": offered, "requested": requested });
         RpcError::new(UNSUPPORTED_VERSION, message).with_data(data)
     }

@@ -4,14 +4,15 @@ use std::{
     collections::{HashMap, HashSet},
     fmt,
     sync::{
-        Mutex, MutexGuard, OnceLock, PoisonError,
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
         atomic::{AtomicI64, AtomicU8, Ordering},
     },
 };
 
+use arc_swap::ArcSwapOption;
 use bytes::Bytes;
 use futures_channel::oneshot;
-use serde_json::{Map, Value as Json};
+use serde_json::{Value as Json, json};
 
 use super::input_response::InputResponse;
 use crate::script::LogLevel;
@@ -26,14 +27,14 @@ pub trait NotificationSink: fmt::Debug + Send + Sync {
     fn push(&self, frame: Bytes);
 }
 
-/// What the engine knows of one legacy connection or session. Modern requests need none.
+/// The state of one legacy connection or session. Modern requests need none.
 #[derive(Debug, Default)]
 pub struct LegacySession {
-    version: OnceLock<Version>,
+    /// The latest handshake.
+    handshake: ArcSwapOption<Handshake>,
     log_level: AtomicU8,
-    capabilities: OnceLock<Json>,
     sink: OnceLock<Box<dyn NotificationSink>>,
-    /// Whether there is not a session, so that the client cannot respond to requests.
+    /// Whether there is no session, so that the client cannot respond to requests.
     is_stateless: bool,
     initialized: Mutex<InitializeState>,
     subscriptions: Mutex<HashSet<String>>,
@@ -41,11 +42,18 @@ pub struct LegacySession {
     pending: Mutex<PendingRequests>,
 }
 
+#[derive(Debug)]
+struct Handshake {
+    version: Version,
+    capabilities: Json,
+}
+
 /// The requests to which the client has not responded yet.
 #[derive(Debug, Default)]
 struct PendingRequests {
+    /// Those of calls that have ended are here too, because late responses are not wrong.
     open: HashMap<i64, oneshot::Sender<InputResponse>>,
-    /// Nothing will come any more.
+    /// No more responses will come.
     is_over: bool,
 }
 
@@ -53,6 +61,8 @@ struct PendingRequests {
 #[derive(Debug, Default)]
 struct InitializeState {
     is_complete: bool,
+    /// Whether it has ever arrived.
+    was_complete: bool,
     awaited: Vec<oneshot::Sender<()>>,
 }
 
@@ -60,8 +70,7 @@ impl LegacySession {
     /// A client without a session.
     pub fn stateless(version: Version) -> LegacySession {
         LegacySession {
-            version: version.into(),
-            capabilities: Json::Object(Map::new()).into(),
+            handshake: Some(Arc::new(Handshake { version, capabilities: json!({}) })).into(),
             is_stateless: true,
             ..LegacySession::default()
         }
@@ -69,7 +78,7 @@ impl LegacySession {
 
     /// The version that was negotiated, once the handshake was answered.
     pub fn version(&self) -> Option<Version> {
-        self.version.get().copied()
+        self.handshake.load().as_ref().map(|handshake| handshake.version)
     }
 
     /// Sends notifications that belong to no request to `sink` from now on.
@@ -77,13 +86,12 @@ impl LegacySession {
         let _ = self.sink.set(sink);
     }
 
-    /// Ends the handshake; `false` if it had ended before.
-    pub(super) fn initialize(&self, version: Version, capabilities: Json) -> bool {
-        let is_first = self.version.set(version).is_ok();
-        if is_first {
-            let _ = self.capabilities.set(capabilities);
-        }
-        is_first
+    /// Begins a session, which replaces an earlier one. Calls in progress continue.
+    pub(super) fn initialize(&self, version: Version, capabilities: Json) {
+        self.handshake.store(Some(Arc::new(Handshake { version, capabilities })));
+        self.set_log_level(LogLevel::LEAST);
+        self.subscriptions.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.initialized.lock().unwrap_or_else(PoisonError::into_inner).is_complete = false;
     }
 
     /// Takes `notifications/initialized`; `true` if it comes after a handshake and for the first time.
@@ -93,10 +101,11 @@ impl LegacySession {
         }
         let mut initialized = self.initialized.lock().unwrap_or_else(PoisonError::into_inner);
         initialized.awaited.clear();
-        !std::mem::replace(&mut initialized.is_complete, true)
+        initialized.is_complete = true;
+        !std::mem::replace(&mut initialized.was_complete, true)
     }
 
-    /// Resolves, in whichever way, when the client may be asked; `None` if it may already (2025-11-25, Lifecycle:
+    /// Resolves when the server may send requests to the client; `None` if it already may (2025-11-25, Lifecycle:
     /// Initialization).
     pub(super) fn wait_initialized(&self) -> Option<oneshot::Receiver<()>> {
         let mut initialized = self.initialized.lock().unwrap_or_else(PoisonError::into_inner);
@@ -114,9 +123,9 @@ impl LegacySession {
         self.is_stateless
     }
 
-    /// What the client declared.
+    /// The declared capabilities of the client.
     pub(super) fn capabilities(&self) -> Json {
-        self.capabilities.get().cloned().unwrap_or_default()
+        self.handshake.load().as_ref().map(|handshake| handshake.capabilities.clone()).unwrap_or_default()
     }
 
     pub(super) fn log_level(&self) -> LogLevel {
@@ -158,8 +167,6 @@ impl LegacySession {
         let id = self.questions.fetch_add(1, Ordering::Relaxed) + 1;
         let (sender, receiver) = oneshot::channel();
         let mut asked = self.pending_requests();
-        // Nothing waits for the responses of cancelled calls.
-        asked.open.retain(|_, sender| !sender.is_canceled());
         if !asked.is_over {
             asked.open.insert(id, sender);
         }
@@ -176,11 +183,11 @@ impl LegacySession {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a client's response; `false` if no request with its id is open.
+    /// Takes a client's response; `false` if it has responded already, or no request has this id.
     pub(super) fn accept_response(&self, response: &Response<'_>) -> bool {
         let Some(Id::Number(id)) = response.id else { return false };
         let Ok(id) = i64::try_from(id) else { return false };
-        let sender = self.pending_requests().open.remove(&id);
+        let Some(sender) = self.pending_requests().open.remove(&id) else { return false };
         let parse = |result: &serde_json::value::RawValue| {
             serde_json::from_str(result.get()).map_err(|error| RpcError::new(0, error.to_string()))
         };
@@ -188,6 +195,8 @@ impl LegacySession {
             Ok(result) => parse(result),
             Err(error) => Err(error.clone()),
         };
-        sender.is_some_and(|sender| sender.send(answer).is_ok())
+        // The call may have ended without it.
+        let _ = sender.send(answer);
+        true
     }
 }

@@ -1,4 +1,4 @@
-//! The methods that the script's offer answers; the eras differ in the envelope of the result and in a few codes.
+//! The methods that the items of the script answer; the eras differ in the envelope and in a few error codes.
 
 use std::sync::Arc;
 
@@ -35,8 +35,8 @@ impl Catalog {
             "completion/complete" => declares(&["completions"]),
             "resources/subscribe" | "resources/unsubscribe" => !is_modern && declares(&["resources", "subscribe"]),
             "logging/setLevel" => !is_modern && declares(&["logging"]),
-            // A message pattern, which every server has (2026-07-28, Basic: Overview); what it cannot notify about
-            // is left out of the acknowledgement (Subscriptions: Acknowledgment).
+            // A message pattern, which every server has (2026-07-28, Basic: Overview); unsupported notifications are
+            // left out of the acknowledgement (Subscriptions: Acknowledgment).
             "subscriptions/listen" => is_modern,
             "skills/list" | "skills/get" => is_modern && declares(&["extensions", SKILLS]),
             "resources/directory/read" => is_modern && declares(&["extensions", SKILLS, "directoryRead"]),
@@ -53,7 +53,7 @@ impl Catalog {
 }
 
 impl Engine {
-    /// Answers a request; `None` if there is not a such method here.
+    /// Answers a request; `None` if the server does not have the method.
     ///
     /// # Errors
     /// The JSON-RPC error that answers it.

@@ -1,8 +1,8 @@
 //! The mock engine: a script and its state, without any IO.
 //!
-//! A frame goes in with [`Engine::receive`]; what comes out is a [`Decision`]: nothing, an answer, the cancellation of
-//! an earlier request, or an [`Exchange`], which is asked for one [`Event`] after another until it has finished. The
-//! caller that drives it does the waiting and the sending, so that one engine behaves the same on every transport.
+//! [`Engine::receive`] takes a frame and returns a [`Decision`]: no answer, an answer, the cancellation of
+//! an earlier request, or an [`Exchange`], which returns one [`Event`] after another until it has finished. The caller
+//! waits and sends, so that one engine behaves the same on every transport.
 
 mod added_rules;
 mod call;
@@ -46,7 +46,7 @@ pub use rules::RuleStatus;
 pub use seed::Seed;
 pub use verify::{UnmetExpectation, Verification};
 
-/// How frames are passed through an engine, for [`serve`](super::serve), fuzz targets and benchmarks.
+/// The types for sending frames through an engine, for [`serve`](super::serve), fuzz targets and benchmarks.
 #[doc(hidden)]
 pub mod internals {
     pub use super::{

@@ -69,8 +69,8 @@ impl Engine {
         }
     }
 
-    /// The order of the checks follows from what each of them may rely on: headers are there, `_meta` is complete,
-    /// both agree, the version is offered, the method exists, the other headers agree with the body.
+    /// Each check relies on the checks before it: headers are present, `_meta` is complete, both agree, the version is
+    /// offered, the method exists, the other headers agree with the body.
     fn modern_request(self: &Arc<Self>, request: &Request<'_>, incoming: Incoming<'_>) -> Result<Decision, HttpError> {
         let catalog = &self.catalog();
         let header_version = match incoming.mirror().map(required_headers).transpose() {
@@ -130,7 +130,7 @@ impl Engine {
 }
 
 impl Catalog {
-    /// A legacy client learns from the refusal of its handshake what the server speaks (Versioning: Backward
+    /// The refusal of the handshake names the supported versions for a legacy client (Versioning: Backward
     /// Compatibility).
     fn no_handshake(&self, mut error: RpcError) -> RpcError {
         let offered: Vec<_> = self.script.versions.iter().map(|version| version.as_str()).collect();
@@ -143,7 +143,7 @@ impl Catalog {
     }
 }
 
-/// The version header; it and `Mcp-Method` must be there (Streamable HTTP: Request Metadata).
+/// The version header; it and `Mcp-Method` are required (Streamable HTTP: Request Metadata).
 fn required_headers(headers: &HeaderMap) -> Result<&str, HttpError> {
     let version =
         header(headers, VERSION_HEADER)?.ok_or_else(|| mismatch("the header MCP-Protocol-Version is missing"))?;
@@ -152,10 +152,10 @@ fn required_headers(headers: &HeaderMap) -> Result<&str, HttpError> {
 }
 
 fn header<'h>(headers: &'h HeaderMap, name: &'static str) -> Result<Option<&'h str>, HttpError> {
-    mirrored::single(headers, &HeaderName::from_static(name), name).map_err(mismatch)
+    mirrored::single_header(headers, &HeaderName::from_static(name), name).map_err(mismatch)
 }
 
-/// The protocol version of the request; it and the client's capabilities must be there (Basic: `_meta`).
+/// The protocol version of the request; it and the client's capabilities are required (Basic: `_meta`).
 fn required_meta<'a>(meta: &Meta<'a>) -> Result<Cow<'a, str>, RpcError> {
     if !is_object(meta.client_capabilities) && meta.protocol_version.is_some() {
         return Err(invalid("`io.modelcontextprotocol/clientCapabilities` is missing in `_meta`"));
@@ -163,7 +163,7 @@ fn required_meta<'a>(meta: &Meta<'a>) -> Result<Cow<'a, str>, RpcError> {
     text("io.modelcontextprotocol/protocolVersion", meta.protocol_version)
 }
 
-/// `Mcp-Method` and `Mcp-Name` repeat what the body says (Streamable HTTP: Server Validation).
+/// `Mcp-Method` and `Mcp-Name` must match the body (Streamable HTTP: Server Validation).
 fn mirrored_headers(headers: &HeaderMap, method: &str, params: &Params<'_>) -> Result<(), HttpError> {
     let mirrored = header(headers, METHOD_HEADER)?.unwrap_or_default();
     if mirrored != method {

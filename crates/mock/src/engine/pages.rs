@@ -29,7 +29,7 @@ impl Pages {
         Pages { by_cursor: (1..pages.len()).map(|index| (cursor(index), index)).collect(), pages }
     }
 
-    /// The first page, or the page that an earlier one pointed to.
+    /// The first page, or the page of a cursor.
     pub(super) fn get(&self, cursor: Option<&str>) -> Option<&str> {
         let index = cursor.map_or(Some(0), |cursor| self.by_cursor.get(cursor).copied())?;
         Some(&self.pages[index])

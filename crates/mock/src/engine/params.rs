@@ -1,4 +1,4 @@
-//! The members of `params` that the engine itself looks at, borrowed from the frame.
+//! The members of `params` that the engine reads, borrowed from the frame.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ use rehearse_protocol::{
     message::{INVALID_PARAMS, is_object},
 };
 
-/// Everything that some method takes; all of it is optional here and checked by the method.
+/// The parameters of all methods; all are optional here and checked by the method.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Params<'a> {
@@ -47,7 +47,7 @@ pub(super) struct Params<'a> {
     meta: Option<&'a RawValue>,
 }
 
-/// A member that is there, even if it is null.
+/// A member that is present, even if it is null.
 fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
     <&RawValue>::deserialize(deserializer).map(Some)
 }
@@ -74,7 +74,7 @@ impl<'a> Params<'a> {
         serde_json::from_str(params.get()).map_err(|error| invalid(format!("invalid params: {error}")))
     }
 
-    /// What the engine reads of `_meta`; nothing if there is none.
+    /// The members of `_meta` that the engine reads; empty without `_meta`.
     ///
     /// # Errors
     /// `_meta` is not an object, or has a member twice.
@@ -122,7 +122,7 @@ pub(super) fn invalid(message: impl Into<String>) -> RpcError {
     RpcError::new(INVALID_PARAMS, message)
 }
 
-/// Whether `params._meta` has what only modern requests have.
+/// Whether `params._meta` has members that only modern requests have.
 pub(super) fn is_modern(params: Option<&RawValue>) -> bool {
     // The key itself may be written with escapes; a request without the word `_meta` has none.
     let may_have_meta = |params: &RawValue| params.get().contains("_meta") || params.get().contains("\\u");

@@ -10,14 +10,14 @@ use serde_json::{Value as Json, json};
 use super::{catalog::CallCounts, input_response::InputResponse};
 use rehearse_protocol::{Id, message};
 
-/// Input requests that were asked and are not all answered yet.
+/// Sent input requests, of which some are not answered yet.
 #[derive(Debug)]
 pub(super) struct PendingInput {
-    /// The position of the step that asks.
+    /// The position of the step with the input requests.
     pub(super) step: usize,
     pub(super) limit: Duration,
     pub(super) open: Vec<OpenRequest>,
-    /// Whether [`Event::Await`] was given.
+    /// Whether [`Event::Await`] was returned.
     pub(super) awaited: bool,
     /// Whether an answer can never come.
     pub(super) is_lost: bool,
@@ -32,21 +32,21 @@ pub(super) struct OpenRequest {
     pub(super) answer: Option<InputResponse>,
 }
 
-/// What a client carries from one round of a call to the next, sealed (2026-07-28, Multi Round-Trip Requests: Server
-/// Requirements).
+/// The state that a client carries from one round of a call to the next, signed (2026-07-28, Multi Round-Trip Requests:
+/// Server Requirements).
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct RequestState {
-    /// That of the catalog.
+    /// The generation of the catalog.
     pub(super) generation: u64,
-    /// The rule that answers, by its number and its label.
+    /// The number and the label of the rule that answers.
     pub(super) item: usize,
     pub(super) rule: usize,
     pub(super) label: String,
     pub(super) counts: CallCounts,
-    /// The step that asks.
+    /// The step with the input requests.
     pub(super) next: usize,
     pub(super) answers: Vec<(String, Json)>,
-    /// Digest of what the request asks for.
+    /// The digest of the request.
     pub(super) digest: String,
     /// When the state expires, in milliseconds since the mock was started.
     pub(super) expires: u64,
@@ -58,7 +58,7 @@ impl PendingInput {
         self.open.iter().any(|open| matches!(open.answer, Some(Err(_))))
     }
 
-    /// The cancellations of the requests that went out and are not answered.
+    /// The cancellations of the sent requests that are not answered.
     pub(super) fn cancellations<'a>(&'a self, reason: &'a str) -> impl Iterator<Item = Bytes> + 'a {
         let open = self.open.iter().filter(|open| open.answer.is_none()).filter_map(|open| open.id.as_ref());
         open.map(move |id| {

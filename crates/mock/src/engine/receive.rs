@@ -1,4 +1,4 @@
-//! Frames on their way into the engine: which era they belong to, and what every era does alike.
+//! Receives frames: detects their era, and handles the parts that all eras share.
 
 use std::sync::Arc;
 
@@ -18,12 +18,12 @@ use super::{
 use crate::journal::Handling;
 use rehearse_protocol::{
     Era, Message, Notification, ParseError, Request, RpcError, Version,
-    message::{self, METHOD_NOT_FOUND},
+    message::{self, INVALID_REQUEST, METHOD_NOT_FOUND},
 };
 
 impl Engine {
-    /// Which era a message belongs to, from how it opens (2026-07-28, Versioning: Backward Compatibility): modern if
-    /// it carries a protocol version of its own or a header that no legacy version has, or if only that is offered.
+    /// The era of a message (2026-07-28, Versioning: Backward Compatibility): modern if it carries a protocol version
+    /// of its own or a header that no legacy version has, or if only that is offered.
     pub fn era_of(&self, message: &Message<'_>, headers: Option<&HeaderMap>) -> Era {
         if !self.offers(Era::Legacy) {
             return Era::Modern;
@@ -74,6 +74,11 @@ impl Engine {
                 Err(error) => return self.refuse_frame(&error, incoming),
             };
             let receive = |bytes: &Bytes| match Message::parse(bytes) {
+                // 2025-03-26, Lifecycle: Initialization.
+                Ok(Message::Request(request)) if request.method == "initialize" => {
+                    let error = RpcError::new(INVALID_REQUEST, "`initialize` must not be part of a batch");
+                    self.refuse(&request, 200, error, Incoming { bytes, ..incoming })
+                }
                 Ok(message) => self.receive_legacy(session, message, Incoming { bytes, ..incoming }),
                 Err(error) => self.refuse_frame(&error, Incoming { bytes, ..incoming }),
             };

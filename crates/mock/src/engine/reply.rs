@@ -1,4 +1,4 @@
-//! How an exchange ends: what a reply of the script becomes.
+//! The end of an exchange: the result of a reply of the script.
 
 use std::time::Duration;
 
@@ -56,9 +56,9 @@ impl Exchange {
             }
             Reply::Whole(body) => {
                 let (members, meta) = self.body(catalog, body)?;
-                // The result that a task holds has no envelope of its own.
+                // The result of a task has no separate envelope.
                 let era = if self.task.is_some() { Era::Legacy } else { self.era() };
-                let envelope = Envelope { meta: meta.as_deref(), cache: self.cache_scope(), given: Some(body) };
+                let envelope = Envelope { meta: meta.as_deref(), cache: self.cache_scope(), reply: Some(body) };
                 Outcome::Verbatim(catalog.result(era, &members, envelope))
             }
             Reply::RpcError { code, message, data, status } => {
@@ -91,7 +91,7 @@ impl Exchange {
             members.push_str("\":");
             let value = members.len();
             json(data, &mut members)?;
-            // Until 2025-11-25 it is an object or nothing, and the text beside it says the same.
+            // Until 2025-11-25 it is an object or missing, and the text content repeats it.
             if is_legacy && name == "structuredContent" && !members[value..].starts_with('{') {
                 members.truncate(before);
             }
@@ -124,7 +124,7 @@ impl Exchange {
         let id = &self.origin.id;
         Event::Finish(match outcome {
             Outcome::Result(members, meta) => {
-                let envelope = Envelope { meta: meta.as_deref(), cache: self.cache_scope(), given: None };
+                let envelope = Envelope { meta: meta.as_deref(), cache: self.cache_scope(), reply: None };
                 ResponseFrame::ok(message::result(id, &self.catalog.result(era, &members, envelope)))
             }
             Outcome::Verbatim(result) => ResponseFrame::ok(message::result(id, &result)),
@@ -136,7 +136,7 @@ impl Exchange {
         })
     }
 
-    /// Who may be served the result again, if it may be cached.
+    /// The cache scope of the result, if it may be cached.
     fn cache_scope(&self) -> Option<CacheScope> {
         let script = &self.catalog.script;
         let cacheable = match self.rule.item.kind {
@@ -158,7 +158,7 @@ fn status_of(era: Era, code: i64) -> u16 {
     }
 }
 
-/// A conformant mock keeps to its own output schema; literal replies were checked when the script was read.
+/// Checks a rendered reply against the tool's output schema. Literal replies are checked when the script is read.
 fn check_output(tool: &ToolItem, body: &Body, members: &str) -> Result<(), RenderError> {
     let is_template = || body.member("structuredContent").is_some_and(|data| data.literal().is_none());
     let Some(schema) = tool.output.as_ref().filter(|_| is_template()) else { return Ok(()) };

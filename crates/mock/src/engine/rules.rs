@@ -23,20 +23,20 @@ pub struct RuleStatus {
     pub name: String,
     /// As the journal shows it: `tools.echo.rules[1]`, or `tools.echo.rules[r1]` if it was added.
     pub label: Arc<str>,
-    /// How often it has answered.
+    /// The number of its answers.
     pub calls: u64,
-    /// How often it is expected to, as text.
+    /// The expected number of answers, as text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected: Option<String>,
 }
 
 impl Engine {
-    /// Puts a rule in front of those of an item: `{ tool: echo, rule: { when: …, reply: … } }`, as YAML or JSON in the
-    /// language of scripts. Counters, state and lists go on. Gives the id of the rule; it is gone after a
-    /// [`reset`](Engine::reset) or when another script is [loaded](Engine::load).
+    /// Adds a rule before those of an item: `{ tool: echo, rule: { when: …, reply: … } }`, as YAML or JSON in the
+    /// language of scripts. Counters, state and lists continue. Returns the id of the rule. The rule is removed by a
+    /// [`reset`](Engine::reset) and when another script is [loaded](Engine::load).
     ///
     /// # Errors
-    /// What is wrong with it, with positions in this text.
+    /// The mistakes in the rule, with positions in this text.
     pub fn add_rule(&self, text: &str) -> Result<String, Diagnostics> {
         let mut added = self.added.lock();
         let number = self.added.ids.load(Ordering::Relaxed) + 1;
@@ -49,7 +49,7 @@ impl Engine {
         Ok(id)
     }
 
-    /// Removes a rule that was added; `false` if there is not a such rule.
+    /// Removes a rule that was added; `false` if there is no such rule.
     pub fn remove_rule(&self, id: &str) -> bool {
         let mut added = self.added.lock();
         let rules: Vec<_> = added.iter().filter(|rule| rule.id != id).cloned().collect();
@@ -89,12 +89,12 @@ impl Engine {
         catalog.script.all_items().flat_map(status).collect()
     }
 
-    /// The script as it was loaded. The rules that were added since are forgotten.
+    /// The script as it was loaded. Rules that were added since are removed.
     pub(super) fn original(&self, added: &mut Vec<Arc<AddedRule>>) -> Arc<Script> {
         let script = self.catalog().script.clone();
         match std::mem::take(added).is_empty() {
             true => script,
-            // It was read from the same text before.
+            // The same text was parsed before.
             false => script.with_rules(&[]).map_or(script, Arc::new),
         }
     }
@@ -150,8 +150,8 @@ tools:
         assert!(mock.engine.verify().holds());
     }
 
-    /// Rules that are added cannot `replace`, so the items of a script are the same whatever is added to it, and in the
-    /// same places: those of before are found again.
+    /// Added rules cannot `replace`, so they change neither the items of a script nor their positions, and earlier
+    /// items are found again.
     #[test]
     fn a_replaced_rule_is_found_again_after_other_changes() {
         let inner = "replace: { tool: { name: echo, steps: [{ replace: { prompt: { name: p, messages: [] } } }, { reply: inner }] } }";
@@ -222,7 +222,7 @@ tools:
     }
 
     #[test]
-    fn what_was_disabled_stays_so_when_a_rule_is_added() {
+    fn disabled_rules_stay_disabled_when_a_rule_is_added() {
         let mock = Mock::legacy(SCRIPT, "2025-11-25");
         say(&mock, "hides");
         mock.engine.add_rule("{ tool: echo, rule: { reply: x } }").expect("fits");

@@ -1,4 +1,4 @@
-//! What decides everything that is random about a mock.
+//! The seed of all randomness of a mock.
 
 use rand::RngExt;
 
@@ -6,13 +6,13 @@ use rand::RngExt;
 #[derive(Clone, Copy)]
 pub struct Seed {
     number: u64,
-    /// The key of the mock's seal; none if it follows from the number.
+    /// The signing key of the mock; `None` if it follows from the number.
     secret: Option<[u8; 32]>,
 }
 
 impl Seed {
-    /// A seed that was not given: a short number, which repeats what is drawn, and a key of the system's generator, for
-    /// a number that short is found by trying. What is signed and named with the key is another the next time.
+    /// A random seed: a short number, which repeats the random values, and a key from the system's generator, because
+    /// so short a number can be guessed. Signatures and names that use the key differ in every run.
     pub fn random() -> Seed {
         let mut rng = rand::rng();
         Seed { number: rng.random::<u32>().into(), secret: Some(rng.random()) }
@@ -23,7 +23,7 @@ impl Seed {
         self.number
     }
 
-    /// The key of everything that must not be forged or guessed.
+    /// The key for signatures and unguessable names.
     pub(super) fn key(&self) -> Vec<u8> {
         self.secret.map_or_else(|| self.number.to_le_bytes().to_vec(), Vec::from)
     }
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_number_that_was_given_is_the_key_and_one_that_was_not_says_nothing_of_it() {
+    fn a_seed_from_the_user_is_the_key_and_a_random_seed_reveals_nothing_of_it() {
         assert_eq!(Seed::from(7).key(), Seed::from(7).key());
         assert_ne!(Seed::from(7).key(), Seed::from(8).key());
         let random = Seed::random();

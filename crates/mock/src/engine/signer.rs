@@ -1,21 +1,21 @@
 //! Signed request state, digests of requests, and unguessable names.
 //!
 //! 2026-07-28, Multi Round-Trip Requests, Server Requirements 4 and 5: `requestState` comes back from the client, so
-//! its integrity is protected, and it says for which request it was made. Anyone with the key can forge
-//! everything here; it is secret unless a seed was given ([`Seed`](super::Seed)).
+//! its integrity is protected, and it says for which request it was made. Anyone with the key can forge everything
+//! here; it is secret unless the user sets a seed ([`Seed`](super::Seed)).
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD as BASE64};
 use ring::{digest::SHA256, hmac};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Number, Value as Json};
 
-/// The keys of one mock, which follow from one.
+/// The keys of one mock, derived from a single key.
 pub(super) struct RequestStateSigner {
     state: hmac::Key,
     names: hmac::Key,
 }
 
-/// Why a token was not opened.
+/// The reason why a token is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum SignatureError {
     /// The token is malformed, or its payload has another type.
@@ -35,7 +35,7 @@ impl RequestStateSigner {
     }
 
     /// A token that holds the payload, readable but signed. A payload that JSON cannot express (an object whose keys
-    /// are not strings) gives a token that never verifies.
+    /// are not strings) produces a token that is never valid.
     pub(super) fn sign(&self, payload: &impl Serialize) -> String {
         let mut token = BASE64.encode(serde_json::to_vec(payload).unwrap_or_default());
         let signature = hmac::sign(&self.state, token.as_bytes());
@@ -44,10 +44,10 @@ impl RequestStateSigner {
         token
     }
 
-    /// The payload of a token that [`RequestStateSigner::sign`] gave. Signatures are compared in constant time.
+    /// The payload of a token from [`RequestStateSigner::sign`]. Signatures are compared in constant time.
     ///
     /// # Errors
-    /// The token is malformed or was changed, or another key gave it.
+    /// The token is malformed, was changed, or is signed with another key.
     pub(super) fn verify<T: DeserializeOwned>(&self, token: &str) -> Result<T, SignatureError> {
         let (payload, signature) = token.split_once('.').ok_or(SignatureError::Malformed)?;
         let signature = BASE64.decode(signature).map_err(|_| SignatureError::Malformed)?;
@@ -73,11 +73,11 @@ impl std::fmt::Debug for RequestStateSigner {
 }
 
 /// The SHA-256 of the parts as 64 hexadecimal digits. The order of the members of an object does not matter, nor how a
-/// number is written: `1`, `1.0` and `1e0` are one.
+/// number is written: `1`, `1.0` and `1e0` are equal.
 pub(super) fn digest(parts: &[&Json]) -> String {
     let mut text = String::new();
     for part in parts {
-        // Complete JSON values on lines of their own cannot run into each other.
+        // Complete JSON values on separate lines cannot be confused.
         write_canonical(part, &mut text);
         text.push('\n');
     }
@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_sealed_opens_with_the_same_key_only() {
+    fn a_signed_state_is_valid_with_the_same_key_only() {
         let payload =
             json!({ "method": "tools/call", "step": 3, "until": 1_700_000_000_000_u64, "bound": { "guest": null } });
         let token = RequestStateSigner::new(&[1]).sign(&payload);

@@ -1,4 +1,5 @@
-//! Skills (SEP-2640, `io.modelcontextprotocol/skills`): what lists and shows them. Their files are resources.
+//! Skills (SEP-2640, `io.modelcontextprotocol/skills`): the methods that list and describe them. Their files are
+//! resources.
 
 use super::{
     call::Call,

@@ -42,7 +42,7 @@ pub(super) struct SubscriptionFilter {
 }
 
 impl SubscriptionFilter {
-    /// Keeps what the server declares.
+    /// The part of the filter that the server supports.
     pub(super) fn restrict(mut self, catalog: &Catalog) -> SubscriptionFilter {
         let declares = |path: &[&str]| catalog.script.capabilities.declares(Era::Modern, path);
         self.tools_list_changed &= declares(&["tools", "listChanged"]);
@@ -65,7 +65,7 @@ impl SubscriptionFilter {
         Json::Object(flags.chain(lists).collect::<Map<_, _>>())
     }
 
-    pub(super) fn wants(&self, topic: &Topic<'_>) -> bool {
+    pub(super) fn includes(&self, topic: &Topic<'_>) -> bool {
         let contains = |list: &Option<Vec<String>>, item: &str| list.iter().flatten().any(|it| it == item);
         match topic {
             Topic::List(ItemKind::Tool) => self.tools_list_changed,
@@ -77,7 +77,7 @@ impl SubscriptionFilter {
     }
 }
 
-/// What a notification is about.
+/// The topic of a notification.
 pub(super) enum Topic<'a> {
     List(ItemKind),
     Resource(&'a str),
@@ -125,7 +125,7 @@ impl Subscribers {
     }
 
     pub(super) fn notify(&self, topic: &Topic<'_>, method: &str, params: Option<&str>) {
-        for subscriber in self.subscribers().iter().filter(|it| it.filter.wants(topic)) {
+        for subscriber in self.subscribers().iter().filter(|it| it.filter.includes(topic)) {
             if let Some(sink) = subscriber.sink.get() {
                 sink.push(subscriber.frame(method, params));
             }

@@ -13,14 +13,14 @@ use super::{
 };
 use rehearse_protocol::{Era, Id, Transport, message};
 
-/// A request to listen that was granted; it listens once it is opened.
+/// An accepted request to listen; it listens when it is opened.
 #[derive(Debug)]
 pub struct PendingSubscription {
     engine: Arc<Engine>,
     subscriber: Arc<Subscriber>,
 }
 
-/// A client that listens, until this is dropped.
+/// A listening client, until this is dropped.
 #[derive(Debug)]
 pub struct Subscription(PendingSubscription);
 
@@ -29,7 +29,7 @@ impl PendingSubscription {
         PendingSubscription { engine, subscriber }
     }
 
-    /// Begins to listen; the acknowledgement goes out first.
+    /// Starts to listen; the acknowledgement is sent first.
     pub fn open(self, sink: Box<dyn NotificationSink>) -> Subscription {
         let params = json!({ "notifications": self.subscriber.filter.to_json() });
         sink.push(self.subscriber.frame("notifications/subscriptions/acknowledged", Some(&params.to_string())));
@@ -54,7 +54,7 @@ impl Subscription {
         is_needed.then(|| self.0.subscriber.frame("notifications/cancelled", Some(&params)))
     }
 
-    /// The response that ends the subscription in order (2026-07-28, Subscriptions: Graceful Closure).
+    /// The response that ends the subscription gracefully (2026-07-28, Subscriptions: Graceful Closure).
     pub fn closing(&self) -> Bytes {
         let PendingSubscription { engine, subscriber } = &self.0;
         let meta = format!("{{\"{SUBSCRIPTION_ID}\":{}}}", subscriber.id.to_json());
@@ -169,10 +169,10 @@ resources: [{ uri: 'file:///a', text: a }]
             client.tool("touch", json!({ "name": name }));
         }
         client.tool("show", json!({}));
-        let told = of_resource.take();
-        assert_eq!(told.len(), 1, "{told:?}");
-        assert_eq!(told[0]["params"]["uri"], "file:///b");
-        assert!(told[0]["params"]["_meta"][SUBSCRIPTION_ID].is_number());
+        let frames = of_resource.take();
+        assert_eq!(frames.len(), 1, "{frames:?}");
+        assert_eq!(frames[0]["params"]["uri"], "file:///b");
+        assert!(frames[0]["params"]["_meta"][SUBSCRIPTION_ID].is_number());
         assert_eq!(methods(&of_tools), ["notifications/tools/list_changed"]);
         drop(tools);
         client.tool("hide", json!({}));
@@ -180,7 +180,7 @@ resources: [{ uri: 'file:///a', text: a }]
     }
 
     #[test]
-    fn a_legacy_client_hears_of_lists_always_and_of_a_resource_if_it_subscribed() {
+    fn a_legacy_client_receives_list_changes_always_and_resource_updates_if_it_subscribed() {
         let client = TestClient::legacy(SCRIPT, json!({}));
         client.tool("touch", json!({ "name": "a" }));
         assert_eq!(methods(&client.unasked), [""; 0]);
@@ -195,7 +195,7 @@ resources: [{ uri: 'file:///a', text: a }]
     }
 
     #[test]
-    fn a_client_hears_of_changes_once_it_has_ended_the_handshake() {
+    fn a_client_receives_changes_after_the_handshake() {
         let client = TestClient::uninitialized(SCRIPT, json!({}));
         client.tool("show", json!({}));
         assert_eq!(methods(&client.unasked), [""; 0]);
@@ -258,20 +258,20 @@ resources: [{ uri: 'file:///a', text: a }]
         let task = client.tool("job", json!({}))["result"]["taskId"].clone();
         let (_subscription, received) = listen(&client, json!({ "taskIds": [task] }));
         client.advance(std::time::Duration::from_secs(1));
-        let told = received.take();
-        assert_eq!(told[0]["params"]["notifications"], json!({ "taskIds": [task] }));
+        let frames = received.take();
+        assert_eq!(frames[0]["params"]["notifications"], json!({ "taskIds": [task] }));
         assert_eq!(
-            (&told[1]["method"], &told[1]["params"]["status"]),
+            (&frames[1]["method"], &frames[1]["params"]["status"]),
             (&json!("notifications/tasks"), &json!("completed"))
         );
-        assert_eq!(told[1]["params"]["result"]["content"][0]["text"], "done");
-        let stranger = client.beside(TestClient::modern(SCRIPT, json!({})));
+        assert_eq!(frames[1]["params"]["result"]["content"][0]["text"], "done");
+        let stranger = client.share_engine(TestClient::modern(SCRIPT, json!({})));
         let refused = stranger.call("subscriptions/listen", json!({ "notifications": { "taskIds": ["x"] } }));
         assert_eq!(refused["error"]["code"], -32021);
     }
 
     #[test]
-    fn a_filter_that_is_none_is_an_error_and_who_can_hear_nothing_listens_to_nothing() {
+    fn an_invalid_filter_is_an_error_and_unsupported_topics_are_not_honoured() {
         let client = TestClient::modern(SCRIPT, json!({}));
         for params in [json!({}), json!({ "notifications": [] }), json!({ "notifications": { "toolsListChanged": 1 } })]
         {

@@ -13,7 +13,7 @@ use super::input_response::InputResponse;
 use crate::script::TaskSpec;
 use rehearse_protocol::RpcError;
 
-/// The tasks of a server that can be asked for.
+/// The tasks of a server that clients can query.
 #[derive(Debug, Default)]
 pub(super) struct Tasks {
     pub(super) by_id: Mutex<HashMap<String, Arc<Task>>>,
@@ -24,7 +24,7 @@ pub(super) struct Tasks {
 #[derive(Debug)]
 pub(super) struct Task {
     pub(super) id: String,
-    /// The only one who can ask for it, if the server knows its clients (SEP-2663, Security Implications).
+    /// The only client that can query it, if the server knows its clients (SEP-2663, Security Implications).
     pub(super) owner: Option<String>,
     pub(super) created: Duration,
     pub(super) spec: TaskSpec,
@@ -35,11 +35,11 @@ pub(super) struct Task {
 pub(super) struct Progress {
     pub(super) status: Status,
     pub(super) updated: Duration,
-    /// What the client has yet to answer.
+    /// The input requests that the client has not answered.
     pub(super) open: Vec<Input>,
 }
 
-/// 2026-07-28, SEP-2663: Task Status. Ends carry the member that says how the call ended.
+/// 2026-07-28, SEP-2663: Task Status. Final states carry the result or the error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Status {
     Working,

@@ -76,7 +76,7 @@ impl Engine {
         Some(task)
     }
 
-    /// Forgets every task; those that are in progress end.
+    /// Removes every task; tasks in progress end.
     pub(super) fn forget_tasks(&self, at: Duration) {
         let tasks = std::mem::take(&mut *self.tasks.by_id.lock().unwrap_or_else(PoisonError::into_inner));
         for task in tasks.values() {
@@ -84,7 +84,7 @@ impl Engine {
         }
     }
 
-    /// A task waits for input; where each answer will come.
+    /// A task waits for input. Returns a receiver for each answer.
     pub(super) fn park_task(
         &self,
         task: &Arc<Task>,
@@ -142,7 +142,7 @@ impl Engine {
     /// `tasks/get`, `tasks/update` and `tasks/cancel`: the members of the result.
     ///
     /// # Errors
-    /// The client does not declare the extension; there is not a such task.
+    /// The client does not declare the extension; there is no such task.
     pub(super) fn task_method(&self, call: &Call<'_>) -> Result<String, RpcError> {
         if !includes(&call.capabilities(), &needs_tasks()) {
             return Err(no_tasks());
@@ -161,7 +161,7 @@ impl Engine {
         Ok(String::new())
     }
 
-    /// A task that the client may ask for.
+    /// A task that the client may query.
     pub(super) fn task(&self, call: &Call<'_>, id: &str) -> Option<Arc<Task>> {
         let task = self.tasks.by_id.lock().unwrap_or_else(PoisonError::into_inner).get(id).cloned()?;
         (!task.is_expired(call.incoming.at) && task.owner.as_deref() == call.principal()).then_some(task)
@@ -266,7 +266,7 @@ tools:
         let keys = |task: &Json| task["inputRequests"].as_object().map(|it| it.keys().cloned().collect::<Vec<_>>());
         assert_eq!(keys(&parked), Some(vec!["name".into(), "folders".into()]));
         let answer = |answers: Json| client.call("tasks/update", json!({ "taskId": id, "inputResponses": answers }));
-        let acknowledged = answer(json!({ "folders": { "roots": [{ "uri": "file:///a" }] }, "nobody": {} }));
+        let acknowledged = answer(json!({ "folders": { "roots": [{ "uri": "file:///a" }] }, "unknown": {} }));
         let members: Vec<_> = acknowledged["result"].as_object().expect("a result").keys().collect();
         assert_eq!(members, ["resultType", "_meta"]);
         assert_eq!(keys(&get(&client, &id)), Some(vec!["name".into()]));

@@ -21,12 +21,12 @@ pub(super) struct TestClient {
     pub(super) engine: Arc<Engine>,
     pub(super) session: Arc<LegacySession>,
     pub(super) headers: Option<HeaderMap>,
-    /// What it declares.
+    /// The declared capabilities.
     capabilities: Json,
     is_modern: bool,
     /// How it responds to requests of the server, by method: a response without its id. It ignores other requests.
     answers: RefCell<Vec<(&'static str, Json)>>,
-    /// What came and answers no request.
+    /// The frames that are no responses.
     pub(super) unasked: Received,
     pub(super) clock: Cell<Duration>,
     next_id: Cell<i64>,
@@ -36,9 +36,9 @@ pub(super) struct TestClient {
 
 struct Background {
     exchange: Box<Exchange>,
-    /// When it goes on at the latest.
+    /// The time at which it continues at the latest.
     due: Duration,
-    /// Whether it goes on as soon as its input requests are answered.
+    /// Whether it continues as soon as its input requests are answered.
     awaits: bool,
 }
 
@@ -114,8 +114,8 @@ impl TestClient {
         self
     }
 
-    /// The same engine, met by another client.
-    pub(super) fn beside(&self, other: TestClient) -> TestClient {
+    /// The other client with the engine of this one.
+    pub(super) fn share_engine(&self, other: TestClient) -> TestClient {
         TestClient { engine: self.engine.clone(), ..other }
     }
 
@@ -154,7 +154,7 @@ impl TestClient {
         reply["result"]["content"][0]["text"].as_str().map_or_else(|| reply.to_string(), str::to_owned)
     }
 
-    /// Everything that came of a request, the response last.
+    /// All frames that answer a request, the response last.
     pub(super) fn exchange(&self, method: &str, params: Json) -> Vec<Json> {
         let request = self.request(method, params);
         let frames = match self.decision(&request) {
@@ -214,7 +214,7 @@ impl TestClient {
         }
     }
 
-    /// Lets time pass.
+    /// Advances the clock.
     pub(super) fn advance(&self, time: Duration) {
         self.clock.set(self.clock.get() + time);
         self.run_background();

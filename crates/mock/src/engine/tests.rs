@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use bytes::Bytes;
 use http::HeaderMap;
 
-use super::*;
+use super::{test_client::TestClient, *};
 use crate::{journal::Journal, script::Script};
 use rehearse_document::Source;
 use rehearse_protocol::{Era, Transport, Version};
@@ -147,8 +147,33 @@ fn the_handshake_negotiates_the_version_and_declares_what_the_script_has() {
             "instructions": "Be nice.",
         })
     );
-    assert_eq!(mock.call("initialize", hello("2025-06-18"))["error"]["code"], -32600);
     assert_eq!(Mock::legacy(SCRIPT, "2024-11-05").session.version(), Some(Version::V2024_11_05));
+}
+
+#[test]
+fn a_second_handshake_begins_a_new_session() {
+    let script = "
+resources: [{ uri: 'x:a', text: a }]
+tools:
+  - { name: gone, reply: x }
+  - name: changes
+    steps:
+      - log: hi
+      - disable: { tool: gone }
+      - notify: { method: notifications/resources/updated, params: { uri: 'x:a' } }
+      - reply: x
+";
+    let client = TestClient::legacy(script, json!({ "roots": {} }));
+    assert_eq!(client.call("logging/setLevel", json!({ "level": "error" }))["result"], json!({}));
+    assert_eq!(client.call("resources/subscribe", json!({ "uri": "x:a" }))["result"], json!({}));
+    let hello = json!({ "protocolVersion": "2025-03-26", "capabilities": {}, "clientInfo": {} });
+    assert_eq!(client.call("initialize", hello)["result"]["protocolVersion"], "2025-03-26");
+    assert!(client.session.wait_initialized().is_some());
+    client.initialized();
+    assert_eq!((client.session.version(), client.session.capabilities()), (Some(Version::V2025_03_26), json!({})));
+    assert_eq!(client.exchange("tools/call", json!({ "name": "changes" }))[0]["params"]["data"], "hi");
+    let methods: Vec<_> = client.unasked.take().iter().map(|frame| frame["method"].clone()).collect();
+    assert_eq!(methods, ["notifications/tools/list_changed"], "once, and nothing of the first session");
 }
 
 #[test]
@@ -199,7 +224,7 @@ fn an_unknown_tool_is_invalid_params_and_the_journal_names_the_nearest() {
 }
 
 #[test]
-fn steps_run_in_order_and_only_what_the_client_asked_for_is_sent() {
+fn steps_run_in_order_and_send_only_requested_notifications() {
     let mock = Mock::legacy(SCRIPT, "2025-11-25");
     let call = json!({ "jsonrpc": "2.0", "id": 9, "method": "tools/call", "params": { "name": "steps", "_meta": { "progressToken": "tok" } } });
     let shown: Vec<_> = mock

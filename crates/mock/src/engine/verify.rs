@@ -1,4 +1,4 @@
-//! Whether the clients did what the script expects of them.
+//! The verification of the script's expectations.
 
 use std::{collections::HashSet, fmt, sync::Arc};
 
@@ -17,7 +17,7 @@ pub struct Verification {
     pub expectations: usize,
     /// The expectations that were not met.
     pub unmet: Vec<UnmetExpectation>,
-    /// Requests that nothing in the script answers, if the script says that there must be none: the first of them.
+    /// The first requests that no rule matched, if the script has `unexpected: fail`.
     pub unexpected: Vec<Entry>,
     /// How many more there were.
     pub more: u64,
@@ -30,9 +30,9 @@ pub struct UnmetExpectation {
     pub label: String,
     /// What was expected, as text: `at least 2 calls`.
     pub expected: String,
-    /// How often it was used.
+    /// The number of uses.
     pub calls: u64,
-    /// Requests that were nearly it, and why they were not; the latest last.
+    /// The closest requests that did not match, each with the reason; the latest last.
     pub closest_requests: Vec<String>,
 }
 
@@ -98,7 +98,7 @@ impl Engine {
     }
 }
 
-/// Why a request did not match the rule or item of this label or name, if that was the closest one.
+/// The reason why a request did not match, if the rule or item with this label or name was the closest one.
 fn closest_request(entry: &Entry, label: &str, name: &str) -> Option<String> {
     match &entry.handling {
         Handling::Unmatched { closest: Some(closest), why } if closest == label || closest == name => {
@@ -125,7 +125,7 @@ tools:
 ";
 
     #[test]
-    fn what_was_not_called_as_expected_is_named_with_its_closest_requests() {
+    fn an_unmet_expectation_names_the_closest_requests() {
         let mock = Mock::legacy(SCRIPT, "2025-11-25");
         mock.call("tools/call", json!({ "name": "once", "arguments": {} }));
         mock.call("tools/call", json!({ "name": "by_city", "arguments": { "city": "Rome" } }));
@@ -142,7 +142,7 @@ tools:
     }
 
     #[test]
-    fn what_nothing_answers_counts_however_much_comes_after_it() {
+    fn unmatched_requests_count_after_any_number_of_later_requests() {
         let mock =
             Mock::legacy("unexpected: fail\nprotocol: 2025-11-25\ntools: [{ name: echo, reply: x }]", "2025-11-25");
         let probe = mock.call("server/discover", json!({}));

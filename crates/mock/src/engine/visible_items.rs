@@ -1,4 +1,4 @@
-//! What is offered of one kind at the moment. Looking takes no lock.
+//! The visible items of one kind. Reading takes no lock.
 
 use std::{
     collections::HashMap,
@@ -11,7 +11,7 @@ use super::pages::Pages;
 use crate::script::{ItemKind, ItemRef, ListChange, Script};
 use rehearse_protocol::Era;
 
-/// The tools (or resources, …) that clients can see and use.
+/// The items of one kind that clients can list and use.
 #[derive(Debug)]
 pub(super) struct VisibleItems {
     kind: ItemKind,
@@ -20,7 +20,7 @@ pub(super) struct VisibleItems {
     view: ArcSwap<View>,
 }
 
-/// A place in the list.
+/// A position in the list.
 #[derive(Debug, Clone)]
 struct ListedItem {
     name: String,
@@ -29,7 +29,7 @@ struct ListedItem {
     enabled: bool,
 }
 
-/// The enabled ones, as clients see them.
+/// The enabled items, as clients see them.
 #[derive(Debug)]
 pub(super) struct View {
     by_name: HashMap<String, usize>,
@@ -54,7 +54,7 @@ impl VisibleItems {
         self.view.load()
     }
 
-    /// Makes the change; whether anything is different now.
+    /// Applies the change. Returns whether anything differs.
     pub(super) fn change(&self, script: &Script, change: &ListChange) -> bool {
         let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
         let changed = match change {
@@ -109,7 +109,7 @@ impl View {
         self.pages != other.pages
     }
 
-    /// The position in the script of what has this name.
+    /// The position in the script of the item with this name.
     pub(super) fn find(&self, name: &str) -> Option<usize> {
         self.by_name.get(name).copied()
     }

@@ -17,12 +17,12 @@ pub(super) const INFO: FaultInfo = FaultInfo {
 mod tests {
     use super::super::{
         Chain,
-        tests::{error, fault, play},
+        tests::{apply, error, fault},
     };
 
     #[test]
     fn the_answer_is_as_it_is_and_cannot_be_cancelled() {
-        assert_eq!(play("after_cancel").len(), 7);
+        assert_eq!(apply("after_cancel").len(), 7);
         let chain = |text: &str| Chain::new(None, fault(text).expect(text).into_iter().map(|it| (it, 1)));
         assert!(chain("[drip, after_cancel]").ignores_cancellation() && !chain("drip").ignores_cancellation());
         assert!(error("after_cancel: { x: 1 }").contains("has no key `x`"));

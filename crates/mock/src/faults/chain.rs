@@ -11,7 +11,7 @@ pub struct Chain {
     stopped: bool,
 }
 
-/// What a fault remembers about the answer.
+/// The state of a fault during an answer.
 #[derive(Debug)]
 pub struct FaultState {
     /// The random numbers of the fault.
@@ -20,7 +20,7 @@ pub struct FaultState {
     pub id: Option<Id>,
     /// How many notifications have passed.
     pub passed: u64,
-    /// What is held back.
+    /// The parts that are held back.
     pub held: Vec<ResponsePart>,
 }
 
@@ -38,7 +38,7 @@ impl Chain {
         Chain { links: links.collect(), stopped: false }
     }
 
-    /// What goes out instead of `part`; nothing once a [`ResponsePart::Stop`] has gone out.
+    /// The parts that replace `part`; none after a [`ResponsePart::Stop`].
     pub fn push(&mut self, part: ResponsePart) -> Vec<ResponsePart> {
         let mut parts = vec![part];
         for (fault, state) in &mut self.links {
@@ -56,12 +56,12 @@ impl Chain {
         parts
     }
 
-    /// Whether the answer is given although the client gives it up.
+    /// Whether the answer is sent although the client cancels it.
     pub fn ignores_cancellation(&self) -> bool {
         self.links.iter().any(|(fault, _)| *fault == Fault::AfterCancel)
     }
 
-    /// Whether an HTTP response of its own comes instead of the answer.
+    /// Whether a separate HTTP response replaces the answer.
     pub fn refuses(&self) -> bool {
         self.links.iter().any(|(fault, _)| matches!(fault, Fault::Status(_)))
     }

@@ -15,7 +15,7 @@ pub(super) const INFO: FaultInfo = FaultInfo {
     read: |node| Close::read(node).map(Fault::Close),
 };
 
-/// What it means if nothing is said (RFC 6455, 7.4.1).
+/// The default close code (RFC 6455, 7.4.1).
 const NORMAL: u16 = 1000;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,12 +45,12 @@ impl Close {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{error, play};
+    use super::super::tests::{apply, error};
 
     #[test]
     fn it_closes_before_anything_or_after_some_of_the_response() {
-        assert_eq!(play("close"), ["Stop(Close(1000))"]);
-        assert_eq!(play("close: { after: 3, code: 4001 }")[5..], ["r cut (3, Close(4001))", "Stop(Finish)"]);
+        assert_eq!(apply("close"), ["Stop(Close(1000))"]);
+        assert_eq!(apply("close: { after: 3, code: 4001 }")[5..], ["r cut (3, Close(4001))", "Stop(Finish)"]);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The HTTP response says that it is something else.
+//! The HTTP response has another media type.
 
 use std::sync::Arc;
 
@@ -40,12 +40,12 @@ impl ContentType {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{error, play};
+    use super::super::tests::{apply, error};
 
     #[test]
     fn the_head_is_known_before_the_answer_begins() {
-        assert_eq!(play("content_type: text/html")[..2], [r#"ContentType("text/html")"#, "Begin"]);
-        assert_eq!(play("content_type: { type: none }")[0], r#"ContentType("")"#);
+        assert_eq!(apply("content_type: text/html")[..2], [r#"ContentType("text/html")"#, "Begin"]);
+        assert_eq!(apply("content_type: { type: none }")[0], r#"ContentType("")"#);
         assert!(error("content_type: ''").contains("write a media type, or `none`"));
     }
 }

@@ -42,7 +42,7 @@ impl Delay {
         if part == ResponsePart::Begin {
             let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
             let (min, max) = (nanos(self.min), nanos(self.max));
-            out.push(ResponsePart::Wait(Duration::from_nanos(min + state.rng.up_to(max - min))));
+            out.push(ResponsePart::Wait(Duration::from_nanos(min + state.rng.number_up_to(max - min))));
         }
         out.push(part);
     }
@@ -51,13 +51,13 @@ impl Delay {
 #[cfg(test)]
 mod tests {
     use super::{
-        super::tests::{error, parts, play},
+        super::tests::{apply, error, parts},
         *,
     };
 
     #[test]
     fn the_wait_precedes_everything_and_its_time_comes_from_the_seed() {
-        assert_eq!(play("delay: 30ms")[..3], ["Wait(30ms)", "Begin", "n1"]);
+        assert_eq!(apply("delay: 30ms")[..3], ["Wait(30ms)", "Begin", "n1"]);
         let time = |seed| parts("delay: { min: 10ms, max: 20ms }", seed).swap_remove(0);
         let times: Vec<_> = (0..20).map(time).collect();
         for part in &times {

@@ -42,12 +42,12 @@ impl Drip {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::play;
+    use super::super::tests::apply;
 
     #[test]
     fn every_frame_drips() {
-        let drips: Vec<_> = play("drip: { bytes: 3, every: 2ms }");
+        let drips: Vec<_> = apply("drip: { bytes: 3, every: 2ms }");
         assert_eq!(drips.iter().filter(|it| it.ends_with(" dripping (3, 2ms)")).count(), 5, "{drips:?}");
-        assert!(play("drip")[1].ends_with(" dripping (16, 10ms)"));
+        assert!(apply("drip")[1].ends_with(" dripping (16, 10ms)"));
     }
 }

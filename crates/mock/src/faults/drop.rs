@@ -1,4 +1,4 @@
-//! Messages get lost.
+//! Messages are lost.
 
 use super::{EVERYWHERE, Fault, FaultInfo, FaultState, FrameKind, ResponsePart, options};
 use rehearse_document::{Node, Problems, Value};
@@ -74,15 +74,15 @@ fn read_every(node: &Node) -> Result<Option<u64>, Problems> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{error, play};
+    use super::super::tests::{apply, error};
 
     #[test]
     fn the_response_or_every_so_many_notifications_get_lost() {
-        assert_eq!(play("drop"), ["Begin", "n1", "n2", "q", "n3", "Stop(Finish)"]);
-        assert_eq!(play("drop: { response: true }"), play("drop: response"));
-        assert_eq!(play("drop: notifications"), ["Begin", "q", "r", "Stop(Finish)"]);
-        assert_eq!(play("drop: { notifications: { every: 2 } }"), ["Begin", "n1", "q", "n3", "r", "Stop(Finish)"]);
-        assert_eq!(play("drop: { notifications: true, response: true }"), ["Begin", "q", "Stop(Finish)"]);
+        assert_eq!(apply("drop"), ["Begin", "n1", "n2", "q", "n3", "Stop(Finish)"]);
+        assert_eq!(apply("drop: { response: true }"), apply("drop: response"));
+        assert_eq!(apply("drop: notifications"), ["Begin", "q", "r", "Stop(Finish)"]);
+        assert_eq!(apply("drop: { notifications: { every: 2 } }"), ["Begin", "n1", "q", "n3", "r", "Stop(Finish)"]);
+        assert_eq!(apply("drop: { notifications: true, response: true }"), ["Begin", "q", "Stop(Finish)"]);
         assert!(error("drop: { notifications: { every: 0 } }").contains("every second one"));
         assert!(error("drop: { response: false }").contains("this drops nothing"));
         assert!(error("drop: all").contains("`response` or `notifications`"));

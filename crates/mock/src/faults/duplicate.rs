@@ -1,4 +1,4 @@
-//! The response comes again.
+//! The response is sent again.
 
 use super::{EVERYWHERE, Fault, FaultInfo, FrameKind, ResponsePart, options};
 use rehearse_document::{Node, Problems};
@@ -39,12 +39,12 @@ impl Duplicate {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{error, play};
+    use super::super::tests::{apply, error};
 
     #[test]
     fn the_response_comes_as_often_as_it_says() {
-        assert_eq!(play("duplicate")[4..], ["n3", "r", "r", "Stop(Finish)"]);
-        assert_eq!(play("duplicate: { times: 3 }")[5..], ["r", "r", "r", "Stop(Finish)"]);
+        assert_eq!(apply("duplicate")[4..], ["n3", "r", "r", "Stop(Finish)"]);
+        assert_eq!(apply("duplicate: { times: 3 }")[5..], ["r", "r", "r", "Stop(Finish)"]);
         assert!(error("duplicate: { times: 1 }").contains("a response that comes once is not a fault"));
     }
 }

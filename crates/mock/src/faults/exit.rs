@@ -40,14 +40,14 @@ impl Exit {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{error, play};
+    use super::super::tests::{apply, error};
 
     #[test]
     fn it_dies_before_anything_or_after_some_of_the_response_or_all_of_it() {
-        assert_eq!(play("exit"), ["Stop(Exit(1))"]);
-        assert_eq!(play("exit: 3"), ["Stop(Exit(3))"]);
-        assert_eq!(play("exit: { code: 3, after: 9 }")[5..], ["r cut (9, Exit(3))", "Stop(Finish)"]);
-        assert_eq!(play("exit: { after: 1kb }")[5..], ["r", "Stop(Exit(1))"]);
+        assert_eq!(apply("exit"), ["Stop(Exit(1))"]);
+        assert_eq!(apply("exit: 3"), ["Stop(Exit(3))"]);
+        assert_eq!(apply("exit: { code: 3, after: 9 }")[5..], ["r cut (9, Exit(3))", "Stop(Finish)"]);
+        assert_eq!(apply("exit: { after: 1kb }")[5..], ["r", "Stop(Exit(1))"]);
         assert!(error("exit: 256").contains("from 0 to 255"));
     }
 }

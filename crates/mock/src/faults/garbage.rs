@@ -1,4 +1,4 @@
-//! The response is something else.
+//! The response is replaced by something that is not a response.
 
 use std::sync::Arc;
 
@@ -22,13 +22,13 @@ pub(super) const INFO: FaultInfo = FaultInfo {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Garbage {
-    /// So many bytes, or as many as the response has.
+    /// This number of bytes, or the length of the response.
     Random(Option<usize>),
     InvalidUtf8,
     Text(Arc<str>),
 }
 
-/// Bytes of which no two belong together: a lead of two bytes without its second, and the other way round.
+/// Bytes of which none is valid UTF-8: lead bytes without a continuation byte, and the reverse.
 const INVALID: &[u8] = b"\xc3\x28\x80";
 
 impl Garbage {
@@ -81,7 +81,7 @@ fn invalid_utf8(bytes: &Bytes) -> Bytes {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{RESPONSE, error, parts, play, response};
+    use super::super::tests::{RESPONSE, apply, error, parts, response};
 
     #[test]
     fn random_bytes_come_from_the_seed_and_are_one_line() {
@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn a_text_replaces_the_response_alone() {
-        assert_eq!(play("garbage: { text: <html> }")[4..], ["n3", "<html>", "Stop(Finish)"]);
+        assert_eq!(apply("garbage: { text: <html> }")[4..], ["n3", "<html>", "Stop(Finish)"]);
         assert!(error("garbage: <html>").contains("`{ text: … }`"));
         assert!(error("garbage: { invalid_utf8: false }").contains("true or absent"));
     }

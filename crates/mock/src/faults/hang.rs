@@ -29,11 +29,11 @@ impl Hang {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::play;
+    use super::super::tests::apply;
 
     #[test]
     fn it_hangs_before_anything_or_after_some_of_the_response() {
-        assert_eq!(play("hang"), ["Stop(Hang)"]);
-        assert_eq!(play("hang: { after: 0 }")[4..], ["n3", "r cut (0, Hang)", "Stop(Finish)"]);
+        assert_eq!(apply("hang"), ["Stop(Hang)"]);
+        assert_eq!(apply("hang: { after: 0 }")[4..], ["n3", "r cut (0, Hang)", "Stop(Finish)"]);
     }
 }

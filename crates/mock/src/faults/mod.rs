@@ -1,10 +1,10 @@
 //! Faults: how a mock misbehaves where its script says so.
 //!
-//! An answer on its way out is a sequence of [`ResponsePart`]s, and a [`Fault`] turns every part into those that go on
-//! instead. A [`Chain`] of faults is pure: it knows neither time nor transports. The sender of the answer
-//! waits, frames and closes as the parts say.
+//! An answer is a sequence of [`ResponsePart`]s before it is sent, and a [`Fault`] replaces each part by others. A
+//! [`Chain`] of faults is pure: it knows neither time nor transports. The sender of the answer waits, frames and closes
+//! as the parts say.
 //!
-//! One file a fault; [`ALL`] is the list of them.
+//! Each fault has one file; [`ALL`] is the list of them.
 
 mod after_cancel;
 mod chain;
@@ -41,15 +41,15 @@ use rehearse_protocol::Transport;
 /// A kind of fault, as documented for authors of scripts.
 #[derive(Clone, Copy, Debug)]
 pub struct FaultInfo {
-    /// The key by which a script asks for it.
+    /// The key of the fault in a script.
     pub name: &'static str,
-    /// What it does, in a sentence without a full stop.
+    /// A sentence that says what the fault does, without a full stop.
     pub summary: &'static str,
-    /// Each option, and what it means.
+    /// Each option and its meaning.
     pub options: &'static [(&'static str, &'static str)],
     /// An example of `do`, as YAML.
     pub example: &'static str,
-    /// Where it exists. Elsewhere it does nothing.
+    /// The transports on which the fault has an effect.
     pub transports: &'static [Transport],
     read: fn(&Node) -> Result<Fault, Problems>,
 }
@@ -88,9 +88,9 @@ pub enum Fault {
     Delay(delay::Delay),
     /// The answer comes slowly.
     Drip(drip::Drip),
-    /// Something that is not a message comes before the answer.
+    /// A line that is not a message comes before the answer.
     Noise(noise::InjectedOutput),
-    /// The response is something else.
+    /// Something that is not a response replaces the response.
     Garbage(garbage::Garbage),
     /// The response is cut off, and looks finished.
     Truncate(truncate::Truncate),
@@ -104,11 +104,11 @@ pub enum Fault {
     ContentType(content_type::ContentType),
     /// The response has another id.
     WrongId(wrong_id::WrongId),
-    /// The response comes again.
+    /// The response is sent again.
     Duplicate(duplicate::Duplicate),
     /// Messages come in another order.
     Reorder(reorder::Reorder),
-    /// Messages get lost.
+    /// Messages are lost.
     Drop(drop::Drop),
     /// The answer comes although the request was cancelled.
     AfterCancel,
@@ -120,7 +120,7 @@ impl Fault {
     /// Reads one fault of `do`: an object with the name of the fault, or the name alone.
     ///
     /// # Errors
-    /// There is not a such fault, or something is wrong with its options.
+    /// There is no such fault, or one of its options is wrong.
     pub fn read(node: &Node) -> Result<Fault, Problems> {
         let names: Vec<_> = ALL.iter().map(|info| info.name).collect();
         let nothing = Node { span: node.span, value: Value::Null };

@@ -1,4 +1,4 @@
-//! Something that is not a message comes before the answer.
+//! A line that is not a message comes before the answer.
 
 use bytes::Bytes;
 use std::sync::Arc;
@@ -63,13 +63,13 @@ impl InjectedOutput {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{RESPONSE, error, play, response};
+    use super::super::tests::{RESPONSE, apply, error, response};
 
     #[test]
     fn it_is_a_frame_before_the_response_or_glued_to_it() {
-        assert_eq!(play("noise: boo")[4..], ["n3", "boo", "r", "Stop(Finish)"]);
+        assert_eq!(apply("noise: boo")[4..], ["n3", "boo", "r", "Stop(Finish)"]);
         assert_eq!(response("noise: { text: 'Debug: ', glued: true }"), format!("Debug: {RESPONSE}"));
-        assert_eq!(play("noise").len(), 8);
+        assert_eq!(apply("noise").len(), 8);
         let random = response("noise: { random: 9, glued: true }");
         assert!(random.len() == RESPONSE.len() + 9 && random.ends_with(RESPONSE.as_bytes()));
     }

@@ -8,7 +8,7 @@ const MAX: usize = 1 << 30;
 /// The options of a fault.
 ///
 /// # Errors
-/// It has another option.
+/// An option is unknown.
 pub(super) fn read<'n>(info: &super::FaultInfo, node: &'n Node) -> Result<Fields<'n>, Problems> {
     let keys: Vec<_> = info.options.iter().map(|(key, _)| *key).collect();
     node.fields(&format!("`{}`", info.name), &keys)

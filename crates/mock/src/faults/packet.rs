@@ -1,4 +1,4 @@
-//! A frame on its way out, and how its bytes are sent.
+//! A frame to send, and how its bytes are sent.
 
 use std::time::Duration;
 
@@ -10,15 +10,15 @@ use rehearse_protocol::Message;
 /// A frame and how it is sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Packet {
-    /// What the frame is.
+    /// The kind of the frame.
     pub kind: FrameKind,
     /// The HTTP status, of a response.
     pub status: u16,
     /// The frame.
     pub bytes: Bytes,
-    /// It is sent in pieces of so many bytes, with this pause between them.
+    /// Sends the frame in pieces of this many bytes, with this pause between them.
     pub drip: Option<(usize, Duration)>,
-    /// How many bytes of it are sent, fewer than it has, and what happens then.
+    /// The number of bytes after which the frame is cut off, and what happens then.
     pub cut: Option<(usize, Stop)>,
 }
 
@@ -29,20 +29,20 @@ pub enum FrameKind {
     Notification,
     /// A request of the server.
     Request,
-    /// What no server should send.
+    /// A frame that a server should never send.
     Unsolicited,
     /// The response to the request.
     Response,
 }
 
-/// What is to be done for a packet, one step after the other.
+/// One step of sending a packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SendStep {
-    /// These bytes are sent, and have left before the next step.
+    /// Sends these bytes, and flushes them before the next step.
     Bytes(Bytes),
-    /// Nothing is sent for this time.
+    /// Waits for this time.
     Wait(Duration),
-    /// The answer ends.
+    /// Ends the answer.
     Stop(Stop),
 }
 
@@ -56,12 +56,12 @@ pub struct SendSteps {
 }
 
 impl Packet {
-    /// A frame that is sent as it is.
+    /// A frame that is sent unchanged.
     pub fn new(kind: FrameKind, bytes: Bytes) -> Packet {
         Packet { kind, status: 200, bytes, drip: None, cut: None }
     }
 
-    /// A response that is sent as it is.
+    /// A response that is sent unchanged.
     pub fn response(status: u16, bytes: Bytes) -> Packet {
         Packet { status, ..Packet::new(FrameKind::Response, bytes) }
     }
@@ -80,8 +80,8 @@ impl Packet {
         }
     }
 
-    /// The steps of sending it. `framed` puts the framing of a transport around bytes, without its end if they are not
-    /// the whole frame. Of a frame that is cut off before its first byte not even the framing is sent.
+    /// The steps that send the packet. `framed` puts the framing of a transport around bytes, without its end if they
+    /// are not the whole frame. Of a frame that is cut off before its first byte not even the framing is sent.
     pub fn steps(&self, framed: impl FnOnce(Bytes, bool) -> Bytes) -> SendSteps {
         let rest = match self.cut {
             Some((0, _)) => Bytes::new(),
@@ -92,22 +92,22 @@ impl Packet {
 }
 
 impl SendSteps {
-    /// Bytes, and nothing else.
-    pub fn whole(bytes: Bytes) -> SendSteps {
+    /// Sends the bytes only.
+    pub fn complete(bytes: Bytes) -> SendSteps {
         SendSteps { rest: bytes, drip: None, pauses: false, stop: None }
     }
 
-    /// Bytes, and what comes after them.
+    /// Sends the bytes, then ends the answer.
     pub fn new(bytes: Bytes, stop: Stop) -> SendSteps {
-        SendSteps { stop: Some(stop), ..SendSteps::whole(bytes) }
+        SendSteps { stop: Some(stop), ..SendSteps::complete(bytes) }
     }
 
-    /// Whether nothing comes any more.
+    /// Whether no step is left.
     pub fn is_over(&self) -> bool {
         self.rest.is_empty() && self.stop.is_none()
     }
 
-    /// What comes next, if that is the end.
+    /// The end of the answer, if it is the next step.
     pub fn stops(&self) -> Option<Stop> {
         self.stop.filter(|_| self.rest.is_empty())
     }

@@ -1,4 +1,4 @@
-//! The pieces of an answer on its way out.
+//! The parts of an answer before it is sent.
 
 use std::{sync::Arc, time::Duration};
 
@@ -10,8 +10,8 @@ use super::{
     stop::Stop,
 };
 
-/// A piece of an answer on its way out. The order is [`ResponsePart::Begin`], what comes on the way, the response,
-/// [`ResponsePart::Stop`]; what a fault puts before `Begin` happens before even the head of an HTTP response is sent.
+/// A part of an answer before it is sent. The order is [`ResponsePart::Begin`], other messages, the response,
+/// [`ResponsePart::Stop`]. Parts before `Begin` take effect before the head of an HTTP response is sent.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ResponsePart {
     /// The answer begins.
@@ -26,7 +26,7 @@ pub enum ResponsePart {
     Replace(StatusResponse),
     /// A frame.
     Packet(Packet),
-    /// The stream is to be closed where it can be resumed, after telling the client when to come back.
+    /// Closes the stream if it can be resumed, after an event with the time to reconnect.
     Disconnect(Option<Duration>),
     /// Nothing follows.
     Stop(Stop),
@@ -39,13 +39,13 @@ pub struct StatusResponse {
     pub code: StatusCode,
     /// The media type of the body, if there is one.
     pub content_type: Option<&'static str>,
-    /// These are given besides, or instead.
+    /// Headers that are added or replaced.
     pub headers: Arc<[(HeaderName, HeaderValue)]>,
     /// The body.
     pub body: Bytes,
 }
 
-/// Stops the answer: before anything of it, or after so many bytes of the response.
+/// Stops the answer: before its first byte, or after this many bytes of the response.
 pub(super) fn stop_at(after: Option<usize>, stop: Stop, part: ResponsePart, out: &mut Vec<ResponsePart>) {
     match (part, after) {
         (ResponsePart::Begin, None) => out.push(ResponsePart::Stop(stop)),

@@ -55,7 +55,7 @@ impl Reorder {
             (Reorder::AfterNext(limit), ResponsePart::Packet(packet)) if packet.kind == FrameKind::Response => {
                 out.extend([ResponsePart::Yield(*limit), ResponsePart::Packet(packet)]);
             }
-            // A client that is asked something must answer before there is a response.
+            // The client must answer a server request before there is a response.
             (Reorder::First, ResponsePart::Packet(packet)) if packet.kind == FrameKind::Notification => {
                 state.held.push(ResponsePart::Packet(packet));
             }
@@ -70,18 +70,18 @@ impl Reorder {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{error, play};
+    use super::super::tests::{apply, error};
 
     #[test]
     fn the_response_comes_before_its_notifications() {
-        assert_eq!(play("reorder"), ["Begin", "q", "r", "n1", "n2", "n3", "Stop(Finish)"]);
-        assert_eq!(play("reorder: first"), play("reorder: { response: first }"));
+        assert_eq!(apply("reorder"), ["Begin", "q", "r", "n1", "n2", "n3", "Stop(Finish)"]);
+        assert_eq!(apply("reorder: first"), apply("reorder: { response: first }"));
     }
 
     #[test]
     fn or_after_the_next_answer() {
-        assert_eq!(play("reorder: after_next")[4..], ["n3", "Yield(5s)", "r", "Stop(Finish)"]);
-        assert_eq!(play("reorder: { response: after_next, limit: 1s }")[5], "Yield(1s)");
+        assert_eq!(apply("reorder: after_next")[4..], ["n3", "Yield(5s)", "r", "Stop(Finish)"]);
+        assert_eq!(apply("reorder: { response: after_next, limit: 1s }")[5], "Yield(1s)");
         assert!(error("reorder: { limit: 1s }").contains("goes with `response: after_next`"));
         assert!(error("reorder: { response: first, limit: 1s }").contains("goes with `response: after_next`"));
         assert!(error("reorder: last").contains("`first` or `after_next`"));

@@ -1,4 +1,4 @@
-//! The connection breaks.
+//! The connection is reset.
 
 use super::{EVERYWHERE, Fault, FaultInfo, ResponsePart, Stop, options, stop_at};
 use rehearse_document::{Node, Problems};
@@ -29,11 +29,11 @@ impl Reset {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::play;
+    use super::super::tests::apply;
 
     #[test]
     fn it_breaks_before_anything_or_after_some_of_the_response() {
-        assert_eq!(play("reset"), ["Stop(Reset)"]);
-        assert_eq!(play("reset: { after: 3 }")[5..], ["r cut (3, Reset)", "Stop(Finish)"]);
+        assert_eq!(apply("reset"), ["Stop(Reset)"]);
+        assert_eq!(apply("reset: { after: 3 }")[5..], ["r cut (3, Reset)", "Stop(Finish)"]);
     }
 }

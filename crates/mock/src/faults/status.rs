@@ -90,7 +90,7 @@ fn read_code(node: &Node) -> Result<StatusCode, Problems> {
     code.ok_or_else(|| node.problem("an HTTP status is a whole number from 200 to 599").into())
 }
 
-/// Headers that say where the response ends: another than the true one would spoil the next response.
+/// Headers that say where the response ends. A wrong value would corrupt the next response.
 const FRAMING: [HeaderName; 4] =
     [header::CONNECTION, header::CONTENT_LENGTH, header::TRANSFER_ENCODING, header::UPGRADE];
 
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_sent_is_a_mistake() {
+    fn an_invalid_status_is_a_mistake() {
         for (text, expected) in [
             ("status: 101", "f:1:9: an HTTP status is a whole number from 200 to 599"),
             ("status: { headers: {} }", "f:1:9: `status` needs a `code`"),

@@ -1,11 +1,11 @@
 //! How an answer ends.
 
-/// What comes after the last byte of an answer.
+/// How an answer ends after its last byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// What always comes.
+    /// It ends normally.
     Finish,
-    /// Nothing at all: the client waits.
+    /// It never ends: the client waits.
     Hang,
     /// The stream or connection is closed in order; a WebSocket with this code.
     Close(u16),

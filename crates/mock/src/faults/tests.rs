@@ -42,7 +42,7 @@ pub(super) fn parts(text: &str, seed: u64) -> Vec<ResponsePart> {
 }
 
 /// What becomes of an answer, in words: `n1` is its first notification, `q` its question, `r` its response.
-pub(super) fn play(text: &str) -> Vec<String> {
+pub(super) fn apply(text: &str) -> Vec<String> {
     let word = |part: ResponsePart| match part {
         ResponsePart::Packet(Packet { bytes, drip, cut, .. }) => {
             let text = String::from_utf8_lossy(&bytes).into_owned();
@@ -69,7 +69,7 @@ pub(super) fn response(text: &str) -> Bytes {
 }
 
 #[test]
-fn every_fault_has_an_example_that_is_its_own_and_says_where_it_exists() {
+fn every_fault_has_an_example_and_its_transports() {
     for info in ALL {
         let read = fault(info.example).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(read.iter().map(|it| it.info().name).collect::<Vec<_>>(), [info.name]);
@@ -82,11 +82,11 @@ fn every_fault_has_an_example_that_is_its_own_and_says_where_it_exists() {
 #[test]
 fn the_faults_of_a_chain_work_one_after_the_other_and_nothing_follows_the_end() {
     assert_eq!(
-        play("[{ delay: 1s }, { drop: notifications }, { close: { after: 5 } }, duplicate]"),
+        apply("[{ delay: 1s }, { drop: notifications }, { close: { after: 5 } }, duplicate]"),
         ["Wait(1s)", "Begin", "q", "r cut (5, Close(1000))", "r cut (5, Close(1000))", "Stop(Finish)"]
     );
-    assert_eq!(play("[{ close: { after: 1000 } }, { exit: 3 }]"), ["Stop(Exit(3))"]);
-    assert_eq!(play("[{ reset: { after: 1000 } }, { delay: 1s }]").last().map(String::as_str), Some("Stop(Reset)"));
+    assert_eq!(apply("[{ close: { after: 1000 } }, { exit: 3 }]"), ["Stop(Exit(3))"]);
+    assert_eq!(apply("[{ reset: { after: 1000 } }, { delay: 1s }]").last().map(String::as_str), Some("Stop(Reset)"));
 }
 
 #[test]

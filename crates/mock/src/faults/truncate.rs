@@ -34,12 +34,12 @@ impl Truncate {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{RESPONSE, play, response};
+    use super::super::tests::{RESPONSE, apply, response};
 
     #[test]
     fn the_response_is_cut_but_is_a_whole_frame() {
         assert_eq!(response("truncate: { after: 9 }"), RESPONSE[..9]);
         assert_eq!(response("truncate: { after: 1kb }"), RESPONSE);
-        assert_eq!(play("truncate: { after: 1 }")[4..], ["n3", "{", "Stop(Finish)"]);
+        assert_eq!(apply("truncate: { after: 1 }")[4..], ["n3", "{", "Stop(Finish)"]);
     }
 }

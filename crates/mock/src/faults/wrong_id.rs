@@ -62,15 +62,15 @@ impl WrongId {
     pub(super) fn apply(&self, mut part: ResponsePart, out: &mut Vec<ResponsePart>) {
         if let ResponsePart::Packet(packet) = &mut part
             && packet.kind == FrameKind::Response
-            && let Some(changed) = self.changed(&packet.bytes)
+            && let Some(changed) = self.replace_id(&packet.bytes)
         {
             packet.bytes = changed;
         }
         out.push(part);
     }
 
-    /// The bytes with the other id in them, all else as it is; `None` if they have no id.
-    fn changed(&self, bytes: &Bytes) -> Option<Bytes> {
+    /// The bytes with the other id, otherwise unchanged; `None` if they have no id.
+    fn replace_id(&self, bytes: &Bytes) -> Option<Bytes> {
         #[derive(Deserialize)]
         struct Response<'a> {
             #[serde(borrow)]
@@ -81,7 +81,7 @@ impl WrongId {
         let start = (id.as_ptr() as usize).checked_sub(bytes.as_ptr() as usize)?;
         let (before, after) = (&bytes[..start], &bytes[start + id.len()..]);
         let other = match self {
-            WrongId::Other => other(id),
+            WrongId::Other => other_id(id),
             WrongId::Type => other_type(id),
             WrongId::Json(json) => json.to_string(),
             WrongId::Missing => return Some(without_member(before, after)),
@@ -90,7 +90,7 @@ impl WrongId {
     }
 }
 
-fn other(id: &str) -> String {
+fn other_id(id: &str) -> String {
     match (id.parse::<i64>(), id.strip_suffix('"')) {
         (Ok(number), _) => number.wrapping_add(FAR).to_string(),
         (_, Some(text)) => format!("{text}-other\""),
@@ -105,7 +105,7 @@ fn other_type(id: &str) -> String {
     }
 }
 
-/// Takes away the member `"id":` that ends `before`, and one comma beside it.
+/// Removes the member `"id":` that ends `before`, and one comma next to it.
 fn without_member(before: &[u8], after: &[u8]) -> Bytes {
     let key = before.trim_ascii_end().strip_suffix(b":").map(<[u8]>::trim_ascii_end);
     let before = key.and_then(|it| it.strip_suffix(b"\"id\"")).unwrap_or(before).trim_ascii_end();
@@ -127,7 +127,7 @@ mod tests {
         let faults = fault(text).expect(text);
         let [Fault::WrongId(wrong)] = &faults[..] else { panic!("{text}") };
         wrong
-            .changed(&Bytes::from_static(frame.as_bytes()))
+            .replace_id(&Bytes::from_static(frame.as_bytes()))
             .map_or_else(String::new, |it| String::from_utf8_lossy(&it).into())
     }
 
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_of_both_types_are_changed_wherever_they_stand() {
+    fn ids_of_both_types_are_changed_at_any_position() {
         assert_eq!(id("wrong_id", r#"{"id":"a"}"#), r#"{"id":"a-other"}"#);
         assert_eq!(id("wrong_id: type", r#"{"id":"12"}"#), r#"{"id":12}"#);
         assert_eq!(id("wrong_id: type", r#"{"id":"a"}"#), r#"{"id":0}"#);

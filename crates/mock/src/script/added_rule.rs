@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{ItemKind, ReplySubject, Rule, ScriptReader, ToolItem, repeat};
 use rehearse_document::{Diagnostics, Entry, Node, Problem, Problems, Source, Span, nearest, parse_yaml};
 
-/// A rule that goes in front of those that an item of the script has, read from a string of its own:
+/// A rule that is added before those of an item of the script, from a separate text:
 /// `{ tool: echo, rule: { when: { args: { text: hi } }, reply: hello } }`.
 #[derive(Debug)]
 pub struct AddedRule {
@@ -21,10 +21,10 @@ pub struct AddedRule {
 }
 
 impl AddedRule {
-    /// Reads the text, YAML or JSON. Whether the rule fits the script is seen when it is added.
+    /// Reads the text, YAML or JSON. The rule is checked against the script when it is added.
     ///
     /// # Errors
-    /// What is wrong with it, with positions in the text.
+    /// The mistakes in the rule, with positions in the text.
     pub fn parse(id: &str, text: &str) -> Result<AddedRule, Diagnostics> {
         let source = Source::new(format!("<rule {id}>"), text);
         let keys = ItemKind::ALL.map(ItemKind::key);
@@ -38,7 +38,7 @@ impl AddedRule {
         parse_yaml(&source).and_then(read).map_err(|problems| problems.in_source(&source))
     }
 
-    /// As the journal shows it: `tools.echo.rules[r1]`.
+    /// The label in the journal: `tools.echo.rules[r1]`.
     pub fn label(&self) -> String {
         format!("{}.{}.rules[{}]", self.kind.list_key(), self.name, self.id)
     }
@@ -70,7 +70,7 @@ impl AddedRule {
                 .into());
         };
         let items = reader.item_count;
-        // Those of the script have been looked at.
+        // Those of the script are already checked.
         reader.mentioned.clear();
         reader.repeats = item.get(repeat::KEY).is_some();
         reader.templates.read_from(&self.source);
@@ -125,7 +125,7 @@ resources: [{ uri: 'file:///a', text: x }]
 
     #[test]
     fn errors_of_a_rule_are_reported_with_their_location_in_its_text() {
-        for (text, told) in [
+        for (text, expected) in [
             ("{ tool: ecko, rule: { reply: x } }", "<rule r1>:1:9: there is no tool `ecko` (did you mean `echo`?)"),
             (
                 "{ tool: echo, rule: { repply: x } }",
@@ -152,7 +152,7 @@ resources: [{ uri: 'file:///a', text: x }]
             ),
         ] {
             let error = added(&[text]).expect_err(text).to_string();
-            assert!(error.contains(told), "{error}");
+            assert!(error.contains(expected), "{error}");
         }
     }
 }

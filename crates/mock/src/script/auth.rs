@@ -1,4 +1,4 @@
-//! Who may use a server over the network: bearer tokens and their scopes (2026-07-28, Authorization; RFC 6750).
+//! The access to a server over the network: bearer tokens and their scopes (2026-07-28, Authorization; RFC 6750).
 
 use std::sync::Arc;
 
@@ -11,9 +11,9 @@ use rehearse_document::{Node, Problems};
 #[derive(Debug)]
 pub struct Auth {
     tokens: Vec<Arc<Token>>,
-    /// What every request needs.
+    /// The scopes that every request needs.
     scopes: Vec<String>,
-    /// Where clients get tokens.
+    /// The authorization servers.
     authorization_servers: Vec<String>,
     /// The scopes in the metadata.
     supported: Vec<String>,
@@ -26,10 +26,10 @@ pub struct Token {
     scopes: Vec<String>,
 }
 
-/// Why a request is refused, and what would help.
+/// The reason why a request is refused, and the scopes that it needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Challenge {
-    /// 401 without a valid token, 403 with one that is not enough.
+    /// 401 without a valid token, 403 with a token that lacks scopes.
     pub status: u16,
     /// The error code of RFC 6750, section 3.1; none for a request without a token.
     error: Option<&'static str>,
@@ -38,7 +38,7 @@ pub struct Challenge {
 }
 
 impl Token {
-    /// Who has it, as far as a server knows.
+    /// Identifies the owner of the token.
     pub fn principal(&self) -> &str {
         &self.token
     }
@@ -86,21 +86,21 @@ impl Auth {
     /// The token of a request.
     ///
     /// # Errors
-    /// There is none, it is not known, or it lacks the scopes that every request needs.
+    /// The token is missing, unknown, or lacks the scopes that every request needs.
     pub fn authorize(&self, headers: &HeaderMap) -> Result<Arc<Token>, Challenge> {
         let unauthorized = |error| Challenge { status: 401, error, scopes: self.scopes.clone() };
         let header = headers.get(AUTHORIZATION).ok_or_else(|| unauthorized(None))?;
-        let given = header.to_str().ok().and_then(|header| header.split_once(' '));
-        let given = given.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer")).map(|(_, token)| token.trim());
-        let token = self.tokens.iter().find(|token| given == Some(&token.token));
+        let shown = header.to_str().ok().and_then(|header| header.split_once(' '));
+        let shown = shown.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer")).map(|(_, token)| token.trim());
+        let token = self.tokens.iter().find(|token| shown == Some(&token.token));
         let token = token.ok_or_else(|| unauthorized(Some("invalid_token")))?;
         token.allows(&self.scopes)?;
         Ok(token.clone())
     }
 
     /// The metadata of the resource at `path` of `origin` (RFC 9728, section 2). They must name an authorization server
-    /// (2026-07-28, Authorization Server Discovery); where the script names none it is the origin itself, as it was
-    /// before there were metadata (2025-03-26, Authorization Base URL).
+    /// (2026-07-28, Authorization Server Discovery); by default it is the origin itself, as before metadata existed
+    /// (2025-03-26, Authorization Base URL).
     pub fn metadata(&self, origin: &str, path: &str) -> Json {
         let mut metadata = json!({ "resource": format!("{origin}{path}"), "bearer_methods_supported": ["header"] });
         metadata["authorization_servers"] = match &self.authorization_servers[..] {
@@ -115,7 +115,7 @@ impl Auth {
 }
 
 impl Challenge {
-    /// The value of `WWW-Authenticate`. `metadata` is where the resource's metadata are.
+    /// The value of `WWW-Authenticate`. `metadata` is the URL of the resource's metadata.
     pub fn header(&self, metadata: &str) -> String {
         let error = self.error.map(|error| format!("error=\"{error}\", ")).unwrap_or_default();
         let scope = match self.scopes.is_empty() {
@@ -158,7 +158,7 @@ mod tests {
 
     const SCRIPT: &str = "
 auth:
-  tokens: [{ token: reader, scopes: [read] }, { token: admin, scopes: [read, write] }, { token: nobody }]
+  tokens: [{ token: reader, scopes: [read] }, { token: admin, scopes: [read, write] }, { token: unscoped }]
   scopes: [read]
   authorizationServers: ['https://auth.example']
 tools: [{ name: t, scopes: [read, write], reply: x }]";
@@ -182,7 +182,7 @@ tools: [{ name: t, scopes: [read, write], reply: x }]";
             let challenge = challenge(Some(unknown));
             assert_eq!((challenge.status, challenge.error), (401, Some("invalid_token")), "{unknown}");
         }
-        let poor = challenge(Some("Bearer nobody"));
+        let poor = challenge(Some("Bearer unscoped"));
         assert_eq!(poor.status, 403);
         assert_eq!(
             poor.header(metadata),

@@ -13,7 +13,7 @@
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BuiltinScript {
-    /// The name by which it is served.
+    /// The name of the script.
     pub name: &'static str,
     /// The YAML of the script.
     pub text: &'static str,

@@ -1,4 +1,4 @@
-//! What a server declares.
+//! The capabilities of a server.
 
 use serde_json::{Map, Value as Json, json};
 
@@ -75,8 +75,8 @@ impl Capabilities {
         Ok(Capabilities { legacy: patched(&self.legacy), modern: patched(&self.modern) })
     }
 
-    /// The same for a server whose lists may change although nothing in its script changes them; where the script says
-    /// whether they do, it is heeded.
+    /// The capabilities of a server that may get another script: its lists may change. An explicit `listChanged` in the
+    /// script takes precedence.
     pub(super) fn with_list_changed(mut self) -> Capabilities {
         for members in [&mut self.legacy, &mut self.modern] {
             for list in ["prompts", "resources", "tools"] {
@@ -131,14 +131,14 @@ mod tests {
     use rehearse_document::Source;
     use rehearse_protocol::Era;
 
-    fn declared(text: &str, era: Era) -> String {
+    fn declared_text(text: &str, era: Era) -> String {
         let script = Script::parse(&Source::new("m", text)).unwrap_or_else(|error| panic!("{error}"));
         serde_json::to_string(script.capabilities.for_era(era)).expect("JSON")
     }
 
     #[test]
-    fn what_the_script_has_something_for_is_declared_and_nothing_else() {
-        assert_eq!(declared("server: { name: s }", Era::Legacy), "{}");
+    fn only_capabilities_with_items_in_the_script_are_declared() {
+        assert_eq!(declared_text("server: { name: s }", Era::Legacy), "{}");
         let text = "
 tools:
   - name: t
@@ -153,9 +153,9 @@ resourceTemplates: [{ uriTemplate: 'file:///{name}' }]
 completions: [{ prompt: p, argument: a, values: [x] }]";
         let common =
             r#""completions":{},"logging":{},"prompts":{"listChanged":true},"resources":{"subscribe":true},"tools":{}"#;
-        assert_eq!(declared(text, Era::Legacy), format!("{{{common}}}"));
+        assert_eq!(declared_text(text, Era::Legacy), format!("{{{common}}}"));
         let tasks = r#""extensions":{"io.modelcontextprotocol/tasks":{}}"#;
-        assert_eq!(declared(text, Era::Modern), format!("{{{common},{tasks}}}"));
+        assert_eq!(declared_text(text, Era::Modern), format!("{{{common},{tasks}}}"));
     }
 
     #[test]
@@ -175,6 +175,6 @@ capabilities: { prompts: { listChanged: false } }";
 tools: [{ name: t }]
 prompts: [{ name: p, arguments: [{ name: a }] }]
 capabilities: { prompts: null, tools: { listChanged: true }, experimental: { x: {} } }";
-        assert_eq!(declared(text, Era::Legacy), r#"{"tools":{"listChanged":true},"experimental":{"x":{}}}"#);
+        assert_eq!(declared_text(text, Era::Legacy), r#"{"tools":{"listChanged":true},"experimental":{"x":{}}}"#);
     }
 }

@@ -1,4 +1,4 @@
-//! What completes the arguments of prompts and the variables of resource templates.
+//! The completions of the arguments of prompts and the variables of resource templates.
 
 use std::collections::HashSet;
 
@@ -20,7 +20,7 @@ pub struct Completion {
     pub values: Data,
 }
 
-/// Whose argument is completed (2025-11-25, Completion: Reference Types).
+/// The owner of a completed argument (2025-11-25, Completion: Reference Types).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CompletionTarget {
     /// The prompt of this name.
@@ -30,7 +30,7 @@ pub enum CompletionTarget {
 }
 
 impl CompletionTarget {
-    /// Whether this refers to what has this name. A resource template goes by its URI template.
+    /// Whether this refers to the item with this name. The name of a resource template is its URI template.
     pub fn refers_to(&self, kind: ItemKind, name: &str) -> bool {
         match self {
             CompletionTarget::Prompt(prompt) => kind == ItemKind::Prompt && prompt == name,

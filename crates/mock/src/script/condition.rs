@@ -24,7 +24,7 @@ pub(super) const KEYS: &[&str] = &[
     "time",
 ];
 
-/// What must hold of a request. Everything that is given must hold.
+/// A condition on a request. All of its members must hold.
 #[derive(Debug, Default)]
 pub struct Condition {
     args: Option<Matcher>,
@@ -48,7 +48,7 @@ enum CallNumbers {
     Every(u64),
 }
 
-/// What a condition can look at. Nothing is parsed before a condition asks for it.
+/// The values that a condition can test. Nothing is parsed before a condition reads it.
 pub struct RequestFacts<'a> {
     /// The arguments of the call.
     pub args: LazyJson<'a>,
@@ -60,9 +60,9 @@ pub struct RequestFacts<'a> {
     pub version: Version,
     /// The transport of the request.
     pub transport: Transport,
-    /// What the client declares.
+    /// The declared capabilities of the client.
     pub capabilities: LazyJson<'a>,
-    /// Which call this is of what the rule or the fault belongs to, counted from 1.
+    /// The number of the call, for the item of the rule or for the fault, counted from 1.
     pub call: u64,
     /// The server's state.
     pub state: LazyJson<'a>,
@@ -72,7 +72,7 @@ pub struct RequestFacts<'a> {
     pub draw: f64,
 }
 
-/// A value that is made when it is looked at.
+/// A value that is created when it is read.
 pub struct LazyJson<'a>(OnceCell<Json>, Box<dyn Fn() -> Json + 'a>);
 
 impl<'a> LazyJson<'a> {
@@ -115,12 +115,12 @@ impl Condition {
         })
     }
 
-    /// Whether everything holds but `call` and `probability`, which choose among the requests for which it does.
+    /// Whether all members hold, without `call` and `probability`, which select among the matching requests.
     pub fn covers(&self, facts: &RequestFacts<'_>) -> bool {
         self.mismatches(facts).iter().all(|it| matches!(&*it.pointer, "call" | "probability"))
     }
 
-    /// Everything in which the request differs; empty if the condition holds.
+    /// All differences of the request; empty if the condition holds.
     pub fn mismatches(&self, facts: &RequestFacts<'_>) -> Vec<Mismatch> {
         let mut found = Vec::new();
         let mut other = |what: &str, holds: bool, actual: String| {
@@ -230,7 +230,7 @@ mod tests {
         read.map_err(|problems| problems.in_source(&source).to_string())
     }
 
-    fn found(text: &str) -> Vec<String> {
+    fn mismatch_texts(text: &str) -> Vec<String> {
         let mut headers = HeaderMap::new();
         headers.insert("x-tenant", http::HeaderValue::from_static("acme"));
         let facts = RequestFacts {
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_that_is_given_must_hold() {
+    fn every_member_of_a_condition_must_match() {
         for holds in [
             "{}",
             "{ args: { city: Paris }, params: { name: t }, state: { step: paid }, capabilities: { sampling: {} } }",
@@ -261,14 +261,16 @@ mod tests {
             "{ call: { every: 2 } }",
             "{ time: { after: 5s, until: 10s }, probability: 0.3 }",
         ] {
-            assert_eq!(found(holds), [""; 0], "{holds}");
+            assert_eq!(mismatch_texts(holds), [""; 0], "{holds}");
         }
     }
 
     #[test]
-    fn what_differs_is_named() {
+    fn mismatches_name_the_difference() {
         assert_eq!(
-            found("{ era: legacy, call: { every: 3 }, time: { until: 5s }, probability: 0.2, transport: stdio }"),
+            mismatch_texts(
+                "{ era: legacy, call: { every: 3 }, time: { until: 5s }, probability: 0.2, transport: stdio }"
+            ),
             [
                 "era: it is modern",
                 "transport: it is http",
@@ -278,7 +280,7 @@ mod tests {
             ]
         );
         assert_eq!(
-            found("{ args: { city: Rome }, state: { step: open }, headers: { x-tenant: other } }"),
+            mismatch_texts("{ args: { city: Rome }, state: { step: open }, headers: { x-tenant: other } }"),
             [
                 r#"/city: expected "Rome", found "Paris""#,
                 r#"state/step: expected "open", found "paid""#,

@@ -1,4 +1,4 @@
-//! Which faults apply to which requests.
+//! The faults of a script and the requests to which they apply.
 
 use super::{Condition, ItemKind, ScriptReader, condition};
 use crate::faults::Fault;
@@ -34,15 +34,15 @@ const METHODS: &[&str] = &[
 /// An entry of `faults`.
 #[derive(Debug)]
 pub struct FaultRule {
-    /// The requests that the entry is about.
+    /// The target requests of the entry.
     pub target: FaultTarget,
-    /// What must hold of a request.
+    /// The condition on a request.
     pub when: Condition,
-    /// One after the other. Never empty.
+    /// The faults in order. Never empty.
     pub faults: Vec<Fault>,
 }
 
-/// What an entry of `faults` aims at.
+/// The target of an entry of `faults`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FaultTarget {
     /// Every request.
@@ -91,7 +91,7 @@ fn read_on(node: &Node, reader: &mut ScriptReader) -> Result<(FaultTarget, Condi
     Ok((target, Condition::read_fields(&fields, reader)?))
 }
 
-/// The tool, prompt or resource that is named.
+/// The named tool, prompt or resource.
 fn item<'n>(fields: &Fields<'n>) -> Result<Option<(ItemKind, &'n Entry)>, Problems> {
     let Some(entry) = fields.at_most_one(&["tool", "prompt", "resource"])? else { return Ok(None) };
     let (kind, method) = match entry.key.as_str() {

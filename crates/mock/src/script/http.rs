@@ -1,15 +1,15 @@
-//! How a server behaves on streamable HTTP, where the protocol leaves a choice.
+//! Options for streamable HTTP, where the protocol leaves a choice.
 
 use std::time::Duration;
 
 use rehearse_document::{Fields, Node, Problems};
 
-/// The choices of a server.
+/// The HTTP options of a server.
 #[derive(Clone, Copy, Debug)]
 pub struct HttpPolicy {
     /// Whether legacy clients get a session. Without sessions no request needs a handshake.
     pub sessions: bool,
-    /// The choices for answers without their own.
+    /// The defaults for answers.
     pub answer: HttpResponseOptions,
 }
 
@@ -19,26 +19,26 @@ impl Default for HttpPolicy {
     }
 }
 
-/// The choices for one answer; what is not given is as the server has it.
+/// The HTTP options of one answer; the server's options are the default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HttpResponseOptions {
-    /// What the answer is sent as.
+    /// The form of the answer.
     pub form: Option<HttpForm>,
     /// Whether a legacy stream begins with an event that carries only an id (2025-11-25, Transports).
     pub priming: Option<bool>,
-    /// After which time a client should reconnect.
+    /// The time after which a client should reconnect.
     pub retry: Option<Duration>,
 }
 
-/// What an answer is sent as.
+/// The form of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HttpForm {
-    /// A JSON object if nothing comes before the response, else a stream. A legacy stream, which can be resumed, opens
-    /// also where the response is not there at once.
+    /// A JSON object if no message comes before the response, else a stream. A legacy stream, which can be resumed,
+    /// also opens if the response is not available at once.
     Auto,
-    /// A JSON object always; what comes before the answer is lost.
+    /// Always a JSON object; messages before the response are lost.
     Json,
-    /// A stream always.
+    /// Always a stream.
     Sse,
 }
 
@@ -69,7 +69,7 @@ impl HttpResponseOptions {
         })
     }
 
-    /// These choices, and those of `server` where there are none.
+    /// These options, with those of `server` as the default.
     pub fn or(self, server: HttpResponseOptions) -> HttpResponseOptions {
         HttpResponseOptions {
             form: self.form.or(server.form),
@@ -78,7 +78,7 @@ impl HttpResponseOptions {
         }
     }
 
-    /// What the answer is sent as; [`HttpForm::Auto`] by default.
+    /// The form of the answer; [`HttpForm::Auto`] by default.
     pub fn form(self) -> HttpForm {
         self.form.unwrap_or(HttpForm::Auto)
     }

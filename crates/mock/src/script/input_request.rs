@@ -20,17 +20,17 @@ const TEXTS: &[&str] = &["mode", "message", "url", "elicitationId", "systemPromp
 pub struct InputRequest {
     /// The key in `inputRequests`, and the name of the response in templates.
     pub name: String,
-    /// What the client is asked to do.
+    /// The kind of the request.
     pub method: &'static str,
     /// The params of the request.
     pub params: Data,
-    /// The capabilities that a client must declare to be asked.
+    /// The capabilities that a client must declare for the request.
     pub needs: Json,
-    /// The first version that has such requests.
+    /// The first version with such requests.
     pub since: Version,
-    /// A client that cannot be asked is not asked, instead of being refused.
+    /// Whether the request is skipped for a client without the capability, instead of being refused.
     pub optional: bool,
-    /// What the content of an accepted form must be.
+    /// The schema of the content of an accepted form.
     pub form: Option<Schema>,
 }
 
@@ -133,7 +133,7 @@ impl InputRequest {
         Ok(InputRequest { name: name.to_owned(), method, params: Data::Mapping(params), needs, since, optional, form })
     }
 
-    /// Whether a client that declares these capabilities can be asked. What it declares may be of a later version than
+    /// Whether a client with these capabilities supports the request. The capabilities may be of a later version than
     /// the one that was negotiated.
     pub fn can_ask(&self, version: Version, capabilities: &Json) -> bool {
         if version < self.since {
@@ -148,7 +148,7 @@ impl InputRequest {
     }
 }
 
-/// Whether every member of `needs` is there, at every level.
+/// Whether every member of `needs` is present, at every level.
 pub(crate) fn includes(capabilities: &Json, needs: &Json) -> bool {
     match needs {
         Json::Object(needs) => {

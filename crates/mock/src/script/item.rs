@@ -1,4 +1,4 @@
-//! What everything that a script answers for has in common: tools, resources, resource templates, prompts and methods.
+//! The common parts of all items: tools, resources, resource templates, prompts and methods.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use rehearse_document::{Fields, Node, Problems};
 /// The keys of an item besides its MCP members and its answer.
 const ITEM_KEYS: &[&str] = &["enabled", "scopes", "expect", "rules", repeat::KEY];
 
-/// What an item answers for.
+/// The kind of an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ItemKind {
     /// A tool.
@@ -39,7 +39,7 @@ impl ItemKind {
         }
     }
 
-    /// The key under which a step or a condition names one of them.
+    /// The key for one such item in a step or a condition.
     pub fn key(self) -> &'static str {
         match self {
             ItemKind::Tool => "tool",
@@ -50,7 +50,7 @@ impl ItemKind {
         }
     }
 
-    /// The member by which clients name one of them.
+    /// The member with which clients name one such item.
     pub fn name_key(self) -> &'static str {
         match self {
             ItemKind::Tool | ItemKind::Prompt => "name",
@@ -60,7 +60,7 @@ impl ItemKind {
         }
     }
 
-    /// How one of them is called in messages.
+    /// The noun for one such item in messages.
     pub fn noun(self) -> &'static str {
         match self {
             ItemKind::Tool => "tool",
@@ -72,7 +72,7 @@ impl ItemKind {
     }
 }
 
-/// A item by its kind and its position in the script's list of that kind.
+/// An item by its kind and its position in the script's list of that kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ItemRef {
     /// The kind of the item.
@@ -81,24 +81,24 @@ pub struct ItemRef {
     pub index: usize,
 }
 
-/// How something is answered, and for whom.
+/// The rules of an item, and its access control.
 #[derive(Debug)]
 pub struct Item {
     /// The label of the item in the journal: `tools.echo`.
     pub label: Arc<str>,
-    /// The name, URI, URI template or method by which clients ask for it.
+    /// The name, URI, URI template or method in requests.
     pub name: String,
     /// Its position among all items of the script.
     pub number: usize,
-    /// Empty if the script does not say how it answers.
+    /// The rules; empty if the script has no answer.
     pub rules: Vec<Arc<Rule>>,
-    /// How many of them, at the front, were added.
+    /// The number of added rules, which are the first ones.
     pub added: usize,
-    /// Whether it is there when the server starts.
+    /// Whether it is visible when the server starts.
     pub enabled: bool,
     /// The scopes that a token needs for it.
     pub scopes: Vec<String>,
-    /// How often it must be called for the verification to hold.
+    /// The expected number of calls, for the verification.
     pub expect: Option<CallRange>,
     /// Its number, from 1, if it is one of many with `repeat`.
     pub repetition: Option<u64>,

@@ -1,15 +1,15 @@
-//! Methods that the protocol does not have, or other answers to those that it has.
+//! Custom methods, and custom answers to methods of the protocol.
 
 use super::{Item, ReplySubject, ScriptReader};
 use rehearse_document::{Node, Problems};
 
-/// Methods that the protocol always answers, because everything else relies on them.
+/// Methods that the protocol always answers, because all others depend on them.
 const RESERVED: &[&str] = &["initialize", "ping", "server/discover"];
 
-/// A method of the script. It answers before the protocol does.
+/// A method of the script. It takes precedence over the protocol.
 #[derive(Debug)]
 pub struct MethodItem {
-    /// How it answers.
+    /// The answer.
     pub item: Item,
 }
 
@@ -32,7 +32,7 @@ mod tests {
     use rehearse_document::Source;
 
     #[test]
-    fn what_could_never_answer_is_refused() {
+    fn a_method_without_a_possible_answer_is_refused() {
         for method in super::RESERVED {
             let text = format!("methods: [{{ method: {method}, reply: {{ result: {{}} }} }}]");
             let error = Script::parse(&Source::new("m", text)).expect_err(method).to_string();

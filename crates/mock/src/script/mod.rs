@@ -1,4 +1,4 @@
-//! A mock server's script: what it offers and how it answers. Immutable; what changes while it serves is in the engine.
+//! A mock server's script: its items and their answers. It is immutable; changes at run time are in the engine.
 //!
 //! [`Script::parse`] reads the YAML of a file; `docs/mock-scripts.md` has the whole language with examples.
 

@@ -8,11 +8,11 @@ const MEMBERS: &[&str] = &["name", "title", "description", "arguments", "icons",
 /// A prompt of the script.
 #[derive(Debug)]
 pub struct PromptItem {
-    /// How it answers.
+    /// The answer.
     pub item: Item,
     /// The MCP `Prompt` as JSON text.
     pub definition: String,
-    /// The names of the arguments that must be given.
+    /// The names of the required arguments.
     pub required: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! What reading a script collects besides what it returns.
+//! The state of reading a script.
 
 use std::sync::Arc;
 
@@ -8,18 +8,18 @@ use rehearse_document::{
     template::{SCRIPT_NAMES, Templates},
 };
 
-/// Collects while a script is read.
+/// Collects information while a script is read.
 pub(super) struct ScriptReader {
     pub(super) templates: Templates,
-    /// How many items were read.
+    /// The number of items so far.
     pub(super) item_count: usize,
-    /// Whether the item that is being read is one of many with `repeat`.
+    /// Whether the current item is one of many with `repeat`.
     pub(super) repeats: bool,
     pub(super) uses: UsedFeatures,
     pub(super) replacements: Replacements,
-    /// What steps enable and disable, and where they say so.
+    /// The items that steps enable and disable, with their positions.
     pub(super) mentioned: Vec<(ItemKind, String, Span)>,
-    /// Where an item first says which scopes it needs.
+    /// The first position of scopes in an item.
     pub(super) scopes: Option<Span>,
 }
 
@@ -32,7 +32,7 @@ pub(super) struct Replacements {
     pub(super) prompts: Vec<PromptItem>,
 }
 
-/// What a script makes use of, which decides what is declared and what need not be kept.
+/// The features that a script uses. They decide which capabilities are declared and which data is kept.
 #[derive(Clone, Debug, Default)]
 pub struct UsedFeatures {
     /// Whether some step logs.
@@ -41,9 +41,9 @@ pub struct UsedFeatures {
     pub input_requests: bool,
     /// Whether some call runs as a task.
     pub tasks: bool,
-    /// Whether some step says that a resource was updated.
+    /// Whether some step notifies about an updated resource.
     pub updates: bool,
-    /// Whether some answer depends on who asks: on headers, or on what the client declares.
+    /// Whether some answer depends on the client: on headers or on its capabilities.
     pub caller: bool,
     tools_change: bool,
     prompts_change: bool,
@@ -85,7 +85,7 @@ impl ScriptReader {
         }
     }
 
-    /// The templates that follow know no answers of the client.
+    /// Removes the answers of the client from the names of the following templates.
     pub(super) fn unbind(&mut self) {
         self.templates.unbind();
         if self.repeats {
@@ -93,8 +93,8 @@ impl ScriptReader {
         }
     }
 
-    /// Reads the list of one kind; what is wrong with it is added to `problems`.
-    pub(super) fn each<T>(
+    /// Reads the list of one kind; mistakes are added to `problems`.
+    pub(super) fn read_items<T>(
         &mut self,
         fields: &Fields<'_>,
         kind: ItemKind,
@@ -117,7 +117,7 @@ impl ScriptReader {
         }
     }
 
-    /// Steps and faults that name what the script does not have.
+    /// Problems of steps and faults that name unknown items.
     pub(super) fn unknown_names(&self, root: &Node) -> Vec<Problem> {
         let later = "what appears later has `enabled: false`";
         let unknown = |(kind, name, span): &(ItemKind, String, Span)| {
@@ -127,7 +127,7 @@ impl ScriptReader {
     }
 }
 
-/// The names of everything of these kinds that the script declares.
+/// The names of the declared items of these kinds.
 pub(super) fn declared<'n>(root: &'n Node, kinds: &[ItemKind]) -> Vec<&'n str> {
     let names = |kind: &ItemKind| {
         let list = root.get(kind.list_key()).and_then(|list| list.as_items()).unwrap_or_default();

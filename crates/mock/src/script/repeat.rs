@@ -10,15 +10,15 @@ use serde_json::Value as Json;
 use super::{ItemKind, rule::ANSWER_KEYS};
 use rehearse_document::{Entry, Node, Problems, Source, Value, template::Templates};
 
-/// The key that says how many there are. In each of them it is the number.
+/// The key with the number of items. In each item it is the number of the item.
 pub(super) const KEY: &str = "repeat";
-/// What templates call the number.
+/// The name of the number in templates.
 pub(super) const NAME: &str = "n";
 /// Answers besides [`ANSWER_KEYS`], whose templates are filled in for each request.
 const ANSWERS: &[&str] = &["rules", "text", "json", "blob", "contents", "messages"];
 pub(super) const MAX: usize = 100_000;
 
-/// The script with everything written out that repeats.
+/// The script with all repeated items written out.
 ///
 /// # Errors
 /// An invalid number, or a template that uses more than `n`.

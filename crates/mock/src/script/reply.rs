@@ -11,7 +11,7 @@ use rehearse_document::{
     template::{Data, Templates, Text},
 };
 
-/// The kinds of reply that everything can give.
+/// The kinds of reply that all items have.
 const COMMON: &[&str] = &["rpcError", "result", "raw"];
 const TOOL: &[&str] = &["text", "json", "structured", "content", "error"];
 const PROMPT: &[&str] = &["messages"];
@@ -20,15 +20,24 @@ const RESOURCE: &[&str] = &["text", "json", "blob", "contents"];
 /// The members of content blocks and of resource contents that are strings.
 pub(super) const TEXTS: &[&str] = &["type", "text", "data", "mimeType", "uri", "name", "title", "description", "blob"];
 
-/// How a request is answered.
+/// The reply to a request.
 #[derive(Debug)]
 pub enum Reply {
     /// A result whose envelope (`resultType`, `_meta`) the engine completes for the era.
     Result(Body),
-    /// The members of the `result` as written. The engine adds what they lack of the envelope.
+    /// The members of the `result` as written. The engine adds missing members of the envelope.
     Whole(Body),
-    /// A JSON-RPC error, and the HTTP status if it is not the one that the protocol has for the code.
-    RpcError { code: i64, message: Text, data: Option<Data>, status: Option<u16> },
+    /// A JSON-RPC error, and the HTTP status if it differs from the protocol's status for the code.
+    RpcError {
+        /// The error code.
+        code: i64,
+        /// The error message.
+        message: Text,
+        /// The `data` of the error.
+        data: Option<Data>,
+        /// The HTTP status, if it is not the default for the code.
+        status: Option<u16>,
+    },
     /// These bytes instead of a message.
     Raw(Text),
 }
@@ -93,7 +102,7 @@ pub(super) enum ReplySubject {
 }
 
 impl ReplySubject {
-    /// What the item at `node` answers for.
+    /// The subject of the item at `node`.
     pub(super) fn for_item(kind: ItemKind, node: &Node) -> ReplySubject {
         let json = |member: &str| node.get(member).map(Node::to_json_text);
         match kind {
@@ -131,7 +140,7 @@ impl ReplySubject {
         }
     }
 
-    /// The reply of an item that gives none: an empty resource or prompt; nothing for the others.
+    /// The default reply of an item: an empty resource or prompt; none for other items.
     pub(super) fn default_reply(&self, templates: &mut Templates) -> Option<Reply> {
         let members = match self {
             ReplySubject::Tool | ReplySubject::Method => return None,

@@ -9,7 +9,7 @@ const MEMBERS: &[&str] = &["name", "title", "description", "mimeType", "size", "
 /// A resource of the script.
 #[derive(Debug)]
 pub struct ResourceItem {
-    /// How it answers.
+    /// The answer.
     pub item: Item,
     /// The MCP `Resource` as JSON text.
     pub definition: String,
@@ -18,7 +18,7 @@ pub struct ResourceItem {
 /// A resource template of the script.
 #[derive(Debug)]
 pub struct ResourceTemplateItem {
-    /// How it answers.
+    /// The answer.
     pub item: Item,
     /// The MCP `ResourceTemplate` as JSON text.
     pub definition: String,

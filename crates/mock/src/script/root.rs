@@ -1,4 +1,4 @@
-//! A whole script: what a server offers and how it answers.
+//! A whole script: the items of a server and their answers.
 
 use std::{path::Path, sync::Arc, time::Duration};
 
@@ -46,10 +46,10 @@ const REQUEST_STATE_TTL: Duration = Duration::from_secs(600);
 /// # Ok::<_, rehearse_document::Diagnostics>(())
 /// ```
 ///
-/// The lists begin with what the script declares; replacements for it follow.
+/// Each list has the declared items first, then their replacements.
 #[derive(Debug)]
 pub struct Script {
-    /// The text that was read.
+    /// The source text.
     pub source: Arc<Source>,
     /// The server's name.
     pub name: String,
@@ -57,9 +57,9 @@ pub struct Script {
     pub server_info: String,
     /// The instructions for clients.
     pub instructions: Option<String>,
-    /// The versions that are offered, oldest first. Never empty.
+    /// The supported versions, oldest first. Never empty.
     pub versions: Vec<Version>,
-    /// How many items a page has; `None` for a single page.
+    /// The number of items on a page; `None` for a single page.
     pub page_size: Option<usize>,
     /// The `ServerCapabilities` for each era.
     pub capabilities: Capabilities,
@@ -71,7 +71,9 @@ pub struct Script {
     pub auth: Option<Auth>,
     /// How long the state of an unfinished call is valid.
     pub request_state_ttl: Duration,
-    /// Whether a request that nothing answers breaks the verification.
+    /// Whether a client's answers are refused without that state.
+    pub request_state_required: bool,
+    /// Whether a request that no rule matches fails the verification.
     pub strict: bool,
     /// The tools.
     pub tools: Vec<ToolItem>,
@@ -89,31 +91,38 @@ pub struct Script {
     pub skills: Vec<SkillItem>,
     /// The faults.
     pub faults: Vec<FaultRule>,
-    /// How many of each kind the script declares.
+    /// The number of declared items of each kind.
     declared: [usize; 5],
-    /// How many items there are of all kinds.
+    /// The number of all items.
     pub item_count: usize,
     /// The features that the script uses.
     pub uses: UsedFeatures,
     /// The templates of the script.
     pub templates: Templates,
-    /// Whether another script may take its place while it is served.
+    /// Whether another script may replace it in a running server.
     is_reloadable: bool,
 }
 
-/// Why a script cannot be loaded.
+/// The reason why a script cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum ScriptError {
     /// The file cannot be read.
     #[error("cannot read the script {path}: {source}{hint}")]
-    Read { path: String, source: std::io::Error, hint: String },
+    Read {
+        /// The path of the file.
+        path: String,
+        /// The I/O error.
+        source: std::io::Error,
+        /// A hint for the user; may be empty.
+        hint: String,
+    },
     /// The script has mistakes.
     #[error("{0}")]
     Invalid(Diagnostics),
 }
 
 impl Script {
-    /// Reads the script in a file, or the built-in script of that name if there is not a such file.
+    /// Reads the script in a file, or the built-in script of that name if there is no such file.
     ///
     /// # Errors
     /// [`ScriptError::Read`] if there is neither; [`ScriptError::Invalid`] with every mistake in it.
@@ -147,10 +156,10 @@ impl Script {
         Script::read(source, &[])
     }
 
-    /// The same script with rules in front of its own, the last one foremost.
+    /// The script with more rules before its own, the last one first.
     ///
     /// # Errors
-    /// What is wrong with the first rule that does not fit, with positions in its text.
+    /// The mistakes in the first invalid rule, with positions in its text.
     pub fn with_rules(&self, rules: &[Arc<AddedRule>]) -> Result<Script, Diagnostics> {
         let script = Script::read(&self.source, rules)?;
         Ok(if self.is_reloadable { script.reloadable() } else { script })
@@ -175,15 +184,15 @@ impl Script {
         let state = note(&mut problems, fields.read("state", read_state));
         let http = note(&mut problems, fields.read("http", HttpPolicy::read));
         let auth = note(&mut problems, fields.read("auth", Auth::read));
-        let read_ttl = |node: &Node| node.fields("`requestState`", &["ttl"])?.required("ttl")?.duration();
-        let request_state_ttl = note(&mut problems, fields.read("requestState", read_ttl));
+        let request_state = note(&mut problems, fields.read("requestState", read_request_state));
+        let (request_state_ttl, request_state_required) = request_state.unwrap_or_default();
         let strict = note(&mut problems, fields.read("unexpected", read_strict));
-        let mut tools = reader.each(&fields, ItemKind::Tool, ToolItem::read, &mut problems);
-        let mut resources = reader.each(&fields, ItemKind::Resource, ResourceItem::read, &mut problems);
+        let mut tools = reader.read_items(&fields, ItemKind::Tool, ToolItem::read, &mut problems);
+        let mut resources = reader.read_items(&fields, ItemKind::Resource, ResourceItem::read, &mut problems);
         let mut resource_templates =
-            reader.each(&fields, ItemKind::ResourceTemplate, ResourceTemplateItem::read, &mut problems);
-        let mut prompts = reader.each(&fields, ItemKind::Prompt, PromptItem::read, &mut problems);
-        let mut methods = reader.each(&fields, ItemKind::Method, MethodItem::read, &mut problems);
+            reader.read_items(&fields, ItemKind::ResourceTemplate, ResourceTemplateItem::read, &mut problems);
+        let mut prompts = reader.read_items(&fields, ItemKind::Prompt, PromptItem::read, &mut problems);
+        let mut methods = reader.read_items(&fields, ItemKind::Method, MethodItem::read, &mut problems);
         let completions = fields.read_each("completions", |node| Completion::read(node, &mut reader));
         let completions = note(&mut problems, completions.map(Some)).unwrap_or_default();
         let skills = note(&mut problems, fields.read("skills", skill::read_all)).unwrap_or_default();
@@ -225,7 +234,7 @@ impl Script {
         let patched = note(&mut problems, fields.read("capabilities", |node| capabilities.patched(node)));
         if !problems.is_empty() {
             problems.sort_by_key(|problem| problem.span.start);
-            // What repeats is wrong in the same way each time.
+            // Repeated items have the same mistakes.
             problems.dedup();
             return Err(in_source(Problems(problems)));
         }
@@ -244,6 +253,7 @@ impl Script {
             http: http.unwrap_or_default(),
             auth,
             request_state_ttl: request_state_ttl.unwrap_or(REQUEST_STATE_TTL),
+            request_state_required: request_state_required.unwrap_or(true),
             strict: strict.unwrap_or(false),
             tools,
             resources,
@@ -262,18 +272,18 @@ impl Script {
         })
     }
 
-    /// The same script for a server that may be given another one while it serves: it declares that its lists change.
+    /// The script for a server that may replace it while running: it declares that its lists change.
     #[must_use]
     pub fn reloadable(self) -> Script {
         Script { capabilities: self.capabilities.with_list_changed(), is_reloadable: true, ..self }
     }
 
-    /// How many items of a kind the script declares; those behind them are replacements.
+    /// The number of declared items of a kind; the items after them are replacements.
     pub fn declared(&self, kind: ItemKind) -> usize {
         self.declared[kind as usize]
     }
 
-    /// How many items of a kind there are, replacements among them.
+    /// The number of items of a kind, including replacements.
     pub fn count(&self, kind: ItemKind) -> usize {
         match kind {
             ItemKind::Tool => self.tools.len(),
@@ -314,7 +324,7 @@ impl Script {
     }
 }
 
-/// What was read, if anything was; what is wrong with it is added to the problems.
+/// The value, if there is one; its mistakes are added to the problems.
 fn note<T>(problems: &mut Vec<Problem>, read: Result<Option<T>, Problems>) -> Option<T> {
     read.unwrap_or_else(|found| {
         problems.extend(found.0);
@@ -335,6 +345,11 @@ fn read_server(node: &Node) -> Result<(String, String), Problems> {
     let more = node.entries()?.iter().filter(|entry| !matches!(entry.key.as_str(), "name" | "version"));
     let more: String = more.map(|entry| format!(",\"{}\":{}", entry.key, entry.node.to_json_text())).collect();
     Ok(implementation(name, version, &more))
+}
+
+fn read_request_state(node: &Node) -> Result<(Option<Duration>, Option<bool>), Problems> {
+    let fields = node.fields("`requestState`", &["ttl", "required"])?;
+    Ok((fields.read("ttl", Node::duration)?, fields.read("required", Node::bool)?))
 }
 
 fn read_versions(node: &Node) -> Result<Vec<Version>, Problems> {
@@ -403,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_never_be_used_is_a_mistake() {
+    fn unreachable_rules_are_a_mistake() {
         for (text, expected) in [
             (
                 "tools: [{ name: t, rules: [{ reply: x }, { when: { call: 2 }, reply: y }] }]",

@@ -1,11 +1,13 @@
-//! Rules: when to answer, and with which steps.
+//! Rules: conditions and their answers.
 
 use std::{sync::Arc, time::Duration};
 
-use super::{Action, Body, CallRange, Condition, HttpResponseOptions, Reply, ReplySubject, ScriptReader, Step};
+use super::{
+    Action, Body, CallRange, Condition, HttpResponseOptions, InputRequest, Reply, ReplySubject, ScriptReader, Step,
+};
 use rehearse_document::{Entry, Fields, Node, Problem, Problems};
 
-/// The keys by which an item or a rule says how it answers.
+/// The keys for the answer of an item or a rule.
 pub(super) const ANSWER_KEYS: &[&str] = &["delay", "reply", "replies", "then", "steps", "http"];
 const PLANS: &[&str] = &["reply", "replies", "steps"];
 
@@ -14,15 +16,15 @@ const PLANS: &[&str] = &["reply", "replies", "steps"];
 pub struct Rule {
     /// The label of the rule in the journal: `tools.echo.rules[1]`.
     pub label: Arc<str>,
-    /// What must hold of the request; `None` holds always.
+    /// The condition; `None` always holds.
     pub when: Option<Condition>,
-    /// How often it must answer for the verification to hold.
+    /// The expected number of answers, for the verification.
     pub expect: Option<CallRange>,
     /// The answer.
     pub answer: AnswerSpec,
 }
 
-/// How a rule answers.
+/// The answer of a rule.
 #[derive(Debug)]
 pub struct AnswerSpec {
     /// Time to wait before the first step.
@@ -38,11 +40,16 @@ pub struct AnswerSpec {
 pub enum AnswerPlan {
     /// Step after step; the last one is a reply or an exit.
     Steps(Vec<Step>),
-    /// One reply a call, in sequence. Never empty.
-    Sequence { replies: Vec<Reply>, then: SequenceEnd },
+    /// One reply for each call, in order. Never empty.
+    Sequence {
+        /// The replies, in order.
+        replies: Vec<Reply>,
+        /// The answer after the last reply.
+        then: SequenceEnd,
+    },
 }
 
-/// What answers once a sequence of replies is used up.
+/// The answer after the end of a sequence of replies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SequenceEnd {
     /// The last reply again.
@@ -51,6 +58,17 @@ pub enum SequenceEnd {
     Cycle,
     /// An error.
     Error,
+}
+
+impl AnswerSpec {
+    /// The requests to the client, in all steps.
+    pub(crate) fn input_requests(&self) -> impl Iterator<Item = &InputRequest> {
+        let steps = if let AnswerPlan::Steps(steps) = &self.plan { &steps[..] } else { &[] };
+        steps.iter().flat_map(|step| match &step.action {
+            Action::RequestInput { requests, .. } => &requests[..],
+            _ => &[],
+        })
+    }
 }
 
 impl Rule {

@@ -29,22 +29,22 @@ const KINDS: &[&str] = &[
     "reply",
     "exit",
 ];
-/// What can be enabled, disabled and replaced.
+/// The kinds of items that steps can enable, disable and replace.
 const LISTED: [ItemKind; 4] = [ItemKind::Tool, ItemKind::Prompt, ItemKind::Resource, ItemKind::ResourceTemplate];
 
-/// How long a client has to answer a request, unless the script says otherwise.
+/// The default time limit for the client's answer to a request.
 const ANSWER_LIMIT: Duration = Duration::from_secs(60);
 
-/// One action, and the condition under which it is done.
+/// One action and its condition.
 #[derive(Debug)]
 pub struct Step {
-    /// An expression; the step is left out where it is not true.
+    /// An expression; the step is skipped unless it is true.
     pub condition: Option<Box<NativeExpression>>,
-    /// What the step does.
+    /// The action of the step.
     pub action: Action,
 }
 
-/// What a step does.
+/// The action of a step.
 #[derive(Debug)]
 pub enum Action {
     /// Waits.
@@ -52,15 +52,32 @@ pub enum Action {
     /// A wait whose length is a template.
     WaitAs(Text),
     /// `notifications/message`, if the client wants this level.
-    Log { level: LogLevel, logger: Option<Text>, data: Data },
+    Log {
+        /// The severity.
+        level: LogLevel,
+        /// The name of the logger.
+        logger: Option<Text>,
+        /// The data of the message.
+        data: Data,
+    },
     /// `notifications/progress`, if the client sent a token. The members besides the token.
     Progress(Vec<(&'static str, Data)>),
     /// Input requests to the client, all at once. Never empty.
-    RequestInput { requests: Vec<InputRequest>, limit: Duration },
+    RequestInput {
+        /// The requests.
+        requests: Vec<InputRequest>,
+        /// The time limit for the answers.
+        limit: Duration,
+    },
     /// Values of the server's state; a null removes one.
     Set(Vec<(String, Data)>),
     /// A notification to its subscribers, or to the caller if clients cannot subscribe to it.
-    Notify { method: String, params: Option<Data> },
+    Notify {
+        /// The method of the notification.
+        method: String,
+        /// The parameters of the notification.
+        params: Option<Data>,
+    },
     /// Changes a list.
     ListChange(ListChange),
     /// Makes the call a task.
@@ -73,14 +90,14 @@ pub enum Action {
     Exit(u8),
 }
 
-/// A change of what the server offers.
+/// A change of a list of the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ListChange {
     /// Shows the item of this name.
     Enable(ItemKind, String),
     /// Hides the item of this name.
     Disable(ItemKind, String),
-    /// Which of the script's replacements of this kind.
+    /// Replaces an item; the index counts the script's replacements of this kind.
     Replace(ItemKind, usize),
 }
 
@@ -93,14 +110,14 @@ impl ListChange {
     }
 }
 
-/// From here on a call runs as a task, if the client can have one (SEP-2663, Task Creation).
+/// Continues a call as a task, if the client supports tasks (SEP-2663, Task Creation).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TaskSpec {
-    /// How long the task can be asked for, from its creation; without an end if there is none.
+    /// The time to live of the task, from its creation; `None` for no limit.
     pub ttl: Option<Duration>,
-    /// How often the client should ask.
+    /// The poll interval for the client.
     pub poll_interval: Duration,
-    /// A client without tasks is refused.
+    /// Whether a client without tasks is refused.
     pub required: bool,
 }
 

@@ -12,7 +12,7 @@ const MEMBERS: &[&str] =
 /// A tool of the script.
 #[derive(Debug)]
 pub struct ToolItem {
-    /// How it answers.
+    /// The answer.
     pub item: Item,
     /// The MCP `Tool` as JSON text.
     pub definition: String,
@@ -54,8 +54,8 @@ impl ToolItem {
             let problem = schema.problem("an inputSchema has `type: object`");
             return Err(problem.hint("`unchecked: true` lets a tool be wrong on purpose").into());
         }
-        // What breaks the definition of `Tool` may cost a legacy client the whole list (2025-11-25, Tools: Tool; it is
-        // any schema since 2026-07-28, Changelog).
+        // A schema that breaks the definition of `Tool` may make a legacy client reject the whole list (2025-11-25,
+        // Tools: Tool; it is any schema since 2026-07-28, Changelog).
         let is_modern = fields.get("outputSchema").is_some_and(|schema| !is_object_schema(schema));
         let legacy_definition = is_modern.then(|| {
             members.retain(|member| !member.starts_with("\"outputSchema\":"));
@@ -110,7 +110,7 @@ impl ToolItem {
     }
 }
 
-/// Whether a schema is one of those that an `outputSchema` could be until 2025-11-25.
+/// Whether a schema is valid as an `outputSchema` until 2025-11-25.
 fn is_object_schema(schema: &Node) -> bool {
     let is_object = schema.get("type").map(|kind| &kind.value) == Some(&Value::String("object".into()));
     let properties = schema.get("properties").map(Node::entries).transpose().ok();

@@ -12,16 +12,16 @@ use super::{
 use crate::engine::Decision;
 use rehearse_protocol::Id;
 
-/// What came of a batch so far.
+/// The answers to a batch so far.
 pub(super) struct Batch {
     pub(super) ready: Vec<Bytes>,
     pub(super) pending: Vec<Pending>,
-    /// What is cancelled; it may have come in the same batch.
+    /// The cancelled requests, which may be in the same batch.
     pub(super) cancelled: Vec<Id>,
 }
 
 impl Batch {
-    /// Begins to play every part.
+    /// Starts every part.
     pub(super) fn begin(state: &Arc<ServerState>, parts: Vec<Decision>) -> Batch {
         let mut batch = Batch { ready: Vec::new(), pending: Vec::new(), cancelled: Vec::new() };
         for part in parts {

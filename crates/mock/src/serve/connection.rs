@@ -1,4 +1,4 @@
-//! A connection on which everything shares one channel: stdio, WebSocket, and a stream of HTTP+SSE.
+//! A connection with one channel for all messages: stdio, WebSocket, and a stream of HTTP+SSE.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ use rehearse_protocol::{Direction, Id, RpcError, Transport, message};
 /// How many frames may wait to be sent before answers are held back.
 const BACKLOG: usize = 256;
 
-/// Who has sent an HTTP request: one that opened a connection, or one that carried a frame.
+/// The sender of an HTTP request that opened a connection or carried a frame.
 #[derive(Debug, Default)]
 pub(super) struct Caller {
     pub(super) token: Option<Arc<Token>>,
@@ -44,24 +44,24 @@ pub(super) struct Connection {
     in_flight: Arc<InFlight>,
     outgoing: mpsc::Sender<ConnectionOutput>,
     reorder_gate: Arc<ReorderGate>,
-    /// That of the connection.
+    /// The lifetime of the connection.
     lifetime: ServerLifetime,
-    /// That of the server, whose tasks outlive a connection.
+    /// The lifetime of the server; its tasks outlive a connection.
     server: ServerLifetime,
 }
 
-/// What a connection sends.
+/// An output of a connection.
 #[derive(Debug)]
 pub(super) enum ConnectionOutput {
     Frame(Bytes),
-    /// A frame that faults have changed.
+    /// A frame changed by faults.
     Packet(Box<Packet>),
     /// The connection ends here.
     Stop(Stop),
 }
 
 impl ConnectionOutput {
-    /// Records what is sent of it.
+    /// Records the part that is sent.
     pub(super) fn record(&self, trace: &ConnectionTrace) {
         let bytes = match self {
             ConnectionOutput::Frame(frame) => frame.clone(),
@@ -76,7 +76,7 @@ impl ConnectionOutput {
     }
 }
 
-/// What an exchange of a connection needs to reach the client.
+/// The handles with which an exchange reaches the client.
 #[derive(Clone)]
 struct Delivery {
     outgoing: mpsc::Sender<ConnectionOutput>,
@@ -113,7 +113,7 @@ impl Delivery {
 
     async fn deliver_part(&self, part: ResponsePart) -> Result<(), mpsc::error::SendError<ConnectionOutput>> {
         match part {
-            // There is not a head, and no way to resume.
+            // There is no head, and no way to resume.
             ResponsePart::Begin
             | ResponsePart::ContentType(_)
             | ResponsePart::Replace(_)
@@ -171,13 +171,13 @@ impl Connection {
         (connection, frames)
     }
 
-    /// Whether it is this client that opened the connection.
+    /// Whether this client opened the connection.
     pub(super) fn belongs_to(&self, token: Option<&Token>) -> bool {
         self.caller.token.as_deref().map(Token::principal) == token.map(Token::principal)
     }
 
-    /// Takes a frame from the client. Answers that take time are given later, out of order. Where a POST carried the
-    /// frame, `poster` has sent it, and a fault may refuse it.
+    /// Takes a frame from the client. Delayed answers are sent later, out of order. Where a POST carried the frame,
+    /// `poster` has sent it, and a fault may refuse it.
     pub(super) async fn receive(&self, bytes: &Bytes, poster: Option<&Caller>) -> Option<StatusResponse> {
         let Caller { token, headers } = poster.unwrap_or(&self.caller);
         let (at, transport) = (self.lifetime.started.elapsed(), self.transport);
@@ -208,7 +208,7 @@ impl Connection {
         None
     }
 
-    /// What needs no waiting is sent at once; the rest by a task.
+    /// Sends an immediate answer at once, and any other in a task.
     async fn start(&self, exchange: Box<Exchange>) {
         let id = exchange.id().clone();
         let stream = match drive(exchange, self.lifetime.started) {
@@ -222,7 +222,7 @@ impl Connection {
         self.spawn(Some(id), false, || stream).await;
     }
 
-    /// Gives an answer with faults.
+    /// Sends an answer with faults.
     async fn apply_faults(&self, faulty: FaultedDecision) -> Option<StatusResponse> {
         if let Decision::Cancel(id) = &faulty.decision {
             self.in_flight.cancel(id);
@@ -245,7 +245,7 @@ impl Connection {
         None
     }
 
-    /// Gives an answer in a task. One with an id can be cancelled, unless it ignores that.
+    /// Sends an answer in a task. An answer with an id can be cancelled, unless it ignores that.
     async fn spawn(&self, id: Option<Id>, ignores_cancellation: bool, start: impl FnOnce() -> ResponseStream) {
         let cancelled = match &id {
             None => CancellationToken::new(),
@@ -287,7 +287,7 @@ impl Connection {
         }
     }
 
-    /// Refuses what never reaches the engine, or what the engine could not know.
+    /// Refuses a message that never reaches the engine, or for a reason that the engine does not know.
     pub(super) async fn refuse(&self, id: Option<&Id>, why: &str) {
         let handling = Handling::Refused(why.to_owned());
         self.engine.journal().record(self.lifetime.started.elapsed(), self.transport, &[], handling);
@@ -300,7 +300,7 @@ impl Connection {
         self.reorder_gate.notify_sent();
     }
 
-    /// Resolves when the script makes the server exit.
+    /// Waits until the script makes the server exit.
     pub(super) async fn closed(&self) {
         self.lifetime.shutdown.kill.cancelled().await;
     }

@@ -1,4 +1,4 @@
-//! Playing an exchange in real time.
+//! Runs an exchange in real time.
 
 use std::{
     collections::HashMap,
@@ -19,12 +19,12 @@ use crate::{
 };
 use rehearse_protocol::Id;
 
-/// What an exchange gives, in its time.
+/// An output of an exchange.
 #[derive(Debug)]
 pub(super) enum OutgoingEvent {
     /// A message on the stream.
     Frame(Bytes),
-    /// The stream is to be closed where it can be resumed, after telling the client when to come back.
+    /// Closes the stream if it can be resumed, after an event with the time to reconnect.
     Disconnect(Option<Duration>),
     /// The response.
     Response(ResponseFrame),
@@ -32,36 +32,36 @@ pub(super) enum OutgoingEvent {
     Detached(ResponseFrame, Box<Exchange>),
     /// The server exits with this code.
     Exit(u8),
-    /// What faults have made of it.
+    /// A frame changed by faults.
     Part(ResponsePart),
 }
 
-/// What an exchange gives from its beginning.
+/// The first output of an exchange.
 pub(super) enum Started {
-    /// The response is there at once.
+    /// The response is available at once.
     Done(ResponseFrame),
-    /// The response is there at once; the rest is for [`drive_in_background`].
+    /// The response is available at once; the rest is for [`drive_in_background`].
     Detached(ResponseFrame, Box<Exchange>),
     /// The answer takes time.
     Streaming(ResponseStream),
 }
 
-/// What an exchange gives as it falls due, the response last.
+/// The outputs of an exchange when they are due, the response last.
 pub(super) type ResponseStream = Pin<Box<dyn Stream<Item = OutgoingEvent> + Send>>;
 
-/// An answer that is not there yet.
+/// An answer that is not available yet.
 pub(super) struct Pending {
     pub(super) id: Id,
     pub(super) played: ResponseStream,
     pub(super) ignores_cancellation: bool,
 }
 
-/// What is left of an answer where nothing can come before the response.
+/// The rest of an answer in which nothing can come before the response.
 pub(super) fn without_notifications(stream: ResponseStream) -> ResponseStream {
     stream.filter(|played| ready(!matches!(played, OutgoingEvent::Frame(_) | OutgoingEvent::Disconnect(_)))).boxed()
 }
 
-/// Begins to play an exchange. `started` is when the mock was.
+/// Starts an exchange. `started` is the start time of the mock.
 pub(super) fn drive(mut exchange: Box<Exchange>, started: Instant) -> Started {
     match exchange.next_event(started.elapsed()) {
         Event::Finish(answer) => Started::Done(answer),
@@ -89,7 +89,7 @@ async fn next_outgoing(
             }
             Event::Await(limit) => {
                 let answered = poll_fn(|context| exchange.poll_answers(context));
-                // Whether the time was up is the exchange's to see.
+                // The exchange checks whether the time is over.
                 let _ = tokio::time::timeout(limit, answered).await;
                 continue;
             }
@@ -112,12 +112,12 @@ pub(super) async fn drive_in_background(exchange: Box<Exchange>, started: Instan
 /// How many notifications of a subscription may wait to be sent.
 const MAX_NOTICES: usize = 256;
 
-/// Plays a subscription: its notifications; and its end when `stop` is cancelled, or when the client does not keep up
+/// The notifications of a subscription, and its end when `stop` is cancelled or when the client is too slow
 /// (2026-07-28, Subscriptions: Graceful Closure).
 pub(super) fn drive_subscription(listen: PendingSubscription, stop: CancellationToken) -> ResponseStream {
     let (sender, notices) = mpsc::channel(MAX_NOTICES);
     let subscription = listen.open(Box::new(SubscriptionQueue(Mutex::new(Some(sender)))));
-    let told = stream::unfold((notices, stop), |(mut notices, stop)| async {
+    let sent = stream::unfold((notices, stop), |(mut notices, stop)| async {
         let frame = tokio::select! {
             biased;
             frame = notices.recv() => frame?,
@@ -129,7 +129,7 @@ pub(super) fn drive_subscription(listen: PendingSubscription, stop: Cancellation
         let response = OutgoingEvent::Response(ResponseFrame::ok(subscription.closing()));
         stream::iter(subscription.cancellation().map(OutgoingEvent::Frame).into_iter().chain([response]))
     });
-    told.chain(end.flatten()).boxed()
+    sent.chain(end.flatten()).boxed()
 }
 
 /// Notifications of one subscription, until there are too many of them.
@@ -152,7 +152,7 @@ pub(super) const ID_IN_USE: &str = "a request with this id is still being answer
 pub(super) struct InFlight(Mutex<HashMap<Id, CancellationToken>>);
 
 impl InFlight {
-    /// Enters a request; `None` if its id is in use already.
+    /// Adds a request; `None` if its id is already in use.
     pub(super) fn enter(&self, id: &Id) -> Option<CancellationToken> {
         let mut requests = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if requests.contains_key(id) {
@@ -167,7 +167,7 @@ impl InFlight {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
     }
 
-    /// Leaves when it is dropped.
+    /// Removes the request when it is dropped.
     pub(super) fn guard<'a>(&'a self, id: &'a Id) -> InFlightGuard<'a> {
         InFlightGuard(self, id)
     }
@@ -176,7 +176,7 @@ impl InFlight {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
 
-    /// Cancels a request; one that is not under stream is ignored (2025-11-25, Cancellation: Behavior Requirements).
+    /// Cancels a request; one that is not in progress is ignored (2025-11-25, Cancellation: Behavior Requirements).
     pub(super) fn cancel(&self, id: &Id) {
         if let Some(token) = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(id) {
             token.cancel();
@@ -243,7 +243,7 @@ mod tests {
             engine.load(script(), Duration::ZERO);
         }
         let all = tokio::time::timeout(Duration::from_secs(20), stream.collect::<Vec<_>>()).await.expect("it ends");
-        assert_eq!(all.len(), MAX_NOTICES + 2, "what had room, the acknowledgement among it, and its end");
+        assert_eq!(all.len(), MAX_NOTICES + 2, "the frames that fit, the cancellation, the response");
         let Some(OutgoingEvent::Response(answer)) = all.last() else { panic!("no response") };
         assert!(answer.frame.starts_with(br#"{"jsonrpc":"2.0","id":1,"result":"#));
         assert!(

@@ -13,7 +13,7 @@ use crate::{
 };
 use rehearse_protocol::Id;
 
-/// What goes out of an answer, in its time; [`ResponsePart::Stop`] is the last.
+/// The parts of an answer when they are due; [`ResponsePart::Stop`] is the last.
 pub(super) type PartStream = Pin<Box<dyn Stream<Item = ResponsePart> + Send>>;
 
 /// An answer and the faults that apply to it.
@@ -21,12 +21,12 @@ pub(super) struct FaultyResponse {
     /// The request that is answered; `None` if it is a notification.
     pub(super) id: Option<Id>,
     pub(super) parts: PartStream,
-    /// Whether the answer would be there at once without the faults.
+    /// Whether the answer would be available at once without the faults.
     pub(super) at_once: bool,
     /// Cancelled when the answer has a message before its response, even if a fault drops that message.
     pub(super) begun: CancellationToken,
     pub(super) http: HttpResponseOptions,
-    /// What the client would have to show.
+    /// The authorization that the client lacks.
     pub(super) challenge: Option<Challenge>,
     pub(super) ignores_cancellation: bool,
     pub(super) refuses: bool,
@@ -73,7 +73,7 @@ impl FaultyResponse {
         FaultyResponse { id, parts, at_once, begun, http, challenge, ignores_cancellation, refuses }
     }
 
-    /// As the stream of an exchange.
+    /// The parts as a stream of an exchange.
     pub(super) fn into_stream(self) -> ResponseStream {
         self.parts.map(OutgoingEvent::Part).boxed()
     }

@@ -1,4 +1,4 @@
-//! What the HTTP transports share: refusals, bodies, the `Accept` header, and responses.
+//! Common parts of the HTTP transports: refusals, bodies, the `Accept` header, and responses.
 
 use std::{error::Error, pin::pin, time::Duration};
 
@@ -16,7 +16,7 @@ use rehearse_protocol::{Id, MAX_FRAME, RpcError, Transport, message};
 const STALLED: Duration = Duration::from_secs(30);
 
 impl ServerState {
-    /// Refuses a request before its body is looked at, with an error response that has no id.
+    /// Refuses a request before its body is read, with an error response that has no id.
     pub(super) fn refuse(&self, transport: Transport, status: StatusCode, why: &str) -> Response {
         self.refuse_message(transport, status, &Bytes::new(), None, why)
     }
@@ -74,7 +74,7 @@ impl ServerState {
     }
 }
 
-/// A body to its end; or why not, and the status that says so.
+/// The whole body, or a status and the reason why it cannot be read.
 async fn read<B>(body: B) -> Result<Bytes, (StatusCode, String)>
 where
     B: hyper::body::Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>>,
@@ -99,9 +99,9 @@ where
             Ok(Some(Err(error))) if error.is::<LengthLimitError>() => {
                 return Err((StatusCode::PAYLOAD_TOO_LARGE, format!("a message of more than {MAX_FRAME} bytes")));
             }
-            Ok(Some(Err(error))) => return Err((StatusCode::BAD_REQUEST, format!("the body broke off: {error}"))),
+            Ok(Some(Err(error))) => return Err((StatusCode::BAD_REQUEST, format!("cannot read the body: {error}"))),
             Err(_) => {
-                let why = format!("the body made no progress for {} s", STALLED.as_secs());
+                let why = format!("no data of the request body received for {} s", STALLED.as_secs());
                 return Err((StatusCode::REQUEST_TIMEOUT, why));
             }
         }
@@ -119,7 +119,7 @@ fn is_json(headers: &HeaderMap) -> bool {
 /// Whether `Accept` lists the media type or a range that covers it. The most specific range decides, and one of quality
 /// 0 covers nothing (RFC 9110, 12.5.1).
 pub(super) fn accepts(headers: &HeaderMap, wanted: &str) -> bool {
-    // What every client sends is known without parsing.
+    // The usual value needs no parsing.
     const USUAL: &str = "application/json, text/event-stream";
     let mut values = headers.get_all(header::ACCEPT).iter();
     if values.next().is_some_and(|value| value == USUAL) && values.next().is_none() {
@@ -194,7 +194,7 @@ mod tests {
         MockServer::start(Engine::new(script, 1, Journal::default()), ListenOptions::default()).await.expect("binds")
     }
 
-    /// What comes back for the bytes of a request, until the server closes.
+    /// The response to the bytes of a request, until the server closes the connection.
     async fn exchange(server: &MockServer, request: &str) -> String {
         let mut stream = TcpStream::connect(server.address()).await.expect("connects");
         stream.write_all(request.as_bytes()).await.expect("writes");
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_shows_no_token_is_challenged_on_every_transport_and_told_where_to_get_one() {
+    async fn a_request_without_a_token_is_challenged_on_every_transport() {
         let script = "auth: { tokens: [{ token: good, scopes: [a] }, { token: best, scopes: [a, b] }], scopes: [a] }\n\
             protocol: 2026-07-28\ntools: [{ name: t, scopes: [a, b], reply: x }]";
         let script = Script::parse(&Source::new("s", script)).unwrap_or_else(|error| panic!("{error}"));

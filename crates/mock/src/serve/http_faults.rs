@@ -90,7 +90,7 @@ pub(super) async fn shape_response(
         _ => form == HttpForm::Json,
     };
     let mut response = match (is_json, &faulty_response.id) {
-        (true, _) => whole(closer, packets, stop),
+        (true, _) => json_lines(closer, packets, stop),
         // A notification is not answered.
         (false, None) if packets.is_empty() => {
             closer.end(stop).await;
@@ -139,7 +139,7 @@ async fn collect_body(closer: &ConnectionCloser, parts: &mut PartStream, begun: 
 }
 
 /// A JSON body of these frames, one a line.
-fn whole(closer: &ConnectionCloser, packets: Vec<Packet>, stop: Stop) -> Response {
+fn json_lines(closer: &ConnectionCloser, packets: Vec<Packet>, stop: Stop) -> Response {
     let status = packets.last().map_or(200, |packet| packet.status);
     let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     if let ([packet @ Packet { drip: None, cut: None, .. }], Stop::Finish) = (&packets[..], stop) {
@@ -149,7 +149,7 @@ fn whole(closer: &ConnectionCloser, packets: Vec<Packet>, stop: Stop) -> Respons
     let mut steps: VecDeque<SendSteps> = VecDeque::new();
     for packet in packets {
         if !steps.is_empty() {
-            steps.push_back(SendSteps::whole(Bytes::from_static(b"\n")));
+            steps.push_back(SendSteps::complete(Bytes::from_static(b"\n")));
         }
         steps.push_back(packet.steps(|bytes, _| bytes));
     }
@@ -162,7 +162,7 @@ fn whole(closer: &ConnectionCloser, packets: Vec<Packet>, stop: Stop) -> Respons
                 Some(SendStep::Bytes(bytes)) => {
                     // The client does not read on once all announced bytes are there.
                     if let Some(stop) = next_stop(&steps) {
-                        closer.break_off(stop);
+                        closer.disconnect(stop);
                     }
                     return Some((bytes, (steps, closer)));
                 }
@@ -176,7 +176,7 @@ fn whole(closer: &ConnectionCloser, packets: Vec<Packet>, stop: Stop) -> Respons
         }
     });
     let mut response = json(status, Bytes::new());
-    *response.body_mut() = Body::announced(length, body);
+    *response.body_mut() = Body::stream_with_length(length, body);
     response
 }
 
@@ -187,7 +187,7 @@ fn next_stop(steps: &VecDeque<SendSteps>) -> Option<Stop> {
 
 /// A stream of events that cannot be resumed.
 pub(super) fn respond_with_events(closer: ConnectionCloser, parts: PartStream, content_type: Option<&str>) -> Response {
-    let state = (parts, SendSteps::whole(Bytes::new()), closer);
+    let state = (parts, SendSteps::complete(Bytes::new()), closer);
     let body = stream::unfold(state, |(mut parts, mut steps, closer)| async move {
         loop {
             for step in steps.by_ref() {

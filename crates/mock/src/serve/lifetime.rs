@@ -1,4 +1,4 @@
-//! The lifetime of a server, or of a connection that is a server by itself.
+//! The lifetime of a server, or of a single connection that has its own server.
 
 use std::{
     sync::{Arc, OnceLock},
@@ -22,7 +22,7 @@ impl ServerLifetime {
         ServerLifetime { started, shutdown: Shutdown::default(), died: Arc::default() }
     }
 
-    /// Makes the server exit: every connection breaks off.
+    /// Makes the server exit: every connection is closed.
     pub(super) fn exit(&self, code: u8) {
         let _ = self.died.set(code);
         self.shutdown.kill.cancel();

@@ -1,4 +1,4 @@
-//! Serving an engine: over a pipe with [`serve_pipe`], over all network transports on one port with [`MockServer`].
+//! Serves an engine: over a pipe with [`serve_pipe`], over all network transports on one port with [`MockServer`].
 //!
 //! | endpoint | transport |
 //! | --- | --- |

@@ -1,4 +1,4 @@
-//! Serving over a byte stream with the framing of stdio (2026-07-28, stdio).
+//! Serves a client over a byte stream with the framing of stdio (2026-07-28, stdio).
 
 use std::{
     io,
@@ -25,10 +25,10 @@ use crate::{
 use rehearse_net::{LineReader, LineWriter};
 use rehearse_protocol::{Direction, Trace, Transport};
 
-/// Why serving over a pipe ended.
+/// The reason why serving over a pipe ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PipeEnd {
-    /// The client closed its end, and everything it asked for was answered; or a fault tore the pipe.
+    /// The client closed its end, or a fault closed the pipe.
     Closed,
     /// `stop` was cancelled.
     Stopped,
@@ -36,11 +36,14 @@ pub enum PipeEnd {
     Exited(u8),
 }
 
-/// Serves one client until it closes its end or `stop` is cancelled. Answers that are in progress then may still take
-/// as long as `grace`.
+/// How long answers may still take after the end of input. Clients wait about 2 s before they kill a server.
+const END_OF_INPUT_GRACE: Duration = Duration::from_millis(250);
+
+/// Serves one client until it closes its end or `stop` is cancelled. Answers in progress may then still take as long as
+/// `grace`, but only 250 ms after the client has closed its end (2026-07-28, stdio: Shutdown).
 ///
 /// # Errors
-/// The pipe cannot be read. A client that no longer reads is an end, not an error.
+/// The pipe cannot be read. A client that no longer reads is not an error.
 pub async fn serve_pipe<R, W>(
     engine: Arc<Engine>,
     transport: Transport,
@@ -58,7 +61,7 @@ where
     serve(connection, frames, None, reader, writer, stop, grace).await
 }
 
-/// A server of several clients, each at the end of a pipe.
+/// A server with several clients, each connected by its own pipe.
 #[derive(Clone, Debug)]
 pub struct PipeServer {
     engine: Arc<Engine>,
@@ -67,7 +70,7 @@ pub struct PipeServer {
 }
 
 impl PipeServer {
-    /// A server of this engine.
+    /// A server for this engine.
     pub fn new(engine: Arc<Engine>) -> PipeServer {
         PipeServer::with_lifetime(engine, ServerLifetime::start(Instant::now()), None)
     }
@@ -126,7 +129,7 @@ impl PipeServer {
         ended
     }
 
-    /// Ends what goes on in the background.
+    /// Ends the tasks in the background.
     pub async fn end(&self) {
         self.lifetime.shutdown.end(Duration::ZERO).await;
     }
@@ -148,11 +151,16 @@ where
     let write = write(frames, trace, LineWriter::new(writer));
     let serve = async {
         let ended = read(&connection, trace, reader, &stop).await;
-        if let Ok(PipeEnd::Closed) = ended {
-            connection.close_input();
-        }
-        if let Ok(PipeEnd::Closed | PipeEnd::Stopped) = ended {
-            let _ = tokio::time::timeout(grace, connection.finish()).await;
+        let patience = match ended {
+            Ok(PipeEnd::Closed) => {
+                connection.close_input();
+                Some(grace.min(END_OF_INPUT_GRACE))
+            }
+            Ok(PipeEnd::Stopped) => Some(grace),
+            _ => None,
+        };
+        if let Some(patience) = patience {
+            let _ = tokio::time::timeout(patience, connection.finish()).await;
         }
         connection.cancel().await;
         let died = connection.exit_code();
@@ -165,23 +173,23 @@ where
             match ended {
                 Ok(PipeEnd::Closed | PipeEnd::Stopped) => {
                     let stop = tokio::time::timeout(grace, write).await.ok().flatten();
-                    ended.map(|ended| stop.map_or(ended, torn))
+                    ended.map(|ended| stop.map_or(ended, pipe_end))
                 }
                 ended => ended,
             }
         }
-        stop = write.as_mut() => Ok(stop.map_or(PipeEnd::Closed, torn)),
+        stop = write.as_mut() => Ok(stop.map_or(PipeEnd::Closed, pipe_end)),
     }
 }
 
-fn torn(stop: Stop) -> PipeEnd {
+fn pipe_end(stop: Stop) -> PipeEnd {
     match stop {
         Stop::Exit(code) => PipeEnd::Exited(code),
         _ => PipeEnd::Closed,
     }
 }
 
-/// Writes until there is nothing more to come, the client no longer reads, or a fault ends the pipe.
+/// Writes until there are no more frames, the client no longer reads, or a fault ends the pipe.
 async fn write<W: AsyncWrite + Unpin>(
     mut frames: mpsc::Receiver<ConnectionOutput>,
     trace: Option<&ConnectionTrace>,
@@ -204,7 +212,7 @@ async fn write<W: AsyncWrite + Unpin>(
             match step {
                 SendStep::Bytes(bytes) => writer.write_bytes(&bytes).await.ok()?,
                 SendStep::Wait(time) => tokio::time::sleep(time).await,
-                // What is behind half a line can never be sent.
+                // Nothing can be sent after half a line.
                 SendStep::Stop(Stop::Hang) => while frames.recv().await.is_some() {},
                 SendStep::Stop(stop) => return Some(stop),
             }

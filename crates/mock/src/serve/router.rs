@@ -9,7 +9,7 @@ use crate::script::{Challenge, Token};
 use rehearse_net::{Request, Response};
 use rehearse_protocol::Transport;
 
-/// Where the metadata of a protected resource are (RFC 9728, section 3).
+/// The path of the metadata of a protected resource (RFC 9728, section 3).
 const METADATA_PATH: &str = "/.well-known/oauth-protected-resource";
 /// Public metadata of a server (RFC 8615, section 3).
 const WELL_KNOWN: &str = "/.well-known/";

@@ -21,7 +21,7 @@ use super::{
     trace_recorder::HttpExchange,
 };
 use crate::engine::Engine;
-use rehearse_net::{HostPolicy, Line, Request, accept};
+use rehearse_net::{ConnectionHandle, HostPolicy, Request, accept};
 use rehearse_protocol::{Trace, Transport};
 
 /// How many bytes a pipe holds that were not read yet.
@@ -29,12 +29,12 @@ const PIPE: usize = 64 << 10;
 /// How long answers may take after a client has closed its end of a pipe.
 const PIPE_GRACE: Duration = Duration::from_secs(5);
 
-/// Where and for whom to listen.
+/// The address and the options of a [`MockServer`].
 #[derive(Clone, Debug)]
 pub struct ListenOptions {
-    /// Port 0 takes a free port.
+    /// The address to listen on. Port 0 selects a free port.
     pub address: SocketAddr,
-    /// Names besides the address itself under which the server may be addressed.
+    /// More host names that clients may use in `Host` and `Origin`.
     pub allowed_hosts: Vec<String>,
     /// Whether to record [traces](MockServer::traces).
     pub record_traces: bool,
@@ -62,7 +62,7 @@ impl Default for ListenOptions {
 /// # }
 /// ```
 ///
-/// Dropping it ends it at once; [`MockServer::stop`] ends it in order.
+/// Dropping the server ends it at once; [`MockServer::stop`] lets answers finish first.
 #[derive(Debug)]
 pub struct MockServer {
     address: SocketAddr,
@@ -71,7 +71,7 @@ pub struct MockServer {
 }
 
 impl MockServer {
-    /// Binds and starts to serve.
+    /// Binds the address and starts to serve.
     ///
     /// # Errors
     /// The address cannot be bound.
@@ -89,16 +89,17 @@ impl MockServer {
         });
         let service = {
             let state = state.clone();
-            move |mut request: Request, line: &Line| {
-                // What stays open may outlast the script that is served now.
+            move |mut request: Request, connection: &ConnectionHandle| {
+                // A connection may outlive the current script.
                 if request.method() != Method::POST || state.engine.has_faults() {
-                    request.extensions_mut().insert(line.clone());
+                    request.extensions_mut().insert(connection.clone());
                 }
                 let exchange = state.recorder.as_ref().map(|recorder| {
                     let transport = router::transport(request.uri().path());
                     let opens_sessions = transport == Transport::Http && state.engine.http().sessions;
                     let tasks = &state.lifetime.shutdown.tasks;
-                    let exchange = HttpExchange::begin(recorder, tasks, &request, line, transport, opens_sessions);
+                    let exchange =
+                        HttpExchange::begin(recorder, tasks, &request, connection, transport, opens_sessions);
                     request.extensions_mut().insert(exchange.clone());
                     exchange
                 });
@@ -120,18 +121,18 @@ impl MockServer {
         Ok(MockServer { address, state, verify_on_drop: false })
     }
 
-    /// Whether to panic when the server is dropped and something that is expected did not come, unless the thread
-    /// panics already. A server does not, unless it was [built](MockServer::builder).
+    /// Sets whether dropping the server panics if an expectation is not met, unless the thread already panics. By
+    /// default only servers from [`MockServer::builder`] do.
     pub fn verify_on_drop(&mut self, verify: bool) {
         self.verify_on_drop = verify;
     }
 
-    /// The address that it listens at.
+    /// The address that the server listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The engine that answers.
+    /// The engine of the server.
     pub fn engine(&self) -> &Arc<Engine> {
         &self.state.engine
     }
@@ -151,7 +152,7 @@ impl MockServer {
         }
     }
 
-    /// The client's end of a pipe with the framing of stdio, to the same server.
+    /// Connects a client over a pipe with the framing of stdio. Returns the client's end.
     pub fn connect(&self) -> DuplexStream {
         let (near, far) = tokio::io::duplex(PIPE);
         let (reader, writer) = tokio::io::split(far);
@@ -166,19 +167,19 @@ impl MockServer {
         near
     }
 
-    /// Serves more clients of the same server, over pipes.
+    /// A [`PipeServer`] that serves more clients of the same server.
     pub fn pipes(&self) -> PipeServer {
         PipeServer::with_lifetime(self.state.engine.clone(), self.state.lifetime.clone(), self.state.recorder.clone())
     }
 
-    /// What happened on each connection, the oldest first: the events that a client records, from the server's side.
-    /// Empty unless [`record_traces`](crate::MockServerBuilder::record_traces) is set.
+    /// The trace of each connection, the oldest first: the events that a client records, from the server's side. Empty
+    /// unless [`record_traces`](crate::MockServerBuilder::record_traces) is set.
     ///
     /// A pipe, a WebSocket and a session of HTTP+SSE have one trace each. Over streamable HTTP each legacy session has
     /// one, over all of its TCP connections; requests without a session have one for each TCP connection. The trace of
     /// a session is closed when the client ends the session.
     ///
-    /// Frames have the bytes that are sent, also if a fault changes them. A request body that is refused unread is not
+    /// Frames have the bytes that are sent, even if a fault changed them. A request body that is refused unread is not
     /// recorded. The last 256 traces are kept, and of each the last 4096 events, or fewer if they exceed 64 MiB.
     ///
     /// ```
@@ -203,21 +204,21 @@ impl MockServer {
         self.state.recorder.as_ref().map(|recorder| recorder.traces()).unwrap_or_default()
     }
 
-    /// Forgets the traces so far.
+    /// Removes the traces so far.
     pub(crate) fn reset_traces(&self) {
         if let Some(recorder) = &self.state.recorder {
             recorder.reset();
         }
     }
 
-    /// Waits until the script makes the server exit; the exit code that a process would have.
+    /// Waits until the script makes the server exit. Returns the exit code that a process would have.
     pub async fn wait_exit(&self) -> u8 {
         self.state.lifetime.shutdown.kill.cancelled().await;
         self.state.lifetime.exit_code().unwrap_or_default()
     }
 
-    /// Ends the server: nothing new is accepted, answers that are in progress may finish within `grace`, then every
-    /// connection is closed. Nothing is left running.
+    /// Ends the server: it accepts nothing new, answers in progress may finish within `grace`, then every connection is
+    /// closed. Nothing is left running.
     pub async fn stop(self, grace: Duration) {
         self.state.lifetime.shutdown.end(grace).await;
     }

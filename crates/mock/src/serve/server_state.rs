@@ -1,4 +1,4 @@
-//! What every connection of a server shares.
+//! The state that all connections of a server share.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use super::{
     sse_streams::SseStreams, trace_recorder::TraceRecorder,
 };
 use crate::engine::Engine;
-use rehearse_net::{HostPolicy, Line};
+use rehearse_net::{ConnectionHandle, HostPolicy};
 
 /// The state of a server.
 #[derive(Debug)]
@@ -24,7 +24,7 @@ pub(super) struct ServerState {
 
 impl ServerState {
     /// Ends an answer on this connection as faults demand.
-    pub(super) fn closer(&self, line: Option<&Line>) -> ConnectionCloser {
-        ConnectionCloser::new(&self.lifetime, &self.reorder_gate, line)
+    pub(super) fn closer(&self, connection: Option<&ConnectionHandle>) -> ConnectionCloser {
+        ConnectionCloser::new(&self.lifetime, &self.reorder_gate, connection)
     }
 }

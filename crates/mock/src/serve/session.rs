@@ -44,13 +44,13 @@ pub(super) struct Sessions {
 #[derive(Debug)]
 pub(super) struct Session {
     pub(super) legacy_session: Arc<LegacySession>,
-    /// The only one who may use it, if the server knows its clients.
+    /// The only client that may use the session, if the server knows its clients.
     owner: Option<String>,
     pub(super) in_flight: InFlight,
     /// Cancelled when the session ends.
     pub(super) ended: CancellationToken,
     streams: Mutex<VecDeque<Arc<StreamLog>>>,
-    /// The stream of what belongs to no request; and whether the client reads it yet.
+    /// The standalone stream, and whether the client reads it yet.
     standalone: Mutex<Option<(Arc<StreamLog>, bool)>>,
     next_stream: AtomicU64,
     last_used: AtomicU64,
@@ -90,7 +90,7 @@ impl Sessions {
         Some(session)
     }
 
-    /// Ends a session: what is in progress in it is cancelled.
+    /// Ends a session and cancels its exchanges.
     pub(super) fn close(&self, id: &str) {
         let session = self.by_id.write().unwrap_or_else(PoisonError::into_inner).remove(id);
         if let Some(session) = session {
@@ -100,7 +100,7 @@ impl Sessions {
 }
 
 impl Session {
-    /// Whether it is this client that opened the session.
+    /// Whether this client opened the session.
     pub(super) fn belongs_to(&self, token: Option<&Token>) -> bool {
         self.owner.as_deref() == token.map(Token::principal)
     }
@@ -116,13 +116,13 @@ impl Session {
         let primes = http.priming.unwrap_or_else(|| self.primes());
         let log = Arc::new(StreamLog::open(number, kind, primes, http.retry));
         let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
-        forget(&mut streams);
+        drop_oldest(&mut streams);
         streams.push_back(log.clone());
         log
     }
 
-    /// The stream for a client that asks for what belongs to no request: what came before it asked is in it. From now
-    /// on nothing comes on the one before it, which ends.
+    /// The standalone stream, for a client that opens it. It contains earlier messages. The previous standalone stream
+    /// ends.
     pub(super) fn open_standalone(&self, http: HttpResponseOptions) -> Arc<StreamLog> {
         let mut standalone = self.standalone.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((log, read)) = standalone.as_mut().filter(|(_, read)| !read) {
@@ -136,7 +136,7 @@ impl Session {
         log
     }
 
-    /// Adds a frame to the stream of what belongs to no request.
+    /// Adds a frame to the standalone stream.
     fn push(&self, frame: Bytes) {
         let mut standalone = self.standalone.lock().unwrap_or_else(PoisonError::into_inner);
         let open = || (self.open_stream(StreamKind::Standalone, HttpResponseOptions::default()), false);
@@ -165,8 +165,8 @@ impl NotificationSink for UnsolicitedSink {
     }
 }
 
-/// Forgets the oldest complete streams if there are too many of them, or too many bytes in them.
-fn forget(streams: &mut VecDeque<Arc<StreamLog>>) {
+/// Drops the oldest complete streams if there are too many of them, or too many bytes in them.
+fn drop_oldest(streams: &mut VecDeque<Arc<StreamLog>>) {
     let complete = || streams.iter().filter(|log| log.is_complete());
     let (mut count, mut bytes) = (complete().count(), complete().map(|log| log.bytes()).sum::<usize>());
     streams.retain(|log| {

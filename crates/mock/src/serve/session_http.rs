@@ -16,7 +16,7 @@ use super::{
     http_faults::{FaultyAnswer, StreamStart, set_content_type, shape_response, start_faulty},
     server_state::ServerState,
     session::Session,
-    stateless::{simple_response, whole},
+    stateless::{json_response, simple_response},
     stream_log::{StreamKind, StreamLog},
 };
 use crate::{
@@ -25,7 +25,7 @@ use crate::{
     journal::Handling,
     script::{HttpForm, HttpResponseOptions},
 };
-use rehearse_net::{Body, Line, Response};
+use rehearse_net::{Body, ConnectionHandle, Response};
 use rehearse_protocol::{Id, RpcError, Transport, message};
 
 /// One JSON object if the answer is there at once, or if it is to be one; else a resumable stream, which must be open
@@ -35,7 +35,7 @@ pub(super) async fn session_response(
     state: &Arc<ServerState>,
     session: &Arc<Session>,
     decision: Decision,
-    line: Option<&Line>,
+    connection: Option<&ConnectionHandle>,
 ) -> Response {
     match decision {
         Decision::Cancel(id) => {
@@ -46,21 +46,23 @@ pub(super) async fn session_response(
             let (id, http) = (exchange.id().clone(), exchange.http());
             let played = match drive(exchange, state.lifetime.started) {
                 Started::Done(answer) if http.form() != HttpForm::Sse || answer.status != 200 => {
-                    return whole(answer);
+                    return json_response(answer);
                 }
                 Started::Done(answer) => stream::iter([OutgoingEvent::Response(answer)]).boxed(),
                 // Tasks are of the modern era, which has no sessions.
-                Started::Detached(answer, _) => return whole(answer),
+                Started::Detached(answer, _) => return json_response(answer),
                 Started::Streaming(stream) => stream,
             };
             let pending = Pending { id, played, ignores_cancellation: false };
             match http.form() {
                 HttpForm::Json => json_answer(state, session, pending).await,
-                HttpForm::Auto | HttpForm::Sse => stream_answers(state, session, http, Vec::new(), vec![pending], line),
+                HttpForm::Auto | HttpForm::Sse => {
+                    stream_answers(state, session, http, Vec::new(), vec![pending], connection)
+                }
             }
         }
-        Decision::Faulted(faulty) => Box::pin(faulty_session_response(state, session, *faulty, line)).await,
-        Decision::Batch(parts) => batch_response(state, session, parts, line),
+        Decision::Faulted(faulty) => Box::pin(faulty_session_response(state, session, *faulty, connection)).await,
+        Decision::Batch(parts) => batch_response(state, session, parts, connection),
         decision => simple_response(decision),
     }
 }
@@ -97,19 +99,19 @@ async fn json_answer(state: &Arc<ServerState>, session: &Arc<Session>, pending: 
         let _ = answer.map(|answer| sender.send(answer));
     });
     // What was cancelled is not answered (2025-11-25, Cancellation: Behavior Requirements).
-    answer.await.map_or_else(|_| events(Body::stream(stream::empty())), whole)
+    answer.await.map_or_else(|_| events(Body::stream(stream::empty())), json_response)
 }
 
 async fn faulty_session_response(
     state: &Arc<ServerState>,
     session: &Arc<Session>,
     faulty: FaultedDecision,
-    line: Option<&Line>,
+    connection: Option<&ConnectionHandle>,
 ) -> Response {
     if let Decision::Cancel(id) = &faulty.decision {
         session.in_flight.cancel(id);
     }
-    let (faulty_response, closer) = (start_faulty(state, faulty), state.closer(line));
+    let (faulty_response, closer) = (start_faulty(state, faulty), state.closer(connection));
     let (http, ignores_cancellation) = (faulty_response.http, faulty_response.ignores_cancellation);
     let Some(id) = faulty_response.id.clone() else {
         return match shape_response(&closer, faulty_response, StreamStart::AtOnce).await {
@@ -135,7 +137,7 @@ async fn faulty_session_response(
         Some(FaultyAnswer::Events(parts, content_type)) => {
             let played = parts.map(OutgoingEvent::Part).boxed();
             let pending = Pending { id, played, ignores_cancellation };
-            let mut response = stream_answers(state, session, http, Vec::new(), vec![pending], line);
+            let mut response = stream_answers(state, session, http, Vec::new(), vec![pending], connection);
             set_content_type(&mut response, content_type.as_deref());
             response
         }
@@ -153,12 +155,12 @@ fn batch_response(
     state: &Arc<ServerState>,
     session: &Arc<Session>,
     parts: Vec<Decision>,
-    line: Option<&Line>,
+    connection: Option<&ConnectionHandle>,
 ) -> Response {
     let Batch { ready, pending, cancelled } = Batch::begin(state, parts);
     let response = match ready.is_empty() && pending.is_empty() {
         true => empty(StatusCode::ACCEPTED),
-        false => stream_answers(state, session, state.engine.http().answer, ready, pending, line),
+        false => stream_answers(state, session, state.engine.http().answer, ready, pending, connection),
     };
     cancelled.iter().for_each(|id| session.in_flight.cancel(id));
     response
@@ -170,9 +172,9 @@ fn stream_answers(
     http: HttpResponseOptions,
     ready: Vec<Bytes>,
     pending: Vec<Pending>,
-    line: Option<&Line>,
+    connection: Option<&ConnectionHandle>,
 ) -> Response {
-    let closer = state.closer(line);
+    let closer = state.closer(connection);
     let log = session.open_stream(StreamKind::Request, http);
     ready.into_iter().for_each(|frame| log.push(frame));
     let answers = pending.into_iter().map(|Pending { id, played, ignores_cancellation }| {
@@ -207,7 +209,7 @@ async fn deliver(state: &ServerState, mut played: ResponseStream, log: &StreamLo
                 log.push(answer.frame);
                 state.reorder_gate.notify_sent();
             }
-            OutgoingEvent::Disconnect(retry) => log.cut(retry),
+            OutgoingEvent::Disconnect(retry) => log.end_connection(retry),
             OutgoingEvent::Exit(code) => state.lifetime.exit(code),
             OutgoingEvent::Part(part) => deliver_part(state, part, log, closer).await,
         }
@@ -224,7 +226,7 @@ async fn deliver_part(state: &ServerState, part: ResponsePart, log: &StreamLog, 
             packet.cut.map(|(_, stop)| stop)
         }
         ResponsePart::Disconnect(retry) => {
-            log.cut(*retry);
+            log.end_connection(*retry);
             None
         }
         ResponsePart::Stop(Stop::Finish) => None,

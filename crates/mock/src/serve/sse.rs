@@ -51,11 +51,11 @@ pub(super) fn open(state: Arc<ServerState>, request: &Request, token: Option<Arc
     let closer = state.closer(request.extensions().get());
     let open = OpenStream { state: state.clone(), id, connection };
     state.lifetime.shutdown.tasks.spawn(watch_for_exit(state.clone(), open.connection.clone()));
-    let events_to_come = Events { open, frames, steps: SendSteps::whole(endpoint.encode()), closer };
+    let events_to_come = Events { open, frames, steps: SendSteps::complete(endpoint.encode()), closer };
     events(Body::stream(stream::unfold(events_to_come, next_bytes)))
 }
 
-/// A stream whose client is there. When it goes, everything it asked for is cancelled.
+/// A stream with a connected client. When the client disconnects, its requests are cancelled.
 struct OpenStream {
     state: Arc<ServerState>,
     id: String,
@@ -70,11 +70,11 @@ impl Drop for OpenStream {
     }
 }
 
-/// The bytes of a stream that are still to come.
+/// The bytes of a stream that are not sent yet.
 struct Events {
     open: OpenStream,
     frames: mpsc::Receiver<ConnectionOutput>,
-    /// Those of the event that is being sent.
+    /// The steps of the current event.
     steps: SendSteps,
     closer: ConnectionCloser,
 }
@@ -86,7 +86,7 @@ async fn next_bytes(mut events: Events) -> Option<(Bytes, Events)> {
                 SendStep::Bytes(bytes) => return Some((bytes, events)),
                 SendStep::Wait(time) => tokio::time::sleep(time).await,
                 SendStep::Stop(stop) => {
-                    // No sender may wait for room: nothing more is sent.
+                    // No sender may wait for room, because nothing more is sent.
                     events.frames.close();
                     while events.frames.try_recv().is_ok() {}
                     events.closer.end_stream(stop).await;
@@ -96,7 +96,7 @@ async fn next_bytes(mut events: Events) -> Option<(Bytes, Events)> {
         }
         let encode = |data| Event { event: Some("message".into()), ..Event::message(data) }.encode();
         events.steps = match events.next_output().await? {
-            ConnectionOutput::Frame(frame) => SendSteps::whole(encode(frame)),
+            ConnectionOutput::Frame(frame) => SendSteps::complete(encode(frame)),
             ConnectionOutput::Packet(packet) => packet.steps(|data, is_whole| event_bytes(encode(data), is_whole)),
             ConnectionOutput::Stop(stop) => SendSteps::new(Bytes::new(), stop),
         };
@@ -127,9 +127,8 @@ async fn watch_for_exit(state: Arc<ServerState>, connection: Arc<Connection>) {
     }
 }
 
-/// Takes a message for an open stream. The id of a stream shows nothing about who sends it, so who opened the stream
-/// must show the same token again; for anyone else there is not a such stream (2025-11-25, Security Best Practices:
-/// Session Hijacking).
+/// Takes a message for an open stream. The id of a stream does not identify the client, so the client must use the
+/// token that opened the stream (2025-11-25, Security Best Practices: Session Hijacking).
 pub(super) async fn post(state: Arc<ServerState>, request: Request, token: Option<Arc<Token>>) -> Response {
     let query = request.uri().query().unwrap_or_default();
     let id = session_of_query(query).map(str::to_owned);

@@ -18,22 +18,22 @@ use crate::{
     faults::{Packet, ResponsePart, Stop},
     script::HttpForm,
 };
-use rehearse_net::{Body, Line, Response};
+use rehearse_net::{Body, ConnectionHandle, Response};
 use rehearse_protocol::sse;
 
 fn status(code: u16) -> StatusCode {
     StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
 }
 
-/// The response to what needs no stream.
+/// The response to a message that needs no stream.
 pub(super) fn simple_response(decision: Decision) -> Response {
     match decision {
-        Decision::Respond(answer) => whole(answer),
+        Decision::Respond(answer) => json_response(answer),
         _ => empty(StatusCode::ACCEPTED),
     }
 }
 
-pub(super) fn whole(answer: ResponseFrame) -> Response {
+pub(super) fn json_response(answer: ResponseFrame) -> Response {
     let mut response = json(status(answer.status), answer.frame);
     if let Some(challenge) = answer.challenge {
         response.extensions_mut().insert(challenge);
@@ -43,15 +43,19 @@ pub(super) fn whole(answer: ResponseFrame) -> Response {
 
 /// The response to a request without a session. When the client disconnects, its request is cancelled
 /// (2026-07-28, Cancellation: Transport-Specific Cancellation).
-pub(super) async fn stateless_response(state: &Arc<ServerState>, decision: Decision, line: Option<&Line>) -> Response {
+pub(super) async fn stateless_response(
+    state: &Arc<ServerState>,
+    decision: Decision,
+    connection: Option<&ConnectionHandle>,
+) -> Response {
     match decision {
         Decision::Exchange(exchange) => exchange_response(state, exchange).await,
         Decision::Subscribe(listen) => {
             event_response(state, drive_subscription(listen, state.lifetime.shutdown.stop.clone()))
         }
-        Decision::Batch(parts) => batch_response(state, parts, line),
+        Decision::Batch(parts) => batch_response(state, parts, connection),
         Decision::Faulted(faulty) => {
-            let closer = state.closer(line);
+            let closer = state.closer(connection);
             match Box::pin(shape_response(&closer, start_faulty(state, *faulty), StreamStart::AtFirstMessage)).await {
                 FaultyAnswer::Response(response) => response,
                 FaultyAnswer::Events(parts, content_type) => {
@@ -63,17 +67,17 @@ pub(super) async fn stateless_response(state: &Arc<ServerState>, decision: Decis
     }
 }
 
-/// One JSON object if the response is the first thing to come, else a stream that begins with what came first: the
-/// status of an error must be its own, however long it took (2026-07-28, Basic: Error Handling; Streamable HTTP:
-/// Sending Messages to the Server).
+/// One JSON object if the response comes first, else a stream that begins with the first message: the status of an
+/// error must match it, even after a delay (2026-07-28, Basic: Error Handling; Streamable HTTP: Sending Messages to the
+/// Server).
 async fn exchange_response(state: &Arc<ServerState>, exchange: Box<Exchange>) -> Response {
     let form = exchange.http().form();
     let mut stream = match drive(exchange, state.lifetime.started) {
-        Started::Done(answer) if form != HttpForm::Sse || answer.status != 200 => return whole(answer),
+        Started::Done(answer) if form != HttpForm::Sse || answer.status != 200 => return json_response(answer),
         Started::Done(answer) => stream::iter([OutgoingEvent::Response(answer)]).boxed(),
         Started::Detached(answer, exchange) => {
             state.lifetime.spawn_background(exchange);
-            return whole(answer);
+            return json_response(answer);
         }
         Started::Streaming(stream) => stream,
     };
@@ -84,15 +88,15 @@ async fn exchange_response(state: &Arc<ServerState>, exchange: Box<Exchange>) ->
     }
     loop {
         match stream.next().await {
-            Some(OutgoingEvent::Response(answer)) => return whole(answer),
+            Some(OutgoingEvent::Response(answer)) => return json_response(answer),
             Some(OutgoingEvent::Detached(answer, exchange)) => {
                 state.lifetime.spawn_background(exchange);
-                return whole(answer);
+                return json_response(answer);
             }
             Some(first @ OutgoingEvent::Frame(_)) => {
                 return event_response(state, stream::iter([first]).chain(stream).boxed());
             }
-            // A lone stream cannot be resumed, and a chain of faults is played by `respond_with_events`.
+            // A stream without a session cannot be resumed, and `respond_with_events` applies the faults.
             Some(OutgoingEvent::Disconnect(_) | OutgoingEvent::Part(_)) => {}
             Some(OutgoingEvent::Exit(code)) => {
                 state.lifetime.exit(code);
@@ -104,8 +108,8 @@ async fn exchange_response(state: &Arc<ServerState>, exchange: Box<Exchange>) ->
     }
 }
 
-/// A batch without a session (2025-03-26, Basic: Batching). What it cancels itself is not answered.
-fn batch_response(state: &Arc<ServerState>, parts: Vec<Decision>, line: Option<&Line>) -> Response {
+/// A batch without a session (2025-03-26, Basic: Batching). Requests that the batch itself cancels are not answered.
+fn batch_response(state: &Arc<ServerState>, parts: Vec<Decision>, connection: Option<&ConnectionHandle>) -> Response {
     let Batch { ready, mut pending, cancelled } = Batch::begin(state, parts);
     pending.retain(|it| it.ignores_cancellation || !cancelled.contains(&it.id));
     if ready.is_empty() && pending.is_empty() {
@@ -119,15 +123,15 @@ fn batch_response(state: &Arc<ServerState>, parts: Vec<Decision>, line: Option<&
                 Some(ResponsePart::Packet(Packet::response(answer.status, answer.frame)))
             }
             OutgoingEvent::Exit(code) => Some(ResponsePart::Stop(Stop::Exit(code))),
-            // Others may still be under stream.
+            // Others may still be in progress.
             OutgoingEvent::Disconnect(_) | OutgoingEvent::Part(ResponsePart::Stop(Stop::Finish)) => None,
             OutgoingEvent::Part(part) => Some(part),
         })
     });
-    respond_with_events(state.closer(line), stream::iter(ready).chain(pending).boxed(), None)
+    respond_with_events(state.closer(connection), stream::iter(ready).chain(pending).boxed(), None)
 }
 
-/// A stream of the request's own.
+/// The stream of one request.
 fn event_response(state: &Arc<ServerState>, played: ResponseStream) -> Response {
     let state = state.clone();
     let frames = played.filter_map(move |played| {
@@ -142,7 +146,7 @@ fn event_response(state: &Arc<ServerState>, played: ResponseStream) -> Response 
                 state.reorder_gate.notify_sent();
                 Some(sse::Event::message(answer.frame).encode())
             }
-            // A chain of faults is played by `respond_with_events`.
+            // `respond_with_events` applies the faults.
             OutgoingEvent::Disconnect(_) | OutgoingEvent::Part(_) => None,
             OutgoingEvent::Exit(code) => {
                 state.lifetime.exit(code);

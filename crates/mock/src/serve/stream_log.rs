@@ -1,4 +1,4 @@
-//! SseStreams of events that a client can resume (2025-11-25, Transports: Resumability and Redelivery).
+//! Streams of events that a client can resume (2025-11-25, Transports: Resumability and Redelivery).
 
 use std::{
     collections::VecDeque,
@@ -26,10 +26,10 @@ pub(super) const MAX_KEPT: usize = 1024;
 /// How many bytes of events a standalone stream keeps, and all complete streams of a session together.
 pub(super) const MAX_BYTES: usize = 16 << 20;
 
-/// The events of one stream, kept so that a client that lost its connection can read on.
+/// The events of one stream, stored so that a client can resume it after a disconnect.
 ///
-/// A standalone stream can go on forever without a reader, so it keeps only the latest events: what a client does
-/// not read in time is lost to it.
+/// A standalone stream can continue forever without a reader, so it keeps only the latest events: a client that reads
+/// too late loses the older ones.
 #[derive(Debug)]
 pub(super) struct StreamLog {
     pub(super) number: u64,
@@ -52,17 +52,17 @@ struct EventBuffer {
 #[derive(Clone, Debug)]
 enum Entry {
     Event(Bytes),
-    /// Something that happens once. A client that resumes the stream here gets `again` instead.
+    /// Bytes that are sent once. A client that resumes the stream here gets `again` instead.
     Once {
         steps: SendSteps,
         again: Option<Bytes>,
     },
 }
 
-/// What a stream was opened for.
+/// The purpose of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StreamKind {
-    /// The answer to a request; complete when it was given.
+    /// The answer to a request; the stream is complete after the response.
     Request,
     /// Messages that belong to no request; it ends with the session or the server.
     Standalone,
@@ -91,7 +91,7 @@ fn milliseconds(time: Duration) -> u64 {
 }
 
 impl StreamLog {
-    /// A stream that begins by telling the client an id to resume from, if it `primes`, and when to come back.
+    /// A stream. If it `primes`, its first event has an id to resume from; `retry` is the time to reconnect.
     pub(super) fn open(number: u64, kind: StreamKind, primes: bool, retry: Option<Duration>) -> StreamLog {
         let log = StreamLog {
             number,
@@ -109,7 +109,7 @@ impl StreamLog {
         log
     }
 
-    fn kept(&self) -> MutexGuard<'_, EventBuffer> {
+    fn buffer(&self) -> MutexGuard<'_, EventBuffer> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -135,7 +135,7 @@ impl StreamLog {
         self.add(|id| Entry::Event(Event { id: Some(id), ..event }.encode()));
     }
 
-    /// Adds a frame that faults have changed. If it is cut off, a client that resumes the stream is given all of it.
+    /// Adds a frame that faults have changed. If it is cut off, a client that resumes the stream gets all of it.
     pub(super) fn push_packet(&self, packet: &Packet) {
         self.add(|id| {
             let encode = |data| Event { id: Some(id.clone()), ..Event::message(data) }.encode();
@@ -144,9 +144,9 @@ impl StreamLog {
         });
     }
 
-    /// Closes the connection here, after telling the client when to come back.
-    /// A client that has no id yet could not come back, and is left where it is.
-    pub(super) fn cut(&self, retry: Option<Duration>) {
+    /// Closes the connection here, after an event with the time to reconnect. Does nothing if the client has no event
+    /// id yet, because it could not resume.
+    pub(super) fn end_connection(&self, retry: Option<Duration>) {
         if self.events() == 0 {
             return;
         }
@@ -155,14 +155,14 @@ impl StreamLog {
         self.add(|_| Entry::Once { steps: SendSteps::new(bytes, Stop::Finish), again: None });
     }
 
-    /// Ends the connection here as a fault wants it.
+    /// Ends the connection here for a fault.
     pub(super) fn stop(&self, stop: Stop) {
         self.add(|_| Entry::Once { steps: SendSteps::new(Bytes::new(), stop), again: None });
     }
 
-    /// Adds what `entry` makes of the id for it.
+    /// Adds the entry that `entry` creates with its id.
     fn add(&self, entry: impl FnOnce(String) -> Entry) {
-        let mut kept = self.kept();
+        let mut kept = self.buffer();
         let entry = entry(format!("{}-{}", self.number, kept.first + kept.entries.len()));
         kept.bytes += entry.size();
         kept.entries.push_back(entry);
@@ -178,7 +178,7 @@ impl StreamLog {
         });
     }
 
-    /// Nothing more will come.
+    /// Marks the stream as complete.
     pub(super) fn complete(&self) {
         self.length.send_modify(|it| it.complete = true);
     }
@@ -194,7 +194,7 @@ impl StreamLog {
     ) -> impl Stream<Item = Bytes> + Send {
         let replaced = CancellationToken::new();
         std::mem::replace(&mut *self.reader.lock().unwrap_or_else(PoisonError::into_inner), replaced.clone()).cancel();
-        let (changes, steps) = (self.length.subscribe(), SendSteps::whole(Bytes::new()));
+        let (changes, steps) = (self.length.subscribe(), SendSteps::complete(Bytes::new()));
         let reading = StreamReader { log: self, changes, from, position: from, steps, ends, closer };
         stream::unfold((reading, replaced), |(mut reading, replaced)| async {
             let bytes = tokio::select! {
@@ -213,7 +213,7 @@ struct StreamReader {
     changes: watch::Receiver<StreamProgress>,
     from: usize,
     position: usize,
-    /// What is left of an entry.
+    /// The rest of an entry.
     steps: SendSteps,
     ends: [CancellationToken; 2],
     closer: ConnectionCloser,
@@ -252,7 +252,7 @@ impl StreamReader {
                 return None;
             }
             let (position, entry) = {
-                let kept = self.log.kept();
+                let kept = self.log.buffer();
                 let position = position.max(kept.first);
                 (position, kept.entries.get(position - kept.first)?.clone())
             };
@@ -282,7 +282,7 @@ mod tests {
     use rehearse_document::Source;
 
     #[tokio::test]
-    async fn who_reads_a_standalone_stream_too_late_gets_the_last_of_it() {
+    async fn a_late_reader_of_a_standalone_stream_gets_the_latest_events() {
         let script = Script::parse(&Source::new("s", "tools: [{ name: a, reply: x }]")).expect("a script");
         let server = MockServer::start(Engine::new(script, 1, Journal::default()), ListenOptions::default());
         let closer = server.await.expect("binds").state.closer(None);

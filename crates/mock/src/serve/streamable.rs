@@ -15,21 +15,26 @@ use crate::{
     engine::{Incoming, LegacySession, SESSION_HEADER, VERSION_HEADER},
     script::Token,
 };
-use rehearse_net::{Body, Line, Request, Response};
+use rehearse_net::{Body, ConnectionHandle, Request, Response};
 use rehearse_protocol::{Era, Message, Transport, Version};
 
 const LAST_EVENT_ID: &str = "last-event-id";
 
 pub(super) async fn post(state: Arc<ServerState>, request: Request, token: Option<Arc<Token>>) -> Response {
-    let line = request.extensions().get().cloned();
-    let response = receive(&state, request, token.as_deref(), line.as_ref()).await;
+    let connection = request.extensions().get().cloned();
+    let response = receive(&state, request, token.as_deref(), connection.as_ref()).await;
     if matches!(response.body(), Body::Whole(_)) {
         state.reorder_gate.notify_sent();
     }
     response
 }
 
-async fn receive(state: &Arc<ServerState>, request: Request, token: Option<&Token>, line: Option<&Line>) -> Response {
+async fn receive(
+    state: &Arc<ServerState>,
+    request: Request,
+    token: Option<&Token>,
+    connection: Option<&ConnectionHandle>,
+) -> Response {
     if !["application/json", "text/event-stream"].iter().all(|kind| accepts(request.headers(), kind)) {
         let why = "the Accept header must list application/json and text/event-stream";
         return state.refuse(Transport::Http, StatusCode::NOT_ACCEPTABLE, why);
@@ -45,7 +50,7 @@ async fn receive(state: &Arc<ServerState>, request: Request, token: Option<&Toke
     match Message::parse(&bytes) {
         Ok(message) if state.engine.era_of(&message, Some(headers)) == Era::Modern => {
             let decision = state.engine.receive_modern(message, incoming);
-            stateless_response(state, decision, line).await
+            stateless_response(state, decision, connection).await
         }
         parsed if !state.engine.http().sessions => {
             let is_handshake = parsed.as_ref().is_ok_and(|message| message.method() == Some("initialize"));
@@ -61,10 +66,10 @@ async fn receive(state: &Arc<ServerState>, request: Request, token: Option<&Toke
                 Ok(message) => state.engine.receive_legacy(&legacy_session, message, incoming),
                 Err(error) => state.engine.receive_broken(&legacy_session, error, incoming),
             };
-            stateless_response(state, decision, line).await
+            stateless_response(state, decision, connection).await
         }
         Ok(message) if message.method() == Some("initialize") && !headers.contains_key(SESSION_HEADER) => {
-            initialize(state, message, incoming, line).await
+            initialize(state, message, incoming, connection).await
         }
         parsed => {
             let id = parsed.as_ref().ok().and_then(|message| message.id().cloned());
@@ -74,15 +79,15 @@ async fn receive(state: &Arc<ServerState>, request: Request, token: Option<&Toke
             match (state.session(headers, token), parsed) {
                 (Ok(session), Ok(message)) => {
                     let decision = state.engine.receive_legacy(&session.legacy_session, message, incoming);
-                    session_response(state, &session, decision, line).await
+                    session_response(state, &session, decision, connection).await
                 }
                 (Ok(session), Err(error)) => {
                     let decision = state.engine.receive_broken(&session.legacy_session, error, incoming);
-                    session_response(state, &session, decision, line).await
+                    session_response(state, &session, decision, connection).await
                 }
                 (Err(_), Err(error)) => {
                     let decision = state.engine.receive_broken(&Arc::default(), error, incoming);
-                    stateless_response(state, decision, line).await
+                    stateless_response(state, decision, connection).await
                 }
                 (Err(refusal), Ok(_)) => refuse(refusal),
             }
@@ -90,7 +95,7 @@ async fn receive(state: &Arc<ServerState>, request: Request, token: Option<&Toke
     }
 }
 
-/// A legacy client opens the standalone stream, or resumes one that broke off.
+/// A legacy client opens the standalone stream, or resumes one that was disconnected.
 pub(super) fn listen(state: &Arc<ServerState>, request: &Request, token: Option<&Token>) -> Response {
     let headers = request.headers();
     let refuse = |status, why: &str| state.refuse(Transport::Http, status, why);
@@ -141,9 +146,9 @@ fn is_modern(headers: &HeaderMap) -> bool {
 }
 
 impl ServerState {
-    /// The session that the headers name, if its version is the one that they say. Its id shows nothing about who sends
-    /// it: for anyone but the client that opened it there is not a such session (2025-11-25, Security Best Practices:
-    /// Session Hijacking).
+    /// The session that the headers name, if its version is the one that they say. Its id does not identify the client
+    /// that sends it: only the client that opened a session can use it (2025-11-25, Security Best Practices: Session
+    /// Hijacking).
     fn session(&self, headers: &HeaderMap, token: Option<&Token>) -> Result<Arc<Session>, (StatusCode, String)> {
         let bad_request = |why: String| (StatusCode::BAD_REQUEST, why);
         let Some(id) = headers.get(SESSION_HEADER) else {
@@ -160,8 +165,7 @@ impl ServerState {
     fn offered_version(&self, headers: &HeaderMap) -> Result<Option<Version>, (StatusCode, String)> {
         let Some(header) = headers.get(VERSION_HEADER) else { return Ok(None) };
         let version = header.to_str().ok().and_then(|text| text.parse::<Version>().ok());
-        let is_offered = |version: &Version| Transport::Http.carries(*version) && self.engine.offers_version(*version);
-        if let Some(version) = version.filter(is_offered) {
+        if let Some(version) = version.filter(|version| self.engine.offers_version(*version)) {
             return Ok(Some(version));
         }
         let header = String::from_utf8_lossy(header.as_bytes());
@@ -183,12 +187,12 @@ async fn initialize(
     state: &Arc<ServerState>,
     message: Message<'_>,
     incoming: Incoming<'_>,
-    line: Option<&Line>,
+    connection: Option<&ConnectionHandle>,
 ) -> Response {
     let (legacy_session, token) = (Arc::default(), incoming.token);
     let decision = state.engine.receive_legacy(&legacy_session, message, incoming);
     let opened = legacy_session.version().is_some();
-    let mut response = stateless_response(state, decision, line).await;
+    let mut response = stateless_response(state, decision, connection).await;
     if opened && response.status().is_success() {
         let Some(id) = state.sessions.open(legacy_session, token).and_then(|id| HeaderValue::try_from(id).ok()) else {
             return state.refuse(Transport::Http, StatusCode::SERVICE_UNAVAILABLE, "too many sessions are open");

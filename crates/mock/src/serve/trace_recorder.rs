@@ -13,7 +13,7 @@ use tokio::runtime::Handle;
 use tokio_util::task::TaskTracker;
 
 use crate::engine::SESSION_HEADER;
-use rehearse_net::{Body, Line, Request, Response};
+use rehearse_net::{Body, ConnectionHandle, Request, Response};
 use rehearse_protocol::{
     Direction, EventKind, Message, ParseError, Trace, Transport,
     sse::{Decoder, Event},
@@ -41,7 +41,7 @@ struct State {
     trace: Trace,
     /// The id by which requests on other connections belong to the trace.
     session: Option<String>,
-    /// Kept apart from the trace: the rest of an answer may be recorded after it.
+    /// Separate from the trace: the rest of an answer may be recorded after the end.
     closed: Option<(Duration, Arc<str>)>,
 }
 
@@ -140,7 +140,7 @@ pub(super) struct HttpExchange(Arc<Exchange>);
 struct Exchange {
     recorder: Arc<TraceRecorder>,
     transport: Transport,
-    line: Line,
+    handle: ConnectionHandle,
     tasks: TaskTracker,
     method: Method,
     target: Mutex<Target>,
@@ -158,12 +158,12 @@ enum Target {
 }
 
 impl HttpExchange {
-    /// Records the head of a request. `opens_sessions` tells whether `initialize` opens a session on this transport.
+    /// Records the head of a request. `opens_sessions` says whether `initialize` opens a session on this transport.
     pub(super) fn begin(
         recorder: &Arc<TraceRecorder>,
         tasks: &TaskTracker,
         request: &Request,
-        line: &Line,
+        handle: &ConnectionHandle,
         transport: Transport,
         opens_sessions: bool,
     ) -> HttpExchange {
@@ -181,27 +181,27 @@ impl HttpExchange {
         let exchange = Exchange {
             recorder: recorder.clone(),
             transport,
-            line: line.clone(),
+            handle: handle.clone(),
             tasks: tasks.clone(),
             method,
             target: Mutex::new(Target::Undecided(head)),
         };
         if let Some(trace) = session.and_then(|id| recorder.session(id)) {
-            exchange.decide(|| Target::Session(trace));
+            exchange.target_trace(|| Target::Session(trace));
         } else if !may_open {
-            exchange.decide(|| Target::Connection(exchange.connection()));
+            exchange.target_trace(|| Target::Connection(exchange.connection()));
         }
         HttpExchange(Arc::new(exchange))
     }
 
     /// The trace that the exchange belongs to.
     pub(super) fn trace(&self) -> Arc<ConnectionTrace> {
-        self.0.decide(|| Target::Connection(self.0.connection()))
+        self.0.target_trace(|| Target::Connection(self.0.connection()))
     }
 
     /// Records the body of a request that must be a message.
     pub(super) fn record_body(&self, bytes: &Bytes) {
-        let trace = self.0.decide(|| match Message::parse(bytes) {
+        let trace = self.0.target_trace(|| match Message::parse(bytes) {
             Ok(message) if message.method() == Some("initialize") => {
                 Target::NewSession(self.0.recorder.open(self.0.transport))
             }
@@ -243,8 +243,8 @@ impl HttpExchange {
 }
 
 impl Exchange {
-    /// The trace, which `target` gives if it is not decided yet.
-    fn decide(&self, target: impl FnOnce() -> Target) -> Arc<ConnectionTrace> {
+    /// The trace of the exchange; `target` decides it on the first call.
+    fn target_trace(&self, target: impl FnOnce() -> Target) -> Arc<ConnectionTrace> {
         let mut current = self.target();
         if matches!(*current, Target::Undecided(_)) {
             let before = std::mem::replace(&mut *current, target());
@@ -259,10 +259,10 @@ impl Exchange {
     fn connection(&self) -> Arc<ConnectionTrace> {
         let open = || {
             let trace = self.recorder.open(self.transport);
-            let (line, closing) = (self.line.clone(), trace.clone());
+            let (handle, closing) = (self.handle.clone(), trace.clone());
             let close = async move {
-                line.broken().await;
-                let by_mock = line.is_broken_off();
+                handle.closed().await;
+                let by_mock = handle.is_disconnected();
                 closing.close(if by_mock {
                     "the server broke off the connection"
                 } else {
@@ -275,7 +275,7 @@ impl Exchange {
             }
             trace
         };
-        self.line.data(open).cloned().unwrap_or_else(|| self.recorder.open(self.transport))
+        self.handle.data(open).cloned().unwrap_or_else(|| self.recorder.open(self.transport))
     }
 
     fn target(&self) -> MutexGuard<'_, Target> {
@@ -285,8 +285,8 @@ impl Exchange {
 
 impl Drop for Exchange {
     fn drop(&mut self) {
-        // A request that broke off before its body was there.
-        self.decide(|| Target::Connection(self.connection()));
+        // A request that was aborted before its body was complete.
+        self.target_trace(|| Target::Connection(self.connection()));
         if let Target::NewSession(trace) = &*self.target()
             && trace.state().session.is_none()
         {
@@ -309,7 +309,7 @@ pub(super) fn session_of_query(query: &str) -> Option<&str> {
     query.split('&').find_map(|pair| pair.strip_prefix("sessionId="))
 }
 
-/// What a response body is, by its head. The client reads it by the same rule.
+/// The kind of a response body, which follows from its head. The client uses the same rule.
 #[derive(Clone, Copy, Debug)]
 enum Content {
     /// Server-sent events, each a frame.
@@ -334,14 +334,14 @@ impl Content {
     }
 }
 
-/// Records a response body while it is sent; what is incomplete when it is dropped, as far as it was sent.
+/// Records a response body while it is sent. A body that is dropped is recorded as far as it was sent.
 struct BodyRecorder {
     trace: Arc<ConnectionTrace>,
     content: Content,
     /// How many bytes the head announces.
     length: Option<u64>,
     events: Decoder,
-    /// Of a message, what was sent of it.
+    /// The bytes of a message that were sent.
     sent: BytesMut,
 }
 
@@ -404,7 +404,7 @@ impl BodyRecorder {
 impl Drop for BodyRecorder {
     fn drop(&mut self) {
         match self.content {
-            // The end that the last event lacks if it was cut off.
+            // The missing end of an event that was cut off.
             Content::Events => self.record_events(b"\n\n"),
             _ => self.record_message(),
         }

@@ -1,4 +1,4 @@
-//! WebSocket: one text message a frame, cancellation as on stdio.
+//! WebSocket: each frame is one text message, and cancellation works as on stdio.
 
 use std::{pin::pin, sync::Arc, time::Duration};
 
@@ -17,7 +17,7 @@ use crate::{
     script::Token,
 };
 use rehearse_net::{
-    Break, Line, Request, Response,
+    ConnectionHandle, Disconnect, Request, Response,
     ws::{self, Received, Receiver, Sender},
 };
 use rehearse_protocol::{Direction, Transport};
@@ -41,7 +41,7 @@ pub(super) fn open(state: Arc<ServerState>, request: Request, token: Option<Arc<
 }
 
 async fn serve(state: Arc<ServerState>, request: Request, token: Option<Arc<Token>>) {
-    let line = request.extensions().get::<Line>().cloned().unwrap_or_default();
+    let handle = request.extensions().get::<ConnectionHandle>().cloned().unwrap_or_default();
     let headers = Some(request.headers().clone());
     let trace = request.extensions().get().map(HttpExchange::trace);
     let trace = trace.as_deref();
@@ -82,7 +82,7 @@ async fn serve(state: Arc<ServerState>, request: Request, token: Option<Arc<Toke
     };
     let close = match stop {
         Some(Stop::Close(code)) => Some((code.into(), "")),
-        Some(stop) => return end(&state, &line, sender, stop).await,
+        Some(stop) => return end(&state, &handle, sender, stop).await,
         None => close,
     };
     if let Some((code, reason)) = close {
@@ -93,9 +93,9 @@ async fn serve(state: Arc<ServerState>, request: Request, token: Option<Arc<Toke
     }
 }
 
-/// Closes the connection in order, once the client has closed its side as well: unread data would break
-/// the connection off, and the close frame may be lost with it (RFC 6455, 7.1.1). The client has [`CLOSING`] for that,
-/// unless the server ends before.
+/// Closes the connection when the client has closed its side as well. Unread data would reset the connection, and the
+/// close frame could be lost (RFC 6455, 7.1.1). The client has [`CLOSING`] to close its side, unless the server ends
+/// before.
 async fn close(state: &ServerState, mut sender: Sender, mut receiver: Receiver, code: CloseCode, reason: &'static str) {
     sender.close(code, reason).await;
     let closed = async { while !matches!(receiver.next().await, Received::Closed | Received::Broken(_)) {} };
@@ -106,8 +106,8 @@ async fn close(state: &ServerState, mut sender: Sender, mut receiver: Receiver, 
     }
 }
 
-/// Takes frames until the connection ends: with which code and why it is to be closed, unless the script makes the
-/// server exit.
+/// Receives frames until the connection ends. Returns the close code and the reason, unless the script makes the server
+/// exit.
 async fn read(
     state: &ServerState,
     connection: &Connection,
@@ -140,12 +140,12 @@ async fn read(
     }
 }
 
-/// Ends the connection as a fault wants it that does not close it.
-async fn end(state: &ServerState, line: &Line, mut sender: Sender, stop: Stop) {
+/// Ends the connection for a fault that does not close it.
+async fn end(state: &ServerState, handle: &ConnectionHandle, mut sender: Sender, stop: Stop) {
     match stop {
         Stop::Reset => {
-            line.break_off(Break::Reset);
-            // Here it breaks.
+            handle.disconnect(Disconnect::Reset);
+            // The frame is cut off here.
             let _ = sender.flush().await;
         }
         Stop::Exit(code) => state.lifetime.exit(code),
@@ -173,7 +173,7 @@ async fn write(
         };
         match stop {
             None => {}
-            // What is behind half a message can never be sent.
+            // Nothing can be sent after half a message.
             Some(Stop::Hang) => while frames.recv().await.is_some() {},
             Some(stop) => return Some(stop),
         }
@@ -181,7 +181,7 @@ async fn write(
     None
 }
 
-/// Sends a frame as it is: in fragments, and as text whatever its bytes are. How it ends, unless the client is gone.
+/// Sends a frame unchanged: in fragments, and always as text. Returns how it ends, or `None` if the client is gone.
 async fn write_packet(packet: Packet, sender: &mut Sender) -> Option<Option<Stop>> {
     let mut left = packet.sent().len();
     let (is_whole, mut is_first) = (packet.cut.is_none(), true);
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_a_client_still_sends_does_not_break_off_a_connection_that_is_closed() {
+    async fn late_frames_of_a_client_do_not_reset_a_closed_connection() {
         let script = Script::parse(&Source::new("s", SCRIPT)).unwrap_or_else(|error| panic!("{error}"));
         let engine = Engine::new(script, 1, Journal::default());
         let server = MockServer::start(engine, ListenOptions::default()).await.expect("binds");
@@ -255,7 +255,7 @@ mod tests {
             stream.write_all(&frame(8, &1011_u16.to_be_bytes())).await.expect("is read");
             assert_eq!(stream.read_to_end(&mut rest).await.expect("an end in order"), 0);
             let mut silent = closing(&server).await;
-            assert_eq!(silent.read_to_end(&mut rest).await.expect("an end in order"), 0, "nobody waits for ever");
+            assert_eq!(silent.read_to_end(&mut rest).await.expect("an end in order"), 0, "the connection ends");
             let mut last = closing(&server).await;
             server.stop(std::time::Duration::from_secs(60)).await;
             assert_eq!(last.read_to_end(&mut rest).await.expect("an end in order"), 0);

@@ -1,4 +1,4 @@
-//! What a conformant mock does, whatever its script says and whatever its clients do.
+//! Property tests of a conformant mock, with any script and any clients.
 
 mod bad_input;
 mod generated;
@@ -34,12 +34,12 @@ proptest! {
     #![proptest_config(config(120))]
 
     #[test]
-    fn what_a_generated_play_brings_is_conformant(generated in plays()) {
+    fn generated_exchanges_are_conformant(generated in plays()) {
         conformant(&generated)?;
     }
 
     #[test]
-    fn what_a_generated_play_of_tasks_brings_is_conformant(generated in plays()) {
+    fn generated_task_exchanges_are_conformant(generated in plays()) {
         conformant(&generated.with_tasks())?;
     }
 }

@@ -1,4 +1,4 @@
-//! Whoever knows the protocol besides us: the types of rmcp, and the JSON Schemas of the specification where they are.
+//! Independent judges of messages: the types of rmcp, and the JSON Schemas of the specification if they are available.
 
 use std::{
     collections::HashMap,
@@ -46,13 +46,13 @@ fn rmcp_reads(said: &Said<'_>) -> Law {
         (What::Notification, ServerJsonRpcMessage::Notification(read)) => {
             match matches!(read.notification, ServerNotification::CustomNotification(_)) {
                 true => Err(format!("rmcp does not know the notification {message}")),
-                false => known(&message["params"], &serde_json::to_value(&read).unwrap_or_default()["params"]),
+                false => check_known(&message["params"], &serde_json::to_value(&read).unwrap_or_default()["params"]),
             }
         }
         (What::Request, ServerJsonRpcMessage::Request(read)) => {
             match matches!(read.request, ServerRequest::CustomRequest(_)) {
                 true => Err(format!("rmcp does not know the request {message}")),
-                false => known(&message["params"], &serde_json::to_value(&read).unwrap_or_default()["params"]),
+                false => check_known(&message["params"], &serde_json::to_value(&read).unwrap_or_default()["params"]),
             }
         }
         (what, read) => Err(format!("{what:?} is for rmcp {read:?}")),
@@ -82,19 +82,19 @@ fn result_of(method: &str, result: &Json) -> Law {
 fn keeps<T: DeserializeOwned + Serialize>(json: &Json) -> Law {
     let name = std::any::type_name::<T>();
     let read: T = serde_json::from_value(json.clone()).map_err(|error| format!("{name}: {error} in {json}"))?;
-    known(json, &serde_json::to_value(&read).unwrap_or_default()).map_err(|why| format!("{name}: {why}"))
+    check_known(json, &serde_json::to_value(&read).unwrap_or_default()).map_err(|why| format!("{name}: {why}"))
 }
 
 /// Everything that was sent is in what was read.
-fn known(sent: &Json, read: &Json) -> Law {
+fn check_known(sent: &Json, read: &Json) -> Law {
     match (sent, read) {
         (Json::Object(sent), Json::Object(read)) => sent.iter().try_for_each(|(name, value)| match read.get(name) {
-            Some(read) => known(value, read).map_err(|why| format!("{name}: {why}")),
+            Some(read) => check_known(value, read).map_err(|why| format!("{name}: {why}")),
             None if NARROWER.contains(&&**name) => Ok(()),
             None => Err(format!("the member {name} is unknown")),
         }),
         (Json::Array(sent), Json::Array(read)) if sent.len() == read.len() => {
-            sent.iter().zip(read).try_for_each(|(sent, read)| known(sent, read))
+            sent.iter().zip(read).try_for_each(|(sent, read)| check_known(sent, read))
         }
         // `roots/list`, see below.
         (Json::Object(sent), Json::Null) if sent.is_empty() => Ok(()),

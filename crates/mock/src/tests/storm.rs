@@ -124,7 +124,7 @@ proptest! {
                 let number: u64 = text.parse().expect("a number");
                 prop_assert!(done.insert(number), "answered twice: {}", frame);
                 let Move::Call { id: asked, .. } = moves[usize::try_from(number).expect("small")] else {
-                    return Err(TestCaseError::fail("nobody asked"));
+                    return Err(TestCaseError::fail("an answer without a request"));
                 };
                 prop_assert_eq!(asked, id);
             } else {

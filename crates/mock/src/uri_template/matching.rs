@@ -1,7 +1,7 @@
 //! From a URI to values.
 //!
-//! A template becomes one regular expression, whose time is linear in the URI, with one group for each expression. What
-//! a group has matched only needs to be taken apart.
+//! A template becomes one regular expression, whose time is linear in the URI, with one group for each expression. The
+//! match of a group is then split.
 
 use regex::Regex;
 use serde_json::{Map, Value as Json};
@@ -25,7 +25,7 @@ pub(super) fn matcher(parts: &[Part]) -> Result<Regex, regex::Error> {
     Regex::new(&pattern)
 }
 
-/// What a URI may write percent-encoded, it may also write as it is, and the digits of the code in either case.
+/// A character may be percent-encoded, with digits in either case, or plain.
 fn push_literal(text: &str, pattern: &mut String) {
     let mut rest = text;
     while let Some(character) = rest.chars().next() {
@@ -45,7 +45,7 @@ fn push_literal(text: &str, pattern: &mut String) {
 
 impl Operator {
     /// The characters that a value does not have unless they are encoded, as written in a character class.
-    fn excluded(self) -> &'static str {
+    fn excluded_characters(self) -> &'static str {
         match self {
             Operator::Simple | Operator::Label | Operator::Path => "/?#&",
             Operator::Parameters => "/?#&;",
@@ -61,26 +61,26 @@ fn character(excluded: &str) -> String {
 }
 
 impl Expression {
-    fn explodes(&self) -> bool {
+    fn has_explode(&self) -> bool {
         self.variables.iter().any(|variable| variable.modifier == Modifier::Explode)
     }
 
     /// Whether the only variable takes everything, so that no separator divides it.
     fn is_whole(&self) -> bool {
-        self.variables.len() == 1 && !self.explodes()
+        self.variables.len() == 1 && !self.has_explode()
     }
 
     fn pattern(&self) -> String {
         let separator = regex::escape(self.operator.separator());
         let first = regex::escape(self.operator.first());
-        let excluded = self.operator.excluded();
+        let excluded = self.operator.excluded_characters();
         // Shortest first everywhere, see the module's documentation.
-        let more = match self.explodes() {
+        let more = match self.has_explode() {
             true => ["*?".to_owned(), "+?".to_owned()],
             false => [0, 1].map(|least| format!("{{{least},{}}}?", (self.variables.len() - 1).max(least))),
         };
         if self.operator.is_named() {
-            let name = match self.explodes() {
+            let name = match self.has_explode() {
                 true => format!("(?:[^=%{excluded}]|%[0-9A-Fa-f]{{2}})+?"),
                 false => {
                     let names: Vec<_> = self.variables.iter().map(|variable| regex::escape(&variable.name)).collect();
@@ -102,8 +102,8 @@ impl Expression {
         }
     }
 
-    /// Takes apart what the expression has matched. `None` if it cannot be: a code that is not UTF-8, a prefix that is
-    /// too long, a variable with two values.
+    /// Splits the match of the expression. `None` if that is impossible: a code that is not UTF-8, a prefix that is too
+    /// long, a variable with two values.
     fn bind(&self, matched: &str, found: &mut BoundVariables) -> Option<()> {
         if self.operator.is_named() {
             return self.bind_named(matched, found);

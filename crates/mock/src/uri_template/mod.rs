@@ -1,12 +1,12 @@
 //! URI templates (RFC 6570, all four levels): read with positions, expanded into URIs, and matched against them.
 //!
-//! Matching is expansion read backwards. What expansion leaves open is settled like this:
+//! Matching reverses expansion. These rules resolve ambiguities:
 //!
 //! - A variable with `*` is an array (of `?`, `&` and `;` also an object, if the names are other than its own); any other
 //!   variable is a string. The type never depends on the URI.
 //! - A variable takes the shortest text with which the rest still matches.
-//! - `{x}` and `{+x}` match at least one character, so that `items/{id}` is not `items/`. What begins with an
-//!   operator's character (`{/x}`, `{?x}`) may be missing as a whole; missing variables are not in the result.
+//! - `{x}` and `{+x}` match at least one character, so that `items/{id}` is not `items/`. An expression with an
+//!   operator (`{/x}`, `{?x}`) may be missing as a whole; missing variables are not in the result.
 //! - `{x}` may hold every character but `/`, `?`, `#` and `&`, although clients should encode most of them.
 
 mod expand;
@@ -20,7 +20,7 @@ use syntax::{Expression, Part, check_literal, error, expressions};
 
 use rehearse_document::{Node, Problem, Problems, Span};
 
-/// A template whose syntax is right.
+/// A valid URI template.
 #[derive(Debug)]
 pub struct UriTemplate {
     text: String,
@@ -86,7 +86,7 @@ impl UriTemplate {
         })
     }
 
-    /// The URI that the template gives with these values (RFC 6570, section 3).
+    /// Expands the template with these values (RFC 6570, section 3).
     ///
     /// Null, a missing value, an empty array and an empty object are all undefined. A prefix length does not apply to
     /// arrays and objects.

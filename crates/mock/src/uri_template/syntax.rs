@@ -1,6 +1,6 @@
 //! The parts of a template.
 
-/// What is wrong with a template, and at which byte of it.
+/// A mistake in a template, and its byte offset.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct TemplateError {

@@ -4,7 +4,7 @@ use std::{borrow::Cow, fmt, sync::Arc};
 
 use rehearse_document::{Problem, Span};
 
-/// How bad a finding is. Its letter begins the code.
+/// The severity of a finding. Codes start with its first letter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
     /// Correct, but there is a better way.
@@ -15,11 +15,11 @@ pub enum Severity {
     Error,
 }
 
-/// The stable name of one kind of finding, such as `E-TRANSPORT`.
+/// A kind of finding, with a stable name such as `E-TRANSPORT`.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub struct Code {
     pub name: &'static str,
-    /// What is wrong, in a few words.
+    /// A short description.
     pub title: &'static str,
 }
 
@@ -34,7 +34,7 @@ pub struct Rule {
 pub struct Finding {
     pub code: &'static Code,
     pub problem: Problem,
-    /// The server that it is about.
+    /// The affected server.
     pub server: Option<Arc<str>>,
 }
 
@@ -54,7 +54,7 @@ impl Code {
 }
 
 impl Finding {
-    /// It is about this server.
+    /// Sets the affected server.
     #[must_use]
     pub fn about(mut self, server: impl Into<Arc<str>>) -> Self {
         self.server = Some(server.into());

@@ -16,7 +16,7 @@ pub(super) fn render(report: &Report) -> String {
             let ((line, column), (end_line, end_column)) = file.positions(finding);
             let path = property(file.path.strip_prefix("./").unwrap_or(&file.path));
             let _ = write!(out, "::{command} file={path},line={line},col={column}");
-            // GitHub takes an end column only of the same line.
+            // GitHub accepts an end column only on the same line.
             let _ = match end_line == line {
                 true => write!(out, ",endColumn={end_column}"),
                 false => write!(out, ",endLine={end_line}"),

@@ -1,4 +1,4 @@
-//! The report for people: the findings with their lines, then the result of each file.
+//! The text report: the findings with their source lines, then the result of each file.
 
 use std::fmt::{self, Write};
 
@@ -11,8 +11,8 @@ use crate::{
     text::{printable, printable_lines},
 };
 
-/// How many findings of a file are shown.
-const MOST: usize = 100;
+/// The maximum number of shown findings per file.
+const MAX_FINDINGS: usize = 100;
 
 pub(super) fn render(report: &Report, layout: &Layout) -> String {
     let (mut out, handler) = (String::new(), graphical(Some(layout.width)));
@@ -31,29 +31,29 @@ pub(super) fn render(report: &Report, layout: &Layout) -> String {
 
 fn render_file(report: &Report, file: &File, handler: &MietteHandler, width: usize) -> String {
     let mut out = String::new();
-    let shown: Vec<_> = report.shown(file).take(MOST).collect();
+    let shown: Vec<_> = report.shown(file).take(MAX_FINDINGS).collect();
     let more = report.shown(file).count() - shown.len();
     for finding in &shown {
         let position = file.positions(finding).0;
         let name = printable(&file.path).into_owned();
         let location = format!("{name}:{}:{}: ", position.0, position.1);
-        // Of a text that cannot be parsed nothing is quoted, for it may be a secret.
+        // A file that cannot be parsed is not quoted, because it may contain secrets.
         let snippet = file.is_readable.then(|| Snippet::new(file, name, finding.problem.span, position, width));
         let location = if snippet.is_none() && !file.source.text.is_empty() { location } else { String::new() };
-        let _ = writeln!(out, "{}", Shown { finding, location, snippet, handler });
+        let _ = writeln!(out, "{}", FindingDisplay { finding, location, snippet, handler });
     }
     if more > 0 {
         let _ = writeln!(out, "and {more} more (--format json has all)\n");
     }
     let verdict = file.verdict(report.is_strict);
     if verdict != Verdict::Valid || !report.is_quiet {
-        conclusion(&mut out, file, verdict);
+        write_result(&mut out, file, verdict);
     }
     out
 }
 
-/// The result of a file.
-fn conclusion(out: &mut String, file: &File, verdict: Verdict) {
+/// Appends the result of a file.
+fn write_result(out: &mut String, file: &File, verdict: Verdict) {
     let (mark, style, text) = match verdict {
         Verdict::Valid => ("✓", GOOD, "Configuration is valid"),
         Verdict::Invalid | Verdict::Unreadable => ("✗", BAD, "Configuration validation failed"),
@@ -84,15 +84,15 @@ fn conclusion(out: &mut String, file: &File, verdict: Verdict) {
             Contact::NotTried | Contact::Failed | Contact::Interrupted => 0,
         });
         let _ = writeln!(out, "  - Total tools: {}", tools.sum::<usize>());
-        file.servers.iter().for_each(|server| contact(out, server));
+        file.servers.iter().for_each(|server| write_contact(out, server));
     }
 }
 
-fn contact(out: &mut String, server: &Server) {
+fn write_contact(out: &mut String, server: &Server) {
     let (mark, style, text) = match &server.contact {
         Contact::Reached { tools, left_out } => {
             let note = if *left_out > 0 { format!(" ({left_out} left out by its filter)") } else { String::new() };
-            ("✓", GOOD, format!("{}{note}", counted(tools.len(), "tool", "tools")))
+            ("✓", GOOD, format!("{}{note}", pluralize(tools.len(), "tool", "tools")))
         }
         Contact::Failed => ("✗", BAD, "cannot be reached".to_owned()),
         Contact::Interrupted => ("·", DOUBTFUL, "interrupted".to_owned()),
@@ -127,11 +127,11 @@ fn summary(report: &Report) -> String {
     let parts: Vec<_> = parts.into_iter().filter(|(count, ..)| *count > 0).map(part).collect();
     let counts = report.counts();
     let found = if counts == Counts::default() { String::new() } else { format!("; {counts}") };
-    let files = counted(report.files.len(), "file", "files");
+    let files = pluralize(report.files.len(), "file", "files");
     format!("{STRONG}{files}{STRONG:#}: {}{found}", parts.join(", "))
 }
 
-fn counted(count: usize, one: &str, many: &str) -> String {
+fn pluralize(count: usize, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }
 
@@ -145,25 +145,25 @@ impl fmt::Display for Counts {
         let parts: Vec<_> = parts
             .into_iter()
             .filter(|(count, ..)| *count > 0)
-            .map(|(count, one, many)| counted(count, one, many))
+            .map(|(count, one, many)| pluralize(count, one, many))
             .collect();
         f.write_str(&parts.join(", "))
     }
 }
 
-/// A finding with its lines.
-struct Shown<'a> {
+/// Displays a finding with its source lines.
+struct FindingDisplay<'a> {
     finding: &'a Finding,
-    /// Where it is, if no text is shown.
+    /// The location, without a snippet.
     location: String,
     snippet: Option<Snippet>,
     handler: &'a MietteHandler,
 }
 
-impl fmt::Display for Shown<'_> {
+impl fmt::Display for FindingDisplay<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let finding = self.finding;
-        let drawn = Drawn {
+        let drawn = MietteDiagnostic {
             message: format!("{}{}", self.location, printable(&finding.problem.message)),
             help: finding.problem.hint.as_ref().map(|hint| printable_lines(hint).collect::<Vec<_>>().join("\n")),
             label: finding.server.as_ref().map(|server| format!("in the server `{}`", printable(server))),
@@ -174,9 +174,9 @@ impl fmt::Display for Shown<'_> {
     }
 }
 
-/// As miette knows it.
+/// A finding as a miette diagnostic.
 #[derive(Debug)]
-struct Drawn<'a> {
+struct MietteDiagnostic<'a> {
     message: String,
     help: Option<String>,
     label: Option<String>,
@@ -184,15 +184,15 @@ struct Drawn<'a> {
     snippet: Option<&'a Snippet>,
 }
 
-impl fmt::Display for Drawn<'_> {
+impl fmt::Display for MietteDiagnostic<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)
     }
 }
 
-impl std::error::Error for Drawn<'_> {}
+impl std::error::Error for MietteDiagnostic<'_> {}
 
-impl Diagnostic for Drawn<'_> {
+impl Diagnostic for MietteDiagnostic<'_> {
     fn code<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
         Some(Box::new(self.finding.code.name))
     }

@@ -1,12 +1,12 @@
-//! The whole report as JSON.
+//! The report as JSON.
 
 use serde::Serialize;
 
 use super::{Contact, File, Finding, Report, Verdict};
 
 #[derive(Serialize)]
-struct Whole<'r> {
-    /// Incremented when a program that reads this would have to change.
+struct JsonReport<'r> {
+    /// Incremented by incompatible changes.
     format: u32,
     files: Vec<JsonFile<'r>>,
     totals: Totals,
@@ -28,12 +28,12 @@ struct JsonFile<'r> {
 #[derive(Serialize)]
 struct JsonServer<'r> {
     name: &'r str,
-    /// Only of servers that one project has.
+    /// Only for servers of a project.
     #[serde(skip_serializing_if = "Option::is_none")]
     project: Option<&'r str>,
     transport: &'static str,
     enabled: bool,
-    /// Only where an attempt was made.
+    /// Only after a connection attempt.
     #[serde(skip_serializing_if = "Option::is_none")]
     reached: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -79,7 +79,8 @@ pub(super) fn render(report: &Report) -> Vec<u8> {
         warnings: counts.warnings,
         advice: counts.advice,
     };
-    let whole = Whole { format: 1, files: report.files.iter().map(|file| json_file(report, file)).collect(), totals };
+    let whole =
+        JsonReport { format: 1, files: report.files.iter().map(|file| json_file(report, file)).collect(), totals };
     let mut bytes = serde_json::to_vec_pretty(&whole).unwrap_or_default();
     bytes.push(b'\n');
     bytes

@@ -1,4 +1,4 @@
-//! Reports of what was found in configs, for people and for programs. The data is inert: it knows no linter.
+//! Reports of config findings, as text and for programs. They do not depend on the linter.
 
 mod finding;
 mod github;
@@ -18,9 +18,9 @@ use rehearse_document::{Source, Span};
 /// The formats of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FindingsFormat {
-    /// For people; styled with ANSI sequences.
+    /// Text, styled with ANSI sequences.
     Human,
-    /// Everything.
+    /// The whole report.
     Json,
     /// SARIF 2.1.0, for code scanning.
     Sarif,
@@ -32,29 +32,28 @@ pub enum FindingsFormat {
 #[derive(Debug)]
 pub struct Report {
     pub files: Vec<File>,
-    /// Every kind of finding that the linter knows.
+    /// All kinds of findings of the linter.
     pub rules: Vec<Rule>,
-    /// Whether warnings fail.
+    /// Whether warnings are failures.
     pub is_strict: bool,
-    /// Whether only what fails is shown.
+    /// Whether to show only failures.
     pub is_quiet: bool,
 }
 
-/// A file, its servers and its findings. Names and sentences have no secrets in them; of the source, only a report
-/// hides them.
+/// A file, its servers and its findings. Names and messages contain no secrets; the renderers mask those in the source.
 #[derive(Clone, Debug)]
 pub struct File {
     /// As the user named it.
     pub path: String,
     pub source: Arc<Source>,
-    /// Whether it could be parsed. Of other files no text is shown.
+    /// Whether the file could be parsed. Other files are not quoted.
     pub is_readable: bool,
     pub dialect: Option<Dialect>,
-    /// In the order of the text; those of projects come after the others.
+    /// In the order of the file; servers of projects come last.
     pub servers: Vec<Server>,
-    /// In the order of the text.
+    /// In the order of the file.
     pub findings: Vec<Finding>,
-    /// What is not shown of the source.
+    /// The spans to mask in the source.
     pub secrets: Vec<Span>,
 }
 
@@ -71,7 +70,7 @@ pub struct Dialect {
 #[derive(Clone, Debug)]
 pub struct Server {
     pub name: String,
-    /// The folder of the only project that has it; `None` if all have it.
+    /// The folder of its project; `None` for a global server.
     pub project: Option<String>,
     pub transport: &'static str,
     pub is_enabled: bool,
@@ -83,26 +82,26 @@ pub struct Server {
 pub enum Contact {
     #[default]
     NotTried,
-    /// The names of its tools, without those that its filter leaves out.
+    /// The names of its tools, without filtered ones.
     Reached {
         tools: Vec<String>,
         left_out: usize,
     },
-    /// A finding says why.
+    /// A finding has the reason.
     Failed,
     Interrupted,
 }
 
-/// Where a report is read.
+/// The layout of a report.
 #[derive(Clone, Debug)]
 pub struct Layout {
-    /// How many columns there are.
+    /// The number of columns.
     pub width: usize,
-    /// The folder that relative paths begin at.
+    /// The base of relative paths.
     pub directory: PathBuf,
 }
 
-/// The result of a file, from good to bad.
+/// The result of a file, from best to worst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
     Valid,
@@ -110,7 +109,7 @@ pub enum Verdict {
     Unreadable,
 }
 
-/// How many findings there are of each severity.
+/// The number of findings by severity.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Counts {
     errors: usize,
@@ -145,7 +144,7 @@ impl FindingsFormat {
     }
 }
 
-/// A string that names no format.
+/// The name of an unknown format.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown format {0:?}; there are human, json, sarif and github")]
 pub struct UnknownFormat(pub String);
@@ -166,7 +165,7 @@ impl File {
         File { path, source, is_readable: false, dialect: None, servers, findings: vec![finding], secrets }
     }
 
-    /// Adds findings that come later, such as those of a connection.
+    /// Adds findings, such as those of a connection attempt.
     pub fn add(&mut self, findings: impl IntoIterator<Item = Finding>) {
         self.findings.extend(findings);
         self.findings.sort_by_key(|finding| finding.problem.span.start);
@@ -201,7 +200,7 @@ impl File {
 }
 
 impl Report {
-    /// The worst of all files.
+    /// The worst verdict of all files.
     pub fn verdict(&self) -> Verdict {
         self.files.iter().map(|file| file.verdict(self.is_strict)).max().unwrap_or(Verdict::Valid)
     }

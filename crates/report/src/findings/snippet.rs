@@ -1,4 +1,4 @@
-//! The lines around a finding, with secrets hidden, in bounded length: a whole config may be one line.
+//! The source lines around a finding, with masked secrets and limited length, because a whole config may be one line.
 
 use std::ops::Range;
 
@@ -9,33 +9,33 @@ use rehearse_document::Span;
 
 /// Replaces a secret.
 const MASK: &str = "***";
-/// How many characters of a line are shown at most: before what is pointed at, of it, after it.
+/// The maximum number of characters shown before, in and after the span.
 const BEFORE: usize = 60;
 const WITHIN: usize = 120;
 const AFTER: usize = 60;
-/// Of a line that is not longer, everything.
-const WHOLE: usize = 160;
-/// The room before a line and where it is cut; and what is left for it at least.
+/// Lines up to this length are shown completely.
+const SHORT_LINE: usize = 160;
+/// The width of the margin, and the minimum width of the line.
 const MARGIN: usize = 10;
-const NARROWEST: usize = 20;
+const MIN_WIDTH: usize = 20;
 const CUT: char = '…';
 
-/// A line with the one before and the one after it, as it is shown.
+/// The shown text: a line with the previous and the next one.
 #[derive(Debug)]
 pub(super) struct Snippet {
     name: String,
     text: String,
-    /// What is pointed at, in `text`.
+    /// The span of the finding in `text`.
     pub(super) span: Range<usize>,
     first_line: usize,
     position: Position,
 }
 
 impl Snippet {
-    /// `position` is where the span begins. As much is shown of a line as there is room for in so many columns.
+    /// `position` is the start of the span; `columns` is the available width.
     pub(super) fn new(file: &File, name: String, span: Span, position: Position, columns: usize) -> Snippet {
-        let room = columns.saturating_sub(MARGIN).max(NARROWEST);
-        let whole = WHOLE.min(room);
+        let room = columns.saturating_sub(MARGIN).max(MIN_WIDTH);
+        let whole = SHORT_LINE.min(room);
         // The marked text is far enough to the left for the words below it.
         let (left, within) = (BEFORE.min(room / 4), WITHIN.min(room / 2));
         let right = AFTER.min(room - left - within);
@@ -44,7 +44,7 @@ impl Snippet {
         let line = line_at(text, start);
         let start = start.min(line.end);
         let end = text.floor_char_boundary(span.end).clamp(start, line.end.max(start));
-        let mut copy = Copy { file, text: String::new(), marks: [start, end], found: [None; 2] };
+        let mut copy = SnippetBuilder { file, text: String::new(), marks: [start, end], found: [None; 2] };
         let mut first_line = position.0;
         if line.start > 0 {
             let before = line_at(text, line.start - 1);
@@ -75,7 +75,7 @@ impl Snippet {
     }
 }
 
-/// The line with this place in it, without its end.
+/// The line at this byte, without the line break.
 fn line_at(text: &str, at: usize) -> Range<usize> {
     let start = text[..at].rfind('\n').map_or(0, |newline| newline + 1);
     let end = text[at..].find('\n').map_or(text.len(), |newline| at + newline);
@@ -83,7 +83,7 @@ fn line_at(text: &str, at: usize) -> Range<usize> {
     start..end.max(start)
 }
 
-/// So many characters further, and not beyond the end.
+/// The offset after this number of characters, at most `end`.
 fn after(text: &str, from: usize, end: usize, characters: usize) -> usize {
     text[from..end].char_indices().nth(characters).map_or(end, |(at, _)| from + at)
 }
@@ -92,16 +92,16 @@ fn before(text: &str, from: usize, start: usize, characters: usize) -> usize {
     text[start..from.max(start)].char_indices().rev().take(characters).last().map_or(from, |(at, _)| start + at)
 }
 
-/// Takes over parts of a text, and remembers what becomes of two places.
-struct Copy<'f> {
+/// Copies parts of a text, and tracks the new offsets of two positions.
+struct SnippetBuilder<'f> {
     file: &'f File,
     text: String,
     marks: [usize; 2],
     found: [Option<usize>; 2],
 }
 
-impl Copy<'_> {
-    /// Shows a part of a line.
+impl SnippetBuilder<'_> {
+    /// Copies a part of a line.
     fn push(&mut self, line: Range<usize>, shown: Range<usize>) {
         if shown.start > line.start {
             self.text.push(CUT);
@@ -138,7 +138,7 @@ impl Copy<'_> {
         }
     }
 
-    /// Here is one of the two places, if it is in this part and was not met before.
+    /// Records one of the two positions, if it is in this part and not recorded yet.
     fn mark(&mut self, which: usize, part: Range<usize>) {
         if self.found[which].is_none() && part.contains(&self.marks[which]) {
             self.found[which] = Some(self.text.len());
@@ -159,7 +159,7 @@ impl SourceCode for Snippet {
         after: usize,
     ) -> Result<Box<dyn SpanContents<'a> + 'a>, MietteError> {
         let inner = self.text.read_span(span, before, after)?;
-        // Without context it is the place itself that is asked for.
+        // Without context, miette requests the span itself.
         let (line, column) = match (before, after) {
             (0, 0) => (self.position.0 - 1, self.position.1 - 1),
             _ => (self.first_line - 1 + inner.line(), inner.column()),

@@ -105,7 +105,7 @@ fn sarif_points_at_rules_and_regions() {
 }
 
 #[test]
-fn workflow_commands_escape_what_would_end_them() {
+fn workflow_commands_are_escaped() {
     let mut file = file(".mcp.json", WRONG);
     file.path = "./a,b:c%/.mcp.json".into();
     file.findings[0].problem.message = "100%\r\nof".into();
@@ -136,7 +136,7 @@ fn several_files_have_a_summary_and_the_tools_of_servers_are_counted() {
 }
 
 #[test]
-fn at_most_a_hundred_findings_are_shown_to_people_and_all_to_programs() {
+fn text_has_at_most_a_hundred_findings_and_json_all() {
     let human = plain(vec![line_with(150)]);
     assert_eq!(human.matches("W-UNKNOWN-KEY").count(), 100);
     assert!(human.contains("and 50 more (--format json has all)"), "{human}");
@@ -145,7 +145,7 @@ fn at_most_a_hundred_findings_are_shown_to_people_and_all_to_programs() {
 }
 
 #[test]
-fn of_a_long_line_only_a_part_is_shown() {
+fn only_a_part_of_a_long_line_is_shown() {
     let human = plain(vec![line_with(1000)]);
     let longest = human.lines().map(|line| line.chars().count()).max();
     assert!(longest < Some(300) && human.len() < 100_000, "{longest:?} {}", human.len());
@@ -174,7 +174,7 @@ fn secrets_of_a_line_are_hidden_and_the_mark_stays_below_its_text() {
 }
 
 #[test]
-fn of_an_unreadable_file_nothing_is_quoted() {
+fn an_unreadable_file_is_not_quoted() {
     let mut unreadable = file(".mcp.json", WRONG);
     unreadable.is_readable = false;
     let shown = plain(vec![unreadable]);

@@ -129,13 +129,13 @@ fn servers() -> impl Strategy<Value = Vec<ConfiguredServer>> {
 }
 
 /// A file of the dialect with as much of these servers as it can have.
-fn written(servers: &[ConfiguredServer], dialect: &'static Dialect) -> String {
+fn write_config(servers: &[ConfiguredServer], dialect: &'static Dialect) -> String {
     let write = |server: &'_ ConfiguredServer| write::server(server, dialect, dialect, &mut Vec::new());
     let servers = servers.iter().filter_map(|server| Some((server.name.value.as_str(), write(server)?)));
-    usual(dialect).emit(&dialect.file(servers.collect()))
+    usual_notation(dialect).emit(&dialect.file(servers.collect()))
 }
 
-fn usual(dialect: &Dialect) -> Notation {
+fn usual_notation(dialect: &Dialect) -> Notation {
     Notation::for_file(dialect, None).expect("its own")
 }
 
@@ -285,9 +285,9 @@ static SCHEMAS: LazyLock<BTreeMap<&str, jsonschema::Validator>> = LazyLock::new(
 });
 
 fn check_round_trip(servers: &[ConfiguredServer], from: &'static Dialect, to: &'static Dialect) {
-    let original = written(servers, from);
+    let original = write_config(servers, from);
     let before = read(&original, from);
-    let converted = convert(&before, to, usual(to)).expect("it has a dialect");
+    let converted = convert(&before, to, usual_notation(to)).expect("it has a dialect");
     let after = read(&converted.text, to);
     let tree = after.root.as_ref().map(Node::to_json).expect("a tree");
     assert!(SCHEMAS[to.name].is_valid(&tree), "{}: {tree}", to.name);
@@ -315,7 +315,7 @@ fn check_round_trip(servers: &[ConfiguredServer], from: &'static Dialect, to: &'
 
 /// Each pair of dialects once, with other servers for each distance between the two.
 #[test]
-fn every_dialect_says_the_same_as_every_other_but_for_what_is_reported() {
+fn conversions_change_only_what_they_report() {
     let (mut runner, strategy) = (TestRunner::deterministic(), servers());
     for distance in 0..ALL.len() {
         let servers = strategy.new_tree(&mut runner).expect("servers").current();

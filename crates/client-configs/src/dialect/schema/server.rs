@@ -4,14 +4,15 @@ use serde_json::{Map, Value as Json, json};
 
 use super::any_of;
 use crate::{
-    dialect::{AppliesTo, Dialect, Field, Key, WhenBothGiven, WhenTypeMissing},
+    dialect::{AppliesTo, CommandAndUrl, Dialect, Field, Key, MissingType},
     policy::BothFilters,
 };
 use rehearse_protocol::Transport;
 
 impl Dialect {
-    /// A server, given what it is without a word for its transport, and whether it may have no other keys.
-    pub(super) fn server(&self, without_type: WhenTypeMissing, strict: bool) -> Json {
+    /// The schema of a server. The arguments are its schema without a transport key, and whether other keys are
+    /// forbidden.
+    pub(super) fn server(&self, without_type: MissingType, strict: bool) -> Json {
         let has = |wanted: fn(&Field) -> bool| any_of(self.places(self.keys, &wanted, &|_| json!({})));
         let command = has(|field| matches!(field, Field::Command | Field::CommandLine));
         let url = has(|field| matches!(field, Field::Url(_)));
@@ -28,8 +29,8 @@ impl Dialect {
         };
         let untyped = json!({ "not": known });
         let (started, connected) = match self.when_both_given {
-            WhenBothGiven::Remote => (json!({ "allOf": [command, { "not": url }] }), url.clone()),
-            WhenBothGiven::Process | WhenBothGiven::Rejected => {
+            CommandAndUrl::Remote => (json!({ "allOf": [command, { "not": url }] }), url.clone()),
+            CommandAndUrl::Process | CommandAndUrl::Rejected => {
                 (command.clone(), json!({ "allOf": [url, { "not": command }] }))
             }
         };
@@ -43,13 +44,13 @@ impl Dialect {
         let keys: Vec<_> = self.keys.iter().map(|key| json!({ "required": [key.name] })).collect();
         let elsewhere = json!({ "anyOf": keys, "not": { "anyOf": [command, url, typed] } });
         rules.push(match without_type {
-            WhenTypeMissing::Rejected if self.allows_partial_server => json!({ "anyOf": [typed, elsewhere] }),
-            WhenTypeMissing::Inferred(_) if self.allows_partial_server => {
+            MissingType::Rejected if self.allows_partial_server => json!({ "anyOf": [typed, elsewhere] }),
+            MissingType::Inferred(_) if self.allows_partial_server => {
                 json!({ "if": untyped, "then": { "anyOf": [command, url, elsewhere] } })
             }
-            WhenTypeMissing::Rejected => typed,
-            WhenTypeMissing::Process => json!({ "if": untyped, "then": command }),
-            WhenTypeMissing::Inferred(_) => json!({ "if": untyped, "then": { "anyOf": [command, url] } }),
+            MissingType::Rejected => typed,
+            MissingType::Process => json!({ "if": untyped, "then": command }),
+            MissingType::Inferred(_) => json!({ "if": untyped, "then": { "anyOf": [command, url] } }),
         });
         for (word, wanted) in self.url_keys {
             let kind = |key: &&Key| key.field == Field::Transport;
@@ -61,7 +62,7 @@ impl Dialect {
             let named = json!({ "required": names, "properties": words });
             rules.push(json!({ "if": named, "then": { "properties": others } }));
         }
-        if self.when_both_given == WhenBothGiven::Rejected {
+        if self.when_both_given == CommandAndUrl::Rejected {
             rules.push(json!({ "not": { "allOf": [command, url] } }));
         }
         if self.policy.both_filters == BothFilters::Rejected {
@@ -79,7 +80,7 @@ impl Dialect {
         server
     }
 
-    /// What a server that is started, or one that is connected, must and must not have.
+    /// The required and forbidden keys of a server, for a process or for a connection.
     fn needs(&self, is_process: bool, how: &Json) -> Json {
         let mut needs = vec![how.clone()];
         let forbidden = self.keys.iter().filter(|key| match key.applies_to {

@@ -4,7 +4,7 @@ use serde_json::{Value as Json, json};
 
 use super::{described, text};
 use crate::{
-    dialect::{AppliesTo, Dialect, Field, Key, Kind, Outside, Syntax, WhenTypeMissing},
+    dialect::{AppliesTo, Dialect, Field, Key, MissingType, OutOfRange, SettingType, Syntax},
     policy::{EmptyFilter, Patterns},
 };
 
@@ -54,7 +54,7 @@ impl Dialect {
             Field::Env if self.null_env => json!({ "anyOf": [pairs(loose), { "type": "null" }] }),
             Field::Env | Field::Headers => pairs(loose),
             // Anything but a number is the default.
-            Field::Timeout if self.timeout.is_some_and(|rule| rule.outside == Outside::Clamped) => json!({}),
+            Field::Timeout if self.timeout.is_some_and(|rule| rule.outside == OutOfRange::Clamped) => json!({}),
             Field::Timeout | Field::CallTimeout | Field::StartTimeout if self.coerces_scalars => {
                 or_text(self.number(), "^[0-9.]+$|\\$")
             }
@@ -107,9 +107,9 @@ impl Dialect {
         let what = match key.field {
             Field::Name => "The name of the server.".into(),
             Field::Transport => match self.when_type_missing {
-                WhenTypeMissing::Rejected => "How the server is reached.".into(),
-                WhenTypeMissing::Process => "How the server is reached. Without it, the server is started.".into(),
-                WhenTypeMissing::Inferred(transport) => {
+                MissingType::Rejected => "How the server is reached.".into(),
+                MissingType::Process => "How the server is reached. Without it, the server is started.".into(),
+                MissingType::Inferred(transport) => {
                     format!("How the server is reached. Without it, a command is started, and a URL is {transport}.")
                 }
             },
@@ -151,16 +151,16 @@ impl Dialect {
 }
 
 /// What a value of this kind is.
-fn setting(kind: Kind) -> Json {
+fn setting(kind: SettingType) -> Json {
     match kind {
-        Kind::Text => text(),
-        Kind::Flag => json!({ "type": "boolean" }),
-        Kind::Count(least) => json!({ "type": "integer", "minimum": least }),
-        Kind::TextOrFlag => json!({ "type": ["string", "boolean"] }),
-        Kind::WordOrCount(words) => json!({ "anyOf": [{ "enum": words }, { "type": "integer", "minimum": 0 }] }),
-        Kind::Plain => json!({ "type": "string", "pattern": "^[a-zA-Z0-9 ]+$" }),
-        Kind::Pairs => json!({ "type": "object", "additionalProperties": text() }),
-        Kind::Object => json!({ "type": "object" }),
+        SettingType::Text => text(),
+        SettingType::Flag => json!({ "type": "boolean" }),
+        SettingType::Count(least) => json!({ "type": "integer", "minimum": least }),
+        SettingType::TextOrFlag => json!({ "type": ["string", "boolean"] }),
+        SettingType::WordOrCount(words) => json!({ "anyOf": [{ "enum": words }, { "type": "integer", "minimum": 0 }] }),
+        SettingType::Plain => json!({ "type": "string", "pattern": "^[a-zA-Z0-9 ]+$" }),
+        SettingType::Pairs => json!({ "type": "object", "additionalProperties": text() }),
+        SettingType::Object => json!({ "type": "object" }),
     }
 }
 

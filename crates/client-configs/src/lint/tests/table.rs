@@ -1,7 +1,7 @@
 //! Every file of `cases.txt` with its findings, in a snapshot.
 //!
-//! A line is the path of a file, or `--dialect=` with a dialect, and its text, with ⏎ for a line break. A file with a
-//! forced dialect is checked on a machine with a few programs and variables.
+//! A line is the path of a file, or `--dialect=` with a dialect (and perhaps `@` and a path), and its text, with ⏎ for a
+//! line break. A file with a forced dialect is checked on a machine with a few programs and variables.
 
 use std::{collections::BTreeSet, fmt::Write, io};
 
@@ -25,11 +25,13 @@ fn machine() -> Machine {
 
 fn report(key: &str, text: &str) -> LintReport {
     let text = text.replace('⏎', "\n");
-    let Some(name) = key.strip_prefix("--dialect=") else {
+    let Some(forced) = key.strip_prefix("--dialect=") else {
         return lint(&Source::new(key, text), Some(Path::new(key)), None, None);
     };
+    let (name, path) = forced.split_once('@').unwrap_or((forced, ""));
     let dialect = by_name(name).expect(name);
     let path = match dialect.syntax {
+        _ if !path.is_empty() => path,
         dialect::Syntax::Yaml => "t.yaml",
         dialect::Syntax::Toml => "t.toml",
         _ => "t.json",

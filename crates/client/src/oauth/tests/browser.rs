@@ -1,4 +1,4 @@
-//! A person with a browser.
+//! A user with a browser.
 
 use std::{
     sync::{Arc, Mutex},
@@ -9,10 +9,10 @@ use tokio::{sync::oneshot, task::JoinHandle};
 
 use super::*;
 
-/// What a browser was shown when it came back.
+/// The page that the browser got after the redirect.
 type Pages = JoinHandle<Vec<(u16, String)>>;
 
-/// A browser that first comes back with nonsense, and then with the answer.
+/// A browser that first sends an invalid response, and then the answer.
 fn browser() -> (Browser, Arc<Mutex<Vec<Pages>>>) {
     let windows: Arc<Mutex<Vec<Pages>>> = Arc::default();
     let opened = windows.clone();

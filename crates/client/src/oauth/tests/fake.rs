@@ -20,7 +20,7 @@ use crate::{
 };
 use rehearse_testing::{HELLO, result};
 
-/// A server and what it is to do.
+/// A server and its behaviour.
 pub(super) struct World {
     /// The URL of the MCP server.
     pub(super) url: String,
@@ -28,7 +28,7 @@ pub(super) struct World {
     play: Arc<Mutex<Play>>,
 }
 
-/// How the servers behave. Everything is right by default.
+/// The behaviour of the servers; correct by default.
 pub(super) struct Play {
     base: String,
     /// The parameters of the challenge besides those that are there for a reason; `None` sends no challenge at all.
@@ -158,14 +158,14 @@ impl World {
     }
 
     /// The requests to the authorization servers, as method and path.
-    pub(super) async fn asked(&self) -> Vec<String> {
+    pub(super) async fn auth_requests(&self) -> Vec<String> {
         let requests = self.requests().await.into_iter().filter(|request| request.url.path() != "/mcp");
         requests.map(|request| format!("{} {}", request.method, request.url.path())).collect()
     }
 
     /// How often this was requested.
     pub(super) async fn times(&self, what: &str) -> usize {
-        self.asked().await.iter().filter(|asked| *asked == what).count()
+        self.auth_requests().await.iter().filter(|asked| *asked == what).count()
     }
 
     /// The `Authorization` of the last request to the MCP server.

@@ -1,4 +1,4 @@
-//! To which authorization server a client, and a user, keeps.
+//! The binding of clients and users to an authorization server.
 
 use super::*;
 

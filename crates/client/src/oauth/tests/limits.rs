@@ -1,4 +1,4 @@
-//! Requests that want more, and servers that are never content.
+//! Requests that need more scopes, and servers that refuse every token.
 
 use futures_util::future::join_all;
 
@@ -20,7 +20,7 @@ async fn a_call_that_needs_more_scopes_gets_the_union() {
 }
 
 #[tokio::test]
-async fn more_scopes_are_asked_for_twice_and_never_again() {
+async fn more_scopes_are_requested_at_most_twice() {
     let world = World::new().await;
     let session = connect(&world, &world.authorizer(World::options()), MODERN).await;
     world.play().needed = vec!["write", "admin"];
@@ -35,7 +35,7 @@ async fn more_scopes_are_asked_for_twice_and_never_again() {
 }
 
 #[tokio::test]
-async fn a_token_that_is_refused_at_once_is_not_asked_for_again() {
+async fn a_token_that_is_refused_at_once_is_not_requested_again() {
     let world = World::new().await;
     world.play().takes_nothing = true;
     let authorizer = world.authorizer(World::options());
@@ -65,7 +65,7 @@ async fn a_refused_renewed_token_is_reported_without_another_request() {
         // One renewal is enough.
         assert_eq!((world.times("POST /as1/token").await, world.times("GET /as1/authorize").await), (2, 1));
     }
-    // Whoever can be asked is asked, for another authorization may help.
+    // The user is asked, because another authorization may help.
     let authorizer = world.authorizer(options(World::options().interaction));
     assert!(matches!(refused(&world, &authorizer).await, AuthError::Rejected { .. }));
     assert_eq!((world.times("POST /as1/token").await, world.times("GET /as1/authorize").await), (4, 2));

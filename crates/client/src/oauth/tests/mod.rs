@@ -1,4 +1,4 @@
-//! Whole flows, with servers that are right and servers that are wrong.
+//! Whole flows, with correct and with faulty servers.
 
 mod browser;
 mod fake;
@@ -25,7 +25,7 @@ async fn connect(world: &World, authorizer: &Authorizer, protocol: Protocol) -> 
     Session::connect(&world.config(authorizer), protocol).await.expect("a session")
 }
 
-/// Why there is no session.
+/// The error of a failed connection.
 async fn refused(world: &World, authorizer: &Authorizer) -> AuthError {
     let error = Session::connect(&world.config(authorizer), MODERN).await.expect_err("no session").to_string();
     let why = authorizer.failure().expect("a reason");
@@ -38,7 +38,7 @@ async fn call(session: &Session) -> Result<String, Failure> {
     outcome.map(|outcome| outcome.text())
 }
 
-/// What one authorization asks for, in order.
+/// The requests of one authorization, in order.
 const WHOLE: [&str; 5] = [
     "GET /.well-known/oauth-protected-resource/mcp",
     "GET /.well-known/oauth-authorization-server/as1",
@@ -55,7 +55,7 @@ async fn a_challenge_leads_to_a_token_that_every_request_carries() {
         let session = connect(&world, &authorizer, protocol).await;
         assert_eq!(call(&session).await.expect("a result"), "hello");
         session.close().await;
-        assert_eq!(world.asked().await, WHOLE);
+        assert_eq!(world.auth_requests().await, WHOLE);
         let (authorization, token) = (world.last("/as1/authorize").await, world.last("/as1/token").await);
         assert_eq!(authorization["resource"], world.url);
         assert_eq!(token["resource"], world.url);
@@ -74,7 +74,7 @@ async fn a_challenge_leads_to_a_token_that_every_request_carries() {
 }
 
 #[tokio::test]
-async fn a_server_that_refuses_nothing_is_asked_nothing() {
+async fn a_server_that_refuses_nothing_gets_no_authorization_requests() {
     let world = World::new().await;
     world.play().valid.insert("known".into(), Vec::new());
     let authorizer = world.authorizer(World::options());
@@ -83,9 +83,9 @@ async fn a_server_that_refuses_nothing_is_asked_nothing() {
     endpoint.headers.push(("Authorization".into(), "Bearer known".into()));
     let session = Session::connect(&config, MODERN).await.expect("a session");
     world.play().forget_tokens();
-    // A header that is written out is meant as it is.
+    // An explicit header takes precedence.
     assert!(matches!(call(&session).await, Err(Failure::Http { status: 401, .. })));
-    assert_eq!(world.asked().await, Vec::<String>::new());
+    assert_eq!(world.auth_requests().await, Vec::<String>::new());
 }
 
 #[tokio::test]
@@ -94,7 +94,7 @@ async fn a_server_without_hints_is_looked_up_where_metadata_have_to_be() {
     world.play().is_pointing = false;
     world.play().challenge = None;
     connect(&world, &world.authorizer(World::options()), MODERN).await.close().await;
-    assert_eq!(world.asked().await, WHOLE);
+    assert_eq!(world.auth_requests().await, WHOLE);
 }
 
 #[tokio::test]
@@ -118,7 +118,7 @@ async fn a_server_from_before_protected_resources_is_its_own_authorization_serve
             well_known,
             "POST /token",
         ];
-        assert_eq!(world.asked().await, expected);
+        assert_eq!(world.auth_requests().await, expected);
         assert_eq!(world.last("/token").await["resource"], world.url);
     }
 }
@@ -160,7 +160,7 @@ async fn client_credentials_need_no_user() {
         let identity = Identity { registered, ..Identity::default() };
         let options = Options { identity, grant: GrantKind::ClientCredentials, ..Options::default() };
         connect(&world, &world.authorizer(options), MODERN).await.close().await;
-        assert_eq!(world.asked().await, [WHOLE[0], WHOLE[1], WHOLE[4]]);
+        assert_eq!(world.auth_requests().await, [WHOLE[0], WHOLE[1], WHOLE[4]]);
         let form = world.last("/as1/token").await;
         assert_eq!((&*form["grant_type"], &*form["scope"]), ("client_credentials", "a b"));
         assert_eq!(form["resource"], world.url);
@@ -184,7 +184,7 @@ async fn another_party_may_certify_the_client_or_its_user() {
     };
     let world = World::new().await;
     connect(&world, &world.authorizer(workload("certificate")), MODERN).await.close().await;
-    assert_eq!(world.asked().await, [WHOLE[0], WHOLE[1], WHOLE[4]]);
+    assert_eq!(world.auth_requests().await, [WHOLE[0], WHOLE[1], WHOLE[4]]);
     assert_eq!(world.last("/as1/token").await["client_id"], "me");
 
     let world = World::new().await;
@@ -206,13 +206,13 @@ async fn another_party_may_certify_the_client_or_its_user() {
     assert_eq!(error, AuthError::Token { status: 400, error: "unsupported_grant_type".into(), description: None });
     connect(&world, &world.authorizer(enterprise("id-token")), MODERN).await.close().await;
     let form = world.last("/provider/token").await;
-    let told = [&form["audience"], &form["resource"], &form["client_id"]];
-    assert_eq!(told, [&format!("{}/as1", world.base()), &world.url, "here"]);
+    let sent = [&form["audience"], &form["resource"], &form["client_id"]];
+    assert_eq!(sent, [&format!("{}/as1", world.base()), &world.url, "here"]);
     assert_eq!(world.last("/as1/token").await["assertion"], "certificate");
 }
 
 #[tokio::test]
-async fn an_authorization_can_be_had_before_it_is_asked_for() {
+async fn a_client_can_be_authorized_before_a_request() {
     let world = World::new().await;
     let authorizer = world.authorizer(World::options());
     assert_eq!(authorizer.status().expect("a status"), None);
@@ -231,7 +231,10 @@ async fn a_token_can_be_requested_before_any_refusal() {
     let world = World::new().await;
     world.play().challenge = Some("scope=\"notes\"".to_owned());
     let status = world.authorizer(World::options()).authorize().await.expect("a token");
-    assert_eq!((world.asked().await, status.scopes), (WHOLE.map(str::to_owned).to_vec(), vec!["notes".to_owned()]));
+    assert_eq!(
+        (world.auth_requests().await, status.scopes),
+        (WHOLE.map(str::to_owned).to_vec(), vec!["notes".to_owned()])
+    );
 }
 
 #[tokio::test]
@@ -261,14 +264,14 @@ async fn metadata_that_the_user_has_chosen_come_before_what_the_server_says() {
 }
 
 #[tokio::test]
-async fn where_a_get_is_not_refused_the_first_requests_of_a_session_are_asked_for_the_challenge() {
+async fn if_a_get_is_not_refused_the_first_requests_of_a_session_bring_the_challenge() {
     for method in ["server/discover", "initialize"] {
         let world = World::new().await;
         world.play().refused_method = Some(method);
         world.play().resource_path = "/elsewhere";
         world.play().challenge = Some("scope=\"notes\"".to_owned());
         let status = world.authorizer(World::options()).authorize().await.expect("a token");
-        assert_eq!(world.asked().await, [&["GET /elsewhere"], &WHOLE[1..]].concat(), "{method}");
+        assert_eq!(world.auth_requests().await, [&["GET /elsewhere"], &WHOLE[1..]].concat(), "{method}");
         assert_eq!(status.scopes, ["notes"]);
     }
 }

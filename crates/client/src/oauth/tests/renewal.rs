@@ -1,4 +1,4 @@
-//! Tokens that expire, are kept, and come from somebody else than before.
+//! Tokens that expire, are stored, or come from another issuer than before.
 
 use std::time::Duration;
 
@@ -87,17 +87,17 @@ async fn a_registered_client_does_not_go_to_another_issuer() {
 }
 
 #[tokio::test]
-async fn what_is_kept_serves_the_next_process() {
+async fn the_next_process_uses_the_stored_token() {
     let world = World::new().await;
     let folder = tempfile::tempdir().expect("a folder");
     let options = || Options { store: TokenStore::Folder(folder.path().join("tokens")), ..World::options() };
     world.play().token = refreshable(3600);
     connect(&world, &world.authorizer(options()), MODERN).await.close().await;
-    assert_eq!(world.asked().await.len(), WHOLE.len());
+    assert_eq!(world.auth_requests().await.len(), WHOLE.len());
     // As it is.
     let second = world.authorizer(options());
     let session = connect(&world, &second, MODERN).await;
-    assert_eq!(world.asked().await.len(), WHOLE.len());
+    assert_eq!(world.auth_requests().await.len(), WHOLE.len());
     // By the refresh token.
     world.play().forget_tokens();
     call(&session).await.expect("a result");
@@ -151,7 +151,7 @@ async fn a_refresh_that_fails_for_a_while_is_made_again_later() {
     }
 }
 
-/// One that has a token that expires at once and the means for the next one, and one that is not told as whom; both keep it here.
+/// An authorizer with a short-lived token and its options, and one without the options; both use this store.
 async fn two(world: &World, identity: Identity, grant: GrantKind) -> (Authorizer, Authorizer, tempfile::TempDir) {
     let folder = tempfile::tempdir().expect("a folder");
     let store = TokenStore::Folder(folder.path().to_owned());
@@ -169,7 +169,7 @@ fn registered(secret: ClientSecret) -> Identity {
 }
 
 #[tokio::test]
-async fn a_token_is_renewed_as_whom_it_was_issued_to_also_if_that_is_not_said_again() {
+async fn a_token_is_renewed_for_its_client_even_without_the_options() {
     let secret = || ClientSecret::Text(Secret::new("s"));
     let named = || Identity { secret_variable: Some("SECRET".into()), ..registered(secret()) };
     let document = Identity { document: Some("https://h/client.json".into()), ..Identity::default() };
@@ -219,13 +219,13 @@ async fn a_token_without_renewal_is_used_until_refused_without_asking_the_user()
     let secret = ClientSecret::Text(Secret::new("s"));
     let (_, second, _folder) = two(&world, registered(secret), GrantKind::AuthorizationCode).await;
     assert!(!second.status().expect("a status").expect("a token").can_be_refreshed);
-    let before = world.asked().await.len();
+    let before = world.auth_requests().await.len();
     let session = connect(&world, &second, MODERN).await;
     for _ in 0..3 {
         call(&session).await.expect("a result");
     }
     // The metadata, once.
-    assert_eq!(world.asked().await.len(), before + 1);
+    assert_eq!(world.auth_requests().await.len(), before + 1);
     world.play().forget_tokens();
     assert_eq!(call(&session).await.expect_err("a failure").to_string(), AuthError::InteractionRequired.to_string());
     session.close().await;
@@ -234,19 +234,19 @@ async fn a_token_without_renewal_is_used_until_refused_without_asking_the_user()
 }
 
 #[tokio::test]
-async fn a_token_that_is_refused_and_cannot_be_renewed_is_reported_without_asking_who_issues_tokens() {
+async fn a_refused_token_that_cannot_be_renewed_is_reported_without_discovery() {
     let world = World::new().await;
     let (first, second, _folder) = two(&world, Identity::default(), GrantKind::AuthorizationCode).await;
     let session = connect(&world, &second, MODERN).await;
-    let before = world.asked().await.len();
+    let before = world.auth_requests().await.len();
     world.play().forget_tokens();
     world.play().challenge = Some("error=\"invalid_token\"".to_owned());
     let failure = call(&session).await.expect_err("a failure").to_string();
     let expected = "the server refuses the stored token, and says \"invalid_token\"; a user must authorize it again \
                     in a browser";
-    assert_eq!((&*failure, world.asked().await.len()), (expected, before));
+    assert_eq!((&*failure, world.auth_requests().await.len()), (expected, before));
     assert!(second.failure().expect("a reason").needs_user());
-    // Somebody does, and this one goes on with it.
+    // Another process gets a token, and this one uses it.
     first.authorize().await.expect("another token");
     call(&session).await.expect("a result");
     session.close().await;

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{fake::Play, *};
 use crate::{ConnectError, ServerParams, Target};
 
-/// What is wrong, how far it goes, and what is said.
+/// The mistake, the last request, and the message.
 type Case = (&'static str, fn(&mut Play), &'static [&'static str], &'static str);
 
 const CASES: &[Case] = &[
@@ -85,13 +85,13 @@ const CASES: &[Case] = &[
         "refused to register the client: invalid_redirect_uri: no loopback",
     ),
     (
-        "a registration of nobody",
+        "a registration without an id",
         |play| play.registration = json!({ "client_id": null }),
         &WHOLE_3,
         "did not answer with a registered client",
     ),
     (
-        "somebody who says no",
+        "a refusal",
         |play| play.refusal = Some("access_denied"),
         &WHOLE_4,
         "the authorization was refused: access_denied",
@@ -134,7 +134,7 @@ async fn a_server_that_is_wrong_is_followed_up_to_its_mistake_and_no_further() {
         spoil(&mut world.play());
         let error = refused(&world, &world.authorizer(World::options())).await.to_string();
         assert!(error.contains(said), "{what}: {error}");
-        assert_eq!(world.asked().await, *expected, "{what}");
+        assert_eq!(world.auth_requests().await, *expected, "{what}");
     }
 }
 
@@ -170,10 +170,10 @@ async fn an_unreachable_issuer_is_ignored_unless_the_token_is_from_it() {
 }
 
 #[tokio::test]
-async fn no_user_is_asked_where_there_is_none() {
+async fn without_a_user_no_browser_is_opened() {
     let world = World::new().await;
     assert_eq!(refused(&world, &world.authorizer(Options::default())).await, AuthError::InteractionRequired);
-    assert_eq!(world.asked().await, Vec::<String>::new());
+    assert_eq!(world.auth_requests().await, Vec::<String>::new());
 }
 
 #[tokio::test]

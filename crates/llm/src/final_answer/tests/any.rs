@@ -1,4 +1,4 @@
-//! What holds of any dialog.
+//! Properties of generated dialogs.
 
 use proptest::prelude::*;
 use serde_json::{Map, Value as Json, json};
@@ -6,8 +6,8 @@ use serde_json::{Map, Value as Json, json};
 use super::{super::extract, Dialog, NAME, dialog, dialogs, outcome, review};
 use rehearse_document::Source;
 
-/// JSON that looks like a dialog here and there.
-fn dialogish() -> impl Strategy<Value = Json> {
+/// JSON with parts of dialogs.
+fn dialog_like() -> impl Strategy<Value = Json> {
     let keys = prop::sample::select(vec![
         "role",
         "type",
@@ -57,13 +57,14 @@ fn dialogish() -> impl Strategy<Value = Json> {
 /// A turn without an answer: a text, and calls of other tools.
 fn unrelated() -> impl Strategy<Value = (String, Vec<(String, String)>)> {
     let name = "[a-z_]{1,12}".prop_filter("another tool", |name| name != NAME);
-    let arguments = prop_oneof![Just("{}".to_owned()), dialogish().prop_map(|value| json!({ "a": value }).to_string())];
+    let arguments =
+        prop_oneof![Just("{}".to_owned()), dialog_like().prop_map(|value| json!({ "a": value }).to_string())];
     (".{0,12}", prop::collection::vec((name, arguments), 0..3))
 }
 
 proptest! {
     #[test]
-    fn no_dialog_panics(value in dialogish(), cut in any::<prop::sample::Index>()) {
+    fn no_dialog_panics(value in dialog_like(), cut in any::<prop::sample::Index>()) {
         let text = json!([{ "role": "assistant", "content": value, "tool_calls": [{ "function": value }] }, value]).to_string();
         let cut = text.floor_char_boundary(cut.index(text.len() + 1));
         for text in [&text, &*value.to_string(), &text[..cut]] {
@@ -79,8 +80,8 @@ proptest! {
     }
 
     #[test]
-    fn what_is_unrelated_changes_no_answer(
-        given in prop_oneof![
+    fn unrelated_turns_change_no_answer(
+        answer_arguments in prop_oneof![
             Just(r#"{"verdict":"merge"}"#.to_owned()),
             Just(r#"{"verdict":"no","findings":[5]}"#.to_owned()),
             Just("[]".to_owned()),
@@ -90,14 +91,14 @@ proptest! {
         beside in (unrelated(), unrelated()),
     ) {
         let ((text, mut calls), (_, others)) = beside;
-        calls.push((NAME.to_owned(), given.clone()));
+        calls.push((NAME.to_owned(), answer_arguments.clone()));
         calls.extend(others);
         let turns: Vec<_> = before.into_iter().chain([(text, calls)]).chain(after).collect();
         let borrowed: Vec<_> = turns.iter().map(|(text, calls)| {
             (text.as_str(), calls.iter().map(|(name, arguments)| (name.as_str(), arguments.as_str())).collect::<Vec<_>>())
         }).collect();
         let said: Vec<_> = borrowed.iter().map(|(text, calls)| (*text, &calls[..])).collect();
-        let alone = dialogs(&[("", &[(NAME, &given)])]);
+        let alone = dialogs(&[("", &[(NAME, &answer_arguments)])]);
         for (text, alone) in dialogs(&said).iter().zip(alone) {
             prop_assert_eq!(outcome(&dialog(text), &review()), outcome(&dialog(&alone), &review()), "{}", text);
         }

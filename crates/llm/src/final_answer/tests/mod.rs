@@ -1,4 +1,4 @@
-//! Which answer a dialog has, in every shape of the providers.
+//! The answers of dialogs in the formats of all providers.
 
 mod any;
 mod reading;
@@ -16,7 +16,7 @@ fn dialog(text: &str) -> Dialog {
     Dialog::parse(&Source::new("dialog.json", text)).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// What a review is: a verdict, and findings with a line each.
+/// The schema of a review: a verdict, and findings with a line each.
 fn review() -> AnswerSchema {
     schema(&json!({
         "type": "object",
@@ -41,7 +41,7 @@ fn outcome(dialog: &Dialog, schema: &AnswerSchema) -> Result<String, String> {
     extract(dialog, Some(schema)).map(|answer| answer.text).map_err(|error| error.to_string())
 }
 
-/// A turn of the assistant in the three shapes: a text if it is not empty, and calls with the JSON text of their
+/// A turn of the assistant in the three formats: a text unless it is empty, and calls with the JSON text of their
 /// arguments.
 fn turns(text: &str, calls: &[(&str, &str)]) -> [String; 3] {
     let quoted = |text: &str| Json::from(text).to_string();
@@ -71,7 +71,7 @@ fn turns(text: &str, calls: &[(&str, &str)]) -> [String; 3] {
     ]
 }
 
-/// The dialogs of these turns, between which somebody else has their say.
+/// The dialogs of these turns, with a user message after each.
 fn dialogs(said: &[(&str, &[(&str, &str)])]) -> [String; 3] {
     let mut dialogs = [const { String::new() }; 3];
     for (text, calls) in said {
@@ -122,7 +122,7 @@ fn the_answer_is_that_of_the_last_turn_that_calls_the_tool() {
 }
 
 #[test]
-fn arguments_are_taken_as_they_are_and_every_path_that_is_wrong_is_named() {
+fn arguments_are_verbatim_and_every_wrong_path_is_reported() {
     let huge =
         format!(r#"{{"verdict":"wait","findings":[{}{{"line":0}}]}}"#, r#"{"line":1,"note":"n"},"#.repeat(20_000));
     let long = format!(r#"{{"verdict":"{}"}}"#, "x".repeat(100_000));
@@ -182,7 +182,7 @@ fn sorted(text: &str) -> String {
 }
 
 #[test]
-fn arguments_that_are_a_text_must_be_json_to_the_letter() {
+fn arguments_in_a_string_must_be_strict_json() {
     for (arguments, expected) in [
         (r#" {"verdict":"merge"} "#, Ok(r#"{"verdict":"merge"}"#)),
         (r#"{"verdict":"wait","verdict":"merge"}"#, Ok(r#"{"verdict":"merge"}"#)),
@@ -309,14 +309,14 @@ fn a_tool_of_mcp_gives_the_answer_as_text_and_structured_and_a_failure_as_an_err
 
 #[test]
 fn the_tool_has_the_schema_of_the_answer() {
-    let given = json!({ "required": ["a"], "properties": { "a": { "type": "string" } }, "type": "object" });
-    let anthropic = schema(&given).definition(Shape::Anthropic);
+    let expected = json!({ "required": ["a"], "properties": { "a": { "type": "string" } }, "type": "object" });
+    let anthropic = schema(&expected).definition(Shape::Anthropic);
     assert_eq!(anthropic["name"], "final_answer");
-    assert_eq!(anthropic["input_schema"].to_string(), given.to_string());
-    let openai = schema(&given).definition(Shape::OpenAi);
+    assert_eq!(anthropic["input_schema"].to_string(), expected.to_string());
+    let openai = schema(&expected).definition(Shape::OpenAi);
     assert_eq!((&openai["type"], &openai["function"]["name"]), (&json!("function"), &anthropic["name"]));
     assert_eq!(openai["function"]["description"], anthropic["description"]);
-    assert_eq!(openai["function"]["parameters"], given);
+    assert_eq!(openai["function"]["parameters"], expected);
     for other in [json!({}), json!({ "type": ["null", "object"] })] {
         let schema = schema(&other);
         assert_eq!(schema.definition(Shape::Anthropic)["input_schema"], json!({ "type": "object" }));

@@ -1,4 +1,4 @@
-//! Dialogs and schemas that can be read, and what is wrong with others.
+//! Reading of dialogs and schemas, and its errors.
 
 use super::{super::extract, AnswerSchema, Dialog, dialog, review};
 use rehearse_document::Source;
@@ -35,7 +35,7 @@ fn unknown_items_and_other_speakers_are_ignored() {
 }
 
 #[test]
-fn a_too_large_value_spoils_only_its_parent() {
+fn a_too_large_value_invalidates_only_its_call() {
     let deep = format!("{}{}", "[".repeat(400), "]".repeat(400));
     let said = |others: &str, input: &str| {
         let call = format!(r#"{{"type":"tool_use","name":"final_answer","input":{input}}}"#);
@@ -61,11 +61,11 @@ fn a_request_may_have_one_text_of_the_user() {
 #[test]
 fn an_invalid_dialog_is_reported_with_its_location() {
     for (text, message) in [
-        ("", "d:1:1: there is nothing here"),
+        ("", "d:1:1: the text is empty"),
         ("[{\"role\": \"assistant\"}", "d:1:1: this `[` is never closed"),
         ("[\n// a\n]", "d:2:1: JSON has no comments"),
         ("[],", "d:1:3: more text after the end of the JSON value"),
-        ("[1,]", "d:1:3: a comma too many"),
+        ("[1,]", "d:1:3: JSON has no trailing commas"),
         ("[1 2]", "d:1:4: a comma is missing before this"),
         ("['a']", "d:1:2: this is not valid JSON"),
         ("5", "d:1:1: a dialog is an array of messages (each is an object with a `role`;"),

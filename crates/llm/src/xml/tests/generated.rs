@@ -1,4 +1,4 @@
-//! Requests that nobody thought of.
+//! Generated requests.
 
 use proptest::prelude::*;
 
@@ -22,7 +22,7 @@ fn json_value() -> impl Strategy<Value = Value> {
     })
 }
 
-/// A schema that this value follows: of its type, of its type and others, or of none.
+/// A schema for the value: with its type, with several types, or without a type.
 fn schema_of(value: &Value, choice: u8) -> Value {
     let kind = match value {
         Value::Null => "null",
@@ -46,7 +46,7 @@ const NAME: &str = "[A-Za-z][A-Za-z0-9_.@:-]{0,6}";
 
 proptest! {
     #[test]
-    fn what_is_written_reads_back_as_the_same_arguments(
+    fn written_requests_read_back_as_the_same_arguments(
         name in NAME,
         members in prop::collection::btree_map(NAME, (json_value(), 0..5_u8), 0..4),
         before in "[a-z .\n]{0,8}",
@@ -65,7 +65,7 @@ proptest! {
     }
 
     #[test]
-    fn no_text_is_too_odd_for_the_parser(
+    fn the_parser_accepts_any_text(
         text in "(<|>|/|</?(read_file|path|limit|ping|use_mcp_tool|tool_name|arguments|thinking|x_y)>|<ping/>|<!\\[CDATA\\[|\\]\\]>|<!--|-->|```|`|\n|ä|&lt;|&#|[{}\\[\\]a1 ]){0,40}",
         strict in any::<bool>(),
     ) {

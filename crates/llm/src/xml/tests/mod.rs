@@ -29,25 +29,25 @@ fn parse(message: &str) -> Requests {
     parser_with(&[("read_file", read_file()), ("ping", ping)], many()).parse(message)
 }
 
-/// The arguments of all calls, and the texts of the errors.
-pub(super) fn told(requests: &Requests) -> (Vec<Value>, Vec<String>) {
+/// The arguments of all calls, and the messages of all errors.
+pub(super) fn calls_and_errors(requests: &Requests) -> (Vec<Value>, Vec<String>) {
     let calls = requests.calls.iter().map(|call| Value::Object(call.arguments.clone())).collect();
     (calls, requests.errors.iter().map(ToString::to_string).collect())
 }
 
 fn calls(message: &str) -> Vec<Value> {
-    let (calls, errors) = told(&parse(message));
+    let (calls, errors) = calls_and_errors(&parse(message));
     assert_eq!(errors, [""; 0], "{message}");
     calls
 }
 
 fn errors(message: &str) -> Vec<String> {
-    let (calls, errors) = told(&parse(message));
+    let (calls, errors) = calls_and_errors(&parse(message));
     assert!(calls.is_empty(), "{message}: {calls:?}");
     errors
 }
 
-/// What the text in `<p>` becomes with this schema for it.
+/// The value of the text in `<p>` with this schema.
 fn argument(schema: Value, text: &str) -> Result<Value, String> {
     let schema = json!({ "type": "object", "properties": { "p": schema } });
     let requests = parser_with(&[("t", schema)], many()).parse(&format!("<t><p>{text}</p></t>"));
@@ -64,7 +64,7 @@ fn a_request_is_read_wherever_it_is() {
     let one = [json!({ "path": "a.txt" })];
     for message in [
         call.to_owned(),
-        format!("I read it. {call} Then I tell."),
+        format!("I read it. {call} Then I answer."),
         format!("I read it:{call}."),
         format!("({call})"),
         call.replace('\n', "\r\n"),
@@ -87,19 +87,19 @@ fn requests_that_follow_each_other_are_all_read() {
 }
 
 #[test]
-fn of_several_requests_as_many_are_taken_as_are_allowed_and_the_others_are_reported() {
+fn requests_beyond_the_maximum_are_reported() {
     let parser = parser_with(&[("read_file", read_file())], Options::default());
     let call = |path: &str| format!("<read_file><path>{path}</path></read_file>");
-    let (found, errors) = told(&parser.parse(&(call("1") + &call("2") + &call("3"))));
+    let (found, errors) = calls_and_errors(&parser.parse(&(call("1") + &call("2") + &call("3"))));
     assert_eq!(found, [json!({ "path": "1" })]);
-    assert_eq!(errors, ["Too many tool requests: read_file was not run, for a message may have 1"; 2]);
+    assert_eq!(errors, ["Too many tool requests: read_file was not run; a message may have at most 1"; 2]);
     let requests = parser.parse(&("<read_file></read_file>".to_owned() + &call("2")));
     let codes: Vec<_> = requests.errors.iter().map(|error| error.kind.code()).collect();
     assert_eq!((requests.calls.len(), codes), (0, vec!["VALIDATION_ERROR", "TOO_MANY_CALLS"]));
 }
 
 #[test]
-fn what_is_quoted_or_thought_is_not_a_request() {
+fn quotations_and_reasoning_are_not_requests() {
     let call = "<read_file><path>a</path></read_file>";
     for message in [
         format!("```xml\n{call}\n```"),
@@ -135,7 +135,7 @@ fn a_code_block_in_a_value_hides_no_later_request() {
 }
 
 #[test]
-fn a_tool_that_needs_nothing_is_called_without_parameters() {
+fn a_tool_without_required_parameters_needs_none() {
     for message in ["<ping></ping>", "<ping/>", "<ping />", "<ping>\n</ping>"] {
         assert_eq!(calls(message), [json!({})], "{message}");
     }
@@ -151,13 +151,13 @@ fn any_name_of_a_tool_or_parameter_can_be_written() {
         let schema = json!({ "properties": { "filePath": { "type": "string" }, "max-size": { "type": "integer" } } });
         let parser = parser_with(&[(name, schema)], many());
         let message = format!("<{name}><filePath>a</filePath><max-size>5</max-size></{name}>");
-        let (found, errors) = told(&parser.parse(&message));
+        let (found, errors) = calls_and_errors(&parser.parse(&message));
         assert_eq!((found, errors), (vec![json!({ "filePath": "a", "max-size": 5 })], vec![]), "{name}");
     }
 }
 
 #[test]
-fn a_value_keeps_what_looks_like_markup() {
+fn a_value_keeps_its_markup() {
     let table = [
         ("<p>hi</p><b>x</b>", "<p>hi</p><b>x</b>"),
         ("if a < b && c > d", "if a < b && c > d"),
@@ -203,7 +203,7 @@ fn a_text_of_several_lines_keeps_its_indentation() {
 }
 
 #[test]
-fn a_value_is_read_as_the_type_that_the_schema_gives() {
+fn a_value_has_the_type_of_the_schema() {
     let numbers = || json!({ "type": "array", "items": { "type": "integer" } });
     let pair = || json!({ "type": "object", "properties": { "a": { "type": "string" }, "b": { "type": "boolean" } } });
     let pairs = || json!({ "type": "array", "items": pair() });
@@ -247,7 +247,7 @@ fn a_value_is_read_as_the_type_that_the_schema_gives() {
 }
 
 #[test]
-fn only_where_the_schema_has_no_type_is_it_guessed_and_nothing_is_lost_by_it() {
+fn without_a_type_in_the_schema_only_unambiguous_json_is_converted() {
     let table = [
         ("true", json!(true)),
         ("5", json!(5)),
@@ -312,10 +312,10 @@ fn a_wrong_parameter_is_found_in_the_message() {
 }
 
 #[test]
-fn a_broken_request_is_an_error_and_spoils_no_other() {
+fn an_invalid_request_is_an_error_and_does_not_affect_others() {
     let table = [
-        ("<read_file>a.txt</read_file>", "Invalid tool request format: \"a.txt\" is in no parameter"),
-        ("<read_file><path>a</path> b</read_file>", "Invalid tool request format: \"b\" is in no parameter"),
+        ("<read_file>a.txt</read_file>", "Invalid tool request format: \"a.txt\" is not in a parameter"),
+        ("<read_file><path>a</path> b</read_file>", "Invalid tool request format: \"b\" is not in a parameter"),
         ("<read_file><path>a</read_file>", "Invalid tool request format: <path> has no closing tag </path>"),
         (
             "<read_file><path>a</path><path>b</path></read_file>",
@@ -331,12 +331,12 @@ fn a_broken_request_is_an_error_and_spoils_no_other() {
         ),
         (
             "<read_file>{\"path\": 1,}</read_file>",
-            "Invalid tool request format: the arguments are no JSON object: trailing comma at line 1 column 12",
+            "Invalid tool request format: the arguments are not a JSON object: trailing comma at line 1 column 12",
         ),
     ];
     for (message, expected) in table {
         assert_eq!(errors(message), [expected], "{message}");
-        let (found, errors) = told(&parse(&format!("{message}\n<ping><note>n</note></ping>")));
+        let (found, errors) = calls_and_errors(&parse(&format!("{message}\n<ping><note>n</note></ping>")));
         assert_eq!((found, errors), (vec![json!({ "note": "n" })], vec![expected.to_owned()]), "{message}");
     }
     let cut_off = errors("I do it:\n  <read_file>\n<path>a.t");
@@ -351,7 +351,7 @@ fn a_body_may_be_one_json_object() {
 }
 
 #[test]
-fn a_tool_that_is_not_there_is_an_error_if_nothing_else_can_be_meant() {
+fn an_unknown_tool_is_an_error_if_the_element_is_clearly_a_request() {
     assert_eq!(errors("<read_fle>\n<path>a</path>\n</read_fle>"), ["Unknown tool: read_fle; did you mean read_file?"]);
     assert_eq!(errors("<delete_all><path>a</path></delete_all>"), ["Unknown tool: delete_all"]);
     for message in [
@@ -389,21 +389,21 @@ fn the_form_of_newer_programs_names_server_and_tool() {
     assert_eq!(form("a", "read", arguments), called("a_read", text));
     let wrong = "Unknown tool: server \"c\" has no read; it is a tool of a, b";
     assert_eq!(form("c", "read", "").1.as_deref(), Some(wrong));
-    let unclear = "Unknown tool: several servers have a read; say in <server_name> which: a, b";
+    let unclear = "Unknown tool: several servers have a tool read; write one of them in <server_name>: a, b";
     assert_eq!(form("", "read", "").1.as_deref(), Some(unclear));
     assert_eq!(form("a", "write", "").1.as_deref(), Some("Unknown tool: write"));
     assert_eq!(form("a", "", "").1.as_deref(), Some("Missing tool name: <use_mcp_tool> needs a <tool_name>"));
     let missing = "Invalid parameters: path (MISSING_REQUIRED): Missing required parameter: path";
     assert_eq!(form("a", "read", "").1.as_deref(), Some(missing));
-    assert_eq!(form("a", "read", "<arguments>{]</arguments>").1.map(|it| it.contains("no JSON object")), Some(true));
+    assert_eq!(form("a", "read", "<arguments>{]</arguments>").1.map(|it| it.contains("not a JSON object")), Some(true));
 }
 
 #[test]
-fn the_strict_grammar_takes_what_the_first_mcpilot_took() {
+fn the_strict_grammar_is_that_of_the_first_mcpilot() {
     let strict = Options { grammar: Grammar::Strict, ..many() };
     let schema = json!({ "properties": { "path": { "type": "string" }, "maxSize": {} } });
     let parser = parser_with(&[("read_file", schema.clone()), ("read-file", schema)], strict);
-    let error = |message: &str| told(&parser.parse(message)).1;
+    let error = |message: &str| calls_and_errors(&parser.parse(message)).1;
     assert_eq!(error("<read-file><path>a</path></read-file>"), ["Invalid tool name: read-file"]);
     assert_eq!(error("<read_file></read_file>"), ["No parameters found in tool request"]);
     assert_eq!(error("<read_file><maxSize>1</maxSize></read_file>"), ["Invalid parameter name: maxSize"]);
@@ -417,7 +417,7 @@ fn the_strict_grammar_takes_what_the_first_mcpilot_took() {
 }
 
 #[test]
-fn a_tag_that_is_only_spoken_of_spoils_no_request() {
+fn a_mentioned_tag_does_not_affect_requests() {
     let call = "<read_file><path>a</path></read_file>";
     for before in ["I use the <read_file> tool:\n", "The form <read_file><path> it is:\n", "<read_file>\n"] {
         assert_eq!(calls(&format!("{before}{call}")), [json!({ "path": "a" })], "{before}");
@@ -425,7 +425,7 @@ fn a_tag_that_is_only_spoken_of_spoils_no_request() {
 }
 
 #[test]
-fn a_long_message_of_broken_requests_is_read_to_its_end() {
+fn a_long_message_of_invalid_requests_is_read_completely() {
     let tags = |tag: &str| tag.repeat(5_000);
     assert_eq!(parse(&("x ".to_owned() + &tags("<read_file> "))), Requests::default());
     assert_eq!(parse(&tags("<a_b>\n")), Requests::default());

@@ -26,7 +26,8 @@ pub(super) fn object(required: &[&str], keys: Keys) -> Json {
     object
 }
 
-/// A schema with what editors show of it. A reference takes them along, though draft-07 reads nothing beside it.
+/// A schema with a description and examples for editors. A reference has them too, although draft-07 ignores them
+/// there.
 pub(super) fn described(mut schema: Json, description: &str, examples: Json) -> Json {
     schema["description"] = description.into();
     if examples.as_array().is_some_and(|examples| !examples.is_empty()) {
@@ -36,7 +37,7 @@ pub(super) fn described(mut schema: Json, description: &str, examples: Json) -> 
 }
 
 /// A schema with further members.
-pub(super) fn extended(mut schema: Json, members: Json) -> Json {
+pub(super) fn extend(mut schema: Json, members: Json) -> Json {
     if let (Json::Object(schema), Json::Object(members)) = (&mut schema, members) {
         schema.extend(members);
     }
@@ -51,7 +52,7 @@ pub(super) fn list_of(items: Json) -> Json {
     json!({ "type": "array", "items": items })
 }
 
-/// One of it, or a list of them.
+/// One item, or a list of items.
 pub(super) fn one_or_more(item: Json) -> Json {
     json!({ "anyOf": [item.clone(), { "type": "array", "items": item, "minItems": 1 }] })
 }
@@ -60,7 +61,7 @@ pub(super) fn text() -> Json {
     json!({ "type": "string" })
 }
 
-/// A string that may be a template. A number is taken as it is written.
+/// A string that may be a template. A number is used as it is written.
 pub(super) fn template() -> Json {
     json!({ "type": ["string", "number"] })
 }
@@ -82,7 +83,7 @@ pub(super) fn choice(words: &[&str]) -> Json {
     json!({ "enum": words })
 }
 
-pub(super) fn whole(minimum: u64) -> Json {
+pub(super) fn integer(minimum: u64) -> Json {
     json!({ "type": "integer", "minimum": minimum })
 }
 
@@ -92,12 +93,12 @@ pub(super) fn duration() -> Json {
     json!({ "anyOf": [{ "type": "string", "pattern": DURATION }, { "const": 0 }] })
 }
 
-/// What has one of these keys, and not two.
+/// An object with exactly one of these keys.
 pub(super) fn exactly_one(keys: &[&str]) -> Json {
     json!({ "oneOf": keys.iter().map(|key| json!({ "type": "object", "required": [key] })).collect::<Vec<_>>() })
 }
 
-/// What has at most one of these keys.
+/// An object with at most one of these keys.
 pub(super) fn at_most_one(keys: &[&str]) -> Json {
     let pairs = keys.iter().enumerate().flat_map(|(index, first)| keys[index + 1..].iter().map(move |it| [first, it]));
     json!({ "not": { "anyOf": pairs.map(|pair| json!({ "required": pair })).collect::<Vec<_>>() } })

@@ -4,8 +4,8 @@ use serde_json::{Value as Json, json};
 
 use super::{
     build::{
-        Definitions, Keys, any, at_most_one, choice, described, exactly_one, extended, keys, list_of, object,
-        reference, text,
+        Definitions, Keys, any, at_most_one, choice, described, exactly_one, extend, keys, list_of, object, reference,
+        text,
     },
     when,
 };
@@ -19,11 +19,11 @@ pub(super) fn definitions() -> Definitions {
 fn rule() -> Json {
     let one =
         || json!({ "anyOf": [choice(&ALL.iter().map(|info| info.name).collect::<Vec<_>>()), reference("fault")] });
-    let several = extended(list_of(one()), json!({ "minItems": 1 }));
+    let several = extend(list_of(one()), json!({ "minItems": 1 }));
     object(
         &["do"],
         keys! {
-            "on": extended(object(&[], [target(), when::keys()].concat()), at_most_one(&["tool", "prompt", "resource"])),
+            "on": extend(object(&[], [target(), when::keys()].concat()), at_most_one(&["tool", "prompt", "resource"])),
                 "The requests that the faults apply to: the keys of `when`, and what the requests ask for. All requests by default.",
                 [{ "tool": "echo", "call": 2 }, { "method": "initialize" }, { "probability": 0.1 }];
             "do": json!({ "anyOf": [one(), several] }),
@@ -45,7 +45,7 @@ fn target() -> Keys {
 fn fault() -> Json {
     let faults: Vec<_> = ALL.iter().map(|info| (info.name, options(info))).collect();
     let names: Vec<_> = faults.iter().map(|(name, _)| *name).collect();
-    extended(object(&[], faults), exactly_one(&names))
+    extend(object(&[], faults), exactly_one(&names))
 }
 
 fn options(info: &FaultInfo) -> Json {

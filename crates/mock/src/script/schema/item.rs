@@ -3,8 +3,8 @@
 use serde_json::{Value as Json, json};
 
 use super::build::{
-    Definitions, Keys, any, at_most_one, choice, duration, exactly_one, extended, flag, keys, list_of, mapping, object,
-    reference, text, whole,
+    Definitions, Keys, any, at_most_one, choice, duration, exactly_one, extend, flag, integer, keys, list_of, mapping,
+    object, reference, text,
 };
 use crate::script::repeat;
 
@@ -41,7 +41,7 @@ fn short_forms(subject: &str) -> &'static [&'static str] {
 fn item(subject: &str, required: &[&str], members: &[(&'static str, Json)]) -> Json {
     let keys = [members, &item_keys(subject), &answer(subject)].concat();
     let plans = [&PLANS[..], &["rules"], short_forms(subject)].concat();
-    extended(object(required, keys), extended(at_most_one(&plans), json!({ "dependencies": { "then": ["replies"] } })))
+    extend(object(required, keys), extend(at_most_one(&plans), json!({ "dependencies": { "then": ["replies"] } })))
 }
 
 fn rule(subject: &str) -> Json {
@@ -53,10 +53,10 @@ fn rule(subject: &str) -> Json {
         "expect": reference("calls"), "How often the rule must answer for the verification to hold.", [{ "calls": 1 }];
     };
     let rule = object(&[], [own, answer(subject)].concat());
-    extended(rule, extended(exactly_one(&plans), json!({ "dependencies": { "then": ["replies"] } })))
+    extend(rule, extend(exactly_one(&plans), json!({ "dependencies": { "then": ["replies"] } })))
 }
 
-/// The keys by which an item or a rule says how it answers.
+/// The keys for the answer of an item or a rule.
 fn answer(subject: &str) -> Keys {
     let reply = || reference(&format!("{subject}Reply"));
     let example = match subject {
@@ -67,7 +67,7 @@ fn answer(subject: &str) -> Keys {
     let mut keys = keys! {
         "delay": duration(), "How long to wait before the answer begins.", ["5s"];
         "reply": reply(), "The answer, always the same but for its templates.", [example];
-        "replies": extended(list_of(reply()), json!({ "minItems": 1 })),
+        "replies": extend(list_of(reply()), json!({ "minItems": 1 })),
             "The answers of one call after the other.", [[example, example]];
         "then": choice(&["last", "cycle", "error"]),
             "What follows the last of `replies`: it again (the default), the first one, or an error.", ["cycle"];
@@ -98,7 +98,7 @@ fn item_keys(subject: &str) -> Keys {
 }
 
 fn tool() -> Keys {
-    let schema = || extended(mapping(), json!({ "default": { "type": "object" } }));
+    let schema = || extend(mapping(), json!({ "default": { "type": "object" } }));
     keys! {
         "name": text(), "The name by which clients call the tool.", ["get_forecast"];
         "inputSchema": schema(),
@@ -170,21 +170,21 @@ fn completion() -> Json {
             "All values, or a template that gives an array. At most a hundred that begin with what was typed are sent.",
             [["en", "es"], "{{ state.names }}"];
     };
-    extended(object(&["argument", "values"], keys), exactly_one(&["prompt", "resource"]))
+    extend(object(&["argument", "values"], keys), exactly_one(&["prompt", "resource"]))
 }
 
 fn calls() -> Json {
     let range = object(
         &[],
         keys! {
-            "min": whole(0), "At least so many.", [1];
-            "max": whole(0), "At most so many.", [3];
+            "min": integer(0), "At least so many.", [1];
+            "max": integer(0), "At most so many.", [3];
         },
     );
     object(
         &["calls"],
         keys! {
-            "calls": json!({ "anyOf": [whole(0), range] }),
+            "calls": json!({ "anyOf": [integer(0), range] }),
                 "How many calls there must be: a number, or `min` and `max`.", [2, { "min": 1 }];
         },
     )

@@ -1,7 +1,7 @@
 //! The JSON Schema of script files, for editors: draft-07, which the YAML language server of VS Code knows best.
 //!
-//! It agrees with the reader, as far as a schema can: tests compare its keys with those of the reader, and its verdicts
-//! to the reader's. Every key has a description, which editors show, and examples.
+//! It agrees with the reader, as far as a schema can: tests compare its keys with those of the reader, and its results
+//! to those of the reader. Every key has a description, which editors show, and examples.
 
 mod build;
 mod fault;

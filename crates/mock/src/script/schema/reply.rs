@@ -3,9 +3,7 @@
 use serde_json::{Value as Json, json};
 
 use super::{
-    build::{
-        Definitions, Keys, any, choice, exactly_one, extended, keys, list_of, mapping, object, reference, template,
-    },
+    build::{Definitions, Keys, any, choice, exactly_one, extend, keys, list_of, mapping, object, reference, template},
     item::SUBJECTS,
 };
 
@@ -22,7 +20,7 @@ fn reply(subject: &str) -> Json {
     let meta = keys! {
         "_meta": mapping(), "Members of `_meta` in the result.", [{ "example.com/source": "cache" }];
     };
-    let mut reply = extended(object(&[], [kinds, meta].concat()), exactly_one(&names));
+    let mut reply = extend(object(&[], [kinds, meta].concat()), exactly_one(&names));
     if names.contains(&"text") {
         reply["type"] = json!(["object", "string"]);
         if let Some(alternatives) = reply["oneOf"].as_array_mut() {
@@ -58,11 +56,11 @@ pub(super) fn keys_of(subject: &str) -> Keys {
     }
 }
 
-/// The kinds of reply that everything has.
+/// The kinds of reply that all subjects have.
 fn common() -> Keys {
     keys! {
         "rpcError": reference("rpcError"), "A JSON-RPC error.", [{ "code": -32602, "message": "No such city" }];
-        "result": mapping(), "The members of the result as they are written here; what 2026-07-28 wants besides is added where it is not given.", [{ "content": [] }];
+        "result": mapping(), "The members of the result as they are written here; missing members that 2026-07-28 requires are added.", [{ "content": [] }];
         "raw": template(),
             "These bytes instead of a message.", ["{\"jsonrpc\":\"2.0\",\"id\":{{ id | tojson }},\"result\":{}}"];
     }
@@ -92,7 +90,7 @@ fn message() -> Json {
     )
 }
 
-/// A content block. Versions to come may have other types.
+/// A content block. Future versions may have other types.
 fn content() -> Json {
     let kinds = ["text", "image", "audio", "resource", "resource_link"];
     let needs = |kind: &str, members: &[&str]| {

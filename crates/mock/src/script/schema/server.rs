@@ -3,7 +3,8 @@
 use serde_json::json;
 
 use super::build::{
-    Definitions, Keys, any, choice, duration, flag, keys, list_of, mapping, object, one_or_more, reference, text, whole,
+    Definitions, Keys, any, choice, duration, flag, integer, keys, list_of, mapping, object, one_or_more, reference,
+    text,
 };
 use rehearse_protocol::Version;
 
@@ -20,7 +21,7 @@ pub(super) fn keys() -> Keys {
         "protocol": one_or_more(versions),
             "The protocol versions that are offered: one or a list. All of them by default.",
             ["2026-07-28", ["2025-06-18", "2025-11-25"]];
-        "pageSize": whole(1),
+        "pageSize": integer(1),
             "How many items are on a page of every list. Without it every list has one page.",
             [50];
         "capabilities": json!({ "type": "object", "additionalProperties": { "type": ["object", "null"] } }),
@@ -37,8 +38,9 @@ pub(super) fn keys() -> Keys {
         "auth": reference("auth"),
             "The bearer tokens that requests over the network must carry.",
             [{ "tokens": [{ "token": "reader", "scopes": ["notes:read"] }] }];
-        "requestState": object(&["ttl"], keys! {
+        "requestState": object(&[], keys! {
             "ttl": duration(), "How long a client may take from one round to the next.", ["10m"];
+            "required": flag(true), "Whether answers without the state are refused.", [false];
         }),
             "The state that a modern client carries from one round of input requests to the next.",
             [{ "ttl": "30s" }];
@@ -112,7 +114,7 @@ fn http_answer() -> Keys {
         "priming": flag(false),
             "Whether a legacy stream begins with an event that has only an id, from which a client can resume.",
             [true];
-        "retry": duration(), "After which time a client should come back to a stream that broke off.", ["500ms"];
+        "retry": duration(), "How long a client should wait before it reconnects to a closed stream.", ["500ms"];
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value as Json, json};
 
-use super::build::{Definitions, any, exactly_one, extended, flag, keys, mapping, object, reference, text};
+use super::build::{Definitions, any, exactly_one, extend, flag, keys, mapping, object, reference, text};
 
 pub(super) fn definitions() -> Definitions {
     vec![("skill".into(), skill()), ("skillFile".into(), file())]
@@ -39,5 +39,5 @@ fn file() -> Json {
         "digest": text(), "Another digest than it has, to be wrong on purpose.", ["sha256:0"];
         "size": json!({ "type": "integer", "minimum": 0 }), "Another size than it has.", [0];
     };
-    extended(object(&[], keys), exactly_one(&["text", "blob"]))
+    extend(object(&[], keys), exactly_one(&["text", "blob"]))
 }

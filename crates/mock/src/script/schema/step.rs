@@ -4,8 +4,8 @@ use serde_json::{Value as Json, json};
 
 use super::{
     build::{
-        Definitions, Keys, any, choice, duration, exactly_one, extended, flag, keys, list_of, mapping, object,
-        reference, template, text,
+        Definitions, Keys, any, choice, duration, exactly_one, extend, flag, keys, list_of, mapping, object, reference,
+        template, text,
     },
     item::SUBJECTS,
 };
@@ -36,7 +36,7 @@ fn steps(subject: &str) -> Json {
             "An expression without braces; the step is left out unless it is true.",
             ["guest.action == 'accept'", "args.count > 3 and not state.closed"];
     });
-    let mut steps = list_of(extended(object(&[], kinds), exactly_one(&names)));
+    let mut steps = list_of(extend(object(&[], kinds), exactly_one(&names)));
     steps["contains"] = json!({ "anyOf": [{ "required": ["reply"] }, { "required": ["exit"] }] });
     steps
 }
@@ -48,7 +48,7 @@ fn kinds(subject: &str) -> Keys {
     let log = object(
         &["data"],
         keys! {
-            "level": extended(choice(log_level::NAMES), json!({ "default": "info" })), "How severe it is.", ["warning"];
+            "level": extend(choice(log_level::NAMES), json!({ "default": "info" })), "How severe it is.", ["warning"];
             "logger": template(), "Who says it.", ["oven"];
             "data": any(), "A string or any other data.", ["Baking {{ args.what }}", { "celsius": 180 }];
         },
@@ -69,7 +69,7 @@ fn kinds(subject: &str) -> Keys {
             "params": mapping(), "Its params.", [{ "uri": "file:///a" }];
         },
     );
-    let open = |schema: Json| extended(schema, json!({ "type": ["object", "null"] }));
+    let open = |schema: Json| extend(schema, json!({ "type": ["object", "null"] }));
     let task_keys = object(
         &[],
         keys! {
@@ -98,7 +98,7 @@ fn kinds(subject: &str) -> Keys {
         "sample": reference("sample"),
             "Asks the model of the client.",
             [{ "as": "poem", "messages": [{ "role": "user", "content": { "type": "text", "text": "A poem!" } }] }];
-        "roots": reference("roots"), "Asks for the roots of the client.", [{ "as": "folders" }];
+        "roots": reference("roots"), "Asks the client for its roots.", [{ "as": "folders" }];
         "ask": json!({ "type": "object", "minProperties": 1, "additionalProperties": reference("inputRequest") }),
             "Sends several input requests at once, each by the name of its answer.",
             [{ "guest": { "elicit": { "message": "Who?", "requestedSchema": form } }, "folders": { "roots": {} } }];
@@ -117,7 +117,7 @@ fn kinds(subject: &str) -> Keys {
             "From here on the call runs as a task, if the client knows tasks (2026-07-28).",
             [{ "ttl": "1m", "pollInterval": "100ms" }];
         "disconnect": open(disconnect),
-            "Closes the stream of the answer; the client can resume it (legacy streamable HTTP; elsewhere nothing).",
+            "Closes the response stream; the client can resume it (legacy streamable HTTP only, otherwise ignored).",
             [{ "retry": "100ms" }];
         "reply": reference(&format!("{subject}Reply")), "The answer. Nothing follows it, unless it has an `if`.", [];
         "exit": json!({ "anyOf": [{ "type": "integer", "minimum": 0, "maximum": 255 }, { "type": "null" }] }),
@@ -136,7 +136,7 @@ fn change() -> Json {
         "resource": text(), "The resource's URI.", ["file:///a"];
         "resourceTemplate": text(), "The URI template.", ["file:///{+path}"];
     };
-    extended(object(&[], keys), exactly_one(&LISTED))
+    extend(object(&[], keys), exactly_one(&LISTED))
 }
 
 fn replacement() -> Json {
@@ -147,7 +147,7 @@ fn replacement() -> Json {
         "resourceTemplate": reference("resourceTemplate"),
             "A whole resource template.", [{ "uriTemplate": "file:///{+path}", "text": "new" }];
     };
-    extended(object(&[], keys), exactly_one(&LISTED))
+    extend(object(&[], keys), exactly_one(&LISTED))
 }
 
 const LISTED: [&str; 4] = ["tool", "prompt", "resource", "resourceTemplate"];

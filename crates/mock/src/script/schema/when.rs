@@ -3,8 +3,8 @@
 use serde_json::{Value as Json, json};
 
 use super::build::{
-    Definitions, Keys, any, choice, duration, extended, keys, list_of, mapping, object, one_or_more, reference, text,
-    whole,
+    Definitions, Keys, any, choice, duration, extend, integer, keys, list_of, mapping, object, one_or_more, reference,
+    text,
 };
 use rehearse_protocol::{Transport, Version};
 
@@ -41,17 +41,17 @@ fn call() -> Json {
     let range = object(
         &[],
         keys! {
-            "min": whole(0), "From this call on.", [4];
-            "max": whole(0), "Up to this call.", [6];
+            "min": integer(0), "From this call on.", [4];
+            "max": integer(0), "Up to this call.", [6];
         },
     );
     let every = object(
         &["every"],
         keys! {
-            "every": whole(1), "Every so many calls: 3 is the third, the sixth and so on.", [3];
+            "every": integer(1), "Every so many calls: 3 is the third, the sixth and so on.", [3];
         },
     );
-    json!({ "anyOf": [whole(0), list_of(whole(0)), range, every] })
+    json!({ "anyOf": [integer(0), list_of(integer(0)), range, every] })
 }
 
 fn time() -> Json {
@@ -68,8 +68,8 @@ fn matcher() -> Json {
     let length = object(
         &[],
         keys! {
-            "min": whole(0), "At least so long.", [1];
-            "max": whole(0), "At most so long.", [3];
+            "min": integer(0), "At least so long.", [1];
+            "max": integer(0), "At most so long.", [3];
         },
     );
     let operators = keys! {
@@ -79,14 +79,14 @@ fn matcher() -> Json {
         "contains": reference("matcher"),
             "A string that contains this string, or an array with an item that matches this.", ["vip"];
         "schema": mapping(), "A value that this JSON Schema accepts.", [{ "minimum": 10 }];
-        "length": json!({ "anyOf": [whole(0), length] }), "A string, array or object of this length.", [3, { "min": 1 }];
+        "length": json!({ "anyOf": [integer(0), length] }), "A string, array or object of this length.", [3, { "min": 1 }];
         "exists": json!({ "type": "boolean" }), "`true`: anything; `false`: no value at all.", [true];
         "not": reference("matcher"), "A value that this does not match.", ["Paris"];
     };
     let names: Vec<_> = operators.iter().map(|(name, _)| *name).collect();
     let has_operator = names.iter().map(|name| json!({ "required": [name] })).collect::<Vec<_>>();
     let nothing_else = json!({ "propertyNames": { "enum": names } });
-    let matcher = extended(
+    let matcher = extend(
         object(&[], operators),
         json!({
             "description": "What a value must look like: the same value, or an object with at least these keys; or operators.",

@@ -33,7 +33,7 @@ const MIME_TYPES: &[(&str, &str)] = &[
 /// A file before its URI is known.
 #[derive(Debug)]
 pub(super) struct SkillFile {
-    /// Within the skill.
+    /// The path within the skill.
     pub(super) path: String,
     mime_type: String,
     /// The member `text` or `blob` of the contents, as JSON text.
@@ -46,7 +46,7 @@ pub(super) struct SkillFile {
 /// Reads the object of paths and files.
 ///
 /// # Errors
-/// Every path that leads out of the skill or is not written plainly, and every file whose content is wrong.
+/// Every path that is outside the skill or not in canonical form, and every file with wrong content.
 pub(super) fn read_files(node: &Node) -> Result<Vec<SkillFile>, Problems> {
     Problems::collect(node.entries()?.iter().map(SkillFile::read))
 }

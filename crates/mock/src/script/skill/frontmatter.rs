@@ -117,8 +117,8 @@ fn check_more(node: &Node) -> Result<(), Problems> {
     }
 }
 
-/// Objects are written as blocks; strings plainly where no YAML reader can take them for something else, so that also
-/// simple readers understand them; everything else as the JSON that YAML 1.2 contains.
+/// Writes objects as blocks, and strings as plain scalars where they are unambiguous, because simple readers need that.
+/// Writes everything else as JSON, which is valid YAML 1.2.
 fn write_entry(entry: &Entry, depth: usize, yaml: &mut String) {
     yaml.push_str(&"  ".repeat(depth));
     yaml.push_str(&scalar(&entry.key));

@@ -16,8 +16,8 @@
 //! ```
 //!
 //! `listed: false` keeps a skill out of `skills/list`; `dynamic: true` publishes no digests. To break a skill on
-//! purpose, a file may claim another `digest` or `size` than it has, and `files` may give the `SKILL.md` as a whole.
-//! Texts are served as they are written: `{{ … }}` is not a template here, because digests would change with it.
+//! purpose, a file may have a wrong `digest` or `size`, and `files` may contain the whole `SKILL.md`. Texts are served
+//! as they are written: `{{ … }}` is not a template here, because digests would change with it.
 
 mod file;
 mod frontmatter;
@@ -39,7 +39,7 @@ const OWN_KEYS: &[&str] = &["frontmatter", "path", "body", "files", "listed", "d
 /// A skill of the script.
 #[derive(Debug)]
 pub struct SkillItem {
-    /// Of its `SKILL.md`.
+    /// The URI of its `SKILL.md`.
     pub uri: String,
     /// The MCP `Skill` as JSON text, as `skills/list` and `skills/get` give it.
     pub entry: String,
@@ -92,7 +92,7 @@ pub(crate) fn directory(skills: &[SkillItem], uri: &str) -> Option<Vec<String>> 
     (!children.is_empty()).then_some(children)
 }
 
-/// What is needed of a skill until its entry can be written, which has the files of all skills inside of it.
+/// A skill before its entry is written, because the entry has the files of all skills inside of it.
 struct Draft {
     frontmatter: String,
     dynamic: bool,
@@ -102,7 +102,7 @@ fn read(node: &Node) -> Result<(SkillItem, Draft), Problems> {
     let fields = node.fields("a skill", &[frontmatter::FIELDS, OWN_KEYS].concat())?;
     let own = fields.read("body", Node::str).and_then(|body| {
         if let (Some(_), Some(file)) = (body, fields.get("files").and_then(|files| files.get(MANIFEST))) {
-            let problem = file.problem("`body` and a `SKILL.md` in `files` are both given");
+            let problem = file.problem("`body` and a `SKILL.md` in `files` exclude each other");
             return Err(problem.hint("keep one of them; the one in `files` is served as it is").into());
         }
         let flag = |key, default| fields.read(key, Node::bool).map(|flag| flag.unwrap_or(default));
@@ -151,7 +151,7 @@ fn clashes(skills: &[SkillItem]) -> Vec<Problem> {
     let mut problems = Vec::new();
     for resource in resources() {
         if files.insert(&resource.uri, resource.span).is_some() {
-            let problem = Problem::new(resource.span, format!("{} is given twice", resource.uri));
+            let problem = Problem::new(resource.span, format!("{} occurs twice", resource.uri));
             problems.push(problem.hint("change the `name` or the `path` of one skill"));
         }
     }

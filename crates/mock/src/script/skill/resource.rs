@@ -9,6 +9,7 @@ pub(super) const SCHEME: &str = "skill://";
 /// A file of a skill.
 #[derive(Debug)]
 pub struct SkillResource {
+    /// The URI of the file.
     pub uri: String,
     /// The MCP `Resource` as JSON text.
     pub definition: String,

@@ -273,7 +273,7 @@ fn mistakes_have_a_position_and_a_hint() {
         ("{ name: a, description: d, path: 'a/../b' }", "in characters of a URI"),
         (
             "{ name: a, description: d, body: b, files: { SKILL.md: x } }",
-            "t:1:57: `body` and a `SKILL.md` in `files` are both",
+            "t:1:57: `body` and a `SKILL.md` in `files` exclude each other",
         ),
         (
             "{ name: a, description: d, files: { ../b: x } }",
@@ -298,12 +298,9 @@ fn mistakes_have_a_position_and_a_hint() {
         ("{ name: a, description: d, dynamic: x }", "expected true or false"),
         (
             "{ name: a, description: d }, { name: a, description: e }",
-            "t:1:39: skill://a/SKILL.md is given twice (change the",
+            "t:1:39: skill://a/SKILL.md occurs twice (change the",
         ),
-        (
-            "{ name: a, description: d, files: { b/SKILL.md: x } }, { name: b, path: a, description: d }",
-            "is given twice",
-        ),
+        ("{ name: a, description: d, files: { b/SKILL.md: x } }, { name: b, path: a, description: d }", "occurs twice"),
     ] {
         let found = problems(&format!("[{skill}]"));
         assert!(found.contains(message) && found.lines().count() == 1, "{skill}: {found}");

@@ -4,7 +4,7 @@ fn cancel(id: i64) -> String {
     json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": id } }).to_string()
 }
 
-/// What comes on the connection of each transport that has one for all messages, after these frames.
+/// The output after these frames, on each transport that has one connection for all messages.
 async fn on_shared_connections(faults: &str, frames: impl Fn(&str) -> Vec<String>) -> [String; 3] {
     let engine = || engine(faults);
     [
@@ -92,8 +92,8 @@ async fn a_hanging_answer_holds_up_no_other_and_can_be_cancelled() {
     let faults = "  - { on: { call: 1, method: tools/call }, do: hang }";
     let frames =
         |version: &str| vec![call(version, 1, "now"), call(version, 2, "now"), cancel(1), call(version, 1, "now")];
-    // Answers that need no waiting are given in the order of the requests, but a cancelled one frees its id when its
-    // task has ended.
+    // Immediate answers are sent in the order of the requests, but a cancelled one frees its id when its task has
+    // ended.
     let [stdio, sse, ws] = on_shared_connections(faults, frames).await;
     for seen in [stdio, sse, ws] {
         assert!(seen.contains("R2") && !seen.contains("error"), "{seen}");
@@ -102,7 +102,7 @@ async fn a_hanging_answer_holds_up_no_other_and_can_be_cancelled() {
 }
 
 #[tokio::test]
-async fn what_hangs_in_the_middle_of_a_line_holds_up_everything() {
+async fn a_hang_inside_a_line_blocks_all_later_frames() {
     let (near, far) = tokio::io::duplex(1 << 20);
     let (reader, writer) = tokio::io::split(far);
     let engine = engine("  - { on: { call: 1, method: tools/call }, do: { hang: { after: 9 } } }");
@@ -164,7 +164,7 @@ async fn an_id_is_free_again_when_the_client_has_gone_before_the_answer() {
 }
 
 #[tokio::test]
-async fn a_challenge_stays_with_an_answer_that_is_struck() {
+async fn a_challenge_stays_with_a_faulty_answer() {
     let text = "auth: { tokens: [{ token: good, scopes: [a] }] }\ntools: [{ name: now, scopes: [b], reply: x }]\nfaults: [{ do: { delay: 1ms } }]";
     let script = Script::parse(&Source::new("s", text)).unwrap_or_else(|error| panic!("{error}"));
     let server = start(Engine::new(script, 1, Journal::default())).await;
@@ -175,7 +175,7 @@ async fn a_challenge_stays_with_an_answer_that_is_struck() {
 }
 
 #[tokio::test]
-async fn a_handshake_can_be_struck_and_a_notification() {
+async fn a_fault_can_hit_a_handshake_and_a_notification() {
     let faults = "  - { on: { method: initialize, call: 1 }, do: { status: 503 } }
   - { on: { method: notifications/initialized }, do: { status: { code: 500, text: oh } } }";
     let server = start(engine(faults)).await;
@@ -193,7 +193,7 @@ async fn a_handshake_can_be_struck_and_a_notification() {
 }
 
 #[tokio::test]
-async fn a_subscription_can_be_struck() {
+async fn a_fault_can_hit_a_subscription() {
     let text = "tools: [{ name: a, reply: x }]\ncapabilities: { tools: { listChanged: true } }\nfaults: [{ on: { method: subscriptions/listen }, do: FAULT }]";
     let listen = request(MODERN, 1, "subscriptions/listen", json!({ "notifications": { "toolsListChanged": true } }));
     let engine = |fault: &str| {
@@ -211,7 +211,7 @@ async fn a_subscription_can_be_struck() {
 }
 
 #[tokio::test]
-async fn the_answers_of_a_batch_are_struck_one_by_one() {
+async fn faults_hit_the_answers_of_a_batch_one_by_one() {
     let server = start(engine("  - { on: { tool: late }, do: duplicate }")).await;
     let (mut stream, id) = open_session(&server, "2025-03-26").await;
     let batch = format!("[{},{}]", call("2025-03-26", 1, "late"), call("2025-03-26", 2, "now"));
@@ -276,7 +276,7 @@ async fn bytes_drip_in_their_time() {
 }
 
 #[tokio::test]
-async fn a_task_goes_on_although_the_answer_that_began_it_was_struck() {
+async fn a_task_continues_although_its_first_answer_was_faulty() {
     let text = "tools: [{ name: now, steps: [{ task: {} }, { wait: 1ms }, { set: { done: true } }, { reply: x }] }]\nstate: { done: false }\nfaults: [{ on: { tool: now }, do: duplicate }]";
     let script = Script::parse(&Source::new("s", text)).unwrap_or_else(|error| panic!("{error}"));
     let engine = Engine::new(script, 1, Journal::default());

@@ -1,4 +1,4 @@
-//! What a client sees of every fault, byte for byte, on every transport.
+//! The bytes that a client receives for every fault, on every transport.
 
 mod cases;
 mod table;
@@ -80,7 +80,7 @@ async fn in_time<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(PATIENCE, future).await.expect("in time")
 }
 
-/// All bytes that come, and whether the end is one.
+/// All bytes of the connection, and whether it was closed rather than reset.
 async fn read_all(stream: &mut (impl AsyncReadExt + Unpin)) -> (Vec<u8>, &'static str) {
     let mut bytes = Vec::new();
     let ended = in_time(stream.read_to_end(&mut bytes)).await;
@@ -124,7 +124,7 @@ async fn journalled(server: &MockServer, messages: u64) {
     in_time(received).await;
 }
 
-/// Stops the server in order as soon as it has so many messages: what is in progress is answered.
+/// Stops the server after this many messages; answers in progress finish.
 async fn stop_after(server: MockServer, messages: u64) {
     journalled(&server, messages).await;
     in_time(server.stop(PATIENCE)).await;

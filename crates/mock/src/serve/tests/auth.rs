@@ -21,7 +21,7 @@ impl Client {
 }
 
 #[tokio::test]
-async fn a_session_is_there_for_nobody_but_the_client_that_opened_it() {
+async fn only_the_client_that_opened_a_session_can_use_it() {
     let mut client = Client::open(SCRIPT).await;
     client.show("a");
     let opened = client.post("/mcp", &initialize("2025-11-25")).await;
@@ -37,10 +37,10 @@ async fn a_session_is_there_for_nobody_but_the_client_that_opened_it() {
 }
 
 #[tokio::test]
-async fn a_stream_of_http_with_sse_is_there_for_nobody_but_the_client_that_opened_it() {
+async fn only_the_client_that_opened_a_stream_of_http_with_sse_can_use_it() {
     let mut client = Client::open(SCRIPT).await;
     client.show("a");
-    let mut events = Events::of(client.get("/sse").await);
+    let mut events = Events::from_response(client.get("/sse").await);
     let endpoint = events.next().await.expect("the endpoint").data.expect("data");
     let path = String::from_utf8(endpoint.to_vec()).expect("text");
     assert_eq!(client.post(&path, &initialize("2024-11-05")).await.status(), 202);

@@ -85,7 +85,7 @@ pub(super) struct Events {
 }
 
 impl Events {
-    pub(super) fn of(response: reqwest::Response) -> Events {
+    pub(super) fn from_response(response: reqwest::Response) -> Events {
         assert_eq!(response.headers()["content-type"], "text/event-stream");
         Events { response, decoder: Decoder::default(), ready: Default::default() }
     }

@@ -32,13 +32,13 @@ async fn a_session_is_required_kept_and_gone_after_delete() {
 #[tokio::test]
 async fn a_lost_stream_can_be_resumed_and_cancels_nothing() {
     let mut client = Client::session("2025-11-25").await;
-    let mut events = Events::of(client.post("/mcp", &call(1, "steps")).await);
+    let mut events = Events::from_response(client.post("/mcp", &call(1, "steps")).await);
     let priming = events.next().await.expect("a priming event");
     assert_eq!(priming.data.as_deref(), Some(&b""[..]));
     drop(events);
     idle(client.server.engine()).await;
     client.headers.push(("last-event-id", priming.id.expect("an id")));
-    let mut events = Events::of(client.get("/mcp").await);
+    let mut events = Events::from_response(client.get("/mcp").await);
     assert_eq!(events.json().await["method"], "notifications/progress");
     assert_eq!(events.json().await["result"]["content"][0]["text"], "done");
     client.headers.last_mut().expect("a header").1 = "77-0".into();
@@ -48,7 +48,7 @@ async fn a_lost_stream_can_be_resumed_and_cancels_nothing() {
 #[tokio::test]
 async fn a_cancelled_legacy_request_ends_its_stream_without_an_answer() {
     let client = Client::session("2025-06-18").await;
-    let mut events = Events::of(client.post("/mcp", &call(5, "never")).await);
+    let mut events = Events::from_response(client.post("/mcp", &call(5, "never")).await);
     assert_eq!(client.post("/mcp", &cancel(5)).await.status(), 202);
     assert_eq!(events.next().await, None, "no priming event before 2025-11-25, no answer after the cancellation");
 }
@@ -56,7 +56,7 @@ async fn a_cancelled_legacy_request_ends_its_stream_without_an_answer() {
 #[tokio::test]
 async fn the_standalone_stream_ends_with_its_session() {
     let client = Client::session("2025-11-25").await;
-    let mut stream = Events::of(client.get("/mcp").await);
+    let mut stream = Events::from_response(client.get("/mcp").await);
     assert!(stream.next().await.is_some(), "priming");
     client.request(reqwest::Method::DELETE, "/mcp").send().await.expect("a response");
     assert_eq!(stream.next().await, None);
@@ -66,7 +66,7 @@ async fn the_standalone_stream_ends_with_its_session() {
 async fn batches_are_answered_on_one_stream() {
     let client = Client::session("2025-03-26").await;
     let batch = json!([call(1, "later"), call(2, "echo"), { "jsonrpc": "2.0", "method": "notifications/x" }]);
-    let mut events = Events::of(client.post("/mcp", &batch).await);
+    let mut events = Events::from_response(client.post("/mcp", &batch).await);
     assert_eq!(
         (events.json().await["id"].clone(), events.json().await["id"].clone(), events.next().await),
         (json!(2), json!(1), None)
@@ -81,7 +81,7 @@ async fn modern_requests_need_no_session_and_a_closed_stream_cancels() {
     let response = client.post_modern(call(1, "echo")).await;
     assert_eq!((response.status().as_u16(), response.headers().get("mcp-session-id")), (200, None));
     assert_eq!(response.json::<Json>().await.expect("JSON")["result"]["resultType"], "complete");
-    let mut events = Events::of(client.post_modern(call(2, "steps")).await);
+    let mut events = Events::from_response(client.post_modern(call(2, "steps")).await);
     assert_eq!(events.json().await["params"]["progressToken"], 2);
     assert_eq!(events.json().await["result"]["content"][0]["text"], "done");
     assert_eq!(events.next().await, None);
@@ -143,7 +143,7 @@ async fn requests_that_http_already_forbids_are_refused_with_their_status_and_jo
 #[tokio::test]
 async fn http_with_sse_answers_on_the_stream() {
     let mut client = Client::open(SCRIPT).await;
-    let mut events = Events::of(client.get("/sse").await);
+    let mut events = Events::from_response(client.get("/sse").await);
     let endpoint = events.next().await.expect("the endpoint");
     assert_eq!(endpoint.event.as_deref(), Some("endpoint"));
     let path = String::from_utf8(endpoint.data.expect("data").to_vec()).expect("text");
@@ -207,9 +207,9 @@ async fn a_web_socket_carries_both_eras_in_text_messages() {
 #[tokio::test]
 async fn stopping_finishes_what_is_under_way_and_closes_the_rest() {
     let client = Client::session("2025-11-25").await;
-    let mut standalone = Events::of(client.get("/mcp").await);
+    let mut standalone = Events::from_response(client.get("/mcp").await);
     standalone.next().await;
-    let mut later = Events::of(client.post("/mcp", &call(1, "later")).await);
+    let mut later = Events::from_response(client.post("/mcp", &call(1, "later")).await);
     let address = client.server.address();
     let stopped = tokio::spawn(client.server.stop(PATIENCE));
     assert_eq!(standalone.next().await, None);
@@ -223,7 +223,7 @@ async fn stopping_finishes_what_is_under_way_and_closes_the_rest() {
 #[tokio::test]
 async fn stopping_finishes_what_is_under_way_on_http_with_sse_and_on_a_resumed_stream() {
     let mut client = Client::open(SCRIPT).await;
-    let mut events = Events::of(client.get("/sse").await);
+    let mut events = Events::from_response(client.get("/sse").await);
     let path =
         String::from_utf8(events.next().await.expect("the endpoint").data.expect("data").to_vec()).expect("text");
     client.post(&path, &initialize("2024-11-05")).await;
@@ -231,10 +231,10 @@ async fn stopping_finishes_what_is_under_way_on_http_with_sse_and_on_a_resumed_s
     client.post(&path, &call(1, "later")).await;
     let opened = client.post("/mcp", &initialize("2025-11-25")).await;
     client.headers.push(("mcp-session-id", opened.headers()["mcp-session-id"].to_str().expect("text").to_owned()));
-    let mut lost = Events::of(client.post("/mcp", &call(2, "later")).await);
+    let mut lost = Events::from_response(client.post("/mcp", &call(2, "later")).await);
     client.headers.push(("last-event-id", lost.next().await.expect("priming").id.expect("an id")));
     drop(lost);
-    let mut resumed = Events::of(client.get("/mcp").await);
+    let mut resumed = Events::from_response(client.get("/mcp").await);
     let stopped = tokio::spawn(client.server.stop(PATIENCE));
     assert_eq!(events.json().await["id"], 1);
     assert_eq!(resumed.json().await["id"], 2);
@@ -244,9 +244,9 @@ async fn stopping_finishes_what_is_under_way_on_http_with_sse_and_on_a_resumed_s
 }
 
 #[tokio::test]
-async fn what_does_not_finish_within_the_grace_is_dropped() {
+async fn unfinished_answers_are_dropped_after_the_grace_period() {
     let client = Client::session("2025-11-25").await;
-    let mut never = Events::of(client.post("/mcp", &call(1, "never")).await);
+    let mut never = Events::from_response(client.post("/mcp", &call(1, "never")).await);
     let engine = client.server.engine().clone();
     client.server.stop(Duration::ZERO).await;
     assert_eq!(engine.in_flight(), 0);
@@ -258,9 +258,11 @@ async fn what_does_not_finish_within_the_grace_is_dropped() {
 async fn a_server_that_dies_breaks_every_connection() {
     for era in ["legacy", "modern"] {
         let client = Client::session("2025-06-18").await;
-        let mut other = Events::of(client.post("/mcp", &call(1, "never")).await);
+        let mut other = Events::from_response(client.post("/mcp", &call(1, "never")).await);
         match era {
-            "legacy" => assert_eq!(Events::of(client.post("/mcp", &call(2, "dies")).await).next().await, None),
+            "legacy" => {
+                assert_eq!(Events::from_response(client.post("/mcp", &call(2, "dies")).await).next().await, None)
+            }
             _ => assert!(client.try_post_modern(call(2, "dies")).await.is_err()),
         }
         assert_eq!(other.next().await, None);

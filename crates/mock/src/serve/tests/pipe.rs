@@ -84,7 +84,7 @@ async fn stopping_lets_answers_finish_within_the_grace() {
 }
 
 #[tokio::test]
-async fn what_does_not_finish_within_the_grace_is_cancelled() {
+async fn unfinished_answers_are_cancelled_after_the_grace_period() {
     let mut client = Client::with_grace(Duration::ZERO);
     client.send(initialize("2025-11-25")).await;
     client.send(call(1, "never")).await;
@@ -119,6 +119,21 @@ async fn a_client_that_is_gone_ends_the_server_and_its_answers() {
         PipeEnd::Closed
     );
     idle(&engine).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_end_of_input_waits_a_quarter_of_a_second() {
+    let mut client = Client::open();
+    client.send(initialize("2025-11-25")).await;
+    client.next().await;
+    client.send(call(1, "never")).await;
+    client.send(call(2, "later")).await;
+    client.writer.take().expect("open").shutdown().await.expect("closes");
+    let closed = tokio::time::Instant::now();
+    assert_eq!(client.next().await.expect("a reply")["id"], 2);
+    assert_eq!(client.next().await, None);
+    assert_eq!(client.ended().await, PipeEnd::Closed);
+    assert_eq!(closed.elapsed().as_millis() / 10, 25);
 }
 
 #[tokio::test]

@@ -13,7 +13,7 @@ tools:
 ";
 
 /// A session whose client can be asked for its roots.
-async fn asked(script: &str) -> Client {
+async fn client_with_question(script: &str) -> Client {
     let mut client = Client::open(script).await;
     let mut hello = initialize("2025-11-25");
     hello["params"]["capabilities"] = json!({ "roots": {} });
@@ -26,14 +26,14 @@ async fn asked(script: &str) -> Client {
 
 #[tokio::test]
 async fn a_stream_is_read_by_the_connection_that_resumed_it_last_and_by_no_other() {
-    let mut client = asked(ASKS).await;
-    let mut first = Events::of(client.post("/mcp", &call(1, "asks")).await);
+    let mut client = client_with_question(ASKS).await;
+    let mut first = Events::from_response(client.post("/mcp", &call(1, "asks")).await);
     first.next().await.expect("priming");
     let question = first.next().await.expect("a question");
     client.headers.push(("last-event-id", question.id.expect("an id")));
-    let mut second = Events::of(client.get("/mcp").await);
+    let mut second = Events::from_response(client.get("/mcp").await);
     assert_eq!(first.next().await, None, "it was read on elsewhere");
-    let mut third = Events::of(client.get("/mcp").await);
+    let mut third = Events::from_response(client.get("/mcp").await);
     assert_eq!(second.next().await, None);
     let question: Json = serde_json::from_slice(&question.data.expect("data")).expect("JSON");
     let answer = json!({ "jsonrpc": "2.0", "id": question["id"], "result": { "roots": [] } });
@@ -44,17 +44,17 @@ async fn a_stream_is_read_by_the_connection_that_resumed_it_last_and_by_no_other
 
 #[tokio::test]
 async fn a_new_standalone_stream_ends_the_one_before_it() {
-    let client = asked(ASKS).await;
-    let mut first = Events::of(client.get("/mcp").await);
+    let client = client_with_question(ASKS).await;
+    let mut first = Events::from_response(client.get("/mcp").await);
     first.next().await.expect("priming");
-    let mut second = Events::of(client.get("/mcp").await);
+    let mut second = Events::from_response(client.get("/mcp").await);
     second.next().await.expect("priming");
     assert_eq!(first.next().await, None);
 }
 
 #[tokio::test]
 async fn an_answer_that_is_always_json_can_be_cancelled_and_keeps_its_id() {
-    let client = asked(&format!("{ASKS}\nhttp: {{ answers: json }}")).await;
+    let client = client_with_question(&format!("{ASKS}\nhttp: {{ answers: json }}")).await;
     let request = call(1, "never");
     let cancelled = async {
         busy(client.server.engine()).await;
@@ -63,13 +63,13 @@ async fn an_answer_that_is_always_json_can_be_cancelled_and_keeps_its_id() {
         assert_eq!(client.post("/mcp", &cancel(1)).await.status(), 202);
     };
     let (response, ()) = tokio::join!(client.post("/mcp", &request), cancelled);
-    assert_eq!(Events::of(response).next().await, None, "it is not answered");
+    assert_eq!(Events::from_response(response).next().await, None, "it is not answered");
     idle(client.server.engine()).await;
 }
 
 #[tokio::test]
 async fn an_answer_that_is_always_json_comes_about_although_the_connection_is_lost() {
-    let client = asked(&format!("{ASKS}\nhttp: {{ answers: json }}")).await;
+    let client = client_with_question(&format!("{ASKS}\nhttp: {{ answers: json }}")).await;
     let engine = client.server.engine().clone();
     let request = call(1, "sets");
     tokio::select! {

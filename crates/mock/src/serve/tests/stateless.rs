@@ -6,7 +6,7 @@ use super::{
 };
 
 #[tokio::test]
-async fn what_fails_after_a_while_has_its_status_as_what_fails_at_once() {
+async fn a_late_failure_has_the_same_status_as_an_immediate_one() {
     const SCRIPT: &str = "
 tools:
   - { name: asks, steps: [{ wait: 1ms }, { roots: { as: r } }, { reply: x }] }
@@ -58,7 +58,7 @@ async fn without_sessions_batches_are_answered_where_the_version_has_them() {
     let client = Client::open(&format!("{SCRIPT}\nhttp: {{ sessions: false }}")).await;
     let initialized = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
     let batch = json!([call(1, "later"), call(2, "echo"), call(3, "never"), cancel(3), initialized]);
-    let mut events = Events::of(client.post("/mcp", &batch).await);
+    let mut events = Events::from_response(client.post("/mcp", &batch).await);
     assert_eq!((events.json().await["id"].clone(), events.json().await["id"].clone()), (json!(2), json!(1)));
     assert_eq!(events.next().await, None, "what was cancelled is not answered");
     assert_eq!(client.post("/mcp", &json!([initialized])).await.status(), 202);
@@ -73,7 +73,7 @@ async fn a_stream_whose_first_message_is_lost_is_open_nevertheless() {
     let params = json!({ "notifications": { "toolsListChanged": true } });
     let listen = modern(json!({ "jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen", "params": params }));
     let opened = tokio::time::timeout(PATIENCE, client.post_as_is(listen, "")).await.expect("in time");
-    let mut events = Events::of(opened.expect("a response"));
+    let mut events = Events::from_response(opened.expect("a response"));
     let stopped = tokio::spawn(client.server.stop(PATIENCE));
     assert_eq!(events.json().await["id"], 1);
     drop((events, client.http));

@@ -40,7 +40,7 @@ async fn begun_and_left(client: &Client, transport: Transport, tool: &str) -> St
 }
 
 #[tokio::test]
-async fn a_task_outlives_the_connection_on_which_it_was_begun() {
+async fn a_task_outlives_the_connection_that_started_it() {
     for transport in [Transport::Ws, Transport::Memory] {
         let client = Client::open(SCRIPT).await;
         let ask = async |method: &str, mut params: Json, id: &str| -> Json {

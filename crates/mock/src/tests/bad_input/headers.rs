@@ -96,7 +96,7 @@ async fn headers_of_a_modern_request() {
         ("a URI of other characters", "Value Encoding", &read, &[], 400, Some(-32_020)),
         ("a URI in Base64", "Value Encoding", &read, &[(name, Some("=?base64?aXRlbTovLy/DqQ==?="))], 200, None),
         ("a task without its name", "SEP-2663: Routing Headers", &get, &[(name, None)], 400, Some(-32_020)),
-        ("a name that nobody needs", validation, &list, &[(name, Some("x"))], 200, None),
+        ("an unneeded name", validation, &list, &[(name, Some("x"))], 200, None),
         ("a session", "Earlier Streamable HTTP Revisions", &call, &[("mcp-session-id", Some("nope"))], 200, None),
         (
             "an event to resume from",
@@ -116,7 +116,7 @@ async fn headers_of_a_modern_request() {
 }
 
 #[tokio::test]
-async fn what_http_forbids_in_either_era() {
+async fn http_errors_in_both_eras() {
     let server = serve(&engine(SCRIPT)).await;
     let address = server.address().to_string();
     let hello = initialize("2025-11-25", &json!({})).to_string();

@@ -1,4 +1,4 @@
-//! A client that sends whatever it wants over HTTP.
+//! A client that sends any bytes over HTTP.
 
 use rehearse_protocol::sse;
 use serde_json::Value as Json;

@@ -57,7 +57,7 @@ async fn ten_thousand_levels_are_an_error_or_nothing_but_never_the_end() {
             ("the frame itself", deep.clone(), json!([-32_600])),
             ("half of it", open.clone(), json!([-32_700])),
             ("an argument that is looked at", inside(modern(1, "tools/call", with_deep("echo"))), json!([-32_602])),
-            ("an argument that nobody looks at", inside(modern(1, "tools/call", with_deep("plain"))), json!([null])),
+            ("an unused argument", inside(modern(1, "tools/call", with_deep("plain"))), json!([null])),
             ("an unknown member of params", inside(modern(1, "tools/list", json!({ "x": "DEEP" }))), json!([null])),
             (
                 "an answer",
@@ -150,8 +150,8 @@ async fn a_web_socket_that_carries_no_text_is_closed_with_its_code_and_the_next_
     ] {
         let Line::Ws(mut socket) = Line::ws(&server).await else { panic!("a WebSocket") };
         socket.send(message.clone()).await.expect("sends");
-        let told = tokio::time::timeout(PATIENCE, socket.next()).await.expect("in time");
-        let Some(Ok(Message::Close(Some(close)))) = told else { panic!("{message:?}: {told:?}") };
+        let received = tokio::time::timeout(PATIENCE, socket.next()).await.expect("in time");
+        let Some(Ok(Message::Close(Some(close)))) = received else { panic!("{message:?}: {received:?}") };
         assert_eq!(u16::from(close.code), code, "{message:?}");
         assert_eq!(Line::ws(&server).await.exchange(echo("x").as_bytes()).await.len(), 1);
     }

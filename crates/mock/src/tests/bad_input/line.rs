@@ -1,4 +1,4 @@
-//! A client that writes whatever it wants on a transport whose two directions are one connection.
+//! A client that sends any bytes on a transport with one connection for both directions.
 
 use std::{sync::Arc, time::Duration};
 

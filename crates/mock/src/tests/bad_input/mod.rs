@@ -1,4 +1,4 @@
-//! What clients get wrong, and what the specification has them told: an error, a status, or nothing.
+//! Mistakes of clients, and the answer that the specification requires: an error, a status, or none.
 //!
 //! Each row says where the specification demands it, or that it leaves the answer open. After every row a normal request
 //! is answered normally.
@@ -87,9 +87,9 @@ fn modern(id: impl Into<Json>, method: &str, mut params: Json) -> Json {
     request(id, method, params)
 }
 
-/// What a client is told.
+/// The expected answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Told {
+enum Expected {
     /// An error with the id of the request.
     Error(i64),
     /// An error without an id.
@@ -101,23 +101,23 @@ enum Told {
     Nothing,
 }
 
-/// One thing that a client gets wrong.
+/// One mistake of a client.
 struct Row {
     what: &'static str,
     frame: Vec<u8>,
-    told: Told,
+    expected: Expected,
     /// The status over HTTP.
     status: u16,
 }
 
-/// `spec` names the section that demands it; it is for whoever reads the table.
-fn row(what: &'static str, _spec: &'static str, frame: impl Into<Vec<u8>>, told: Told) -> Row {
-    let status = match told {
-        Told::Nothing => 202,
-        Told::Nameless(_) => 400,
-        Told::Error(_) | Told::Result | Told::ToolError => 200,
+/// `spec` names the section of the specification, for readers of the table.
+fn row(what: &'static str, _spec: &'static str, frame: impl Into<Vec<u8>>, expected: Expected) -> Row {
+    let status = match expected {
+        Expected::Nothing => 202,
+        Expected::Nameless(_) => 400,
+        Expected::Error(_) | Expected::Result | Expected::ToolError => 200,
     };
-    Row { what, frame: frame.into(), told, status }
+    Row { what, frame: frame.into(), expected, status }
 }
 
 impl Row {
@@ -127,31 +127,31 @@ impl Row {
 
     fn check(&self, on: &str, frames: &[Json]) {
         let shown = || format!("{} on {on}: {}", self.what, Json::from(frames));
-        if self.told == Told::Nothing {
+        if self.expected == Expected::Nothing {
             return assert!(frames.is_empty(), "{}", shown());
         }
         assert_eq!(frames.len(), 1, "{}", shown());
         let (frame, error, result) = (&frames[0], &frames[0]["error"], &frames[0]["result"]);
         let sent: Json = serde_json::from_slice(&self.frame).unwrap_or_default();
-        let told = match error["code"].as_i64() {
-            Some(code) if frame.get("id").is_none() => Told::Nameless(code),
-            Some(code) => Told::Error(code),
-            None if result["isError"] == true => Told::ToolError,
-            None => Told::Result,
+        let expected = match error["code"].as_i64() {
+            Some(code) if frame.get("id").is_none() => Expected::Nameless(code),
+            Some(code) => Expected::Error(code),
+            None if result["isError"] == true => Expected::ToolError,
+            None => Expected::Result,
         };
-        assert_eq!(told, self.told, "{}", shown());
+        assert_eq!(expected, self.expected, "{}", shown());
         assert!(frame.get("id").is_none() || sent.is_null() || frame["id"] == sent["id"], "{}", shown());
     }
 
     fn check_http(&self, reply: &Reply) {
         assert_eq!(reply.status, self.status, "{}: {reply:?}", self.what);
-        assert_eq!(reply.is_empty, self.told == Told::Nothing, "{}: {reply:?}", self.what);
+        assert_eq!(reply.is_empty, self.expected == Expected::Nothing, "{}: {reply:?}", self.what);
         self.check("http", &reply.frames);
     }
 }
 
 /// The members of a frame, some of them replaced; a null takes one away.
-fn with(mut frame: Json, members: Json) -> String {
+fn frame_with(mut frame: Json, members: Json) -> String {
     let replaced: Map<String, Json> = serde_json::from_value(members).expect("an object");
     let frame_members = frame.as_object_mut().expect("an object");
     for (name, value) in replaced {

@@ -1,7 +1,7 @@
 //! Single frames of a modern client. What is broken already as a message is in the table of the legacy ones.
 
 use super::{
-    Told::{Error, Nameless, Nothing, Result as Answered, ToolError},
+    Expected::{Error, Nameless, Nothing, Result as Answered, ToolError},
     *,
 };
 
@@ -176,7 +176,7 @@ fn rows() -> Vec<Row> {
             Error(PARAMS),
         ),
         row(
-            "an answer that nobody asked for",
+            "an answer without a request",
             rounds,
             call(json!({ "name": "plain", "inputResponses": { "more": {} } })),
             Answered,
@@ -262,7 +262,7 @@ pub(super) async fn post(address: &str, frame: &[u8], headers: &[(&'static str, 
 #[tokio::test]
 async fn modern_frames() {
     for protocol in ["", "protocol: 2026-07-28"] {
-        let engine = engine(&format!("{SCRIPT}{protocol}"));
+        let engine = engine(&format!("{SCRIPT}requestState: {{ required: false }}\n{protocol}"));
         let server = serve(&engine).await;
         // On a connection, what says nothing of its version is legacy for a server that has both eras.
         let names_a_version = |row: &Row| String::from_utf8_lossy(&row.frame).contains("protocolVersion\":\"");
@@ -291,8 +291,8 @@ async fn a_modern_server_refuses_the_handshake_and_says_what_it_speaks() {
     let engine = engine(&format!("{SCRIPT}protocol: 2026-07-28"));
     let hello = initialize("2025-11-25", &json!({})).to_string();
     // Versioning: Backward Compatibility.
-    let told = line::Line::pipe(&engine).exchange(hello.as_bytes()).await;
-    assert!(told[0]["error"]["message"].to_string().contains("2026-07-28"), "{told:?}");
+    let replies = line::Line::pipe(&engine).exchange(hello.as_bytes()).await;
+    assert!(replies[0]["error"]["message"].to_string().contains("2026-07-28"), "{replies:?}");
     let server = serve(&engine).await;
     let reply = http::Http::new(&server.address().to_string()).post("/mcp", &[BOTH, IS_JSON], hello.as_bytes()).await;
     assert_eq!((reply.status, reply.code()), (400, Some(-32_020)), "Streamable HTTP: Server Validation");
@@ -301,10 +301,13 @@ async fn a_modern_server_refuses_the_handshake_and_says_what_it_speaks() {
 #[tokio::test]
 async fn errors_carry_what_a_client_needs_to_go_on() {
     let mut line = line::Line::pipe(&engine(SCRIPT));
-    let unknown = meta("tools/list", json!({}), json!({ "protocolVersion": "v999" }));
-    let data = line.exchange(unknown.as_bytes()).await[0]["error"]["data"].clone();
     let supported = json!(["2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"]);
-    assert_eq!(data, json!({ "supported": supported, "requested": "v999" }), "Schema: UnsupportedProtocolVersionError");
+    for requested in ["v999", "2025-06-18"] {
+        let unsupported = meta("tools/list", json!({}), json!({ "protocolVersion": requested }));
+        let data = line.exchange(unsupported.as_bytes()).await[0]["error"]["data"].clone();
+        let expected = json!({ "supported": supported, "requested": requested });
+        assert_eq!(data, expected, "Schema: UnsupportedProtocolVersionError");
+    }
     for (tool, needed) in [
         ("ask", json!({ "elicitation": {} })),
         ("sample", json!({ "sampling": {} })),

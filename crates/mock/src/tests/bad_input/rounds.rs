@@ -1,4 +1,4 @@
-//! What takes several messages: rounds of input, tasks, subscriptions, questions, ids that are in use.
+//! Exchanges of several messages: rounds of input, tasks, subscriptions, server requests, ids that are in use.
 
 use super::*;
 use crate::tests::bad_input::line::Line;
@@ -17,7 +17,7 @@ fn answered(mut params: Json, state: &str) -> Json {
     params
 }
 
-async fn told(line: &mut Line, params: Json) -> Json {
+async fn call(line: &mut Line, params: Json) -> Json {
     line.exchange(modern("second", "tools/call", params).to_string().as_bytes()).await.remove(0)
 }
 
@@ -42,7 +42,7 @@ async fn a_state_is_taken_for_the_request_that_it_was_made_for_and_no_other() {
             ("twice", format!("{state}{state}")),
         ] {
             assert_eq!(
-                told(&mut line, answered(ask.clone(), &wrong)).await["error"]["code"],
+                call(&mut line, answered(ask.clone(), &wrong)).await["error"]["code"],
                 -32_602,
                 "{what} on {on}"
             );
@@ -53,25 +53,25 @@ async fn a_state_is_taken_for_the_request_that_it_was_made_for_and_no_other() {
             ("another order of a list", json!({ "name": "ask", "arguments": { "n": 1, "m": [2, 2] } })),
             ("no arguments", json!({ "name": "ask" })),
         ] {
-            assert_eq!(told(&mut line, answered(other, &state)).await["error"]["code"], -32_602, "{what} on {on}");
+            assert_eq!(call(&mut line, answered(other, &state)).await["error"]["code"], -32_602, "{what} on {on}");
         }
         let get = modern(3, "prompts/get", answered(json!({ "name": "greet", "arguments": { "who": "x" } }), &state));
         assert_eq!(line.exchange(get.to_string().as_bytes()).await[0]["error"]["code"], -32_602, "another method");
         let reordered = answered(json!({ "arguments": { "m": [2.0], "n": 1 }, "name": "ask" }), &state);
-        assert_eq!(told(&mut line, reordered).await["result"]["content"][0]["text"], "accept Ada", "the same on {on}");
+        assert_eq!(call(&mut line, reordered).await["result"]["content"][0]["text"], "accept Ada", "the same on {on}");
     }
 }
 
 #[tokio::test]
-async fn a_state_that_has_lapsed_or_is_of_another_server_is_refused() {
+async fn an_expired_state_or_one_of_another_server_is_refused() {
     let ask = json!({ "name": "ask" });
     let mut line = Line::pipe(&engine(&format!("{SCRIPT}requestState: {{ ttl: 0ms }}\n")));
     let lapsed = state(&mut line, &ask).await;
     let refused = async {
         loop {
-            let told = told(&mut line, answered(ask.clone(), &lapsed)).await;
-            if told["error"]["code"] == -32_602 {
-                break told["error"]["message"].clone();
+            let reply = call(&mut line, answered(ask.clone(), &lapsed)).await;
+            if reply["error"]["code"] == -32_602 {
+                break reply["error"]["message"].clone();
             }
         }
     };
@@ -81,29 +81,29 @@ async fn a_state_that_has_lapsed_or_is_of_another_server_is_refused() {
     let mut other = Line::pipe(&Engine::new(script, 2, Journal::default()));
     let foreign = state(&mut other, &ask).await;
     let mut line = Line::pipe(&engine(SCRIPT));
-    assert_eq!(told(&mut line, answered(ask, &foreign)).await["error"]["code"], -32_602);
+    assert_eq!(call(&mut line, answered(ask, &foreign)).await["error"]["code"], -32_602);
 }
 
 /// Error Handling: what is missing is asked for again, what is not known is ignored.
 #[tokio::test]
-async fn answers_that_are_missing_are_asked_for_again() {
+async fn missing_answers_are_requested_again() {
     let mut line = Line::pipe(&engine(SCRIPT));
     let ask = json!({ "name": "ask" });
     let state = state(&mut line, &ask).await;
     for answers in [json!({}), json!({ "gast": { "action": "accept" } })] {
         let params = json!({ "name": "ask", "requestState": state, "inputResponses": answers });
-        assert_eq!(told(&mut line, params).await["result"]["resultType"], "input_required", "{answers}");
+        assert_eq!(call(&mut line, params).await["result"]["resultType"], "input_required", "{answers}");
     }
     let mut params = answered(ask, &state);
     params["inputResponses"]["more"] = json!({ "x": 1 });
-    assert_eq!(told(&mut line, params).await["result"]["content"][0]["text"], "accept Ada");
+    assert_eq!(call(&mut line, params).await["result"]["content"][0]["text"], "accept Ada");
 }
 
 /// SEP-2663.
 #[tokio::test]
 async fn a_task_that_is_over_takes_what_comes_and_stays_as_it_is() {
     let mut line = Line::pipe(&engine(SCRIPT));
-    let made = told(&mut line, json!({ "name": "task" })).await;
+    let made = call(&mut line, json!({ "name": "task" })).await;
     let id = made["result"]["taskId"].clone();
     assert_eq!(made["result"]["resultType"], "task", "{made}");
     let mut ask = async |method: &str, params: Json| {
@@ -118,7 +118,7 @@ async fn a_task_that_is_over_takes_what_comes_and_stays_as_it_is() {
     for (method, params) in [
         ("tasks/cancel", json!({ "taskId": id })),
         ("tasks/update", json!({ "taskId": id, "inputResponses": {} })),
-        ("tasks/update", json!({ "taskId": id, "inputResponses": { "nobody": { "asked": true } } })),
+        ("tasks/update", json!({ "taskId": id, "inputResponses": { "unknown": { "asked": true } } })),
     ] {
         assert_eq!(ask(method, params).await["result"]["resultType"], "complete", "{method} is acknowledged");
     }
@@ -233,7 +233,7 @@ async fn an_id_that_is_in_use_is_refused_and_free_again_after_a_cancellation() {
         assert_eq!(line.next().await["method"], "elicitation/create", "{on}");
         assert_eq!(line.exchange(ask.as_bytes()).await[0]["error"]["code"], -32_600, "Basic: Requests, on {on}");
         let cancel = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": "x" } });
-        let mut told = line.exchange(cancel.to_string().as_bytes()).await;
+        let mut replies = line.exchange(cancel.to_string().as_bytes()).await;
         let idle = async {
             while engine.in_flight() > 0 {
                 tokio::task::yield_now().await;
@@ -241,10 +241,10 @@ async fn an_id_that_is_in_use_is_refused_and_free_again_after_a_cancellation() {
         };
         tokio::time::timeout(PATIENCE, idle).await.expect("it stops");
         let plain = request("x", "tools/call", json!({ "name": "plain" })).to_string();
-        told.extend(line.exchange(plain.as_bytes()).await);
+        replies.extend(line.exchange(plain.as_bytes()).await);
         // No response to what was cancelled; and the question is withdrawn with it.
-        assert_eq!(told.len(), 2, "Cancellation, on {on}: {told:?}");
-        assert_eq!(told[0]["method"], "notifications/cancelled", "{on}");
-        assert_eq!(told[1]["result"]["content"][0]["text"], "x", "{on}");
+        assert_eq!(replies.len(), 2, "Cancellation, on {on}: {replies:?}");
+        assert_eq!(replies[0]["method"], "notifications/cancelled", "{on}");
+        assert_eq!(replies[1]["result"]["content"][0]["text"], "x", "{on}");
     }
 }

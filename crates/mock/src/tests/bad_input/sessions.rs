@@ -92,16 +92,16 @@ async fn a_stream_is_resumed_by_its_own_session_only() {
 }
 
 /// A session's question, asked on the stream of a call that stays open.
-async fn asked(session: &Session) -> (Json, reqwest::Response) {
+async fn open_request(session: &Session) -> (Json, reqwest::Response) {
     let call = request(5, "tools/call", json!({ "name": "ask" })).to_string();
     let mut stream = session.stream(reqwest::Method::POST, &[], call).send().await.expect("a stream");
-    let question = next(&mut stream).await;
+    let question = next_message(&mut stream).await;
     assert_eq!(question["method"], "elicitation/create");
     (question["id"].clone(), stream)
 }
 
 /// The next message of a stream.
-async fn next(stream: &mut reqwest::Response) -> Json {
+async fn next_message(stream: &mut reqwest::Response) -> Json {
     let (mut decoder, mut events) = (rehearse_protocol::sse::Decoder::default(), Vec::new());
     loop {
         let chunk = tokio::time::timeout(PATIENCE, stream.chunk()).await.expect("in time").expect("reads");
@@ -114,10 +114,10 @@ async fn next(stream: &mut reqwest::Response) -> Json {
 }
 
 #[tokio::test]
-async fn only_the_session_that_was_asked_can_answer() {
+async fn only_the_session_that_got_the_request_can_answer() {
     let server = serve(&engine(SCRIPT)).await;
     let (own, foreign) = (Session::open(&server, "2025-11-25").await, Session::open(&server, "2025-11-25").await);
-    let (id, mut stream) = asked(&own).await;
+    let (id, mut stream) = open_request(&own).await;
     let answer = |id: &Json, name: &str| {
         let result = json!({ "action": "accept", "content": { "name": name } });
         json!({ "jsonrpc": "2.0", "id": id, "result": result }).to_string()
@@ -129,21 +129,21 @@ async fn only_the_session_that_was_asked_can_answer() {
     }
     assert_eq!(own.post(answer(&id, "Ada").as_bytes()).await.status, 202);
     assert_eq!(own.post(answer(&id, "Twice").as_bytes()).await.status, 202);
-    assert_eq!(next(&mut stream).await["result"]["content"][0]["text"], "accept Ada");
+    assert_eq!(next_message(&mut stream).await["result"]["content"][0]["text"], "accept Ada");
 }
 
 #[tokio::test]
 async fn an_id_that_is_in_use_is_refused_and_the_first_request_goes_on() {
     let server = serve(&engine(SCRIPT)).await;
     let session = Session::open(&server, "2025-11-25").await;
-    let (id, mut stream) = asked(&session).await;
+    let (id, mut stream) = open_request(&session).await;
     // Basic: Requests.
     let again = request(5, "tools/call", json!({ "name": "late" })).to_string();
     assert_eq!(session.post(again.as_bytes()).await.code(), Some(-32_600));
     let decline = json!({ "jsonrpc": "2.0", "id": id, "result": { "action": "decline" } }).to_string();
     session.post(decline.as_bytes()).await;
     assert!(
-        next(&mut stream).await["result"]["content"][0]["text"]
+        next_message(&mut stream).await["result"]["content"][0]["text"]
             .as_str()
             .is_some_and(|text| text.starts_with("decline"))
     );
@@ -173,9 +173,9 @@ async fn without_sessions_every_request_says_its_version() {
 
 #[tokio::test]
 async fn a_handshake_where_no_version_can_be_spoken_fails_with_a_code_that_every_version_has() {
-    // Streamable HTTP does not exist in 2024-11-05 (2025-11-25, Lifecycle: Error Handling).
+    // 2025-11-25, Lifecycle: Error Handling. Streamable HTTP does not exist in 2024-11-05; only its clients get it.
     let server = serve(&engine(&format!("{SCRIPT}protocol: 2024-11-05"))).await;
-    let hello = initialize("2024-11-05", &json!({})).to_string();
+    let hello = initialize("2025-11-25", &json!({})).to_string();
     let reply = http::Http::new(&server.address().to_string()).post("/mcp", &[BOTH, IS_JSON], hello.as_bytes()).await;
     assert_eq!((reply.status, reply.code(), reply.header("mcp-session-id")), (200, Some(-32_602), None));
 }

@@ -19,7 +19,7 @@ use super::{
     script::{LEVELS, MODERN},
 };
 
-/// Keeps what the server sends unasked.
+/// Keeps the frames that the server sends without a request.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Recorder(Arc<Mutex<Vec<Bytes>>>);
 
@@ -48,7 +48,7 @@ pub(crate) struct Round {
     pub method: String,
     pub params: Json,
     pub result: Json,
-    /// When it was given, and how often the server had begun anew by then.
+    /// The time of the result, and the number of resets before it.
     pub at: std::time::Duration,
     pub generation: usize,
 }

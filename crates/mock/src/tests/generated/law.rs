@@ -1,4 +1,4 @@
-//! What holds of every message that a conformant mock sends, whatever its script and its clients are.
+//! The laws for every message of a conformant mock, with any script and any clients.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -19,7 +19,7 @@ const CACHEABLE: [&str; 6] =
 /// The requests that may be answered with questions (2026-07-28, Multi Round-Trip Requests: Supported Requests).
 const INTERACTIVE: [&str; 3] = ["tools/call", "prompts/get", "resources/read"];
 
-/// Why something is not as it must be.
+/// An error with the broken law.
 pub(crate) type Law = Result<(), String>;
 
 macro_rules! hold {
@@ -31,7 +31,7 @@ macro_rules! hold {
 }
 pub(super) use hold;
 
-/// A message that the server sent, for whoever else wants to judge it.
+/// A message of the server, for another judge.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Said<'a> {
     pub version: &'a str,
@@ -290,7 +290,7 @@ impl Way {
             }
             (Some("notifications/message"), None) => {
                 let level = LEVELS.iter().position(|level| params["level"] == *level);
-                let wanted = asked.level.ok_or_else(|| why("nobody wants log messages".into()))?;
+                let wanted = asked.level.ok_or_else(|| why("the client did not enable log messages".into()))?;
                 hold!(level.is_some_and(|level| level >= wanted), "below the level {wanted}: {said}");
                 What::Notification
             }

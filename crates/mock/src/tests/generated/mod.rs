@@ -1,4 +1,4 @@
-//! Generated scripts, clients that do right and wrong, and what holds whatever they do.
+//! Generated scripts, clients with valid and invalid moves, and the laws for every exchange.
 
 mod choice;
 mod client;

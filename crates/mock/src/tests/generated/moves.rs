@@ -1,4 +1,4 @@
-//! What clients do, right and wrong.
+//! The moves of clients, valid and invalid.
 
 use arbitrary::{Arbitrary, Result, Unstructured};
 use serde_json::{Map, Value as Json, json};
@@ -8,7 +8,7 @@ use super::{
     script::{Kind, LEGACY, MODERN, ScriptPlan},
 };
 
-/// A script, some clients, and what they do one after the other.
+/// A script, some clients, and their moves in order.
 #[derive(Debug, Clone, Arbitrary)]
 pub(crate) struct Play {
     pub script: ScriptPlan,
@@ -36,7 +36,7 @@ pub(crate) struct Made {
     pub what: Move,
 }
 
-/// Mostly something is used, or what is under way goes on; otherwise anything.
+/// Mostly a use of an item or a continuation; otherwise any move.
 fn often_to_the_point(u: &mut Unstructured<'_>) -> Result<Move> {
     Ok(match u.int_in_range(0..=2)? {
         0 => {

@@ -223,7 +223,7 @@ impl World {
         }
     }
 
-    /// What was begun last goes on.
+    /// Continues the latest exchange.
     fn go_on(&mut self, events: usize) -> Law {
         match self.running.len().checked_sub(1) {
             Some(last) => self.advance(last, events, false).map(drop),
@@ -296,6 +296,8 @@ impl World {
             _ if is_legacy => false,
             Retrying::Tampered(..) => state != round.result["requestState"],
             Retrying::WithAnotherArgument | Retrying::OnAnotherRequest | Retrying::WrongStateType => true,
+            // What replaced the item may ask for nothing.
+            Retrying::WithoutState => !answers.is_empty() && !self.replaces,
             _ => false,
         };
         if !answers.is_empty() {
@@ -326,7 +328,7 @@ impl World {
     }
 
     fn task(&mut self, who: usize, which: u8, what: TaskMove, extras: &Extras) -> Law {
-        // Whoever knows a task's id may ask for it.
+        // Any client that knows a task's id may query it.
         let all: Vec<String> = self.clients.iter().flat_map(|client| client.tasks.clone()).collect();
         let id = pick(&all, which).cloned().unwrap_or_else(|| "unknown".into());
         let (method, params) = match what {
@@ -357,7 +359,7 @@ impl World {
         Ok(())
     }
 
-    /// What a client wants to hear of, right or wrong.
+    /// A subscription filter, valid or invalid.
     fn filter(&self, who: usize, filter: u8, which: u8) -> Json {
         if filter == 255 {
             let wrong = [json!([]), json!({ "toolsListChanged": "yes" }), Json::Null];

@@ -1,4 +1,4 @@
-//! One engine and its clients. Whatever comes in and goes out passes through here and is held against the laws.
+//! One engine and its clients. Every frame in both directions passes through here and is checked against the laws.
 
 use std::{
     collections::HashMap,
@@ -30,7 +30,7 @@ use super::{
     script::{Names, ScriptPlan, is_odd},
 };
 
-/// What came of a frame at once.
+/// The immediate outcome of a frame.
 #[derive(Debug)]
 pub(crate) enum Outcome {
     Nothing,
@@ -40,7 +40,7 @@ pub(crate) enum Outcome {
     Started,
 }
 
-/// An answer under way.
+/// An answer in progress.
 #[derive(Debug)]
 pub(crate) struct Running {
     pub asked: Asked,
@@ -60,7 +60,7 @@ pub(crate) struct World {
     pub clients: Vec<Client>,
     pub running: Vec<Running>,
     pub at: Duration,
-    /// How often the server has begun anew.
+    /// The number of resets of the server.
     pub generation: usize,
     received: u64,
     /// The last that was seen of each task.
@@ -87,7 +87,7 @@ impl World {
         }
     }
 
-    /// The server begins anew, with the script read again or not.
+    /// Resets the server, with or without a reload of the script.
     pub(crate) fn begin_anew(&mut self, reload: bool) -> Law {
         match reload {
             true => self.engine.load(parsed(&self.plan), self.at),
@@ -283,10 +283,11 @@ impl World {
         let client = &mut self.clients[asked.client];
         match &*asked.method {
             "initialize" if asked.era == Era::Legacy => {
-                hold!(client.session.is_none(), "a second handshake");
                 let version = result["protocolVersion"].as_str().unwrap_or_default().to_owned();
                 hold!(self.plan.offered.versions().contains(&&*version), "{version} is not offered");
                 client.session = Some((version, asked.params["capabilities"].clone()));
+                client.level = 0;
+                client.subscribed.clear();
             }
             "logging/setLevel" => {
                 let level = super::script::LEVELS.iter().position(|level| asked.params["level"] == *level);
@@ -321,7 +322,7 @@ impl World {
         Ok(said)
     }
 
-    /// What belongs to no request: each client hears what it asked for and nothing else.
+    /// Checks frames that belong to no request: each client receives only what it subscribed to.
     fn hear(&mut self) -> Law {
         for client in &mut self.clients {
             for frame in client.unasked.take() {
@@ -331,14 +332,14 @@ impl World {
                 hold!(said.get("id").is_none(), "a request that belongs to nothing: {said}");
                 match said["method"].as_str() {
                     Some("notifications/resources/updated") => {
-                        hold!(client.subscribed.contains(uri), "nobody subscribed to it: {said}");
+                        hold!(client.subscribed.contains(uri), "no client subscribed to it: {said}");
                     }
                     Some(method) if method.ends_with("/list_changed") => {}
                     // A question of a call that was cancelled itself.
                     Some("notifications/cancelled") => {
                         hold!(said["params"]["reason"] == "the call was cancelled", "another reason: {said}");
                     }
-                    _ => return Err(format!("nobody asked for it: {said}")),
+                    _ => return Err(format!("no client requested it: {said}")),
                 }
                 hold!(said["params"].get("_meta").is_none(), "metadata for a legacy client: {said}");
                 (self.judge)(&Said { version, what: What::Notification, message: &said })?;
@@ -358,7 +359,7 @@ impl World {
         Ok(())
     }
 
-    /// Everything that is under way ends, and nothing is left.
+    /// Ends everything in progress, and checks that nothing is left.
     pub(crate) fn end(mut self) -> Law {
         while let Some(last) = self.running.len().checked_sub(1) {
             let mut ended = false;
@@ -411,7 +412,7 @@ fn subscribed(listening: &mut Listening, said: &Json) -> Law {
         Some("notifications/tasks") => includes("taskIds", &params["taskId"]),
         _ => false,
     };
-    hold!(granted, "nobody asked for it");
+    hold!(granted, "no client requested it");
     Ok(())
 }
 
