@@ -7,7 +7,7 @@ use std::{
 
 use mcp_rehearsal::{
     client::{CommandSpec, ConnectError, ReaperProcess, ServerParams, Session, Target},
-    protocol::Protocol,
+    protocol::{Protocol, Version},
 };
 
 use crate::rehearse::{Rehearse, Running, children};
@@ -244,7 +244,8 @@ async fn the_guard_is_notified_of_every_step_of_a_process() {
     let args = vec!["-c".into(), "echo $$ >&2; exit 1".into()];
     let spec = CommandSpec { program: "sh".into(), args, ..CommandSpec::default() };
     let config = ServerParams::new("shell", Target::Stdio(spec));
-    let error = Session::connect(&config, Protocol::Auto).await.expect_err("no server");
+    let protocol = Protocol::Exact(Version::LATEST_LEGACY);
+    let error = Session::connect(&config, protocol).await.expect_err("no server");
     let ConnectError::Closed { stderr, .. } = &error else { panic!("{error:?}") };
     ReaperProcess::dismiss();
     let log = fs::read_to_string(log).expect("written");
