@@ -26,7 +26,8 @@ fn connecting_is_retried() {
     let lame = "sh -c \"echo x >> tries; test $(wc -l < tries) -ge 3 || exit 1; exec $MOCK mock m.yaml\"";
     let lame = lame.replace("$MOCK", Rehearse::BINARY);
     let story = |retries: &[&str]| {
-        let story = mcp(["call-tool", "look", "--protocol", "2025-11-25", "--stdio", &*lame]).args(retries.iter().copied());
+        let story =
+            mcp(["call-tool", "look", "--protocol", "2025-11-25", "--stdio", &*lame]).args(retries.iter().copied());
         story.file("m.yaml", COUNTED)
     };
     let run = story(&["--retries", "2", "--retry-pause", "20ms"]).run().stdout("It is 1\n").code(0);

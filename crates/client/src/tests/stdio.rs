@@ -224,6 +224,14 @@ async fn negotiate(config: &ServerParams) -> (Result<Session, ConnectError>, Vec
             }
         }
     };
+    // Standard error may be read after standard output.
+    let last = match &connected {
+        Ok(session) if super::sent_methods(session).iter().any(|method| method == "initialize") => "initialize",
+        _ => "pid ",
+    };
+    while !read.iter().any(|line| line.starts_with(last)) {
+        read.push(lines.recv().await.expect("a line of standard error"));
+    }
     read.extend(std::iter::from_fn(|| lines.try_recv().ok()));
     (connected, read)
 }

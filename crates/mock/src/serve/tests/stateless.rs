@@ -43,7 +43,8 @@ async fn without_sessions_a_request_that_names_no_version_is_of_one_that_is_offe
         ("[2025-06-18, 2025-11-25]", None, json!([null, true])),
         ("[2025-03-26, 2025-11-25]", None, json!([-32602, null])),
         ("[2025-03-26, 2025-11-25]", Some("2025-11-25"), json!([null, true])),
-        ("[2024-11-05, 2025-11-25]", Some("2024-11-05"), json!([-32600, null])),
+        ("[2024-11-05, 2025-11-25]", Some("2024-11-05"), json!([-32602, null])),
+        ("[2025-11-25]", Some("2024-11-05"), json!([-32600, null])),
         ("[2025-11-25]", Some("2025-06-18"), json!([-32600, null])),
     ] {
         let mut client = Client::open(&format!("protocol: {protocol}\n{tool}")).await;
