@@ -105,7 +105,7 @@ fn a_call_does_not_wait_for_servers_that_cannot_have_the_tool() {
             true => json!({ "mcpServers": { "mute": mute, "good": good } }),
             false => json!({ "mcpServers": { "good": good, "mute": mute } }),
         };
-        let story = mcp(["call-tool", "--mcp-config", "c.json", "--timeout", "10m", tool, "text=a"]);
+        let story = mcp(["call-tool", "--mcp-config", "c.json", "--start-timeout", "10m", tool, "text=a"]);
         story.file("c.json", &servers.to_string()).args(args.iter().copied())
     };
     for (naming, name) in [

@@ -53,8 +53,8 @@ fn with(answers: &[(&str, &str)], args: &[&str]) -> Rehearse {
 #[test]
 fn a_timeout_ends_a_server_that_writes_forever() {
     for protocol in ["auto", "2025-11-25"] {
-        let run = mcp(["info", "--stdio", "yes", "--timeout", "1s", "--protocol", protocol]).run();
-        run.stdout("").stderr_has("no answer within 1s").code(3);
+        let run = mcp(["info", "--stdio", "yes", "--start-timeout", "1s", "--protocol", protocol]).run();
+        run.stdout("").stderr_has("no answer within 1s of its start").code(3);
     }
 }
 
@@ -168,7 +168,7 @@ fn an_incomplete_result_is_malformed() {
 #[test]
 fn an_endless_line_is_reported_as_soon_as_it_is_too_long() {
     let endless = shell("yes | tr -d '\\n'");
-    let run = mcp(["info", "--protocol", "2025-11-25", "--timeout", "50s"]).args(endless).run();
+    let run = mcp(["info", "--protocol", "2025-11-25", "--start-timeout", "50s"]).args(endless).run();
     run.stderr_has("the server sent a line of more than 33554432 bytes").code(3);
 }
 
@@ -301,8 +301,9 @@ fn an_incomplete_handshake_is_reported_also_after_discovery() {
 
 #[test]
 fn a_short_timeout_selects_the_legacy_version() {
-    let run = |protocol: &str| mcp(["info", "--stdio", "sleep 9", "--timeout", "300ms", "--protocol", protocol]).run();
-    run("auto").stderr_has("no answer within 300ms; it may only support the older handshake").code(3);
+    let args = ["info", "--stdio", "sleep 9", "--timeout", "200ms", "--start-timeout", "300ms", "--protocol"];
+    let run = |protocol: &str| mcp(args).args([protocol]).run();
+    run("auto").stderr_has("no answer within 300ms of its start; it may only support the older handshake").code(3);
     assert!(!run("2025-11-25").code(3).stderr().contains("older handshake"));
     // SSE exists only in legacy versions.
     let silent = TcpListener::bind("127.0.0.1:0").expect("a port");

@@ -34,7 +34,17 @@ enum Way {
 
 /// Interrupts a command while it waits for the response to this method.
 fn interrupted(command: &[&str], way: Way, protocol: &str, method: &str) -> Run {
-    let story = || mcp(command.iter().copied()).args(["--protocol", protocol, "--trace", "--timeout", "10m"]);
+    let story = || {
+        mcp(command.iter().copied()).args([
+            "--protocol",
+            protocol,
+            "--trace",
+            "--timeout",
+            "10m",
+            "--start-timeout",
+            "10m",
+        ])
+    };
     let sent = format!("\"method\":\"{method}\"");
     let signal = if command[0] == "list-tools" { "INT" } else { "TERM" };
     if way == Way::Stdio {
@@ -102,7 +112,7 @@ fn a_command_can_be_interrupted_at_every_step_and_leaves_nothing() {
 #[test]
 fn an_interrupted_attempt_to_connect_leaves_no_process() {
     let deaf = "sh -c \"trap '' TERM; sleep 4341 & sleep 4342; true\"";
-    let story = || mcp(["info", "--timeout", "10m", "--stdio", deaf]);
+    let story = || mcp(["info", "--start-timeout", "10m", "--stdio", deaf]);
     let (mut connecting, processes) = started(story(), ["sleep 4341", "sleep 4342", " guard"]);
     connecting.signal("INT");
     connecting.stderr_line("interrupted");
@@ -122,7 +132,7 @@ fn a_server_in_its_handshake_has_time_to_terminate_when_it_is_interrupted() {
         let mut args: Vec<_> = command.to_vec();
         args.extend(match command {
             ["validate-config"] => &[".mcp.json", "--connect"][..],
-            _ => &["--mcp-config", ".mcp.json", "--timeout", "10m"],
+            _ => &["--mcp-config", ".mcp.json", "--start-timeout", "10m"],
         });
         let story = Rehearse::new().file(".mcp.json", &config).env("HOME", "home").args(args);
         let running = story.start();

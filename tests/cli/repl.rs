@@ -108,7 +108,7 @@ fn a_hanging_server_delays_only_commands_that_may_concern_it() {
             true => json!({ "two": mute, "one": mock("tools.yaml") }),
             false => json!({ "one": mock("tools.yaml"), "two": mute }),
         };
-        with(&servers).args(["--timeout", "10m"]).args(args.iter().copied())
+        with(&servers).args(["--start-timeout", "10m"]).args(args.iter().copied())
     };
     let lines = "list-tools one\ncall mcp__one__echo text=a\nread docs://index --server one\ncall mcp__one__fail\nreconnect one\n";
     let (mut running, processes) = started(story(&["--naming", "mcp__{server}__{tool}"], true), ["sleep 4349"]);
@@ -316,7 +316,7 @@ fn an_invalid_default_file_keeps_its_servers() {
 #[test]
 fn a_hanging_server_does_not_block_later_edits() {
     let one = || mock("tools.yaml");
-    let mut running = connected(with(&json!({ "one": one() })).args(["--timeout", "10m"]));
+    let mut running = connected(with(&json!({ "one": one() })).args(["--start-timeout", "10m"]));
     let hang = json!({ "command": "sleep", "args": ["1000"] });
     save(&running, &config(&json!({ "one": one(), "hang": hang })));
     running.stderr_line("info: config reloaded: added hang");

@@ -44,10 +44,16 @@ pub enum ConnectError {
         detail: String,
     },
     /// The handshake did not end in time.
-    #[error("no answer within {after:?}{}{}", older(*.is_newest_first, *.after), stderr_excerpt(.stderr))]
+    #[error(
+        "no answer within {after:?}{}{}",
+        after_timeout(*.is_process, *.is_newest_first, *.after),
+        stderr_excerpt(.stderr)
+    )]
     Timeout {
         /// The time limit.
         after: Duration,
+        /// Whether the time includes the start of a process.
+        is_process: bool,
         /// Whether `server/discover` was tried before `initialize`.
         is_newest_first: bool,
         /// The last lines of the standard error of the server.
@@ -248,10 +254,14 @@ fn spawn_hint(error: &io::Error) -> &'static str {
 
 /// A server that does not answer `server/discover` gets `initialize` after 10 s or half the timeout, and has the rest
 /// for its answer.
-fn older(is_newest_first: bool, after: Duration) -> &'static str {
-    match is_newest_first && after < Duration::from_secs(12) {
-        true => "; it may only support the older handshake: use a longer timeout or --protocol 2025-11-25",
-        false => "",
+fn after_timeout(is_process: bool, is_newest_first: bool, after: Duration) -> &'static str {
+    match (is_process, is_newest_first && after < Duration::from_secs(12)) {
+        (true, true) => {
+            " of its start; it may only support the older handshake: use a longer --start-timeout or --protocol 2025-11-25"
+        }
+        (true, false) => " of its start; if it starts slowly, use a longer --start-timeout",
+        (false, true) => "; it may only support the older handshake: use a longer timeout or --protocol 2025-11-25",
+        (false, false) => "",
     }
 }
 

@@ -113,6 +113,7 @@ impl Session {
             (Deadline::from_now(config.timeouts.connect, config.authorizer.as_ref()), describe(&config.target));
         let late = |is_newest_first, stderr| ConnectError::Timeout {
             after: config.timeouts.connect,
+            is_process: transport == Transport::Stdio,
             is_newest_first: is_newest_first && protocol == Protocol::Auto && transport != Transport::Sse,
             stderr,
         };

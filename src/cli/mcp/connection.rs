@@ -13,7 +13,7 @@ use rehearse_client::{AnswerScript, Answers, ConnectError, Timeouts};
 use rehearse_client_configs::policy::{Duplicates, Naming, Unreachable};
 use rehearse_document::{Source, parse_duration};
 use rehearse_hub::{ApprovalMode, HubOptions, HubServer, Retry};
-use rehearse_protocol::Protocol;
+use rehearse_protocol::{Protocol, Transport};
 use rehearse_scenario::parse_answers;
 
 #[derive(Debug, clap::Args)]
@@ -22,9 +22,12 @@ pub(crate) struct ConnectionArgs {
     /// Protocol version, or `auto` to negotiate the newest [default: auto]
     #[arg(long, value_name = "VERSION")]
     protocol: Option<Protocol>,
-    /// Timeout of connecting and of each request [default: from the config, or 30s/60s]
+    /// Timeout of each request [default: from the config, or 30s for lists and 60s for others]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     timeout: Option<Duration>,
+    /// Timeout from the start of a server to the end of its handshake [default: from the config, or 30s]
+    #[arg(long, value_name = "TIME", value_parser = duration, hide_short_help = true)]
+    start_timeout: Option<Duration>,
     /// Number of servers to connect to at once [default: 8]
     #[arg(long, value_name = "NUMBER", hide_short_help = true)]
     parallel: Option<NonZeroUsize>,
@@ -123,7 +126,13 @@ impl ConnectionArgs {
             let mut config = server.resolved.config.clone();
             let protocol = self.protocol.unwrap_or_else(|| default_protocol(&config));
             if let Some(limit) = self.timeout {
-                config.timeouts = Timeouts { connect: limit, list: limit, call: limit };
+                // Only a process has a start that no request waits for.
+                let is_process = config.target.transport() == Transport::Stdio;
+                let connect = if is_process { config.timeouts.connect } else { limit };
+                config.timeouts = Timeouts { connect, list: limit, call: limit };
+            }
+            if let Some(limit) = self.start_timeout {
+                config.timeouts.connect = limit;
             }
             config.authorizer = authorizer(server, ask);
             config.shutdown = shutdown.clone();
