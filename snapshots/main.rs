@@ -17,7 +17,9 @@ use regex::Regex;
 use tokio_util::sync::CancellationToken;
 
 fn main() {
-    let arguments = Arguments::from_args();
+    let mut arguments = Arguments::from_args();
+    let threads = || std::env::var("RUST_TEST_THREADS").ok()?.parse().ok();
+    arguments.test_threads = arguments.test_threads.or_else(threads);
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let files = find_scenarios(&root.join("scenarios")).unwrap_or_else(|error| panic!("{error}"));
     let mut trials = Vec::new();

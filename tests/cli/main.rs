@@ -28,6 +28,7 @@ mod repl;
 mod repl_forms;
 mod result_cache;
 mod run;
+mod run_servers;
 mod schema;
 mod script_schema;
 mod terminal;

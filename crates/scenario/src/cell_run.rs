@@ -95,7 +95,8 @@ impl CellRunner<'_> {
     async fn start(&mut self, options: &RunOptions, shutdown: &CancellationToken) -> Result<(), String> {
         for (index, spec) in self.scenario.servers.iter().enumerate() {
             let answers = Answers::from_script(self.scenario.answers.clone(), self.scenario.questions(index));
-            self.servers.push(RunningServer::start(spec, answers, self.cell.transport, options, shutdown).await?);
+            let (transport, stderr) = (self.cell.transport, self.sink.clone());
+            self.servers.push(RunningServer::start(spec, answers, transport, options, stderr, shutdown).await?);
         }
         Ok(())
     }

@@ -70,6 +70,6 @@ pub use model::{Matrix, Scenario, ScenarioError, find_scenarios};
 pub use observation::{Observation, Outcome};
 pub use redaction::{Redaction, RedactionRule};
 pub use run::{InvalidShard, Plan, RunEvent, RunOptions, Selection, run};
-pub use server::{ServerKind, ServerSpec};
+pub use server::{NetworkCommand, ServerKind, ServerSpec, TargetSpec};
 pub use snapshot::{RecordedSnapshot, SnapshotMode, SnapshotScope, SnapshotSpec, read as read_snapshot};
 pub use step::{Step, StepCondition};

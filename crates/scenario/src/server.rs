@@ -2,16 +2,30 @@
 
 use std::{
     collections::BTreeMap,
+    io,
     path::{Path, PathBuf},
     time::Duration,
 };
 
-use rehearse_client::{CommandSpec, Endpoint, StopGrace, Target, Timeouts};
-use rehearse_document::{Entry, Fields, Node, Problem, Problems, Value, Variables};
+use rehearse_client::{CommandSpec, Endpoint, StopGrace, Target, Timeouts, free_port};
+use rehearse_document::{Fields, Node, Problem, Problems, Value, Variables};
 use rehearse_mock::script::{BuiltinScript, Script};
 use rehearse_protocol::Transport;
 
-const KEYS: &[&str] = &["mock", "command", "url", "args", "env", "cwd", "headers", "type", "timeouts"];
+const KEYS: &[&str] = &[
+    "mock", "command", "url", "args", "env", "cwd", "headers", "type", "ready", "stdio", "http", "sse", "ws",
+    "timeouts",
+];
+
+const COMMAND_KEYS: &[&str] = &["command", "args", "env", "cwd"];
+
+const NETWORK_KEYS: &[&str] = &["url", "headers", "command", "args", "env", "cwd", "ready"];
+
+/// What stands for the free port.
+const PORT: [&str; 2] = ["{{ port }}", "{{port}}"];
+
+const TRANSPORTS: &[(&str, Transport)] =
+    &[("stdio", Transport::Stdio), ("http", Transport::Http), ("sse", Transport::Sse), ("ws", Transport::Ws)];
 
 /// One server of a scenario.
 #[derive(Debug, Clone)]
@@ -30,8 +44,26 @@ pub enum ServerKind {
     /// A mock script, by path or by the name of a built-in script, and the HTTP headers of requests. Every cell starts a
     /// fresh mock.
     Mock(PathBuf, Vec<(String, String)>),
-    /// A command or a URL.
-    Target(Target),
+    /// A command or a URL for each of its transports.
+    Targets(Vec<TargetSpec>),
+}
+
+/// How to reach a server over one transport.
+#[derive(Debug, Clone)]
+pub struct TargetSpec {
+    /// The command or the URL. In a URL, `{{ port }}` is a free port.
+    pub target: Target,
+    /// The command that serves the URL. Every cell starts it.
+    pub command: Option<NetworkCommand>,
+}
+
+/// A command that serves a URL. In its arguments and variables, `{{ port }}` is the port of the URL.
+#[derive(Debug, Clone)]
+pub struct NetworkCommand {
+    /// The command.
+    pub command: CommandSpec,
+    /// A text in its output that shows that it is ready; by default, the address of the URL must accept connections.
+    pub ready: Option<String>,
 }
 
 impl ServerSpec {
@@ -42,22 +74,11 @@ impl ServerSpec {
         builtins: &[BuiltinScript],
     ) -> Result<ServerSpec, Problems> {
         let fields = node.fields("a server", KEYS)?;
-        let Entry { key, node: value, .. } = fields.exactly_one(&["mock", "command", "url"])?;
-        let kind = match key.as_str() {
-            "mock" => ServerKind::Mock(read_script(value, folder, builtins)?, pairs(&fields, "headers")?),
-            "command" => ServerKind::Target(read_command(&fields, value, folder)?),
-            _ => ServerKind::Target(read_url(&fields, value)?),
-        };
-        let foreign: &[&str] = match key.as_str() {
-            "mock" => &["args", "env", "cwd", "type"],
-            "command" => &["headers", "type"],
-            _ => &["args", "env", "cwd"],
-        };
-        if let Some(entry) = fields.at_most_one(foreign)? {
-            let message = format!("`{}` cannot be used with `{key}`", entry.key);
-            return Err(Problem::new(entry.key_span, message).into());
-        }
         let timeouts = fields.read("timeouts", read_timeouts)?.unwrap_or_default();
+        let kind = match TRANSPORTS.iter().any(|(key, _)| fields.get(key).is_some()) {
+            true => ServerKind::Targets(read_targets(&fields, folder)?),
+            false => read_kind(&fields, folder, builtins)?,
+        };
         Ok(ServerSpec { name: name.to_owned(), kind, timeouts })
     }
 
@@ -67,27 +88,114 @@ impl ServerSpec {
         let of_headers = |headers: &[(String, String)]| -> Vec<_> {
             headers.iter().map(|(name, value)| named("header", name, value)).collect()
         };
-        let secrets = match &self.kind {
+        let of_command = |command: &CommandSpec| -> Vec<_> {
+            command.env.iter().map(|(name, value)| named("env", name, value)).collect()
+        };
+        let of_target = |spec: &TargetSpec| {
+            let mut secrets = match &spec.target {
+                Target::Stdio(command) => of_command(command),
+                Target::Http(endpoint) | Target::Sse(endpoint) | Target::Ws(endpoint) => of_headers(&endpoint.headers),
+                Target::Memory(_) => Vec::new(),
+            };
+            secrets.extend(spec.command.iter().flat_map(|network| of_command(&network.command)));
+            secrets
+        };
+        let mut secrets = match &self.kind {
             ServerKind::Mock(_, headers) => of_headers(headers),
-            ServerKind::Target(Target::Stdio(command)) => {
-                command.env.iter().map(|(name, value)| named("env", name, value)).collect()
-            }
-            ServerKind::Target(Target::Http(endpoint) | Target::Sse(endpoint) | Target::Ws(endpoint)) => {
-                of_headers(&endpoint.headers)
-            }
-            ServerKind::Target(Target::Memory(_)) => Vec::new(),
+            ServerKind::Targets(targets) => targets.iter().flat_map(of_target).collect(),
         };
         // Shorter values occur in other strings by chance.
-        secrets.into_iter().filter(|(_, value)| value.len() >= 8).collect()
+        secrets.retain(|(_, value)| value.len() >= 8);
+        secrets
     }
 
     /// The transports of the server.
     pub fn transports(&self) -> Vec<Transport> {
         match &self.kind {
             ServerKind::Mock(..) => Transport::ALL.to_vec(),
-            ServerKind::Target(target) => vec![target.transport()],
+            ServerKind::Targets(targets) => targets.iter().map(|spec| spec.target.transport()).collect(),
         }
     }
+}
+
+/// A server with one entry for each transport.
+fn read_targets(fields: &Fields<'_>, folder: &Path) -> Result<Vec<TargetSpec>, Problems> {
+    let foreign: Vec<_> = KEYS.iter().copied().take_while(|key| *key != "stdio").collect();
+    if let Some(entry) = foreign.iter().find_map(|key| fields.entry(key)) {
+        let problem =
+            Problem::new(entry.key_span, format!("`{}` belongs into `stdio`, `http`, `sse` or `ws`", entry.key));
+        return Err(problem.into());
+    }
+    let read = |(key, transport): &(&str, Transport)| {
+        fields.read(key, |node| match transport {
+            Transport::Stdio => {
+                let fields = node.fields("`stdio`", COMMAND_KEYS)?;
+                let command = read_command(&fields, fields.required("command")?, folder)?;
+                Ok(TargetSpec { target: Target::Stdio(command), command: None })
+            }
+            _ => read_network(&node.fields(&format!("`{key}`"), NETWORK_KEYS)?, Some(*transport), folder),
+        })
+    };
+    let targets = Problems::collect(TRANSPORTS.iter().map(read))?;
+    Ok(targets.into_iter().flatten().collect())
+}
+
+/// A server with one mock, command or URL.
+fn read_kind(fields: &Fields<'_>, folder: &Path, builtins: &[BuiltinScript]) -> Result<ServerKind, Problems> {
+    let key = match fields.get("url") {
+        Some(_) => fields.exactly_one(&["mock", "url"])?,
+        None => fields.exactly_one(&["mock", "command", "url"])?,
+    };
+    let foreign: &[&str] = match key.key.as_str() {
+        "mock" => &["args", "env", "cwd", "type", "ready"],
+        "command" => &["headers", "type", "ready"],
+        _ if fields.get("command").is_none() => &["args", "env", "cwd", "ready"],
+        _ => &[],
+    };
+    if let Some(entry) = fields.at_most_one(foreign)? {
+        let message = format!("`{}` cannot be used with `{}`", entry.key, key.key);
+        return Err(Problem::new(entry.key_span, message).into());
+    }
+    let target = match key.key.as_str() {
+        "mock" => return Ok(ServerKind::Mock(read_script(&key.node, folder, builtins)?, pairs(fields, "headers")?)),
+        "command" => TargetSpec { target: Target::Stdio(read_command(fields, &key.node, folder)?), command: None },
+        _ => {
+            let transport = fields.read("type", |node| match node.str()? {
+                "http" => Ok(Transport::Http),
+                "sse" => Ok(Transport::Sse),
+                "ws" => Ok(Transport::Ws),
+                _ => Err(node.problem("`type` must be http, sse or ws").into()),
+            })?;
+            read_network(fields, transport, folder)?
+        }
+    };
+    Ok(ServerKind::Targets(vec![target]))
+}
+
+impl TargetSpec {
+    /// Replaces `{{ port }}` by a free port.
+    ///
+    /// # Errors
+    /// No port is free.
+    pub(super) fn with_free_port(&self) -> io::Result<TargetSpec> {
+        let mut spec = self.clone();
+        let (Some(network), Target::Http(at) | Target::Sse(at) | Target::Ws(at)) =
+            (&mut spec.command, &mut spec.target)
+        else {
+            return Ok(spec);
+        };
+        if has_port(&at.url) {
+            let port = free_port()?.to_string();
+            let NetworkCommand { command, ready } = network;
+            let texts = command.args.iter_mut().chain(command.env.values_mut()).chain(ready).chain([&mut at.url]);
+            texts.for_each(|text| *text = PORT.iter().fold(text.clone(), |text, name| text.replace(name, &port)));
+        }
+        Ok(spec)
+    }
+}
+
+fn has_port(text: &str) -> bool {
+    PORT.iter().any(|name| text.contains(name))
 }
 
 /// The path of a valid script.
@@ -112,7 +220,7 @@ fn pairs(fields: &Fields<'_>, key: &str) -> Result<Vec<(String, String)>, Proble
     Problems::collect(entries.iter().map(|entry| Ok((entry.key.clone(), expand(&entry.node)?))))
 }
 
-fn read_command(fields: &Fields<'_>, node: &Node, folder: &Path) -> Result<Target, Problems> {
+fn read_command(fields: &Fields<'_>, node: &Node, folder: &Path) -> Result<CommandSpec, Problems> {
     let program = expand(node)?;
     let program = match program.starts_with('.') {
         true => folder.join(program).display().to_string(),
@@ -133,35 +241,39 @@ fn read_command(fields: &Fields<'_>, node: &Node, folder: &Path) -> Result<Targe
         }
         _ => fields.read_each("args", expand)?,
     };
-    Ok(Target::Stdio(CommandSpec {
+    Ok(CommandSpec {
         program,
         args,
         env: pairs(fields, "env")?.into_iter().collect::<BTreeMap<_, _>>(),
         inherit: None,
         cwd: cwd.map(|cwd| folder.join(cwd)),
         grace: StopGrace::default(),
-    }))
+    })
 }
 
-fn read_url(fields: &Fields<'_>, node: &Node) -> Result<Target, Problems> {
+/// A URL, and the command that serves it if there is one.
+fn read_network(fields: &Fields<'_>, transport: Option<Transport>, folder: &Path) -> Result<TargetSpec, Problems> {
+    let node = fields.required("url")?;
     let url = expand(node)?;
+    let command = fields.get("command").map(|node| read_command(fields, node, folder)).transpose()?;
+    let ready = fields.read("ready", expand)?;
+    if command.is_none() && has_port(&url) {
+        let problem = node.problem("`{{ port }}` is a free port, on which only a `command` can listen");
+        return Err(problem.hint("add the `command` that starts the server, or write its port").into());
+    }
     let endpoint = Endpoint { url: url.clone(), headers: pairs(fields, "headers")? };
     let scheme = url.split("://").next().unwrap_or_default();
-    let transport = fields.read("type", |node| match node.str()? {
-        "http" => Ok(Transport::Http),
-        "sse" => Ok(Transport::Sse),
-        "ws" => Ok(Transport::Ws),
-        _ => Err(node.problem("`type` must be http, sse or ws").into()),
-    })?;
-    match (scheme, transport) {
-        ("wss", _) => Err(node.problem("wss:// is not supported: this client has no TLS for WebSockets").into()),
-        ("ws", None | Some(Transport::Ws)) => Ok(Target::Ws(endpoint)),
-        ("http" | "https", Some(Transport::Sse)) => Ok(Target::Sse(endpoint)),
-        ("http" | "https", None) if url.trim_end_matches('/').ends_with("/sse") => Ok(Target::Sse(endpoint)),
-        ("http" | "https", None | Some(Transport::Http)) => Ok(Target::Http(endpoint)),
-        ("http" | "https" | "ws", _) => Err(node.problem("the URL does not fit `type`").into()),
-        _ => Err(node.problem("a URL must start with http://, https:// or ws://").into()),
-    }
+    let target = match (scheme, transport) {
+        ("ws" | "wss", None | Some(Transport::Ws)) => Target::Ws(endpoint),
+        ("http" | "https", Some(Transport::Sse)) => Target::Sse(endpoint),
+        ("http" | "https", None) if url.trim_end_matches('/').ends_with("/sse") => Target::Sse(endpoint),
+        ("http" | "https", None | Some(Transport::Http)) => Target::Http(endpoint),
+        ("http" | "https" | "ws" | "wss", Some(transport)) => {
+            return Err(node.problem(format!("this is not a URL of the transport {transport}")).into());
+        }
+        _ => return Err(node.problem("a URL must start with http://, https://, ws:// or wss://").into()),
+    };
+    Ok(TargetSpec { target, command: command.map(|command| NetworkCommand { command, ready }) })
 }
 
 fn read_timeouts(node: &Node) -> Result<Timeouts, Problems> {

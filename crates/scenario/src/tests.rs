@@ -5,7 +5,10 @@ use std::path::Path;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::{Plan, RunOptions, Scenario, Selection, SnapshotMode, run, server::ServerKind};
+use super::{
+    Plan, RunOptions, Scenario, Selection, SnapshotMode, run,
+    server::{ServerKind, TargetSpec},
+};
 use rehearse_client::Target;
 use rehearse_document::Source;
 use rehearse_mock::script::BuiltinScript;
@@ -23,7 +26,8 @@ async fn play(text: &str, answer: impl FnMut(&Value) -> Vec<String> + Send + 'st
     let source = Source::new("test.yaml", format!("servers: {{ s: {{ mock: basic }} }}\n{matrix}{text}"));
     let mut scenario = Scenario::parse(&source, Path::new("/nowhere/test.yaml"), BUILTINS).expect(text);
     let server = in_memory(answer);
-    scenario.servers[0].kind = ServerKind::Target(Target::Memory(server.address.clone()));
+    scenario.servers[0].kind =
+        ServerKind::Targets(vec![TargetSpec { target: Target::Memory(server.address.clone()), command: None }]);
     let options = RunOptions {
         builtin_scripts: BUILTINS,
         jobs: 1,

@@ -216,7 +216,7 @@ impl Drop for Child {
 }
 
 /// Reports every line that is not empty, until the stream ends; of one that is too long, its start.
-async fn listen(mut stream: impl AsyncBufRead + Unpin, report: impl Fn(String)) {
+pub(crate) async fn listen(mut stream: impl AsyncBufRead + Unpin, report: impl Fn(String)) {
     let (mut line, mut length) = (Vec::new(), 0);
     loop {
         let chunk = stream.fill_buf().await.unwrap_or_default();

@@ -1,0 +1,183 @@
+//! A server command that listens on the network.
+
+use std::{
+    collections::HashSet,
+    io,
+    net::{Ipv4Addr, TcpListener},
+    sync::{Arc, LazyLock, Mutex, PoisonError},
+    time::Duration,
+};
+
+use tokio::{
+    io::BufReader,
+    net::TcpStream,
+    process::ChildStdin,
+    sync::watch,
+    time::{sleep, timeout},
+};
+use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
+
+use super::{
+    CommandSpec, StderrLine, StderrSink, StopGrace, TraceRecorder,
+    stderr::stderr_excerpt,
+    transport::{Child, OpenError, child::listen},
+};
+
+/// The pause between two attempts to connect.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// A running server command that listens on the network. Dropping it kills the command with all processes that it started.
+#[derive(Debug)]
+pub struct NetworkServer {
+    child: Child,
+    // Some servers end with their standard input.
+    _stdin: ChildStdin,
+    _stdout: AbortOnDropHandle<()>,
+}
+
+/// What shows that a server command is ready.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Readiness {
+    /// This address (`host:port`) accepts connections.
+    Address(String),
+    /// A line of its standard output or standard error contains this text.
+    Output(String),
+}
+
+/// A server command that did not become ready. No process is left running.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The command could not be started.
+    #[error("{program:?} could not be started: {source}")]
+    Spawn {
+        /// The program of the command.
+        program: String,
+        /// The error of the system.
+        source: io::Error,
+    },
+    /// The command ended before it was ready.
+    #[error("the command ended before it was ready{}{}", .status.as_ref().map(|it| format!(": {it}")).unwrap_or_default(), stderr_excerpt(.lines))]
+    Ended {
+        /// Its exit status, if it is known.
+        status: Option<std::process::ExitStatus>,
+        /// The last lines of its output.
+        lines: Vec<String>,
+    },
+    /// The command was not ready in time.
+    #[error("the command was not ready within {after:?}: {}{}", missing(.readiness), stderr_excerpt(.lines))]
+    Timeout {
+        /// The time limit.
+        after: Duration,
+        /// What was waited for.
+        readiness: Readiness,
+        /// The last lines of its output.
+        lines: Vec<String>,
+    },
+    /// The caller stopped the start.
+    #[error("the start was cancelled")]
+    Cancelled,
+}
+
+impl Readiness {
+    /// The address of a URL; `None` if it has none.
+    pub fn from_url(url: &str) -> Option<Readiness> {
+        let url = url::Url::parse(url).ok()?;
+        Some(Readiness::Address(format!("{}:{}", url.host_str()?, url.port_or_known_default()?)))
+    }
+}
+
+impl NetworkServer {
+    /// Starts a command and waits until it is ready, at most for `limit`. Each line of its output goes to `output`.
+    ///
+    /// # Errors
+    /// [`StartError`] says why the command is not ready; [`StartError::Cancelled`] after `shutdown`.
+    pub async fn start(
+        command: &CommandSpec,
+        name: &str,
+        readiness: Readiness,
+        output: StderrSink,
+        limit: Duration,
+        shutdown: &CancellationToken,
+    ) -> Result<NetworkServer, StartError> {
+        let (seen, mut was_seen) = watch::channel(false);
+        let wanted = match &readiness {
+            Readiness::Output(text) => Some(text.clone()),
+            Readiness::Address(_) => None,
+        };
+        let sink: StderrSink = Arc::new(move |line: StderrLine| {
+            if wanted.as_ref().is_some_and(|text| line.line.contains(text)) {
+                seen.send_replace(true);
+            }
+            output(line);
+        });
+        // A server on the network does not end with its standard input.
+        let grace = StopGrace { exit: Duration::ZERO, ..command.grace };
+        let command = CommandSpec { grace, ..command.clone() };
+        let (child, pipes) =
+            Child::spawn(&command, name, Some(sink.clone()), TraceRecorder::new()).map_err(spawn_error)?;
+        let server: Arc<str> = name.into();
+        let stdout = tokio::spawn(async move {
+            listen(BufReader::new(pipes.stdout), |line| sink(StderrLine { server: Arc::clone(&server), line })).await;
+        });
+        let stdout = AbortOnDropHandle::new(stdout);
+        let ready = async {
+            match &readiness {
+                Readiness::Address(address) => accept(address).await,
+                // It waits for ever if the output ends.
+                Readiness::Output(_) if was_seen.wait_for(|seen| *seen).await.is_ok() => {}
+                Readiness::Output(_) => std::future::pending().await,
+            }
+        };
+        let error = tokio::select! {
+            biased;
+            () = shutdown.cancelled() => StartError::Cancelled,
+            (status, lines) = child.exit_details(Duration::MAX) => StartError::Ended { status, lines },
+            ready = timeout(limit, ready) => match ready {
+                Ok(()) => return Ok(NetworkServer { child, _stdin: pipes.stdin, _stdout: stdout }),
+                Err(_) => StartError::Timeout { after: limit, lines: child.last_lines(), readiness },
+            },
+        };
+        child.stop(shutdown).await;
+        Err(error)
+    }
+
+    /// Ends the command and all processes that it started: SIGTERM, then SIGKILL.
+    pub async fn stop(self, shutdown: &CancellationToken) {
+        self.child.stop(shutdown).await;
+    }
+}
+
+/// Waits until the address accepts a connection.
+async fn accept(address: &str) {
+    while TcpStream::connect(address).await.is_err() {
+        sleep(PAUSE).await;
+    }
+}
+
+fn missing(readiness: &Readiness) -> String {
+    match readiness {
+        Readiness::Address(address) => format!("nothing listens on {address}"),
+        Readiness::Output(text) => format!("it printed no line with {text:?}"),
+    }
+}
+
+fn spawn_error(error: OpenError) -> StartError {
+    match error {
+        OpenError::Spawn { program, source } => StartError::Spawn { program, source },
+        other => StartError::Spawn { program: String::new(), source: io::Error::other(other.to_string()) },
+    }
+}
+
+/// A port of 127.0.0.1 on which nothing listens. This process gets each port once.
+///
+/// # Errors
+/// No port is free.
+pub fn free_port() -> io::Result<u16> {
+    static TAKEN: LazyLock<Mutex<HashSet<u16>>> = LazyLock::new(Mutex::default);
+    loop {
+        let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port();
+        if TAKEN.lock().unwrap_or_else(PoisonError::into_inner).insert(port) {
+            return Ok(port);
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! Servers of scenarios that are commands on the network.
+
+use crate::rehearse::{Rehearse, Run};
+
+const MOCK: &str = "server: { name: several }\ntools: [{ name: hello, reply: hello }]";
+
+/// One server with a command for each transport.
+const SEVERAL: &str = r#"
+servers:
+  mine:
+    stdio: { command: "$REHEARSE", args: [mock, mock.yaml] }
+    http: { command: "$REHEARSE", args: [mock, mock.yaml, --listen, "{{ port }}"], url: "http://127.0.0.1:{{ port }}/mcp" }
+    sse: { command: "$REHEARSE", args: [mock, mock.yaml, --listen, "{{port}}"], url: "http://127.0.0.1:{{port}}/sse", ready: listens on }
+    ws: { command: "$REHEARSE", args: [mock, mock.yaml, --listen, "{{ port }}"], url: "ws://127.0.0.1:{{ port }}/ws" }
+steps:
+  - { call: { tool: hello }, snapshot: hello }
+"#;
+
+fn run(scenario: &str, args: &[&str]) -> Run {
+    let scenario = scenario.replace("$REHEARSE", Rehearse::BINARY);
+    let story = Rehearse::new().file("mock.yaml", MOCK).file("demo.yaml", &scenario).env("CI", "");
+    story.args(["run", "demo.yaml"]).args(args.iter().copied()).run()
+}
+
+#[test]
+fn a_server_runs_on_each_of_its_transports_against_one_snapshot() {
+    let run = run(SEVERAL, &["--update"]).stdout_has("1 scenario, 7 cells: 7 passed; 1 not applicable").code(0);
+    assert!(run.read("snapshots/demo/hello.snap").contains("hello"));
+}
+
+#[test]
+fn a_command_that_does_not_become_ready_is_an_error_with_its_output() {
+    let server = |rest: &str| {
+        format!(
+            "servers: {{ s: {{ command: sh, url: 'http://127.0.0.1:{{{{ port }}}}/mcp', {rest} }} }}\n\
+             matrix: {{ protocol: 2025-11-25 }}\nsteps: [{{ connect: {{}} }}]"
+        )
+    };
+    let ended = run(&server("args: [-c, 'echo no key; exit 7']"), &[]).code(3);
+    let ended = ended.stdout_has("cannot start the server `s`: the command ended before it was ready: exit status: 7");
+    ended.stdout_has("no key");
+    let mute = "args: [-c, 'echo starting >&2; exec sleep 4361'], timeouts: { connect: 300ms }";
+    let silent = run(&server(mute), &[]).stdout_has("was not ready within 300ms: nothing listens on 127.0.0.1:");
+    silent.stdout_has("starting").code(3);
+    let ready = run(&server(&format!("ready: Listening, {mute}")), &[]);
+    ready.stdout_has("was not ready within 300ms: it printed no line with \"Listening\"").code(3);
+}
+
+#[test]
+fn mistakes_in_servers_have_a_position() {
+    for (server, message) in [
+        ("{ http: { url: 'http://h' }, command: x }", "`command` belongs into `stdio`, `http`, `sse` or `ws`"),
+        ("{ url: 'http://127.0.0.1:{{ port }}/mcp' }", "`{{ port }}` is a free port, on which only a `command`"),
+        ("{ ws: { url: 'http://h' } }", "this is not a URL of the transport ws"),
+        ("{ command: x, ready: y }", "`ready` cannot be used with `command`"),
+        ("{ stdio: { url: x } }", "`stdio` has no key `url`"),
+    ] {
+        let run = run(&format!("servers: {{ s: {server} }}\nsteps: [{{ connect: {{}} }}]"), &[]);
+        run.stderr_has(message).stderr_has("demo.yaml:1:").code(2);
+    }
+}
