@@ -72,6 +72,7 @@ fn play(scenario: Scenario, selection: &Selection) -> Result<RunResult, Failed> 
         mode: SnapshotMode::Check,
         fail_fast: false,
         keep_going: false,
+        repeat: 1,
         rehearse: env!("CARGO_BIN_EXE_rehearse").into(),
     };
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;

@@ -9,6 +9,7 @@ mod conformance;
 mod failure;
 mod final_answer;
 mod format;
+mod init;
 mod input;
 mod mcp;
 mod mock;
@@ -99,6 +100,7 @@ enum Command {
     ValidateConfig(config::ValidateArgs),
     Config(config::ConfigArgs),
     Repl(Box<repl::ReplArgs>),
+    Init(init::InitArgs),
     Schema(schema::SchemaArgs),
     FinalAnswer(final_answer::FinalAnswerArgs),
     ConformanceClient(conformance::ConformanceArgs),
@@ -123,6 +125,7 @@ impl Command {
             Command::Config(args) => config::run(&args),
             Command::Mcp(args) => mcp::run(&args),
             Command::Repl(args) => repl::run(*args),
+            Command::Init(args) => init::run(&args),
             Command::Schema(args) => schema::run(&args),
             Command::ConformanceClient(args) => conformance::run(args),
             Command::FinalAnswer(args) => final_answer::run(&args),

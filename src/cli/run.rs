@@ -3,9 +3,12 @@
 use std::{
     collections::BTreeSet,
     io::{IsTerminal, Write},
-    num::NonZeroUsize,
+    num::{NonZeroU32, NonZeroUsize},
     path::{Path, PathBuf},
-    sync::Mutex,
+    sync::{
+        Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
@@ -17,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 use super::{Exit, Failure, output, process_guard::install_guard, signals::Signals};
 use mcp_rehearsal::builtin_scripts::BUILTIN_SCRIPTS;
 use rehearse_client::ReaperProcess;
-use rehearse_report::{Layout, RunFormat, RunResult, Status, cell_mark};
+use rehearse_report::{Layout, RunFormat, RunResult, Status};
 use rehearse_scenario::{
     self as scenario, Plan, RunEvent, RunOptions, Scenario, ScenarioError, Selection, SnapshotMode, find_scenarios,
 };
@@ -28,6 +31,7 @@ Examples:
   rehearse run scenarios/progress.yaml --trace  show the frames around failures
   rehearse run --filter '/http/' --filter '/ws/2026'
   rehearse run --update                         accept results that all cells agree on
+  rehearse run --update --repeat 3              only those that are the same three times
   rehearse run --format junit --output report.xml
   rehearse run --shard 1/4 --jobs 2             a quarter of the cells, for CI
 
@@ -53,6 +57,9 @@ pub(super) struct RunArgs {
     /// Accept new results as snapshots if all cells agree
     #[arg(short, long)]
     update: bool,
+    /// Run each cell this often; a result that is not the same each time is a failure
+    #[arg(long, value_name = "N", default_value_t = NonZeroU32::MIN, hide_default_value = true)]
+    repeat: NonZeroU32,
     /// Start no further cell after the first failure
     #[arg(long)]
     fail_fast: bool,
@@ -108,6 +115,7 @@ pub(super) fn run(args: RunArgs) -> Result<Exit, Failure> {
         },
         fail_fast: args.fail_fast,
         keep_going: args.keep_going,
+        repeat: args.repeat.get(),
         rehearse,
     };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
@@ -131,7 +139,7 @@ fn load(paths: &[PathBuf]) -> Result<Vec<Scenario>, Failure> {
     for path in paths {
         let files = find_scenarios(path).map_err(|error| match path == Path::new("scenarios") {
             true if matches!(error, ScenarioError::Read { .. }) => {
-                Failure::Usage(format!("{error}; pass the scenario files or folders to run"))
+                Failure::Usage(format!("{error}; name the scenarios to run, or write a first one with `rehearse init`"))
             }
             _ => error.into(),
         })?;
@@ -180,6 +188,7 @@ async fn execute(plan: Plan, options: RunOptions) -> Result<Option<(RunResult, b
 struct Progress {
     bar: ProgressBar,
     running: Mutex<Vec<String>>,
+    failed: AtomicUsize,
 }
 
 impl Progress {
@@ -191,10 +200,10 @@ impl Progress {
                 false => ProgressDrawTarget::hidden(),
             },
         );
-        let style = ProgressStyle::with_template("{bar:20} {pos}/{len} {wide_msg}");
+        let style = ProgressStyle::with_template("{bar:20} {pos}/{len} {prefix}{wide_msg}");
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
         bar.enable_steady_tick(Duration::from_millis(100));
-        Progress { bar, running: Mutex::default() }
+        Progress { bar, running: Mutex::default(), failed: AtomicUsize::new(0) }
     }
 
     fn show(&self, event: &RunEvent) {
@@ -206,12 +215,8 @@ impl Progress {
                 running.retain(|other| *other != id);
                 self.bar.inc(1);
                 if !matches!(status, Status::Passed) {
-                    let (mark, style) = cell_mark(*status);
-                    let line = format!("{style}{mark}{style:#} {id}");
-                    self.bar.println(match anstream::stderr().current_choice() {
-                        anstream::ColorChoice::Never => anstream::adapter::strip_str(&line).to_string(),
-                        _ => line,
-                    });
+                    let failed = self.failed.fetch_add(1, Ordering::Relaxed) + 1;
+                    self.bar.set_prefix(format!("{failed} failed  "));
                 }
             }
         }

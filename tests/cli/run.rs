@@ -255,7 +255,7 @@ steps: [{ connect: {} }]
 #[test]
 fn the_frames_of_a_failed_handshake_are_shown() {
     let run = story(REFUSING).args(["--trace", "--filter", "2025"]).run();
-    let run = run.stdout_has("the server refused the handshake: error 1: m").stdout_has("\"method\":\"initialize\"");
+    let run = run.stdout_has("the server refused the handshake: error 1: m").stdout_has("\"method\": \"initialize\"");
     run.stdout_has("← s no\n").code(1);
 }
 
@@ -320,4 +320,56 @@ fn an_unknown_capture_is_a_mistake_in_the_file() {
     let scenario = HELLO.replace("tool: hello }", "tool: hello, args: { a: '{{ captured.token }}' } }");
     let run = story(&scenario).run();
     run.stdout("").stderr_has("no earlier step captures `token`").code(2);
+}
+
+#[test]
+fn a_result_that_changes_between_repetitions_is_not_accepted() {
+    let changing = "
+servers: { s: { command: sh, args: [-c, 'echo >> runs; exec $0 mock mock.yaml --seed $$(wc -l < runs)', $REHEARSE] } }
+matrix: { protocol: 2025-11-25 }
+steps:
+  - { call: { tool: random, args: { a: 1 } }, snapshot: random }
+  - { call: { tool: hello }, snapshot: hello }
+";
+    let mock = format!("{MOCK}  - {{ name: random, reply: '{{{{ rand(1, 1000000) }}}}' }}\n");
+    let run = |args: &[&str]| {
+        let story = story(&changing.replace("$REHEARSE", Rehearse::BINARY)).file("mock.yaml", &mock);
+        story.args(args.iter().copied()).run()
+    };
+    let run_once = run(&["--update"]).stdout_has("✓ accepted snapshots\n  snapshots/demo/hello.snap\n").code(0);
+    assert!(run_once.read("snapshots/demo/random.snap").contains("expression: \"call random {\\\"a\\\":1}\"\n"));
+    let repeated = run(&["--update", "--repeat", "3"]).code(1);
+    let repeated = repeated.stdout_has("    | - { call: { tool: random, args: { a: 1 } }, snapshot: random }\n");
+    let repeated = repeated.stdout_has("redact: [{ at: /content/0/text }]").stdout_has("at /content/0/text\n");
+    let repeated = repeated.stdout_has("- first time  + later");
+    assert!(
+        repeated.path("snapshots/demo/hello.snap").exists() && !repeated.path("snapshots/demo/random.snap").exists()
+    );
+}
+
+#[test]
+fn files_of_another_kind_and_keys_of_other_tools_have_a_hint() {
+    let run = story(MOCK).run().stderr_has("demo.yaml:2:1: this is a mock script, not a scenario").code(2);
+    run.stderr_has("serve it with `rehearse mock`");
+    for (step, hint) in [
+        ("{ call: { tool: hello, arguments: {} } }", "did you mean `args`?"),
+        ("{ call: { tool: hello }, expect: { text: { regex: h } } }", "did you mean `matches`?"),
+        ("{ call: { tool: hello }, redact: [] }", "`redact` applies to all steps: write it beside `steps`"),
+    ] {
+        story(&format!("servers: {{ s: {{ mock: mock.yaml }} }}\nsteps: [{step}]")).run().stderr_has(hint).code(2);
+    }
+    let mock = Rehearse::new().file("demo.yaml", HELLO).args(["mock", "demo.yaml"]).run();
+    mock.stderr_has("this is a scenario, not a mock script").stderr_has("run it with `rehearse run`").code(2);
+    Rehearse::new().args(["run"]).run().stderr_has("write a first one with `rehearse init`").code(2);
+}
+
+#[test]
+fn the_first_files_of_a_project_work_and_replace_nothing() {
+    let init = |story: Rehearse| story.args(["init"]).run().code(0);
+    let first = init(Rehearse::new()).stdout_has("wrote  scenarios/weather.yaml\n");
+    let files = ["mocks/weather.yaml", "scenarios/weather.yaml"].map(|name| (name, first.read(name)));
+    let project = || files.iter().fold(Rehearse::new(), |story, (name, text)| story.file(name, text)).env("CI", "");
+    project().args(["run", "--update"]).run().stdout_has("7 passed").code(0);
+    let second = init(project().file("mocks/weather.yaml", "mine")).stdout_has("exists mocks/weather.yaml\n");
+    assert_eq!(second.read("mocks/weather.yaml"), "mine");
 }

@@ -102,11 +102,23 @@ impl<'a> Fields<'a> {
 
 fn unknown_key(entry: &Entry, what: &str, keys: &[&str]) -> Problem {
     let problem = Problem::new(entry.key_span, format!("{what} has no key `{}`", entry.key));
-    match nearest(&entry.key, keys) {
+    let other_name = OTHER_NAMES.iter().find(|(name, key)| *name == entry.key && keys.contains(key));
+    match other_name.map(|(_, key)| *key).or_else(|| nearest(&entry.key, keys)) {
         Some(key) => problem.hint(format!("did you mean `{key}`?")),
         None => problem.hint(format!("known keys are {}", list(keys, "and"))),
     }
 }
+
+/// Names of other tools and of the protocol, and the keys that mean the same in our files.
+const OTHER_NAMES: &[(&str, &str)] = &[
+    ("arguments", "args"),
+    ("regex", "matches"),
+    ("regexp", "matches"),
+    ("response", "reply"),
+    ("list_tools", "discover"),
+    ("initialize", "connect"),
+    ("call_tool", "call"),
+];
 
 /// Longer words are not compared.
 const LONGEST_WORD: usize = 100;

@@ -224,7 +224,7 @@ fn reject_misspelt_operator(entries: &[Entry]) -> Result<(), Problems> {
     let [Entry { key, key_span, .. }] = entries else { return Ok(()) };
     let is_near = |operator: &&&str| {
         let is_typo = operator.len() > 4 && strsim::osa_distance(&key.to_lowercase(), operator) <= 1;
-        is_typo || (key == "match" && **operator == "matches")
+        is_typo || (["match", "regex", "regexp"].contains(&key.as_str()) && **operator == "matches")
     };
     match OPERATORS.iter().find(is_near) {
         None => Ok(()),

@@ -3,7 +3,7 @@
 use std::{fmt::Write, time::Duration};
 
 use anstyle::Style;
-use similar::{ChangeTag, TextDiff};
+use serde_json::Value as Json;
 
 use super::{
     Cell, CellResult, Difference, RunResult, ScenarioResult, Status, StepResult, TraceLine,
@@ -12,16 +12,18 @@ use super::{
 };
 use rehearse_protocol::{Direction, Protocol};
 
-/// The number of unchanged lines around a difference.
-const CONTEXT: usize = 3;
 /// The maximum number of named cells of a failure.
 const NAMED_CELLS: usize = 8;
 
-/// The maximum number of lines of a difference.
-const DIFF_LINES: usize = 60;
+/// The maximum number of named snapshots.
+const ACCEPTED: usize = 20;
+/// The number of rows after which a table repeats its header.
+const ROWS: usize = 40;
 /// The width of a cell's column, and of the time after it.
 const COLUMN: usize = 6;
 const TIME: usize = 7;
+/// The minimum width of the column of names.
+const MIN_NAME: usize = 8;
 const MEANINGS: [(Status, &str); 5] = [
     (Status::Passed, "passed"),
     (Status::Failed, "failed"),
@@ -39,7 +41,7 @@ pub struct Layout {
 }
 
 /// The mark of a cell, and its style.
-pub fn cell_mark(status: Status) -> (&'static str, Style) {
+fn cell_mark(status: Status) -> (&'static str, Style) {
     match status {
         Status::Passed => ("✓", GOOD),
         Status::Failed => ("✗", BAD),
@@ -60,6 +62,7 @@ pub(super) fn render(result: &RunResult, layout: Layout) -> String {
         failures(&mut out, scenario, layout);
         warnings(&mut out, scenario);
     }
+    accepted(&mut out, result);
     summary(&mut out, result);
     out
 }
@@ -76,12 +79,11 @@ fn tables(out: &mut String, result: &RunResult, width: usize) {
         }
     }
     groups.sort_by_key(|(_, scenarios)| std::cmp::Reverse(scenarios.len()));
-    let name_width =
-        result.scenarios.iter().map(|scenario| printable(&scenario.name).chars().count()).max().unwrap_or(0);
+    let longest = result.scenarios.iter().map(|scenario| printable(&scenario.name).chars().count()).max().unwrap_or(0);
     for (columns, scenarios) in &groups {
-        match name_width + columns.len() * COLUMN + TIME <= width {
-            true => table(out, columns, scenarios, name_width),
-            false => scenarios.iter().for_each(|scenario| list(out, scenario, width)),
+        match width.saturating_sub(columns.len() * COLUMN + TIME) {
+            0..MIN_NAME => scenarios.iter().for_each(|scenario| list(out, scenario, width)),
+            space => table(out, columns, scenarios, longest.min(space)),
         }
         out.push('\n');
     }
@@ -101,9 +103,18 @@ fn table(out: &mut String, columns: &[Cell], scenarios: &[&ScenarioResult], name
         let _ = write!(transports, " {transport:<5}");
         let _ = write!(protocols, " {:<5}", short(cell.protocol));
     }
-    let _ = writeln!(out, "{}\n{}", styled(transports.trim_end(), STRONG), styled(protocols.trim_end(), STRONG));
-    for scenario in scenarios {
-        let _ = write!(out, "{:name_width$}", printable(&scenario.name));
+    for (row, scenario) in scenarios.iter().enumerate() {
+        if row % ROWS == 0 {
+            let _ =
+                writeln!(out, "{}\n{}", styled(transports.trim_end(), STRONG), styled(protocols.trim_end(), STRONG));
+        }
+        let mut name = printable(&scenario.name);
+        if name.chars().count() > name_width {
+            // A long name has a line of its own.
+            let _ = writeln!(out, "{name}");
+            name = "".into();
+        }
+        let _ = write!(out, "{name:name_width$}");
         for column in columns {
             let status = scenario.cells.iter().find(|cell| cell.cell == *column).map(|cell| cell.status);
             let (mark, style) = cell_mark(status.unwrap_or(Status::NotRun));
@@ -169,20 +180,29 @@ fn failures(out: &mut String, scenario: &ScenarioResult, layout: Layout) {
     for (text, cells, step) in &groups {
         let (mark, style) = cell_mark(cells[0].status);
         let _ = writeln!(out, "\n{} {}", styled(mark, style), styled(printable(&scenario.name), STRONG));
-        let names: Vec<_> = cells.iter().take(NAMED_CELLS).map(|cell| cell.cell.to_string()).collect();
-        let more = match cells.len().saturating_sub(NAMED_CELLS) {
-            0 => String::new(),
-            more => format!(" and {more} more"),
-        };
-        let _ = writeln!(out, "  in {}{more}", names.join(", "));
+        let _ = writeln!(out, "  in {}", cell_names(scenario, cells));
         out.push_str(text);
         if layout.trace && step.is_some() {
-            trace(out, step.map(|step| &step.trace[..]).unwrap_or_default(), &cells[0].cell.to_string());
+            let frames = step.map(|step| &step.trace[..]).unwrap_or_default();
+            trace(out, frames, &cells[0].cell.to_string(), layout.width);
         }
         if !cells[0].stderr.is_empty() && (layout.trace || step.is_none()) {
             let _ = writeln!(out, "  {}", styled(format!("stderr in {}", cells[0].cell), DIM));
             out.extend(cells[0].stderr.iter().map(|line| block(line, "    ")));
         }
+    }
+}
+
+/// The cells of a failure: all of the scenario that ran, or the first ones by name.
+fn cell_names(scenario: &ScenarioResult, cells: &[&CellResult]) -> String {
+    let ran = scenario.cells.iter().filter(|cell| cell.status != Status::NotApplicable).count();
+    if cells.len() == ran && ran > 2 {
+        return format!("all {ran} cells");
+    }
+    let names: Vec<_> = cells.iter().take(NAMED_CELLS).map(|cell| cell.cell.to_string()).collect();
+    match cells.len().saturating_sub(NAMED_CELLS) {
+        0 => names.join(", "),
+        more => format!("{} and {more} more", names.join(", ")),
     }
 }
 
@@ -192,6 +212,21 @@ fn warnings(out: &mut String, scenario: &ScenarioResult) {
     }
     let _ = writeln!(out, "\n{} {}", styled("?", DOUBTFUL), styled(printable(&scenario.name), STRONG));
     out.extend(scenario.warnings.iter().map(|warning| block(warning, "  ")));
+}
+
+/// The snapshots that this run has written.
+fn accepted(out: &mut String, result: &RunResult) {
+    let paths: Vec<_> = result.scenarios.iter().flat_map(|scenario| &scenario.accepted).collect();
+    if paths.is_empty() {
+        return;
+    }
+    let _ = writeln!(out, "\n{} {}", styled("✓", GOOD), styled("accepted snapshots", STRONG));
+    for path in paths.iter().take(ACCEPTED) {
+        let _ = writeln!(out, "  {}", printable(&path.display().to_string()));
+    }
+    if let more @ 1.. = paths.len().saturating_sub(ACCEPTED) {
+        let _ = writeln!(out, "  … and {more} more");
+    }
 }
 
 /// Indents every line of a text.
@@ -214,10 +249,14 @@ fn group<'r>(
 fn problems(scenario: &ScenarioResult, step: &StepResult) -> String {
     let (path, title) = (scenario.path.display().to_string(), styled(printable(&step.title), STRONG));
     let mut text = format!("  {}:{}  {title}\n", printable(&path), step.line);
+    if !step.source.is_empty() {
+        let _ = writeln!(text, "    {}", styled(format!("| {}", printable(&step.source)), DIM));
+    }
     for problem in &step.problems {
         text.push_str(&block(&problem.message, "    "));
         if let Some(difference) = &problem.difference {
-            diff(&mut text, difference);
+            let names = if problem.snapshot.is_some() { ["snapshot", "this run"] } else { ["first time", "later"] };
+            diff(&mut text, difference, names);
         }
         if let Some(path) = &problem.pending {
             let path = path.display().to_string();
@@ -228,33 +267,18 @@ fn problems(scenario: &ScenarioResult, step: &StepResult) -> String {
     text
 }
 
-fn diff(out: &mut String, difference: &Difference) {
-    let diff = TextDiff::from_lines(&difference.expected, &difference.actual);
-    let _ = writeln!(out, "      {}  {}", styled("- snapshot", REMOVED), styled("+ this run", ADDED));
-    let mut lines = Vec::new();
-    for (index, hunk) in diff.grouped_ops(CONTEXT).iter().enumerate() {
-        if index > 0 {
-            lines.push(styled("…", DIM));
-        }
-        for change in hunk.iter().flat_map(|op| diff.iter_changes(op)) {
-            let (sign, style) = match change.tag() {
-                ChangeTag::Delete => ("-", REMOVED),
-                ChangeTag::Insert => ("+", ADDED),
-                ChangeTag::Equal => (" ", DIM),
-            };
-            lines.push(styled(format!("{sign} {}", printable(change.value().trim_end())), style));
-        }
+fn diff(out: &mut String, difference: &Difference, [old, new]: [&str; 2]) {
+    let places = difference.places();
+    if !places.is_empty() {
+        let _ = writeln!(out, "    {places}");
     }
-    let more = lines.len().saturating_sub(DIFF_LINES);
-    for line in lines.iter().take(DIFF_LINES) {
+    let _ = writeln!(out, "      {}  {}", styled(format!("- {old}"), REMOVED), styled(format!("+ {new}"), ADDED));
+    for line in difference.lines() {
         let _ = writeln!(out, "      {line}");
-    }
-    if more > 0 {
-        let _ = writeln!(out, "      {}", styled(format!("… and {more} more lines"), DIM));
     }
 }
 
-fn trace(out: &mut String, lines: &[TraceLine], cell: &str) {
+fn trace(out: &mut String, lines: &[TraceLine], cell: &str, width: usize) {
     let _ = writeln!(out, "  {}", styled(format!("frames in {cell}"), DIM));
     if lines.is_empty() {
         let _ = writeln!(out, "    {}", styled("nothing", DIM));
@@ -265,8 +289,21 @@ fn trace(out: &mut String, lines: &[TraceLine], cell: &str) {
             Direction::ServerToClient => "←",
         };
         let at = styled(format!("{:>9.1} ms", line.at.as_secs_f64() * 1000.0), DIM);
-        let server = styled(printable(&line.server), STRONG);
-        let _ = writeln!(out, "  {at} {arrow} {server} {}", printable(&line.frame));
+        let (server, frame) = (printable(&line.server), printable(&line.frame));
+        let _ = write!(out, "  {at} {arrow} {}", styled(&server, STRONG));
+        if 19 + server.chars().count() + frame.chars().count() <= width {
+            let _ = writeln!(out, " {frame}");
+            continue;
+        }
+        out.push('\n');
+        let pretty = serde_json::from_str::<Json>(&line.frame).and_then(|frame| serde_json::to_string_pretty(&frame));
+        for line in printable_lines(pretty.as_deref().unwrap_or(&line.frame)) {
+            let indent = " ".repeat(6 + line.len() - line.trim_start().len());
+            let options = textwrap::Options::new(width).initial_indent(&indent).subsequent_indent(&indent);
+            for line in textwrap::wrap(line.trim_start(), options.break_words(false)) {
+                let _ = writeln!(out, "{line}");
+            }
+        }
     }
 }
 

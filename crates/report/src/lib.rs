@@ -1,5 +1,6 @@
 //! Results of runs and config checks, and their renderers. No IO.
 
+mod difference;
 pub mod findings;
 mod human;
 mod json;
@@ -10,7 +11,7 @@ pub mod text;
 
 use std::str::FromStr;
 
-pub use human::{Layout, cell_mark};
+pub use human::Layout;
 pub use run_result::{
     Cell, CellResult, Difference, Problem, RunResult, ScenarioResult, Status, StepResult, Totals, TraceLine,
 };
@@ -82,6 +83,7 @@ mod tests {
         let step = StepResult {
             title: text(),
             line: 1,
+            source: text(),
             status: Status::Failed,
             duration: Duration::ZERO,
             problems: vec![Problem {
@@ -98,8 +100,14 @@ mod tests {
             }],
         };
         let cells = vec![cell(Status::Failed, None, vec![step]), cell(Status::Error, Some(text()), Vec::new())];
-        let scenario =
-            ScenarioResult { name: text(), path: text().into(), description: None, cells, warnings: vec![text()] };
+        let scenario = ScenarioResult {
+            name: text(),
+            path: text().into(),
+            description: None,
+            cells,
+            accepted: vec![text().into()],
+            warnings: vec![text()],
+        };
         let totals = Totals { failed: 1, errors: 1, ..Totals::default() };
         RunResult { format: 1, seed: 1, duration: Duration::ZERO, totals, scenarios: vec![scenario] }
     }

@@ -86,6 +86,9 @@ pub struct ScenarioResult {
     pub description: Option<String>,
     /// One result for each selected cell.
     pub cells: Vec<CellResult>,
+    /// The snapshots that this run has written.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub accepted: Vec<PathBuf>,
     /// Mistakes in the file that fail no cell, such as an unused redaction.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
@@ -136,6 +139,8 @@ pub struct StepResult {
     pub title: String,
     /// The line of the step in the scenario file.
     pub line: usize,
+    /// The text of that line.
+    pub source: String,
     /// How the step ended.
     pub status: Status,
     /// How long the step took.

@@ -17,7 +17,7 @@ use rehearse_client::{
     UnsolicitedPolicy,
 };
 use rehearse_protocol::Version;
-use rehearse_report::{Cell, CellResult, Problem, Status, StepResult, TraceLine};
+use rehearse_report::{Cell, CellResult, Difference, Problem, Status, StepResult, TraceLine};
 
 const TRACE_LINES: usize = 200;
 const TRACE_WIDTH: usize = 2000;
@@ -30,14 +30,49 @@ pub(super) struct CellRun {
 }
 
 impl CellRun {
+    /// Adds the results of the same cell in another run. A snapshot that differs fails its step.
+    fn repeat(&mut self, again: CellRun) {
+        if again.result.status != Status::Passed {
+            *self = again;
+            return;
+        }
+        for recorded in &mut self.recorded {
+            let other = again.recorded.iter().find(|it| (it.step, &it.key) == (recorded.step, &recorded.key));
+            let Some(other) = other.filter(|it| it.text != recorded.text && recorded.is_stable) else { continue };
+            recorded.is_stable = false;
+            let difference = Difference { expected: recorded.text.clone(), actual: other.text.clone() };
+            let rules = difference.pointers().iter().map(|at| format!("{{ at: {at} }}")).collect::<Vec<_>>().join(", ");
+            let message = format!(
+                "the result is not the same each time; if that is right, add this to the scenario:\n  redact: [{rules}]"
+            );
+            self.result.status = Status::Failed;
+            if let Some(step) = self.result.steps.get_mut(recorded.step) {
+                step.status = Status::Failed;
+                step.problems.push(Problem { difference: Some(difference), ..Problem::new(message) });
+            }
+        }
+    }
+
     /// A cell of which no step ran.
     pub(super) fn without_steps(result: CellResult) -> CellRun {
         CellRun { result, recorded: Vec::new(), redacted: UsedRules::new() }
     }
 }
 
-/// Runs a cell. Everything that it started has ended when this returns, even after `cancel`.
+/// Runs a cell as often as the options say, until it fails. Everything that it started has ended when this returns, even
+/// after `cancel`.
 pub(super) async fn run(scenario: &Scenario, cell: Cell, options: &RunOptions, cancel: &CancellationToken) -> CellRun {
+    let mut run = run_once(scenario, cell, options, cancel).await;
+    for _ in 1..options.repeat {
+        if run.result.status != Status::Passed {
+            break;
+        }
+        run.repeat(run_once(scenario, cell, options, cancel).await);
+    }
+    run
+}
+
+async fn run_once(scenario: &Scenario, cell: Cell, options: &RunOptions, cancel: &CancellationToken) -> CellRun {
     let started = Instant::now();
     let stderr = LastLines::default();
     let sink: StderrSink = Arc::new({
@@ -132,6 +167,7 @@ impl CellRunner<'_> {
             done.push(StepResult {
                 title: step.title(),
                 line: step.line,
+                source: step.source.clone(),
                 status,
                 duration: started.elapsed(),
                 problems: problems.into_iter().map(Problem::new).collect(),
@@ -298,7 +334,7 @@ impl CellRunner<'_> {
         view.sort_all_objects();
         let text = serde_json::to_string_pretty(&view).unwrap_or_default();
         let key = spec.key(self.cell, self.version(step));
-        self.recorded.push(RecordedSnapshot { step: index, key, title: step.title(), text });
+        self.recorded.push(RecordedSnapshot { step: index, key, title: step.header(), text, is_stable: true });
     }
 
     /// The number of frames that every connection has recorded so far.

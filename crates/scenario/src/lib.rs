@@ -33,6 +33,7 @@
 //!     mode: SnapshotMode::Check,
 //!     fail_fast: false,
 //!     keep_going: false,
+//!     repeat: 1,
 //!     rehearse: "rehearse".into(),
 //!     builtin_scripts: BUILTINS,
 //! };

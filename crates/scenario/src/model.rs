@@ -157,6 +157,11 @@ impl Scenario {
         folder: &Path,
         builtins: &[BuiltinScript],
     ) -> Result<Scenario, Problems> {
+        let has = |key: &str| root.get(key).is_some();
+        if !has("steps") && ["tools", "resources", "prompts", "methods"].iter().any(|key| has(key)) {
+            let hint = "serve it with `rehearse mock`, or name it in a scenario: `servers: { s: { mock: FILE } }`";
+            return Err(root.problem("this is a mock script, not a scenario").hint(hint).into());
+        }
         let fields = root.fields("a scenario", KEYS)?;
         let mut templates = Templates::new(source, NAMES);
         let server_nodes = fields.get("servers");

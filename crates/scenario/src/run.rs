@@ -32,6 +32,8 @@ pub struct RunOptions {
     pub mode: SnapshotMode,
     /// Start no further cell after the first one that does not pass.
     pub fail_fast: bool,
+    /// How often each cell runs; at least once.
+    pub repeat: u32,
     /// Run the remaining steps of a cell after one has failed.
     pub keep_going: bool,
     /// The mock scripts that scenarios may name.
@@ -219,12 +221,13 @@ fn scenario_result(planned: &PlannedScenario, ran: Vec<Option<CellRun>>, mode: S
         results.push(ran.result);
         recorded.push(ran.recorded);
     }
-    if let Err(error) = snapshot::check(scenario, mode, &mut results, &recorded) {
+    let accepted = snapshot::check(scenario, mode, &mut results, &recorded).unwrap_or_else(|error| {
         for result in &mut results {
             result.status = Status::Error;
             result.reason = Some(format!("cannot write a snapshot: {error}"));
         }
-    }
+        Vec::new()
+    });
     let passed = results.iter_mut().flat_map(|cell| &mut cell.steps).filter(|step| step.status == Status::Passed);
     passed.for_each(|step| step.trace.clear());
     ScenarioResult {
@@ -232,6 +235,7 @@ fn scenario_result(planned: &PlannedScenario, ran: Vec<Option<CellRun>>, mode: S
         path: scenario.path.clone(),
         description: scenario.description.clone(),
         cells: results,
+        accepted,
         warnings,
     }
 }

@@ -55,6 +55,8 @@ pub struct RecordedSnapshot {
     pub title: String,
     /// The text of the snapshot.
     pub text: String,
+    /// Whether all repetitions of the cell have this text.
+    pub is_stable: bool,
 }
 
 impl SnapshotSpec {
@@ -160,7 +162,8 @@ pub(super) fn holds(scenario: &Scenario, recorded: &[RecordedSnapshot]) -> bool 
     recorded.iter().all(|it| stored(it).as_ref() == Some(&it.text))
 }
 
-/// Compares the recorded results of a scenario with its snapshots, and adds the differences to the cell results.
+/// Compares the recorded results of a scenario with its snapshots, and adds the differences to the cell results. Returns
+/// the snapshots that it has written.
 ///
 /// # Errors
 /// An accepted snapshot cannot be written.
@@ -169,7 +172,8 @@ pub(super) fn check(
     mode: SnapshotMode,
     cells: &mut [CellResult],
     recorded: &[Vec<RecordedSnapshot>],
-) -> io::Result<()> {
+) -> io::Result<Vec<PathBuf>> {
+    let mut written = Vec::new();
     let mut by_key: BTreeMap<&str, Vec<(usize, &RecordedSnapshot)>> = BTreeMap::new();
     for (cell, recorded) in recorded.iter().enumerate() {
         for recorded in recorded {
@@ -189,6 +193,7 @@ pub(super) fn check(
         if matches!(verdict, Verdict::Accept) {
             if stored.as_ref() != Some(&first.text) {
                 write(&path, &source, &first.title, &first.text)?;
+                written.push(path.clone());
             }
             remove(&pending(&path));
             continue;
@@ -202,14 +207,15 @@ pub(super) fn check(
                 None
             }
         };
-        for (cell, recorded) in &all {
+        // The repetitions of an unstable cell are already a problem of its step.
+        for (cell, recorded) in all.iter().filter(|(_, recorded)| recorded.is_stable) {
             if let Some(mut problem) = verdict.problem(key, recorded, stored.as_deref()) {
                 problem.pending = left.filter(|left| **left == recorded.text).map(|_| pending(&path));
                 fail(&mut cells[*cell], recorded.step, problem);
             }
         }
     }
-    Ok(())
+    Ok(written)
 }
 
 fn pending(path: &Path) -> PathBuf {
@@ -235,6 +241,9 @@ fn accept(
     all: &[(usize, &RecordedSnapshot)],
     stored: Option<&str>,
 ) -> Verdict {
+    if all.iter().any(|(_, recorded)| !recorded.is_stable) {
+        return Verdict::Incomplete("it is not the same each time");
+    }
     let count = |text: &str| all.iter().filter(|(_, recorded)| recorded.text == text).count();
     let known = stored.filter(|text| count(text) > 0);
     let text = known.or_else(|| all.iter().rev().map(|(_, it)| it.text.as_str()).max_by_key(|text| count(text)));
@@ -334,6 +343,7 @@ mod tests {
                 Scenario::parse(&Source::new("demo.yaml", text), &path, crate::tests::BUILTINS).expect("valid");
             let step = || StepResult {
                 title: "discover".into(),
+                source: String::new(),
                 line: 2,
                 status: Status::Passed,
                 duration: Duration::ZERO,
@@ -350,7 +360,13 @@ mod tests {
             };
             let mut cells: Vec<_> = (0..texts.len()).map(cell).collect();
             let record = |text: &&str| {
-                vec![RecordedSnapshot { step: 0, key: "tools".into(), title: "discover".into(), text: (*text).into() }]
+                vec![RecordedSnapshot {
+                    step: 0,
+                    key: "tools".into(),
+                    title: "discover".into(),
+                    text: (*text).into(),
+                    is_stable: true,
+                }]
             };
             let recorded: Vec<_> = texts.iter().map(record).collect();
             check(&scenario, mode, &mut cells, &recorded).expect("writes");

@@ -16,7 +16,8 @@ use rehearse_report::Cell;
 
 const KEYS: &[&str] = &["server", "answers", "expect", "snapshot", "capture", "timeout", "only"];
 
-const OTHER_NAMES: &[(&str, &str)] = &[("list_tools", "discover"), ("initialize", "connect"), ("call_tool", "call")];
+/// The maximum number of characters of a line in a report.
+const LONGEST_LINE: usize = 200;
 
 /// A step of a scenario.
 #[derive(Debug)]
@@ -39,6 +40,8 @@ pub struct Step {
     pub only: StepCondition,
     /// The line of the step in the file.
     pub line: usize,
+    /// The text of that line.
+    pub source: String,
 }
 
 /// The key `only`: a condition on the cell. Without conditions it holds in every cell.
@@ -84,11 +87,12 @@ impl Step {
         servers: &[&str],
         templates: &mut Templates,
     ) -> Result<Step, Problems> {
-        refuse_other_names(node)?;
+        refuse_root_keys(node)?;
         let fields = node.fields("a step", &[ACTIONS, KEYS].concat())?;
         let Entry { key, node: value, .. } = fields.exactly_one(ACTIONS)?;
         let action = Action::read(key, value, source, folder, servers, templates)?;
         let line = source.position(node.span.start).0;
+        let text = source.text.lines().nth(line - 1).unwrap_or_default().trim();
         let server = fields.read("server", |node| {
             let name = node.str()?;
             servers.iter().position(|server| *server == name).ok_or_else(|| {
@@ -135,6 +139,7 @@ impl Step {
             timeout: fields.read("timeout", Node::duration)?,
             only: fields.read("only", StepCondition::read)?.unwrap_or_default(),
             line,
+            source: text.chars().take(LONGEST_LINE).collect(),
         })
     }
 
@@ -178,24 +183,26 @@ impl Step {
         self.action.call().is_some_and(|call| call.is_task) && !is_modern && self.may_exist_in(cell)
     }
 
+    /// The title of the step in a snapshot, with the arguments of a call: `call echo {"text":"a"}`.
+    pub(super) fn header(&self) -> String {
+        let args = self.action.call().and_then(|call| call.args.as_ref()?.literal());
+        self.title() + &args.map(|args| format!(" {args}")).unwrap_or_default()
+    }
+
     /// The title of the step in reports: `call echo`.
     pub fn title(&self) -> String {
         self.action.title()
     }
 }
 
-/// Rejects the protocol's name of an action and suggests the key that a scenario uses.
-fn refuse_other_names(node: &Node) -> Result<(), Problems> {
+/// Rejects a key of the whole scenario.
+fn refuse_root_keys(node: &Node) -> Result<(), Problems> {
     let entries = node.as_entries().unwrap_or_default();
-    let other = entries.iter().find_map(|entry| {
-        let (_, name) = OTHER_NAMES.iter().find(|(other, _)| *other == entry.key)?;
-        Some((entry, name))
-    });
-    match other {
+    match entries.iter().find(|entry| entry.key == "redact") {
         None => Ok(()),
-        Some((entry, name)) => {
-            let problem = Problem::new(entry.key_span, format!("a step has no key `{}`", entry.key));
-            Err(problem.hint(format!("did you mean `{name}`?")).into())
+        Some(entry) => {
+            let problem = Problem::new(entry.key_span, "a step has no key `redact`");
+            Err(problem.hint("`redact` applies to all steps: write it beside `steps`").into())
         }
     }
 }

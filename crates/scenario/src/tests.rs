@@ -35,6 +35,7 @@ async fn play(text: &str, answer: impl FnMut(&Value) -> Vec<String> + Send + 'st
         mode: SnapshotMode::Check,
         fail_fast: false,
         keep_going: true,
+        repeat: 1,
         rehearse: "/nowhere/rehearse".into(),
     };
     run(Plan::new(vec![scenario], &Selection::default()), options, CancellationToken::new(), |_| {}).await

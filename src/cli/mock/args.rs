@@ -70,7 +70,7 @@ pub(crate) struct MockArgs {
     #[arg(value_name = "SCRIPT", required_unless_present_any = ["list", "faults"])]
     pub(super) scripts: Vec<PathBuf>,
     /// Serve HTTP, SSE and WebSocket on this address or port (0: a free port) instead of stdio
-    #[arg(long, value_name = "ADDR", value_parser = parse_address)]
+    #[arg(long, alias = "port", value_name = "ADDR", value_parser = parse_address)]
     pub(super) listen: Option<SocketAddr>,
     /// Also accept requests for this host name (repeatable)
     #[arg(long = "allow-host", value_name = "NAME", requires = "listen", value_parser = parse_host)]

@@ -173,6 +173,10 @@ impl Script {
             return Err(in_source(problem.hint("start with `server: { name: my-server }`").into()));
         }
         let root = &*repeat::expand(&root, source).map_err(in_source)?;
+        if root.get("steps").is_some() && root.get("servers").is_some() {
+            let problem = root.problem("this is a scenario, not a mock script").hint("run it with `rehearse run`");
+            return Err(in_source(problem.into()));
+        }
         let fields = root.fields("a mock script", KEYS).map_err(in_source)?;
         let mut reader = ScriptReader::new(source);
         let mut problems = Vec::new();
