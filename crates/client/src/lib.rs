@@ -4,6 +4,8 @@
 //! a hang. The client shows a server as it is: it caches nothing, repeats a request only if the server asks for that,
 //! and never opens a second session by itself.
 
+#![warn(missing_docs)]
+
 mod answers;
 mod attempt;
 mod backlog;

@@ -1,6 +1,8 @@
 //! Scriptable mock servers: an [`engine`] answers requests with a [`script`], [`serve`] is the network, and a
 //! [`journal`] records every request. Tests in Rust start with [`MockServer::builder`].
 
+#![warn(missing_docs)]
+
 pub mod admin;
 pub mod builder;
 pub mod engine;

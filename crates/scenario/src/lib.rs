@@ -44,6 +44,8 @@
 //! # }
 //! ```
 
+#![warn(missing_docs)]
+
 mod action;
 mod action_runner;
 mod answers;
