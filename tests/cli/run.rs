@@ -373,3 +373,18 @@ fn the_first_files_of_a_project_work_and_replace_nothing() {
     let second = init(project().file("mocks/weather.yaml", "mine")).stdout_has("exists mocks/weather.yaml\n");
     assert_eq!(second.read("mocks/weather.yaml"), "mine");
 }
+
+#[test]
+fn a_server_of_another_version_fails_the_cell_unless_any_is_accepted() {
+    let scenario = |matrix: &str| {
+        format!(
+            "servers: {{ s: {{ mock: legacy-only }} }}\n{matrix}\nsteps: [{{ call: {{ tool: hello }}, expect: {{ text: hello }} }}]"
+        )
+    };
+    let run = story(&scenario("matrix: { transport: stdio, protocol: 2025-11-25 }")).run().code(1);
+    run.stdout_has(
+        "connect: the server negotiated 2025-06-18 instead of 2025-11-25; test that version with `matrix: {",
+    );
+    let run = story("matrix: { transport: [stdio, ws], protocol: negotiated }").run().code(0);
+    run.stdout_has("demo negotiated 2025-06-18 over stdio, ws\n");
+}

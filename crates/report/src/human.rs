@@ -60,8 +60,9 @@ pub(super) fn render(result: &RunResult, layout: Layout) -> String {
     tables(&mut out, result, layout.width);
     for scenario in &result.scenarios {
         failures(&mut out, scenario, layout);
-        warnings(&mut out, scenario);
+        warnings(&mut out, scenario, layout.width);
     }
+    negotiated(&mut out, result);
     accepted(&mut out, result);
     summary(&mut out, result);
     out
@@ -171,10 +172,10 @@ fn failures(out: &mut String, scenario: &ScenarioResult, layout: Layout) {
     let mut groups: Vec<(String, Vec<&CellResult>, Option<&StepResult>)> = Vec::new();
     for cell in &scenario.cells {
         for step in cell.steps.iter().filter(|step| step.status == Status::Failed) {
-            group(&mut groups, problems(scenario, step), cell, Some(step));
+            group(&mut groups, problems(scenario, step, layout.width), cell, Some(step));
         }
         if let (Status::Error | Status::NotRun, Some(reason)) = (cell.status, &cell.reason) {
-            group(&mut groups, block(reason, "  "), cell, None);
+            group(&mut groups, block(reason, "  ", layout.width), cell, None);
         }
     }
     for (text, cells, step) in &groups {
@@ -188,7 +189,7 @@ fn failures(out: &mut String, scenario: &ScenarioResult, layout: Layout) {
         }
         if !cells[0].stderr.is_empty() && (layout.trace || step.is_none()) {
             let _ = writeln!(out, "  {}", styled(format!("stderr in {}", cells[0].cell), DIM));
-            out.extend(cells[0].stderr.iter().map(|line| block(line, "    ")));
+            out.extend(cells[0].stderr.iter().map(|line| block(line, "    ", layout.width)));
         }
     }
 }
@@ -206,12 +207,34 @@ fn cell_names(scenario: &ScenarioResult, cells: &[&CellResult]) -> String {
     }
 }
 
-fn warnings(out: &mut String, scenario: &ScenarioResult) {
+fn warnings(out: &mut String, scenario: &ScenarioResult, width: usize) {
     if scenario.warnings.is_empty() {
         return;
     }
     let _ = writeln!(out, "\n{} {}", styled("?", DOUBTFUL), styled(printable(&scenario.name), STRONG));
-    out.extend(scenario.warnings.iter().map(|warning| block(warning, "  ")));
+    out.extend(scenario.warnings.iter().map(|warning| block(warning, "  ", width)));
+}
+
+/// The versions of cells that leave them to client and server.
+fn negotiated(out: &mut String, result: &RunResult) {
+    if result.scenarios.iter().flat_map(|scenario| &scenario.cells).any(|cell| cell.negotiated.is_some()) {
+        out.push('\n');
+    }
+    for scenario in &result.scenarios {
+        let mut versions: Vec<(&str, Vec<String>)> = Vec::new();
+        for cell in &scenario.cells {
+            let Some(version) = &cell.negotiated else { continue };
+            let transport = cell.cell.transport.to_string();
+            match versions.iter_mut().find(|(known, _)| known == version) {
+                Some((_, transports)) => transports.push(transport),
+                None => versions.push((version, vec![transport])),
+            }
+        }
+        for (version, transports) in versions {
+            let text = format!("{} negotiated {} over {}", scenario.name, version, transports.join(", "));
+            let _ = writeln!(out, "{}", styled(printable(&text), DIM));
+        }
+    }
 }
 
 /// The snapshots that this run has written.
@@ -229,9 +252,19 @@ fn accepted(out: &mut String, result: &RunResult) {
     }
 }
 
-/// Indents every line of a text.
-fn block(text: &str, indent: &str) -> String {
-    printable_lines(text).map(|line| format!("{indent}{line}\n")).collect()
+/// Indents every line of a text, and wraps it at spaces.
+fn block(text: &str, indent: &str, width: usize) -> String {
+    let options = textwrap::Options::new(width).subsequent_indent(indent).initial_indent(indent).break_words(false);
+    printable_lines(text)
+        .flat_map(|line| {
+            // Columns that a text aligns with spaces stay.
+            let lines = match line.starts_with(' ') {
+                true => vec![format!("{indent}{line}").into()],
+                false => textwrap::wrap(&line, &options),
+            };
+            lines.into_iter().map(|line| format!("{line}\n")).collect::<Vec<_>>()
+        })
+        .collect()
 }
 
 fn group<'r>(
@@ -246,14 +279,14 @@ fn group<'r>(
     }
 }
 
-fn problems(scenario: &ScenarioResult, step: &StepResult) -> String {
+fn problems(scenario: &ScenarioResult, step: &StepResult, width: usize) -> String {
     let (path, title) = (scenario.path.display().to_string(), styled(printable(&step.title), STRONG));
     let mut text = format!("  {}:{}  {title}\n", printable(&path), step.line);
     if !step.source.is_empty() {
         let _ = writeln!(text, "    {}", styled(format!("| {}", printable(&step.source)), DIM));
     }
     for problem in &step.problems {
-        text.push_str(&block(&problem.message, "    "));
+        text.push_str(&block(&problem.message, "    ", width));
         if let Some(difference) = &problem.difference {
             let names = if problem.snapshot.is_some() { ["snapshot", "this run"] } else { ["first time", "later"] };
             diff(&mut text, difference, names);

@@ -75,6 +75,7 @@ mod tests {
         let cell = |status, reason, steps| CellResult {
             cell: Cell { transport: Transport::Stdio, protocol: Protocol::Exact(Version::LATEST) },
             status,
+            negotiated: None,
             reason,
             duration: Duration::ZERO,
             steps,

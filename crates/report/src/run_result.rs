@@ -102,6 +102,9 @@ pub struct CellResult {
     pub cell: Cell,
     /// How the cell ended.
     pub status: Status,
+    /// The version that client and server have negotiated, if the cell leaves it to them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub negotiated: Option<String>,
     /// Why the cell did not run or could not run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -228,6 +231,6 @@ impl CellResult {
     /// The result of a cell of which no step ran.
     pub fn without_steps(cell: Cell, status: Status, reason: impl Into<String>) -> CellResult {
         let (duration, steps, stderr) = (Duration::ZERO, Vec::new(), Vec::new());
-        CellResult { cell, status, reason: Some(reason.into()), duration, steps, stderr }
+        CellResult { cell, status, negotiated: None, reason: Some(reason.into()), duration, steps, stderr }
     }
 }

@@ -16,7 +16,7 @@ use rehearse_client::{
     Answers, ConnectError, ConnectOptions, LastLines, Session, StderrLine, StderrSink, TraceRecorder, UnsolicitedFrame,
     UnsolicitedPolicy,
 };
-use rehearse_protocol::Version;
+use rehearse_protocol::{Protocol, Version};
 use rehearse_report::{Cell, CellResult, Difference, Problem, Status, StepResult, TraceLine};
 
 const TRACE_LINES: usize = 200;
@@ -89,13 +89,15 @@ async fn run_once(scenario: &Scenario, cell: Cell, options: &RunOptions, cancel:
         redacted: vec![false; scenario.redactions.len()],
         known: known_values(scenario),
         sink,
+        negotiated: None,
     };
     let mut steps = Vec::new();
     let ended = match runner.start(options, cancel).await {
         Ok(()) => runner.steps(options, cancel, &mut steps).await,
         Err(why) => Err((Status::Error, why)),
     };
-    let CellRunner { servers, recorded, redacted, .. } = runner;
+    let CellRunner { servers, recorded, redacted, negotiated, .. } = runner;
+    let negotiated = negotiated.filter(|_| cell.protocol == Protocol::Auto).map(|version| version.to_string());
     future::join_all(servers.into_iter().map(RunningServer::stop)).await;
     let failed = steps.iter().any(|step| step.status == Status::Failed);
     let (status, reason) = match ended {
@@ -107,7 +109,15 @@ async fn run_once(scenario: &Scenario, cell: Cell, options: &RunOptions, cancel:
         Err((status, why)) => (status, Some(why)),
     };
     CellRun {
-        result: CellResult { cell, status, reason, duration: started.elapsed(), steps, stderr: stderr.to_vec() },
+        result: CellResult {
+            cell,
+            status,
+            negotiated,
+            reason,
+            duration: started.elapsed(),
+            steps,
+            stderr: stderr.to_vec(),
+        },
         recorded,
         redacted,
     }
@@ -124,6 +134,8 @@ pub(super) struct CellRunner<'a> {
     redacted: UsedRules,
     known: Vec<RunValue>,
     sink: StderrSink,
+    /// The version of the first session.
+    negotiated: Option<Version>,
 }
 
 impl CellRunner<'_> {
@@ -288,6 +300,14 @@ impl CellRunner<'_> {
         let options = ConnectOptions { stderr: Some(self.sink.clone()), recorder, ..ConnectOptions::default() };
         match Session::connect_with(&config, self.cell.protocol, options).await {
             Ok(session) => {
+                if let (Protocol::Exact(requested), Some(version)) =
+                    (self.cell.protocol, session.info().version.known())
+                    && requested != version
+                {
+                    session.close().await;
+                    return Ok(Err(Observation::other_version(requested, version)));
+                }
+                self.negotiated = self.negotiated.or(session.info().version.known());
                 session.set_unsolicited_policy(ignored);
                 live.session = Some(session);
                 Ok(Ok(()))

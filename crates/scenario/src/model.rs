@@ -277,7 +277,7 @@ impl Matrix {
         let fields = node.fields("the matrix", &["transport", "protocol"])?;
         Ok(Matrix {
             transports: fields.read("transport", read_list)?.unwrap_or_default(),
-            protocols: fields.read("protocol", read_list)?.unwrap_or_default(),
+            protocols: fields.read("protocol", read_protocols)?.unwrap_or_default(),
         })
     }
 
@@ -315,6 +315,11 @@ fn check_names(steps: &[Step], nodes: &[Node], matrix: &Matrix, source: &Source)
         }
     }
     if problems.is_empty() { Ok(()) } else { Err(Problems(problems)) }
+}
+
+/// As [`read_list`]; `negotiated` is the version that client and server negotiate.
+fn read_protocols(node: &Node) -> Result<Vec<Protocol>, Problems> {
+    if node.as_str() == Some("negotiated") { Ok(vec![Protocol::Auto]) } else { read_list(node) }
 }
 
 /// One name or an array of distinct names.

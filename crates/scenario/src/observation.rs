@@ -3,6 +3,7 @@
 use serde_json::{Map, Value as Json, json, value::RawValue};
 
 use rehearse_client::Failure;
+use rehearse_protocol::Version;
 
 /// The observed result of a step.
 #[derive(Debug, Clone, PartialEq)]
@@ -51,6 +52,15 @@ impl Observation {
     /// A failed step.
     pub fn failed(kind: impl Into<String>, message: impl Into<String>) -> Self {
         Observation::new(Outcome::Failed { kind: kind.into(), message: message.into(), error: None })
+    }
+
+    /// A connection in another version than that of the cell.
+    pub(super) fn other_version(requested: Version, negotiated: Version) -> Self {
+        let message = format!(
+            "the server negotiated {negotiated} instead of {requested}; test that version with `matrix: {{ protocol: \
+             {negotiated} }}`, or any version with `matrix: {{ protocol: negotiated }}`"
+        );
+        Observation::failed("connect", message)
     }
 
     /// A step that failed with a failure of the client.

@@ -351,6 +351,7 @@ mod tests {
                 trace: vec![],
             };
             let cell = |index: usize| CellResult {
+                negotiated: None,
                 cell: Cell { transport: TRANSPORTS[index], protocol: Protocol::Auto },
                 status: Status::Passed,
                 reason: None,
