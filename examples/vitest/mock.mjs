@@ -35,8 +35,10 @@ class Mock {
     return (await this.admin("POST", "/rules", { tool, rule })).id;
   }
 
-  async requests() {
-    return (await this.admin("GET", "/journal")).entries.map((entry) => entry.request);
+  // The arguments of each call of a tool, in the order in which they came.
+  async calls() {
+    const { entries } = await this.admin("GET", "/journal");
+    return entries.filter(({ method }) => method === "tools/call").map(({ request }) => request.params.arguments);
   }
 }
 
