@@ -29,8 +29,10 @@ class Mock:
         """Puts a rule in front of a tool's own: mock.rule("forecast", when={…}, reply="…")."""
         return self.admin("POST", "/rules", {"tool": tool, "rule": rule})["id"]
 
-    def requests(self):
-        return [entry["request"] for entry in self.admin("GET", "/journal")["entries"]]
+    def calls(self):
+        """The arguments of each call of a tool, in the order in which they came."""
+        entries = self.admin("GET", "/journal")["entries"]
+        return [entry["request"]["params"]["arguments"] for entry in entries if entry["method"] == "tools/call"]
 
 
 @pytest.fixture(scope="session")
