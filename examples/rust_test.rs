@@ -1,4 +1,14 @@
 //! Tests of an MCP client against a mock, in Rust: `cargo test --example rust_test`.
+//!
+//! In your own crate, they need:
+//!
+//! ```toml
+//! [dev-dependencies]
+//! mcp-rehearsal = { git = "URL-OF-THIS-REPOSITORY", default-features = false } # or path = "…"; without the command line
+//! rmcp = { version = "3.9", default-features = false, features = ["base64", "client", "transport-async-rw"] }
+//! serde_json = "1"
+//! tokio = { version = "1", features = ["macros", "rt"] }
+//! ```
 
 use std::error::Error;
 
