@@ -18,6 +18,7 @@ mod process_guard;
 mod repl;
 mod run;
 mod schema;
+mod secrets;
 mod signals;
 mod style;
 mod terminal_user;

@@ -1,7 +1,7 @@
 //! `rehearse run`: runs scenarios on every transport and protocol version.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     io::{IsTerminal, Write},
     num::{NonZeroU32, NonZeroUsize},
     path::{Path, PathBuf},
@@ -17,7 +17,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use regex::Regex;
 use tokio_util::sync::CancellationToken;
 
-use super::{Exit, Failure, output, process_guard::install_guard, signals::Signals};
+use super::{Exit, Failure, output, process_guard::install_guard, secrets::Secrets, signals::Signals};
 use mcp_rehearsal::builtin_scripts::BUILTIN_SCRIPTS;
 use rehearse_client::ReaperProcess;
 use rehearse_report::{Layout, RunFormat, RunResult, Status};
@@ -102,6 +102,8 @@ pub(super) fn run(args: RunArgs) -> Result<Exit, Failure> {
         list(&plan);
         return Ok(Exit::Success);
     }
+    let secrets: BTreeMap<_, _> =
+        plan.cells().map(|(scenario, ..)| (scenario.path.clone(), Secrets::from_scenario(scenario))).collect();
     let rehearse = install_guard()?;
     let in_ci = std::env::var_os("CI").is_some_and(|value| !value.is_empty() && value != "false");
     let options = RunOptions {
@@ -123,10 +125,15 @@ pub(super) fn run(args: RunArgs) -> Result<Exit, Failure> {
     let done = runtime.block_on(execute(plan, options));
     drop(runtime);
     ReaperProcess::dismiss();
-    let Some((result, interrupted)) = done? else {
+    let Some((mut result, interrupted)) = done? else {
         super::style::print("interrupted again: killed all servers; there is no report\n");
         return Ok(Exit::CannotRun);
     };
+    for scenario in &mut result.scenarios {
+        if let Some(secrets) = secrets.get(&scenario.path) {
+            secrets.hide_in_scenario(scenario);
+        }
+    }
     write_report(&args, &result)?;
     Ok(exit_code(&result, interrupted))
 }

@@ -24,6 +24,7 @@ mod oauth_transports;
 mod orphans;
 mod parity;
 mod rehearse;
+mod redaction;
 mod repl;
 mod repl_forms;
 mod result_cache;

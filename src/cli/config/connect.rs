@@ -10,9 +10,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     checked_file::CheckedFile,
-    resolved_server::{ResolvedServer, Secrets, default_protocol, prepare, variables},
+    resolved_server::{ResolvedServer, default_protocol, prepare, variables},
 };
-use crate::cli::{Failure, process_guard::block_on_guarded, signals::Signals};
+use crate::cli::{Failure, process_guard::block_on_guarded, secrets::Secrets, signals::Signals};
 use rehearse_client::{CallOptions, ConnectError, ConnectOptions, LastLines, ServerParams, Session, StderrLine};
 use rehearse_client_configs::{ClientConfig, Project, codes, policy::Policy, server};
 use rehearse_report::findings::{Contact, Finding};

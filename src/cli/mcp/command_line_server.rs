@@ -23,26 +23,29 @@ pub(super) struct ServerArgs {
     #[arg(long, hide_short_help = true, value_name = "URL", group = "ad_hoc", group = "ad_hoc_url", conflicts_with_all = ["mcp_config", "config", "dialect"])]
     ws: Option<String>,
     /// Add a header to every HTTP request (repeatable)
-    #[arg(long = "header", value_name = "NAME: VALUE", requires = "ad_hoc_url", value_parser = header)]
-    headers: Vec<(String, String)>,
+    #[arg(long = "header", value_name = "NAME: VALUE", requires = "ad_hoc_url")]
+    headers: Vec<String>,
     /// Set an environment variable of the command (repeatable)
-    #[arg(long = "env", hide_short_help = true, value_name = "NAME=VALUE", requires = "stdio", conflicts_with = "ad_hoc_url", value_parser = variable)]
-    env: Vec<(String, String)>,
+    #[arg(
+        long = "env",
+        hide_short_help = true,
+        value_name = "NAME=VALUE",
+        requires = "stdio",
+        conflicts_with = "ad_hoc_url"
+    )]
+    env: Vec<String>,
 }
 
 impl ServerArgs {
     /// The described server; its name is that of its command or host.
     ///
     /// # Errors
-    /// The command has an unclosed quote.
+    /// The command has an unclosed quote; or a header or variable is malformed, which is not quoted.
     pub(super) fn server(&self) -> Result<Option<ConfiguredServer>, String> {
         let ServerArgs { stdio, http, sse, ws, headers, env } = self;
         let source = Source::new("the command line", "");
         let server = |name: &str, transport| {
             ConfiguredServer::new(source.clone(), at(name), At { value: transport, span: Span::default() })
-        };
-        let pairs = |pairs: &[(String, String)]| {
-            pairs.iter().map(|(name, value)| Pair { name: at(name), value: at(value) }).collect()
         };
         if let Some(line) = stdio {
             let mut words = command_words(line)?.into_iter();
@@ -51,7 +54,7 @@ impl ServerArgs {
             let mut server = server(if name.is_empty() { &command } else { name }, Transport::Stdio);
             server.command = Some(at(&command));
             server.args = words.map(|word| at(&word)).collect();
-            server.env = pairs(env);
+            server.env = env.iter().map(|text| variable(text)).collect::<Result<_, _>>()?;
             return Ok(Some(server));
         }
         let url = [(http, Transport::Http), (sse, Transport::Sse), (ws, Transport::Ws)];
@@ -62,7 +65,7 @@ impl ServerArgs {
         let host = url::Url::parse(url).ok().and_then(|url| url.host_str().map(str::to_owned));
         let mut server = server(host.as_deref().unwrap_or("server"), transport);
         server.url = Some(at(url));
-        server.headers = pairs(headers);
+        server.headers = headers.iter().map(|text| header(text)).collect::<Result<_, _>>()?;
         Ok(Some(server))
     }
 }
@@ -71,15 +74,17 @@ fn at(text: &str) -> At<String> {
     At { value: text.to_owned(), span: Span::default() }
 }
 
-fn header(text: &str) -> Result<(String, String), String> {
-    let (name, value) = text.split_once(':').ok_or("write it as `Name: value`")?;
-    Ok((name.trim().to_owned(), value.trim().to_owned()))
+fn header(text: &str) -> Result<Pair, String> {
+    match text.split_once(':') {
+        Some((name, value)) => Ok(Pair { name: at(name.trim()), value: at(value.trim()) }),
+        _ => Err("a --header is not of the form `Name: value`".to_owned()),
+    }
 }
 
-fn variable(text: &str) -> Result<(String, String), String> {
+fn variable(text: &str) -> Result<Pair, String> {
     match text.split_once('=') {
-        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
-        _ => Err("write it as `NAME=VALUE`".to_owned()),
+        Some((name, value)) if !name.is_empty() => Ok(Pair { name: at(name), value: at(value) }),
+        _ => Err("an --env is not of the form `NAME=VALUE`".to_owned()),
     }
 }
 
@@ -135,9 +140,12 @@ mod tests {
 
     #[test]
     fn a_header_and_a_variable_are_a_name_and_a_value() {
-        let pair = |name: &str, value: &str| Ok((name.to_owned(), value.to_owned()));
-        assert_eq!(header("Authorization: Bearer a:b"), pair("Authorization", "Bearer a:b"));
-        assert_eq!(variable("A=b=c"), pair("A", "b=c"));
-        assert!(header("nothing").is_err() && variable("A").is_err() && variable("=b").is_err());
+        let pair = |read: Result<Pair, String>| read.map(|pair| (pair.name.value, pair.value.value));
+        let expected = |name: &str, value: &str| Ok((name.to_owned(), value.to_owned()));
+        assert_eq!(pair(header("Authorization: Bearer a:b")), expected("Authorization", "Bearer a:b"));
+        assert_eq!(pair(variable("A=b=c")), expected("A", "b=c"));
+        for wrong in [header("geheim"), variable("geheim"), variable("=geheim")] {
+            assert!(!pair(wrong).expect_err("wrong").contains("geheim"));
+        }
     }
 }

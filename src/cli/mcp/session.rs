@@ -18,8 +18,8 @@ use super::{
 };
 use crate::cli::{
     Exit, Failure,
-    config::resolved_server::Secrets,
     process_guard::block_on_guarded,
+    secrets::Secrets,
     signals::Signals,
     style::{self, BAD, DIM, DOUBTFUL, STRONG, printable},
     terminal_user::TerminalUser,

@@ -11,9 +11,10 @@ use crate::cli::{
     Failure,
     config::{
         SourceArgs,
-        resolved_server::{ResolvedServer, Secrets, prepare, variables},
+        resolved_server::{ResolvedServer, prepare, variables},
         sources::{check_readable, diagnostics, folder, warnings},
     },
+    secrets::Secrets,
     style::{self, DOUBTFUL, STRONG, printable},
 };
 use rehearse_client::Timeouts;

@@ -20,12 +20,12 @@ use super::{
 };
 use crate::cli::{
     Exit, Failure,
-    config::resolved_server::Secrets,
     mcp::{
         session::{CANCEL_GRACE, HubSession},
         target::{Files, Server},
         trace::Tracer,
     },
+    secrets::Secrets,
     style::{self, BAD, DIM, STRONG},
     terminal_user::{ApprovalChoice, TerminalUser},
 };

@@ -1,0 +1,263 @@
+//! The secrets of servers, and their redaction in everything that is printed.
+
+use std::{collections::BTreeMap, ops::Range};
+
+use rehearse_client::{STDERR_HEADING, ServerParams, Target, oauth::Authorizer};
+use rehearse_client_configs::{
+    secret::{MASK, hidden_in, is_secret_name, secrets_in_argument},
+    server,
+};
+use rehearse_document::references;
+use rehearse_report::ScenarioResult;
+use rehearse_scenario::{Scenario, ServerKind};
+
+/// The minimum length of a secret: shorter texts occur by chance.
+const MIN_LENGTH: usize = 6;
+/// The minimum length of a secret that may be a word.
+const MIN_WORD_LENGTH: usize = 8;
+/// The length of the longest usual words.
+const MAX_PROSE_LENGTH: usize = 16;
+/// A member whose name looks like that of a secret.
+const PROGRESS: &str = "\"progressToken\":";
+
+/// Texts that must not be printed; none by default.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Secrets {
+    texts: Vec<String>,
+    /// Whether to also mask text in stderr and frames that looks like a secret.
+    masks_unknown: bool,
+    /// The authorizers whose current tokens must not be printed.
+    authorizers: Vec<Authorizer>,
+}
+
+impl Secrets {
+    /// The secrets of a server: secret literals, and the values of variables in secret places.
+    pub(crate) fn from_server(
+        server: &server::ConfiguredServer,
+        resolved: &server::ConfiguredServer,
+        config: &ServerParams,
+        variables: &BTreeMap<String, String>,
+    ) -> Secrets {
+        let mut secrets = Vec::new();
+        add_target(&mut secrets, &config.target);
+        let auth = &resolved.auth;
+        let keys = auth.bearer.iter().chain(auth.api_key.iter().map(|api_key| &api_key.key));
+        let keys = keys.chain(auth.oauth.iter().filter_map(|oauth| oauth.client_secret.as_ref()));
+        add_pairs(&mut secrets, keys.map(|key| ("token", &*key.value)));
+        // The values of references in headers are always secret.
+        let both = server.headers.iter().zip(&resolved.headers);
+        secrets.extend(both.filter(|(written, it)| written.value != it.value).map(|(_, it)| it.value.value.clone()));
+        for text in server.texts() {
+            let secret = references(&text.at.value).filter(|reference| is_secret_name(reference.name));
+            secrets.extend(secret.filter_map(|reference| variables.get(reference.name).cloned()));
+        }
+        Secrets::new(secrets)
+    }
+
+    /// The secrets of the servers of a scenario.
+    pub(crate) fn from_scenario(scenario: &Scenario) -> Secrets {
+        let mut secrets = Vec::new();
+        for server in &scenario.servers {
+            match &server.kind {
+                ServerKind::Mock(_, headers) => add_headers(&mut secrets, headers),
+                ServerKind::Target(target) => add_target(&mut secrets, target),
+            }
+        }
+        Secrets::new(secrets)
+    }
+
+    fn new(mut texts: Vec<String>) -> Secrets {
+        // The form in JSON strings.
+        let quoted = |secret: &String| serde_json::to_string(secret).map(|text| text[1..text.len() - 1].to_owned());
+        let quoted: Vec<_> = texts.iter().filter_map(|secret| quoted(secret).ok()).collect();
+        texts.extend(quoted);
+        texts.retain(|secret| secret.len() >= if is_word(secret) { MIN_WORD_LENGTH } else { MIN_LENGTH });
+        Secrets { texts, masks_unknown: true, authorizers: Vec::new() }.sorted()
+    }
+
+    /// Masks the secrets in a text.
+    pub(crate) fn hidden(&self, text: &str) -> String {
+        let text = self.texts.iter().fold(text.to_owned(), |text, secret| text.replace(secret.as_str(), MASK));
+        let text = self.authorizers.iter().fold(text, |text, authorizer| authorizer.masked(&text, MASK));
+        match text.split_once(STDERR_HEADING) {
+            Some((before, lines)) => format!("{before}{STDERR_HEADING}{}", self.hidden_in_stderr(lines)),
+            None => text,
+        }
+    }
+
+    /// Masks the secrets in stderr lines, and text that looks like a secret and not like prose.
+    pub(crate) fn hidden_in_stderr(&self, lines: &str) -> String {
+        let text = self.hidden(lines);
+        let masked = || text.split('\n').map(|line| masked(line, |range| !is_prose(line, range)));
+        if self.masks_unknown { masked().collect::<Vec<_>>().join("\n") } else { text }
+    }
+
+    /// Masks the secrets in a frame, and text that looks like a secret.
+    pub(crate) fn hidden_in_frame(&self, frame: &str) -> String {
+        let text = self.hidden(frame);
+        let is_of_protocol =
+            |range: &Range<usize>| text[..range.start].trim_end_matches(['"', ' ']).ends_with(PROGRESS);
+        if self.masks_unknown { masked(&text, |range| !is_of_protocol(range)) } else { text }
+    }
+
+    /// Masks the secrets in all texts of a result that may come from a server.
+    pub(crate) fn hide_in_scenario(&self, scenario: &mut ScenarioResult) {
+        let hide = |text: &mut String| *text = self.hidden(text);
+        for cell in &mut scenario.cells {
+            cell.reason.iter_mut().for_each(hide);
+            cell.stderr.iter_mut().for_each(|line| *line = self.hidden_in_stderr(line));
+            for step in &mut cell.steps {
+                step.trace.iter_mut().for_each(|line| line.frame = self.hidden_in_frame(&line.frame));
+                for problem in &mut step.problems {
+                    hide(&mut problem.message);
+                    let texts = problem.difference.iter_mut().flat_map(|it| [&mut it.expected, &mut it.actual]);
+                    texts.for_each(hide);
+                }
+            }
+        }
+    }
+
+    /// Adds other secrets.
+    pub(crate) fn merge(mut self, other: &Secrets) -> Secrets {
+        self.masks_unknown |= other.masks_unknown;
+        self.texts.extend(other.texts.iter().cloned());
+        self.authorizers.extend(other.authorizers.iter().cloned());
+        self.sorted()
+    }
+
+    /// Adds the tokens of authorizers.
+    pub(crate) fn merge_tokens(mut self, authorizers: impl IntoIterator<Item = Authorizer>) -> Secrets {
+        self.authorizers.extend(authorizers);
+        self
+    }
+
+    /// The longest text first: others may be parts of it.
+    fn sorted(mut self) -> Secrets {
+        self.texts.sort_by(|one, two| two.len().cmp(&one.len()).then_with(|| one.cmp(two)));
+        self.texts.dedup();
+        self
+    }
+}
+
+fn add_target(secrets: &mut Vec<String>, target: &Target) {
+    match target {
+        Target::Stdio(spec) => {
+            add_pairs(secrets, spec.env.iter().map(|(name, value)| (&**name, &**value)));
+            let mut flag = "";
+            for arg in &spec.args {
+                secrets.extend(secrets_in_argument(flag, arg).into_iter().map(|range| arg[range].to_owned()));
+                flag = if arg.starts_with('-') { arg } else { "" };
+            }
+        }
+        Target::Http(endpoint) | Target::Sse(endpoint) | Target::Ws(endpoint) => {
+            add_headers(secrets, &endpoint.headers);
+            add_pairs(secrets, [("url", &*endpoint.url)]);
+        }
+        Target::Memory(_) => {}
+    }
+}
+
+fn add_headers(secrets: &mut Vec<String>, headers: &[(String, String)]) {
+    add_pairs(secrets, headers.iter().map(|(name, value)| (&**name, &**value)));
+}
+
+fn add_pairs<'p>(secrets: &mut Vec<String>, pairs: impl IntoIterator<Item = (&'p str, &'p str)>) {
+    for (name, value) in pairs {
+        secrets.extend(hidden_in(name, value).into_iter().map(|range| value[range].to_owned()));
+    }
+}
+
+/// Masks what looks like a secret and is one.
+fn masked(text: &str, is_secret: impl Fn(&Range<usize>) -> bool) -> String {
+    let (mut out, mut at) = (String::with_capacity(text.len()), 0);
+    for range in hidden_in("", text).into_iter().filter(is_secret) {
+        out.push_str(text.get(at..range.start).unwrap_or_default());
+        out.push_str(MASK);
+        at = range.end;
+    }
+    out.push_str(text.get(at..).unwrap_or_default());
+    out
+}
+
+/// Whether a value in a line is rather a usual word: `session: closed`. A string and the password in a URL are none.
+fn is_prose(line: &str, range: &Range<usize>) -> bool {
+    let value = line[range.clone()].trim_end_matches(['.', ',', ';', ':', '!', '?', ')']);
+    let is_quoted = line[..range.start].ends_with(['"', '\'']);
+    let is_short = value.len() < MIN_LENGTH || (value.len() < MAX_PROSE_LENGTH && is_word(value));
+    is_short && !is_quoted && !line[range.end..].starts_with('@')
+}
+
+fn is_word(text: &str) -> bool {
+    text.chars().all(|character| character.is_alphabetic() || character == '-')
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use rehearse_client::Timeouts;
+    use rehearse_client_configs::server::{At, Pair};
+    use rehearse_document::{Source, Span};
+    use rehearse_hub::configured::server_params;
+    use rehearse_protocol::Transport;
+
+    #[test]
+    fn a_secret_is_hidden_as_it_is_and_within_json() {
+        let at = |value: &str| At { value: value.to_owned(), span: Span::default() };
+        let transport = At { value: Transport::Stdio, span: Span::default() };
+        let mut server = server::ConfiguredServer::new(Source::new("", ""), at("s"), transport);
+        server.command = Some(at("c"));
+        server.env = vec![Pair { name: at("PASSWORD"), value: at("ge\"heim") }];
+        let policy = rehearse_client_configs::policy::Policy::USUAL;
+        let config = server_params(&server, &policy, Timeouts::default(), Path::new("")).expect("a command");
+        let secrets = Secrets::from_server(&server, &server, &config, &BTreeMap::new());
+        assert_eq!(secrets.hidden(r#"ge"heim and {"a":"ge\"heim"}"#), r#"*** and {"a":"***"}"#);
+        assert_eq!(Secrets::default().merge(&secrets).texts, secrets.texts);
+        server.auth.oauth =
+            Some(Box::new(server::OAuth { client_secret: Some(at("s3cret")), ..server::OAuth::default() }));
+        let secrets = Secrets::from_server(&server, &server, &config, &BTreeMap::new());
+        assert_eq!(secrets.hidden("invalid s3cret"), "invalid ***");
+    }
+
+    #[test]
+    fn the_words_of_a_log_are_not_masked_even_if_they_are_values() {
+        let texts = ["line", "session", "geheim-1234", "passphrase"].map(str::to_owned).to_vec();
+        let secrets = Secrets::new(texts);
+        for line in [
+            "starting a new session: line 5 of user input",
+            "Session: user connected",
+            "token: line 4",
+            "Unexpected token: expired.",
+            "Basic authentication for users",
+            "pass: 3 of 10",
+        ] {
+            assert_eq!(secrets.hidden_in_stderr(line), line);
+        }
+        for (line, expected) in [
+            ("session geheim-1234, passphrase", "session ***, ***"),
+            ("token=Zq7kd83hf", "token=***"),
+            ("password: hunter2", "password: ***"),
+            (r#"{"password": "hunter"}"#, r#"{"password": "***"}"#),
+            ("http://user:line@host/", "http://user:***@host/"),
+            ("Bearer abcdefghijklmnopq", "Bearer ***"),
+        ] {
+            assert_eq!(secrets.hidden_in_stderr(line), expected);
+        }
+    }
+
+    #[test]
+    fn what_looks_like_a_secret_is_hidden_in_a_frame() {
+        let secrets = Secrets::new(Vec::new());
+        let frame = r#"{"params":{"arguments":{"token":"geheim1234","city":"Oslo"}}}"#;
+        assert_eq!(secrets.hidden_in_frame(frame), r#"{"params":{"arguments":{"token":"***","city":"Oslo"}}}"#);
+        for plain in [
+            "{}",
+            r#"{"_meta":{"progressToken":1}}"#,
+            r#"{"_meta":{"progressToken":"abcdefgh"}}"#,
+            r#"{"properties":{"token":{"type":"string"},"password":{"$ref":"x"}}}"#,
+        ] {
+            assert_eq!(secrets.hidden_in_frame(plain), plain);
+        }
+    }
+}
