@@ -150,13 +150,14 @@ pub(crate) fn main() -> ExitCode {
     let is_full = args.iter().any(|arg| arg == "--help" || arg == "help");
     let command = if is_full { full_help(Cli::command()) } else { Cli::command() };
     let exit = match command.try_get_matches_from(args).and_then(|matches| Cli::from_arg_matches(&matches)) {
-        Ok(cli) => cli.command.run().unwrap_or_else(Failure::report),
-        Err(error) => {
-            // A closed pipe is not an error.
+        Ok(cli) => cli.command.run(),
+        Err(error) if error.use_stderr() => {
             let _ = error.print();
-            if error.use_stderr() { Exit::Usage } else { Exit::Success }
+            Ok(Exit::Usage)
         }
+        Err(help) => output::write_styled(help.render().ansi().to_string().as_bytes()).map(|()| Exit::Success),
     };
+    let exit = exit.and_then(|exit| output::check_writes().map(|()| exit)).unwrap_or_else(Failure::report);
     exit.into()
 }
 

@@ -1,16 +1,18 @@
-//! Standard output.
+//! Standard output, and files with results.
 
 use std::{
+    fs::{self, File},
     io::{self, Write},
-    sync::atomic::{AtomicBool, Ordering},
+    path::Path,
+    sync::OnceLock,
 };
 
 use anstream::ColorChoice;
 
 use super::{Failure, style::write_at_once};
 
-/// Whether a write has failed.
-static WRITE_FAILED: AtomicBool = AtomicBool::new(false);
+/// Why a write has failed.
+static WRITE_ERROR: OnceLock<String> = OnceLock::new();
 
 /// Writes a result in one write.
 ///
@@ -33,18 +35,44 @@ pub(super) fn write_styled(result: &[u8]) -> Result<(), Failure> {
 /// # Errors
 /// A write has failed.
 pub(super) fn check_writes() -> Result<(), Failure> {
-    match WRITE_FAILED.load(Ordering::Relaxed) {
-        true => Err(Failure::cannot("some output could not be written".to_owned())),
-        false => Ok(()),
+    WRITE_ERROR.get().map_or(Ok(()), |error| Err(Failure::cannot(error)))
+}
+
+/// Writes a file, a device or a pipe.
+///
+/// # Errors
+/// It cannot be written; the message has the path.
+pub(super) fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    let written = File::create(path).and_then(|file| fill(file, path, bytes));
+    written.map_err(|error| Failure::cannot(format!("cannot write {}: {error}", path.display())))
+}
+
+/// Writes to an opened file, and removes it if not everything can be written.
+///
+/// # Errors
+/// It cannot be written.
+pub(super) fn fill(mut file: File, path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let written = file.write_all(bytes);
+    if written.is_err()
+        && let Ok(path) = path.canonicalize()
+        && path.is_file()
+    {
+        // The first error is reported.
+        let _ = fs::remove_file(path);
+    }
+    written
+}
+
+/// Remembers for [`check_writes()`] that standard output cannot be written. A closed pipe is not an error.
+pub(super) fn remember(error: &io::Error) {
+    if error.kind() != io::ErrorKind::BrokenPipe {
+        WRITE_ERROR.get_or_init(|| format!("cannot write the result: {error}"));
     }
 }
 
 fn to(out: impl Write, result: &[u8], choice: ColorChoice) -> Result<(), Failure> {
-    match write_at_once(out, result, choice) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            WRITE_FAILED.store(true, Ordering::Relaxed);
-            Err(Failure::cannot(format!("cannot write the result: {error}")))
-        }
-        _ => Ok(()),
+    if let Err(error) = write_at_once(out, result, choice) {
+        remember(&error);
     }
+    check_writes()
 }

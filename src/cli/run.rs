@@ -2,7 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    io::{IsTerminal, Write},
+    io::IsTerminal,
     num::{NonZeroU32, NonZeroUsize},
     path::{Path, PathBuf},
     sync::{
@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 use super::{Exit, Failure, output, process_guard::install_guard, secrets::Secrets, signals::Signals};
 use mcp_rehearsal::builtin_scripts::BUILTIN_SCRIPTS;
 use rehearse_client::ReaperProcess;
-use rehearse_report::{Layout, RunFormat, RunResult, Status};
+use rehearse_report::{Cell, Layout, RunFormat, RunResult, Status};
 use rehearse_scenario::{
     self as scenario, Plan, RunEvent, RunOptions, Scenario, ScenarioError, Selection, SnapshotMode, find_scenarios,
 };
@@ -99,8 +99,7 @@ pub(super) fn run(args: RunArgs) -> Result<Exit, Failure> {
         return Ok(Exit::NothingSelected);
     }
     if args.list {
-        list(&plan);
-        return Ok(Exit::Success);
+        return list(&plan).map(|()| Exit::Success);
     }
     let secrets: BTreeMap<_, _> =
         plan.cells().map(|(scenario, ..)| (scenario.path.clone(), Secrets::from_scenario(scenario))).collect();
@@ -167,13 +166,12 @@ fn load(paths: &[PathBuf]) -> Result<Vec<Scenario>, Failure> {
     }
 }
 
-fn list(plan: &Plan) {
-    let mut out = anstream::stdout().lock();
-    for (scenario, cell, reason) in plan.cells() {
+fn list(plan: &Plan) -> Result<(), Failure> {
+    let line = |(scenario, cell, reason): (&Scenario, Cell, Option<&str>)| {
         let note = reason.map(|reason| format!("  ({reason})")).unwrap_or_default();
-        // A closed pipe is not an error.
-        let _ = writeln!(out, "{}/{cell}{note}", scenario.name);
-    }
+        format!("{}/{cell}{note}\n", scenario.name)
+    };
+    output::write_styled(plan.cells().map(line).collect::<String>().as_bytes())
 }
 
 /// Four per processor: cells mostly wait.
@@ -246,8 +244,7 @@ fn write_report(args: &RunArgs, result: &RunResult) -> Result<(), Failure> {
                 RunFormat::Human => anstream::adapter::strip_bytes(&bytes).into_vec(),
                 RunFormat::Json | RunFormat::Junit => bytes,
             };
-            std::fs::write(path, bytes)
-                .map_err(|error| Failure::cannot(format!("cannot write {}: {error}", path.display())))
+            output::write_file(path, &bytes)
         }
         None => match args.format {
             RunFormat::Human => output::write_styled(&bytes),

@@ -147,12 +147,13 @@ pub(super) fn check_all(folder: &Path) -> Result<(), Diagnostics> {
 fn write(path: &Path, source: &str, title: &str, text: &str) -> io::Result<()> {
     let quote = |text: &str| serde_json::Value::from(text).to_string();
     let head = format!("---\nsource: {}\nexpression: {}\n---\n", quote(source), quote(title));
+    let failed = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
     if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder)?;
+        fs::create_dir_all(folder).map_err(failed)?;
     }
     let unfinished = path.with_extension("tmp");
-    fs::write(&unfinished, format!("{head}{text}\n"))?;
-    fs::rename(&unfinished, path)
+    let written = fs::write(&unfinished, format!("{head}{text}\n")).and_then(|()| fs::rename(&unfinished, path));
+    written.inspect_err(|_| remove(&unfinished)).map_err(failed)
 }
 
 /// Whether all results of a cell are equal to their snapshots.

@@ -1,8 +1,9 @@
 //! `rehearse config convert`: converts a config for another program.
 
 use std::{
-    fs::{self, File, OpenOptions},
+    fs::{self, OpenOptions},
     io::{self, Write},
+    os::unix::fs::{OpenOptionsExt, PermissionsExt},
     path::{Path, PathBuf},
 };
 
@@ -93,13 +94,16 @@ fn write(path: &Path, text: &str, access: Option<u32>, force: bool) -> Result<()
     }
     let mut options = OpenOptions::new();
     options.write(true);
-    if force {
-        options.create(true).truncate(true)
-    } else {
-        options.create_new(true)
+    // Devices and pipes are not replaced.
+    let written = match path.canonicalize().ok().filter(|_| force) {
+        Some(old) if old.is_file() => replace(&old, text, access),
+        Some(other) => options.open(other).and_then(|mut other| other.write_all(text.as_bytes())),
+        None => {
+            let opened = options.create_new(true).mode(access.unwrap_or(0o666)).open(path);
+            opened.and_then(|file| output::fill(file, path, text.as_bytes()))
+        }
     };
-    let opened = open(&mut options, path, access);
-    match opened.and_then(|mut file| file.write_all(text.as_bytes())) {
+    match written {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             Err(Failure::cannot(format!("{} exists already", path.display())).hint("`--force` replaces it"))
         }
@@ -107,29 +111,20 @@ fn write(path: &Path, text: &str, access: Option<u32>, force: bool) -> Result<()
     }
 }
 
-#[cfg(unix)]
-fn open(options: &mut OpenOptions, path: &Path, access: Option<u32>) -> io::Result<File> {
-    use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
-    let Some(access) = access else { return options.open(path) };
-    let file = options.mode(access).open(path)?;
-    // An existing file keeps its permissions, so restrict them. Pipes and devices keep theirs.
-    let metadata = file.metadata()?;
-    let mode = metadata.permissions().mode();
-    if metadata.is_file() && mode & 0o777 & !access != 0 {
-        file.set_permissions(fs::Permissions::from_mode(mode & access))?;
-    }
-    Ok(file)
-}
-
-#[cfg(not(unix))]
-fn open(options: &mut OpenOptions, path: &Path, _access: Option<u32>) -> io::Result<File> {
-    options.open(path)
+/// Replaces a file as a whole, so that it is not lost if that fails. It keeps its permissions within `access`.
+fn replace(old: &Path, text: &str, access: Option<u32>) -> io::Result<()> {
+    let name = old.file_name().unwrap_or_default().to_string_lossy();
+    let new = old.with_file_name(format!(".{name}.{}.tmp", std::process::id()));
+    let mode = fs::metadata(old)?.permissions().mode() & access.unwrap_or(0o777);
+    let file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&new)?;
+    // The umask does not matter.
+    file.set_permissions(fs::Permissions::from_mode(mode))?;
+    output::fill(file, &new, text.as_bytes())?;
+    fs::rename(new, old)
 }
 
 /// The maximum permissions of the new file: those of the source, and only the owner's if it has a secret.
-#[cfg(unix)]
 fn access(source: Option<&Path>, report: &LintReport) -> Option<u32> {
-    use std::os::unix::fs::PermissionsExt;
     let written = |span: &Span| report.source.text.get(span.start..span.end).unwrap_or_default();
     // A reference to a variable is not a secret itself.
     let is_literal = |span: &Span| !["$", "{env:"].iter().any(|begin| written(span).starts_with(begin));
@@ -138,11 +133,6 @@ fn access(source: Option<&Path>, report: &LintReport) -> Option<u32> {
         return Some(0o600);
     }
     Some(fs::metadata(source?).ok()?.permissions().mode() & 0o666)
-}
-
-#[cfg(not(unix))]
-fn access(_source: Option<&Path>, _report: &LintReport) -> Option<u32> {
-    None
 }
 
 /// The errors of the file, and what the new file cannot express.
@@ -174,10 +164,8 @@ fn losses(report: &LintReport, converted: &Converted, to: &Dialect) -> String {
     text
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
-
     use super::*;
 
     #[test]
@@ -187,7 +175,8 @@ mod tests {
         let made = std::process::Command::new("mkfifo").args(["-m", "666"]).arg(&path).status().expect("starts");
         assert!(made.success());
         // Opening for reading, too, does not wait for a reader.
-        open(OpenOptions::new().read(true).write(true), &path, Some(0o600)).expect("opens");
+        let _reader = OpenOptions::new().read(true).write(true).open(&path).expect("opens");
+        assert!(write(&path, "{}", Some(0o600), true).is_ok());
         let mode = fs::metadata(&path).expect("there").permissions().mode();
         assert_eq!(mode & 0o777, 0o666);
     }

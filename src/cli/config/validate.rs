@@ -2,7 +2,7 @@
 
 use std::{
     collections::HashSet,
-    fs::{self, File as OpenFile},
+    fs::File as OpenFile,
     io::{self, IsTerminal},
     path::{Path, PathBuf},
     sync::Arc,
@@ -223,8 +223,7 @@ fn write_report(args: &ValidateArgs, report: &Report) -> Result<(), Failure> {
         } else {
             bytes
         };
-        return fs::write(path, bytes)
-            .map_err(|error| Failure::cannot(format!("cannot write {}: {error}", path.display())));
+        return output::write_file(path, &bytes);
     }
     match args.format {
         FindingsFormat::Human => output::write_styled(&bytes),

@@ -2,8 +2,7 @@
 
 use std::{
     fs::{self, OpenOptions},
-    io::{self, Write},
-    mem,
+    io, mem,
     path::{Path, PathBuf},
 };
 
@@ -17,7 +16,7 @@ use super::{
     print::{print, print_json, text_of},
     session::HubSession,
 };
-use crate::cli::{Exit, Failure, Format, background::BackgroundThread, style::printable};
+use crate::cli::{Exit, Failure, Format, background::BackgroundThread, output, style::printable};
 use rehearse_client::{self as client, Content};
 
 /// The result of a request as JSON: verbatim, or the failure.
@@ -127,12 +126,11 @@ impl<'a> Saver<'a> {
     pub(crate) async fn write_out(&mut self, given_up: &CancellationToken) -> Result<(), CommandError> {
         for (path, bytes) in mem::take(&mut self.unwritten) {
             let name = path.display().to_string();
-            let writing = BackgroundThread::start(move || fs::write(path, bytes));
+            let writing = BackgroundThread::start(move || output::write_file(&path, &bytes));
             let Some(written) = given_up.run_until_cancelled(writing.join()).await else {
                 return Err(client::Failure::Cancelled.into());
             };
-            let written = written.unwrap_or_else(|| Err(io::ErrorKind::Other.into()));
-            written.map_err(|error| Failure::cannot(format!("cannot write {name}: {error}")))?;
+            written.unwrap_or_else(|| Err(Failure::cannot(format!("cannot write {name}"))))?;
         }
         Ok(())
     }
@@ -236,7 +234,9 @@ impl<'a> Saver<'a> {
         loop {
             let path = numbered(&wanted, number);
             match OpenOptions::new().write(true).create_new(true).open(&path) {
-                Ok(mut file) => return file.write_all(bytes).map(|()| path.clone()).map_err(|error| (path, error)),
+                Ok(file) => {
+                    return output::fill(file, &path, bytes).map(|()| path.clone()).map_err(|error| (path, error));
+                }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
                 Err(error) => return Err((path, error)),
             }

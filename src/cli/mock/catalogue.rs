@@ -1,13 +1,10 @@
 //! Lists of built-in scripts, faults and checked scripts.
 
-use std::{
-    io::Write,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value as Json, json};
 
-use crate::cli::{Exit, Failure, Format, style};
+use crate::cli::{Exit, Failure, Format, output, style};
 use mcp_rehearsal::builtin_scripts::BUILTIN_SCRIPTS;
 use rehearse_document::Source;
 use rehearse_mock::{
@@ -167,10 +164,9 @@ fn description(script: &Script) -> String {
     comment.find(". ").map_or(&*comment, |end| &comment[..=end]).to_owned()
 }
 
-/// Writes to standard output. A closed pipe is not an error.
+/// Writes to standard output; a failure is reported when the command ends.
 fn write(text: &str) {
-    let mut out = anstream::stdout().lock();
-    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    let _ = output::write_styled(text.as_bytes());
 }
 
 #[cfg(test)]

@@ -44,8 +44,9 @@ impl JournalWriter {
     ///
     /// # Errors
     /// Some entries could not be written to the file.
-    pub(super) fn finish(self, timeout: Duration) -> Result<(), Failure> {
-        let incomplete = |why: &dyn fmt::Display| Failure::cannot(format!("the journal is incomplete: {why}"));
+    pub(super) fn finish(self, timeout: Duration, file: Option<&Path>) -> Result<(), Failure> {
+        let name = file.map(|file| format!(" {}", file.display())).unwrap_or_default();
+        let incomplete = |why: &dyn fmt::Display| Failure::cannot(format!("the journal{name} is incomplete: {why}"));
         match self.0.join_timeout(timeout) {
             Some(outcome) => outcome.map_err(|error| incomplete(&error)),
             None => Err(incomplete(&"timeout")),

@@ -113,6 +113,6 @@ fn serve(
         (_, exit) => exit,
     });
     drop(engine);
-    let followed = follower.map_or(Ok(()), |follower| follower.finish(GRACE));
+    let followed = follower.map_or(Ok(()), |follower| follower.finish(GRACE, args.journal.as_deref()));
     exit.and_then(|exit| followed.map(|()| exit))
 }

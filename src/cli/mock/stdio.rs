@@ -16,6 +16,8 @@ use tokio::{
     net::{UnixStream, unix::pipe},
 };
 
+use crate::cli::output;
+
 /// Stdin. A polled pipe or socket is non-blocking for every process that shares it: call [`Input::restore`] at the end.
 #[derive(Debug)]
 pub(super) enum Input {
@@ -102,6 +104,14 @@ fn set_blocking(socket: UnixStream) -> io::Result<()> {
     socket.into_std()?.set_nonblocking(false)
 }
 
+/// The command fails at its end.
+fn remember_error<T>(done: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+    if let Poll::Ready(Err(error)) = &done {
+        output::remember(error);
+    }
+    done
+}
+
 impl AsyncRead for Input {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
@@ -114,19 +124,21 @@ impl AsyncRead for Input {
 
 impl AsyncWrite for Output {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        match self.get_mut() {
+        let written = match self.get_mut() {
             Output::Pipe(pipe) => Pin::new(pipe).poll_write(cx, bytes),
             Output::Socket(socket) => Pin::new(socket).poll_write(cx, bytes),
             Output::Thread(stdout) => Pin::new(stdout).poll_write(cx, bytes),
-        }
+        };
+        remember_error(written)
     }
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match self.get_mut() {
+        let flushed = match self.get_mut() {
             Output::Pipe(pipe) => Pin::new(pipe).poll_flush(cx),
             Output::Socket(socket) => Pin::new(socket).poll_flush(cx),
             Output::Thread(stdout) => Pin::new(stdout).poll_flush(cx),
-        }
+        };
+        remember_error(flushed)
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

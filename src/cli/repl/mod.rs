@@ -35,7 +35,6 @@ use self::{input::Input, shell::Shell};
 use super::{
     Exit, Failure,
     mcp::target::{Files, Server, print_no_servers},
-    output,
     process_guard::block_on_guarded,
     signals::Signals,
     terminal_user::TerminalUser,
@@ -78,6 +77,5 @@ async fn run_shell(args: ReplArgs, servers: Vec<Server>, files: Files, answers: 
         }
     };
     signals.run_until_signal(&shell.shutdown, input::INTERRUPTED, closing).await;
-    output::check_writes()?;
     Ok(if shell.shutdown.is_cancelled() { Exit::CannotRun } else { exit })
 }

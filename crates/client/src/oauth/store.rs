@@ -258,9 +258,11 @@ fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
         _ => {}
     }
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&unfinished)?;
-    file.write_all(bytes)?;
-    file.sync_all()?;
-    fs::rename(&unfinished, path)
+    let written = file.write_all(bytes).and_then(|()| file.sync_all()).and_then(|()| fs::rename(&unfinished, path));
+    written.inspect_err(|_| {
+        // The first error is reported.
+        let _ = fs::remove_file(&unfinished);
+    })
 }
 
 fn failed(what: &str, path: &Path, error: &io::Error) -> AuthError {
