@@ -19,7 +19,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{Exit, style};
+use super::{Exit, style, terminal_user::restore_terminal};
 
 /// How long a second signal may wait for its receiver.
 const RECEIVER_TIMEOUT: Duration = Duration::from_secs(1);
@@ -184,6 +184,7 @@ fn print_interrupted() {
 }
 
 fn exit_now() -> ! {
+    restore_terminal();
     #[expect(clippy::exit, reason = "`main` may hang and never return")]
     exit(Exit::CannotRun.code().into());
 }

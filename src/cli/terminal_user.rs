@@ -4,6 +4,7 @@
 
 mod form;
 mod keyboard;
+mod plain_input;
 
 use std::{
     collections::HashMap,
@@ -16,7 +17,9 @@ use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use self::form::Form;
-pub(super) use self::keyboard::{Editor, Keyboard, KeyboardGuard, LineEvent, PlainHighlighter, is_coloured};
+pub(super) use self::keyboard::{
+    Editor, Keyboard, KeyboardGuard, LineEvent, PlainHighlighter, is_coloured, restore_terminal,
+};
 use super::style::{self, BAD, DIM, STRONG, printable};
 use rehearse_client::{Answer, CallOptions, Content, Failure, InputHandler, InputKind, InputRequest};
 use rehearse_hub::{ApprovalDecision, ApprovalMode, ApprovalRequest, Approver};

@@ -39,9 +39,13 @@ done
 "#;
 
 fn at_terminal<'a>(servers: &Json, args: impl IntoIterator<Item = &'a str>) -> Terminal {
+    Terminal::start(story(servers).args(args))
+}
+
+fn story(servers: &Json) -> Rehearse {
     let story = Rehearse::new().file("asking.yaml", ASKING).file("giving-up.sh", GIVING_UP);
     let story = story.file("mcp.json", &json!({ "mcpServers": servers }).to_string());
-    Terminal::start(story.env("HOME", "home").env("XDG_STATE_HOME", "").env("XDG_CONFIG_HOME", "").args(args))
+    story.env("HOME", "home").env("XDG_STATE_HOME", "").env("XDG_CONFIG_HOME", "")
 }
 
 fn mock() -> Json {
@@ -148,4 +152,35 @@ fn an_interruption_of_a_call_does_not_count_for_exiting() {
     terminal.signal("INT").shows("cancelled").shows("mcp> ");
     terminal.types("\u{3}").shows("press Ctrl-C again or Ctrl-D to exit").shows("mcp> ").types("\u{3}");
     terminal.end(0);
+}
+
+#[test]
+fn a_terminal_that_does_not_tell_its_cursor_is_read_without_an_editor() {
+    let mut terminal = Terminal::answering(story(&json!({ "one": mock() })).args(REPL), 0);
+    // Typed before the first prompt.
+    terminal.types("call ask\r").shows("lines cannot be edited").shows("mcp> ").shows("name> ");
+    terminal
+        .types("Ada\r")
+        .shows("age> ")
+        .types("\r")
+        .shows("Send ")
+        .types("y\r")
+        .shows("Hello Ada")
+        .shows("mcp> ")
+        .types("quit\r");
+    let screen = terminal.end(0);
+    assert_eq!(screen.matches("\u{1b}[6n").count(), 1, "{screen}");
+}
+
+#[test]
+fn a_signal_restores_a_terminal_that_stops_telling_its_cursor() {
+    for answers in [0, 1] {
+        let mut terminal = Terminal::answering(story(&json!({ "one": mock() })).args(REPL), answers);
+        // Waiting for the answer.
+        for _ in 0..=answers {
+            terminal.shows("\u{1b}[6n");
+        }
+        terminal.signal("TERM");
+        terminal.end(3);
+    }
 }

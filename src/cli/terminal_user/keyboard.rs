@@ -5,7 +5,7 @@ use std::{
     collections::VecDeque,
     io::{self, IsTerminal},
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex, OnceLock, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -16,8 +16,10 @@ use reedline::{
     Color, ExternalPrinter, Highlighter, PromptEditMode, PromptHistorySearch, PromptHistorySearchStatus, Reedline,
     Signal, StyledText,
 };
+use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 use tokio::sync::{OwnedMutexGuard, oneshot};
 
+use super::plain_input::PlainInput;
 use crate::cli::style::{self, DIM, DOUBTFUL};
 
 /// The capacity of the queue of messages; further messages are dropped.
@@ -26,6 +28,12 @@ const QUEUE_CAPACITY: usize = 10_000;
 const REQUEST_INTERVAL: Duration = Duration::from_millis(200);
 /// How long releasing the terminal may take.
 const RELEASE_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// The settings of the terminal before anything was read from it.
+static SETTINGS: OnceLock<Termios> = OnceLock::new();
+
+/// Whether the terminal says where its cursor is; if not, how its lines are read.
+static PLAIN_INPUT: OnceLock<Option<PlainInput>> = OnceLock::new();
 
 /// The keyboard of the terminal. Clones share it.
 #[derive(Clone, Debug, Default)]
@@ -63,6 +71,9 @@ impl Keyboard {
     /// `None` without a terminal.
     pub(crate) fn detect() -> Option<Keyboard> {
         let is_terminal = io::stdin().is_terminal() && io::stdout().is_terminal() && io::stderr().is_terminal();
+        if let (true, Ok(settings)) = (is_terminal, tcgetattr(io::stdin())) {
+            SETTINGS.get_or_init(|| settings);
+        }
         is_terminal.then(Keyboard::default)
     }
 
@@ -104,6 +115,7 @@ impl Keyboard {
     pub(crate) async fn release(&self) {
         self.0.is_released.store(true, Ordering::Relaxed);
         let _ = tokio::time::timeout(RELEASE_TIMEOUT, self.lock()).await;
+        restore_terminal();
     }
 }
 
@@ -135,6 +147,16 @@ impl Drop for OpenPrompt {
     }
 }
 
+/// Restores the settings of the terminal if a read that did not end has changed them.
+pub(crate) fn restore_terminal() {
+    let Some(settings) = SETTINGS.get() else { return };
+    // A process in the background must not set them.
+    if tcgetattr(io::stdin()).is_ok_and(|now| now.local_modes != settings.local_modes) {
+        // Best effort: the terminal may be gone.
+        let _ = tcsetattr(io::stdin(), OptionalActions::Now, settings);
+    }
+}
+
 /// Whether output on the terminal is coloured.
 pub(crate) fn is_coloured() -> bool {
     AutoStream::choice(&io::stderr()) != anstream::ColorChoice::Never
@@ -144,18 +166,22 @@ pub(crate) fn is_coloured() -> bool {
 pub(crate) struct Editor {
     reedline: Option<Box<Reedline>>,
     messages: Arc<MessageQueue>,
+    /// Ends the current read.
+    stop: Arc<AtomicBool>,
+    /// Ends every read.
+    is_released: Arc<AtomicBool>,
 }
 
 impl Editor {
-    /// `stop` ends the current read, `is_released` every read.
     fn new(reedline: Reedline, stop: Arc<AtomicBool>, is_released: Arc<AtomicBool>) -> Editor {
         let (messages, printer) = (Arc::<MessageQueue>::default(), ExternalPrinter::new(QUEUE_CAPACITY));
         let (queue, sender) = (messages.clone(), printer.sender());
         let is_stopped = Arc::new(AtomicBool::new(false));
         let stopped = is_stopped.clone();
+        let ends = (stop.clone(), is_released.clone());
         let show = move || {
             // Reedline shows nothing more; the messages stay in the queue.
-            if stop.swap(false, Ordering::Relaxed) || is_released.load(Ordering::Relaxed) {
+            if must_end(&ends.0, &ends.1) {
                 return stopped.store(true, Ordering::Relaxed);
             }
             queue.take().for_each(|text| {
@@ -165,13 +191,14 @@ impl Editor {
         };
         let reedline =
             reedline.with_break_signal(is_stopped).with_external_printer(printer).with_idle_callback(Box::new(show));
-        Editor { reedline: Some(Box::new(reedline)), messages }
+        Editor { reedline: Some(Box::new(reedline)), messages, stop, is_released }
     }
 
     /// Reads a line on a thread, which is never joined: a read from a closed terminal may never end.
     async fn read(self, guard: KeyboardGuard, prompt: String) -> (Editor, io::Result<LineEvent>) {
         let (done, reading) = oneshot::channel();
-        let messages = self.messages.clone();
+        let (messages, stop, is_released) = (self.messages.clone(), self.stop.clone(), self.is_released.clone());
+        let lost = Editor { reedline: None, messages, stop, is_released };
         std::thread::spawn(move || {
             let mut editor = self;
             let typed = editor.read_line(&Prompt(prompt));
@@ -179,10 +206,13 @@ impl Editor {
             drop(done.send((editor, typed)));
             drop(guard);
         });
-        reading.await.unwrap_or_else(|error| (Editor { reedline: None, messages }, Err(io::Error::other(error))))
+        reading.await.unwrap_or_else(|error| (lost, Err(io::Error::other(error))))
     }
 
     fn read_line(&mut self, prompt: &Prompt) -> io::Result<LineEvent> {
+        if let Some(input) = PLAIN_INPUT.get_or_init(PlainInput::detect) {
+            return input.read_line(&prompt.0, || must_end(&self.stop, &self.is_released));
+        }
         let Some(reedline) = &mut self.reedline else { return Ok(LineEvent::Ended) };
         let messages = self.messages.clone();
         let redirect = style::redirect(Box::new(move |text| messages.put(text)));
@@ -202,6 +232,11 @@ impl Editor {
         self.messages.take().for_each(|text| style::print(&text));
         typed
     }
+}
+
+/// Whether a read must end; `stop` is consumed.
+fn must_end(stop: &AtomicBool, is_released: &AtomicBool) -> bool {
+    stop.swap(false, Ordering::Relaxed) || is_released.load(Ordering::Relaxed)
 }
 
 /// Messages to show above the edited line.
