@@ -79,7 +79,7 @@ fn every_example_has_the_findings_of_its_section() {
         let code = heading.split(':').next().expect("a code");
         let kinds: Vec<_> = examples.iter().map(|example| example.is_wrong).collect();
         assert_eq!(kinds, [true, false], "{heading}: one that is wrong and one that is right");
-        for example in examples.iter().filter(|_| code != "E-CONNECT") {
+        for example in examples.iter().filter(|_| !codes::OF_CONNECTIONS.iter().any(|it| it.name == code)) {
             let findings = findings(example);
             let has_code = findings.iter().any(|finding| finding.code.name == code);
             let other = findings
@@ -91,14 +91,18 @@ fn every_example_has_the_findings_of_its_section() {
 }
 
 #[test]
-fn the_server_of_the_connection_example_is_unreachable() {
-    let (_, examples) = sections().into_iter().find(|(heading, _)| heading.starts_with("E-CONNECT")).expect("is there");
-    for example in examples {
-        let text = example.text.replace("\"rehearse\"", &format!("{:?}", Rehearse::BINARY));
-        let run = Rehearse::new().file(".mcp.json", &text).args(["validate-config", ".mcp.json", "--connect"]).run();
-        match example.is_wrong {
-            true => run.stdout_has("E-CONNECT").code(1),
-            false => run.stdout_has("tools").code(0),
-        };
+fn the_examples_of_connections_have_their_findings() {
+    for code in codes::OF_CONNECTIONS {
+        let name = format!("{}: ", code.name);
+        let (_, examples) = sections().into_iter().find(|(heading, _)| heading.starts_with(&name)).expect("is there");
+        for Example { language, text, is_wrong, dialect } in examples {
+            let file = format!("config.{language}");
+            let text = ["\"rehearse\"", "command: rehearse", "exec rehearse"]
+                .iter()
+                .fold(text.to_owned(), |text, word| text.replace(word, &word.replace("rehearse", Rehearse::BINARY)));
+            let story = Rehearse::new().file(&file, &text).args(["validate-config", &file, "--dialect", dialect]);
+            let run = story.args(["--connect", "--strict"]).run().code(i32::from(is_wrong)).stdout_has("Total tools: ");
+            assert_eq!(run.stdout_text().contains(code.name), is_wrong, "{}", run.stdout_text());
+        }
     }
 }

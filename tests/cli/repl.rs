@@ -133,9 +133,11 @@ fn a_hanging_server_delays_only_commands_that_may_concern_it() {
 fn calls_that_need_approval_are_denied_without_a_user() {
     let story = |args: &[&str]| {
         let one = json!({ "type": "stdio", "command": Rehearse::BINARY, "args": ["mock", "tools.yaml"], "alwaysAllow": ["echo"] });
-        let story = repl(["--mcp-config", "mcp.json", "--dialect", "roo"]).args(args.iter().copied());
+        let story = repl(["--mcp-config", "mcp.json"]).args(args.iter().copied());
         story.file("mcp.json", &config(&json!({ "one": one })))
     };
+    story(&["--dialect", "cline"]).stdin("call echo text=a\n").run().stdout("a -\n").code(0);
+    let story = |args: &[&str]| story(args).args(["--dialect", "roo"]);
     let run = story(&[]).stdin("call echo text=a\ncall fail\n").run().stdout("a -\n").code(1);
     run.stderr_has("needs approval, and there is no terminal to ask on")
         .stderr_has("hint: use --yes to allow every call");
@@ -248,14 +250,16 @@ fn frames_are_printed_on_request_without_secrets() {
     let servers = |debug: bool| {
         let server =
             json!({ "type": "stdio", "command": Rehearse::BINARY, "args": ["mock", "tools.yaml"], "debug": debug });
-        json!({ "mcp": { "enabled": true, "servers": { "one": server } } }).to_string()
+        json!({ "mcp": { "enabled": true, "servers": { "one": server } } })
     };
-    let story = |debug| {
+    let of_all = json!({ "mcp": { "debug": true, "servers": { "one": mock("tools.yaml") } } });
+    let story = |config: &Json| {
         let story = repl(["--mcp-config", "c.json", "--dialect", "code_agent", "--yes"]);
-        story.file("c.json", &servers(debug)).stdin(call).run().code(0)
+        story.file("c.json", &config.to_string()).stdin(call).run().code(0)
     };
-    story(true).stderr_has(wire);
-    assert!(!story(false).stderr().contains(wire));
+    story(&servers(true)).stderr_has(wire);
+    story(&of_all).stderr_has(wire);
+    assert!(!story(&servers(false)).stderr().contains(wire));
 }
 
 #[test]

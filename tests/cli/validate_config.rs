@@ -287,3 +287,10 @@ fn an_interrupt_stops_the_servers_and_reports_the_results() {
     running.end().stdout_has("    · slow: interrupted\n").code(3);
     gone(&processes);
 }
+
+#[test]
+fn a_config_of_an_agent_is_found_and_all_its_servers_are_counted() {
+    let servers = "mcpServers:\n  a: { type: stdio, command: sh }\n  b: { url: 'https://h.example' }\n";
+    let run = Rehearse::new().file("coder.cpe.yaml", servers).args(["validate-config", "."]).run();
+    run.stdout_has("the server `b` needs a `type`").stdout_has("  - Servers: 2\n").code(1);
+}

@@ -55,6 +55,8 @@ codes! {
     URL_HOST = "W-URL-HOST": "a listen address instead of the server's address";
     PLAIN_HTTP = "W-PLAIN-HTTP": "a secret that is sent unencrypted to another machine";
     HEADER = "E-HEADER": "an invalid HTTP header";
+    HEADER_OVERRIDDEN = "W-HEADER": "a header that the protocol sets itself";
+    HEADER_NEEDLESS = "A-HEADER": "a header that every client sends";
     FILTER = "E-FILTER": "tool lists that the program rejects";
     FILTER_CONFLICT = "W-FILTER-CONFLICT": "tool lists that contradict each other";
     FILTER_EMPTY = "W-FILTER-EMPTY": "a tool list that allows no tools";
@@ -72,7 +74,12 @@ codes! {
     SUBAGENT = "E-SUBAGENT": "an incomplete subagent";
     MODEL = "E-MODEL": "a reference to a model that does not exist";
     CONNECT = "E-CONNECT": "a server that cannot be reached";
+    TOOL_UNKNOWN = "W-TOOL-UNKNOWN": "a tool list with a name that the server does not have";
+    OUTPUT = "W-OUTPUT": "output of a server that is not part of the protocol";
 }
+
+/// The codes that only a connection shows.
+pub static OF_CONNECTIONS: [&Code; 3] = [&CONNECT, &TOOL_UNKNOWN, &OUTPUT];
 
 /// The section of a code in the page `docs/config-diagnostics.md`, in Markdown and without its heading.
 pub fn explanation<'p>(code: &Code, page: &'p str) -> Option<&'p str> {

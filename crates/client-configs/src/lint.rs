@@ -55,11 +55,13 @@ impl LintReport {
             is_enabled: server.is_enabled(),
             contact: Contact::NotTried,
         };
-        let (whole, projects) = config.map(|config| (config.servers, config.projects)).unwrap_or_default();
+        let config = config.map(|config| (config.servers, config.projects, config.incomplete));
+        let (whole, projects, incomplete) = config.unwrap_or_default();
         let mut servers: Vec<_> = whole.iter().map(|it| server(it, None)).collect();
         for Project { folder, servers: of_project, .. } in &projects {
             servers.extend(of_project.iter().map(|it| server(it, Some(folder))));
         }
+        servers.extend(incomplete.iter().map(|it| server(it, None)));
         let dialect = detected.map(|Detected { dialect, why, is_guess }| rehearse_report::findings::Dialect {
             name: dialect.name,
             why,

@@ -13,8 +13,15 @@ use super::{
     resolved_server::{ResolvedServer, default_protocol, prepare, variables},
 };
 use crate::cli::{Failure, process_guard::block_on_guarded, secrets::Secrets, signals::Signals};
-use rehearse_client::{CallOptions, ConnectError, ConnectOptions, LastLines, ServerParams, Session, StderrLine};
-use rehearse_client_configs::{ClientConfig, Project, codes, policy::Policy, server};
+use rehearse_client::{
+    CallOptions, ConnectError, ConnectOptions, LastLines, ServerParams, Session, StderrLine, UnsolicitedFrame,
+};
+use rehearse_client_configs::{
+    ClientConfig, Project, codes,
+    policy::{Patterns, Policy},
+    server,
+};
+use rehearse_document::nearest;
 use rehearse_report::findings::{Contact, Finding};
 
 const CONCURRENCY: usize = 8;
@@ -135,14 +142,21 @@ async fn connect(candidate: Candidate, cancel: &CancellationToken) -> Outcome {
         return of(Contact::Interrupted, Vec::new());
     }
     let stderr = LastLines::default();
-    let reached = Box::pin(tool_names(&config, stderr.clone(), cancel)).await;
+    let (reached, output) = Box::pin(tool_names(&config, stderr.clone(), cancel)).await;
     match reached {
         _ if cancel.is_cancelled() => of(Contact::Interrupted, Vec::new()),
         Ok(all) => {
+            let mut findings = unknown_tools(&tools, policy, &all);
+            if let [first, more @ ..] = &output[..] {
+                let more = if more.is_empty() { String::new() } else { format!(", and {} more", more.len()) };
+                let message = format!("`{}` sent unexpected output: {first}{more}", name.value);
+                let finding = codes::OUTPUT.at(name.span, secrets.hidden(&message));
+                findings.push(finding.hint("on standard output, only messages of the protocol are allowed"));
+            }
             let count = all.len();
             let tools: Vec<_> = all.into_iter().filter(|tool| tools.offers(policy, tool)).collect();
             let left_out = count - tools.len();
-            of(Contact::Reached { tools, left_out }, Vec::new())
+            of(Contact::Reached { tools, left_out }, findings)
         }
         Err(reason) => {
             let message = secrets.hidden(&format!("cannot connect to `{}`: {reason}", name.value));
@@ -160,20 +174,41 @@ async fn connect(candidate: Candidate, cancel: &CancellationToken) -> Outcome {
     }
 }
 
-/// Connects to a server and returns the names of its tools.
+/// Findings about the names in tool lists that are no tools of the server. A pattern is not a name.
+fn unknown_tools(lists: &server::ToolFilter, policy: &Policy, all: &[String]) -> Vec<Finding> {
+    let known: Vec<&str> = all.iter().map(String::as_str).collect();
+    let names = lists.include.iter().chain(&lists.exclude).flat_map(|list| &list.value);
+    let is_pattern = |name: &str| policy.patterns != Patterns::Exact && name.contains(['*', '?', '[']);
+    let unknown = names.filter(|name| !known.contains(&&*name.value) && !is_pattern(&name.value));
+    unknown
+        .map(|name| {
+            let finding = codes::TOOL_UNKNOWN.at(name.span, format!("the server has no tool `{}`", name.value));
+            finding.hint(match nearest(&name.value, &known) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("`rehearse mcp list-tools --show-all` lists its {} tools", known.len()),
+            })
+        })
+        .collect()
+}
+
+/// Connects to a server and returns the names of its tools, and its unexpected output.
 async fn tool_names(
     config: &ServerParams,
     stderr: LastLines,
     cancel: &CancellationToken,
-) -> Result<Vec<String>, String> {
+) -> (Result<Vec<String>, String>, Vec<UnsolicitedFrame>) {
     let protocol = default_protocol(config);
     let sink = Arc::new(move |line: StderrLine| stderr.push(line.line));
     let options = ConnectOptions { stderr: Some(sink), cancel: cancel.clone(), ..ConnectOptions::default() };
     let connecting = Box::pin(Session::connect_with(config, protocol, options));
-    let session = connecting.await.map_err(|error| reason(&error))?;
+    let session = match connecting.await {
+        Ok(session) => session,
+        Err(error) => return (Err(reason(&error)), Vec::new()),
+    };
     let names = list_tools(&session, cancel).await;
+    let output = session.take_unsolicited();
     session.close().await;
-    names
+    (names, output)
 }
 
 /// The error without the standard error of the server, which is in the hint.

@@ -58,7 +58,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         scope: VariableScope::Fields(&[Field::Command]),
         ..VariableRule::NONE
     }),
-    writes_all: true,
+    empty_is_absent: true,
     null_env: true,
     expands_home_in: &[Field::Command],
     policy: Policy { naming: Naming::Qualified("{server}___{tool}"), ..Policy::USUAL },

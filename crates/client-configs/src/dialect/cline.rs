@@ -38,6 +38,8 @@ pub(super) static DIALECT: Dialect = Dialect {
         Key::new("disabled", Field::Disabled),
         Key::new("timeout", Field::Timeout),
         Key::new("autoApprove", Field::AlwaysAllow),
+        // Its former name, which MCPilot still uses.
+        Key::new("alwaysAllow", Field::AlwaysAllow),
         Key::new("remoteConfigured", Field::Own),
         Key::remote("oauth", Field::Own),
         Key::remote("oauthClient", Field::Object(CLIENT)),

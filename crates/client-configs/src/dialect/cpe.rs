@@ -11,9 +11,12 @@ pub(super) static DIALECT: Dialect = Dialect {
         FileLocation::Project("cpe.yml"),
         FileLocation::Config("cpe/cpe.yaml"),
         FileLocation::Config("cpe/cpe.yml"),
+        FileLocation::Named("*.cpe.yaml"),
+        FileLocation::Named("*.cpe.yml"),
     ],
     root_keys: RootKeys::Section(&["models", "subagent", "defaults"]),
     rejects_misplaced_keys: true,
+    empty_is_absent: true,
     keys: &[
         Key::new("type", Field::Transport),
         Key::process("command", Field::Command),

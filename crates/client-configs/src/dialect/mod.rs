@@ -168,8 +168,9 @@ pub struct Dialect {
     pub command_variables: Option<VariableRule>,
     /// Whether `env` and `headers` may have values that are no strings.
     pub loose_values: bool,
-    /// Whether the program itself writes every key, also empty ones of the other kind of server.
-    pub writes_all: bool,
+    /// Whether an empty value of a key for the other kind of server is as good as none; an empty object only if the
+    /// program does not reject such keys.
+    pub empty_is_absent: bool,
     /// Whether `env` may be `null`.
     pub null_env: bool,
     /// Characters besides letters and digits that the name of a server may have; `None` if any.
@@ -479,7 +480,7 @@ impl Dialect {
         variables: VariableRule::NONE,
         command_variables: None,
         loose_values: false,
-        writes_all: false,
+        empty_is_absent: false,
         null_env: false,
         name_characters: None,
         name_discouraged: None,

@@ -198,6 +198,10 @@ fn defaults(
             let message = format!("unknown key `{}`", entry.key);
             codes::UNKNOWN_KEY.at(entry.key_span, message).hint(did_you_mean(key))
         }));
+        let debug = dialect.keys.iter().find(|key| key.field == Field::Debug).map(|key| key.name);
+        if let Some(entry) = siblings.iter().find(|entry| Some(&*entry.key) == debug) {
+            reader.fill(&mut defaults, Field::Debug, entry);
+        }
     }
     let node = dialect.defaults.and_then(|keys| root.get_path(keys));
     for entry in node.and_then(|node| node.as_entries()).unwrap_or_default() {

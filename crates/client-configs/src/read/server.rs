@@ -228,10 +228,11 @@ impl<'a> Reader<'a> {
         }
         let is_empty = match &entry.node.value {
             Value::String(text) => text.is_empty(),
-            Value::Mapping(entries) => entries.is_empty(),
+            Value::Mapping(entries) => entries.is_empty() && !self.dialect.rejects_misplaced_keys,
+            Value::Sequence(items) => items.is_empty(),
             _ => false,
         };
-        if !is_empty || !self.dialect.writes_all {
+        if !is_empty || !self.dialect.empty_is_absent {
             let kind = if key.applies_to == AppliesTo::Remote { "remote" } else { "local" };
             let message = format!("`{}` is only for {kind} servers", key.name);
             self.findings.push(match self.dialect.rejects_misplaced_keys {

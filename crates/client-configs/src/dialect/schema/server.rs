@@ -88,7 +88,8 @@ impl Dialect {
             AppliesTo::Remote => self.rejects_misplaced_keys && is_process,
             AppliesTo::All => false,
         });
-        let forbidden: Map<_, _> = forbidden.map(|key| (key.name.to_owned(), false.into())).collect();
+        let absent = if self.empty_is_absent { json!({ "enum": ["", []] }) } else { false.into() };
+        let forbidden: Map<_, _> = forbidden.map(|key| (key.name.to_owned(), absent.clone())).collect();
         if !forbidden.is_empty() {
             needs.push(json!({ "properties": forbidden }));
         }
