@@ -118,6 +118,9 @@ Configured MCP Servers:
         assert!(!run.stdout_text().contains(secret), "{}", run.stdout_text());
     }
     mcp(["ls-servers"]).run().stdout("No MCP servers configured.\n").code(4);
+    let none = mcp(["ls-servers", "--mcp-config", "cpe.yaml"]).file("cpe.yaml", "mcpServers: {}");
+    none.run().stdout("No MCP servers configured.\n").code(0);
+    mcp(["ls-servers", "--dialect", "cpe"]).run().stdout("No MCP servers configured.\n").code(0);
     mcp(["list-servers", "--http", "http://u:geheim1234@h/"]).run().stdout_has("URL: http://u:***@h/");
 }
 

@@ -150,6 +150,7 @@ fn a_message_may_have_one_call_unless_more_are_allowed() {
     let run = story.stdin("<echo><text>a</text></echo>").run().stdout("a -\n").code(0);
     assert_eq!(run.stderr(), "");
     asked(&[], "I am done.").run().stdout("").stderr_has("the message has no tool call").code(4);
+    asked(&[], "<nosuch>").run().stderr_has("error: m.txt:1:1: UNKNOWN_TOOL: Unknown tool: nosuch\n").code(1);
     asked(&["echo"], two).run().stderr_has("cannot be used with").code(2);
     let gone = mcp(["call-tool", "--xml", "gone.txt"]).args(stdio("tools.yaml"));
     gone.run().stderr_has("error: cannot read gone.txt: ").code(2);

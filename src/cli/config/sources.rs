@@ -31,6 +31,11 @@ pub(crate) struct SourceArgs {
 }
 
 impl SourceArgs {
+    /// The named dialect.
+    pub(crate) fn dialect(&self) -> Option<&'static Dialect> {
+        self.dialect
+    }
+
     /// Reads the configs that the options or the environment name, else the default files of all programs.
     ///
     /// # Errors

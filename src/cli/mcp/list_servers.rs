@@ -40,7 +40,7 @@ pub(super) struct ListServersArgs {
 }
 
 pub(super) fn run(args: &ListServersArgs) -> Result<Exit, Failure> {
-    let FoundServers { servers, secrets } = args.target.all(args.show_secrets)?;
+    let FoundServers { servers, secrets, has_cpe } = args.target.all(args.show_secrets)?;
     let known = (!args.show_secrets).then(|| KnownSecrets::new(secrets.iter().map(String::as_str)));
     let shown: Vec<_> = servers.iter().map(|found| DisplayedServer::new(found, known.as_ref())).collect();
     match args.print.format() {
@@ -54,7 +54,8 @@ pub(super) fn run(args: &ListServersArgs) -> Result<Exit, Failure> {
             print(&format!("Configured MCP Servers:\n{list}"))?;
         }
     }
-    Ok(if shown.is_empty() { Exit::NothingSelected } else { Exit::Success })
+    // As CPE does.
+    Ok(if shown.is_empty() && !has_cpe { Exit::NothingSelected } else { Exit::Success })
 }
 
 /// A server without its secrets.

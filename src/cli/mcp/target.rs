@@ -29,6 +29,9 @@ use rehearse_document::{Diagnostics, Source, nearest};
 use rehearse_hub::configured::server_params;
 use rehearse_report::findings::{Finding, Severity};
 
+/// The dialect whose commands have fixed output.
+const CPE: &str = "cpe";
+
 /// The policy for a server from the command line.
 static COMMAND_LINE_POLICY: Policy = Policy { naming: Naming::Bare, approval: ApprovalRule::Never, ..Policy::USUAL };
 
@@ -75,6 +78,8 @@ pub(crate) struct Server {
 pub(super) struct FoundServers {
     pub(super) servers: Vec<FoundServer>,
     pub(super) secrets: Vec<String>,
+    /// Whether one of the files is CPE's.
+    pub(super) has_cpe: bool,
 }
 
 /// A server, enabled or not.
@@ -103,7 +108,11 @@ impl TargetArgs {
     /// A named file cannot be read.
     pub(super) fn all(&self, show_secrets: bool) -> Result<FoundServers, Failure> {
         if let Some(written) = self.ad_hoc.server().map_err(Failure::Usage)? {
-            return Ok(FoundServers { servers: vec![FoundServer { written, kept: None }], secrets: Vec::new() });
+            return Ok(FoundServers {
+                servers: vec![FoundServer { written, kept: None }],
+                secrets: Vec::new(),
+                has_cpe: false,
+            });
         }
         let effective = self.effective(&Machine::here(), show_secrets)?;
         for unread in &effective.unread {
@@ -117,8 +126,10 @@ impl TargetArgs {
             }
         }
         let secrets = effective.secrets().map(str::to_owned).collect();
+        let dialects = effective.files.iter().filter_map(|file| Some(file.report.detected.as_ref()?.dialect));
+        let has_cpe = self.sources.dialect().into_iter().chain(dialects).any(|dialect| dialect.name == CPE);
         let found = |kept: Kept| FoundServer { written: kept.server.clone(), kept: Some(kept) };
-        Ok(FoundServers { servers: effective.servers.into_iter().map(found).collect(), secrets })
+        Ok(FoundServers { servers: effective.servers.into_iter().map(found).collect(), secrets, has_cpe })
     }
 
     /// The selected servers, in order; may be empty.

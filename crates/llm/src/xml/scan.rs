@@ -19,6 +19,11 @@ const FORMS: [&str; 2] = ["use_mcp_tool", "use_tool"];
 const ARGUMENTS: [&str; 2] = ["arguments", "parameters"];
 /// Elements for reasoning, which contain no requests.
 const THINKING: [&str; 2] = ["thinking", "think"];
+/// Elements of HTML that contain only elements, or nothing.
+const HTML: [&str; 19] = [
+    "article", "body", "br", "div", "dl", "figure", "head", "hr", "html", "img", "main", "nav", "ol", "section", "svg",
+    "table", "tbody", "tr", "ul",
+];
 /// The maximum number of elements that look like requests for unknown tools; with more, the message is a document.
 const MAX_MISSES: usize = 100;
 /// The maximum length of a quotation in an error.
@@ -269,29 +274,33 @@ impl<'p, 't> Scanner<'p, 't> {
         }
     }
 
-    /// Reports a request for an unknown tool: an element that contains only elements, and has a name similar to a tool or
-    /// with an underscore, unlike HTML.
+    /// Reports a request for an unknown tool: an element at the start of a line that contains only elements, and has a name
+    /// similar to a tool or with an underscore, or ends the message and is not HTML.
     fn report_unknown(&mut self, tag: &Tag<'t>) -> usize {
         let name = tag.name();
-        let is_plain = tag.kind == Kind::Open && name == tag.word() && is_line_start(self.text, tag.range.start);
-        if !is_plain || self.misses >= MAX_MISSES {
+        let is_plain = name == tag.word() && is_line_start(self.text, tag.range.start);
+        if !is_plain || self.misses >= MAX_MISSES || self.is_strict() && !is_strict_name(name) {
             return tag.range.end;
         }
         let kind = self.unknown_tool(name);
-        let is_alike = matches!(&kind, RequestErrorKind::UnknownTool { nearest: Some(_), .. });
-        if self.is_strict() && !is_strict_name(name) || !is_alike && !name.contains('_') {
+        let is_named = matches!(&kind, RequestErrorKind::UnknownTool { nearest: Some(_), .. }) || name.contains('_');
+        let is_alike = is_named && tag.kind == Kind::Open;
+        let end = match tag.kind {
+            Kind::Open if self.text[tag.range.end..].trim().is_empty() => Some(tag.range.end),
+            Kind::Open if self.is_json(tag.range.end, self.text.len()) => self.end_of(tag),
+            Kind::Open => children(self.text, tag.range.end, name, &|_| true).ok().map(|(_, end)| end),
+            Kind::Empty | Kind::Close => Some(tag.range.end),
+        };
+        let Some(end) = end else {
+            self.misses += 1;
+            return tag.range.end;
+        };
+        let ends_message = !self.is_strict() && self.text[end..].trim().is_empty() && !HTML.contains(&name);
+        if !(is_alike || ends_message) || is_in_code_span(self.text, tag.range.start, end) {
             return tag.range.end;
         }
-        match children(self.text, tag.range.end, name, &|_| true) {
-            Ok((_, end)) if !is_in_code_span(self.text, tag.range.start, end) => {
-                self.fail(name, tag.range.start..end, kind);
-                end
-            }
-            _ => {
-                self.misses += 1;
-                tag.range.end
-            }
-        }
+        self.fail(name, tag.range.start..end, kind);
+        end
     }
 
     /// The end of the first closing tag for this one.

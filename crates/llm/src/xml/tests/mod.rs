@@ -362,6 +362,12 @@ fn an_unknown_tool_is_an_error_if_the_element_is_clearly_a_request() {
     ] {
         assert_eq!(parse(message), Requests::default(), "{message}");
     }
+    for message in
+        ["<nosuch>", "Now:\n<nosuch/>", "<nosuch></nosuch>", "<nosuch>\n<a>1</a>\n</nosuch>\n", "<nosuch>{}</nosuch>"]
+    {
+        assert_eq!(errors(message), ["Unknown tool: nosuch"], "{message}");
+        assert_eq!(parse(&format!("{message} and more")), Requests::default(), "{message}");
+    }
     assert_eq!(parse("<delete_all></delete_all>").errors[0].kind.code(), "UNKNOWN_TOOL");
 }
 
