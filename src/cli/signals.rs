@@ -24,6 +24,9 @@ use super::{Exit, style, terminal_user::restore_terminal};
 /// How long a second signal may wait for its receiver.
 const RECEIVER_TIMEOUT: Duration = Duration::from_secs(1);
 
+/// How long a single signal may wait for its receiver.
+const SINGLE_TIMEOUT: Duration = Duration::from_secs(5);
+
 /// The capacity of the signal channel.
 const CAPACITY: usize = 8;
 
@@ -50,8 +53,8 @@ pub(super) fn catch() -> io::Result<()> {
     Ok(())
 }
 
-/// Receives SIGINT, SIGTERM, SIGQUIT and SIGHUP. They do not end the process while this exists, unless two of them stay
-/// unread because something hangs.
+/// Receives SIGINT, SIGTERM, SIGQUIT and SIGHUP. They do not end the process while this exists, unless they stay unread
+/// because something hangs.
 #[derive(Debug)]
 pub(super) struct Signals(mpsc::Receiver<Number>);
 
@@ -151,7 +154,15 @@ fn listen(result: &blocking::Sender<io::Result<()>>) {
     }
 }
 
-/// Forwards signals to the receiver. Without one, or if two signals stay unread, the process exits, and the guard kills its
+/// Ends the process after this time if it still runs then, even if every other thread hangs.
+pub(super) fn limit_shutdown(time: Duration) {
+    thread::spawn(move || {
+        thread::sleep(time);
+        exit_now();
+    });
+}
+
+/// Forwards signals to the receiver. Without one, or if signals stay unread, the process exits, and the guard kills its
 /// servers.
 async fn forward(mut caught: SignalStreams) {
     loop {
@@ -162,13 +173,13 @@ async fn forward(mut caught: SignalStreams) {
             print_interrupted();
             exit_now();
         };
-        let are_unread = || listener.max_capacity() - listener.capacity() > 1;
-        if are_unread() {
-            sleep(RECEIVER_TIMEOUT).await;
-            if are_unread() {
+        let unread = listener.max_capacity() - listener.capacity();
+        tokio::spawn(async move {
+            sleep(if unread > 1 { RECEIVER_TIMEOUT } else { SINGLE_TIMEOUT }).await;
+            if listener.max_capacity() - listener.capacity() >= unread.max(1) {
                 exit_now();
             }
-        }
+        });
     }
 }
 

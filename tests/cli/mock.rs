@@ -184,6 +184,30 @@ fn a_second_signal_ends_a_listening_mock_at_once() {
 }
 
 #[test]
+fn signals_end_a_mock_that_renders_a_template() {
+    let script = r#"
+tools:
+  - name: busy
+    steps: [{ wait: 1ms }, { reply: "{% set x = 'x' | repeat(30000000) %}{% for n in range(9999) %}{% if x ~ x %}{% endif %}{% endfor %}" }]
+"#;
+    let start = |args: &[&str]| {
+        let args = ["mock", "mock.yaml", "--verbose"].iter().chain(args).copied();
+        Rehearse::new().file("mock.yaml", script).args(args).start()
+    };
+    let (mut listening, mut on_stdio) = (start(&["--listen", ":0"]), start(&[]));
+    let address = listening.address("http://", "/mcp");
+    let post = modern_call(&address, "busy");
+    on_stdio.send(&format!("{INITIALIZE}\n{}", call("busy")));
+    for mut mock in [listening, on_stdio] {
+        mock.stderr_line("tools.busy");
+        mock.signal("TERM");
+        mock.signal("INT");
+        mock.end();
+    }
+    drop(post);
+}
+
+#[test]
 fn a_stopping_mock_reports_that_it_waits_for_responses() {
     let script = "tools: [{ name: later, reply: here it is }]\nfaults: [{ on: { tool: later }, do: { delay: 60m } }]\n";
     let start = |args: &[&str]| {

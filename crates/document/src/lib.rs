@@ -24,5 +24,6 @@ pub mod yaml;
 pub use diagnostic::{Diagnostic, Diagnostics, Problem, Problems, Source, Span};
 pub use fields::{Fields, nearest};
 pub use node::{Duplicate, Entries, Entry, Node, Value, parse_duration};
+pub use text::ByteCount;
 pub use variable::{Form, NotSet, Reference, Variables, references};
 pub use yaml::parse as parse_yaml;

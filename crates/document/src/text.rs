@@ -1,6 +1,7 @@
 //! Reads texts from paths of the user, which may be files, pipes or endless devices.
 
 use std::{
+    fmt,
     fs::File,
     io::{self, BufRead, Read},
     path::Path,
@@ -8,6 +9,19 @@ use std::{
 
 /// The maximum size of a text.
 const LARGEST: u64 = 64 << 20;
+
+/// A number of bytes as people write it: `16 MiB`, `100 bytes`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ByteCount(pub usize);
+
+impl fmt::Display for ByteCount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            count if count > 0 && count % (1 << 20) == 0 => write!(f, "{} MiB", count >> 20),
+            count => write!(f, "{count} bytes"),
+        }
+    }
+}
 
 /// The bytes up to the end.
 ///

@@ -92,22 +92,18 @@ fn serve(
     let seed = args.seed.map_or_else(Seed::random, Seed::from);
     let engine = Engine::new(script, seed, Journal::new(sender));
     let mock = Mock { args, seed: seed.number(), engine: engine.clone(), watch, console };
-    let several_threads = || runtime::Builder::new_multi_thread().enable_all().build().map_err(runtime_failure);
+    let is_network = args.exec || args.listen.is_some();
+    // One thread is enough for stdio, and starts faster.
+    let mut builder =
+        if is_network { runtime::Builder::new_multi_thread() } else { runtime::Builder::new_current_thread() };
+    let runtime = builder.enable_all().build().map_err(runtime_failure)?;
     let exit = match args.listen {
-        _ if args.exec => {
-            let address = args.listen.unwrap_or_else(|| (Ipv4Addr::LOCALHOST, 0).into());
-            several_threads()?.block_on(mock.exec(address))
-        }
-        Some(address) => several_threads()?.block_on(mock.listen(address)),
-        None => {
-            // One thread, for the sake of a fast start.
-            let runtime = runtime::Builder::new_current_thread().enable_all().build().map_err(runtime_failure)?;
-            let exit = runtime.block_on(mock.stdio());
-            // A thread that reads a terminal never returns.
-            runtime.shutdown_background();
-            exit
-        }
+        _ if args.exec => runtime.block_on(mock.exec(args.listen.unwrap_or_else(|| (Ipv4Addr::LOCALHOST, 0).into()))),
+        Some(address) => runtime.block_on(mock.listen(address)),
+        None => runtime.block_on(mock.stdio()),
     };
+    // A thread that reads a terminal never returns, and one that renders a template may take long.
+    runtime.shutdown_background();
     let exit = exit.map(|exit| match (verification::report(&engine, args.verify, console), exit) {
         (false, Exit::Success | Exit::Scripted(_)) if args.verify || args.exec => Exit::Violation,
         (_, exit) => exit,

@@ -15,7 +15,10 @@ use super::{
     script_watcher::{self, ScriptWatcher},
     stdio,
 };
-use crate::cli::{Exit, Failure, Format, signals::Signals};
+use crate::cli::{
+    Exit, Failure, Format,
+    signals::{Signals, limit_shutdown},
+};
 use rehearse_mock::{
     admin::AdminServer,
     engine::Engine,
@@ -25,6 +28,8 @@ use rehearse_protocol::Transport;
 
 /// How long responses in progress may take after a signal, and writing the journal after that.
 pub(super) const GRACE: Duration = Duration::from_secs(5);
+/// How long the end of the process may take after a signal: twice the grace period, and the time to end.
+const SHUTDOWN_LIMIT: Duration = Duration::from_secs(12);
 /// How long stopping may take before a message is printed.
 const STOP_NOTICE_DELAY: Duration = Duration::from_millis(200);
 pub(super) fn runtime_failure(error: std::io::Error) -> Failure {
@@ -50,6 +55,7 @@ impl Mock<'_> {
         let (mut input, mut output) = (stdio::Input::open(), stdio::Output::open());
         let second_signal = async {
             signals.next().await;
+            limit_shutdown(SHUTDOWN_LIMIT);
             console.leave_line();
             stop.cancel();
             tokio::select! {
@@ -90,7 +96,10 @@ impl Mock<'_> {
                 server.stop(Duration::ZERO).await;
                 return Ok(Exit::Scripted(code));
             }
-            _ = signals.next() => console.leave_line(),
+            _ = signals.next() => {
+                limit_shutdown(SHUTDOWN_LIMIT);
+                console.leave_line();
+            }
             () = script_watcher::watch(watch, &engine, started, console) => {}
         }
         tokio::select! {

@@ -2,6 +2,8 @@
 
 use minijinja::Expression;
 
+use crate::state::StateTooLarge;
+
 /// A string with `{{ … }}` or `{% … %}` in it, or without.
 #[derive(Debug)]
 pub enum Text {
@@ -56,6 +58,12 @@ impl NativeExpression {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("a template failed: {0}")]
 pub struct RenderError(String);
+
+impl From<StateTooLarge> for RenderError {
+    fn from(error: StateTooLarge) -> Self {
+        RenderError(error.to_string())
+    }
+}
 
 impl RenderError {
     /// An error that is not about a position in a file.

@@ -12,4 +12,4 @@ mod templates;
 pub use context::{Bindings, Context, ProcessEnvironment};
 pub use data::Data;
 pub use expression::{NativeExpression, RenderError, Text};
-pub use templates::{SCRIPT_NAMES, Templates};
+pub use templates::{OUTPUT_LIMIT, SCRIPT_NAMES, Templates};

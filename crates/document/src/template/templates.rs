@@ -1,6 +1,9 @@
 //! The templates of one file.
 
-use std::sync::{Arc, LazyLock};
+use std::{
+    io::{self, Write},
+    sync::{Arc, LazyLock},
+};
 
 use minijinja::{Environment, UndefinedBehavior, syntax::SyntaxConfig};
 use serde_json::Value as Json;
@@ -10,11 +13,14 @@ use super::{
     expression::{NativeExpression, RenderError, Text, syntax_error},
     tags,
 };
-use crate::{Node, Problems, Source, Value, nearest};
+use crate::{ByteCount, Node, Problems, Source, Value, nearest};
 use rehearse_protocol::MAX_FRAME;
 
 /// The names that a template of a mock script may use.
 pub const SCRIPT_NAMES: &[&str] = &["args", "params", "uri", "id", "headers", "state", "call", "env", "now", "rand"];
+
+/// How many bytes a filled-in text or value may have, unless a file says otherwise.
+pub const OUTPUT_LIMIT: usize = 16 << 20;
 
 static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(environment);
 
@@ -67,12 +73,47 @@ pub struct Templates {
     /// Further names, which the templates that are being read may use.
     bound: Vec<String>,
     uses_headers: bool,
+    output_limit: usize,
+}
+
+/// The output of a template, up to a limit.
+struct Output {
+    bytes: Vec<u8>,
+    limit: usize,
+    is_over: bool,
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.is_over |= self.bytes.len() + bytes.len() > self.limit;
+        if self.is_over {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        self.bytes.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 impl Templates {
     /// The templates of `source`; `names` are those that a template may use.
     pub fn new(source: &Arc<Source>, names: &'static [&'static str]) -> Self {
-        Templates { environment: environment(), source: source.clone(), names, bound: Vec::new(), uses_headers: false }
+        Templates {
+            environment: environment(),
+            source: source.clone(),
+            names,
+            bound: Vec::new(),
+            uses_headers: false,
+            output_limit: OUTPUT_LIMIT,
+        }
+    }
+
+    /// A filled-in text or value may have this many bytes.
+    pub fn limit_output(&mut self, limit: usize) {
+        self.output_limit = limit;
     }
 
     /// Lets the templates that are read from here on use a further name; `false` if there is one of that name already.
@@ -270,20 +311,42 @@ impl Templates {
     /// The text with the context filled in.
     ///
     /// # Errors
-    /// A name is undefined, a filter failed, or the template ran too long.
+    /// A name is undefined, a filter failed, the template ran too long, or its output is too large.
     pub fn render(&self, text: &Text, context: &minijinja::Value) -> Result<String, RenderError> {
         match text {
             Text::Literal(text) => Ok(text.clone()),
             Text::Expression(native) => {
                 let value = native.eval(context)?;
-                Ok(value.as_str().map_or_else(|| value.to_string(), str::to_owned))
+                self.write(&native.position, |out| match value.as_str() {
+                    Some(text) => out.write_all(text.as_bytes()).map_err(|error| RenderError::new(error.to_string())),
+                    None => write!(out, "{value}").map_err(|error| RenderError::new(error.to_string())),
+                })
             }
-            Text::Template { name } => {
+            Text::Template { name } => self.write(name, |out| {
                 let template = self.environment.get_template(name);
-                let rendered = template.and_then(|template| template.render(context.clone()));
+                let rendered = template.and_then(|it| it.render_captured_to(context.clone(), out).map(drop));
                 rendered.map_err(|error| RenderError::at_position(name, &error))
-            }
+            }),
         }
+    }
+
+    /// The text that `write` writes.
+    fn write(
+        &self,
+        position: &str,
+        write: impl FnOnce(&mut Output) -> Result<(), RenderError>,
+    ) -> Result<String, RenderError> {
+        let mut out = Output { bytes: Vec::new(), limit: self.output_limit, is_over: false };
+        let written = write(&mut out);
+        if out.is_over {
+            return Err(RenderError::new(format!("{position}: {}", self.too_large())));
+        }
+        written?;
+        String::from_utf8(out.bytes).map_err(|error| RenderError::new(error.to_string()))
+    }
+
+    fn too_large(&self) -> String {
+        format!("the output is larger than {} (`limits.output`)", ByteCount(self.output_limit))
     }
 
     /// Appends the data as JSON text with the context filled in.
@@ -292,11 +355,17 @@ impl Templates {
     /// Like [`Templates::render`].
     pub fn write_json(&self, data: &Data, context: &minijinja::Value, out: &mut String) -> Result<(), RenderError> {
         match data {
-            Data::Literal(json) => out.push_str(json),
+            Data::Literal(json) => {
+                out.push_str(json);
+                return Ok(());
+            }
             Data::Text(text) => write_string(&self.render(text, context)?, out),
             Data::NativeExpression(native) => {
-                let json = serde_json::to_string(&native.eval(context)?);
-                out.push_str(&json.map_err(|error| RenderError::new(error.to_string()))?);
+                let value = native.eval(context)?;
+                let json = self.write(&native.position, |out| {
+                    serde_json::to_writer(out, &value).map_err(|error| RenderError::new(error.to_string()))
+                });
+                out.push_str(&json?);
             }
             Data::Quoted(data) => {
                 let mut json = String::new();
@@ -326,7 +395,10 @@ impl Templates {
                 out.push('}');
             }
         }
-        Ok(())
+        match out.len() > self.output_limit {
+            true => Err(RenderError::new(self.too_large())),
+            false => Ok(()),
+        }
     }
 }
 
@@ -448,6 +520,29 @@ mod tests {
         ] {
             assert!(render(&format!("\"{text}\""), "{}").is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn output_beyond_the_limit_is_an_error_that_names_it() {
+        let source = Source::new("t", "{ a: '{{ x }}', b: 'x{{ x }}', c: ['{{ [x, x] }}'], d: '{{ x[:50] }}' }");
+        let mut templates = Templates::new(&source, &["x"]);
+        templates.limit_output(100);
+        let node = parse_yaml(&source).expect("YAML");
+        let context = minijinja::context! { x => "y".repeat(101) };
+        let write = |key: &str| {
+            let mut templates = Templates::new(&source, &["x"]);
+            templates.limit_output(100);
+            let data = templates.data(node.get(key).expect("there")).expect("valid");
+            templates.write_json(&data, &context, &mut String::new()).map_err(|error| error.to_string())
+        };
+        for (key, column) in [("a", 6), ("b", 20), ("c", 36)] {
+            let what = "the output is larger than 100 bytes (`limits.output`)";
+            assert_eq!(write(key), Err(format!("a template failed: t:1:{column}: {what}")));
+        }
+        assert_eq!(write("d"), Ok(()));
+        let all =
+            templates.data(&crate::parse_yaml(&Source::new("t", "['{{ x[:60] }}', '{{ x[:60] }}']")).expect("YAML"));
+        assert!(templates.write_json(&all.expect("valid"), &context, &mut String::new()).is_err(), "together");
     }
 
     #[test]

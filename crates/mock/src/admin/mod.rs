@@ -28,7 +28,10 @@ use serde_json::{Map, Value as Json, json};
 use tokio::{net::TcpListener, time::timeout};
 
 use super::{engine::Engine, script::merge};
-use rehearse_document::Diagnostics;
+use rehearse_document::{
+    Diagnostics,
+    state::{State, StateTooLarge},
+};
 use rehearse_net::{Body, ConnectionHandle, HostPolicy, Request, Response, Shutdown, accept};
 use rehearse_protocol::MAX_FRAME;
 
@@ -200,12 +203,13 @@ impl AdminState {
                 let mut values = object(&read(body).await?)?;
                 // A null removes a value, as in scripts.
                 values.retain(|_, value| !value.is_null());
+                State::check(&values, engine.state_limit())?;
                 engine.state().replace(values);
                 json!(*engine.state().get())
             }
             ("PATCH", "/state") => {
                 let patch = object(&read(body).await?)?;
-                self.patch(&patch);
+                self.patch(&patch)?;
                 json!(*engine.state().get())
             }
             ("GET", "/rules") => json!({ "rules": engine.rules() }),
@@ -233,7 +237,7 @@ impl AdminState {
         verified
     }
 
-    fn patch(&self, patch: &Map<String, Json>) {
+    fn patch(&self, patch: &Map<String, Json>) -> Result<(), AdminError> {
         let state = self.engine.state();
         let change = || {
             let before = state.get();
@@ -244,9 +248,15 @@ impl AdminState {
                 };
                 (name.clone(), value)
             };
-            Ok::<_, std::convert::Infallible>(patch.iter().map(merged).collect())
+            Ok::<_, StateTooLarge>(patch.iter().map(merged).collect())
         };
-        let Ok(()) = state.update(change);
+        Ok(state.update(self.engine.state_limit(), change)?)
+    }
+}
+
+impl From<StateTooLarge> for AdminError {
+    fn from(error: StateTooLarge) -> AdminError {
+        AdminError::new(StatusCode::PAYLOAD_TOO_LARGE, error.to_string())
     }
 }
 

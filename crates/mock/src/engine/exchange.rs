@@ -297,7 +297,7 @@ impl Exchange {
             Action::RequestInput { requests, limit } => return self.request_input(position, requests, *limit, at),
             Action::Set(values) => {
                 let context = self.context.get().clone();
-                self.engine.state.update(|| {
+                let change = || -> Result<_, RenderError> {
                     if !self.engine.goes_on(catalog) {
                         return Ok(Vec::new());
                     }
@@ -307,7 +307,8 @@ impl Exchange {
                         Ok((name.clone(), serde_json::from_str(&json).unwrap_or_default()))
                     };
                     values.iter().map(value).collect()
-                })?;
+                };
+                self.engine.state.update(catalog.script.limits.state, change)?;
             }
             Action::Notify { method, params } => {
                 let mut json = String::from("{}");
@@ -407,6 +408,28 @@ tools:
         assert_eq!(refused["error"]["message"], "Invalid requestState: it has expired", "{refused}");
         assert_eq!(client.engine.state().get()["n"], 0);
         assert_eq!(client.call("tools/list", json!({}))["result"]["tools"].as_array().map(Vec::len), Some(2));
+    }
+
+    #[test]
+    fn a_state_that_grows_with_every_call_ends_at_its_limit() {
+        let script = "
+limits: { output: 1MiB, state: 300KiB }
+state: { text: 0123456789 }
+tools:
+  - { name: double, steps: [{ set: { text: '{{ state.text ~ state.text }}' } }, { reply: '{{ state.text | length }}' }] }
+  - { name: long, reply: '{{ state.text | repeat(args.n) }}' }
+";
+        let client = TestClient::modern(script, json!({}));
+        let replies: Vec<_> = (0..34).map(|_| client.call("tools/call", json!({ "name": "double" }))).collect();
+        assert_eq!(replies[13]["result"]["content"][0]["text"], "163840");
+        for refused in &replies[14..] {
+            let what = "the state would be larger than 307200 bytes (`limits.state`); its largest value is `text`";
+            let error = json!({ "code": -32603, "message": format!("a template failed: {what}") });
+            assert_eq!(refused["error"], error);
+        }
+        let long = client.call("tools/call", json!({ "name": "long", "arguments": { "n": 10 } }));
+        let message = long["error"]["message"].as_str().unwrap_or_default().to_owned();
+        assert!(message.ends_with("the output is larger than 1 MiB (`limits.output`)"), "{long}");
     }
 
     #[test]

@@ -139,6 +139,11 @@ impl Engine {
         &self.state
     }
 
+    /// How many bytes the state may have.
+    pub(crate) fn state_limit(&self) -> usize {
+        self.catalog.load().script.limits.state
+    }
+
     pub(super) fn millis(time: Duration) -> u64 {
         u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
     }

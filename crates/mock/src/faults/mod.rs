@@ -18,7 +18,7 @@ mod exit;
 mod garbage;
 mod hang;
 mod noise;
-mod options;
+pub(crate) mod options;
 mod oversize;
 mod packet;
 mod part;

@@ -18,7 +18,7 @@ pub(super) fn read<'n>(info: &super::FaultInfo, node: &'n Node) -> Result<Fields
 ///
 /// # Errors
 /// It is not a number of bytes, or more than 1 GiB.
-pub(super) fn bytes(node: &Node) -> Result<usize, Problems> {
+pub(crate) fn bytes(node: &Node) -> Result<usize, Problems> {
     let wrong = || node.problem("expected a number of bytes").hint("write 20, 64KB, 5MB or 5MiB; at most 1GiB").into();
     let text = match &node.value {
         Value::Number(text) | Value::String(text) => text.trim(),
@@ -42,7 +42,7 @@ pub(super) fn bytes(node: &Node) -> Result<usize, Problems> {
 ///
 /// # Errors
 /// Like [`bytes`], or it is 0.
-pub(super) fn some_bytes(node: &Node) -> Result<usize, Problems> {
+pub(crate) fn some_bytes(node: &Node) -> Result<usize, Problems> {
     match bytes(node)? {
         0 => Err(node.problem("expected at least one byte").into()),
         number => Ok(number),

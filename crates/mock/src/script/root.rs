@@ -3,7 +3,7 @@
 use std::{path::Path, sync::Arc, time::Duration};
 
 use super::{
-    AddedRule, Auth, BuiltinScript, Capabilities, Completion, FaultRule, HttpPolicy, Item, ItemKind, ItemRef,
+    AddedRule, Auth, BuiltinScript, Capabilities, Completion, FaultRule, HttpPolicy, Item, ItemKind, ItemRef, Limits,
     MethodItem, PromptItem, ResourceItem, ResourceTemplateItem, SkillItem, SkillResource, ToolItem, UsedFeatures,
     completion, reader::ScriptReader, repeat, skill,
 };
@@ -21,6 +21,7 @@ const KEYS: &[&str] = &[
     "http",
     "auth",
     "requestState",
+    "limits",
     "unexpected",
     "tools",
     "resources",
@@ -73,6 +74,8 @@ pub struct Script {
     pub request_state_ttl: Duration,
     /// Whether a client's answers are refused without that state.
     pub request_state_required: bool,
+    /// How large values can become.
+    pub limits: Limits,
     /// Whether a request that no rule matches fails the verification.
     pub strict: bool,
     /// The tools.
@@ -190,6 +193,8 @@ impl Script {
         let auth = note(&mut problems, fields.read("auth", Auth::read));
         let request_state = note(&mut problems, fields.read("requestState", read_request_state));
         let (request_state_ttl, request_state_required) = request_state.unwrap_or_default();
+        let limits = note(&mut problems, fields.read("limits", Limits::read)).unwrap_or_default();
+        reader.templates.limit_output(limits.output);
         let strict = note(&mut problems, fields.read("unexpected", read_strict));
         let mut tools = reader.read_items(&fields, ItemKind::Tool, ToolItem::read, &mut problems);
         let mut resources = reader.read_items(&fields, ItemKind::Resource, ResourceItem::read, &mut problems);
@@ -258,6 +263,7 @@ impl Script {
             auth,
             request_state_ttl: request_state_ttl.unwrap_or(REQUEST_STATE_TTL),
             request_state_required: request_state_required.unwrap_or(true),
+            limits,
             strict: strict.unwrap_or(false),
             tools,
             resources,

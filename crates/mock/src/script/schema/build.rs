@@ -93,6 +93,12 @@ pub(super) fn duration() -> Json {
     json!({ "anyOf": [{ "type": "string", "pattern": DURATION }, { "const": 0 }] })
 }
 
+/// A number of bytes.
+pub(super) fn size() -> Json {
+    let text = json!({ "type": "string", "pattern": r"^\s*\d+\s*([kKmM]?[bB]|[kKmMgG][iI][bB])?\s*$" });
+    json!({ "anyOf": [{ "type": "integer", "minimum": 1 }, text] })
+}
+
 /// An object with exactly one of these keys.
 pub(super) fn exactly_one(keys: &[&str]) -> Json {
     json!({ "oneOf": keys.iter().map(|key| json!({ "type": "object", "required": [key] })).collect::<Vec<_>>() })

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::build::{
     Definitions, Keys, any, choice, duration, flag, integer, keys, list_of, mapping, object, one_or_more, reference,
-    text,
+    size, text,
 };
 use rehearse_protocol::Version;
 
@@ -44,6 +44,12 @@ pub(super) fn keys() -> Keys {
         }),
             "The state that a modern client carries from one round of input requests to the next.",
             [{ "ttl": "30s" }];
+        "limits": object(&[], keys! {
+            "output": size(), "A text or JSON value that is filled in from templates; 16 MiB by default.", ["64MiB"];
+            "state": size(), "All values of the state, as they are in memory; 64 MiB by default.", ["1MiB"];
+        }),
+            "How large the values of the running mock can become. A call that exceeds a limit fails.",
+            [{ "output": "1MiB" }];
         "unexpected": choice(&["error", "fail"]),
             "How to treat a request that nothing in the script answers. `error` (the default): answer it as the \
              protocol says. `fail`: the verification fails as well.",
