@@ -60,7 +60,11 @@ impl Secrets {
         for server in &scenario.servers {
             match &server.kind {
                 ServerKind::Mock(_, headers) => add_headers(&mut secrets, headers),
-                ServerKind::Target(target) => add_target(&mut secrets, target),
+                ServerKind::Targets(targets) => targets.iter().for_each(|spec| {
+                    add_target(&mut secrets, &spec.target);
+                    let env = spec.command.iter().flat_map(|network| &network.command.env);
+                    add_pairs(&mut secrets, env.map(|(name, value)| (&**name, &**value)));
+                }),
             }
         }
         Secrets::new(secrets)
@@ -107,6 +111,7 @@ impl Secrets {
             cell.reason.iter_mut().for_each(hide);
             cell.stderr.iter_mut().for_each(|line| *line = self.hidden_in_stderr(line));
             for step in &mut cell.steps {
+                hide(&mut step.source);
                 step.trace.iter_mut().for_each(|line| line.frame = self.hidden_in_frame(&line.frame));
                 for problem in &mut step.problems {
                     hide(&mut problem.message);
