@@ -2,7 +2,10 @@
 
 use serde_json::{Value as Json, json};
 
-use crate::rehearse::{Rehearse, Running};
+use crate::{
+    rehearse::{Rehearse, Running},
+    terminal::Terminal,
+};
 
 const PAGE: &str = include_str!("../../docs/mcp-commands.md");
 const TOKEN: &str = "ghp_0123456789abcdefABCD";
@@ -171,8 +174,13 @@ fn tools_are_listed_as_markdown_including_filtered_ones() {
     story(&["--show-all", "--show-filtered"]).run().stdout(&all).code(0);
     let filtered = format!("# Filtered-out tools on server 't'\n\n{stats}\n### `b`\n\n{schema}\n");
     story(&["--show-filtered"]).run().stdout(&filtered).code(0);
-    let run = mcp(["ls-tools", "--show-filtered"]).args(stdio("tools.yaml")).run();
+    let run = mcp(["ls-tools", "--show-filtered", "--long"]).args(stdio("tools.yaml")).run();
     run.stdout_has("**Filter mode:** `all`").stdout_has("*No tools to display.*\n").code(0);
+    mcp(["ls-tools", "--show-filtered"])
+        .args(stdio("tools.yaml"))
+        .run()
+        .stdout("rehearse: 9 tools\n  no tools\n")
+        .code(0);
 
     let listed = json_of(story(&["--show-all"]), 0);
     let server = &listed["servers"][0];
@@ -182,14 +190,50 @@ fn tools_are_listed_as_markdown_including_filtered_ones() {
     story(&["--json"]).run().stdout_has("\"filterMode\": \"blacklist\"").code(0);
 }
 
+/// A tool with a long description in Markdown, and one with a long name.
+const DESCRIBED: &str = r#"
+tools:
+  - name: read
+    description: "Reads **one** file of the folder that `root` names, with its lines and columns as they are. Else it fails."
+    reply: x
+  - { name: a_name_that_is_longer_than_the_column, description: "It [links](https://d.example).", reply: x }
+"#;
+
+#[test]
+fn an_overview_has_the_first_sentence_of_each_tool() {
+    let story = || mcp(["list-tools"]).args(stdio("long.yaml")).file("long.yaml", DESCRIBED);
+    let expected = "\
+rehearse: 2 tools
+  read  Reads **one** file of the folder that `root` names, with its lines and
+        columns as they are.
+  a_name_that_is_longer_than_the_column
+        It [links](https://d.example).
+";
+    story().run().stdout(expected).code(0);
+    let mut terminal = Terminal::start(story());
+    terminal.shows("Reads one file of the folder that root names").shows("It links (https://d.example).");
+    terminal.end(0);
+}
+
+#[test]
+fn the_status_counts_tools_as_their_list_does() {
+    let config = json!({ "mcpServers": { "one": mock("tools.yaml"), "two": mock("tools.yaml") } }).to_string();
+    let story = |command: &str| {
+        json_of(mcp([command, "--mcp-config", "c.json", "--dialect", "engine"]).file("c.json", &config), 0)
+    };
+    let counts = |listed: &Json, key: &str| [0, 1].map(|server| listed["servers"][server][key].clone());
+    assert_eq!(counts(&story("list-tools"), "available"), [json!(0), json!(9)]);
+    assert_eq!(counts(&story("status"), "tools"), [json!(0), json!(9)]);
+}
+
 #[test]
 fn problems_with_tools_are_reported_on_stderr() {
     let servers =
         config(&json!({ "one": mock("tools.yaml"), "two": mock("tools.yaml"), "gone": { "command": "/gone" } }));
     let story = |args: &[&str]| mcp(["list-tools"]).args(args.iter().copied()).file(".mcp.json", &servers);
     let run = story(&["--naming", "bare"]).run().code(0);
-    run.stdout_has("# Available tools on server 'one'")
-        .stdout_has("# Available tools on server 'two'")
+    run.stdout_has("one: 9 tools\n  echo      Returns its input text.\n")
+        .stdout_has("two: 9 tools, 9 not callable\n")
         .stderr_has("warning: MCP server 'gone' connection failed: \"/gone\" could not be started")
         .stderr_has("info: continuing with the other servers\n")
         .stderr_has(
@@ -200,7 +244,8 @@ fn problems_with_tools_are_reported_on_stderr() {
     assert_eq!(listed["unreachable"][0]["server"], "gone");
     let run = story(&["--naming", "bare", "--duplicates", "reject"]).run().stdout("");
     run.stderr_has("duplicate tool name \"echo\": found in both \"one\" and \"two\"").code(2);
-    story(&[]).run().stdout_has("**Called:** `mcp__two__echo`").code(0);
+    story(&["--long"]).run().stdout_has("**Called:** `mcp__two__echo`").code(0);
+    story(&[]).run().stdout_has("  mcp__two__echo      Returns its input text.\n").code(0);
     story(&["--on-connect-error", "fail"]).run().stdout("").stderr_has("MCP server 'gone' connection failed").code(3);
     mcp(["list-tools"]).run().stderr_has("No MCP servers configured.").code(4);
 }

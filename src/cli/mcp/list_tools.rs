@@ -1,15 +1,23 @@
 //! `rehearse mcp list-tools`: the tools of servers, including filtered ones.
 
-use std::{collections::HashSet, num::NonZeroUsize, sync::Arc};
+use std::{
+    borrow::Cow,
+    collections::HashSet,
+    io::{self, IsTerminal},
+    num::NonZeroUsize,
+    sync::Arc,
+};
 
 use serde::Serialize;
 use serde_json::value::RawValue;
+use unicode_width::UnicodeWidthStr;
 
 use super::{
     args::CommonArgs,
     connection::PolicyArgs,
     error::{CommandError, FailureReport},
     print::{indented, print, print_json, text_of},
+    prose::{first_sentence, without_markdown, wrap},
     session::{HubSession, run_session},
     target::{Select, Server},
     tool_format::{self, ToolFormat},
@@ -22,9 +30,15 @@ use rehearse_client as client;
 use rehearse_client_configs::server::{At, ToolFilter};
 use rehearse_hub::{HubError, RegisteredTool, Registry};
 
+/// The width of an overview.
+const OVERVIEW_WIDTH: usize = 80;
+/// The maximum width of the column of names.
+const NAME_WIDTH: usize = 24;
+
 const EXAMPLES: &str = "\
 Examples:
   rehearse mcp list-tools                              the tools of all servers
+  rehearse mcp list-tools files --long                 with whole descriptions and schemas
   rehearse mcp list-tools files --show-all             including filtered tools
   rehearse mcp list-tools --stdio 'npx -y mcp-files' --format json
   rehearse mcp list-tools --for anthropic              as `tools` of a model request
@@ -42,8 +56,11 @@ pub(super) struct ListToolsArgs {
     /// List only the tools that the config filters out
     #[arg(long)]
     show_filtered: bool,
+    /// Show whole descriptions and schemas [default for servers of CPE]
+    #[arg(long)]
+    long: bool,
     /// Print the tool definitions for a model API: anthropic, openai or xml
-    #[arg(long = "for", value_name = "API", value_enum, hide_possible_values = true, conflicts_with_all = ["show_all", "show_filtered", "format", "json"])]
+    #[arg(long = "for", value_name = "API", value_enum, hide_possible_values = true, conflicts_with_all = ["show_all", "show_filtered", "long", "format", "json"])]
     tool_format: Option<ToolFormat>,
     /// With --for xml: the maximum number of calls in a message [default: 1]
     #[arg(long, hide_short_help = true, value_name = "NUMBER", requires = "tool_format")]
@@ -127,8 +144,9 @@ pub(super) fn run(args: &ListToolsArgs) -> Result<Exit, Failure> {
             } else {
                 // The error replaces an empty list.
                 let known = lists.iter().filter(|list| list.failure.is_none() || list.total > 0);
-                let texts: Vec<_> = known.map(|list| list.human(which)).collect();
-                print(&texts.join("\n"))?;
+                let is_long = args.long || servers.iter().any(Server::is_of_cpe);
+                let text = |list: &Tools<'_>| if is_long { list.human(which) } else { list.overview(which) };
+                print(&known.map(text).collect::<Vec<_>>().join("\n"))?;
             }
             outcome?;
             incomplete?;
@@ -257,6 +275,39 @@ impl<'a> Tools<'a> {
         }
     }
 
+    /// One line for each tool.
+    fn overview(&self, which: ToolSelection) -> String {
+        let Counts { total, filtered_out, unusable, .. } = self.counts();
+        let tools = if total == 1 { "tool" } else { "tools" };
+        let mut text = format!("{STRONG}{}{STRONG:#}: {total} {tools}", printable(self.server.name()));
+        for (count, what) in [(filtered_out, "filtered out"), (unusable, "not callable")] {
+            if count > 0 {
+                text.push_str(&format!(", {count} {what}"));
+            }
+        }
+        text.push('\n');
+        let width = self.shown(which).map(|tool| tool.called().width()).filter(|width| *width <= NAME_WIDTH).max();
+        let indent = width.unwrap_or_default() + 4;
+        if self.shown(which).next().is_none() {
+            text.push_str("  no tools\n");
+        }
+        for tool in self.shown(which) {
+            let name = tool.called();
+            text.push_str(&format!("  {STRONG}{}{STRONG:#}", printable(name)));
+            let mut column = 2 + name.width();
+            for line in wrap(&tool.summary(), OVERVIEW_WIDTH - indent).iter().filter(|line| !line.is_empty()) {
+                if column + 2 > indent {
+                    text.push('\n');
+                    column = 0;
+                }
+                text.push_str(&format!("{}{line}", " ".repeat(indent - column)));
+                column = OVERVIEW_WIDTH;
+            }
+            text.push('\n');
+        }
+        text
+    }
+
     /// The Markdown of cpe.
     fn human(&self, which: ToolSelection) -> String {
         let server = printable(self.server.name());
@@ -293,6 +344,27 @@ impl<'a> Tools<'a> {
 }
 
 impl Tool {
+    /// The name for calls.
+    fn called(&self) -> &str {
+        self.registered.as_ref().map_or(&self.name, |tool| &tool.name)
+    }
+
+    /// The first sentence of the description, and what is special about the tool.
+    fn summary(&self) -> String {
+        #[derive(serde::Deserialize)]
+        struct Described {
+            description: Option<String>,
+        }
+        let described = serde_json::from_str::<Described>(self.definition.get()).ok();
+        let sentence = first_sentence(&plain(&described.and_then(|it| it.description).unwrap_or_default()));
+        let note = match self.registered {
+            _ if self.is_filtered => " (filtered)",
+            None => " (not callable by a name of its own)",
+            Some(_) => "",
+        };
+        printable(&format!("{sentence}{note}")).into_owned()
+    }
+
     fn report(&self) -> ToolReport<'_> {
         ToolReport {
             name: &self.name,
@@ -316,7 +388,7 @@ impl Tool {
             return text + &text_of(self.definition.get()) + "\n";
         };
         if let Some(description) = &shown.description {
-            text.push_str(&text_of(description));
+            text.push_str(&text_of(&plain(description)));
         }
         if let Some(other) = self.registered.as_ref().filter(|tool| tool.name != self.name) {
             text.push_str(&format!("\n**Called:** `{}`\n", printable(&other.name)));
@@ -329,6 +401,14 @@ impl Tool {
             }
         }
         text + "\n"
+    }
+}
+
+/// A description: on a terminal without the marks of Markdown.
+fn plain(description: &str) -> Cow<'_, str> {
+    match io::stdout().is_terminal() {
+        true => without_markdown(description).into(),
+        false => description.into(),
     }
 }
 

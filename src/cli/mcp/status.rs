@@ -38,7 +38,9 @@ pub(super) fn run(args: &StatusArgs) -> Result<Exit, Failure> {
     let all = |options: &mut rehearse_hub::HubOptions| {
         // Unreachable servers and duplicates are part of the result.
         options.unreachable = Unreachable::Skipped;
-        options.duplicates = Duplicates::FirstWins;
+        if options.duplicates == Duplicates::Rejected {
+            options.duplicates = Duplicates::FirstWins;
+        }
     };
     run_session(&args.common, &servers, all, async |hub_session| {
         let mut discovering = std::pin::pin!(hub_session.hub.discover());
@@ -72,7 +74,7 @@ pub(super) fn run(args: &StatusArgs) -> Result<Exit, Failure> {
 
 /// Prints the status of each server at the time of an interruption.
 fn print_partial_status(hub_session: &HubSession, format: Format) -> Result<Exit, CommandError> {
-    // The policy `FirstWins` never rejects a duplicate.
+    // The policy rejects no duplicate.
     let _ = hub_session.hub.register();
     let statuses = callable_statuses(&hub_session.hub);
     match format {

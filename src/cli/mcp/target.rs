@@ -20,7 +20,7 @@ use crate::cli::{
 use rehearse_client::Timeouts;
 use rehearse_client_configs::{
     Machine,
-    dialect::Dialect,
+    dialect::{Dialect, by_name},
     policy::{ApprovalRule, Naming, Policy},
     server,
     sources::{Effective, File, Kept},
@@ -93,6 +93,11 @@ pub(super) struct FoundServer {
 impl Server {
     pub(crate) fn name(&self) -> &str {
         &self.written.name.value
+    }
+
+    /// Whether the server is in a config of CPE.
+    pub(super) fn is_of_cpe(&self) -> bool {
+        by_name(CPE).is_some_and(|cpe| std::ptr::eq(self.policy, &raw const cpe.policy))
     }
 
     /// Whether the server is described on the command line.
