@@ -163,3 +163,18 @@ fn results_for_a_model_are_printed_in_the_form_of_a_program() {
     let call = json!({ "content": text, "isError": true, "success": false });
     assert_eq!(printed, json!({ "calls": [call], "errors": [] }));
 }
+
+#[test]
+fn a_request_with_a_server_reaches_a_shadowed_tool() {
+    let server = |name: &str| json!({ "type": "stdio", "command": Rehearse::BINARY, "args": ["mock", name] });
+    let config = json!({ "mcpServers": { "one": server("one.yaml"), "two": server("two.yaml") } }).to_string();
+    let story = |tool: &str| {
+        let message = format!("<use_mcp_tool>{tool}<tool_name>who</tool_name></use_mcp_tool>");
+        let story = mcp(["call-tool", "--xml", "m.txt", "--mcp-config", "cpe.yaml"]).file("m.txt", &message);
+        let story = story.file("one.yaml", "tools: [{ name: who, reply: one }]").file("cpe.yaml", &config);
+        story.file("two.yaml", "tools: [{ name: who, reply: two }]").run().code(0)
+    };
+    story("").stdout("one\n");
+    story("<server_name>one</server_name>").stdout("one\n");
+    story("<server_name>two</server_name>").stdout("two\n");
+}

@@ -456,3 +456,28 @@ fn the_last_stderr_lines_of_a_server_are_printed_line_by_line() {
     let run = with(&json!({ "dead": dead })).stdin("debug dead\n").run();
     run.stdout_has("last lines of its standard error:\n    fatal: no database\n");
 }
+
+#[test]
+fn a_shadowed_tool_is_announced_at_any_time_and_called_with_its_server() {
+    let who = |name: &str| format!("tools: [{{ name: who, reply: {name} }}]");
+    let server = |script: &str, disabled| json!({ "type": "stdio", "command": Rehearse::BINARY, "args": ["mock", script], "disabled": disabled });
+    let servers = json!({ "one": server("one.yaml", false), "two": server("two.yaml", true) });
+    let story = |commands: &str| {
+        let story = repl(["--mcp-config", "mcp.json", "--dialect", "mcpilot", "--yes"]).stdin(commands);
+        story.file("mcp.json", &config(&servers)).file("one.yaml", &who("one")).file("two.yaml", &who("two")).run()
+    };
+    let commands = "enable two\ncall who\ncall who --server two\ncall who {} --server=two --as engine\n";
+    let run = story(commands).stdout_has("one\ntwo\n").stdout_has("\"text\": \"two\"").code(0);
+    let notice = "skipping duplicate tool name 'who' in server 'two' (already registered from server 'one')";
+    assert_eq!(run.stderr().matches(notice).count(), 1, "{}", run.stderr());
+    let run = story("call whom --server one\ncall who --server tow\n").code(1);
+    run.stderr_has("server 'one' has no tool \"whom\"; did you mean \"who\"?").stderr_has("did you mean 'two'?");
+}
+
+#[test]
+fn the_status_says_why_a_server_failed() {
+    let servers = json!({ "one": mock("tools.yaml"), "gone": { "command": "/gone" } });
+    let run = with(&servers).stdin("status\n").run().stdout_has("│ gone   │ Failed    │").code(0);
+    let reason = "warning: MCP server 'gone' connection failed: \"/gone\" could not be started";
+    assert_eq!(run.stderr().matches(reason).count(), 2, "{}", run.stderr());
+}

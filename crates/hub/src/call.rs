@@ -64,6 +64,19 @@ impl Hub {
             let suggestion = nearest(name, &names).map(str::to_owned);
             return Err(CallError::UnknownTool { name: name.to_owned(), suggestion });
         };
+        self.call_tool(&tool, arguments, options).await
+    }
+
+    /// As [`Hub::call`], for a tool of the registry, also a shadowed one.
+    ///
+    /// # Errors
+    /// As [`Hub::call`].
+    pub async fn call_tool(
+        &self,
+        tool: &Arc<RegisteredTool>,
+        arguments: Option<Map<String, Value>>,
+        options: CallOptions,
+    ) -> Result<ToolOutcome, CallError> {
         let connection = self.connection(&tool.server).map_err(|_| CallError::UnknownServer(tool.server.clone()))?;
         let member = connection.member();
         if connection.status().state == ConnectionState::Disabled {
@@ -71,7 +84,7 @@ impl Hub {
         }
         let approved = tokio::select! {
             biased;
-            approved = self.0.saved_approvals.decide(&self.0.options.approval, &member, &tool, arguments.as_ref()) => approved,
+            approved = self.0.saved_approvals.decide(&self.0.options.approval, &member, tool, arguments.as_ref()) => approved,
             () = options.cancelled() => return Err(Failure::Cancelled.into()),
         };
         approved.map_err(|denial| CallError::Denied { tool: tool.name.clone(), denial })?;
@@ -90,7 +103,7 @@ impl Hub {
         }
         let timeout = options.timeout.or_else(|| member.tool_timeouts.get(&tool.original).copied());
         let options = CallOptions { timeout, ..options };
-        let called = self.call_server(&tool, arguments, options).await;
+        let called = self.call_server(tool, arguments, options).await;
         if !reads {
             // A failed call may have changed something, too.
             results.invalidate(&tool.server);

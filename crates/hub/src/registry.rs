@@ -40,6 +40,8 @@ pub struct ServerTools<'a> {
 pub struct Registry {
     tools: Vec<Arc<RegisteredTool>>,
     by_name: HashMap<String, usize>,
+    /// Tools whose name another server has, in order.
+    shadowed: Vec<Arc<RegisteredTool>>,
     /// Tools that were left out or renamed, in order.
     pub notices: Vec<Notice>,
 }
@@ -168,6 +170,7 @@ impl Registry {
             match duplicates {
                 Duplicates::FirstWins => {
                     self.notices.push(Notice::Duplicate { tool: name, server, first });
+                    self.shadowed.push(Arc::new(tool));
                     return Ok(());
                 }
                 Duplicates::Rejected => return Err(DuplicateTool { tool: name, first, second: server }),
@@ -195,10 +198,11 @@ impl Registry {
     fn remove_replaced(&mut self) {
         let winners: HashSet<usize> = self.by_name.values().copied().collect();
         let mut place = 0;
-        self.tools.retain(|_| {
+        let is_winner = |_: &Arc<RegisteredTool>| {
             place += 1;
             winners.contains(&(place - 1))
-        });
+        };
+        (self.tools, self.shadowed) = std::mem::take(&mut self.tools).into_iter().partition(is_winner);
         self.by_name = self.tools.iter().enumerate().map(|(place, tool)| (tool.name.clone(), place)).collect();
     }
 
@@ -215,6 +219,16 @@ impl Registry {
     /// All tools, in the order of the config and of each server's list.
     pub fn tools(&self) -> &[Arc<RegisteredTool>] {
         &self.tools
+    }
+
+    /// Tools that are not registered because another server has their name. They have the name of that tool.
+    pub fn shadowed(&self) -> &[Arc<RegisteredTool>] {
+        &self.shadowed
+    }
+
+    /// The tool of a server by its original name, also if another server's tool shadows it.
+    pub fn find(&self, server: &str, original: &str) -> Option<&Arc<RegisteredTool>> {
+        self.tools.iter().chain(&self.shadowed).find(|tool| &*tool.server == server && tool.original == original)
     }
 
     /// The tools of one server.

@@ -81,7 +81,7 @@ pub(super) fn run(args: &CallToolArgs, path: &Path) -> Result<Exit, Failure> {
 
 /// The calls and invalid requests of a message, in order.
 fn items(args: &CallToolArgs, message: &Source, registry: &Registry) -> Vec<MessageItem> {
-    let tools = registry.tools().iter().map(|tool| tool.for_model());
+    let tools = registry.tools().iter().chain(registry.shadowed()).map(|tool| tool.for_model());
     let requests = Parser::new(tools, tool_format::options(args.max_calls)).parse(&message.text);
     let calls = requests.calls.into_iter().map(MessageItem::Call);
     let mut items: Vec<_> = calls.chain(requests.errors.into_iter().map(MessageItem::Invalid)).collect();
@@ -118,8 +118,8 @@ impl MessageRun {
                     continue;
                 }
             };
-            // The parser accepts only registered names.
-            let Some(tool) = registry.get(&request.name) else { continue };
+            // The parser accepts only tools of the registry.
+            let Some(tool) = request.origin.and_then(|(server, name)| registry.find(&server, &name)) else { continue };
             if are_several {
                 hub_session.note(&format!("calling '{}'", request.name));
             }

@@ -86,13 +86,13 @@ impl ToolCall {
     /// Calls a registered tool with approval.
     pub(super) async fn send_with_approval(
         hub_session: &HubSession,
-        tool: &RegisteredTool,
+        tool: &Arc<RegisteredTool>,
         arguments: Map<String, Value>,
     ) -> ToolCall {
         let member = hub_session.hub.server(&tool.server).ok();
         let limit = member
             .map(|member| member.tool_timeouts.get(&tool.original).copied().unwrap_or(member.config.timeouts.call));
-        let call = async |options: CallOptions| hub_session.hub.call(&tool.name, Some(arguments), options).await;
+        let call = async |options: CallOptions| hub_session.hub.call_tool(tool, Some(arguments), options).await;
         let options = CallOptions { cancel: Some(hub_session.is_interrupted.clone()), ..CallOptions::default() };
         let call = TerminalUser::with_timeout(hub_session.person.as_ref(), limit.unwrap_or_default(), options, call);
         let result = tokio::select! {

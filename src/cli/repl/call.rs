@@ -44,6 +44,7 @@ impl Shell {
     pub(super) async fn call(
         &self,
         name: &str,
+        server: Option<&str>,
         input: ArgumentInput,
         format: &ResultFormat,
         cancel: &CancellationToken,
@@ -54,7 +55,7 @@ impl Shell {
             ArgumentInput::Json(json) => self.read_arguments(Some(json), Vec::new(), cancel).await,
         };
         let usage = |error| CommandError::Failure(Failure::Usage(error));
-        let found = match self.find_tool(name, cancel).await {
+        let found = match self.find_tool(name, server, cancel).await {
             Ok(tool) => read.and_then(|read| Ok((read.typed(Some(&tool.input_schema)).map_err(usage)?, tool))),
             Err(error) => Err(usage(error)),
         };
@@ -70,7 +71,7 @@ impl Shell {
         let user_time = || self.person.as_ref().map(TerminalUser::conversation_time).unwrap_or_default();
         let (started, user_time_before) = (Instant::now(), user_time());
         let options = CallOptions { cancel: Some(cancel.clone()), ..CallOptions::default() };
-        let call = async |options: CallOptions| self.hub.call(&tool.name, Some(arguments), options).await;
+        let call = async |options: CallOptions| self.hub.call_tool(&tool, Some(arguments), options).await;
         let called =
             Box::pin(TerminalUser::with_timeout(self.person.as_ref(), limit.unwrap_or_default(), options, call)).await;
         // The time of conversations with the user does not count.
@@ -139,15 +140,27 @@ impl Shell {
 
     /// Finds a tool by its registered name, else by its original name if that is unique. Searches the connected servers
     /// first, then all.
-    async fn find_tool(&self, name: &str, cancel: &CancellationToken) -> Result<Arc<RegisteredTool>, String> {
-        let found = registered_tool(&self.hub.registry(), name);
+    async fn find_tool(
+        &self,
+        name: &str,
+        server: Option<&str>,
+        cancel: &CancellationToken,
+    ) -> Result<Arc<RegisteredTool>, String> {
+        if let Some(server) = server {
+            self.hub.server(server).map_err(|error| self.hub_error_text(&error))?;
+        }
+        let find = || registered_tool(&self.hub.registry(), server, name);
+        let found = find();
         if found.is_ok() || (self.has_started() && !self.args.lazy) {
             return found;
         }
         let all = async {
             match self.args.lazy {
                 // Unreachable servers are skipped.
-                true => drop(Box::pin(self.hub.discover_for(name)).await),
+                true => match server {
+                    Some(server) => drop(Box::pin(self.hub.connect(server)).await),
+                    None => drop(Box::pin(self.hub.discover_for(name)).await),
+                },
                 false => self.wait_all().await,
             }
         };
@@ -156,27 +169,31 @@ impl Shell {
             () = cancel.cancelled() => return found,
             () = all => {}
         }
-        registered_tool(&self.hub.registry(), name)
+        find()
     }
 }
 
 /// # Errors
-/// No tool has the name, or several have it.
-fn registered_tool(registry: &Registry, name: &str) -> Result<Arc<RegisteredTool>, String> {
-    if let Some(tool) = registry.get(name) {
+/// No tool has the name, or several have it and no server is named.
+fn registered_tool(registry: &Registry, server: Option<&str>, name: &str) -> Result<Arc<RegisteredTool>, String> {
+    let is_of_server = |tool: &&Arc<RegisteredTool>| server.is_none_or(|server| *tool.server == *server);
+    let own = server.and_then(|server| registry.find(server, name));
+    if let Some(tool) = own.or_else(|| registry.get(name).filter(is_of_server)) {
         return Ok(tool.clone());
     }
-    let tools = registry.tools();
+    let tools: Vec<_> = registry.tools().iter().filter(is_of_server).collect();
     match &tools.iter().filter(|tool| tool.original == name).collect::<Vec<_>>()[..] {
-        [tool] => Ok((*tool).clone()),
+        [tool] => Ok(Arc::clone(tool)),
         [] => {
             let names: Vec<&str> = tools.iter().flat_map(|tool| [&*tool.name, &*tool.original]).collect();
             let near = nearest(name, &names).map(|near| format!("; did you mean {near:?}?")).unwrap_or_default();
-            Err(format!("no server has a tool {name:?}{near}"))
+            let owner =
+                server.map_or_else(|| "no server has a".to_owned(), |server| format!("server '{server}' has no"));
+            Err(format!("{owner} tool {name:?}{near}"))
         }
         several => {
             let names: Vec<_> = several.iter().map(|tool| &*tool.name).collect();
-            Err(format!("several servers have a tool {name:?}: {}", names.join(", ")))
+            Err(format!("several servers have a tool {name:?}: {}; or use --server", names.join(", ")))
         }
     }
 }

@@ -70,7 +70,7 @@ pub(super) const ALL: [Spec; 18] = [
         CommandKind::Call,
         "call",
         &["call-tool"],
-        "TOOL [NAME=VALUE… | JSON] [--output FILE | --as FORM]",
+        "TOOL [NAME=VALUE… | JSON] [--server SERVER] [--output FILE | --as FORM]",
         "call a tool",
     ),
     spec(
@@ -107,7 +107,7 @@ pub(super) enum Command {
     Disable(String),
     Debug { server: Option<String>, on: Option<bool> },
     Auth { server: String, is_logout: bool },
-    Call { tool: String, arguments: ArgumentInput, shown: ResultFormat },
+    Call { tool: String, server: Option<String>, arguments: ArgumentInput, shown: ResultFormat },
     Resources(Option<String>),
     Read { uri: String, server: Option<String>, output: Option<PathBuf> },
     Prompts(Option<String>),
@@ -227,7 +227,7 @@ impl Spec {
             CommandKind::Auth => Command::Auth { server: wanted(next())?, is_logout },
             CommandKind::Call => {
                 let (tool, arguments) = (wanted(next())?, ArgumentInput::Words(words.by_ref().collect()));
-                Command::Call { tool, arguments, shown: ResultFormat::new(output, form)? }
+                Command::Call { tool, server, arguments, shown: ResultFormat::new(output, form)? }
             }
             CommandKind::Resources => Command::Resources(server.or_else(next)),
             CommandKind::Read => Command::Read { uri: wanted(next())?, server, output },
@@ -254,7 +254,7 @@ impl Spec {
             return Ok(None);
         };
         let (json, behind) = rest[before.len()..].split_at(json_length(&rest[before.len()..]));
-        let Operands { words, output, form, .. } = self.operands(&format!("{before} {behind}"))?;
+        let Operands { words, output, server, form, .. } = self.operands(&format!("{before} {behind}"))?;
         let tool = match &words[..] {
             [tool] => tool,
             [_, word, ..] if self.operands(before)?.words.len() == 1 => {
@@ -263,7 +263,7 @@ impl Spec {
             _ => return Ok(None),
         };
         let arguments = ArgumentInput::Json(json.to_owned());
-        Ok(Some(Command::Call { tool: tool.clone(), arguments, shown: ResultFormat::new(output, form)? }))
+        Ok(Some(Command::Call { tool: tool.clone(), server, arguments, shown: ResultFormat::new(output, form)? }))
     }
 
     /// Splits the text into words and the options of the command.
@@ -368,8 +368,8 @@ mod tests {
             ("status now", "\"now\" is unexpected; usage: status"),
             ("debug a maybe", "\"maybe\" is not on or off"),
             (
-                "call t --server s",
-                "unknown option --server; usage: call TOOL [NAME=VALUE… | JSON] [--output FILE | --as FORM]",
+                "call t --logout",
+                "unknown option --logout; usage: call TOOL [NAME=VALUE… | JSON] [--server SERVER] [--output FILE | --as FORM]",
             ),
             ("call t --as gai", "unknown form \"gai\": use canonical, cpe, code_agent, mcpilot, engine"),
             ("call t --as cpe --output f", "--as and --output exclude each other"),
@@ -395,6 +395,7 @@ mod tests {
     fn a_call_has_words_or_json() {
         let call = |arguments, output: Option<&str>| Command::Call {
             tool: "t".into(),
+            server: None,
             arguments,
             shown: ResultFormat::Human(output.map(Into::into)),
         };
@@ -404,11 +405,15 @@ mod tests {
         let json = |text: &str| ArgumentInput::Json(text.to_owned());
         assert_eq!(parse(r#"call t {"a": "it's"}"#), call(json(r#"{"a": "it's"}"#), None));
         assert_eq!(parse(r#"call t -o f {"a": 1}"#), call(json(r#"{"a": 1}"#), Some("f")));
-        let formed =
-            |arguments| Command::Call { tool: "t".into(), arguments, shown: ResultFormat::As(Projection::Cpe) };
-        assert_eq!(parse("call t a=1 --as cpe"), formed(words(&["a=1"])));
-        assert_eq!(parse(r#"call t --as=cpe {"a": 1}"#), formed(json(r#"{"a": 1}"#)));
-        assert_eq!(parse(r#"call t {"a": "} --as {"} --as cpe"#), formed(json(r#"{"a": "} --as {"}"#)));
+        let formed = |arguments| Command::Call {
+            tool: "t".into(),
+            server: Some("s".into()),
+            arguments,
+            shown: ResultFormat::As(Projection::Cpe),
+        };
+        assert_eq!(parse("call t a=1 --server s --as cpe"), formed(words(&["a=1"])));
+        assert_eq!(parse(r#"call t --as=cpe {"a": 1} --server=s"#), formed(json(r#"{"a": 1}"#)));
+        assert_eq!(parse(r#"call t --server s {"a": "} --as {"} --as cpe"#), formed(json(r#"{"a": "} --as {"}"#)));
         assert_eq!(parse(r#"call t {"a": 1} -o f"#), call(json(r#"{"a": 1}"#), Some("f")));
         assert_eq!(parse(r#"call t {"a": 1"#), call(json(r#"{"a": 1"#), None));
         assert!(

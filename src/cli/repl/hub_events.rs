@@ -55,6 +55,9 @@ pub(super) async fn watch_hub(shell: &Arc<Shell>) -> Never {
                 for change in tools.update(listed.collect()) {
                     hub_session.note(&change);
                 }
+                if shell.has_started() {
+                    shell.print_new_notices();
+                }
             }
             Err(RecvError::Lagged(_)) => {}
             // The hub lives as long as the shell.

@@ -32,7 +32,7 @@ use crate::cli::{
 use rehearse_client::{AnswerScript, ConnectError, LastLines, StderrLine};
 use rehearse_client_configs::{Machine, policy::Unreachable};
 use rehearse_document::nearest;
-use rehearse_hub::{ApprovalMode, ConnectMode, ConnectionState, Hub, HubError, HubOptions, HubServer};
+use rehearse_hub::{ApprovalMode, ConnectMode, ConnectionState, Hub, HubError, HubOptions, HubServer, Notice};
 use rehearse_report::text::printable_lines;
 
 pub(super) struct Shell {
@@ -54,6 +54,8 @@ pub(super) struct Shell {
     pub(super) initial_connections: InitialConnections,
     /// Cancelled when this process should exit.
     pub(super) shutdown: CancellationToken,
+    /// The notices that were printed.
+    notices: Mutex<Vec<Notice>>,
     /// Serializes reloads.
     pub(super) reloading: tokio::sync::Mutex<()>,
 }
@@ -130,6 +132,7 @@ impl Shell {
             listed: Mutex::default(),
             initial_connections: InitialConnections::default(),
             shutdown,
+            notices: Mutex::default(),
             reloading: tokio::sync::Mutex::default(),
         })
     }
@@ -168,9 +171,16 @@ impl Shell {
         if failed > 0 && failed < hub_session.names.len() {
             hub_session.note("continuing with the other servers");
         }
-        self.hub.registry().notices.iter().for_each(|notice| hub_session.print_notice(notice));
+        self.print_new_notices();
         self.initial_connections.mark_all_done();
         std::future::pending().await
+    }
+
+    /// Prints which tools were left out or renamed since the last time.
+    pub(super) fn print_new_notices(&self) {
+        let (hub_session, now) = (self.hub_session(), self.hub.registry().notices.clone());
+        let before = std::mem::replace(&mut *locked(&self.notices), now.clone());
+        now.iter().filter(|notice| !before.contains(notice)).for_each(|notice| hub_session.print_notice(notice));
     }
 
     /// Connects to these servers, several at a time, and prints the results. Returns how many failed; `None` if the command
@@ -221,8 +231,8 @@ impl Shell {
                 self.ready_for(&command).await;
             }
             match command {
-                Command::Call { tool, arguments, shown } => {
-                    return Some(self.call(&tool, arguments, &shown, cancel).await);
+                Command::Call { tool, server, arguments, shown } => {
+                    return Some(self.call(&tool, server.as_deref(), arguments, &shown, cancel).await);
                 }
                 Command::Read { uri, server, output } => {
                     return Some(self.read(&uri, server.as_deref(), output.as_deref(), cancel).await);
@@ -332,8 +342,8 @@ impl Shell {
         style::print(&format!("{BAD}error:{BAD:#} {}\n", lines.join("\n  ")));
     }
 
-    /// Prints the error of a hub.
-    pub(super) fn print_hub_error(&self, error: &HubError) {
+    /// The error of a hub, with what may be meant.
+    pub(super) fn hub_error_text(&self, error: &HubError) -> String {
         let near = match error {
             HubError::UnknownServer(name) => {
                 let names: Vec<_> = self.hub.status().into_iter().map(|(name, _)| name).collect();
@@ -347,7 +357,12 @@ impl Shell {
             HubError::Disabled(server) => format!("{error}; type 'enable {server}' to enable it"),
             other => other.to_string(),
         };
-        self.error(&(text + &near.unwrap_or_default()));
+        text + &near.unwrap_or_default()
+    }
+
+    /// Prints the error of a hub.
+    pub(super) fn print_hub_error(&self, error: &HubError) {
+        self.error(&self.hub_error_text(error));
         if let HubError::Unreachable { server, .. } = error {
             self.print_auth_hint(server);
         }

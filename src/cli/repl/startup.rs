@@ -38,8 +38,9 @@ impl Shell {
     fn is_ready(&self, command: &Command, over: &HashSet<Arc<str>>) -> bool {
         let is_over = |server: &str| over.contains(server) || !self.is_expected(server);
         match command {
-            Command::Call { tool, .. } => self.hub.is_settled(tool, is_over),
-            Command::Read { server: Some(server), .. }
+            Command::Call { tool, server: None, .. } => self.hub.is_settled(tool, is_over),
+            Command::Call { server: Some(server), .. }
+            | Command::Read { server: Some(server), .. }
             | Command::Prompt { server: Some(server), .. }
             | Command::ListTools(Some(server))
             | Command::Resources(Some(server))

@@ -83,12 +83,14 @@ pub struct ToolRequest {
     /// The name that the model uses.
     pub name: String,
     pub arguments: Map<String, Value>,
+    /// The server of the tool and its name there, if it has an [`Origin`](crate::Origin).
+    pub origin: Option<(String, String)>,
     /// The byte range in the message.
     pub range: Range<usize>,
 }
 
 impl Parser {
-    /// Of tools with the same name, the first is used.
+    /// Of tools with the same name, the first is used, unless a request names the server of another.
     pub fn new<'a>(tools: impl IntoIterator<Item = ToolDefinition<'a>>, options: Options) -> Parser {
         let tool = |tool: ToolDefinition<'_>| Tool {
             name: tool.name.to_owned(),

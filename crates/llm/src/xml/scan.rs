@@ -153,8 +153,8 @@ impl<'p, 't> Scanner<'p, 't> {
             return self.fail(&tool.name, range, RequestErrorKind::Parameters(errors));
         }
         if self.count_request(&tool.name, &range) {
-            let name = tool.name.clone();
-            self.requests.calls.push(ToolRequest { name, arguments: written.arguments, range });
+            let (name, origin) = (tool.name.clone(), tool.origin.clone());
+            self.requests.calls.push(ToolRequest { name, arguments: written.arguments, origin, range });
         }
     }
 
