@@ -102,3 +102,15 @@ fn an_argument_is_completed() {
     story(&["--prompt", "nobody", "x"]).run().stderr_has("error: rpc: ").code(1);
     story(&["name"]).run().stderr_has("--prompt").code(2);
 }
+
+#[test]
+fn an_unknown_name_suggests_a_listed_one() {
+    let run = library(&["get-prompt", "greting"]).run().stdout("").code(1);
+    run.stderr_has("info: server 'rehearse' lists no prompt \"greting\"; did you mean \"greeting\"?\n");
+    let run = library(&["read-resource", "file:///redme.md"]).run().stdout("").code(1);
+    run.stderr_has("did you mean \"file:///readme.md\"?\nerror: rpc: ");
+    let commands = "prompt greting name=Ada\nread file:///redme.md\n";
+    let run = Rehearse::new().args(["repl"]).args(stdio("library.yaml")).file("library.yaml", LIBRARY);
+    let run = run.env("HOME", "home").stdin(commands).run().code(1);
+    run.stderr_has("did you mean \"greeting\"?").stderr_has("did you mean \"file:///readme.md\"?");
+}

@@ -192,7 +192,7 @@ fn resources_and_prompts_are_read_from_the_server_that_lists_them() {
     run.stdout_has("# Resources of server 'one'\n\n- `docs://index` (index)\nThe index.\n")
         .stdout_has("# Prompts of server 'one'\n\n- `greet`\n  - `who` (required)\n")
         .stdout_has("## user\nGreet Ada.\n")
-        .stderr_has("error: no server lists \"docs://other\"; select a server with --server")
+        .stderr_has("no server lists \"docs://other\"; select a server with --server; did you mean \"docs://index\"?\n")
         .stderr_has("error: rpc: ");
 }
 

@@ -7,6 +7,8 @@ use super::{
     args::{CommonArgs, ContentArgs},
     arguments::Arguments,
     content::{Saver, print_result},
+    list_prompts::PROMPTS,
+    listing::suggest,
     session::run_session,
 };
 use crate::cli::{
@@ -90,6 +92,9 @@ pub(super) fn run(args: &GetPromptArgs) -> Result<Exit, Failure> {
                 async |session: &Session, options| session.get_prompt(&args.name, arguments.clone(), options).await;
             let got = hub_session.request(server, get);
             let got = got.await?.and_then(|result| Prompt::parse(&result).map(|parsed| (result, parsed)));
+            if let Err(failure) = &got {
+                suggest(hub_session, server, failure, &PROMPTS, &args.name).await;
+            }
             let saver = Saver::new(args.content.output.as_deref(), &args.name);
             print_result(hub_session, args.common.format(), server, &got, saver, Prompt::text).await
         },

@@ -18,6 +18,7 @@ use crate::cli::{
     style::{STRONG, printable},
 };
 use rehearse_client::{self as client, CallOptions, Listing, Session};
+use rehearse_document::nearest;
 use rehearse_report::text::printable_lines;
 
 #[derive(Debug, clap::Args)]
@@ -43,7 +44,35 @@ pub(crate) struct ListingKind {
     pub(super) human: fn(&Map<String, Value>) -> String,
 }
 
+/// Prints which listed item may be meant, if a server refused a request for another one.
+pub(crate) async fn suggest(
+    hub_session: &HubSession,
+    server: &str,
+    failure: &client::Failure,
+    kind: &ListingKind,
+    wanted: &str,
+) {
+    let list = async |session: &Session, options| match kind.capability {
+        "prompts" => session.list_prompts(options).await,
+        _ => session.list_resources(options).await,
+    };
+    let client::Failure::Rpc(_) = failure else { return };
+    let Ok(Ok(listing)) = hub_session.request(server, list).await else { return };
+    if let Some(near) = kind.nearest(listing.items.iter(), wanted) {
+        let kind = kind.capability.trim_end_matches('s');
+        hub_session.note(&format!("server '{server}' lists no {kind} {wanted:?}; did you mean {near:?}?"));
+    }
+}
+
 impl ListingKind {
+    /// The item whose identifier is most like a wanted one; `None` if that is listed.
+    pub(crate) fn nearest<'i>(&self, items: impl Iterator<Item = &'i Box<RawValue>>, wanted: &str) -> Option<String> {
+        let members = items.filter_map(|item| self.members(item));
+        let names: Vec<_> = members.filter_map(|item| Some(item.get(self.name)?.as_str()?.to_owned())).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        nearest(wanted, &names).filter(|near| *near != wanted).map(str::to_owned)
+    }
+
     /// The members of an item; `None` if it has no identifier.
     fn members(&self, item: &RawValue) -> Option<Map<String, Value>> {
         let members = serde_json::from_str::<Map<String, Value>>(item.get()).ok();

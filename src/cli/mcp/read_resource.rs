@@ -6,6 +6,8 @@ use serde_json::value::RawValue;
 use super::{
     args::{CommonArgs, ContentArgs},
     content::{Saver, print_result},
+    list_resources::RESOURCES,
+    listing::suggest,
     session::run_session,
 };
 use crate::cli::{Exit, Failure};
@@ -66,6 +68,9 @@ pub(super) fn run(args: &ReadResourceArgs) -> Result<Exit, Failure> {
                 hub_session.request(server, async |session, options| session.read_resource(&args.uri, options).await);
             let read = read.await?;
             let read = read.and_then(|result| Contents::parse(&result).map(|parsed| (result, parsed)));
+            if let Err(failure) = &read {
+                suggest(hub_session, server, failure, &RESOURCES, &args.uri).await;
+            }
             let saver = Saver::new(args.content.output.as_deref(), "resource");
             print_result(hub_session, args.common.format(), server, &read, saver, Contents::text).await
         },

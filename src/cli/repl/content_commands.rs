@@ -125,7 +125,7 @@ impl Shell {
         let read = async |session: &Session, options: CallOptions| {
             self.hub.caching_session(session).read_resource(uri, options).await
         };
-        let Some(result) = self.send_request(&hub_session, read, cancel).await else { return false };
+        let Some(result) = self.send_request(&hub_session, (&RESOURCES, uri), read, cancel).await else { return false };
         let mut saver = Saver::new(output, "resource");
         let contents = Contents::parse(&result).map_err(CommandError::Call);
         let text = contents.and_then(|contents| contents.text(&mut saver).map_err(CommandError::Failure));
@@ -151,7 +151,7 @@ impl Shell {
             return false;
         };
         let get = async |session: &Session, options: CallOptions| session.get_prompt(name, arguments, options).await;
-        let Some(result) = self.send_request(&hub_session, get, cancel).await else { return false };
+        let Some(result) = self.send_request(&hub_session, (&PROMPTS, name), get, cancel).await else { return false };
         let mut saver = Saver::new(output, name);
         let prompt = Prompt::parse(&result).map_err(CommandError::Call);
         let text = prompt.and_then(|prompt| prompt.text(&mut saver).map_err(CommandError::Failure));
@@ -242,7 +242,13 @@ impl Shell {
         match &names[..] {
             [_] => Some(self.session_for(names)),
             [] => {
-                self.error(&format!("no server lists {wanted:?}; select a server with --server"));
+                let all = listed.iter().filter_map(|(_, came)| match came {
+                    ServerResult::Answered(Ok(listing)) => Some(&listing.items),
+                    _ => None,
+                });
+                let near = kind.nearest(all.flatten(), wanted).map(|near| format!("; did you mean {near:?}?"));
+                let near = near.unwrap_or_default();
+                self.error(&format!("no server lists {wanted:?}; select a server with --server{near}"));
                 None
             }
             several => {
@@ -255,10 +261,11 @@ impl Shell {
         }
     }
 
-    /// Sends a request to the only server of a session.
+    /// Sends a request for an item to the only server of a session.
     async fn send_request(
         &self,
         hub_session: &HubSession,
+        (kind, wanted): (&ListingKind, &str),
         send: impl AsyncFnOnce(&Session, CallOptions) -> Result<Box<RawValue>, Failure>,
         cancel: &CancellationToken,
     ) -> Option<Box<RawValue>> {
@@ -274,6 +281,9 @@ impl Shell {
         match response.await {
             Ok(result) => Some(result),
             Err(error) => {
+                if let CommandError::Call(failure) = &error {
+                    listing::suggest(hub_session, &hub_session.names[0], failure, kind, wanted).await;
+                }
                 self.print_error(hub_session, error);
                 None
             }
