@@ -481,3 +481,12 @@ fn the_status_says_why_a_server_failed() {
     let reason = "warning: MCP server 'gone' connection failed: \"/gone\" could not be started";
     assert_eq!(run.stderr().matches(reason).count(), 2, "{}", run.stderr());
 }
+
+#[test]
+fn a_long_description_is_cut_after_its_first_sentence_and_wrapped() {
+    let long = "tools: [{ name: read, description: 'Reads one file of the folder that the root names, with its lines \
+                and columns as they are. Else it fails.', reply: x }]";
+    let run = with(&json!({ "one": mock("long.yaml") })).file("long.yaml", long).stdin("list-tools\n").run().code(0);
+    let lines = "  mcp__one__read\n      Reads one file of the folder that the root names, with its lines and\n      columns as they are.\n";
+    run.stdout(&format!("one (1)\n{lines}"));
+}

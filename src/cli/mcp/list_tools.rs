@@ -1,12 +1,6 @@
 //! `rehearse mcp list-tools`: the tools of servers, including filtered ones.
 
-use std::{
-    borrow::Cow,
-    collections::HashSet,
-    io::{self, IsTerminal},
-    num::NonZeroUsize,
-    sync::Arc,
-};
+use std::{collections::HashSet, num::NonZeroUsize, sync::Arc};
 
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -17,7 +11,7 @@ use super::{
     connection::PolicyArgs,
     error::{CommandError, FailureReport},
     print::{indented, print, print_json, text_of},
-    prose::{first_sentence, without_markdown, wrap},
+    prose::{OVERVIEW_WIDTH, first_sentence, plain, wrap},
     session::{HubSession, run_session},
     target::{Select, Server},
     tool_format::{self, ToolFormat},
@@ -30,8 +24,6 @@ use rehearse_client as client;
 use rehearse_client_configs::server::{At, ToolFilter};
 use rehearse_hub::{HubError, RegisteredTool, Registry};
 
-/// The width of an overview.
-const OVERVIEW_WIDTH: usize = 80;
 /// The maximum width of the column of names.
 const NAME_WIDTH: usize = 24;
 
@@ -401,14 +393,6 @@ impl Tool {
             }
         }
         text + "\n"
-    }
-}
-
-/// A description: on a terminal without the marks of Markdown.
-fn plain(description: &str) -> Cow<'_, str> {
-    match io::stdout().is_terminal() {
-        true => without_markdown(description).into(),
-        false => description.into(),
     }
 }
 

@@ -26,7 +26,7 @@ mod model_message;
 mod ping;
 pub(crate) mod print;
 pub(crate) mod projected_result;
-mod prose;
+pub(crate) mod prose;
 pub(crate) mod read_resource;
 mod server_log;
 pub(crate) mod session;

@@ -1,9 +1,16 @@
 //! Descriptions for people: sentences, wrapped lines, and Markdown as plain text.
 
-use std::sync::LazyLock;
+use std::{
+    borrow::Cow,
+    io::{self, IsTerminal},
+    sync::LazyLock,
+};
 
 use regex::Regex;
 use unicode_width::UnicodeWidthStr;
+
+/// The width of an overview.
+pub(crate) const OVERVIEW_WIDTH: usize = 80;
 
 /// Links, images and emphasis in one line of Markdown.
 static INLINE: LazyLock<Option<Regex>> = LazyLock::new(|| {
@@ -13,7 +20,7 @@ static INLINE: LazyLock<Option<Regex>> = LazyLock::new(|| {
 });
 
 /// The text without the marks of Markdown: headings, emphasis, code, links.
-pub(super) fn without_markdown(text: &str) -> String {
+fn without_markdown(text: &str) -> String {
     let line = |line: &str| {
         let line = match line.trim_start_matches('#') {
             heading if heading.len() < line.len() && heading.starts_with(' ') => heading.trim_start(),
@@ -29,8 +36,16 @@ pub(super) fn without_markdown(text: &str) -> String {
     text.lines().filter(|line| !line.trim_start().starts_with("```")).map(|text| line(text) + "\n").collect()
 }
 
+/// A description: on a terminal without the marks of Markdown.
+pub(crate) fn plain(description: &str) -> Cow<'_, str> {
+    match io::stdout().is_terminal() {
+        true => without_markdown(description).into(),
+        false => description.into(),
+    }
+}
+
 /// The first sentence of a text in one line; at most its first paragraph.
-pub(super) fn first_sentence(text: &str) -> String {
+pub(crate) fn first_sentence(text: &str) -> String {
     let paragraph = text.trim().split("\n\n").next().unwrap_or_default();
     let words: Vec<_> = paragraph.split_whitespace().collect();
     let ends = |word: &&&str| word.ends_with(['.', '!', '?']) && !matches!(**word, "e.g." | "i.e." | "etc." | "vs.");
@@ -39,7 +54,7 @@ pub(super) fn first_sentence(text: &str) -> String {
 }
 
 /// The lines of a text with at most this width, where its words allow it.
-pub(super) fn wrap(text: &str, width: usize) -> Vec<String> {
+pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {
         match lines.last_mut() {

@@ -4,6 +4,7 @@ use std::{path::Path, sync::Arc};
 
 use serde_json::{Value, value::RawValue};
 use tokio_util::sync::CancellationToken;
+use unicode_width::UnicodeWidthStr;
 
 use super::{call::forward_cancellation, shell::Shell};
 use crate::cli::{
@@ -18,6 +19,7 @@ use crate::cli::{
         list_tools,
         listing::{self, ListingKind},
         print::print_unchecked,
+        prose::{OVERVIEW_WIDTH, first_sentence, plain, wrap},
         read_resource::Contents,
         session::{HubSession, ServerResult, ServerResults},
     },
@@ -304,7 +306,7 @@ fn members(listings: &Listings) -> impl Iterator<Item = Value> {
     answered.flat_map(items)
 }
 
-/// The tools of each server with their arguments, one per line.
+/// The tools of each server with their arguments and the first sentence of their descriptions.
 fn overview<'t>(servers: impl Iterator<Item = (&'t str, Vec<&'t Arc<RegisteredTool>>)>) -> String {
     let text = |(server, tools): (&str, Vec<&Arc<RegisteredTool>>)| {
         let mut text = format!("{STRONG}{}{STRONG:#} ({})\n", printable(server), tools.len());
@@ -315,9 +317,18 @@ fn overview<'t>(servers: impl Iterator<Item = (&'t str, Vec<&'t Arc<RegisteredTo
                 false => format!(" [{}]", printable(name)),
             };
             let arguments: String = names_of(&schema).into_iter().map(word).collect();
-            let about = tool.description.as_deref().and_then(|text| text.lines().find(|line| !line.trim().is_empty()));
-            let about = about.map(|about| format!("  {}", printable(about.trim()))).unwrap_or_default();
-            text.push_str(&format!("  {}{DIM}{arguments}{DIM:#}{about}\n", printable(&tool.name)));
+            let about = first_sentence(&plain(tool.description.as_deref().unwrap_or_default()));
+            let (name, about) = (printable(&tool.name), printable(&about));
+            text.push_str(&format!("  {name}{DIM}{arguments}{DIM:#}"));
+            let is_short = 4 + name.width() + arguments.width() + about.width() <= OVERVIEW_WIDTH;
+            match &*about {
+                "" => {}
+                about if is_short => text.push_str(&format!("  {about}")),
+                about => {
+                    wrap(about, OVERVIEW_WIDTH - 6).iter().for_each(|line| text.push_str(&format!("\n      {line}")))
+                }
+            }
+            text.push('\n');
         }
         text
     };
