@@ -376,15 +376,16 @@ fn the_first_files_of_a_project_work_and_replace_nothing() {
 
 #[test]
 fn a_server_of_another_version_fails_the_cell_unless_any_is_accepted() {
-    let scenario = |matrix: &str| {
-        format!(
-            "servers: {{ s: {{ mock: legacy-only }} }}\n{matrix}\nsteps: [{{ call: {{ tool: hello }}, expect: {{ text: hello }} }}]"
-        )
+    let run = |matrix: &str| {
+        let steps = "steps: [{ call: { tool: hello }, expect: { text: hello } }]";
+        let scenario = format!("servers: {{ s: {{ mock: mock.yaml }} }}\nmatrix: {matrix}\n{steps}");
+        story(&scenario).file("mock.yaml", &format!("protocol: [2025-06-18]\n{MOCK}")).run()
     };
-    let run = story(&scenario("matrix: { transport: stdio, protocol: 2025-11-25 }")).run().code(1);
-    run.stdout_has(
-        "connect: the server negotiated 2025-06-18 instead of 2025-11-25; test that version with `matrix: {",
-    );
-    let run = story("matrix: { transport: [stdio, ws], protocol: negotiated }").run().code(0);
-    run.stdout_has("demo negotiated 2025-06-18 over stdio, ws\n");
+    run("{ transport: stdio, protocol: 2025-11-25 }")
+        .stdout_has(
+            "connect: the server negotiated 2025-06-18 instead of 2025-11-25; test that version with `matrix: {",
+        )
+        .code(1);
+    let negotiated = run("{ transport: [stdio, ws], protocol: negotiated }").code(0);
+    negotiated.stdout_has("demo negotiated 2025-06-18 over stdio, ws\n");
 }
