@@ -48,8 +48,15 @@ fn frames(c: &mut Criterion) {
 }
 
 fn answer(engine: &Arc<Engine>, session: &Arc<LegacySession>, bytes: &Bytes) -> Bytes {
-    let incoming =
-        Incoming { bytes, transport: Transport::Memory, at: Duration::ZERO, headers: None, token: None, faults: &[] };
+    let incoming = Incoming {
+        bytes,
+        transport: Transport::Memory,
+        at: Duration::ZERO,
+        headers: None,
+        token: None,
+        session: None,
+        faults: &[],
+    };
     match engine.receive(session, incoming) {
         Decision::Respond(answer) => answer.frame,
         Decision::Exchange(mut exchange) => match exchange.next_event(Duration::ZERO) {

@@ -22,7 +22,7 @@ fn ask(engine: &Arc<Engine>, session: &Arc<LegacySession>, method: &str, params:
         transport: Transport::Memory,
         at: Duration::ZERO,
         headers: None,
-        token: None,
+        token: None, session: None,
         faults: &[],
     };
     let decision = match engine.receive(session, incoming) {

@@ -87,7 +87,7 @@ pub(crate) struct MockArgs {
     /// Reload the script on save; keep serving the last valid one
     #[arg(long)]
     pub(super) watch: bool,
-    /// Exit with code 1 if an expectation of the script failed
+    /// Exit with code 1 if an expectation failed or the client broke the protocol
     #[arg(long)]
     pub(super) verify: bool,
     /// Run the command after `--` against the mock, then verify the expectations

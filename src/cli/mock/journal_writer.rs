@@ -18,10 +18,12 @@ use serde_json::Value as Json;
 
 use super::console::Console;
 use crate::cli::{Failure, background::BackgroundThread, style};
-use rehearse_mock::journal::{Entry, Handling};
+use rehearse_mock::journal::{Handling, JournalEvent};
 
 /// The maximum length of a printed name or reason, in characters.
 const SHOWN: usize = 300;
+/// How many events may wait to be written. If there are more, the mock waits.
+const CAPACITY: usize = 256;
 /// The names of standard output.
 const STDOUT: [&str; 3] = ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"];
 
@@ -30,11 +32,14 @@ const STDOUT: [&str; 3] = ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"];
 pub(super) struct JournalWriter(BackgroundThread<io::Result<()>>);
 
 /// Starts the thread; `None` without a file and a console.
-pub(super) fn start(file: Option<File>, console: Option<Console>) -> Option<(mpsc::Sender<Entry>, JournalWriter)> {
+pub(super) fn start(
+    file: Option<File>,
+    console: Option<Console>,
+) -> Option<(mpsc::SyncSender<JournalEvent>, JournalWriter)> {
     if file.is_none() && console.is_none() {
         return None;
     }
-    let (sender, entries) = mpsc::channel();
+    let (sender, entries) = mpsc::sync_channel(CAPACITY);
     Some((sender, JournalWriter(BackgroundThread::start(move || write_entries(&entries, file, console.as_ref())))))
 }
 
@@ -85,16 +90,20 @@ fn same_stream(stream: impl AsFd, found: Option<&Metadata>) -> Option<File> {
     ((of_stream.dev(), of_stream.ino()) == (found.dev(), found.ino())).then_some(file)
 }
 
-fn write_entries(entries: &mpsc::Receiver<Entry>, mut file: Option<File>, console: Option<&Console>) -> io::Result<()> {
+fn write_entries(
+    entries: &mpsc::Receiver<JournalEvent>,
+    mut file: Option<File>,
+    console: Option<&Console>,
+) -> io::Result<()> {
     let mut outcome = Ok(());
     while let Ok(first) = entries.recv() {
         let mut lines = Vec::new();
-        for entry in std::iter::once(first).chain(entries.try_iter()) {
+        for event in std::iter::once(first).chain(entries.try_iter().take(CAPACITY)) {
             if file.is_some() {
-                append(&mut lines, &entry);
+                append(&mut lines, &event);
             }
             if let Some(console) = console {
-                console.print(describe(&entry));
+                console.print(describe(&event));
             }
         }
         if let Some(Err(error)) = file.as_mut().map(|file| file.write_all(&lines)) {
@@ -106,32 +115,43 @@ fn write_entries(entries: &mpsc::Receiver<Entry>, mut file: Option<File>, consol
 }
 
 /// One line of JSON.
-fn append(lines: &mut Vec<u8>, entry: &Entry) {
+fn append(lines: &mut Vec<u8>, event: &JournalEvent) {
     let start = lines.len();
-    match serde_json::to_writer(&mut *lines, entry) {
+    match serde_json::to_writer(&mut *lines, event) {
         Ok(()) => lines.push(b'\n'),
         Err(_) => lines.truncate(start),
     }
 }
 
-/// One line with the time, the transport, the method, its object, and what handled it.
-fn describe(entry: &Entry) -> String {
+/// One line with the time, the transport, the method, its object, what handled it, and how it ended if that is not
+/// plain.
+fn describe(event: &JournalEvent) -> String {
+    let (entry, at) = match event {
+        JournalEvent::Received(entry) => (entry, entry.at),
+        JournalEvent::Answered(entry, at) => (entry, *at),
+    };
     let request: Json = serde_json::from_slice(&entry.request).unwrap_or_default();
     let params = &request["params"];
     let name = params["name"].as_str().or(params["uri"].as_str()).unwrap_or_default();
-    let method = request["method"].as_str().unwrap_or(if entry.request.is_empty() { "-" } else { "?" });
+    let unnamed = entry.http.as_deref().unwrap_or(if entry.request.is_empty() { "-" } else { "?" });
+    let method = request["method"].as_str().unwrap_or(unnamed);
     let what = format!("{method} {name}");
     let colour = match &entry.handling {
         Handling::Rule(_) => style::GOOD,
         Handling::Protocol => style::DIM,
         Handling::Unmatched { .. } => style::DOUBTFUL,
-        Handling::Refused(_) => style::BAD,
+        Handling::Refused { .. } => style::BAD,
     };
     let (bad, faults) = (style::BAD, entry.faults.join(", "));
     let struck = if faults.is_empty() { String::new() } else { format!(", {bad}fault {faults}{bad:#}") };
+    let end = match (entry.answer(), event) {
+        (Some(answer), JournalEvent::Answered(..)) => format!(", {}", answer.as_str()),
+        _ => String::new(),
+    };
+    let reason = entry.reason().map(|reason| format!(", {bad}{}{bad:#}", shown(reason))).unwrap_or_default();
     format!(
-        "{dim}{:>9.3}s{dim:#} {:<5} {:<24} {colour}{}{colour:#}{struck}\n",
-        entry.at.as_secs_f64(),
+        "{dim}{:>9.3}s{dim:#} {:<5} {:<24} {colour}{}{colour:#}{struck}{end}{reason}\n",
+        at.as_secs_f64(),
         entry.transport,
         shown(what.trim_end()),
         shown(&entry.handling.to_string()),
@@ -148,28 +168,23 @@ fn shown(text: &str) -> Cow<'_, str> {
 
 #[cfg(test)]
 mod tests {
-    use bytes::Bytes;
-
     use super::*;
+    use rehearse_mock::journal::{Entry, Journal, Refusal};
     use rehearse_protocol::Transport;
 
-    fn entry(request: &'static str, handling: Handling) -> Entry {
-        let request = Bytes::from(request);
-        Entry {
-            number: 1,
-            at: Duration::from_millis(12),
-            transport: Transport::Http,
-            request,
-            handling,
-            faults: Vec::new(),
-        }
+    fn entry(request: &str, handling: Handling) -> Entry {
+        let journal = Journal::default();
+        journal.record(Duration::from_millis(12), Transport::Http, request.as_bytes(), handling);
+        journal.entries().remove(0)
     }
 
     #[test]
     fn a_request_over_several_lines_is_one_line_of_the_journal() {
         let mut lines = Vec::new();
-        append(&mut lines, &entry("{\"jsonrpc\":\"2.0\",\r\n \"method\":\"a\\nb\"}", Handling::Protocol));
-        append(&mut lines, &entry("not\nJSON", Handling::Refused("no".into())));
+        let valid = entry("{\"jsonrpc\":\"2.0\",\r\n \"method\":\"a\\nb\"}", Handling::Protocol);
+        append(&mut lines, &JournalEvent::Received(valid));
+        let broken = entry("not\nJSON", Handling::refused(Refusal::Malformed, "no"));
+        append(&mut lines, &JournalEvent::Received(broken));
         let text = String::from_utf8(lines).expect("text");
         let parsed: Vec<Json> = text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
         assert_eq!((parsed.len(), &parsed[0]["request"]["method"]), (2, &Json::from("a\nb")));
@@ -179,7 +194,8 @@ mod tests {
     #[test]
     fn a_line_stays_short_for_any_client_input() {
         let why = "é".repeat(100_000);
-        let line = describe(&entry(r#"{"method":"m"}"#, Handling::Refused(why)));
+        let refused = entry(r#"{"method":"m"}"#, Handling::refused(Refusal::Malformed, why));
+        let line = describe(&JournalEvent::Received(refused));
         assert!(line.chars().count() < 2 * SHOWN && line.contains("é…"), "{line}");
     }
 
@@ -189,12 +205,12 @@ mod tests {
             r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"e\u001b[2J"}}"#,
             Handling::Rule("tools.echo".into()),
         );
-        let line = anstream::adapter::strip_str(&describe(&call)).to_string();
+        let text = |event: &JournalEvent| anstream::adapter::strip_str(&describe(event)).to_string();
+        let line = text(&JournalEvent::Received(call.clone()));
         assert_eq!(line, "    0.012s http  tools/call e\\u{1b}[2J    tools.echo\n");
-        let line = describe(&Entry { faults: vec!["delay", "status"], ..call });
-        assert!(
-            anstream::adapter::strip_str(&line).to_string().ends_with("tools.echo, fault delay, status\n"),
-            "{line}"
-        );
+        let line = text(&JournalEvent::Received(Entry { faults: vec!["delay", "status"], ..call.clone() }));
+        assert!(line.ends_with("tools.echo, fault delay, status\n"), "{line}");
+        let delete = Entry { http: Some("DELETE /mcp".into()), request: Default::default(), ..call };
+        assert!(text(&JournalEvent::Received(delete)).contains(" DELETE /mcp "), "{line}");
     }
 }

@@ -5,7 +5,7 @@
 //! | `GET /` | lists the endpoints |
 //! | `GET /journal` | `{ "entries": […] }`: every request that the mock has received, and which rule answered it |
 //! | `DELETE /journal` | clears it |
-//! | `GET /verify` | `{ "holds", "expectations", "unmet", "unexpected", "report" }`: whether the expectations of the script are met |
+//! | `GET /verify` | `{ "holds", "expectations", "unmet", "violations", "unexpected", "tolerated", "report" }`: whether the expectations of the script are met |
 //! | `POST /reset` | starts over: clears the journal, counters, state, tasks, added rules and list changes |
 //! | `GET /state` | the state |
 //! | `PUT /state` | replaces the state with an object; null members are dropped |

@@ -15,7 +15,7 @@ use super::{
     pending_input::RequestState,
 };
 use crate::{
-    journal::Handling,
+    journal::{AnswerKind, Handling, Refusal},
     script::{HttpForm, Item, ItemKind, ItemRef, LazyJson, LogLevel, RequestFacts, Token},
 };
 use rehearse_document::{
@@ -127,19 +127,25 @@ impl Engine {
     ) -> Result<Decision, RpcError> {
         let item = call.catalog.script.item(item_ref);
         if let Some(Err(challenge)) = call.incoming.token.map(|token| token.allows(&item.scopes)) {
-            self.note(call.incoming, Handling::Refused(challenge.reason()));
+            let handling = Handling::refused(Refusal::Challenge, challenge.reason());
+            self.note_answer(call.incoming, handling, AnswerKind::Error);
             let error = RpcError::new(INVALID_REQUEST, challenge.reason());
             let answer = ResponseFrame::new(challenge.status, message::error(Some(&call.request.id), &error));
             return Ok(Decision::Respond(ResponseFrame { challenge: Some(challenge), ..answer }));
         }
         if call.era() == Era::Modern && call.params.request_state.is_some() {
-            let state = self.request_state(call, item)?;
+            let state = match self.request_state(call, item) {
+                Ok(state) => state,
+                Err((refusal, error)) => return Ok(self.refuse(call.request, 200, refusal, error, call.incoming)),
+            };
             let rule = RuleRef { item: item_ref, index: state.rule };
             let resumed = ResumePoint { next: state.next, answers: state.answers };
             return self.exchange(call, rule, state.counts, bound_args, Some(resumed));
         }
-        if call.era() == Era::Modern {
-            require_state(call, item)?;
+        if call.era() == Era::Modern
+            && let Some(error) = missing_state(call, item)?
+        {
+            return Ok(self.refuse(call.request, 200, Refusal::State, error, call.incoming));
         }
         let item_calls = call.catalog.count(item);
         match self.select_rule(call, item, args, item_calls) {
@@ -155,10 +161,14 @@ impl Engine {
                     }
                     None => format!("The script does not say how the {noun} {name} answers"),
                 };
-                self.note(call.incoming, Handling::Unmatched { closest, why });
+                let handling = Handling::Unmatched { closest, why };
                 match item_ref.kind {
-                    ItemKind::Tool => Ok(self.tool_error(call, &text)),
+                    ItemKind::Tool => {
+                        self.note_answer(call.incoming, handling, AnswerKind::ToolError);
+                        Ok(self.tool_error(call, &text))
+                    }
                     _ => {
+                        self.note_answer(call.incoming, handling, AnswerKind::Error);
                         let error = RpcError::new(INTERNAL_ERROR, text);
                         Ok(Decision::Respond(ResponseFrame::ok(message::error(Some(&call.request.id), &error))))
                     }
@@ -218,18 +228,20 @@ impl Engine {
 
     /// The state of an earlier round, if it is one of this request (2026-07-28, Multi Round-Trip Requests: Server
     /// Requirements).
-    fn request_state(&self, call: &Call<'_>, item: &Item) -> Result<RequestState, RpcError> {
-        let token = optional_text("requestState", call.params.request_state)?.unwrap_or_default();
+    fn request_state(&self, call: &Call<'_>, item: &Item) -> Result<RequestState, (Refusal, RpcError)> {
+        let wrong = |error| (Refusal::State, error);
+        let token = optional_text("requestState", call.params.request_state).map_err(wrong)?.unwrap_or_default();
+        let state = self.signer.verify(&token);
         let mut state: RequestState =
-            self.signer.verify(&token).map_err(|error| invalid(format!("Invalid requestState: {error}")))?;
+            state.map_err(|error| wrong(invalid(format!("Invalid requestState: {error}"))))?;
         // Rules may have been added before it.
         let rule = item.rules.iter().position(|rule| *rule.label == *state.label);
         state.rule = rule.unwrap_or_default();
         if rule.is_none() || state.item != item.number || state.digest != call.digest() {
-            return Err(invalid("Invalid requestState: it belongs to another request"));
+            return Err(wrong(invalid("Invalid requestState: it belongs to another request")));
         }
         if state.expires < Engine::millis(call.incoming.at) || state.generation != call.catalog.generation {
-            return Err(invalid("Invalid requestState: it has expired"));
+            return Err((Refusal::Expired, invalid("Invalid requestState: it has expired")));
         }
         Ok(state)
     }
@@ -248,10 +260,11 @@ impl Engine {
         let (item, selected) = call.catalog.rule(rule);
         let form = selected.answer.http.or(call.catalog.script.http.answer).form();
         let can_be_asked = call.incoming.transport != Transport::Http || form != HttpForm::Json;
-        self.note(call.incoming, Handling::Rule(selected.label.clone()));
+        let record = self.journal.begin(call.incoming.received(), Handling::Rule(selected.label.clone()));
         let token = call.meta.progress_token.filter(|token| Id::parse(token).is_some());
         let origin = Origin {
             id: call.request.id.clone(),
+            record,
             version: call.version,
             session: call.session.filter(|_| uses.input_requests && can_be_asked).cloned(),
             progress_token: token.map(|token| token.get().to_owned()),
@@ -270,19 +283,20 @@ impl Engine {
     }
 }
 
-/// Refuses answers without the state that came with their requests (2026-07-28, Multi Round-Trip Requests: Client
+/// The error for answers without the state that came with their requests (2026-07-28, Multi Round-Trip Requests: Client
 /// Requirements).
-fn require_state(call: &Call<'_>, item: &Item) -> Result<(), RpcError> {
+fn missing_state(call: &Call<'_>, item: &Item) -> Result<Option<RpcError>, RpcError> {
     let Some(responses) = call.input_responses()?.filter(|_| call.catalog.script.request_state_required) else {
-        return Ok(());
+        return Ok(None);
     };
     let mut requests = item.rules.iter().flat_map(|rule| rule.answer.input_requests());
     match requests.find(|request| responses.contains_key(&request.name)) {
         Some(request) => {
             let what = "answers a request that came with one";
-            Err(invalid(format!("Invalid requestState: it is missing, but inputResponses.{} {what}", request.name)))
+            let name = &request.name;
+            Ok(Some(invalid(format!("Invalid requestState: it is missing, but inputResponses.{name} {what}"))))
         }
-        None => Ok(()),
+        None => Ok(None),
     }
 }
 

@@ -19,7 +19,10 @@ use super::{
     pending_input::PendingInput,
     task::Task,
 };
-use crate::script::{Action, AnswerPlan, HttpResponseOptions, Item, LogLevel, Rule, Step};
+use crate::{
+    journal::{Answer, AnswerKind, CallRecord, CancelMark},
+    script::{Action, AnswerPlan, HttpResponseOptions, Item, LogLevel, Rule, Step},
+};
 use rehearse_document::{
     parse_duration,
     template::{Bindings, Context, Data, RenderError},
@@ -33,6 +36,7 @@ use rehearse_protocol::{
 #[derive(Debug)]
 pub(super) struct Origin {
     pub(super) id: Id,
+    pub(super) record: CallRecord,
     pub(super) version: Version,
     /// The legacy client.
     pub(super) session: Option<Arc<LegacySession>>,
@@ -64,6 +68,8 @@ pub struct Exchange {
     pub(super) engine: Arc<Engine>,
     pub(super) catalog: Arc<Catalog>,
     pub(super) origin: Origin,
+    /// Why the mock, and not the script, makes the call fail.
+    pub(super) reason: Option<String>,
     pub(super) rule: RuleRef,
     pub(super) counts: CallCounts,
     context: DeferredContext,
@@ -146,6 +152,7 @@ impl Exchange {
             engine,
             catalog,
             origin,
+            reason: None,
             rule,
             counts,
             context: DeferredContext::Raw(Some(context)),
@@ -167,6 +174,17 @@ impl Exchange {
         &self.origin.id
     }
 
+    /// The mark to set if the client cancels the request.
+    pub(crate) fn cancel_mark(&self) -> CancelMark {
+        self.origin.record.mark()
+    }
+
+    /// Journals the answer.
+    pub(super) fn journal_answer(&mut self, outcome: AnswerKind, at: Duration) {
+        let reason = self.reason.take();
+        self.origin.record.end(|| Answer::Answered { outcome, reason }, at);
+    }
+
     /// How the answer is sent over HTTP.
     pub fn http(&self) -> HttpResponseOptions {
         self.catalog.rule(self.rule).1.answer.http.or(self.catalog.script.http.answer)
@@ -176,7 +194,15 @@ impl Exchange {
     /// no client can query it any more.
     pub fn next_event(&mut self, at: Duration) -> Event {
         self.at = at;
-        let Some(task) = &self.task else { return self.decide(at) };
+        let Some(task) = &self.task else {
+            let event = self.decide(at);
+            match event {
+                Event::Finish(_) | Event::Detach(_) => {}
+                Event::Exit(_) => self.origin.record.end(|| Answer::of(AnswerKind::Exit), at),
+                _ => self.origin.record.begin(),
+            }
+            return event;
+        };
         let left = task.time_left(at);
         if task.is_over() || left.is_zero() {
             return Event::Finish(ResponseFrame::ok(Bytes::new()));
@@ -207,6 +233,7 @@ impl Exchange {
         let event = self.step(&catalog, item, rule, at);
         event.unwrap_or_else(|error| {
             let error = RpcError::new(INTERNAL_ERROR, error.to_string());
+            self.reason = Some(error.message.clone());
             self.conclude(Outcome::Error(error, None), at)
         })
     }
@@ -365,6 +392,7 @@ impl Exchange {
 impl Drop for Exchange {
     fn drop(&mut self) {
         self.withdraw();
+        self.origin.record.drop_at(self.at);
         if let Some(task) = &self.task {
             self.engine.cancel_task(task, self.at);
         }

@@ -140,8 +140,10 @@ mod tests {
         fn send(&self, frame: Json, at: Duration) -> Decision {
             let bytes = Bytes::from(frame.to_string());
             let (transport, headers) = (self.transport, self.headers.as_ref());
-            self.engine
-                .receive(&self.session, Incoming { bytes: &bytes, transport, at, headers, token: None, faults: &[] })
+            self.engine.receive(
+                &self.session,
+                Incoming { bytes: &bytes, transport, at, headers, token: None, session: None, faults: &[] },
+            )
         }
 
         /// The first part of the answer that a fault has changed.

@@ -5,6 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::HeaderMap;
 
+use crate::journal::Received;
 use crate::script::{Challenge, Token};
 use rehearse_protocol::Transport;
 
@@ -17,6 +18,8 @@ pub struct Incoming<'a> {
     pub transport: Transport,
     /// Time since the mock was started.
     pub at: Duration,
+    /// The id of the session, or a name for the connection.
+    pub session: Option<&'a str>,
     /// The headers of the request that carried the frame or opened its connection; `None` where a transport has none.
     pub headers: Option<&'a HeaderMap>,
     /// The access token of the client, if the server requires tokens.
@@ -26,6 +29,12 @@ pub struct Incoming<'a> {
 }
 
 impl<'a> Incoming<'a> {
+    /// The message for the journal.
+    pub(super) fn received(&self) -> Received<'a> {
+        let Incoming { bytes, transport, at, session, faults, .. } = *self;
+        Received { at, transport, session, request: bytes, http: None, faults }
+    }
+
     /// The headers that mirror the message, as on streamable HTTP.
     pub(super) fn mirror(&self) -> Option<&'a HeaderMap> {
         self.headers.filter(|_| self.transport == Transport::Http)

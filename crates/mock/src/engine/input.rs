@@ -81,6 +81,7 @@ impl Exchange {
                     Err(why) => {
                         let error =
                             RpcError::new(INVALID_PARAMS, format!("inputResponses.{}: {why}", input_request.name));
+                        self.reason = Some(error.message.clone());
                         return Ok(Some(self.conclude(Outcome::Error(error, None), at)));
                     }
                 }

@@ -45,7 +45,7 @@ impl Exchange {
     }
 
     /// The failure of a call whose client lacks a capability.
-    pub(super) fn lacks_capability(&self, questions: &[&InputRequest]) -> Outcome {
+    pub(super) fn lacks_capability(&mut self, questions: &[&InputRequest]) -> Outcome {
         let (mut needs, forms) = (Map::new(), json!({ "form": {} }));
         for (name, need) in questions.iter().filter_map(|question| question.needs.as_object()).flatten() {
             // A client that declares elicitation without forms lacks only forms.

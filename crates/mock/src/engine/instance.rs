@@ -15,7 +15,7 @@ use super::{
     subscribers::Subscribers, task::Tasks,
 };
 use crate::{
-    journal::{Handling, Journal},
+    journal::{Answer, AnswerKind, Handling, Journal},
     script::{Auth, HttpPolicy, ItemKind, Script},
 };
 use rehearse_document::state::State;
@@ -168,7 +168,13 @@ impl Engine {
         self.catalog.load().script.versions.iter().any(|version| version.era() == era)
     }
 
+    /// Journals a message without an answer.
     pub(super) fn note(&self, incoming: Incoming<'_>, handling: Handling) {
-        self.journal.record_with_faults(incoming.at, incoming.transport, incoming.bytes, handling, incoming.faults);
+        self.journal.add(incoming.received(), handling, None, None);
+    }
+
+    /// Journals a request that is answered at once.
+    pub(super) fn note_answer(&self, incoming: Incoming<'_>, handling: Handling, outcome: AnswerKind) {
+        self.journal.add(incoming.received(), handling, None, Some(Answer::of(outcome)));
     }
 }

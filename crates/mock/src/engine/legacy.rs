@@ -10,8 +10,9 @@ use super::{
     instance::Engine,
     legacy_session::LegacySession,
     params::{Params, invalid, text},
+    receive::refusal_of,
 };
-use crate::journal::Handling;
+use crate::journal::{Answer, AnswerKind, Handling, Refusal};
 use rehearse_protocol::{
     Era, Message, Request, RpcError, Transport, Version,
     message::{INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, UNSUPPORTED_VERSION, is_object},
@@ -42,7 +43,13 @@ impl Engine {
     ) -> Decision {
         match message {
             Message::Request(request) => {
-                let refused = |error| self.refuse(&request, 200, error, incoming);
+                let refused = |error: RpcError| {
+                    let refusal = match refusal_of(Era::Legacy, &request, &error) {
+                        Refusal::Malformed if error.code == INVALID_REQUEST => Refusal::Session,
+                        refusal => refusal,
+                    };
+                    self.refuse(&request, 200, refusal, error, incoming)
+                };
                 self.legacy_request(session, &request, incoming).unwrap_or_else(refused)
             }
             Message::Notification(notification) => {
@@ -58,7 +65,9 @@ impl Engine {
             }
             Message::Response(_) => {
                 let why = "a response to a request that the server did not send, or a second one";
-                self.note(incoming, Handling::Refused(why.into()));
+                // A fault may have sent the request twice.
+                let refusal = if self.has_faults() { Refusal::Expired } else { Refusal::Malformed };
+                self.note(incoming, Handling::refused(refusal, why));
                 Decision::Ignore
             }
         }
@@ -109,7 +118,8 @@ impl Engine {
         let latest = || offered.rfind(|version| incoming.transport.carries(*version));
         let Some(version) = same.or_else(latest) else {
             // A legacy client knows no code for this (2025-11-25, Lifecycle: Error Handling).
-            return Err(RpcError { code: INVALID_PARAMS, ..catalog.unsupported_version(&requested) });
+            let error = RpcError { code: INVALID_PARAMS, ..catalog.unsupported_version(&requested) };
+            return Ok(self.refuse(request, 200, Refusal::Negotiation, error, incoming));
         };
         let capabilities = params.capabilities.and_then(|it| serde_json::from_str(it.get()).ok()).unwrap_or_default();
         // Over streamable HTTP a new session has a new id. Elsewhere a gateway may connect several clients, one after the
@@ -121,13 +131,17 @@ impl Engine {
         let instructions = catalog.script.instructions.as_ref();
         let instructions =
             instructions.map(|text| format!(",\"instructions\":{}", serde_json::Value::from(text.as_str())));
+        let answered = (version.as_str() != requested)
+            .then(|| format!("protocol version {requested} is not offered; the answer is {version}"));
         let members = format!(
             "\"protocolVersion\":\"{version}\",\"capabilities\":{},\"serverInfo\":{}{}",
             catalog.capabilities(Era::Legacy),
             catalog.script.server_info,
             instructions.unwrap_or_default(),
         );
-        Ok(self.answer(catalog, request, Era::Legacy, &members, incoming))
+        let answer = Some(Answer::of(AnswerKind::Result));
+        self.journal.add(incoming.received(), Handling::Protocol, answered, answer);
+        Ok(catalog.respond(request, Era::Legacy, &members))
     }
 }
 

@@ -14,7 +14,7 @@ use super::{
     params::{invalid, optional_text, text},
 };
 use crate::{
-    journal::Handling,
+    journal::{AnswerKind, Handling, Refusal},
     script::{ItemKind, ItemRef, SKILLS, TASKS},
 };
 use rehearse_document::{json_schema::Mismatch, nearest};
@@ -84,7 +84,13 @@ impl Engine {
                 self.note(call.incoming, Handling::Protocol);
                 Decision::Subscribe(listen)
             }),
-            _ => self.task_method(call).map(|members| empty(&members)),
+            _ => match self.task_method(call)? {
+                Some(members) => Ok(empty(&members)),
+                None => {
+                    let error = invalid(format!("Unknown task: {}", text("taskId", call.params.task_id)?));
+                    Ok(self.refuse(call.request, 200, Refusal::Expired, error, call.incoming))
+                }
+            },
         }
         .map(Some)
     }
@@ -108,7 +114,8 @@ impl Engine {
         let view = call.catalog.visible(kind).map(super::visible_items::VisibleItems::view);
         let known: Vec<_> = view.iter().flat_map(|view| view.names()).collect();
         let nearest = nearest(name, &known).map(str::to_owned);
-        self.note(call.incoming, Handling::Unmatched { closest: nearest, why: error.message.clone() });
+        let handling = Handling::Unmatched { closest: nearest, why: error.message.clone() };
+        self.note_answer(call.incoming, handling, AnswerKind::Error);
         Decision::Respond(ResponseFrame::ok(message::error(Some(&call.request.id), error)))
     }
 
@@ -141,7 +148,8 @@ impl Engine {
         }
         for required in &call.catalog.script.prompts[item.index].required {
             if !arguments.contains_key(required) {
-                return Err(invalid(format!("Missing required argument: {required}")));
+                let error = invalid(format!("Missing required argument: {required}"));
+                return Ok(self.refuse(call.request, 200, Refusal::Arguments, error, call.incoming));
             }
         }
         self.answer_by_rule(call, item, &Json::Object(arguments), None)
@@ -174,9 +182,10 @@ impl Engine {
     fn invalid_arguments(&self, call: &Call<'_>, name: &str, violation: &Mismatch) -> Result<Decision, RpcError> {
         let text = format!("Invalid arguments for tool {name}: {violation}");
         if call.version < Version::V2025_11_25 {
-            return Err(invalid(text));
+            return Ok(self.refuse(call.request, 200, Refusal::Arguments, invalid(text), call.incoming));
         }
-        self.note(call.incoming, Handling::Refused(text.clone()));
+        let handling = Handling::refused(Refusal::Arguments, text.clone());
+        self.note_answer(call.incoming, handling, AnswerKind::ToolError);
         Ok(self.tool_error(call, &text))
     }
 

@@ -11,8 +11,9 @@ use super::{
     frames::Incoming,
     instance::Engine,
     params::{Meta, Params, invalid, log_level, text},
+    receive::refusal_of,
 };
-use crate::journal::Handling;
+use crate::journal::{Handling, Refusal};
 use rehearse_document::mirrored;
 use rehearse_protocol::{
     Era, Message, Request, RpcError, Version,
@@ -53,13 +54,16 @@ impl Engine {
     pub(super) fn modern_message(self: &Arc<Self>, message: Message<'_>, incoming: Incoming<'_>) -> Decision {
         match message {
             Message::Request(request) => {
-                let refused = |HttpError(status, error)| self.refuse(&request, status, error, incoming);
+                let refused = |HttpError(status, error)| {
+                    let refusal = refusal_of(Era::Modern, &request, &error);
+                    self.refuse(&request, status, refusal, error, incoming)
+                };
                 self.modern_request(&request, incoming).unwrap_or_else(refused)
             }
             Message::Notification(notification) => self.receive_notification(&notification, incoming),
             Message::Response(response) => {
                 let error = RpcError::new(INVALID_REQUEST, "a client sends no responses in 2026-07-28");
-                self.note(incoming, Handling::Refused(error.message.clone()));
+                self.note(incoming, Handling::refused(Refusal::Malformed, error.message.clone()));
                 let frame = rehearse_protocol::message::error(response.id.as_ref(), &error);
                 match incoming.mirror() {
                     Some(_) => Decision::Respond(super::ResponseFrame::new(400, frame)),

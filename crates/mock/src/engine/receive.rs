@@ -15,10 +15,13 @@ use super::{
     legacy_session::LegacySession,
     params,
 };
-use crate::journal::Handling;
+use crate::journal::{AnswerKind, Handling, Refusal};
 use rehearse_protocol::{
     Era, Message, Notification, ParseError, Request, RpcError, Version,
-    message::{self, INVALID_REQUEST, METHOD_NOT_FOUND},
+    message::{
+        self, HEADER_MISMATCH, INTERNAL_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, MISSING_CAPABILITY,
+        UNSUPPORTED_VERSION,
+    },
 };
 
 impl Engine {
@@ -77,7 +80,7 @@ impl Engine {
                 // 2025-03-26, Lifecycle: Initialization.
                 Ok(Message::Request(request)) if request.method == "initialize" => {
                     let error = RpcError::new(INVALID_REQUEST, "`initialize` must not be part of a batch");
-                    self.refuse(&request, 200, error, Incoming { bytes, ..incoming })
+                    self.refuse(&request, 200, Refusal::Malformed, error, Incoming { bytes, ..incoming })
                 }
                 Ok(message) => self.receive_legacy(session, message, Incoming { bytes, ..incoming }),
                 Err(error) => self.refuse_frame(&error, Incoming { bytes, ..incoming }),
@@ -88,7 +91,8 @@ impl Engine {
     }
 
     fn refuse_frame(&self, error: &ParseError, incoming: Incoming<'_>) -> Decision {
-        self.note(incoming, Handling::Refused(error.to_string()));
+        let handling = Handling::refused(Refusal::Malformed, error.to_string());
+        self.note_answer(incoming, handling, AnswerKind::Error);
         let error_object = RpcError::new(error.code(), error.to_string());
         Decision::Respond(ResponseFrame::new(400, message::error(error.request_id(), &error_object)))
     }
@@ -107,19 +111,16 @@ impl Engine {
         &self,
         request: &Request<'_>,
         status: u16,
+        refusal: Refusal,
         error: RpcError,
         incoming: Incoming<'_>,
     ) -> Decision {
-        // A client that detects the era of a server may send a request of the other era.
-        let is_probe = matches!(&*request.method, "initialize" | "server/discover");
         let why = error.message.clone();
-        self.note(
-            incoming,
-            match error.code {
-                METHOD_NOT_FOUND if !is_probe => Handling::Unmatched { closest: None, why },
-                _ => Handling::Refused(why),
-            },
-        );
+        let handling = match (error.code, refusal) {
+            (METHOD_NOT_FOUND, Refusal::Malformed) => Handling::Unmatched { closest: None, why },
+            _ => Handling::Refused { refusal, why },
+        };
+        self.note_answer(incoming, handling, AnswerKind::Error);
         Decision::Respond(ResponseFrame::new(status, message::error(Some(&request.id), &error)))
     }
 
@@ -132,9 +133,33 @@ impl Engine {
         members: &str,
         incoming: Incoming<'_>,
     ) -> Decision {
-        self.note(incoming, Handling::Protocol);
-        let cache = is_cacheable(&request.method).then(|| catalog.cache_scope(false));
-        let result = catalog.result(era, members, Envelope { cache, ..Envelope::default() });
+        self.note_answer(incoming, Handling::Protocol, AnswerKind::Result);
+        catalog.respond(request, era, members)
+    }
+}
+
+impl Catalog {
+    /// The response of the protocol itself, with the members of its result.
+    pub(super) fn respond(&self, request: &Request<'_>, era: Era, members: &str) -> Decision {
+        let cache = is_cacheable(&request.method).then(|| self.cache_scope(false));
+        let result = self.result(era, members, Envelope { cache, ..Envelope::default() });
         Decision::Respond(ResponseFrame::ok(message::result(&request.id, &result)))
+    }
+}
+
+/// Why an error refuses a request of an era.
+pub(super) fn refusal_of(era: Era, request: &Request<'_>, error: &RpcError) -> Refusal {
+    // A client that detects the era of a server may send a request of the other era.
+    let is_probe = match era {
+        Era::Legacy => request.method == "server/discover" || params::is_modern(request.params),
+        Era::Modern => request.method == "initialize",
+    };
+    match error.code {
+        _ if is_probe => Refusal::Negotiation,
+        UNSUPPORTED_VERSION => Refusal::Negotiation,
+        MISSING_CAPABILITY => Refusal::Optional,
+        INTERNAL_ERROR => Refusal::Limit,
+        HEADER_MISMATCH => Refusal::Header,
+        _ => Refusal::Malformed,
     }
 }

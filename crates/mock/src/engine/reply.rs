@@ -13,6 +13,7 @@ use super::{
     frames::ResponseFrame,
     outcome::Outcome,
 };
+use crate::journal::AnswerKind;
 use crate::script::{Body, Item, ItemKind, Reply, SequenceEnd, ToolItem};
 use rehearse_document::template::{Data, RenderError};
 use rehearse_protocol::{
@@ -104,7 +105,8 @@ impl Exchange {
     }
 
     /// A failure for the caller: a tool error, or a JSON-RPC error for other items.
-    pub(super) fn failure(&self, text: &str) -> Outcome {
+    pub(super) fn failure(&mut self, text: &str) -> Outcome {
+        self.reason = Some(text.to_owned());
         match self.rule.item.kind {
             ItemKind::Tool => Outcome::Result(
                 format!("\"content\":[{{\"type\":\"text\",\"text\":{}}}],\"isError\":true", Json::from(text)),
@@ -120,6 +122,17 @@ impl Exchange {
             self.engine.conclude_task(task, &outcome, at);
             return Event::Finish(ResponseFrame::ok(Bytes::new()));
         }
+        let kind = match &outcome {
+            Outcome::Result(members, _) if is_tool_error(members) => AnswerKind::ToolError,
+            Outcome::Result(..) => AnswerKind::Result,
+            Outcome::Verbatim(result) if result.starts_with("{\"resultType\":\"input_required\"") => {
+                AnswerKind::InputRequired
+            }
+            Outcome::Verbatim(_) => AnswerKind::Result,
+            Outcome::Error(..) => AnswerKind::Error,
+            Outcome::Raw(_) => AnswerKind::Raw,
+        };
+        self.journal_answer(kind, at);
         let era = self.era();
         let id = &self.origin.id;
         Event::Finish(match outcome {
@@ -147,6 +160,12 @@ impl Exchange {
         let depends_on_caller = || self.origin.is_retry || script.uses.caller || script.templates.uses_headers();
         cacheable.then(|| self.catalog.cache_scope(depends_on_caller()))
     }
+}
+
+/// Whether members of a result say that a tool failed.
+fn is_tool_error(members: &str) -> bool {
+    let parsed = || serde_json::from_str::<Json>(&format!("{{{members}}}")).unwrap_or_default();
+    members.contains("\"isError\":true") && parsed()["isError"] == true
 }
 
 /// The HTTP status of an error (2026-07-28, Streamable HTTP: Sending Messages to the Server).

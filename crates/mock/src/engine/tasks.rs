@@ -19,6 +19,7 @@ use super::{
     params::{invalid, text},
     task::{Input, Progress, Status, Task},
 };
+use crate::journal::AnswerKind;
 use crate::script::{TASKS, TaskSpec, includes};
 use rehearse_protocol::{
     Era, RpcError,
@@ -50,6 +51,7 @@ impl Exchange {
                 let members = format!("\"resultType\":\"task\",{}", task.members(self.engine.epoch));
                 let result = format!("{{{members},\"_meta\":{{{}}}}}", self.catalog.server_meta);
                 self.task = Some(task);
+                self.journal_answer(AnswerKind::Task, at);
                 Some(Event::Detach(ResponseFrame::ok(message::result(&self.origin.id, &result))))
             }
         }
@@ -139,26 +141,26 @@ impl Engine {
         self.publish_task(&task.id, &task.members(self.epoch));
     }
 
-    /// `tasks/get`, `tasks/update` and `tasks/cancel`: the members of the result.
+    /// `tasks/get`, `tasks/update` and `tasks/cancel`: the members of the result; `None` if there is no such task.
     ///
     /// # Errors
-    /// The client does not declare the extension; there is no such task.
-    pub(super) fn task_method(&self, call: &Call<'_>) -> Result<String, RpcError> {
+    /// The client does not declare the extension, or sends no answers.
+    pub(super) fn task_method(&self, call: &Call<'_>) -> Result<Option<String>, RpcError> {
         if !includes(&call.capabilities(), &needs_tasks()) {
             return Err(no_tasks());
         }
         let id = text("taskId", call.params.task_id)?;
         let at = call.incoming.at;
-        let task = self.task(call, &id).ok_or_else(|| invalid(format!("Unknown task: {id}")))?;
+        let Some(task) = self.task(call, &id) else { return Ok(None) };
         match &*call.request.method {
-            "tasks/get" => return Ok(task.members(self.epoch)),
+            "tasks/get" => return Ok(Some(task.members(self.epoch))),
             "tasks/update" => {
                 let answers = call.input_responses()?.ok_or_else(|| invalid("`inputResponses` is missing"))?;
                 self.answer_task(&task, answers, at);
             }
             _ => self.cancel_task(&task, at),
         }
-        Ok(String::new())
+        Ok(Some(String::new()))
     }
 
     /// A task that the client may query.

@@ -125,7 +125,15 @@ impl TestClient {
         let at = self.clock.get();
         self.engine.receive(
             &self.session,
-            Incoming { bytes: &bytes, transport, at, headers: self.headers.as_ref(), token: None, faults: &[] },
+            Incoming {
+                bytes: &bytes,
+                transport,
+                at,
+                headers: self.headers.as_ref(),
+                token: None,
+                session: None,
+                faults: &[],
+            },
         )
     }
 

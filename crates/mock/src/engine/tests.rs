@@ -84,6 +84,7 @@ impl Mock {
                 at: Duration::ZERO,
                 headers,
                 token: None,
+                session: None,
                 faults: &[],
             },
         )

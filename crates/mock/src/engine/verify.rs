@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::instance::Engine;
 use crate::{
-    journal::{Entry, Handling, UnmatchedRequests},
+    journal::{Entry, Failures, FirstEntries, Handling},
     script::{CallRange, Item},
 };
 
@@ -17,10 +17,14 @@ pub struct Verification {
     pub expectations: usize,
     /// The expectations that were not met.
     pub unmet: Vec<UnmetExpectation>,
-    /// The first requests that no rule matched, if the script has `unexpected: fail`.
+    /// The first messages that were refused although no correct client is refused for them.
+    pub violations: Vec<Entry>,
+    /// The first requests that no rule matched or that had wrong arguments, if the script has `unexpected: fail`.
     pub unexpected: Vec<Entry>,
-    /// How many more there were.
+    /// How many more violations and unexpected requests there were.
     pub more: u64,
+    /// The first calls with wrong arguments, if the script does not have `unexpected: fail`.
+    pub tolerated: Vec<Entry>,
 }
 
 /// A tool, another item or a rule that was used too often or not often enough.
@@ -39,7 +43,7 @@ pub struct UnmetExpectation {
 impl Verification {
     /// Whether every expectation is met.
     pub fn holds(&self) -> bool {
-        self.unmet.is_empty() && self.unexpected.is_empty()
+        self.unmet.is_empty() && self.unexpected.is_empty() && self.violations.is_empty()
     }
 }
 
@@ -52,14 +56,17 @@ impl fmt::Display for Verification {
                 writeln!(f, "  closest request: {miss}")?;
             }
         }
+        for entry in &self.violations {
+            writeln!(f, "{}", line(entry))?;
+        }
         for entry in &self.unexpected {
-            let method = entry.method().unwrap_or_else(|| "a message without a method".into());
-            writeln!(f, "unexpected: {method} (number {}): {}", entry.number, entry.handling)?;
+            writeln!(f, "unexpected: {}", line(entry))?;
         }
-        if self.more > 0 {
-            writeln!(f, "unexpected: {} more", self.more)?;
+        match (self.more, self.violations.is_empty()) {
+            (0, _) => Ok(()),
+            (more, true) => writeln!(f, "unexpected: {more} more"),
+            (more, false) => writeln!(f, "{more} more"),
         }
-        Ok(())
     }
 }
 
@@ -92,10 +99,22 @@ impl Engine {
                 check(&rule.label, name, rule.expect, calls);
             }
         }
-        let unmatched = if catalog.script.strict { self.journal.unmatched() } else { UnmatchedRequests::default() };
-        let more = unmatched.count - unmatched.first.len() as u64;
-        Verification { expectations, unmet, unexpected: unmatched.first, more }
+        let Failures { violations, mut unexpected } = self.journal.failures();
+        let mut tolerated = Vec::new();
+        if !catalog.script.strict {
+            tolerated = std::mem::take(&mut unexpected).first;
+            tolerated.retain(|entry| !matches!(entry.handling, Handling::Unmatched { .. }));
+        }
+        let more = violations.more() + unexpected.more();
+        let (FirstEntries { first: violations, .. }, FirstEntries { first: unexpected, .. }) = (violations, unexpected);
+        Verification { expectations, unmet, violations, unexpected, more, tolerated }
     }
+}
+
+/// An entry as a line of a report.
+fn line(entry: &Entry) -> String {
+    let what = entry.method().or_else(|| entry.http.clone()).unwrap_or_else(|| "a message without a method".into());
+    format!("{what} (number {}): {}", entry.number, entry.handling)
 }
 
 /// The reason why a request did not match, if the rule or item with this label or name was the closest one.

@@ -29,12 +29,12 @@ impl Batch {
                 Decision::Respond(answer) => batch.ready.push(answer.frame),
                 Decision::Cancel(id) => batch.cancelled.push(id),
                 Decision::Exchange(exchange) => {
-                    let id = exchange.id().clone();
+                    let (id, cancel_mark) = (exchange.id().clone(), exchange.cancel_mark());
                     match drive(exchange, state.lifetime.started) {
                         // Tasks are of the modern era, which has no batches.
                         Started::Done(answer) | Started::Detached(answer, _) => batch.ready.push(answer.frame),
                         Started::Streaming(played) => {
-                            batch.pending.push(Pending { id, played, ignores_cancellation: false });
+                            batch.pending.push(Pending { id, played, cancel_mark, ignores_cancellation: false });
                         }
                     }
                 }
@@ -42,9 +42,10 @@ impl Batch {
                     let faulty_response = start_faulty(state, *faulty);
                     let ignores_cancellation = faulty_response.ignores_cancellation;
                     // A notification has no answer in a batch to which a fault could apply.
+                    let cancel_mark = faulty_response.cancel_mark.clone();
                     batch.pending.extend(faulty_response.id.clone().map(|id| {
                         let played = faulty_response.into_stream();
-                        Pending { id, played, ignores_cancellation }
+                        Pending { id, played, cancel_mark, ignores_cancellation }
                     }));
                 }
                 Decision::Ignore | Decision::Subscribe(_) | Decision::Batch(_) => {}

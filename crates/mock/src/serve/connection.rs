@@ -18,7 +18,7 @@ use super::{
 use crate::{
     engine::{Decision, Engine, Exchange, FaultedDecision, Incoming, LegacySession, NotificationSink},
     faults::{FrameKind, Packet, ResponsePart, StatusResponse, Stop},
-    journal::Handling,
+    journal::{CancelMark, Handling, Received, Refusal},
     script::Token,
 };
 use rehearse_net::Shutdown;
@@ -39,6 +39,8 @@ pub(super) struct Caller {
 pub(super) struct Connection {
     engine: Arc<Engine>,
     transport: Transport,
+    /// The id or the name in the journal.
+    session: String,
     caller: Caller,
     legacy_session: Arc<LegacySession>,
     in_flight: Arc<InFlight>,
@@ -151,14 +153,17 @@ impl Connection {
     pub(super) fn open(
         engine: Arc<Engine>,
         transport: Transport,
+        session: Option<&str>,
         caller: Caller,
         lifetime: ServerLifetime,
         server: Option<ServerLifetime>,
     ) -> (Connection, mpsc::Receiver<ConnectionOutput>) {
         let (outgoing, frames) = mpsc::channel(BACKLOG);
+        let session = session.map_or_else(|| engine.journal().connection(transport), str::to_owned);
         let connection = Connection {
             engine,
             transport,
+            session,
             caller,
             legacy_session: Arc::default(),
             in_flight: Arc::default(),
@@ -181,8 +186,8 @@ impl Connection {
     pub(super) async fn receive(&self, bytes: &Bytes, poster: Option<&Caller>) -> Option<StatusResponse> {
         let Caller { token, headers } = poster.unwrap_or(&self.caller);
         let (at, transport) = (self.lifetime.started.elapsed(), self.transport);
-        let incoming =
-            Incoming { bytes, transport, at, headers: headers.as_ref(), token: token.as_deref(), faults: &[] };
+        let (session, headers, token) = (Some(&*self.session), headers.as_ref(), token.as_deref());
+        let incoming = Incoming { bytes, transport, at, session, headers, token, faults: &[] };
         self.take(self.engine.receive(&self.legacy_session, incoming)).await
     }
 
@@ -194,7 +199,8 @@ impl Connection {
             Decision::Exchange(exchange) => self.start(exchange).await,
             Decision::Subscribe(listen) => {
                 let id = listen.id().clone();
-                self.spawn(Some(id), false, || drive_subscription(listen, self.lifetime.shutdown.stop.clone())).await;
+                let stop = self.lifetime.shutdown.stop.clone();
+                self.spawn(Some(id), CancelMark::default(), false, || drive_subscription(listen, stop)).await;
             }
             Decision::Faulted(faulty) => return Box::pin(self.apply_faults(*faulty)).await,
             Decision::Batch(parts) => {
@@ -210,7 +216,7 @@ impl Connection {
 
     /// Sends an immediate answer at once, and any other in a task.
     async fn start(&self, exchange: Box<Exchange>) {
-        let id = exchange.id().clone();
+        let (id, mark) = (exchange.id().clone(), exchange.cancel_mark());
         let stream = match drive(exchange, self.lifetime.started) {
             Started::Done(answer) => return self.send(answer.frame).await,
             Started::Detached(answer, exchange) => {
@@ -219,7 +225,7 @@ impl Connection {
             }
             Started::Streaming(stream) => stream,
         };
-        self.spawn(Some(id), false, || stream).await;
+        self.spawn(Some(id), mark, false, || stream).await;
     }
 
     /// Sends an answer with faults.
@@ -241,15 +247,22 @@ impl Connection {
             return None;
         }
         let (id, ignores) = (faulty_response.id.clone(), faulty_response.ignores_cancellation);
-        self.spawn(id, ignores, || faulty_response.into_stream()).await;
+        let mark = faulty_response.cancel_mark.clone();
+        self.spawn(id, mark, ignores, || faulty_response.into_stream()).await;
         None
     }
 
     /// Sends an answer in a task. An answer with an id can be cancelled, unless it ignores that.
-    async fn spawn(&self, id: Option<Id>, ignores_cancellation: bool, start: impl FnOnce() -> ResponseStream) {
+    async fn spawn(
+        &self,
+        id: Option<Id>,
+        mark: CancelMark,
+        ignores_cancellation: bool,
+        start: impl FnOnce() -> ResponseStream,
+    ) {
         let cancelled = match &id {
             None => CancellationToken::new(),
-            Some(id) => match self.in_flight.enter(id) {
+            Some(id) => match self.in_flight.enter(id, mark) {
                 Some(_) if ignores_cancellation => CancellationToken::new(),
                 Some(cancelled) => cancelled,
                 None => return self.refuse(Some(id), ID_IN_USE).await,
@@ -289,9 +302,15 @@ impl Connection {
 
     /// Refuses a message that never reaches the engine, or for a reason that the engine does not know.
     pub(super) async fn refuse(&self, id: Option<&Id>, why: &str) {
-        let handling = Handling::Refused(why.to_owned());
-        self.engine.journal().record(self.lifetime.started.elapsed(), self.transport, &[], handling);
+        self.note_refusal(why);
         self.send(message::error(id, &RpcError::new(message::INVALID_REQUEST, why))).await;
+    }
+
+    /// Journals the refusal of something that cannot be answered.
+    pub(super) fn note_refusal(&self, why: &str) {
+        let (at, transport, session) = (self.lifetime.started.elapsed(), self.transport, Some(&*self.session));
+        let received = Received { at, transport, session, request: &[], http: None, faults: &[] };
+        self.engine.journal().add(received, Handling::refused(Refusal::Malformed, why), None, None);
     }
 
     async fn send(&self, frame: Bytes) {

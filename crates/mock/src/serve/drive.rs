@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     engine::{Event, Exchange, NotificationSink, PendingSubscription, ResponseFrame},
     faults::ResponsePart,
+    journal::CancelMark,
 };
 use rehearse_protocol::Id;
 
@@ -53,6 +54,7 @@ pub(super) type ResponseStream = Pin<Box<dyn Stream<Item = OutgoingEvent> + Send
 pub(super) struct Pending {
     pub(super) id: Id,
     pub(super) played: ResponseStream,
+    pub(super) cancel_mark: CancelMark,
     pub(super) ignores_cancellation: bool,
 }
 
@@ -149,17 +151,17 @@ pub(super) const ID_IN_USE: &str = "a request with this id is still being answer
 
 /// The requests of one connection or session that are still being answered.
 #[derive(Debug, Default)]
-pub(super) struct InFlight(Mutex<HashMap<Id, CancellationToken>>);
+pub(super) struct InFlight(Mutex<HashMap<Id, (CancellationToken, CancelMark)>>);
 
 impl InFlight {
     /// Adds a request; `None` if its id is already in use.
-    pub(super) fn enter(&self, id: &Id) -> Option<CancellationToken> {
+    pub(super) fn enter(&self, id: &Id, mark: CancelMark) -> Option<CancellationToken> {
         let mut requests = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if requests.contains_key(id) {
             return None;
         }
         let token = CancellationToken::new();
-        requests.insert(id.clone(), token.clone());
+        requests.insert(id.clone(), (token.clone(), mark));
         Some(token)
     }
 
@@ -178,7 +180,8 @@ impl InFlight {
 
     /// Cancels a request; one that is not in progress is ignored (2025-11-25, Cancellation: Behavior Requirements).
     pub(super) fn cancel(&self, id: &Id) {
-        if let Some(token) = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(id) {
+        if let Some((token, mark)) = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(id) {
+            mark.set();
             token.cancel();
         }
     }
@@ -218,6 +221,7 @@ mod tests {
             at: Duration::ZERO,
             headers: None,
             token: None,
+            session: None,
             faults: &[],
         };
         let message = Message::parse(&bytes).expect("a request");

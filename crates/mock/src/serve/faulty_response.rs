@@ -9,6 +9,7 @@ use super::drive::{OutgoingEvent, ResponseStream, Started, drive, drive_subscrip
 use crate::{
     engine::{Decision, Exchange, FaultedDecision},
     faults::{Chain, Packet, ResponsePart, Stop},
+    journal::CancelMark,
     script::{Challenge, HttpResponseOptions},
 };
 use rehearse_protocol::Id;
@@ -29,6 +30,7 @@ pub(super) struct FaultyResponse {
     /// The authorization that the client lacks.
     pub(super) challenge: Option<Challenge>,
     pub(super) ignores_cancellation: bool,
+    pub(super) cancel_mark: CancelMark,
     pub(super) refuses: bool,
 }
 
@@ -42,6 +44,7 @@ impl FaultyResponse {
     ) -> FaultyResponse {
         let FaultedDecision { decision, id, chain } = faulty;
         let (mut http, mut challenge) = (HttpResponseOptions::default(), None);
+        let mut cancel_mark = CancelMark::default();
         let (stream, at_once): (ResponseStream, bool) = match decision {
             Decision::Respond(mut answer) => {
                 challenge = answer.challenge.take();
@@ -49,6 +52,7 @@ impl FaultyResponse {
             }
             Decision::Exchange(exchange) => {
                 http = exchange.http();
+                cancel_mark = exchange.cancel_mark();
                 match drive(exchange, started) {
                     Started::Done(answer) => (at_once(OutgoingEvent::Response(answer)), true),
                     Started::Detached(answer, exchange) => (at_once(OutgoingEvent::Detached(answer, exchange)), true),
@@ -70,7 +74,7 @@ impl FaultyResponse {
             }
         });
         let parts = apply_faults(stream.boxed(), chain, detach);
-        FaultyResponse { id, parts, at_once, begun, http, challenge, ignores_cancellation, refuses }
+        FaultyResponse { id, parts, at_once, begun, http, challenge, ignores_cancellation, cancel_mark, refuses }
     }
 
     /// The parts as a stream of an exchange.

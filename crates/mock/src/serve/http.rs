@@ -3,41 +3,109 @@
 use std::{error::Error, pin::pin, time::Duration};
 
 use bytes::{Bytes, BytesMut};
-use http::{HeaderMap, HeaderValue, StatusCode, header};
+use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use tokio::time::timeout;
 
-use super::{server_state::ServerState, trace_recorder::HttpExchange};
-use crate::journal::Handling;
+use super::{
+    server_state::ServerState,
+    trace_recorder::{HttpExchange, session_of_query},
+};
+use crate::{
+    engine::SESSION_HEADER,
+    journal::{Answer, AnswerKind, Handling, Received, Refusal},
+};
 use rehearse_net::{Body, Request, Response};
 use rehearse_protocol::{Id, MAX_FRAME, RpcError, Transport, message};
 
 /// How long a body may pause.
 const STALLED: Duration = Duration::from_secs(30);
 
+/// The head of an HTTP request, for the journal.
+#[derive(Clone, Debug)]
+pub(super) struct RequestHead {
+    pub(super) transport: Transport,
+    method: Method,
+    uri: Uri,
+    session: Option<HeaderValue>,
+}
+
+impl RequestHead {
+    pub(super) fn new(transport: Transport, request: &Request) -> RequestHead {
+        let session = request.headers().get(SESSION_HEADER).cloned();
+        RequestHead { transport, method: request.method().clone(), uri: request.uri().clone(), session }
+    }
+
+    /// The id of the session that the client names.
+    pub(super) fn session(&self) -> Option<&str> {
+        let in_header = self.session.as_ref().and_then(|id| id.to_str().ok());
+        in_header.or_else(|| session_of_query(self.uri.query()?).filter(|_| self.transport == Transport::Sse))
+    }
+}
+
+/// Why a request is refused for a reason of the transport.
+#[derive(Debug)]
+pub(super) struct HttpRefusal {
+    pub(super) status: StatusCode,
+    pub(super) refusal: Refusal,
+    pub(super) why: String,
+}
+
+impl HttpRefusal {
+    pub(super) fn new(status: StatusCode, refusal: Refusal, why: impl Into<String>) -> HttpRefusal {
+        HttpRefusal { status, refusal, why: why.into() }
+    }
+}
+
 impl ServerState {
+    /// Journals an HTTP request without a message that is answered.
+    pub(super) fn note(&self, head: &RequestHead, session: Option<&str>) {
+        self.journal(head, session, &[], Handling::Protocol, AnswerKind::Result);
+    }
+
+    fn journal(
+        &self,
+        head: &RequestHead,
+        session: Option<&str>,
+        request: &[u8],
+        handling: Handling,
+        outcome: AnswerKind,
+    ) {
+        let (at, transport) = (self.lifetime.started.elapsed(), head.transport);
+        let http = request.is_empty().then(|| (&head.method, head.uri.path()));
+        let received = Received { at, transport, session, request, http, faults: &[] };
+        self.engine.journal().add(received, handling, None, Some(Answer::of(outcome)));
+    }
+
     /// Refuses a request before its body is read, with an error response that has no id.
-    pub(super) fn refuse(&self, transport: Transport, status: StatusCode, why: &str) -> Response {
-        self.refuse_message(transport, status, &Bytes::new(), None, why)
+    pub(super) fn refuse(
+        &self,
+        head: &RequestHead,
+        status: StatusCode,
+        refusal: Refusal,
+        why: impl Into<String>,
+    ) -> Response {
+        self.refuse_message(head, &Bytes::new(), None, HttpRefusal::new(status, refusal, why))
     }
 
     /// Refuses a message for a reason of the transport.
     pub(super) fn refuse_message(
         &self,
-        transport: Transport,
-        status: StatusCode,
+        head: &RequestHead,
         bytes: &Bytes,
         id: Option<&Id>,
-        why: &str,
+        refused: HttpRefusal,
     ) -> Response {
-        let handling = Handling::Refused(format!("{}: {why}", status.as_u16()));
-        self.engine.journal().record(self.lifetime.started.elapsed(), transport, bytes, handling);
+        let HttpRefusal { status, refusal, why } = refused;
+        let handling = Handling::refused(refusal, format!("{}: {why}", status.as_u16()));
+        self.journal(head, head.session(), bytes, handling, AnswerKind::Error);
         json(status, message::error(id, &RpcError::new(message::INVALID_REQUEST, why)))
     }
 
-    pub(super) fn not_allowed(&self, transport: Transport, allowed: &'static str) -> Response {
+    /// Refuses an HTTP method; `refusal` says whether correct clients try it.
+    pub(super) fn not_allowed(&self, head: &RequestHead, refusal: Refusal, allowed: &'static str) -> Response {
         let why = format!("the method is not allowed here; allowed are {allowed}");
-        let mut response = self.refuse(transport, StatusCode::METHOD_NOT_ALLOWED, &why);
+        let mut response = self.refuse(head, StatusCode::METHOD_NOT_ALLOWED, refusal, why);
         response.headers_mut().insert(header::ALLOW, HeaderValue::from_static(allowed));
         response
     }
@@ -46,15 +114,11 @@ impl ServerState {
     ///
     /// # Errors
     /// The response that refuses it.
-    pub(super) async fn read_json(
-        &self,
-        transport: Transport,
-        request: Request,
-    ) -> Result<(HeaderMap, Bytes), Response> {
+    pub(super) async fn read_json(&self, head: &RequestHead, request: Request) -> Result<(HeaderMap, Bytes), Response> {
         let (parts, body) = request.into_parts();
         if !is_json(&parts.headers) {
             let why = "the Content-Type must be application/json";
-            return Err(self.refuse(transport, StatusCode::UNSUPPORTED_MEDIA_TYPE, why));
+            return Err(self.refuse(head, StatusCode::UNSUPPORTED_MEDIA_TYPE, Refusal::Header, why));
         }
         match read(body).await {
             Ok(bytes) => {
@@ -66,7 +130,7 @@ impl ServerState {
                 Ok((parts.headers, bytes))
             }
             Err((status, why)) => {
-                let mut response = self.refuse(transport, status, &why);
+                let mut response = self.refuse(head, status, Refusal::Malformed, why);
                 response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
                 Err(response)
             }

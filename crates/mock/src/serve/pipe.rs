@@ -57,7 +57,7 @@ where
     W: AsyncWrite + Unpin,
 {
     let (connection, frames) =
-        Connection::open(engine, transport, Caller::default(), ServerLifetime::start(Instant::now()), None);
+        Connection::open(engine, transport, None, Caller::default(), ServerLifetime::start(Instant::now()), None);
     serve(connection, frames, None, reader, writer, stop, grace).await
 }
 
@@ -111,8 +111,14 @@ impl PipeServer {
         W: AsyncWrite + Unpin,
     {
         let lifetime = ServerLifetime::start(self.lifetime.started);
-        let (connection, frames) =
-            Connection::open(self.engine.clone(), transport, Caller::default(), lifetime, Some(self.lifetime.clone()));
+        let (connection, frames) = Connection::open(
+            self.engine.clone(),
+            transport,
+            None,
+            Caller::default(),
+            lifetime,
+            Some(self.lifetime.clone()),
+        );
         let trace = self.recorder.as_ref().map(|recorder| recorder.open(transport));
         let ended = tokio::select! {
             ended = serve(connection, frames, trace.as_deref(), reader, writer, stop, grace) => ended,

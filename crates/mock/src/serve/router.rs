@@ -4,8 +4,15 @@ use std::sync::Arc;
 
 use http::{HeaderValue, Method, StatusCode, header};
 
-use super::{http::json, server_state::ServerState, sse, streamable, ws};
-use crate::script::{Challenge, Token};
+use super::{
+    http::{RequestHead, json},
+    server_state::ServerState,
+    sse, streamable, ws,
+};
+use crate::{
+    journal::Refusal,
+    script::{Challenge, Token},
+};
 use rehearse_net::{Request, Response};
 use rehearse_protocol::Transport;
 
@@ -24,16 +31,17 @@ pub(super) fn transport(path: &str) -> Transport {
 }
 
 pub(super) async fn handle(state: Arc<ServerState>, request: Request) -> Response {
-    let transport = transport(request.uri().path());
+    let head = RequestHead::new(transport(request.uri().path()), &request);
+    let transport = head.transport;
     // RFC 9112, 3.2; any other problem with it is a 403.
     if request.headers().get_all(header::HOST).iter().count() != 1 {
-        return state.refuse(transport, StatusCode::BAD_REQUEST, "there must be one Host header");
+        return state.refuse(&head, StatusCode::BAD_REQUEST, Refusal::Header, "there must be one Host header");
     }
     if let Err(why) = state.hosts.check(request.headers(), request.uri()) {
-        return state.refuse(transport, StatusCode::FORBIDDEN, &why);
+        return state.refuse(&head, StatusCode::FORBIDDEN, Refusal::Header, why);
     }
     if let Some(name) = request.uri().path().strip_prefix(WELL_KNOWN) {
-        return state.well_known(&request, name);
+        return state.well_known(&head, &request, name);
     }
     let host = || request.headers().get(header::HOST).cloned();
     let resource = match transport {
@@ -43,10 +51,10 @@ pub(super) async fn handle(state: Arc<ServerState>, request: Request) -> Respons
     };
     let (authorized, host) = state.engine.auth(|auth| (auth.authorize(request.headers()), host())).unzip();
     let mut response = match authorized.transpose() {
-        Ok(token) => route(state, transport, request, token).await,
+        Ok(token) => route(state, head, request, token).await,
         Err(challenge) => {
             let status = StatusCode::from_u16(challenge.status).unwrap_or(StatusCode::UNAUTHORIZED);
-            let mut response = state.refuse(transport, status, &challenge.reason());
+            let mut response = state.refuse(&head, status, Refusal::Challenge, challenge.reason());
             response.extensions_mut().insert(challenge);
             response
         }
@@ -61,29 +69,33 @@ pub(super) async fn handle(state: Arc<ServerState>, request: Request) -> Respons
     response
 }
 
-async fn route(state: Arc<ServerState>, transport: Transport, request: Request, token: Option<Arc<Token>>) -> Response {
+async fn route(state: Arc<ServerState>, head: RequestHead, request: Request, token: Option<Arc<Token>>) -> Response {
+    let not_allowed = |refusal, allowed| state.not_allowed(&head, refusal, allowed);
     match (request.method(), request.uri().path()) {
-        (&Method::POST, "/mcp") => streamable::post(state, request, token).await,
-        (&Method::GET, "/mcp") => streamable::listen(&state, &request, token.as_deref()),
-        (&Method::DELETE, "/mcp") => streamable::delete(&state, request.headers(), token.as_deref()),
-        (_, "/mcp") => state.not_allowed(transport, "GET, POST, DELETE"),
-        (&Method::GET, "/sse") => sse::open(state, &request, token),
-        (_, "/sse") => state.not_allowed(transport, "GET"),
-        (&Method::POST, "/messages") => sse::post(state, request, token).await,
-        (_, "/messages") => state.not_allowed(transport, "POST"),
-        (&Method::GET, "/ws") => ws::open(state, request, token),
-        (_, "/ws") => state.not_allowed(transport, "GET"),
+        (&Method::POST, "/mcp") => streamable::post(state, head, request, token).await,
+        (&Method::GET, "/mcp") => streamable::listen(&state, &head, &request, token.as_deref()),
+        (&Method::DELETE, "/mcp") => streamable::delete(&state, &head, request.headers(), token.as_deref()),
+        (_, "/mcp") => not_allowed(Refusal::Malformed, "GET, POST, DELETE"),
+        (&Method::GET, "/sse") => sse::open(state, &head, &request, token),
+        // A client may try streamable HTTP first (2025-11-25, Transports: Backwards Compatibility).
+        (_, "/sse") => not_allowed(Refusal::Negotiation, "GET"),
+        (&Method::POST, "/messages") => sse::post(state, &head, request, token).await,
+        (_, "/messages") => not_allowed(Refusal::Malformed, "POST"),
+        (&Method::GET, "/ws") => ws::open(state, &head, request, token),
+        (_, "/ws") => not_allowed(Refusal::Malformed, "GET"),
         (_, path) => {
             let why = format!("nothing is served at {path}; this mock serves /mcp, /sse and /ws");
-            state.refuse(transport, StatusCode::NOT_FOUND, &why)
+            // After a challenge a client may look for an authorization server here.
+            let refusal = if state.engine.auth(|_| ()).is_some() { Refusal::Challenge } else { Refusal::Malformed };
+            state.refuse(&head, StatusCode::NOT_FOUND, refusal, why)
         }
     }
 }
 
 impl ServerState {
     /// The metadata of a protected resource, if the server requires tokens; any other name is a 404.
-    fn well_known(&self, request: &Request, name: &str) -> Response {
-        let refuse = |why: &str| self.refuse(Transport::Http, StatusCode::NOT_FOUND, why);
+    fn well_known(&self, head: &RequestHead, request: &Request, name: &str) -> Response {
+        let refuse = |why: &str| self.refuse(head, StatusCode::NOT_FOUND, Refusal::Optional, why);
         let resource = name.strip_prefix("oauth-protected-resource");
         let Some(path) = resource.filter(|path| path.is_empty() || path.starts_with('/')) else {
             return refuse("this mock issues no tokens; `authorizationServers` in `auth` names a server that does");
@@ -93,7 +105,7 @@ impl ServerState {
         let metadata = self.engine.auth(|auth| auth.metadata(&format!("http://{host}"), path));
         match (metadata, request.method()) {
             (Some(metadata), &Method::GET) => json(StatusCode::OK, metadata.to_string().into()),
-            (Some(_), _) => self.not_allowed(Transport::Http, "GET"),
+            (Some(_), _) => self.not_allowed(head, Refusal::Malformed, "GET"),
             (None, _) => refuse("this server is open to everyone"),
         }
     }

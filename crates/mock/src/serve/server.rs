@@ -121,7 +121,7 @@ impl MockServer {
         Ok(MockServer { address, state, verify_on_drop: false })
     }
 
-    /// Sets whether dropping the server panics if an expectation is not met, unless the thread already panics. By
+    /// Sets whether dropping the server panics if an expectation is not met or the client broke the protocol, unless the thread already panics. By
     /// default only servers from [`MockServer::builder`] do.
     pub fn verify_on_drop(&mut self, verify: bool) {
         self.verify_on_drop = verify;
@@ -189,7 +189,9 @@ impl MockServer {
     ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let server = MockServer::builder().record_traces().start().await?;
+    /// let mut server = MockServer::builder().record_traces().start().await?;
+    /// // What the client sends here is not a message.
+    /// server.verify_on_drop(false);
     /// let mut client = server.connect();
     /// client.write_all(b"not a message\n").await?;
     /// client.read_u8().await?;

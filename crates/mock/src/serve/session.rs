@@ -19,6 +19,7 @@ use super::{
 };
 use crate::{
     engine::{LegacySession, NotificationSink},
+    journal::Refusal,
     script::{HttpResponseOptions, Token},
 };
 use rehearse_protocol::Version;
@@ -30,6 +31,14 @@ const MAX_STREAMS: usize = 64;
 /// An id that cannot be guessed: 128 bits from the system's generator, in hex.
 pub(super) fn unguessable_id() -> String {
     format!("{:032x}", rand::rng().random::<u128>())
+}
+
+/// Why a session of this id is refused: one that looks like ours may have ended.
+pub(super) fn unknown_session(id: &str) -> Refusal {
+    match id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        true => Refusal::Expired,
+        false => Refusal::Session,
+    }
 }
 
 /// The open sessions of a server.
@@ -58,16 +67,17 @@ pub(super) struct Session {
 
 impl Sessions {
     /// Opens a session for a client whose handshake was answered. If there are too many, the one that was idle for the
-    /// longest time ends; `None` if none is idle.
-    pub(super) fn open(&self, legacy_session: Arc<LegacySession>, token: Option<&Token>) -> Option<String> {
+    /// longest time ends; `false` if none is idle.
+    pub(super) fn open(&self, id: &str, legacy_session: Arc<LegacySession>, token: Option<&Token>) -> bool {
         let mut sessions = self.by_id.write().unwrap_or_else(PoisonError::into_inner);
         if sessions.len() >= MAX_SESSIONS {
             let idle = sessions.iter().filter(|(_, session)| session.in_flight.is_empty());
             let oldest = idle.min_by_key(|(_, session)| session.last_used.load(Ordering::Relaxed));
-            let oldest = oldest.map(|(id, _)| id.clone())?;
-            sessions.remove(&oldest)?.ended.cancel();
+            let Some(oldest) = oldest.map(|(id, _)| id.clone()) else { return false };
+            if let Some(session) = sessions.remove(&oldest) {
+                session.ended.cancel();
+            }
         }
-        let id = unguessable_id();
         let session = Session {
             legacy_session,
             owner: token.map(|token| token.principal().to_owned()),
@@ -80,8 +90,8 @@ impl Sessions {
         };
         let session = Arc::new(session);
         session.legacy_session.set_sink(Box::new(UnsolicitedSink(Arc::downgrade(&session))));
-        sessions.insert(id.clone(), session);
-        Some(id)
+        sessions.insert(id.to_owned(), session);
+        true
     }
 
     pub(super) fn get(&self, id: &str) -> Option<Arc<Session>> {
@@ -183,21 +193,23 @@ fn drop_oldest(streams: &mut VecDeque<Arc<StreamLog>>) {
 mod tests {
     use super::*;
 
-    fn initialized() -> Arc<LegacySession> {
-        Arc::default()
+    fn opened(sessions: &Sessions) -> String {
+        let id = unguessable_id();
+        assert!(sessions.open(&id, Arc::default(), None));
+        id
     }
 
     #[test]
     fn when_there_are_too_many_sessions_the_longest_idle_one_ends() {
         let sessions = Sessions::default();
-        let ids: Vec<_> = (0..MAX_SESSIONS).map(|_| sessions.open(initialized(), None).expect("room")).collect();
+        let ids: Vec<_> = (0..MAX_SESSIONS).map(|_| opened(&sessions)).collect();
         let (busy, used) = (sessions.get(&ids[1]).expect("open"), sessions.get(&ids[0]).expect("open"));
-        assert!(busy.in_flight.enter(&1.into()).is_some());
+        assert!(busy.in_flight.enter(&1.into(), Default::default()).is_some());
         sessions.get(&ids[2]);
         for id in &ids[3..] {
             sessions.get(id);
         }
-        assert!(sessions.open(initialized(), None).is_some());
+        opened(&sessions);
         assert!(used.ended.is_cancelled() && sessions.get(&ids[0]).is_none(), "the longest idle one");
         assert!(sessions.get(&ids[1]).is_some(), "a busy one stays");
     }
@@ -205,7 +217,7 @@ mod tests {
     #[test]
     fn only_complete_streams_are_forgotten_the_oldest_first() {
         let sessions = Sessions::default();
-        let session = sessions.open(initialized(), None).and_then(|id| sessions.get(&id)).expect("open");
+        let session = sessions.get(&opened(&sessions)).expect("open");
         let pending = session.open_stream(StreamKind::Request, HttpResponseOptions::default());
         pending.push(Bytes::from_static(b"{}"));
         for _ in 0..2 * MAX_STREAMS {
@@ -225,7 +237,7 @@ mod tests {
     #[test]
     fn standalone_streams_do_not_grow_without_bound_in_number_or_in_length() {
         let sessions = Sessions::default();
-        let session = sessions.open(initialized(), None).and_then(|id| sessions.get(&id)).expect("open");
+        let session = sessions.get(&opened(&sessions)).expect("open");
         for is_read in [false, true] {
             if is_read {
                 session.open_standalone(HttpResponseOptions::default());

@@ -22,7 +22,7 @@ use super::{
 use crate::{
     engine::{Decision, FaultedDecision},
     faults::{FrameKind, ResponsePart, Stop},
-    journal::Handling,
+    journal::{Handling, Refusal},
     script::{HttpForm, HttpResponseOptions},
 };
 use rehearse_net::{Body, ConnectionHandle, Response};
@@ -43,7 +43,7 @@ pub(super) async fn session_response(
             empty(StatusCode::ACCEPTED)
         }
         Decision::Exchange(exchange) => {
-            let (id, http) = (exchange.id().clone(), exchange.http());
+            let (id, http, cancel_mark) = (exchange.id().clone(), exchange.http(), exchange.cancel_mark());
             let played = match drive(exchange, state.lifetime.started) {
                 Started::Done(answer) if http.form() != HttpForm::Sse || answer.status != 200 => {
                     return json_response(answer);
@@ -53,7 +53,7 @@ pub(super) async fn session_response(
                 Started::Detached(answer, _) => return json_response(answer),
                 Started::Streaming(stream) => stream,
             };
-            let pending = Pending { id, played, ignores_cancellation: false };
+            let pending = Pending { id, played, cancel_mark, ignores_cancellation: false };
             match http.form() {
                 HttpForm::Json => json_answer(state, session, pending).await,
                 HttpForm::Auto | HttpForm::Sse => {
@@ -69,8 +69,8 @@ pub(super) async fn session_response(
 
 /// One JSON object, which comes about whether or not the client stays to read it.
 async fn json_answer(state: &Arc<ServerState>, session: &Arc<Session>, pending: Pending) -> Response {
-    let Pending { id, played, .. } = pending;
-    let Some(cancelled) = session.in_flight.enter(&id) else {
+    let Pending { id, played, cancel_mark, .. } = pending;
+    let Some(cancelled) = session.in_flight.enter(&id, cancel_mark) else {
         return json(StatusCode::OK, refuse_id(state, &id));
     };
     let (sender, answer) = oneshot::channel();
@@ -119,7 +119,8 @@ async fn faulty_session_response(
             FaultyAnswer::Events(..) => empty(StatusCode::ACCEPTED),
         };
     };
-    let Some(cancelled) = session.in_flight.enter(&id) else {
+    let cancel_mark = faulty_response.cancel_mark.clone();
+    let Some(cancelled) = session.in_flight.enter(&id, cancel_mark.clone()) else {
         return json(StatusCode::OK, refuse_id(state, &id));
     };
     // The client may close the connection at any time.
@@ -136,7 +137,7 @@ async fn faulty_session_response(
         Some(FaultyAnswer::Response(response)) => response,
         Some(FaultyAnswer::Events(parts, content_type)) => {
             let played = parts.map(OutgoingEvent::Part).boxed();
-            let pending = Pending { id, played, ignores_cancellation };
+            let pending = Pending { id, played, cancel_mark, ignores_cancellation };
             let mut response = stream_answers(state, session, http, Vec::new(), vec![pending], connection);
             set_content_type(&mut response, content_type.as_deref());
             response
@@ -146,7 +147,7 @@ async fn faulty_session_response(
 
 /// The error for a request whose id belongs to another one.
 fn refuse_id(state: &ServerState, id: &Id) -> Bytes {
-    let handling = Handling::Refused(ID_IN_USE.to_owned());
+    let handling = Handling::refused(Refusal::Malformed, ID_IN_USE);
     state.engine.journal().record(state.lifetime.started.elapsed(), Transport::Http, &[], handling);
     message::error(Some(id), &RpcError::new(message::INVALID_REQUEST, ID_IN_USE))
 }
@@ -177,10 +178,10 @@ fn stream_answers(
     let closer = state.closer(connection);
     let log = session.open_stream(StreamKind::Request, http);
     ready.into_iter().for_each(|frame| log.push(frame));
-    let answers = pending.into_iter().map(|Pending { id, played, ignores_cancellation }| {
+    let answers = pending.into_iter().map(|Pending { id, played, cancel_mark, ignores_cancellation }| {
         let (state, session, log, closer) = (state.clone(), session.clone(), log.clone(), closer.clone());
         // Entered before anyone can know of the request, so that no cancellation misses it.
-        let entered = session.in_flight.enter(&id);
+        let entered = session.in_flight.enter(&id, cancel_mark);
         async move {
             let Some(cancelled) = entered else {
                 return log.push(refuse_id(&state, &id));

@@ -10,40 +10,50 @@ use tokio::sync::mpsc;
 use super::{
     connection::{Caller, Connection, ConnectionOutput},
     connection_closer::ConnectionCloser,
-    http::{accepts, events},
+    http::{RequestHead, accepts, events},
     http_faults,
     lifetime::ServerLifetime,
     server_state::ServerState,
-    session::unguessable_id,
+    session::{unguessable_id, unknown_session},
     stream_log::event_bytes,
     trace_recorder::{HttpExchange, session_of_query},
 };
 use crate::{
     faults::{SendStep, SendSteps},
+    journal::Refusal,
     script::Token,
 };
 use rehearse_net::{Body, Request, Response};
 use rehearse_protocol::{Era, Transport, sse::Event};
 
-pub(super) fn open(state: Arc<ServerState>, request: &Request, token: Option<Arc<Token>>) -> Response {
+pub(super) fn open(
+    state: Arc<ServerState>,
+    head: &RequestHead,
+    request: &Request,
+    token: Option<Arc<Token>>,
+) -> Response {
     if !state.engine.offers(Era::Legacy) {
-        return state.refuse(
-            Transport::Sse,
-            StatusCode::NOT_FOUND,
-            "this server offers no protocol version with HTTP+SSE",
-        );
+        let why = "this server offers no protocol version with HTTP+SSE";
+        return state.refuse(head, StatusCode::NOT_FOUND, Refusal::Negotiation, why);
     }
     if !accepts(request.headers(), "text/event-stream") {
         let why = "the Accept header must list text/event-stream";
-        return state.refuse(Transport::Sse, StatusCode::NOT_ACCEPTABLE, why);
+        return state.refuse(head, StatusCode::NOT_ACCEPTABLE, Refusal::Header, why);
     }
     let id = unguessable_id();
+    state.note(head, Some(&id));
     if let Some(exchange) = request.extensions().get::<HttpExchange>() {
         exchange.trace().set_session(&id);
     }
     let (lifetime, caller) = (ServerLifetime::start(state.lifetime.started), Caller { token, headers: None });
-    let (connection, frames) =
-        Connection::open(state.engine.clone(), Transport::Sse, caller, lifetime, Some(state.lifetime.clone()));
+    let (connection, frames) = Connection::open(
+        state.engine.clone(),
+        Transport::Sse,
+        Some(&id),
+        caller,
+        lifetime,
+        Some(state.lifetime.clone()),
+    );
     let connection = Arc::new(connection);
     state.streams.insert(id.clone(), connection.clone());
     let endpoint =
@@ -129,16 +139,21 @@ async fn watch_for_exit(state: Arc<ServerState>, connection: Arc<Connection>) {
 
 /// Takes a message for an open stream. The id of a stream does not identify the client, so the client must use the
 /// token that opened the stream (2025-11-25, Security Best Practices: Session Hijacking).
-pub(super) async fn post(state: Arc<ServerState>, request: Request, token: Option<Arc<Token>>) -> Response {
+pub(super) async fn post(
+    state: Arc<ServerState>,
+    head: &RequestHead,
+    request: Request,
+    token: Option<Arc<Token>>,
+) -> Response {
     let query = request.uri().query().unwrap_or_default();
     let id = session_of_query(query).map(str::to_owned);
     let streams = |id: &String| state.streams.get(id);
     let connection = id.as_ref().and_then(streams).filter(|it| it.belongs_to(token.as_deref()));
     let Some(connection) = connection else {
         let why = "no such stream: open one with GET /sse";
-        return state.refuse(Transport::Sse, StatusCode::NOT_FOUND, why);
+        return state.refuse(head, StatusCode::NOT_FOUND, unknown_session(id.as_deref().unwrap_or_default()), why);
     };
-    match state.read_json(Transport::Sse, request).await {
+    match state.read_json(head, request).await {
         Ok((headers, bytes)) => {
             let poster = Caller { token, headers: Some(headers) };
             if let Some(refusal) = connection.receive(&bytes, Some(&poster)).await {

@@ -111,7 +111,13 @@ async fn exchange_response(state: &Arc<ServerState>, exchange: Box<Exchange>) ->
 /// A batch without a session (2025-03-26, Basic: Batching). Requests that the batch itself cancels are not answered.
 fn batch_response(state: &Arc<ServerState>, parts: Vec<Decision>, connection: Option<&ConnectionHandle>) -> Response {
     let Batch { ready, mut pending, cancelled } = Batch::begin(state, parts);
-    pending.retain(|it| it.ignores_cancellation || !cancelled.contains(&it.id));
+    pending.retain(|it| {
+        let is_cancelled = !it.ignores_cancellation && cancelled.contains(&it.id);
+        if is_cancelled {
+            it.cancel_mark.set();
+        }
+        !is_cancelled
+    });
     if ready.is_empty() && pending.is_empty() {
         return empty(StatusCode::ACCEPTED);
     }

@@ -2,17 +2,19 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode};
 
 use super::{
-    http::{accepts, empty},
+    http::{HttpRefusal, RequestHead, accepts, empty},
     server_state::ServerState,
-    session::Session,
+    session::{Session, unguessable_id, unknown_session},
     session_http::{session_response, stream_response},
     stateless::stateless_response,
 };
 use crate::{
     engine::{Incoming, LegacySession, SESSION_HEADER, VERSION_HEADER},
+    journal::Refusal,
     script::Token,
 };
 use rehearse_net::{Body, ConnectionHandle, Request, Response};
@@ -20,9 +22,14 @@ use rehearse_protocol::{Era, Message, Transport, Version};
 
 const LAST_EVENT_ID: &str = "last-event-id";
 
-pub(super) async fn post(state: Arc<ServerState>, request: Request, token: Option<Arc<Token>>) -> Response {
+pub(super) async fn post(
+    state: Arc<ServerState>,
+    head: RequestHead,
+    request: Request,
+    token: Option<Arc<Token>>,
+) -> Response {
     let connection = request.extensions().get().cloned();
-    let response = receive(&state, request, token.as_deref(), connection.as_ref()).await;
+    let response = receive(&state, &head, request, token.as_deref(), connection.as_ref()).await;
     if matches!(response.body(), Body::Whole(_)) {
         state.reorder_gate.notify_sent();
     }
@@ -31,22 +38,30 @@ pub(super) async fn post(state: Arc<ServerState>, request: Request, token: Optio
 
 async fn receive(
     state: &Arc<ServerState>,
+    head: &RequestHead,
     request: Request,
     token: Option<&Token>,
     connection: Option<&ConnectionHandle>,
 ) -> Response {
     if !["application/json", "text/event-stream"].iter().all(|kind| accepts(request.headers(), kind)) {
         let why = "the Accept header must list application/json and text/event-stream";
-        return state.refuse(Transport::Http, StatusCode::NOT_ACCEPTABLE, why);
+        return state.refuse(head, StatusCode::NOT_ACCEPTABLE, Refusal::Header, why);
     }
-    let (headers, bytes) = match state.read_json(Transport::Http, request).await {
+    let (headers, bytes) = match state.read_json(head, request).await {
         Ok(read) => read,
         Err(refusal) => return refusal,
     };
     let at = state.lifetime.started.elapsed();
     let headers = &headers;
-    let incoming =
-        Incoming { bytes: &bytes, transport: Transport::Http, at, headers: Some(headers), token, faults: &[] };
+    let incoming = Incoming {
+        bytes: &bytes,
+        transport: Transport::Http,
+        at,
+        session: head.session(),
+        headers: Some(headers),
+        token,
+        faults: &[],
+    };
     match Message::parse(&bytes) {
         Ok(message) if state.engine.era_of(&message, Some(headers)) == Era::Modern => {
             let decision = state.engine.receive_modern(message, incoming);
@@ -57,9 +72,9 @@ async fn receive(
             let legacy_session = match state.stateless_peer(headers) {
                 _ if is_handshake => Arc::default(),
                 Ok(legacy_session) => Arc::new(legacy_session),
-                Err((status, why)) => {
+                Err(refused) => {
                     let id = parsed.as_ref().ok().and_then(Message::id);
-                    return state.refuse_message(Transport::Http, status, &bytes, id, &why);
+                    return state.refuse_message(head, &bytes, id, refused);
                 }
             };
             let decision = match parsed {
@@ -69,13 +84,10 @@ async fn receive(
             stateless_response(state, decision, connection).await
         }
         Ok(message) if message.method() == Some("initialize") && !headers.contains_key(SESSION_HEADER) => {
-            initialize(state, message, incoming, connection).await
+            initialize(state, head, message, incoming, connection).await
         }
         parsed => {
             let id = parsed.as_ref().ok().and_then(|message| message.id().cloned());
-            let refuse = |(status, why): (StatusCode, String)| {
-                state.refuse_message(Transport::Http, status, &bytes, id.as_ref(), &why)
-            };
             match (state.session(headers, token), parsed) {
                 (Ok(session), Ok(message)) => {
                     let decision = state.engine.receive_legacy(&session.legacy_session, message, incoming);
@@ -89,47 +101,67 @@ async fn receive(
                     let decision = state.engine.receive_broken(&Arc::default(), error, incoming);
                     stateless_response(state, decision, connection).await
                 }
-                (Err(refusal), Ok(_)) => refuse(refusal),
+                (Err(refused), Ok(message)) => {
+                    // The client may find out the era of the server.
+                    let is_probe = is_modern(headers) || message.method() == Some("server/discover");
+                    let refusal = if is_probe { Refusal::Negotiation } else { refused.refusal };
+                    state.refuse_message(head, &bytes, id.as_ref(), HttpRefusal { refusal, ..refused })
+                }
             }
         }
     }
 }
 
 /// A legacy client opens the standalone stream, or resumes one that was disconnected.
-pub(super) fn listen(state: &Arc<ServerState>, request: &Request, token: Option<&Token>) -> Response {
+pub(super) fn listen(
+    state: &Arc<ServerState>,
+    head: &RequestHead,
+    request: &Request,
+    token: Option<&Token>,
+) -> Response {
     let headers = request.headers();
-    let refuse = |status, why: &str| state.refuse(Transport::Http, status, why);
+    let refuse = |status, refusal, why: &str| state.refuse(head, status, refusal, why);
     if !has_sessions(state, headers) {
-        return state.not_allowed(Transport::Http, "POST");
+        return state.not_allowed(head, Refusal::Optional, "POST");
     }
     if !accepts(headers, "text/event-stream") {
-        return refuse(StatusCode::NOT_ACCEPTABLE, "the Accept header must list text/event-stream");
+        return refuse(StatusCode::NOT_ACCEPTABLE, Refusal::Header, "the Accept header must list text/event-stream");
     }
     let session = match state.session(headers, token) {
         Ok(session) => session,
-        Err((status, why)) => return refuse(status, &why),
+        Err(refused) => return state.refuse_message(head, &Bytes::new(), None, refused),
     };
     let closer = state.closer(request.extensions().get());
     let resumed = headers.get(LAST_EVENT_ID).map(|id| id.to_str().ok().and_then(|id| session.resume(id)));
     match resumed {
-        Some(None) => refuse(StatusCode::BAD_REQUEST, "the Last-Event-ID belongs to no stream of this session"),
-        Some(Some((log, from))) => stream_response(state, &session, log, from, closer),
-        None => stream_response(state, &session, session.open_standalone(state.engine.http().answer), 0, closer),
+        // The mock keeps only the latest streams.
+        Some(None) => {
+            let why = "the Last-Event-ID belongs to no stream of this session";
+            refuse(StatusCode::BAD_REQUEST, Refusal::Expired, why)
+        }
+        Some(Some((log, from))) => {
+            state.note(head, head.session());
+            stream_response(state, &session, log, from, closer)
+        }
+        None => {
+            state.note(head, head.session());
+            stream_response(state, &session, session.open_standalone(state.engine.http().answer), 0, closer)
+        }
     }
 }
 
 /// A legacy client ends its session.
-pub(super) fn delete(state: &ServerState, headers: &HeaderMap, token: Option<&Token>) -> Response {
+pub(super) fn delete(state: &ServerState, head: &RequestHead, headers: &HeaderMap, token: Option<&Token>) -> Response {
     if !has_sessions(state, headers) {
-        return state.not_allowed(Transport::Http, "POST");
+        return state.not_allowed(head, Refusal::Optional, "POST");
     }
     match state.session(headers, token) {
         Ok(_) => {
-            let id = headers.get(SESSION_HEADER).and_then(|id| id.to_str().ok()).unwrap_or_default();
-            state.sessions.close(id);
+            state.note(head, head.session());
+            state.sessions.close(head.session().unwrap_or_default());
             empty(StatusCode::NO_CONTENT)
         }
-        Err((status, why)) => state.refuse(Transport::Http, status, &why),
+        Err(refused) => state.refuse_message(head, &Bytes::new(), None, refused),
     }
 }
 
@@ -149,32 +181,35 @@ impl ServerState {
     /// The session that the headers name, if its version is the one that they say. Its id does not identify the client
     /// that sends it: only the client that opened a session can use it (2025-11-25, Security Best Practices: Session
     /// Hijacking).
-    fn session(&self, headers: &HeaderMap, token: Option<&Token>) -> Result<Arc<Session>, (StatusCode, String)> {
-        let bad_request = |why: String| (StatusCode::BAD_REQUEST, why);
+    fn session(&self, headers: &HeaderMap, token: Option<&Token>) -> Result<Arc<Session>, HttpRefusal> {
         let Some(id) = headers.get(SESSION_HEADER) else {
-            return Err(bad_request("the Mcp-Session-Id header is missing: open a session with `initialize`".into()));
+            let why = "the Mcp-Session-Id header is missing: open a session with `initialize`";
+            return Err(HttpRefusal::new(StatusCode::BAD_REQUEST, Refusal::Session, why));
         };
-        let session = id.to_str().ok().and_then(|id| self.sessions.get(id)).filter(|it| it.belongs_to(token));
-        let session =
-            session.ok_or((StatusCode::NOT_FOUND, "no such session: it has ended, or never existed".to_owned()))?;
+        let id = id.to_str().unwrap_or_default();
+        let session = self.sessions.get(id).filter(|it| it.belongs_to(token)).ok_or_else(|| {
+            let why = "no such session: it has ended, or never existed";
+            HttpRefusal::new(StatusCode::NOT_FOUND, unknown_session(id), why)
+        })?;
         self.offered_version(headers).map(|_| session)
     }
 
     /// The version that the headers name. The negotiated one should be sent, but only one that is not offered must be
     /// refused (2025-11-25, Transports: Protocol Version Header).
-    fn offered_version(&self, headers: &HeaderMap) -> Result<Option<Version>, (StatusCode, String)> {
+    fn offered_version(&self, headers: &HeaderMap) -> Result<Option<Version>, HttpRefusal> {
         let Some(header) = headers.get(VERSION_HEADER) else { return Ok(None) };
         let version = header.to_str().ok().and_then(|text| text.parse::<Version>().ok());
         if let Some(version) = version.filter(|version| self.engine.offers_version(*version)) {
             return Ok(Some(version));
         }
         let header = String::from_utf8_lossy(header.as_bytes());
-        Err((StatusCode::BAD_REQUEST, format!("MCP-Protocol-Version {header} is not offered")))
+        let why = format!("MCP-Protocol-Version {header} is not offered");
+        Err(HttpRefusal::new(StatusCode::BAD_REQUEST, Refusal::Header, why))
     }
 
     /// The legacy client of a request without a session. One that names no version speaks 2025-03-26 (2025-11-25,
     /// Transports: Protocol Version Header), or the latest that is offered if that is not.
-    fn stateless_peer(&self, headers: &HeaderMap) -> Result<LegacySession, (StatusCode, String)> {
+    fn stateless_peer(&self, headers: &HeaderMap) -> Result<LegacySession, HttpRefusal> {
         let named = self.offered_version(headers)?.filter(|version| version.era() == Era::Legacy);
         let offered = self.engine.versions().into_iter();
         let offered = offered.filter(|version| version.era() == Era::Legacy && Transport::Http.carries(*version));
@@ -185,17 +220,21 @@ impl ServerState {
 
 async fn initialize(
     state: &Arc<ServerState>,
+    head: &RequestHead,
     message: Message<'_>,
     incoming: Incoming<'_>,
     connection: Option<&ConnectionHandle>,
 ) -> Response {
-    let (legacy_session, token) = (Arc::default(), incoming.token);
+    let (legacy_session, token, id) = (Arc::default(), incoming.token, unguessable_id());
+    let incoming = Incoming { session: Some(&id), ..incoming };
     let decision = state.engine.receive_legacy(&legacy_session, message, incoming);
     let opened = legacy_session.version().is_some();
     let mut response = stateless_response(state, decision, connection).await;
     if opened && response.status().is_success() {
-        let Some(id) = state.sessions.open(legacy_session, token).and_then(|id| HeaderValue::try_from(id).ok()) else {
-            return state.refuse(Transport::Http, StatusCode::SERVICE_UNAVAILABLE, "too many sessions are open");
+        let is_open = state.sessions.open(&id, legacy_session, token);
+        let Some(id) = HeaderValue::try_from(id).ok().filter(|_| is_open) else {
+            let why = "too many sessions are open";
+            return state.refuse(head, StatusCode::SERVICE_UNAVAILABLE, Refusal::Limit, why);
         };
         response.headers_mut().insert(SESSION_HEADER, id);
     }

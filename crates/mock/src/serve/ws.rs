@@ -8,12 +8,14 @@ use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 
 use super::{
     connection::{Caller, Connection, ConnectionOutput},
+    http::RequestHead,
     lifetime::ServerLifetime,
     server_state::ServerState,
     trace_recorder::{ConnectionTrace, HttpExchange},
 };
 use crate::{
     faults::{Packet, SendStep, Stop},
+    journal::Refusal,
     script::Token,
 };
 use rehearse_net::{
@@ -25,7 +27,12 @@ use rehearse_protocol::{Direction, Transport};
 /// How long a client may take to close its side.
 const CLOSING: Duration = Duration::from_secs(1);
 
-pub(super) fn open(state: Arc<ServerState>, request: Request, token: Option<Arc<Token>>) -> Response {
+pub(super) fn open(
+    state: Arc<ServerState>,
+    head: &RequestHead,
+    request: Request,
+    token: Option<Arc<Token>>,
+) -> Response {
     match ws::accept_key(request.headers()) {
         Ok(key) => {
             let task = serve(state.clone(), request, token);
@@ -33,7 +40,7 @@ pub(super) fn open(state: Arc<ServerState>, request: Request, token: Option<Arc<
             ws::switch(key)
         }
         Err(refusal) => {
-            let mut response = state.refuse(Transport::Ws, refusal.status(), &refusal.to_string());
+            let mut response = state.refuse(head, refusal.status(), Refusal::Header, refusal.to_string());
             response.headers_mut().extend(refusal.headers());
             response
         }
@@ -53,7 +60,7 @@ async fn serve(state: Arc<ServerState>, request: Request, token: Option<Arc<Toke
     let lifetime = ServerLifetime::start(state.lifetime.started);
     let caller = Caller { token, headers };
     let (connection, frames) =
-        Connection::open(state.engine.clone(), Transport::Ws, caller, lifetime, Some(state.lifetime.clone()));
+        Connection::open(state.engine.clone(), Transport::Ws, None, caller, lifetime, Some(state.lifetime.clone()));
     let writing = write(frames, trace, &mut sender);
     let reading = async {
         let close = read(&state, &connection, trace, &mut receiver).await;
@@ -128,7 +135,10 @@ async fn read(
                 _ = connection.receive(&bytes, None) => {}
                 () = connection.closed() => return None,
             },
-            Received::Binary => return Some((CloseCode::Unsupported, "messages must be text")),
+            Received::Binary => {
+                connection.note_refusal("messages must be text");
+                return Some((CloseCode::Unsupported, "messages must be text"));
+            }
             Received::Broken(code) => return Some((code, "")),
             Received::Closed => {
                 if let Some(trace) = trace {

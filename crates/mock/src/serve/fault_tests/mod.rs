@@ -253,7 +253,8 @@ async fn sse(engine: Arc<Engine>, frames: &[String]) -> String {
     bytes.extend(read_until(&mut stream, "\n\n").await);
     let frames: Vec<_> = frames.iter().map(|frame| post(&path, &[], frame)).collect();
     posts.write_all(frames.concat().as_bytes()).await.expect("writes");
-    let stopped = stop_after(server, frames.len() as u64 + 1);
+    // The GET and the handshake are in the journal too.
+    let stopped = stop_after(server, frames.len() as u64 + 2);
     let ((rest, end), (posted, _), ()) = tokio::join!(read_all(&mut stream), read_all(&mut posts), stopped);
     bytes.extend(rest);
     let head = bytes.windows(4).position(|it| it == b"\r\n\r\n").expect("a head") + 4;

@@ -103,8 +103,15 @@ impl World {
     pub(crate) fn send(&mut self, who: usize, frame: (Bytes, Option<HeaderMap>)) -> Result<Outcome, String> {
         let (bytes, headers) = frame;
         let transport = if headers.is_some() { Transport::Http } else { Transport::Memory };
-        let incoming =
-            Incoming { bytes: &bytes, transport, at: self.at, token: None, headers: headers.as_ref(), faults: &[] };
+        let incoming = Incoming {
+            bytes: &bytes,
+            transport,
+            at: self.at,
+            token: None,
+            session: None,
+            headers: headers.as_ref(),
+            faults: &[],
+        };
         let decision = self.engine.receive(&self.clients[who].peer, incoming);
         let shown = || String::from_utf8_lossy(&bytes).into_owned();
         let outcome = match decision {
