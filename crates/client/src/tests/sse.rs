@@ -37,7 +37,8 @@ async fn server(endpoint: &'static str, answer: fn(&Value) -> Vec<String>) -> (H
         }
     })
     .await;
-    let headers = vec![("x-own".to_owned(), "1".to_owned())];
+    let configured = [("x-own", "1"), ("content-type", "text/plain"), ("accept", "application/json")];
+    let headers = configured.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
     let target = Target::Sse(Endpoint { url: server.url.clone(), headers });
     (server, target)
 }
@@ -57,6 +58,12 @@ async fn frames_go_up_by_post_and_come_down_the_stream() {
         session.close().await;
     }
     assert!(server.seen().iter().all(|seen| seen.header("x-own") == Some("1")));
+    // Headers of the protocol replace configured ones.
+    let own = |seen: &Seen| match &*seen.method {
+        "GET" => seen.header("accept") == Some("text/event-stream"),
+        _ => seen.header("content-type") == Some("application/json"),
+    };
+    assert!(server.seen().iter().all(own), "{:?}", server.seen());
 }
 
 #[tokio::test]

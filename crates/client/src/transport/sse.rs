@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use reqwest::{
     StatusCode, Url,
-    header::{ACCEPT, HeaderValue},
+    header::{ACCEPT, HeaderMap, HeaderValue},
 };
 
 use super::{
@@ -30,8 +30,9 @@ pub(crate) async fn open(
     let url = web::parse_url(url, &["http", "https"])?;
     let (http, headers) = (web::client(&url)?, web::header_map(headers)?);
     let auth = web::auth_for(&headers, auth);
-    let stream = HeaderValue::from_static("text/event-stream");
-    let request = http.get(url.clone()).headers(headers.clone()).header(ACCEPT, stream);
+    // This replaces a configured header.
+    let own = HeaderMap::from_iter([(ACCEPT, HeaderValue::from_static("text/event-stream"))]);
+    let request = http.get(url.clone()).headers(headers.clone()).headers(own);
     let response = web::send(&http, auth.as_ref(), request, &recorder, None).await.map_err(|error| match error {
         LinkError::Unauthorized(why) => OpenError::Unauthorized(why),
         error => OpenError::Unreachable { detail: error.to_string() },

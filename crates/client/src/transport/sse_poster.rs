@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use reqwest::{
     Client, Url,
-    header::{CONTENT_TYPE, HeaderMap},
+    header::{CONTENT_TYPE, HeaderMap, HeaderValue},
 };
 
 use super::{LinkError, auth::AuthMiddleware, web};
@@ -29,7 +29,9 @@ impl Poster {
     /// and [`LinkError::Unauthorized`].
     pub(crate) async fn post(self, bytes: Bytes) -> Result<u16, LinkError> {
         let request = self.http.post(self.endpoint).headers((*self.headers).clone());
-        let request = request.header(CONTENT_TYPE, "application/json").body(bytes.clone());
+        // This replaces a configured header.
+        let own = HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static("application/json"))]);
+        let request = request.headers(own).body(bytes.clone());
         let response = web::send(&self.http, self.auth.as_ref(), request, &self.recorder, Some(&bytes)).await?;
         let status = response.status();
         if status.is_success() {
