@@ -362,7 +362,7 @@ fn message_text(content: &Value) -> String {
         block => std::slice::from_ref(block),
     };
     let text = |block: &Value| match serde_json::value::to_raw_value(block).map(Content::parse) {
-        Ok(Content::Text { text, .. }) => text,
+        Ok(Ok(Content::Text { text, .. })) => text,
         _ => format!("[{}]", block["type"].as_str().unwrap_or("something")),
     };
     blocks.iter().map(text).collect::<Vec<_>>().join("\n")

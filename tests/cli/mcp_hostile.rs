@@ -155,14 +155,15 @@ fn an_incomplete_result_is_malformed() {
         let called = format!("\"result\":{result}");
         with(&[INITIALIZED, TOOLS, ("tools/call", &called)], &["call-tool", "t"]).run()
     };
-    call(r#"{"foo":1}"#).stdout("").stderr_has("error: malformed: no result of a tool call: missing field").code(1);
+    call(r#"{"foo":1}"#).stdout("").stderr_has("error: malformed: /content is missing\n").code(1);
+    call(r#"{"content":[5]}"#).stdout("").stderr_has("error: malformed: /content/0 is not an object\n").code(1);
     call(r#"{"structuredContent":{"n":1}}"#).stdout("{\n  \"n\": 1\n}\n").code(0);
     call(r#"{"content":[]}"#).stdout("").code(0);
     let resources = ("resources/list", r#""result":{"resources":[5,{"uri":1},{"uri":"a:b","name":"b"}]}"#);
     let run = with(&[INITIALIZED, resources], &["list-resources"]).run();
     let run = run.stdout("# Resources of server 'sh'\n\n- `a:b` (b)\n").code(0);
-    run.stderr_has("warning: one of the resources of server 'sh' has no uri and is ignored: 5\n")
-        .stderr_has("is ignored: {\"uri\":1}\n");
+    run.stderr_has("warning: one of the resources of server 'sh' cannot be used: /resources/0 is not an object\n")
+        .stderr_has("cannot be used: /resources/1/uri is not a string\n");
 }
 
 #[test]
@@ -310,6 +311,31 @@ fn a_short_timeout_selects_the_legacy_version() {
     let url = format!("http://{}/sse", silent.local_addr().expect("an address"));
     let run = mcp(["info", "--sse", &url, "--timeout", "300ms"]).run().stderr_has("no answer within 300ms").code(3);
     assert!(!run.stderr().contains("older handshake"));
+}
+
+#[test]
+fn a_malformed_tool_has_the_same_message_in_every_command() {
+    let problem = "/tools/1/inputSchema is missing";
+    let tools = r#""result":{"tools":[{"name":"a","inputSchema":{"type":"object"}},{"name":"b"}]}"#;
+    let answers = [INITIALIZED, ("tools/list", tools)];
+    let words = &format!("the tool 'b' of server 'sh' cannot be used: {problem}");
+    with(&answers, &["list-tools"]).run().stdout_has("`a`").stderr_has(&format!("warning: {words}\n")).code(0);
+    let config = r#"{"mcpServers":{"sh":{"command":"sh","args":["server.sh"]}}}"#;
+    let story = Rehearse::new().file("server.sh", &server(&answers)).file(".mcp.json", config);
+    let run = story.args(["validate-config", ".mcp.json", "--connect"]).run();
+    run.stdout_has("W-TOOL").stdout_has(words).stdout_has("✓ sh: 1 tool\n").code(0);
+    let scenario = "servers: { sh: { command: sh, args: [server.sh] } }\nmatrix: { protocol: [2025-11-25] }\nsteps: [{ discover: {} }]";
+    let story = Rehearse::new().file("server.sh", &server(&answers)).file("a.yaml", scenario);
+    story.args(["run", "a.yaml"]).run().stdout_has(&format!("malformed: {problem}\n")).code(1);
+}
+
+#[test]
+fn of_many_duplicates_the_first_are_named() {
+    let tools = vec![r#"{"name":"a","inputSchema":{}}"#; 30].join(",");
+    let tools = format!(r#""result":{{"tools":[{tools}]}}"#);
+    let run = with(&[INITIALIZED, ("tools/list", &tools)], &["list-tools"]).run().code(0);
+    assert_eq!(run.stderr().matches("skipping duplicate").count(), 20);
+    run.stderr_has("warning: … and 9 more\n");
 }
 
 #[test]

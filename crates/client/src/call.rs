@@ -29,7 +29,7 @@ impl Session {
         options: CallOptions,
     ) -> Result<ToolOutcome, Failure> {
         let result = self.request_in_rounds("tools/call", call_params(name, arguments), options).await?;
-        ToolOutcome::parse(result).map_err(Failure::Malformed)
+        ToolOutcome::parse(result).map_err(Failure::from)
     }
 
     /// Reads a resource and returns the result as it came; see [`Session::call_tool`] for answers.

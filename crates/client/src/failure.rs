@@ -7,7 +7,7 @@ use rmcp::{
     transport::{DynamicTransportError, streamable_http_client::StreamableHttpError},
 };
 
-use crate::{recorder::UnsolicitedFrame, transport::LinkError};
+use crate::{malformed::Malformed, recorder::UnsolicitedFrame, transport::LinkError};
 use rehearse_protocol::RpcError;
 
 /// A request without a result. It describes the server, not a fault of the client. Messages show the text next to its
@@ -69,6 +69,12 @@ pub enum Failure {
     /// The server still asks for input after this many answers.
     #[error("the server still asks for input after {0} answers")]
     Rounds(usize),
+}
+
+impl From<Malformed> for Failure {
+    fn from(malformed: Malformed) -> Failure {
+        Failure::Malformed(malformed.to_string())
+    }
 }
 
 impl Failure {

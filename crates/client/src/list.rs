@@ -4,17 +4,31 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value, value::RawValue};
 
-use super::{CallOptions, Failure, Session};
+use super::{
+    CallOptions, Failure, Session,
+    malformed::{Malformed, check_item},
+};
 
 const MAX_PAGES: usize = 10_000;
 
 /// A listing with all its pages.
 #[derive(Clone, Debug, Default)]
 pub struct Listing {
-    /// Every item as it came.
+    /// Every item as it came, including the malformed ones.
     pub items: Vec<Box<RawValue>>,
+    /// The malformed items, with their indices.
+    pub malformed: Vec<(usize, Malformed)>,
     /// How many pages there were.
     pub pages: usize,
+}
+
+impl Listing {
+    /// The items that are not malformed.
+    pub fn valid(&self) -> impl Iterator<Item = &RawValue> {
+        let mut malformed = self.malformed.iter().map(|(index, _)| *index).peekable();
+        let items = self.items.iter().enumerate();
+        items.filter_map(move |(index, item)| malformed.next_if_eq(&index).is_none().then_some(&**item))
+    }
 }
 
 /// Makes the requests of a listing, such as a session or a cache before it.
@@ -114,7 +128,7 @@ impl Session {
                 Err(Failure::Timeout(_)) => return Err(Failure::Timeout(limit)),
                 page => page?,
             };
-            let next = take_page(&page, member, &mut listing.items)
+            let next = take_page(&page, member, listing)
                 .map_err(|error| Failure::Malformed(format!("page {} of {method}: {error}", listing.pages + 1)))?;
             listing.pages += 1;
             let Some(next) = next else { return Ok(()) };
@@ -129,12 +143,16 @@ impl Session {
     }
 }
 
-fn take_page(page: &RawValue, member: &str, items: &mut Vec<Box<RawValue>>) -> Result<Option<String>, String> {
+fn take_page(page: &RawValue, member: &str, listing: &mut Listing) -> Result<Option<String>, String> {
     let members: std::collections::HashMap<String, &RawValue> =
         serde_json::from_str(page.get()).map_err(|error| error.to_string())?;
     let list = members.get(member).ok_or_else(|| format!("`{member}` is missing"))?;
     let list: Vec<Box<RawValue>> = serde_json::from_str(list.get()).map_err(|error| format!("`{member}`: {error}"))?;
-    items.extend(list);
+    for item in list {
+        let index = listing.items.len();
+        listing.malformed.extend(check_item(member, index, &item).err().map(|malformed| (index, malformed)));
+        listing.items.push(item);
+    }
     let next = members.get("nextCursor").map(|cursor| serde_json::from_str(cursor.get()));
     next.unwrap_or(Ok(None)).map_err(|error| format!("`nextCursor`: {error}"))
 }

@@ -3,6 +3,8 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::malformed::{Malformed, check_content, check_result};
+
 /// The result of a tool call; `raw` is the whole result as it came.
 ///
 /// ```
@@ -30,7 +32,7 @@ pub struct ToolOutcome {
     pub raw: Box<RawValue>,
 }
 
-/// One block of content. A block that lacks a required member is `Other`.
+/// One block of content.
 #[derive(Clone, Debug)]
 pub enum Content {
     /// A text.
@@ -74,14 +76,7 @@ pub enum Content {
         /// The URI of the resource.
         uri: String,
         /// The name of the resource.
-        name: Option<String>,
-        /// The whole block.
-        raw: Box<RawValue>,
-    },
-    /// Any other block.
-    Other {
-        /// The block's `type`, empty if it has none.
-        kind: String,
+        name: String,
         /// The whole block.
         raw: Box<RawValue>,
     },
@@ -94,8 +89,7 @@ struct Members {
     structured_content: Option<Box<RawValue>>,
     #[serde(rename = "_meta")]
     meta: Option<Box<RawValue>>,
-    #[serde(default)]
-    is_error: bool,
+    is_error: Option<bool>,
     result_type: Option<String>,
 }
 
@@ -103,19 +97,16 @@ impl ToolOutcome {
     /// Reads the result of a `tools/call`.
     ///
     /// # Errors
-    /// Names the member that is missing or has the wrong type.
-    pub fn parse(raw: Box<RawValue>) -> Result<ToolOutcome, String> {
-        let members: Members =
-            serde_json::from_str(raw.get()).map_err(|error| format!("no result of a tool call: {error}"))?;
-        let is_complete = members.result_type.as_deref().is_none_or(|kind| kind == "complete");
-        if is_complete && members.content.is_none() && members.structured_content.is_none() {
-            return Err("no result of a tool call: missing field `content`".to_owned());
-        }
+    /// Names the part that is missing or wrong.
+    pub fn parse(raw: Box<RawValue>) -> Result<ToolOutcome, Malformed> {
+        check_result("tools/call", &raw)?;
+        let members: Members = serde_json::from_str(raw.get()).map_err(Malformed::from_error)?;
+        let content: Result<_, _> = members.content.into_iter().flatten().map(Content::parse).collect();
         Ok(ToolOutcome {
-            content: members.content.into_iter().flatten().map(Content::parse).collect(),
+            content: content?,
             structured_content: members.structured_content,
             meta: members.meta,
-            is_error: members.is_error,
+            is_error: members.is_error.unwrap_or(false),
             result_type: members.result_type,
             raw,
         })
@@ -131,16 +122,14 @@ impl ToolOutcome {
     }
 }
 
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "camelCase", default)]
-struct Block {
-    r#type: String,
-    text: Option<String>,
-    data: Option<String>,
-    mime_type: Option<String>,
-    uri: Option<String>,
-    name: Option<String>,
-    resource: Option<Embedded>,
+#[derive(Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
+enum Block {
+    Text { text: String },
+    Image { data: String, mime_type: String },
+    Audio { data: String, mime_type: String },
+    Resource { resource: Embedded },
+    ResourceLink { uri: String, name: String },
 }
 
 #[derive(Deserialize)]
@@ -151,35 +140,22 @@ struct Embedded {
     text: Option<String>,
 }
 
-#[derive(Deserialize, Default)]
-struct Kind {
-    #[serde(default)]
-    r#type: String,
-}
-
 impl Content {
     /// A block as it came, of a tool, a prompt or a message.
-    pub fn parse(raw: Box<RawValue>) -> Content {
-        let Ok(block) = serde_json::from_str::<Block>(raw.get()) else {
-            let kind = serde_json::from_str::<Kind>(raw.get()).unwrap_or_default().r#type;
-            return Content::Other { kind, raw };
-        };
-        match block {
-            Block { r#type, text: Some(text), .. } if r#type == "text" => Content::Text { text, raw },
-            Block { r#type, data: Some(data), mime_type: Some(mime_type), .. } if r#type == "image" => {
-                Content::Image { mime_type, data, raw }
-            }
-            Block { r#type, data: Some(data), mime_type: Some(mime_type), .. } if r#type == "audio" => {
-                Content::Audio { mime_type, data, raw }
-            }
-            Block { r#type, resource: Some(Embedded { uri, mime_type, text }), .. } if r#type == "resource" => {
+    ///
+    /// # Errors
+    /// Names the part that is missing or wrong.
+    pub fn parse(raw: Box<RawValue>) -> Result<Content, Malformed> {
+        check_content(&raw)?;
+        Ok(match serde_json::from_str(raw.get()).map_err(Malformed::from_error)? {
+            Block::Text { text } => Content::Text { text, raw },
+            Block::Image { data, mime_type } => Content::Image { mime_type, data, raw },
+            Block::Audio { data, mime_type } => Content::Audio { mime_type, data, raw },
+            Block::Resource { resource: Embedded { uri, mime_type, text } } => {
                 Content::Resource { uri, mime_type, text, raw }
             }
-            Block { r#type, uri: Some(uri), name, .. } if r#type == "resource_link" => {
-                Content::ResourceLink { uri, name, raw }
-            }
-            Block { r#type: kind, .. } => Content::Other { kind, raw },
-        }
+            Block::ResourceLink { uri, name } => Content::ResourceLink { uri, name, raw },
+        })
     }
 
     /// The block as it came.
@@ -189,8 +165,7 @@ impl Content {
             | Content::Image { raw, .. }
             | Content::Audio { raw, .. }
             | Content::Resource { raw, .. }
-            | Content::ResourceLink { raw, .. }
-            | Content::Other { raw, .. } => raw,
+            | Content::ResourceLink { raw, .. } => raw,
         }
     }
 }
@@ -199,7 +174,7 @@ impl Content {
 mod tests {
     use super::*;
 
-    fn parse(text: &str) -> Result<ToolOutcome, String> {
+    fn parse(text: &str) -> Result<ToolOutcome, Malformed> {
         ToolOutcome::parse(RawValue::from_string(text.to_owned()).expect("JSON"))
     }
 
@@ -211,9 +186,6 @@ mod tests {
             r#"{"type":"audio","data":"QQ==","mimeType":"audio/wav"}"#,
             r#"{"type":"resource","resource":{"uri":"a://b","text":"t"}}"#,
             r#"{"type":"resource_link","uri":"a://b","name":"n"}"#,
-            r#"{"type":"hologram"}"#,
-            r#"{"type":"text","text":5}"#,
-            r#"7"#,
             r#"{"type":"text","text":"b"}"#,
         ];
         let outcome = parse(&format!(r#"{{"content":[{}],"isError":true}}"#, blocks.join(","))).expect("a result");
@@ -224,22 +196,12 @@ mod tests {
                 Content::Text { text, .. } => text.clone(),
                 Content::Image { mime_type, .. } | Content::Audio { mime_type, .. } => mime_type.clone(),
                 Content::Resource { uri, text, .. } => format!("{uri} {text:?}"),
-                Content::ResourceLink { name, .. } => format!("{name:?}"),
-                Content::Other { kind, .. } => format!("other {kind}"),
+                Content::ResourceLink { name, .. } => name.clone(),
             })
             .collect();
-        let expected = ["a", "image/png", "audio/wav", "a://b Some(\"t\")", "Some(\"n\")"];
-        assert_eq!(kinds[..5], expected);
-        assert_eq!(kinds[5..], ["other hologram", "other text", "other ", "b"]);
+        assert_eq!(kinds, ["a", "image/png", "audio/wav", "a://b Some(\"t\")", "n", "b"]);
         assert!(outcome.content.iter().map(|content| content.raw().get()).eq(blocks));
         assert_eq!((outcome.text(), outcome.is_error), ("ab".to_owned(), true));
-    }
-
-    #[test]
-    fn a_result_without_content_is_one_that_asks_for_input() {
-        let outcome = parse(r#"{"resultType":"input_required","inputRequests":{}}"#).expect("a result");
-        assert_eq!((outcome.content.len(), outcome.result_type.as_deref()), (0, Some("input_required")));
-        assert!(outcome.raw.get().contains("inputRequests"));
     }
 
     #[test]

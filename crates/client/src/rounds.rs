@@ -7,7 +7,7 @@ use serde_json::{Map, Value, value::RawValue};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use super::{Answer, CallOptions, Failure, Session, call_options::wait_cancelled};
+use super::{Answer, CallOptions, Failure, Session, call_options::wait_cancelled, malformed::check_result};
 use rehearse_protocol::Era;
 
 /// How often a server may ask for input.
@@ -43,13 +43,16 @@ pub struct FinalResult {
 }
 
 impl FinalResult {
-    /// The result, if its type is one that every method has (2026-07-28, Basic: ResultType).
+    /// The result of this method, if its type is one that every method has (2026-07-28, Basic: ResultType).
     ///
     /// # Errors
-    /// [`Failure::Malformed`] if it has another type.
-    pub fn complete(self) -> Result<Box<RawValue>, Failure> {
+    /// [`Failure::Malformed`] if it has another type, or a part of it is missing or wrong.
+    pub fn complete(self, method: &str) -> Result<Box<RawValue>, Failure> {
         match self.kind.as_deref() {
-            None | Some("complete") => Ok(self.result),
+            None | Some("complete") => {
+                check_result(method, &self.result)?;
+                Ok(self.result)
+            }
             Some(kind) => Err(Failure::Malformed(format!("the result is of the unknown type {kind:?}"))),
         }
     }
@@ -59,14 +62,14 @@ impl Session {
     /// As [`Session::request_until_final`], for a result of a type that every method has.
     ///
     /// # Errors
-    /// Any [`Failure`]; a result of another type is malformed.
+    /// Any [`Failure`]; a result of another type or shape is malformed.
     pub(super) async fn request_in_rounds(
         &self,
         method: &str,
         params: Map<String, Value>,
         options: CallOptions,
     ) -> Result<Box<RawValue>, Failure> {
-        self.request_until_final(method, Some(params), options).await?.complete()
+        self.request_until_final(method, Some(params), options).await?.complete(method)
     }
 
     /// Makes a request, and repeats it with the session's [`Answers`](super::Answers) while its result asks for input, all

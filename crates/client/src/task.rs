@@ -63,7 +63,7 @@ impl Session {
     ) -> TaskRun {
         let mut statuses = Vec::new();
         let outcome = self.run_task(super::call::call_params(name, arguments), options, &mut statuses).await;
-        let outcome = outcome.and_then(|result| ToolOutcome::parse(result).map_err(Failure::Malformed));
+        let outcome = outcome.and_then(|result| ToolOutcome::parse(result).map_err(Failure::from));
         TaskRun { statuses, outcome }
     }
 
@@ -80,7 +80,7 @@ impl Session {
         options.meta.get_or_insert_default().insert(CAPABILITIES.to_owned(), capabilities.into());
         let first = self.request_until_final("tools/call", Some(params), options.clone()).await?;
         if first.kind.as_deref() != Some("task") {
-            return first.complete();
+            return first.complete("tools/call");
         }
         let task = Task::parse(&first.result)?;
         let answered = HashSet::new();

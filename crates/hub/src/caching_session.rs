@@ -72,7 +72,7 @@ impl CachingSession<'_> {
         }
         let last = self.session.request_until_final(method, params, options).await?;
         let is_plain = last.is_plain;
-        let result = last.complete()?;
+        let result = last.complete(method)?;
         if is_plain {
             results.put(asked, &result, now());
         }

@@ -9,6 +9,7 @@ use std::{
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use rehearse_client::check_item;
 use rehearse_client_configs::{
     policy::{Duplicates, Naming, Policy},
     server::ToolFilter,
@@ -88,8 +89,8 @@ pub enum Notice {
     Replaced { tool: String, server: Arc<str>, first: Arc<str> },
     /// A tool that was renamed because of its duplicate name.
     Renamed { tool: String, server: Arc<str>, first: Arc<str>, name: String },
-    /// A tool with an invalid definition.
-    Unusable { server: Arc<str>, tool: String, why: String },
+    /// A tool with an invalid definition; it may have no name.
+    Unusable { server: Arc<str>, tool: Option<String>, why: String },
 }
 
 /// Two servers have a tool of the same name, and the policy rejects duplicates.
@@ -109,8 +110,7 @@ pub struct DuplicateTool {
 struct Definition {
     name: String,
     description: Option<String>,
-    input_schema: Option<Box<RawValue>>,
-    #[serde(default)]
+    input_schema: Box<RawValue>,
     annotations: Option<Annotations>,
 }
 
@@ -143,8 +143,8 @@ impl Registry {
         let mut registry = Registry::default();
         for ServerTools { server, filter, policy, tools, mirrors } in listed {
             let mut filtered = Vec::new();
-            for definition in tools {
-                match parse_tool(server, definition, mirrors) {
+            for (index, definition) in tools.iter().enumerate() {
+                match parse_tool(server, index, definition, mirrors) {
                     Ok(tool) if !filter.offers(policy, &tool.original) => filtered.push(tool.original),
                     Ok(mut tool) => {
                         tool.name = naming.name(server, &tool.original);
@@ -237,23 +237,25 @@ impl Registry {
     }
 }
 
-/// Reads a definition.
-fn parse_tool(server: &Arc<str>, definition: &RawValue, mirrors: bool) -> Result<RegisteredTool, Notice> {
-    let unusable = |tool: &str, why: String| Notice::Unusable { server: server.clone(), tool: tool.to_owned(), why };
-    let parsed: Definition = serde_json::from_str(definition.get()).map_err(|error| {
+/// Reads a definition, which has this index in the list of its server.
+fn parse_tool(server: &Arc<str>, index: usize, definition: &RawValue, mirrors: bool) -> Result<RegisteredTool, Notice> {
+    let unusable = |tool: Option<&str>, why: String| Notice::Unusable {
+        server: server.clone(),
+        tool: tool.map(str::to_owned),
+        why,
+    };
+    let parsed = check_item("tools", index, definition).map_err(|malformed| malformed.to_string());
+    let parsed = parsed.and_then(|()| serde_json::from_str(definition.get()).map_err(|error| error.to_string()));
+    let Definition { name, description, input_schema, annotations } = parsed.map_err(|why| {
         #[derive(Deserialize)]
         struct Named {
             name: String,
         }
-        let name = serde_json::from_str::<Named>(definition.get()).map(|named| named.name);
-        unusable(name.as_deref().unwrap_or("(without a name)"), error.to_string())
+        let named = serde_json::from_str::<Named>(definition.get()).ok();
+        unusable(named.as_ref().map(|named| &*named.name), why)
     })?;
-    let Definition { name, description, input_schema, annotations } = parsed;
-    let Some(input_schema) = input_schema.filter(|schema| schema.get().starts_with('{')) else {
-        return Err(unusable(&name, "its inputSchema is not an object".to_owned()));
-    };
     if mirrors && input_schema.get().contains(ANNOTATION) {
-        headers_of(&input_schema).map_err(|why| unusable(&name, why))?;
+        headers_of(&input_schema).map_err(|why| unusable(Some(&name), why))?;
     }
     Ok(RegisteredTool {
         server: server.clone(),
@@ -293,8 +295,11 @@ impl fmt::Display for Notice {
                 f,
                 "the tool '{tool}' of server '{server}' is renamed to '{name}': server '{first}' has a tool of that name"
             ),
-            Notice::Unusable { server, tool, why } => {
+            Notice::Unusable { server, tool: Some(tool), why } => {
                 write!(f, "the tool '{tool}' of server '{server}' cannot be used: {why}")
+            }
+            Notice::Unusable { server, tool: None, why } => {
+                write!(f, "a tool of server '{server}' cannot be used: {why}")
             }
         }
     }
@@ -389,7 +394,8 @@ mod tests {
         assert!(registry.tools().is_empty());
         let notices: Vec<_> = registry.notices.iter().map(ToString::to_string).collect();
         assert_eq!(notices.len(), 4, "{notices:?}");
-        assert_eq!(notices[1], "the tool 'a' of server 's' cannot be used: its inputSchema is not an object");
+        assert_eq!(notices[1], "the tool 'a' of server 's' cannot be used: /tools/1/inputSchema is missing");
+        assert_eq!(notices[3], "a tool of server 's' cannot be used: /tools/3/name is not a string");
     }
 
     #[test]

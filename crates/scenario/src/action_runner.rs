@@ -20,6 +20,8 @@ use rehearse_client::{
 use rehearse_document::template::{Data, ProcessEnvironment, Text};
 use rehearse_protocol::{Direction, Era, Frame, Message, Version};
 
+/// How many malformed items are named.
+const MAX_PROBLEMS: usize = 20;
 const RAW_TIMEOUT: Duration = Duration::from_secs(10);
 
 impl CellRunner<'_> {
@@ -278,9 +280,15 @@ fn is_task(frame: &Frame) -> bool {
     result.is_some_and(|result| result["resultType"] == "task")
 }
 
-/// The items of a list. An item that is not JSON makes the list malformed.
+/// The items of a list. A malformed item makes the list malformed.
 fn observe_listing(member: &str, listing: Result<Listing, Failure>) -> Observation {
     let read = |listing: Listing| {
+        if !listing.malformed.is_empty() {
+            let problems: Vec<_> = listing.malformed.iter().take(MAX_PROBLEMS).map(|(_, it)| it.to_string()).collect();
+            let more = listing.malformed.len() - problems.len();
+            let more = if more > 0 { format!(", … and {more} more") } else { String::new() };
+            return Err(Failure::Malformed(format!("{}{more}", problems.join(", "))));
+        }
         let items = listing.items.iter().map(|item| serde_json::from_str::<Json>(item.get()));
         let items = items.collect::<Result<Vec<_>, _>>().map_err(|error| Failure::Malformed(error.to_string()))?;
         Ok(json!({ member: items, "pages": listing.pages }))

@@ -154,7 +154,9 @@ fn changing() -> impl FnMut(&Value) -> Vec<String> + Send + 'static {
                 let answer = result(message, r#"{"content":[]}"#);
                 vec![updated("a://1"), changed, updated("a://2"), answer, updated("a://1")]
             }
-            Some("resources/templates/list") => vec![result(message, r#"{"resourceTemplates":[{"name":"t"}]}"#)],
+            Some("resources/templates/list") => {
+                vec![result(message, r#"{"resourceTemplates":[{"name":"t","uriTemplate":"a://{b}"}]}"#)]
+            }
             Some("completion/complete") => {
                 let values =
                     json!([params["ref"]["type"], params["argument"]["value"], params["context"]["arguments"]["c"]]);

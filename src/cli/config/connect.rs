@@ -4,17 +4,22 @@ use std::{collections::BTreeMap, io::IsTerminal, path::Path, sync::Arc, time::Du
 
 use futures_util::{StreamExt, stream};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use serde::Deserialize;
-use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
 use super::{
     checked_file::CheckedFile,
     resolved_server::{ResolvedServer, default_protocol, prepare, variables},
 };
-use crate::cli::{Failure, process_guard::block_on_guarded, secrets::Secrets, signals::Signals};
+use crate::cli::{
+    Failure,
+    mcp::{list_tools::name_of, session::first_notices},
+    process_guard::block_on_guarded,
+    secrets::Secrets,
+    signals::Signals,
+};
 use rehearse_client::{
-    CallOptions, ConnectError, ConnectOptions, LastLines, ServerParams, Session, StderrLine, UnsolicitedFrame,
+    CallOptions, ConnectError, ConnectOptions, LastLines, Malformed, ServerParams, Session, StderrLine,
+    UnsolicitedFrame,
 };
 use rehearse_client_configs::{
     ClientConfig, Project, codes,
@@ -22,6 +27,7 @@ use rehearse_client_configs::{
     server,
 };
 use rehearse_document::nearest;
+use rehearse_hub::Notice;
 use rehearse_report::findings::{Contact, Finding};
 
 const CONCURRENCY: usize = 8;
@@ -145,16 +151,18 @@ async fn connect(candidate: Candidate, cancel: &CancellationToken) -> Outcome {
     let (reached, output) = Box::pin(tool_names(&config, stderr.clone(), cancel)).await;
     match reached {
         _ if cancel.is_cancelled() => of(Contact::Interrupted, Vec::new()),
-        Ok(all) => {
-            let mut findings = unknown_tools(&tools, policy, &all);
+        Ok(ListedTools { names, unusable }) => {
+            let mut findings = unknown_tools(&tools, policy, &names);
+            let finding = |text: &str| codes::TOOL.at(name.span, secrets.hidden(text)).about(&*name.value);
+            findings.extend(first_notices(&unusable).map(|text| finding(&text)));
             if let [first, more @ ..] = &output[..] {
                 let more = if more.is_empty() { String::new() } else { format!(", and {} more", more.len()) };
                 let message = format!("`{}` sent unexpected output: {first}{more}", name.value);
                 let finding = codes::OUTPUT.at(name.span, secrets.hidden(&message));
                 findings.push(finding.hint("on standard output, only messages of the protocol are allowed"));
             }
-            let count = all.len();
-            let tools: Vec<_> = all.into_iter().filter(|tool| tools.offers(policy, tool)).collect();
+            let count = names.len();
+            let tools: Vec<_> = names.into_iter().filter(|tool| tools.offers(policy, tool)).collect();
             let left_out = count - tools.len();
             of(Contact::Reached { tools, left_out }, findings)
         }
@@ -191,12 +199,20 @@ fn unknown_tools(lists: &server::ToolFilter, policy: &Policy, all: &[String]) ->
         .collect()
 }
 
-/// Connects to a server and returns the names of its tools, and its unexpected output.
+/// The tools that a server lists.
+#[derive(Default)]
+struct ListedTools {
+    /// The names of those that can be used.
+    names: Vec<String>,
+    unusable: Vec<Notice>,
+}
+
+/// Connects to a server and returns its tools, and its unexpected output.
 async fn tool_names(
     config: &ServerParams,
     stderr: LastLines,
     cancel: &CancellationToken,
-) -> (Result<Vec<String>, String>, Vec<UnsolicitedFrame>) {
+) -> (Result<ListedTools, String>, Vec<UnsolicitedFrame>) {
     let protocol = default_protocol(config);
     let sink = Arc::new(move |line: StderrLine| stderr.push(line.line));
     let options = ConnectOptions { stderr: Some(sink), cancel: cancel.clone(), ..ConnectOptions::default() };
@@ -222,19 +238,19 @@ fn reason(error: &ConnectError) -> String {
     }
 }
 
-async fn list_tools(session: &Session, cancel: &CancellationToken) -> Result<Vec<String>, String> {
-    #[derive(Deserialize)]
-    struct Tool {
-        name: String,
-    }
+async fn list_tools(session: &Session, cancel: &CancellationToken) -> Result<ListedTools, String> {
     if !session.info().declares("tools") {
-        return Ok(Vec::new());
+        return Ok(ListedTools::default());
     }
     let listing = session
         .list_tools(CallOptions { cancel: Some(cancel.clone()), ..CallOptions::default() })
         .await
         .map_err(|failure| format!("its tools cannot be listed: {failure}"))?;
-    let name = |tool: &RawValue| serde_json::from_str::<Tool>(tool.get()).map(|tool| tool.name);
-    let names = listing.items.iter().map(|tool| name(tool)).collect::<Result<Vec<_>, _>>();
-    names.map_err(|error| format!("its tool list has an invalid tool: {error}"))
+    let notice = |(index, malformed): &(usize, Malformed)| Notice::Unusable {
+        server: session.name().into(),
+        tool: name_of(&listing.items[*index]),
+        why: malformed.to_string(),
+    };
+    let unusable = listing.malformed.iter().map(notice).collect();
+    Ok(ListedTools { names: listing.valid().filter_map(name_of).collect(), unusable })
 }

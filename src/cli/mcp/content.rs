@@ -172,10 +172,8 @@ impl<'a> Saver<'a> {
                 }
             }
             Content::ResourceLink { uri, name, .. } => {
-                let name = name.as_deref().map(|name| format!("{}: ", printable(name))).unwrap_or_default();
-                format!("[link to {name}{}]\n", printable(uri))
+                format!("[link to {}: {}]\n", printable(name), printable(uri))
             }
-            Content::Other { kind, raw } => format!("[{}] {}", printable(kind), text_of(raw.get())),
         })
     }
 

@@ -9,6 +9,7 @@ use super::{
     content::{Saver, print_result},
     list_prompts::PROMPTS,
     listing::suggest,
+    print::text_of,
     session::run_session,
 };
 use crate::cli::{
@@ -64,7 +65,10 @@ impl Prompt {
     pub(crate) fn text(&self, saver: &mut Saver<'_>) -> Result<String, Failure> {
         let about = self.description.as_ref().map(|description| format!("{}\n\n", printable(description)));
         let shown = self.messages.iter().map(|Message { role, content }| {
-            let block = saver.block(&Content::parse(content.clone()))?;
+            let block = match Content::parse(content.clone()) {
+                Ok(content) => saver.block(&content)?,
+                Err(_) => text_of(content.get()),
+            };
             Ok(format!("{STRONG}## {}{STRONG:#}\n{block}", printable(role)))
         });
         Ok(about.unwrap_or_default() + &shown.collect::<Result<Vec<_>, Failure>>()?.join("\n"))

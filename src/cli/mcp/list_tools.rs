@@ -108,9 +108,7 @@ pub(super) fn run(args: &ListToolsArgs) -> Result<Exit, Failure> {
                 true => hub_session.discover_reachable().await?,
                 false => (hub_session.discover().await?, Ok(())),
             };
-            for notice in &found.registry.notices {
-                hub_session.print_notice(notice);
-            }
+            hub_session.print_notices(&found.registry.notices);
             let incomplete = hub_session.report_incomplete(&found);
             let failed: HashSet<_> = found.unreachable.iter().map(|(server, _)| &**server).collect();
             let mut lists = Vec::new();

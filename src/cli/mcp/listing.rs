@@ -10,7 +10,7 @@ use super::{
     connection::UnreachableArgs,
     error::{CommandError, FailureReport},
     print::{print, print_json},
-    session::{HubSession, ServerResult, ServerResults, run_session},
+    session::{HubSession, ServerResult, ServerResults, first_notices, run_session},
     target::Select,
 };
 use crate::cli::{
@@ -67,17 +67,15 @@ pub(crate) async fn suggest(
 impl ListingKind {
     /// The item whose identifier is most like a wanted one; `None` if that is listed.
     pub(crate) fn nearest<'i>(&self, items: impl Iterator<Item = &'i Box<RawValue>>, wanted: &str) -> Option<String> {
-        let members = items.filter_map(|item| self.members(item));
+        let members = items.filter_map(|item| members_of(item));
         let names: Vec<_> = members.filter_map(|item| Some(item.get(self.name)?.as_str()?.to_owned())).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         nearest(wanted, &names).filter(|near| *near != wanted).map(str::to_owned)
     }
+}
 
-    /// The members of an item; `None` if it has no identifier.
-    fn members(&self, item: &RawValue) -> Option<Map<String, Value>> {
-        let members = serde_json::from_str::<Map<String, Value>>(item.get()).ok();
-        members.filter(|members| members.get(self.name).is_some_and(Value::is_string))
-    }
+fn members_of(item: &RawValue) -> Option<Map<String, Value>> {
+    serde_json::from_str(item.get()).ok()
 }
 
 /// The lists as JSON.
@@ -156,11 +154,12 @@ pub(crate) async fn list_items(
                     .warn(&format!("{} of server '{server}' cannot be listed: {failure}", kind.title.to_lowercase()));
             }
             ServerResult::Answered(Ok(listing)) => {
-                for item in listing.items.iter().filter(|item| kind.members(item).is_none()) {
-                    let (title, name, item) = (kind.title.to_lowercase(), kind.name, item.get());
-                    hub_session
-                        .warn(&format!("one of the {title} of server '{server}' has no {name} and is ignored: {item}"));
-                }
+                let what = kind.title.to_lowercase();
+                let malformed = listing.malformed.iter();
+                let texts: Vec<_> = malformed
+                    .map(|(_, malformed)| format!("one of the {what} of server '{server}' cannot be used: {malformed}"))
+                    .collect();
+                first_notices(&texts).for_each(|text| hub_session.warn(&text));
             }
             ServerResult::Unreachable(_) => {}
         }
@@ -198,7 +197,7 @@ fn report<'a>(
 fn human(kind: &ListingKind, server: &str, came: &ServerResult<Listing>) -> Option<String> {
     let ServerResult::Answered(Ok(listing)) = came else { return None };
     let mut text = format!("{STRONG}# {} of server '{}'{STRONG:#}\n\n", kind.title, printable(server));
-    let items: Vec<_> = listing.items.iter().filter_map(|item| kind.members(item)).collect();
+    let items: Vec<_> = listing.valid().filter_map(members_of).collect();
     items.iter().for_each(|members| text.push_str(&(kind.human)(members)));
     if items.is_empty() {
         text.push_str(&format!("*No {} to display.*\n", kind.title.to_lowercase()));

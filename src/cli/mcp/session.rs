@@ -2,7 +2,7 @@
 
 mod messages;
 
-use std::{sync::Arc, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
 use futures_util::{StreamExt, future::LocalBoxFuture, stream};
 use tokio::sync::broadcast::{Receiver, error::TryRecvError};
@@ -29,6 +29,8 @@ use rehearse_client_configs::policy::Unreachable;
 use rehearse_hub::{Discovery, Event, Hub, HubError, HubOptions, Notice, RetrySink};
 use rehearse_report::text::printable_lines;
 
+/// How many notices of one kind are printed.
+const MAX_NOTICES: usize = 20;
 /// How long servers may take to exit before a message is printed.
 const EXIT_NOTICE_DELAY: Duration = Duration::from_secs(1);
 
@@ -382,11 +384,12 @@ impl HubSession {
         }
     }
 
-    pub(crate) fn print_notice(&self, notice: &Notice) {
-        match notice {
-            Notice::Filtered { .. } => self.note(&notice.to_string()),
-            _ => self.warn(&notice.to_string()),
-        }
+    /// Prints what was filtered, and warns about the first tools that were left out or renamed.
+    pub(crate) fn print_notices(&self, notices: &[Notice]) {
+        let (filtered, others): (Vec<_>, Vec<_>) =
+            notices.iter().partition(|notice| matches!(notice, Notice::Filtered { .. }));
+        filtered.iter().for_each(|notice| self.note(&notice.to_string()));
+        first_notices(&others).for_each(|text| self.warn(&text));
     }
 
     /// Warns about unreachable servers.
@@ -425,6 +428,13 @@ impl HubSession {
         let lines: Vec<_> = printable_lines(&self.hidden(text)).collect();
         style::print(&format!("{level} {}\n", lines.join("\n  ")));
     }
+}
+
+/// The texts of the first notices, and how many more there are.
+pub(crate) fn first_notices<T: fmt::Display>(notices: &[T]) -> impl Iterator<Item = String> {
+    let more = notices.len().saturating_sub(MAX_NOTICES);
+    let more = (more > 0).then(|| format!("… and {more} more"));
+    notices.iter().take(MAX_NOTICES).map(T::to_string).chain(more)
 }
 
 /// Warns before each retry, in one line.

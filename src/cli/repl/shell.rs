@@ -180,7 +180,8 @@ impl Shell {
     pub(super) fn print_new_notices(&self) {
         let (hub_session, now) = (self.hub_session(), self.hub.registry().notices.clone());
         let before = std::mem::replace(&mut *locked(&self.notices), now.clone());
-        now.iter().filter(|notice| !before.contains(notice)).for_each(|notice| hub_session.print_notice(notice));
+        let new: Vec<_> = now.into_iter().filter(|notice| !before.contains(notice)).collect();
+        hub_session.print_notices(&new);
     }
 
     /// Connects to these servers, several at a time, and prints the results. Returns how many failed; `None` if the command

@@ -209,11 +209,13 @@ async fn rounds_are_bounded_in_number_and_by_one_timeout() {
 async fn resources_and_prompts_are_requested_in_rounds_as_well() {
     let server = in_memory(|message| match (message["method"].as_str(), message["params"].get("inputResponses")) {
         (Some("resources/read" | "prompts/get"), None) => vec![result(message, WHO)],
-        (Some("resources/read" | "prompts/get"), Some(reply)) => vec![result(message, &reply.to_string())],
+        (Some("resources/read" | "prompts/get"), Some(reply)) => {
+            vec![result(message, &json!({ "contents": [], "messages": [], "reply": reply }).to_string())]
+        }
         _ => greet(message),
     });
     let session = connect(&target(&server), MODERN, script([Answer::Result(ada_answer())])).await;
-    let expected = json!({ "who": ada_answer() }).to_string();
+    let expected = json!({ "contents": [], "messages": [], "reply": { "who": ada_answer() } }).to_string();
     let read = session.read_resource("a://b", CallOptions::default()).await.expect("a resource");
     let prompt = session.get_prompt("p", None, CallOptions::default()).await.expect("a prompt");
     assert_eq!((read.get(), prompt.get()), (&*expected, &*expected));

@@ -73,7 +73,7 @@ async fn an_invalid_response_is_malformed_at_once() {
         (r#"{"jsonrpc":"1.0","id":ID,"result":{}}"#, "`jsonrpc` must be"),
         (r#"{"jsonrpc":"2.0","id":"ID","result":{"content":[]}}"#, "which no request has"),
         (r#"[{"jsonrpc":"2.0","id":ID,"result":{"content":[]}}]"#, "a batch"),
-        (r#"{"jsonrpc":"2.0","id":ID,"result":{"content":7}}"#, "no result of a tool call"),
+        (r#"{"jsonrpc":"2.0","id":ID,"result":{"content":7}}"#, "/content is not an array"),
     ] {
         let server = answering(Vec::leak(vec![line]));
         let session = connect(&target(&server), LEGACY).await;
@@ -252,7 +252,10 @@ async fn raw_bytes_get_their_own_answer_an_error_without_id_or_silence() {
 #[tokio::test]
 async fn other_requests_return_their_results_as_they_came() {
     let server = in_memory(|message| match message["method"].as_str() {
-        Some("resources/read" | "prompts/get" | "ping") => vec![result(message, &message["params"].to_string())],
+        Some("resources/read" | "prompts/get" | "ping") => {
+            let echo = json!({ "contents": [], "messages": [], "params": message["params"] });
+            vec![result(message, &echo.to_string())]
+        }
         _ => greet(message),
     });
     let session = connect(&target(&server), LEGACY).await;

@@ -104,10 +104,9 @@ fn reference(content: &Content) -> String {
             ("resource", [Some(uri.clone()), mime_type.clone(), bytes, None])
         }
         Content::ResourceLink { uri, name, .. } => {
-            let name = member(raw, "/title").or_else(|| name.clone());
+            let name = member(raw, "/title").or_else(|| Some(name.clone()));
             ("resource link", [Some(uri.clone()), name, member(raw, "/mimeType"), member(raw, "/description")])
         }
-        Content::Other { .. } => ("unknown content", [Some(raw.get().to_owned()), None, None, None]),
     };
     let about: Vec<_> = about.into_iter().flatten().collect();
     format!("[{kind}: {}]", about.join(", "))

@@ -51,8 +51,6 @@ pub enum Unsupported {
     ResourceLink,
     #[error("cannot handle embedded resources in tool call result")]
     EmbeddedResource,
-    #[error("cannot handle tool call result content type {0}")]
-    Other(String),
     /// gai rejects it.
     #[error("block {index} has image modality but non-image MIME type: {mime_type:?}")]
     NoImage { index: usize, mime_type: String },
@@ -138,7 +136,6 @@ impl<'a> Block<'a> {
             Content::Audio { mime_type, data, .. } => Ok(Block::new(call, Modality::Audio, mime_type, &**data)),
             Content::ResourceLink { .. } => Err(Unsupported::ResourceLink),
             Content::Resource { .. } => Err(Unsupported::EmbeddedResource),
-            Content::Other { kind, .. } => Err(Unsupported::Other(format!("{kind:?}"))),
         }
     }
 

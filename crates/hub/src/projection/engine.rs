@@ -212,11 +212,10 @@ impl<'a> Block<'a> {
             }
             Content::ResourceLink { uri, name, raw } => {
                 let mime_type = member(raw, "/mimeType");
-                let title = member(raw, "/title").or_else(|| name.clone()).unwrap_or_else(|| uri.clone());
+                let title = member(raw, "/title").unwrap_or_else(|| name.clone());
                 let source = Source::Url { url: uri, mime_type: mime_type.clone().map(Cow::from) };
                 Block::media(source, mime_type.as_deref(), title.into())
             }
-            Content::Other { raw, .. } => Block::json(raw),
         }
     }
 

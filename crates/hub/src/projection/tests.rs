@@ -14,7 +14,6 @@ const LINK: &str =
     r#"{"type":"resource_link","uri":"file:///a","name":"a","mimeType":"text/plain","description":"an a"}"#;
 const NOTE: &str = r#"{"type":"resource","resource":{"uri":"file:///b","mimeType":"text/plain","text":"hello"}}"#;
 const FILM: &str = r#"{"type":"resource","resource":{"uri":"file:///c","mimeType":"video/mp4","blob":"QUJD"}}"#;
-const HOLOGRAM: &str = r#"{"type":"hologram","size":1.0}"#;
 
 fn outcome(result: &str) -> ToolOutcome {
     ToolOutcome::parse(RawValue::from_string(result.to_owned()).expect("JSON")).expect("a result")
@@ -60,7 +59,7 @@ fn every_projection_reads_back_from_its_name_and_unknown_names_are_errors() {
 #[test]
 fn json_of_the_server_is_verbatim() {
     let structured = r#"{"b":1.0, "a":123456789012345678901234567890, "a":2}"#;
-    let result = format!(r#"{{"content":[{HOLOGRAM}],"structuredContent":{structured},"new":1.50}}"#);
+    let result = format!(r#"{{"content":[{LINK}],"structuredContent":{structured},"new":1.50}}"#);
     let outcome = outcome(&result);
     let text =
         |projection: Projection| serde_json::to_string(&projection.project(&CALL, Ok(&outcome))).expect("serialises");
@@ -68,9 +67,7 @@ fn json_of_the_server_is_verbatim() {
     for projection in [Projection::CodeAgent, Projection::Engine] {
         assert!(text(projection).contains(structured), "{projection}");
     }
-    for projection in [Projection::Mcpilot, Projection::Engine] {
-        assert!(text(projection).contains(HOLOGRAM), "{projection}");
-    }
+    assert!(text(Projection::Mcpilot).contains(LINK));
 }
 
 #[test]
@@ -188,7 +185,7 @@ fn a_rejected_call_has_the_message_of_each_program() {
 
 #[test]
 fn cpe_has_a_block_for_each_content_item_or_an_error() {
-    let message = projected(Projection::Cpe, &content(&[TEXT, IMAGE, AUDIO, LINK, NOTE, HOLOGRAM]));
+    let message = projected(Projection::Cpe, &content(&[TEXT, IMAGE, AUDIO, LINK, NOTE]));
     let cpe_error = |what: &str| cpe_text(&format!("Error calling MCP tool files/read: cannot handle {what}"));
     let blocks = [
         cpe_text("one"),
@@ -196,7 +193,6 @@ fn cpe_has_a_block_for_each_content_item_or_an_error() {
         cpe_media("audio", "audio/wav", "QUJDRA=="),
         cpe_error("resource links in tool call result"),
         cpe_error("embedded resources in tool call result"),
-        cpe_error("tool call result content type \"hologram\""),
     ];
     assert_eq!(message, json!({ "role": "tool_result", "tool_result_error": true, "blocks": blocks }));
     let message = projected(Projection::Cpe, &content(&[TEXT, IMAGE, AUDIO]));
@@ -246,7 +242,7 @@ fn structured_content_without_text_is_added_as_text() {
 
 #[test]
 fn code_agent_has_texts_and_references_to_other_content() {
-    let result = projected(Projection::CodeAgent, &content(&[TEXT, TEXT, IMAGE, AUDIO, LINK, NOTE, FILM, HOLOGRAM]));
+    let result = projected(Projection::CodeAgent, &content(&[TEXT, TEXT, IMAGE, AUDIO, LINK, NOTE, FILM]));
     let lines = [
         "one",
         "one",
@@ -256,7 +252,6 @@ fn code_agent_has_texts_and_references_to_other_content() {
         "[resource: file:///b, text/plain, 5 bytes]",
         "hello",
         "[resource: file:///c, video/mp4, 3 bytes]",
-        "[unknown content: {\"type\":\"hologram\",\"size\":1.0}]",
     ];
     assert_eq!(result, json!({ "success": true, "output": lines.join("\n"), "data": null, "error": null }));
     let ended = r#"{"type":"text","text":"one\n"}"#;
@@ -275,7 +270,7 @@ fn the_data_of_code_agent_is_an_object() {
 
 #[test]
 fn mcpilot_keeps_every_block() {
-    let blocks = [TEXT, IMAGE, AUDIO, LINK, NOTE, FILM, HOLOGRAM];
+    let blocks = [TEXT, IMAGE, AUDIO, LINK, NOTE, FILM];
     let outcome = content(&blocks);
     let text = serde_json::to_string(&Projection::Mcpilot.project(&CALL, Ok(&outcome))).expect("serialises");
     assert_eq!(text, format!(r#"{{"content":[{}],"isError":false,"success":true}}"#, blocks.join(",")));
@@ -283,7 +278,7 @@ fn mcpilot_keeps_every_block() {
 
 #[test]
 fn the_engine_gets_its_own_blocks() {
-    let record = projected(Projection::Engine, &content(&[TEXT, IMAGE, AUDIO, LINK, NOTE, FILM, HOLOGRAM]));
+    let record = projected(Projection::Engine, &content(&[TEXT, IMAGE, AUDIO, LINK, NOTE, FILM]));
     let base64 = |data: &str, mime_type: &str| json!({ "type": "base64", "data": data, "mimeType": mime_type });
     let url = json!({ "type": "url", "url": "file:///a", "mimeType": "text/plain" });
     let blocks = json!([
@@ -293,7 +288,6 @@ fn the_engine_gets_its_own_blocks() {
         { "type": "document", "source": url, "title": "a" },
         { "type": "document", "source": base64("aGVsbG8=", "text/plain"), "title": "file:///b" },
         { "type": "video", "source": base64("QUJD", "video/mp4") },
-        { "type": "json", "text": HOLOGRAM, "data": { "type": "hologram", "size": 1.0 } },
     ]);
     let expected = json!({ "toolUseId": "t1", "name": "read", "success": true, "content": blocks });
     assert_eq!(record, expected);
