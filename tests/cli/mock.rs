@@ -184,6 +184,20 @@ fn a_second_signal_ends_a_listening_mock_at_once() {
 }
 
 #[test]
+fn a_connection_too_many_is_refused_and_reported() {
+    let args = ["mock", "basic", "--listen", ":0", "--max-connections", "1", "--verbose"];
+    let mut mock = Rehearse::new().args(args).start();
+    let address = mock.address("http://", "/mcp");
+    let open = std::net::TcpStream::connect(&address).expect("connects");
+    let refused = Post::send(&address, "/mcp", &[("Host", &address)], PING).response();
+    assert!(refused.starts_with("HTTP/1.1 503 "), "{refused}");
+    mock.stderr_line("refused: 503: no more than 1 connections may be open");
+    drop(open);
+    mock.signal("TERM");
+    mock.end().code(0);
+}
+
+#[test]
 fn signals_end_a_mock_that_renders_a_template() {
     let script = r#"
 tools:

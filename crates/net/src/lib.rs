@@ -13,7 +13,7 @@ pub use body::Body;
 pub use connection::{ConnectionHandle, Disconnect};
 pub use guard::HostPolicy;
 pub use lines::{LineReader, LineWriter};
-pub use listener::{Shutdown, accept};
+pub use listener::{ConnectionLimit, MAX_CONNECTIONS, Shutdown, accept};
 
 /// An HTTP request as it arrives.
 pub type Request = hyper::Request<hyper::body::Incoming>;

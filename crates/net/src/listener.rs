@@ -1,10 +1,11 @@
 //! Accepts HTTP connections, and shuts them down.
 
-use std::{convert::Infallible, future::Future, pin::pin, sync::Arc, time::Duration};
+use std::{convert::Infallible, fmt, future::Future, pin::pin, sync::Arc, time::Duration};
 
 use hyper::{server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
     sync::Semaphore,
 };
@@ -13,8 +14,11 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use super::{ConnectionHandle, Request, Response, connection::ConnectionStream};
 
 const HEADER_TIMEOUT: Duration = Duration::from_secs(30);
-/// The maximum number of open connections; further ones wait.
-const MAX_CONNECTIONS: usize = 4096;
+/// The maximum number of open connections, unless a server says otherwise.
+pub const MAX_CONNECTIONS: usize = 4096;
+/// How many connections may read their refusal at a time, and how long.
+const MAX_REFUSALS: usize = 64;
+const REFUSAL_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The shutdown of a server: first `stop` (accept nothing new, finish what is in progress), then `kill` (drop
 /// everything).
@@ -40,44 +44,79 @@ impl Shutdown {
     }
 }
 
-/// Accepts connections until `stop` is cancelled, and answers their requests with `service`, which gets the handle of
-/// the connection as well.
-pub async fn accept<S, F>(listener: TcpListener, shutdown: Shutdown, service: S)
-where
-    S: Fn(Request, &ConnectionHandle) -> F + Clone + Send + Sync + 'static,
-    F: Future<Output = Response> + Send + 'static,
-{
-    accept_few(MAX_CONNECTIONS, listener, shutdown, service).await;
+/// The open connections of a listener, and how many there may be.
+pub struct ConnectionLimit {
+    limit: usize,
+    refused: Box<dyn Fn() + Send + Sync>,
 }
 
-async fn accept_few<S, F>(limit: usize, listener: TcpListener, shutdown: Shutdown, service: S)
+impl ConnectionLimit {
+    /// At most `limit` connections; `refused` is called for each further one.
+    pub fn new(limit: usize, refused: impl Fn() + Send + Sync + 'static) -> ConnectionLimit {
+        ConnectionLimit { limit, refused: Box::new(refused) }
+    }
+}
+
+impl Default for ConnectionLimit {
+    fn default() -> Self {
+        ConnectionLimit::new(MAX_CONNECTIONS, || {})
+    }
+}
+
+/// Accepts connections until `stop` is cancelled, and answers their requests with `service`, which gets the handle of
+/// the connection as well. A connection beyond the limit gets status 503 and is closed.
+pub async fn accept<S, F>(listener: TcpListener, limit: ConnectionLimit, shutdown: Shutdown, service: S)
 where
     S: Fn(Request, &ConnectionHandle) -> F + Clone + Send + Sync + 'static,
     F: Future<Output = Response> + Send + 'static,
 {
-    let places = Arc::new(Semaphore::new(limit));
+    let places = Arc::new(Semaphore::new(limit.limit));
+    let refusals = Arc::new(Semaphore::new(MAX_REFUSALS));
     loop {
-        let accepted = async {
-            let place = places.clone().acquire_owned().await;
-            (listener.accept().await, place)
-        };
-        let (accepted, place) = tokio::select! {
+        let accepted = tokio::select! {
             biased;
             () = shutdown.kill.cancelled() => return,
             () = shutdown.stop.cancelled() => return,
-            accepted = accepted => accepted,
+            accepted = listener.accept() => accepted,
         };
-        match accepted {
-            Ok((stream, _)) => {
+        match (accepted, places.clone().try_acquire_owned()) {
+            (Ok((stream, _)), Ok(place)) => {
                 let connection = serve(stream, shutdown.clone(), service.clone());
                 shutdown.tasks.spawn(async move {
                     connection.await;
                     drop(place);
                 });
             }
+            (Ok((stream, _)), Err(_)) => {
+                (limit.refused)();
+                // Without a place the connection is closed at once.
+                if let Ok(place) = refusals.clone().try_acquire_owned() {
+                    let kill = shutdown.kill.clone();
+                    shutdown.tasks.spawn(async move {
+                        tokio::select! {
+                            _ = tokio::time::timeout(REFUSAL_TIMEOUT, refuse(stream)) => {}
+                            () = kill.cancelled() => {}
+                        }
+                        drop(place);
+                    });
+                }
+            }
             // Probably out of file descriptors: open connections may continue.
-            Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
+            (Err(_), _) => tokio::time::sleep(Duration::from_millis(10)).await,
         }
+    }
+}
+
+/// Answers with status 503. Reads what the client sends until it closes its end: unread data would reset the
+/// connection, and the response could be lost.
+async fn refuse(mut stream: TcpStream) {
+    const HEAD: &str = "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Type: text/plain\r\n";
+    const BODY: &str = "too many connections are open\n";
+    let response = format!("{HEAD}Content-Length: {}\r\n\r\n{BODY}", BODY.len());
+    let mut unread = [0; 1024];
+    // The client may be gone.
+    if stream.write_all(response.as_bytes()).await.is_ok() && stream.shutdown().await.is_ok() {
+        while stream.read(&mut unread).await.is_ok_and(|count| count > 0) {}
     }
 }
 
@@ -110,16 +149,17 @@ where
     }
 }
 
+impl fmt::Debug for ConnectionLimit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("ConnectionLimit").field(&self.limit).finish()
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use http::StatusCode;
-    use tokio::{
-        io::{AsyncReadExt, AsyncWriteExt},
-        net::TcpStream,
-    };
-
     use super::*;
     use crate::Body;
+    use http::StatusCode;
 
     async fn get(stream: &mut TcpStream) -> Vec<u8> {
         stream.write_all(b"GET / HTTP/1.1\r\nHost: h\r\n\r\n").await.expect("writes");
@@ -130,7 +170,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_connection_too_many_waits_until_another_is_closed() {
+    async fn a_connection_too_many_is_refused_until_another_is_closed() {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let (address, shutdown) = (listener.local_addr().expect("bound"), Shutdown::default());
         let service = |_, _: &ConnectionHandle| async {
@@ -138,16 +178,22 @@ mod tests {
             *response.status_mut() = StatusCode::NO_CONTENT;
             response
         };
-        let accepting = tokio::spawn(accept_few(1, listener, shutdown.clone(), service));
+        let (sender, refused) = std::sync::mpsc::channel();
+        let limit = ConnectionLimit::new(1, move || {
+            let _ = sender.send(());
+        });
+        let accepting = tokio::spawn(accept(listener, limit, shutdown.clone(), service));
         let mut first = TcpStream::connect(address).await.expect("connects");
         assert!(get(&mut first).await.starts_with(b"HTTP/1.1 204"));
         let mut second = TcpStream::connect(address).await.expect("connects");
-        let answer = get(&mut second);
-        let mut answer = pin!(answer);
-        assert!(futures_util::poll!(answer.as_mut()).is_pending());
+        assert!(get(&mut second).await.starts_with(b"HTTP/1.1 503"));
+        assert_eq!(refused.try_iter().count(), 1);
         assert!(get(&mut first).await.starts_with(b"HTTP/1.1 204"), "the first is still served");
         drop(first);
-        assert!(answer.await.starts_with(b"HTTP/1.1 204"));
+        let served = async {
+            while !get(&mut TcpStream::connect(address).await.expect("connects")).await.starts_with(b"HTTP/1.1 204") {}
+        };
+        tokio::time::timeout(Duration::from_secs(60), served).await.expect("there is room again");
         shutdown.end(Duration::ZERO).await;
         accepting.await.expect("no panic");
     }

@@ -7,9 +7,11 @@ use std::{
 };
 
 use crate::cli::Format;
+use rehearse_mock::serve::ListenOptions;
 
 /// The flags for serving a script.
-const SERVING: &[&str] = &["listen", "allowed_hosts", "seed", "journal", "verbose", "watch", "verify", "exec", "admin"];
+const SERVING: &[&str] =
+    &["listen", "allowed_hosts", "max_connections", "seed", "journal", "verbose", "watch", "verify", "exec", "admin"];
 
 macro_rules! examples {
     () => {
@@ -75,6 +77,10 @@ pub(crate) struct MockArgs {
     /// Also accept requests for this host name (repeatable)
     #[arg(long = "allow-host", value_name = "NAME", requires = "listen", value_parser = parse_host)]
     pub(super) allowed_hosts: Vec<String>,
+    /// How many network connections may be open; further ones get status 503 [default: 4096]
+    #[arg(long, value_name = "N", default_value_t = ListenOptions::default().max_connections, hide_default_value = true)]
+    #[arg(value_parser = parse_connections)]
+    pub(super) max_connections: usize,
     /// Seed for all randomness, to repeat an earlier run [default: random]
     #[arg(long, value_name = "N")]
     pub(super) seed: Option<u64>,
@@ -120,6 +126,13 @@ pub(crate) struct MockArgs {
     pub(super) format: Format,
 }
 
+impl MockArgs {
+    pub(super) fn listen_options(&self, address: SocketAddr) -> ListenOptions {
+        let (allowed_hosts, max_connections) = (self.allowed_hosts.clone(), self.max_connections);
+        ListenOptions { address, allowed_hosts, max_connections, ..ListenOptions::default() }
+    }
+}
+
 fn parse_address(text: &str) -> Result<SocketAddr, String> {
     if let Ok(ip) = text.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>() {
         return Err(format!("there is no port; write {}", SocketAddr::new(ip, 8888)));
@@ -136,6 +149,11 @@ fn parse_loopback(text: &str) -> Result<SocketAddr, String> {
         true => Ok(address),
         false => Err("expected a loopback address, because the admin API can change the mock".into()),
     }
+}
+
+fn parse_connections(text: &str) -> Result<usize, String> {
+    let count = text.parse().ok().filter(|count| (1..=1 << 20).contains(count));
+    count.ok_or_else(|| "expected a number from 1 to 1048576".into())
 }
 
 fn parse_host(text: &str) -> Result<String, String> {

@@ -19,10 +19,7 @@ use super::{
 };
 use crate::cli::{Exit, Failure, process_guard::install_guard, signals::Signals, style};
 use rehearse_client::{ProcessChange, ProcessHandle, ReaperProcess};
-use rehearse_mock::{
-    admin::AdminServer,
-    serve::{ListenOptions, MockServer},
-};
+use rehearse_mock::{admin::AdminServer, serve::MockServer};
 
 /// How long processes that the command left behind may take to end.
 const LEFTOVER_TIMEOUT: Duration = Duration::from_secs(2);
@@ -31,9 +28,7 @@ impl Mock<'_> {
     /// Serves over the network, and over stdio through relays, while the command runs. Returns the exit code of the command.
     pub(super) async fn exec(self, address: SocketAddr) -> Result<Exit, Failure> {
         let mut signals = Signals::install().map_err(runtime_failure)?;
-        let listen =
-            ListenOptions { address, allowed_hosts: self.args.allowed_hosts.clone(), ..ListenOptions::default() };
-        let server = MockServer::start(self.engine.clone(), listen).await;
+        let server = MockServer::start(self.engine.clone(), self.args.listen_options(address)).await;
         let server = server.map_err(|error| listen_failure(address, "--listen :0", &error))?;
         install_guard()?;
         let (environment, listener) = ExecEnvironment::create(&server)?;

@@ -22,7 +22,7 @@ use crate::cli::{
 use rehearse_mock::{
     admin::AdminServer,
     engine::Engine,
-    serve::{ListenOptions, MockServer, PipeEnd, serve_pipe},
+    serve::{MockServer, PipeEnd, serve_pipe},
 };
 use rehearse_protocol::Transport;
 
@@ -81,8 +81,7 @@ impl Mock<'_> {
     pub(super) async fn listen(self, address: SocketAddr) -> Result<Exit, Failure> {
         let Mock { args, seed, engine, watch, console } = self;
         let mut signals = Signals::install().map_err(runtime_failure)?;
-        let listen = ListenOptions { address, allowed_hosts: args.allowed_hosts.clone(), ..ListenOptions::default() };
-        let server = MockServer::start(engine.clone(), listen)
+        let server = MockServer::start(engine.clone(), args.listen_options(address))
             .await
             .map_err(|error| listen_failure(address, "--listen :0", &error))?;
         let started = server.started();

@@ -8,7 +8,7 @@ use reqwest::Url;
 use tokio::{net::TcpListener, process::Command, sync::mpsc, time::timeout};
 
 use super::{AuthError, Secret, code, fetch::Fetcher};
-use rehearse_net::{Body, ConnectionHandle, Request, Response, Shutdown, accept};
+use rehearse_net::{Body, ConnectionHandle, ConnectionLimit, Request, Response, Shutdown, accept};
 
 const PATH: &str = "/callback";
 /// How long to wait until the browser has the page.
@@ -131,7 +131,7 @@ impl Callback<'_> {
                         page
                     }
                 };
-                let accepting = accept(listener, shutdown.clone(), service);
+                let accepting = accept(listener, ConnectionLimit::default(), shutdown.clone(), service);
                 (browser.show)(request.url.as_str());
                 let answered = async {
                     tokio::select! {

@@ -32,7 +32,7 @@ use rehearse_document::{
     Diagnostics,
     state::{State, StateTooLarge},
 };
-use rehearse_net::{Body, ConnectionHandle, HostPolicy, Request, Response, Shutdown, accept};
+use rehearse_net::{Body, ConnectionHandle, ConnectionLimit, HostPolicy, Request, Response, Shutdown, accept};
 use rehearse_protocol::MAX_FRAME;
 
 /// The time limit for a request body.
@@ -96,7 +96,7 @@ impl AdminServer {
             let state = state.clone();
             move |request, _: &ConnectionHandle| handle(state.clone(), request)
         };
-        shutdown.tasks.spawn(accept(listener, shutdown.clone(), service));
+        shutdown.tasks.spawn(accept(listener, ConnectionLimit::default(), shutdown.clone(), service));
         Ok(AdminServer { address, state, shutdown })
     }
 

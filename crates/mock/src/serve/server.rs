@@ -20,8 +20,11 @@ use super::{
     sse_streams::SseStreams,
     trace_recorder::HttpExchange,
 };
-use crate::engine::Engine;
-use rehearse_net::{ConnectionHandle, HostPolicy, Request, accept};
+use crate::{
+    engine::Engine,
+    journal::{Handling, Refusal},
+};
+use rehearse_net::{ConnectionHandle, ConnectionLimit, HostPolicy, MAX_CONNECTIONS, Request, accept};
 use rehearse_protocol::{Trace, Transport};
 
 /// How many bytes a pipe holds that were not read yet.
@@ -36,6 +39,8 @@ pub struct ListenOptions {
     pub address: SocketAddr,
     /// More host names that clients may use in `Host` and `Origin`.
     pub allowed_hosts: Vec<String>,
+    /// How many connections may be open; further ones get status 503.
+    pub max_connections: usize,
     /// Whether to record [traces](MockServer::traces).
     pub record_traces: bool,
 }
@@ -43,7 +48,12 @@ pub struct ListenOptions {
 impl Default for ListenOptions {
     /// A free port on 127.0.0.1.
     fn default() -> Self {
-        ListenOptions { address: ([127, 0, 0, 1], 0).into(), allowed_hosts: Vec::new(), record_traces: false }
+        ListenOptions {
+            address: ([127, 0, 0, 1], 0).into(),
+            allowed_hosts: Vec::new(),
+            max_connections: MAX_CONNECTIONS,
+            record_traces: false,
+        }
     }
 }
 
@@ -117,7 +127,17 @@ impl MockServer {
                 }
             }
         };
-        state.lifetime.shutdown.tasks.spawn(accept(listener, state.lifetime.shutdown.clone(), service));
+        let limit = {
+            let (state, max) = (Arc::downgrade(&state), listen.max_connections);
+            ConnectionLimit::new(max, move || {
+                if let Some(state) = state.upgrade() {
+                    let why = format!("503: no more than {max} connections may be open");
+                    let (at, handling) = (state.lifetime.started.elapsed(), Handling::refused(Refusal::Limit, why));
+                    state.engine.journal().record(at, Transport::Http, &[], handling);
+                }
+            })
+        };
+        state.lifetime.shutdown.tasks.spawn(accept(listener, limit, state.lifetime.shutdown.clone(), service));
         Ok(MockServer { address, state, verify_on_drop: false })
     }
 
