@@ -36,12 +36,16 @@ impl Session {
         let mut sent = self.send(method, params, options.meta).await?;
         tokio::select! {
             biased;
-            outcome = self.outcome(&mut sent) => outcome,
+            outcome = self.outcome(&mut sent) => {
+                self.set_overdue(false);
+                outcome
+            }
             () = wait_cancelled(options.cancel) => {
                 sent.abandon("cancelled by the user").await;
                 Err(Failure::Cancelled)
             }
             () = deadline.wait() => {
+                self.set_overdue(true);
                 sent.abandon("timeout").await;
                 Err(Failure::Timeout(limit))
             }

@@ -3,7 +3,10 @@
 use std::{
     fmt,
     process::ExitStatus,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -29,6 +32,8 @@ use rehearse_protocol::Transport;
 
 /// rmcp gives handlers 2 s to finish, and the DELETE of a session 5 s.
 const CLOSE: Duration = Duration::from_secs(8);
+/// How long each step of closing takes if the server did not answer in time.
+const OVERDUE_CLOSE: Duration = Duration::from_millis(250);
 
 /// A session with one server, which many tasks can use at once. Dropping it kills the server's process, if there is one;
 /// [`Session::close`] lets it exit.
@@ -73,6 +78,8 @@ pub struct Session {
     log_level: Mutex<Option<String>>,
     subscriptions: Mutex<Vec<Subscription>>,
     unsolicited: Mutex<UnsolicitedTracker>,
+    /// Whether the server did not answer the last request in time.
+    is_overdue: AtomicBool,
 }
 
 /// Options of [`Session::connect_with`].
@@ -167,6 +174,7 @@ impl Session {
             log_level,
             subscriptions,
             unsolicited,
+            is_overdue: AtomicBool::new(false),
         };
         Ok(session)
     }
@@ -210,15 +218,17 @@ impl Session {
 
     /// Ends the HTTP session, closes the socket, or closes the process's standard input and then stops the process if it
     /// does not exit. Returns the exit status of the process. Takes at most 8 s and the process's
-    /// [`StopGrace`](super::StopGrace); less after [`ServerParams::shutdown`].
+    /// [`StopGrace`](super::StopGrace); less after [`ServerParams::shutdown`], or if the server is
+    /// [overdue](Session::set_overdue).
     pub async fn close(self) -> Option<ExitStatus> {
         self.close_and_collect().await.0
     }
 
     /// As [`Session::close`], and returns the [unsolicited frames](Session::take_unsolicited) up to the end as well.
     pub async fn close_and_collect(mut self) -> (Option<ExitStatus>, Vec<UnsolicitedFrame>) {
-        let shutdown = self.shutdown.clone();
-        let closing = self.running.close_with_timeout(CLOSE);
+        let is_overdue = self.is_overdue.load(Ordering::Relaxed);
+        let shutdown = self.shutdown.child_token();
+        let closing = self.running.close_with_timeout(if is_overdue { OVERDUE_CLOSE } else { CLOSE });
         if shutdown.is_cancelled() {
             // A session that is closed during the shutdown still ends properly.
             let _ = closing.await;
@@ -227,6 +237,16 @@ impl Session {
         }
         self.recorder.close("the session was closed");
         let status = match self.child.take() {
+            Some(child) if is_overdue => {
+                let mut stopping = std::pin::pin!(child.stop(&shutdown));
+                match tokio::time::timeout(OVERDUE_CLOSE, &mut stopping).await {
+                    Ok(status) => status,
+                    Err(_) => {
+                        shutdown.cancel();
+                        stopping.await
+                    }
+                }
+            }
             Some(child) => child.stop(&shutdown).await,
             None => None,
         };
@@ -234,6 +254,12 @@ impl Session {
             let _ = abandoned.await;
         }
         (status, self.take_unsolicited())
+    }
+
+    /// Sets whether the server is overdue: it then gets little time to exit when the session is closed. A timeout of a
+    /// request sets it, an answer resets it.
+    pub fn set_overdue(&self, is_overdue: bool) {
+        self.is_overdue.store(is_overdue, Ordering::Relaxed);
     }
 
     /// A deadline `limit` from now, which user interaction for an authorization extends.

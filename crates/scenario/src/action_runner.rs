@@ -40,7 +40,10 @@ impl CellRunner<'_> {
         let session = self.session(step.server)?;
         let from = session.recorder().end();
         let _overlay = self.overlay(step, step.server);
-        let mut observation = self.run_action(step).await?;
+        let mut observation = self.run_within_limit(step).await?;
+        if observation.is_overflow() {
+            return Ok(observation);
+        }
         let frames = session.recorder().since(from);
         let is_answer = |frame: &Frame| matches!(frame.message(), Ok(Message::Response(_)));
         // Frames after the response belong to no step.
@@ -70,11 +73,24 @@ impl CellRunner<'_> {
         Ok(observation)
     }
 
-    /// Runs a step.
+    /// Runs a step. It fails if the server sends more than is kept.
     ///
     /// # Errors
     /// A template of the step cannot be rendered.
-    pub(super) async fn run_action(&self, step: &Step) -> Result<Observation, String> {
+    pub(super) async fn run_within_limit(&self, step: &Step) -> Result<Observation, String> {
+        let session = self.session(step.server)?;
+        let recorder = session.recorder();
+        tokio::select! {
+            biased;
+            () = recorder.overflow(recorder.end()) => {
+                session.set_overdue(true);
+                Ok(Observation::overflow())
+            }
+            observation = self.run_action(step) => observation,
+        }
+    }
+
+    async fn run_action(&self, step: &Step) -> Result<Observation, String> {
         let session = self.session(step.server)?;
         let limit = step.timeout.unwrap_or(match step.action {
             Action::Discover | Action::ListResources | Action::ListResourceTemplates | Action::ListPrompts => {

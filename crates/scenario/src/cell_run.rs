@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     Action, Expectations, Observation, RecordedSnapshot, RunOptions, Scenario, Step,
-    observation::Outcome,
+    observation::{MAX_EVENTS, Outcome},
     redaction::{self, RunValue, UsedRules},
     running_server::RunningServer,
 };
@@ -259,7 +259,7 @@ impl CellRunner<'_> {
         let _overlays: Vec<_> = servers.into_iter().map(|server| this.overlay(step, server)).collect();
         let run = async |position: usize, step: &Step, unreachable: Option<Observation>| match unreachable {
             Some(failed) => (position, Ok(failed)),
-            None => (position, this.run_action(step).await),
+            None => (position, this.run_within_limit(step).await),
         };
         let running = steps.iter().zip(unreachable).enumerate();
         let running = running.map(|(position, (step, unreachable))| run(position, step, unreachable));
@@ -296,7 +296,7 @@ impl CellRunner<'_> {
         if let (Action::Connect, Some(limit)) = (&step.action, step.timeout) {
             config.timeouts.connect = limit;
         }
-        let recorder = live.recorder.insert(TraceRecorder::new()).clone();
+        let recorder = live.recorder.insert(TraceRecorder::with_limit(MAX_EVENTS)).clone();
         let options = ConnectOptions { stderr: Some(self.sink.clone()), recorder, ..ConnectOptions::default() };
         match Session::connect_with(&config, self.cell.protocol, options).await {
             Ok(session) => {

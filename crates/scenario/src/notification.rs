@@ -22,29 +22,40 @@ impl RunningServer {
     ) -> Result<Json, Observation> {
         let disconnected = |detail: &str| Observation::failed("disconnected", detail);
         let recorder = self.session.as_ref().ok_or_else(|| disconnected("the session is not open"))?.recorder();
-        let (mut index, mut found, mut others) = (0, None, Vec::new());
-        let waiting = recorder.wait_for(0, |frame| {
-            let here = index;
-            index += 1;
-            let Some(view) = view(frame) else { return false };
+        let mut others = Vec::new();
+        let mut take = |index: usize, frame: &Frame| {
+            let view = view(frame)?;
             if view["method"] != method {
                 others.extend(view["method"].as_str().map(str::to_owned));
-                return false;
+                return None;
             }
             let mismatches = params.map(|matcher| matcher.mismatches(view.get("params"))).unwrap_or_default();
             if let Some(mismatch) = mismatches.first() {
                 others.push(format!("{method} with other params{mismatch}"));
-                return false;
+                return None;
             }
-            let is_new = self.consumed.lock().unwrap_or_else(PoisonError::into_inner).insert(here);
-            match is_new {
-                true => found = Some(view),
-                false => others.push(format!("{method} (consumed by an earlier step)")),
+            let is_new = self.consumed.lock().unwrap_or_else(PoisonError::into_inner).insert(index);
+            if !is_new {
+                others.push(format!("{method} (consumed by an earlier step)"));
             }
-            is_new
-        });
+            is_new.then_some(view)
+        };
+        let waiting = async {
+            let mut from = 0;
+            loop {
+                let end = recorder.end();
+                let frames = recorder.numbered_since(from);
+                if let Some(found) = frames.iter().find_map(|(index, frame)| take(*index, frame)) {
+                    return Some(found);
+                }
+                from = frames.last().map_or(end, |(index, _)| end.max(index + 1));
+                if !recorder.has_more(from).await {
+                    return None;
+                }
+            }
+        };
         match timeout(limit, waiting).await {
-            Ok(Some(_)) => Ok(found.unwrap_or_default()),
+            Ok(Some(found)) => Ok(found),
             Ok(None) => Err(disconnected(recorder.closed().as_deref().unwrap_or("the connection is closed"))),
             Err(_) => {
                 others.sort();

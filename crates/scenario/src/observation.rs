@@ -5,6 +5,10 @@ use serde_json::{Map, Value as Json, json, value::RawValue};
 use rehearse_client::Failure;
 use rehearse_protocol::Version;
 
+/// How many events of a session are kept. With their 64 MiB at most, this also limits a step.
+pub(super) const MAX_EVENTS: usize = 100_000;
+const OVERFLOW: &str = "overflow";
+
 /// The observed result of a step.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Observation {
@@ -61,6 +65,16 @@ impl Observation {
              {negotiated} }}`, or any version with `matrix: {{ protocol: negotiated }}`"
         );
         Observation::failed("connect", message)
+    }
+
+    /// A step during which the server sent more than is kept.
+    pub(super) fn overflow() -> Self {
+        let message = format!("the server sent more than {MAX_EVENTS} messages or 64 MiB during this step");
+        Observation::failed(OVERFLOW, message)
+    }
+
+    pub(super) fn is_overflow(&self) -> bool {
+        matches!(&self.outcome, Outcome::Failed { kind, .. } if kind == OVERFLOW)
     }
 
     /// A step that failed with a failure of the client.

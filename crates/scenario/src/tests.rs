@@ -309,3 +309,16 @@ steps:
     }
     assert_eq!(found.len(), 10, "{found:?}");
 }
+
+#[tokio::test]
+async fn a_server_that_sends_too_much_fails_the_step_with_the_limit() {
+    let note = json!({ "jsonrpc": "2.0", "method": "notifications/message", "params": {} }).to_string();
+    let answer = move |message: &Value| match message["method"].as_str() {
+        Some("tools/call") => vec![note.clone(); 100_500],
+        _ => greet(message),
+    };
+    let text = "matrix: { transport: memory, protocol: 2025-11-25 }\nsteps: [{ call: { tool: t } }]";
+    let expected = "overflow: the server sent more than 100000 messages or 64 MiB during this step";
+    let found = problems(&play(text, answer).await);
+    assert!(found.len() == 1 && found[0].ends_with(expected), "{found:?}");
+}

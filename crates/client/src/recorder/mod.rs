@@ -288,6 +288,15 @@ impl TraceRecorder {
         }
     }
 
+    /// Waits until the trace has dropped an event from index `from` on, because it has reached its limit. Cancel-safe.
+    pub async fn overflow(&self, from: usize) {
+        let mut changed = self.0.changed.subscribe();
+        while self.start() <= from {
+            // The sender is in `self`.
+            let _ = changed.changed().await;
+        }
+    }
+
     /// The result of the handshake, which is no longer watched for after that.
     pub fn take_handshake(&self) -> Handshake {
         self.state().handshake.take().unwrap_or_default()
