@@ -159,6 +159,12 @@ fn an_incomplete_result_is_malformed() {
     call(r#"{"content":[5]}"#).stdout("").stderr_has("error: malformed: /content/0 is not an object\n").code(1);
     call(r#"{"structuredContent":{"n":1}}"#).stdout("{\n  \"n\": 1\n}\n").code(0);
     call(r#"{"content":[]}"#).stdout("").code(0);
+    let wrapped = r#"{"content":[{"type":"text","text":"hello"}],"structuredContent":{"result":"hello"}}"#;
+    call(wrapped).stdout("hello\n").code(0);
+    let list =
+        r#"{"content":[{"type":"text","text":"1"},{"type":"text","text":"b"}],"structuredContent":{"result":[1,"b"]}}"#;
+    call(list).stdout("1\nb\n").code(0);
+    call(&wrapped.replace("\"hello\"}}", "\"bye\"}}")).stdout("hello\n{\n  \"result\": \"bye\"\n}\n").code(0);
     let resources = ("resources/list", r#""result":{"resources":[5,{"uri":1},{"uri":"a:b","name":"b"}]}"#);
     let run = with(&[INITIALIZED, resources], &["list-resources"]).run();
     let run = run.stdout("# Resources of server 'sh'\n\n- `a:b` (b)\n").code(0);

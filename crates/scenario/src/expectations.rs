@@ -23,6 +23,9 @@ const KEYS: &[&str] = &[
     "none",
 ];
 
+/// How many characters of a result a message shows.
+const EXCERPT: usize = 200;
+
 /// Expectations about a result.
 const RESULT_KEYS: &[&str] = &["text", "isError", "structured", "content", "result", "at"];
 
@@ -180,10 +183,11 @@ impl Expectations {
         match &observation.outcome {
             Outcome::Result(result) => {
                 let is_error = result.get("isError") == Some(&Json::Bool(true));
-                if is_error != expect.and_then(|expect| expect.is_error).unwrap_or(false) {
+                let expects_failure = expect.is_some_and(Expectations::expects_failure);
+                if !expects_failure && is_error != expect.and_then(|expect| expect.is_error).unwrap_or(false) {
                     found.push(match is_error {
                         true => format!("the tool reports an error: {}", texts(result)),
-                        false => "isError: expected true, found false".into(),
+                        false => format!("isError: expected true, found false; the result is {}", excerpt(result)),
                     });
                 }
                 if let Some(expect) = expect {
@@ -223,14 +227,23 @@ impl Expectations {
         found
     }
 
+    /// Whether anything but a result is expected.
+    fn expects_failure(&self) -> bool {
+        self.rpc_error.is_some() || self.failure.is_some() || self.none
+    }
+
     fn check_result(&self, result: &Json, found: &mut Vec<String>) {
+        let came = match result.get("isError") {
+            Some(Json::Bool(true)) => format!("the tool reports an error: {}", texts(result)),
+            _ => format!("the result is {}", excerpt(result)),
+        };
         for (name, matcher) in [("rpcError", &self.rpc_error), ("failure", &self.failure)] {
             if matcher.is_some() {
-                found.push(format!("expected {name}, but the step succeeded"));
+                found.push(format!("expected {name}, but {came}"));
             }
         }
         if self.none {
-            found.push("expected no response, but one arrived".into());
+            found.push(format!("expected no response, but {came}"));
         }
         let text = Json::from(texts(result));
         let members = [
@@ -272,6 +285,15 @@ fn mismatches(name: &str, matcher: &Matcher, value: Option<&Json>, found: &mut V
     found.extend(mismatches.iter().map(|mismatch| format!("{name}{}: {}", mismatch.pointer, mismatch.message)));
 }
 
+/// The start of a result as JSON.
+fn excerpt(result: &Json) -> String {
+    let text = result.to_string();
+    match text.char_indices().nth(EXCERPT) {
+        Some((cut, _)) => format!("{}…", &text[..cut]),
+        None => text,
+    }
+}
+
 /// The text of all content blocks of a result, joined by newlines.
 fn texts(result: &Json) -> String {
     let blocks = result.get("content").and_then(Json::as_array).into_iter().flatten();
@@ -311,9 +333,13 @@ mod tests {
             check("{ text: x, at: { /nope: 1 } }", &observation),
             [r#"text: expected "x", found "a\nb""#, "/nope: expected 1, found nothing"]
         );
-        assert_eq!(check("{ failure: timeout }", &observation), ["expected failure, but the step succeeded"]);
-        assert_eq!(check("{ none: true }", &observation), ["expected no response, but one arrived"]);
-        assert_eq!(check("{ isError: true }", &observation), ["isError: expected true, found false"]);
+        let short = Observation::result(json!({ "n": 1 }));
+        assert_eq!(check("{ failure: timeout }", &short), [r#"expected failure, but the result is {"n":1}"#]);
+        assert_eq!(check("{ none: true }", &short), [r#"expected no response, but the result is {"n":1}"#]);
+        assert_eq!(
+            check("{ isError: true }", &short),
+            [r#"isError: expected true, found false; the result is {"n":1}"#]
+        );
         assert_eq!(
             check("{ notifications: { length: 1 } }", &observation),
             ["notifications: expected length 1, found length 0"]
@@ -325,6 +351,8 @@ mod tests {
         let tool_error =
             Observation::result(json!({ "content": [{ "type": "text", "text": "broken" }], "isError": true }));
         assert_eq!(check("", &tool_error), ["the tool reports an error: broken"]);
+        let found = check("{ rpcError: { code: 1 } }", &tool_error);
+        assert_eq!(found, ["expected rpcError, but the tool reports an error: broken"]);
         assert_eq!(check("{ text: broken }", &tool_error), ["the tool reports an error: broken"]);
         assert_eq!(check("{ isError: true, text: broken }", &tool_error), [""; 0]);
         let timeout = Observation::from_failure(&Failure::Timeout(std::time::Duration::from_secs(1)));

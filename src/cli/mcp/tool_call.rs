@@ -191,10 +191,12 @@ fn failure_report(hub_session: &HubSession, error: &CallError) -> FailureReport 
     FailureReport::new(kind, hub_session.hidden(&error.to_string()))
 }
 
-/// The content blocks as text, then the structured content. A text block with the same JSON is omitted.
+/// The content blocks as text, then the structured content. What both say is printed once: a text block with the same JSON
+/// is omitted, and so is `{"result": …}` around the texts, as FastMCP sends it.
 pub(crate) fn outcome_text(outcome: &ToolOutcome, saver: &mut Saver<'_>) -> Result<String, Failure> {
-    let structured = outcome.structured_content.as_deref();
     let value = |text: &str| serde_json::from_str::<Value>(text).ok();
+    let structured = outcome.structured_content.as_deref();
+    let structured = structured.filter(|raw| !value(raw.get()).is_some_and(|value| wraps(&value, &outcome.content)));
     let is_repeated = |text: &str| structured.is_some_and(|raw| value(raw.get()) == value(text));
     let mut text = String::new();
     for content in &outcome.content {
@@ -208,4 +210,24 @@ pub(crate) fn outcome_text(outcome: &ToolOutcome, saver: &mut Saver<'_>) -> Resu
         text.push('\n');
     }
     Ok(text)
+}
+
+/// Whether the structured content is only `{"result": …}` around what the text blocks say: one value, or one item each.
+fn wraps(structured: &Value, content: &[Content]) -> bool {
+    let Some(result) = structured.as_object().filter(|it| it.len() == 1).and_then(|it| it.get("result")) else {
+        return false;
+    };
+    let is_same = |value: &Value, content: &Content| match content {
+        Content::Text { text, .. } => {
+            value.as_str() == Some(text) || serde_json::from_str::<Value>(text).is_ok_and(|it| it == *value)
+        }
+        _ => false,
+    };
+    match (content, result) {
+        ([one], _) if is_same(result, one) => true,
+        (blocks, Value::Array(items)) if !items.is_empty() && items.len() == blocks.len() => {
+            items.iter().zip(blocks).all(|(item, block)| is_same(item, block))
+        }
+        _ => false,
+    }
 }
