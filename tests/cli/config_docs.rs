@@ -92,7 +92,8 @@ fn every_example_has_the_findings_of_its_section() {
 
 #[test]
 fn the_examples_of_connections_have_their_findings() {
-    for code in codes::OF_CONNECTIONS {
+    // No shipped mock lists a malformed tool: `mcp_hostile` has a server that does.
+    for code in codes::OF_CONNECTIONS.into_iter().filter(|code| code.name != "W-TOOL") {
         let name = format!("{}: ", code.name);
         let (_, examples) = sections().into_iter().find(|(heading, _)| heading.starts_with(&name)).expect("is there");
         for Example { language, text, is_wrong, dialect } in examples {

@@ -325,7 +325,7 @@ fn a_malformed_tool_has_the_same_message_in_every_command() {
     let tools = r#""result":{"tools":[{"name":"a","inputSchema":{"type":"object"}},{"name":"b"}]}"#;
     let answers = [INITIALIZED, ("tools/list", tools)];
     let words = &format!("the tool 'b' of server 'sh' cannot be used: {problem}");
-    with(&answers, &["list-tools"]).run().stdout_has("`a`").stderr_has(&format!("warning: {words}\n")).code(0);
+    with(&answers, &["list-tools"]).run().stdout_has("  a\n").stderr_has(&format!("warning: {words}\n")).code(0);
     let config = r#"{"mcpServers":{"sh":{"command":"sh","args":["server.sh"]}}}"#;
     let story = Rehearse::new().file("server.sh", &server(&answers)).file(".mcp.json", config);
     let run = story.args(["validate-config", ".mcp.json", "--connect"]).run();

@@ -79,7 +79,7 @@ pub(crate) struct MockArgs {
     pub(super) allowed_hosts: Vec<String>,
     /// How many network connections may be open; further ones get status 503 [default: 4096]
     #[arg(long, value_name = "N", default_value_t = ListenOptions::default().max_connections, hide_default_value = true)]
-    #[arg(value_parser = parse_connections)]
+    #[arg(value_parser = parse_connections, hide_short_help = true)]
     pub(super) max_connections: usize,
     /// Seed for all randomness, to repeat an earlier run [default: random]
     #[arg(long, value_name = "N")]
