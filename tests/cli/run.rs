@@ -389,3 +389,24 @@ fn a_server_of_another_version_fails_the_cell_unless_any_is_accepted() {
     let negotiated = run("{ transport: [stdio, ws], protocol: negotiated }").code(0);
     negotiated.stdout_has("demo negotiated 2025-06-18 over stdio, ws\n");
 }
+
+#[test]
+fn structured_content_that_breaks_the_output_schema_fails_unless_it_is_expected() {
+    const TOOL: &str = "{ name: t, outputSchema: { type: object, properties: { n: { type: integer } }, required: [n] }, \
+                        reply: { result: { content: [], structuredContent: { n: x } } } }";
+    let run = |expect: &str| {
+        let step = format!("{{ call: {{ tool: t, args: {{ n: x }} }}, expect: {{ {expect} }} }}");
+        let scenario =
+            format!("servers: {{ s: {{ mock: mock.yaml }} }}\nmatrix: {{ transport: stdio }}\nsteps: [{step}]");
+        story(&scenario).file("mock.yaml", &format!("tools: [{TOOL}]")).run()
+    };
+    let error = "the output schema of the tool does not allow /n: \"x\" is not of type \"integer\"\n";
+    run("isError: false").stdout_has(error).stdout_has("2 failed").code(1);
+    run("schemaErrors: true").stdout_has("2 passed").code(0);
+    run("schemaErrors: { contains: { matches: ^/n } }").stdout_has("2 passed").code(0);
+    run("schemaErrors: { length: 2 }").stdout_has("schemaErrors: expected length 2").code(1);
+    let call =
+        ["mcp", "call-tool", "t", "n=x", "--stdio", &format!("{} mock mock.yaml", Rehearse::BINARY)].map(str::to_owned);
+    let call = Rehearse::new().file("mock.yaml", &format!("tools: [{TOOL}]")).args(call).run().code(0);
+    call.stderr_has("warning: the structured content breaks the output schema of the tool: /n: \"x\" is not of type");
+}

@@ -24,6 +24,7 @@ mod network_server;
 pub mod oauth;
 mod order;
 mod outcome;
+mod output_schema;
 mod probe;
 mod raw;
 mod recorder;

@@ -15,7 +15,7 @@ use super::{
 };
 use rehearse_client::{
     CallOptions, CompletionReference, Failure, HeaderChange, Listing, ScopedAnswers, Session, SubscriptionFilter,
-    TaskRun, UnsolicitedFrame,
+    TaskRun, ToolOutcome, UnsolicitedFrame,
 };
 use rehearse_document::template::{Data, ProcessEnvironment, Text};
 use rehearse_protocol::{Direction, Era, Frame, Message, Version};
@@ -195,11 +195,36 @@ impl CellRunner<'_> {
         }
         if call.is_task {
             let TaskRun { statuses, outcome } = session.call_tool_as_task(&tool, args, options).await;
+            let schema_errors = self.schema_errors(session, &tool, &outcome).await;
             let mut observation = observe_raw(outcome.map(|outcome| outcome.raw));
+            observation.schema_errors = schema_errors;
             observation.statuses = statuses.into_iter().map(Json::from).collect();
             return Ok(observation);
         }
-        Ok(observe_raw(session.call_tool(&tool, args, options).await.map(|outcome| outcome.raw)))
+        let outcome = session.call_tool(&tool, args, options).await;
+        let schema_errors = self.schema_errors(session, &tool, &outcome).await;
+        Ok(Observation { schema_errors, ..observe_raw(outcome.map(|outcome| outcome.raw)) })
+    }
+
+    /// How structured content breaks the output schema of its tool. The tools are listed when the first structured content
+    /// comes, and again before a server is accused: they may have changed.
+    async fn schema_errors(
+        &self,
+        session: &Session,
+        tool: &str,
+        outcome: &Result<ToolOutcome, Failure>,
+    ) -> Vec<String> {
+        let Ok(outcome) = outcome else { return Vec::new() };
+        if outcome.structured_content.is_none() || !session.info().declares("tools") {
+            return Vec::new();
+        }
+        let mut listed = self.tools.lock().await;
+        let listed = listed.entry(session.name().to_owned()).or_default();
+        if !listed.is_empty() && outcome.schema_errors(tool, listed).is_empty() {
+            return Vec::new();
+        }
+        *listed = session.list_tools(CallOptions::default()).await.map(|listing| listing.items).unwrap_or_default();
+        outcome.schema_errors(tool, listed)
     }
 
     async fn complete(

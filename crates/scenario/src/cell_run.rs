@@ -1,9 +1,15 @@
 //! Running one cell: its own mocks and sessions, one step after another.
 
-use std::{collections::BTreeSet, path::PathBuf, sync::Arc, time::Instant};
+use std::{
+    collections::{BTreeSet, HashMap},
+    path::PathBuf,
+    sync::Arc,
+    time::Instant,
+};
 
 use futures_util::{StreamExt, future, stream::FuturesUnordered};
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Map, Value as Json, json, value::RawValue};
+use tokio::sync::Mutex as AsyncMutex;
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -89,6 +95,7 @@ async fn run_once(scenario: &Scenario, cell: Cell, options: &RunOptions, cancel:
         redacted: vec![false; scenario.redactions.len()],
         known: known_values(scenario),
         sink,
+        tools: AsyncMutex::default(),
         negotiated: None,
     };
     let mut steps = Vec::new();
@@ -134,6 +141,8 @@ pub(super) struct CellRunner<'a> {
     redacted: UsedRules,
     known: Vec<RunValue>,
     sink: StderrSink,
+    /// The tools of each server, once its schemas are needed.
+    pub(super) tools: AsyncMutex<HashMap<String, Vec<Box<RawValue>>>>,
     /// The version of the first session.
     negotiated: Option<Version>,
 }

@@ -18,6 +18,7 @@ const KEYS: &[&str] = &[
     "notifications",
     "asked",
     "noise",
+    "schemaErrors",
     "statuses",
     "status",
     "none",
@@ -44,7 +45,9 @@ pub struct Expectations {
     failure: Option<Matcher>,
     notifications: Option<Matcher>,
     asked: Option<Matcher>,
-    noise: Option<UnsolicitedExpectation>,
+    noise: Option<TextsExpectation>,
+    /// How the structured content breaks the output schema of the tool.
+    schema_errors: Option<TextsExpectation>,
     /// The statuses of a task.
     statuses: Option<Matcher>,
     status: Option<Matcher>,
@@ -52,24 +55,24 @@ pub struct Expectations {
     none: bool,
 }
 
-/// The expected unsolicited frames: log lines on standard output, responses without a request.
+/// Expected texts, such as unsolicited frames: log lines on standard output, responses without a request.
 #[derive(Debug)]
-enum UnsolicitedExpectation {
-    /// At least one frame.
+enum TextsExpectation {
+    /// At least one.
     Any,
-    /// A matcher for the array of all frames as strings.
+    /// A matcher for the array of all texts.
     Matches(Matcher),
 }
 
-impl UnsolicitedExpectation {
+impl TextsExpectation {
     /// `true`, a matcher, or `false`, which is the default.
-    fn read(node: &Node) -> Result<Option<UnsolicitedExpectation>, Problems> {
+    fn read(node: &Node, key: &str, example: &str) -> Result<Option<TextsExpectation>, Problems> {
         match node.value {
-            Value::Bool(is_expected) => Ok(is_expected.then_some(UnsolicitedExpectation::Any)),
-            Value::Sequence(_) | Value::Mapping(_) => Ok(Some(UnsolicitedExpectation::Matches(Matcher::read(node)?))),
+            Value::Bool(is_expected) => Ok(is_expected.then_some(TextsExpectation::Any)),
+            Value::Sequence(_) | Value::Mapping(_) => Ok(Some(TextsExpectation::Matches(Matcher::read(node)?))),
             _ => {
-                let problem = node.problem("`noise` must be true or a matcher for the array of all frames");
-                Err(problem.hint("for example `noise: { contains: Listening }`").into())
+                let problem = node.problem(format!("`{key}` must be true or a matcher for an array of strings"));
+                Err(problem.hint(format!("for example `{key}: {{ contains: {example} }}`")).into())
             }
         }
     }
@@ -129,7 +132,10 @@ impl Expectations {
             failure: fields.read("failure", read_failure)?,
             notifications: matcher("notifications")?,
             asked: matcher("asked")?,
-            noise: fields.read("noise", UnsolicitedExpectation::read)?.flatten(),
+            noise: fields.read("noise", |node| TextsExpectation::read(node, "noise", "Listening"))?.flatten(),
+            schema_errors: fields
+                .read("schemaErrors", |node| TextsExpectation::read(node, "schemaErrors", "{ matches: ^/city }"))?
+                .flatten(),
             statuses: matcher("statuses")?,
             status: matcher("status")?,
             none: fields.read("none", Node::bool)?.unwrap_or(false),
@@ -161,11 +167,11 @@ impl Expectations {
         let mut found = Vec::new();
         match expect.and_then(|expect| expect.noise.as_ref()) {
             None => found.extend(strays.iter().map(|stray| format!("noise: {stray}"))),
-            Some(UnsolicitedExpectation::Any) if strays.is_empty() => {
+            Some(TextsExpectation::Any) if strays.is_empty() => {
                 found.push("noise: expected unsolicited output, found none".into())
             }
-            Some(UnsolicitedExpectation::Any) => {}
-            Some(UnsolicitedExpectation::Matches(matcher)) => {
+            Some(TextsExpectation::Any) => {}
+            Some(TextsExpectation::Matches(matcher)) => {
                 let text = |stray: &UnsolicitedFrame| match stray {
                     UnsolicitedFrame::NotAMessage { text, .. } => text.clone(),
                     stray => stray.to_string(),
@@ -207,6 +213,18 @@ impl Expectations {
                     (_, _, Some(_)) => found.push(message.clone()),
                     (_, _, None) => found.push(format!("{kind}: {message}")),
                 }
+            }
+        }
+        let errors = &observation.schema_errors;
+        match expect.and_then(|expect| expect.schema_errors.as_ref()) {
+            None => found.extend(errors.iter().map(|it| format!("the output schema of the tool does not allow {it}"))),
+            Some(TextsExpectation::Any) if errors.is_empty() => {
+                found
+                    .push("schemaErrors: expected structured content that breaks the output schema, found none".into());
+            }
+            Some(TextsExpectation::Any) => {}
+            Some(TextsExpectation::Matches(matcher)) => {
+                mismatches("schemaErrors", matcher, Some(&errors.clone().into()), &mut found);
             }
         }
         let lists = expect.map(|expect| {
@@ -379,7 +397,7 @@ mod tests {
             ("{ failure: timout }", "e:1:12: unknown failure `timout` (did you mean `timeout`?)"),
             ("{ failure: explosion }", "(use one of timeout, cancelled, disconnected,"),
             ("{ failure: [timeout] }", "`failure` must be a string"),
-            ("{ noise: 5 }", "`noise` must be true or a matcher for the array of all frames"),
+            ("{ noise: 5 }", "`noise` must be true or a matcher for an array of strings"),
             ("{ status: 200 }", "only `raw` has a `status`"),
             ("{ statuses: [working] }", "only a call with `task: true` has `statuses`"),
             ("{ at: { content/0: 1 } }", "the keys of `at` must be JSON pointers"),

@@ -20,6 +20,8 @@ pub struct Observation {
     pub client_requests: Vec<Json>,
     /// The statuses of a task, in order.
     pub statuses: Vec<Json>,
+    /// How the structured content breaks the output schema of the tool, as `pointer: message`.
+    pub schema_errors: Vec<String>,
     /// The HTTP status of a raw step, on transports that have one.
     pub status: Option<u16>,
 }
@@ -45,7 +47,7 @@ pub enum Outcome {
 impl Observation {
     pub(super) fn new(outcome: Outcome) -> Self {
         let (notifications, client_requests, statuses) = (Vec::new(), Vec::new(), Vec::new());
-        Observation { outcome, notifications, client_requests, statuses, status: None }
+        Observation { outcome, notifications, client_requests, statuses, schema_errors: Vec::new(), status: None }
     }
 
     /// A step with a result.

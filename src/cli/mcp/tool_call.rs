@@ -135,6 +135,10 @@ impl ToolCall {
             return Ok(());
         }
         print(&text)?;
+        let definitions = hub_session.hub.tool_definitions(&self.server).unwrap_or_default();
+        for error in outcome.schema_errors(&self.tool, &definitions) {
+            hub_session.warn(&format!("the structured content breaks the output schema of the tool: {error}"));
+        }
         if outcome.is_error {
             let tool = printable(&self.tool);
             style::print(&format!("{BAD}error:{BAD:#} the tool {STRONG}{tool}{STRONG:#} reported an error\n"));
