@@ -38,7 +38,13 @@ pub struct UnmetExpectation {
     pub calls: u64,
     /// The closest requests that did not match, each with the reason; the latest last.
     pub closest_requests: Vec<String>,
+    /// The requests that it answered, each with its arguments, if there were too many.
+    pub answered_requests: Vec<String>,
 }
+
+/// How many answered requests are printed, and how many characters of their arguments.
+const MAX_LISTED: usize = 10;
+const LONGEST_ARGUMENTS: usize = 200;
 
 impl Verification {
     /// Whether every expectation is met.
@@ -54,6 +60,12 @@ impl fmt::Display for Verification {
             writeln!(f, "{}: expected {}, got {} {calls}", unmet.label, unmet.expected, unmet.calls)?;
             for miss in &unmet.closest_requests {
                 writeln!(f, "  closest request: {miss}")?;
+            }
+            for request in unmet.answered_requests.iter().take(MAX_LISTED) {
+                writeln!(f, "  {request}")?;
+            }
+            if let more @ 1.. = unmet.answered_requests.len().saturating_sub(MAX_LISTED) {
+                writeln!(f, "  … and {more} more")?;
             }
         }
         for entry in &self.violations {
@@ -81,11 +93,13 @@ impl Engine {
             expectations += usize::from(expect.is_some());
             if let Some(expected) = expect.filter(|expected| !expected.contains(calls)) {
                 let closest_requests = journal.iter().filter_map(|entry| closest_request(entry, label, name)).collect();
+                let answered = journal.iter().filter(|_| calls > expected.max);
                 unmet.push(UnmetExpectation {
                     label: label.to_owned(),
                     expected: expected.to_string(),
                     calls,
                     closest_requests,
+                    answered_requests: answered.filter_map(|entry| answered_request(entry, label)).collect(),
                 });
             }
         };
@@ -127,6 +141,20 @@ fn closest_request(entry: &Entry, label: &str, name: &str) -> Option<String> {
     }
 }
 
+/// A request that the rule or item with this label has answered.
+fn answered_request(entry: &Entry, label: &str) -> Option<String> {
+    let Handling::Rule(rule) = &entry.handling else { return None };
+    let is_inside = || rule.strip_prefix(label).is_some_and(|rest| rest.starts_with(".rules["));
+    if **rule != *label && !is_inside() {
+        return None;
+    }
+    let params = serde_json::from_slice::<serde_json::Value>(&entry.request).ok()?["params"].take();
+    let arguments =
+        params.get("arguments").or_else(|| params.get("uri")).unwrap_or(&serde_json::Value::Null).to_string();
+    let cut = arguments.char_indices().nth(LONGEST_ARGUMENTS).map_or(arguments.len(), |(cut, _)| cut);
+    Some(format!("{} (number {}): {}", entry.method()?, entry.number, &arguments[..cut]))
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -155,7 +183,8 @@ tools:
             verification.to_string(),
             "tools.by_city.rules[0]: expected at least 1 call, got 0 calls\n  \
              closest request: tools/call (number 3): /city: expected \"Paris\", found \"Rome\"\n\
-             tools.never: expected 0 calls, got 1 call\n\
+             tools.never: expected 0 calls, got 1 call\n  \
+             tools/call (number 4): {}\n\
              unexpected: tools/call (number 3): no rule matched; closest is tools.by_city.rules[0]: /city: expected \"Paris\", found \"Rome\"\n"
         );
     }
