@@ -4,6 +4,7 @@
 
 mod form;
 mod keyboard;
+mod line_event;
 mod plain_input;
 
 use std::{
@@ -17,9 +18,8 @@ use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use self::form::Form;
-pub(super) use self::keyboard::{
-    Editor, Keyboard, KeyboardGuard, LineEvent, PlainHighlighter, is_coloured, restore_terminal,
-};
+pub(super) use self::keyboard::{Editor, Keyboard, KeyboardGuard, PlainHighlighter, is_coloured, restore_terminal};
+pub(super) use self::line_event::LineEvent;
 use super::style::{self, BAD, DIM, STRONG, printable};
 use rehearse_client::{Answer, CallOptions, Content, Failure, InputHandler, InputKind, InputRequest};
 use rehearse_hub::{ApprovalDecision, ApprovalMode, ApprovalRequest, Approver};

@@ -19,7 +19,7 @@ use reedline::{
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 use tokio::sync::{OwnedMutexGuard, oneshot};
 
-use super::plain_input::PlainInput;
+use super::{line_event::LineEvent, plain_input::PlainInput};
 use crate::cli::style::{self, DIM, DOUBTFUL};
 
 /// The capacity of the queue of messages; further messages are dropped.
@@ -53,18 +53,6 @@ struct Inner {
 pub(crate) struct KeyboardGuard {
     _lock: Arc<OwnedMutexGuard<()>>,
     is_released: Arc<AtomicBool>,
-}
-
-/// The result of reading a line.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum LineEvent {
-    Line(String),
-    /// Ctrl-C.
-    Interrupted,
-    /// Ctrl-D.
-    Ended,
-    /// A conversation needs the keyboard. The edited text is kept.
-    Suspended,
 }
 
 impl Keyboard {

@@ -16,7 +16,7 @@ use rustix::{
     io::Errno,
 };
 
-use super::keyboard::LineEvent;
+use super::line_event::LineEvent;
 use crate::cli::style::{self, STRONG};
 
 /// How often a read checks whether it must end.
