@@ -443,3 +443,12 @@ fn a_second_response_is_reported_also_while_disconnecting() {
     let run = run.stdout("one\n").stderr_has(printed).code(0);
     assert!(!run.stderr().contains("bye"), "{}", run.stderr());
 }
+
+#[test]
+fn a_call_ends_when_the_list_times_out() {
+    let silent = server(&[INITIALIZED, ("tools/list", "silence")]).replace("answer 'silence'", ":");
+    let story = mcp(["call-tool", "--timeout", "300ms", "t"]).file("server.sh", &silent);
+    let run = story.args(["--stdio", "sh server.sh"]).run();
+    let run = run.stderr_has("failed to list MCP tools for server sh: no answer within 300ms\n").code(1);
+    assert_eq!(run.stderr().lines().count(), 1, "{}", run.stderr());
+}

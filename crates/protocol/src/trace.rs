@@ -103,6 +103,12 @@ impl Trace {
         Trace { limit: Some(limit.max(1)), ..Trace::default() }
     }
 
+    /// An empty trace with the limit of this one.
+    #[must_use]
+    pub fn new_empty(&self) -> Trace {
+        Trace { limit: self.limit, ..Trace::default() }
+    }
+
     /// Adds an event.
     pub fn push(&mut self, at: Duration, kind: EventKind) {
         self.bytes += kind.len();

@@ -16,6 +16,7 @@ use super::{
     tool_call::ToolCall,
 };
 use crate::cli::{Exit, Failure, terminal_user::TerminalUser};
+use rehearse_client as client;
 use rehearse_document::nearest;
 use rehearse_hub::{Discovery, RegisteredTool};
 
@@ -101,13 +102,14 @@ fn resolve_tool(hub_session: &HubSession, found: &Discovery, name: &str) -> Resu
     let names: Vec<&str> =
         tools.iter().map(|tool| &*tool.original).chain(tools.iter().map(|tool| &*tool.name)).collect();
     let near = nearest(name, &names).map(|near| format!("; did you mean {near:?}?")).unwrap_or_default();
+    // A server that has just let the list wait gets no second chance to do so.
+    let is_overdue = found.incomplete.iter().any(|(_, failure)| matches!(failure, client::Failure::Timeout(_)));
     match &hub_session.names[..] {
-        [server] if !found.incomplete.is_empty() => {
+        [server] if !is_overdue => {
+            if found.incomplete.is_empty() {
+                hub_session.note(&format!("server '{server}' lists no tool {name:?}{near}"));
+            }
             hub_session.warn_incomplete(found);
-            Ok(ResolvedTool { server: server.clone(), tool: name.to_owned(), schema: None })
-        }
-        [server] => {
-            hub_session.note(&format!("server '{server}' lists no tool {name:?}{near}"));
             Ok(ResolvedTool { server: server.clone(), tool: name.to_owned(), schema: None })
         }
         _ if !found.incomplete.is_empty() => {

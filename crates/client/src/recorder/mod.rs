@@ -125,7 +125,8 @@ impl TraceRecorder {
     /// A recorder of one of several attempts to open this connection. The connection records all that it does, except
     /// the end. Only an attempt sees its own frames alone.
     pub(crate) fn attempt(&self) -> TraceRecorder {
-        let state = State { handshake: Some(Handshake::default()), ..State::default() };
+        let trace = self.state().trace.new_empty();
+        let state = State { trace, handshake: Some(Handshake::default()), ..State::default() };
         let (opened, connection) = (self.0.opened, Some(self.clone()));
         let (changed, _) = watch::channel(());
         TraceRecorder(Arc::new(Shared { opened, state: Mutex::new(state), changed, connection }))
@@ -495,6 +496,16 @@ mod tests {
         assert_eq!(recorder.find_response(0, by_id(&id)).map(|matched| matched.index), Some(5));
         let (index, _) = recorder.wait_for(1, |_| true).await.expect("a frame");
         assert_eq!(index, 4);
+    }
+
+    #[test]
+    fn an_attempt_keeps_no_more_than_the_connection() {
+        let connection = TraceRecorder::with_limit(2);
+        let attempt = connection.attempt();
+        for _ in 0..5 {
+            receive(&attempt, "{}");
+        }
+        assert_eq!((attempt.end(), attempt.since(0).len(), connection.since(0).len()), (5, 2, 2));
     }
 
     #[tokio::test]
