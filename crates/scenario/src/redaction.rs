@@ -46,7 +46,10 @@ static ALWAYS: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
         // ctime and `date`.
         (r"\b\w{3} \w{3} [ \d]\d \d{2}:\d{2}:\d{2}( [A-Z]{1,4})? \d{4}\b", "[time]"),
         // Epoch seconds and milliseconds after a key, in text.
-        (r#"(?i)(\b\w*(time|timestamp|date|epoch|_at|_ts)["']?\s*[:=]\s*)(\d{13}|\d{10}(\.\d+)?)\b"#, "$1[time]"),
+        (
+            r#"\b((?:\w*(?:(?i:time|timestamp|date|epoch|_at|_ts)|[a-z]At)|(?i:created|updated|modified|expires))["']?\s*[:=]\s*)(\d{13}|\d{10})(\.\d+)?\b"#,
+            "$1[time]",
+        ),
         (r"(\b127\.0\.0\.1|\b0\.0\.0\.0|\blocalhost|\[::1?\]):\d{2,5}\b", "$1:[port]"),
     ];
     rules.into_iter().filter_map(|(pattern, with)| Some((Regex::new(pattern).ok()?, with))).collect()
@@ -240,7 +243,7 @@ mod tests {
     fn points_in_time_are_replaced_in_every_form() {
         let mut value = json!({
             "iso": "2026-11-23T16:34:48.123+01:00", "sql": "2026-11-23 16:34:48", "http": "Mon, 23 Nov 2026 16:34:48 GMT",
-            "mail": "at 23 Nov 2026 16:34:48 +0100.", "ctime": "Mon Nov 23 16:34:48 2026", "text": "{\"created_at\": 1795451688}",
+            "mail": "at 23 Nov 2026 16:34:48 +0100.", "ctime": "Mon Nov 23 16:34:48 2026", "text": "{\"created_at\": 1795451688, \"createdAt\": 1795451688.25, \"updated\": 1795451688123, \"format\": 1795451688}",
             "timestamp": 1_795_451_688, "createdAt": 1_795_451_688_123_u64, "updated": 1_795_451_688.5,
             "phone": 1_795_451_688, "time": 12, "day": "2026-11-23", "number": "1795451688", "format": 1_795_451_688,
         });
@@ -249,7 +252,8 @@ mod tests {
             value,
             json!({
                 "iso": "[time]", "sql": "[time]", "http": "[time]", "mail": "at [time].", "ctime": "[time]",
-                "text": "{\"created_at\": [time]}", "timestamp": "[time]", "createdAt": "[time]", "updated": "[time]",
+                "text": "{\"created_at\": [time], \"createdAt\": [time], \"updated\": [time], \"format\": 1795451688}",
+                "timestamp": "[time]", "createdAt": "[time]", "updated": "[time]",
                 "phone": 1_795_451_688, "time": 12, "day": "2026-11-23", "number": "1795451688", "format": 1_795_451_688,
             })
         );
