@@ -18,6 +18,9 @@ const MAX_BYTES: usize = 2 * MAX_FRAME;
 pub struct Event {
     /// Time since the trace began.
     pub at: Duration,
+    /// The number of the HTTP exchange that the event belongs to: a request with its response and its body. Numbers are
+    /// unique in a trace. `None` without HTTP, and where the recorder does not tell exchanges apart.
+    pub exchange: Option<u32>,
     pub kind: EventKind,
 }
 
@@ -39,6 +42,10 @@ pub enum EventKind {
     HttpResponse { status: StatusCode, headers: HeaderMap },
     /// An HTTP body that is not a message, or its beginning.
     HttpBody { direction: Direction, bytes: Bytes },
+    /// The HTTP response ended; not whole if the connection broke.
+    HttpEnd { is_whole: bool },
+    /// The next frame or HTTP request of the client, in the same exchange if it has one, is this case of a probe.
+    Case(Arc<str>),
     /// The server's process was started.
     ProcessStarted { pid: u32 },
     /// The server's process ended, with its exit code unless a signal ended it.
@@ -111,8 +118,13 @@ impl Trace {
 
     /// Adds an event.
     pub fn push(&mut self, at: Duration, kind: EventKind) {
-        self.bytes += kind.len();
-        self.events.push_back(Event { at, kind });
+        self.push_event(Event { at, exchange: None, kind });
+    }
+
+    /// Adds an event that may belong to an HTTP exchange.
+    pub fn push_event(&mut self, event: Event) {
+        self.bytes += event.kind.len();
+        self.events.push_back(event);
         let Some(limit) = self.limit else { return };
         while self.events.len() > limit || (self.bytes > MAX_BYTES && self.events.len() > 1) {
             self.bytes -= self.events.pop_front().map_or(0, |event| event.kind.len());

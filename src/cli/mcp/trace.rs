@@ -205,6 +205,8 @@ impl Inner {
             | EventKind::ProcessStarted { .. }
             | EventKind::ProcessExited { .. }
             | EventKind::Stderr(_)
+            | EventKind::HttpEnd { .. }
+            | EventKind::Case(_)
             | EventKind::Closed { .. } => return,
         };
         let (arrow, style) = match direction {

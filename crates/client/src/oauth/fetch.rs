@@ -108,7 +108,7 @@ impl Fetcher {
             if status == StatusCode::OK {
                 let body = body(response, &at).await?;
                 let read = serde_json::from_slice(&body);
-                web::note_body(&self.recorder, body);
+                web::note_body(&self.recorder, None, body);
                 return match (read, location) {
                     (Ok(document), _) => Ok(Some(document)),
                     (Err(_), MetadataLocation::WellKnown) => Ok(None),
@@ -221,16 +221,16 @@ impl Fetcher {
     ) -> Result<Response, AuthError> {
         let (client, request) = request.build_split();
         let request = request.map_err(|error| unreachable(url, error))?;
-        self.recorder.note_detail(|| {
+        self.recorder.note_detail(None, || {
             let (method, headers) = (request.method().clone(), request.headers().clone());
             EventKind::HttpRequest { method, target: url_text(url), headers }
         });
         if let Some(shown_body) = shown_body {
             self.recorder
-                .note_detail(|| EventKind::HttpBody { direction: Direction::ClientToServer, bytes: shown_body.into() });
+                .note_detail(None, || EventKind::HttpBody { direction: Direction::ClientToServer, bytes: shown_body.into() });
         }
         let response = client.execute(request).await.map_err(|error| unreachable(url, error))?;
-        self.recorder.note_detail(|| {
+        self.recorder.note_detail(None, || {
             let mut headers = response.headers().clone();
             let to = target(&response, url).and_then(|to| HeaderValue::from_str(&url_text(&to)).ok());
             if let Some(location) = headers.get_mut(LOCATION) {
@@ -246,7 +246,7 @@ impl Fetcher {
         let status = response.status();
         let body = body(response, url).await?;
         if !status.is_success() {
-            web::note_body(&self.recorder, body.clone());
+            web::note_body(&self.recorder, None, body.clone());
         }
         Ok((status, body))
     }

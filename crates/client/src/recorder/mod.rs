@@ -5,7 +5,10 @@ mod unsolicited;
 
 use std::{
     fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU32, Ordering},
+    },
 };
 
 use bytes::Bytes;
@@ -30,6 +33,8 @@ struct Shared {
     changed: watch::Sender<()>,
     /// The recorder of the connection, if this one records an attempt to open it.
     connection: Option<TraceRecorder>,
+    /// How many HTTP exchanges have begun.
+    exchanges: AtomicU32,
 }
 
 #[derive(Default)]
@@ -119,7 +124,7 @@ impl TraceRecorder {
     fn from_trace(trace: Trace) -> TraceRecorder {
         let (changed, _) = watch::channel(());
         let state = State { trace, handshake: Some(Handshake::default()), ..State::default() };
-        TraceRecorder(Arc::new(Shared { opened: Instant::now(), state: Mutex::new(state), changed, connection: None }))
+        TraceRecorder(Arc::new(Shared { opened: Instant::now(), state: Mutex::new(state), changed, connection: None, exchanges: AtomicU32::new(0) }))
     }
 
     /// A recorder of one of several attempts to open this connection. The connection records all that it does, except
@@ -129,7 +134,7 @@ impl TraceRecorder {
         let state = State { trace, handshake: Some(Handshake::default()), ..State::default() };
         let (opened, connection) = (self.0.opened, Some(self.clone()));
         let (changed, _) = watch::channel(());
-        TraceRecorder(Arc::new(Shared { opened, state: Mutex::new(state), changed, connection }))
+        TraceRecorder(Arc::new(Shared { opened, state: Mutex::new(state), changed, connection, exchanges: AtomicU32::new(0) }))
     }
 
     /// Makes this attempt the connection: from now on, only the connection records.
@@ -171,13 +176,26 @@ impl TraceRecorder {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
+    /// A number for a new HTTP exchange of the connection.
+    pub(crate) fn new_exchange(&self) -> u32 {
+        match &self.0.connection {
+            Some(connection) => connection.new_exchange(),
+            None => self.0.exchanges.fetch_add(1, Ordering::Relaxed),
+        }
+    }
+
     /// Adds a frame that is being written or has just been read.
     pub fn record(&self, direction: Direction, bytes: Bytes) {
+        self.record_in(None, direction, bytes);
+    }
+
+    /// As [`TraceRecorder::record`], for a frame of an HTTP exchange.
+    pub(crate) fn record_in(&self, exchange: Option<u32>, direction: Direction, bytes: Bytes) {
         let mut state = self.state();
         match (&self.0.connection, state.attempt) {
             (None, _) => {}
-            (Some(connection), AttemptState::Open) => connection.record(direction, bytes.clone()),
-            (Some(connection), AttemptState::Selected) => return connection.record(direction, bytes),
+            (Some(connection), AttemptState::Open) => connection.record_in(exchange, direction, bytes.clone()),
+            (Some(connection), AttemptState::Selected) => return connection.record_in(exchange, direction, bytes),
             (Some(_), AttemptState::Abandoned) => return,
         }
         // Within the lock, so that times are in the order of the frames.
@@ -189,31 +207,36 @@ impl TraceRecorder {
         if let Some(handshake) = &mut state.handshake {
             handshake.observe(&frame);
         }
-        state.trace.push(frame.at, EventKind::Frame(frame));
+        state.trace.push_event(Event { at: frame.at, exchange, kind: EventKind::Frame(frame) });
         drop(state);
         self.0.changed.send_replace(());
     }
 
     /// Adds an event that is not a frame.
     pub(crate) fn note(&self, kind: EventKind) {
+        self.note_in(None, kind);
+    }
+
+    /// As [`TraceRecorder::note`], for an event of an HTTP exchange.
+    pub(crate) fn note_in(&self, exchange: Option<u32>, kind: EventKind) {
         if let Some(connection) = &self.0.connection {
-            return connection.note(kind);
+            return connection.note_in(exchange, kind);
         }
         let mut state = self.state();
         let at = self.0.opened.elapsed();
-        state.trace.push(at, kind);
+        state.trace.push_event(Event { at, exchange, kind });
         drop(state);
         self.0.changed.send_replace(());
     }
 
     /// As [`TraceRecorder::note`], if details are recorded.
-    pub(crate) fn note_detail(&self, kind: impl FnOnce() -> EventKind) {
+    pub(crate) fn note_detail(&self, exchange: Option<u32>, kind: impl FnOnce() -> EventKind) {
         if let Some(connection) = &self.0.connection {
-            return connection.note_detail(kind);
+            return connection.note_detail(exchange, kind);
         }
         let is_detailed = self.state().is_detailed;
         if is_detailed {
-            self.note(kind());
+            self.note_in(exchange, kind());
         }
     }
 

@@ -154,7 +154,7 @@ impl Child {
         let (last_lines, trace) = (kept.clone(), recorder.clone());
         let listener = tokio::spawn(async move {
             let report = |line: String| {
-                trace.note_detail(|| EventKind::Stderr(line.clone().into()));
+                trace.note_detail(None, || EventKind::Stderr(line.clone().into()));
                 if let Some(sink) = &sink {
                     sink(StderrLine { server: Arc::clone(&server), line: line.clone() });
                 }

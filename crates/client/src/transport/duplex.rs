@@ -79,7 +79,7 @@ impl Duplex {
         }
         match self.incoming.next().await {
             Ok(bytes) => {
-                self.recorder.record(Direction::ServerToClient, bytes.clone());
+                self.recorder.record_in(self.incoming.exchange(), Direction::ServerToClient, bytes.clone());
                 match split_batch(&bytes) {
                     Ok(parts) => {
                         self.batch = parts.into();
@@ -146,6 +146,14 @@ impl rmcp::transport::Transport<RoleClient> for Duplex {
 }
 
 impl Incoming {
+    /// The number of the HTTP exchange in the trace that the frames come from.
+    fn exchange(&self) -> Option<u32> {
+        match self {
+            Incoming::Sse(reader) => reader.exchange(),
+            _ => None,
+        }
+    }
+
     /// The next frame, or why there are no more. Cancel-safe.
     async fn next(&mut self) -> Result<Bytes, String> {
         match self {

@@ -19,6 +19,11 @@ impl EventReader {
         EventReader { response, decoder: Decoder::default(), ready: VecDeque::new() }
     }
 
+    /// The number of the exchange in the trace.
+    pub(crate) fn exchange(&self) -> Option<u32> {
+        super::web::exchange(&self.response)
+    }
+
     /// The next event; `None` at the end of the stream. Cancel-safe.
     ///
     /// # Errors

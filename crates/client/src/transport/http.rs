@@ -172,11 +172,13 @@ impl HttpClient {
         stream::unfold(events, move |mut events| {
             let recorder = recorder.clone();
             async move {
-                let item = events.next().await?.map_err(|broken| SseError::Body(broken.into())).map(|event| {
+                let next = events.next().await?;
+                let exchange = events.exchange();
+                let item = next.map_err(|broken| SseError::Body(broken.into())).map(|event| {
                     let kind = event.event.clone();
                     let data = message(event);
                     if let Some(data) = &data {
-                        recorder.record(Direction::ServerToClient, data.clone());
+                        recorder.record_in(exchange, Direction::ServerToClient, data.clone());
                     }
                     let data = data.map(|data| String::from_utf8_lossy(&data).into_owned());
                     Sse { event: kind, data, id: None, retry: None }
@@ -213,6 +215,7 @@ impl HttpClient {
         response: Response,
     ) -> Result<StreamableHttpPostResponse, LinkError> {
         let (status, session, redirection) = (response.status(), session_id(&response), web::redirection(&response));
+        let exchange = web::exchange(&response);
         let body = Bytes::from(web::error_body(response).await);
         let text = redirection.unwrap_or_else(|| String::from_utf8_lossy(&body).into_owned());
         let error = match serde_json::from_slice(&body) {
@@ -220,8 +223,8 @@ impl HttpClient {
             _ => None,
         };
         match error {
-            Some(_) => self.0.recorder.record(Direction::ServerToClient, body),
-            None => web::note_body(&self.0.recorder, body),
+            Some(_) => self.0.recorder.record_in(exchange, Direction::ServerToClient, body),
+            None => web::note_body(&self.0.recorder, exchange, body),
         }
         let refused = LinkError::Status { status: status.as_u16(), body: text.clone() };
         let ClientJsonRpcMessage::Request(request) = message else { return Err(refused) };
@@ -288,16 +291,17 @@ impl HttpClient {
             }
             status => {
                 let (session, media_type) = (session_id(&response), web::media_type(&response));
+                let exchange = web::exchange(&response);
                 let body = whole_body(response).await.map_err(StreamableHttpError::Client)?;
                 if body.is_empty() && !matches!(message, ClientJsonRpcMessage::Request(_)) {
                     return Ok(StreamableHttpPostResponse::Accepted);
                 }
                 if media_type != "application/json" {
-                    web::note_body(&self.0.recorder, body);
+                    web::note_body(&self.0.recorder, exchange, body);
                     let text = format!("HTTP {} with a body of type {media_type:?}", status.as_u16());
                     return Err(StreamableHttpError::Client(LinkError::Malformed(text)));
                 }
-                self.0.recorder.record(Direction::ServerToClient, body.clone());
+                self.0.recorder.record_in(exchange, Direction::ServerToClient, body.clone());
                 let answer = answer_to(&message, &body).map_err(StreamableHttpError::Client)?;
                 Ok(StreamableHttpPostResponse::Json(answer, session))
             }
@@ -390,19 +394,20 @@ impl RawResponse {
 
     /// Reads the rest and records its frames. Also returns a body that is not an event stream.
     pub(crate) async fn finish(self) -> Bytes {
+        let exchange = web::exchange(&self.response);
         if web::media_type(&self.response) == "text/event-stream" {
             let mut events = EventReader::new(self.response);
             while let Ok(frame) = events.next_message().await {
-                self.recorder.record(Direction::ServerToClient, frame);
+                self.recorder.record_in(exchange, Direction::ServerToClient, frame);
             }
             return Bytes::new();
         }
         let media_type = web::media_type(&self.response);
         let body = whole_body(self.response).await.unwrap_or_default();
         if media_type != "application/json" {
-            web::note_body(&self.recorder, body.clone());
+            web::note_body(&self.recorder, exchange, body.clone());
         } else if !body.is_empty() {
-            self.recorder.record(Direction::ServerToClient, body.clone());
+            self.recorder.record_in(exchange, Direction::ServerToClient, body.clone());
         }
         body
     }

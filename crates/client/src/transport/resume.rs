@@ -50,6 +50,11 @@ impl EventStream {
         }
     }
 
+    /// The number of the exchange in the trace that the last event came from.
+    pub(crate) fn exchange(&self) -> Option<u32> {
+        self.reader.exchange()
+    }
+
     /// The next event; `None` at the end of the stream.
     ///
     /// # Errors

@@ -143,18 +143,32 @@ async fn send_once(
     recorder: &TraceRecorder,
     frame: Option<&Bytes>,
 ) -> Result<Response, LinkError> {
-    recorder.note_detail(|| {
+    let exchange = Some(recorder.new_exchange());
+    recorder.note_detail(exchange, || {
         let url = request.url();
         let query = url.query().map(|query| format!("?{query}")).unwrap_or_default();
         let (method, headers) = (request.method().clone(), request.headers().clone());
         EventKind::HttpRequest { method, target: format!("{}{query}", url.path()), headers }
     });
     if let Some(frame) = frame {
-        recorder.record(Direction::ClientToServer, frame.clone());
+        recorder.record_in(exchange, Direction::ClientToServer, frame.clone());
     }
-    let response = http.execute(request).await.map_err(|error| LinkError::Exchange(describe(error)))?;
-    recorder.note_detail(|| EventKind::HttpResponse { status: response.status(), headers: response.headers().clone() });
+    let mut response = http.execute(request).await.map_err(|error| LinkError::Exchange(describe(error)))?;
+    if let Some(number) = exchange {
+        response.extensions_mut().insert(ExchangeNumber(number));
+    }
+    let head = || EventKind::HttpResponse { status: response.status(), headers: response.headers().clone() };
+    recorder.note_detail(exchange, head);
     Ok(response)
+}
+
+/// The number of the exchange of a response in the trace.
+#[derive(Clone, Copy)]
+struct ExchangeNumber(u32);
+
+/// The number of the exchange of this response in the trace.
+pub(crate) fn exchange(response: &Response) -> Option<u32> {
+    response.extensions().get::<ExchangeNumber>().map(|number| number.0)
 }
 
 /// Whether another authorization may fix it.
@@ -188,10 +202,10 @@ pub(crate) async fn error_body(mut response: Response) -> Vec<u8> {
 
 /// As [`error_body`], as a string, which is recorded; for a redirect that was not followed, the reason.
 pub(crate) async fn error_text(response: Response, recorder: &TraceRecorder) -> String {
-    let redirection = redirection(&response);
+    let (redirection, exchange) = (redirection(&response), exchange(&response));
     let body = error_body(response).await;
     let text = String::from_utf8_lossy(&body).into_owned();
-    note_body(recorder, body.into());
+    note_body(recorder, exchange, body.into());
     redirection.unwrap_or(text)
 }
 
@@ -212,9 +226,9 @@ pub(crate) fn redirection(response: &Response) -> Option<String> {
 }
 
 /// Records a body that is not a message.
-pub(crate) fn note_body(recorder: &TraceRecorder, body: Bytes) {
+pub(crate) fn note_body(recorder: &TraceRecorder, exchange: Option<u32>, body: Bytes) {
     if !body.is_empty() {
-        recorder.note_detail(|| EventKind::HttpBody { direction: Direction::ServerToClient, bytes: body });
+        recorder.note_detail(exchange, || EventKind::HttpBody { direction: Direction::ServerToClient, bytes: body });
     }
 }
 

@@ -50,7 +50,7 @@ async fn connect_socket(
 ) -> Result<Socket, OpenError> {
     let limits = WebSocketConfig::default().max_message_size(Some(MAX_FRAME)).max_frame_size(Some(MAX_FRAME));
     let connect = async |request: Handshake| {
-        recorder.note_detail(|| {
+        recorder.note_detail(None, || {
             let target = request.uri().path_and_query().map(ToString::to_string).unwrap_or_default();
             EventKind::HttpRequest { method: request.method().clone(), target, headers: request.headers().clone() }
         });
@@ -90,8 +90,8 @@ async fn connect_socket(
 }
 
 fn note(recorder: &TraceRecorder, response: &http::Response<Option<Vec<u8>>>) {
-    recorder.note_detail(|| EventKind::HttpResponse { status: response.status(), headers: response.headers().clone() });
-    web::note_body(recorder, response.body().clone().unwrap_or_default().into());
+    recorder.note_detail(None, || EventKind::HttpResponse { status: response.status(), headers: response.headers().clone() });
+    web::note_body(recorder, None, response.body().clone().unwrap_or_default().into());
 }
 
 fn refused(error: tungstenite::Error) -> OpenError {

@@ -1,0 +1,38 @@
+//! The judges, one file for each area of the specification.
+
+use crate::{Case, Evidence, Judgement, Material};
+
+mod rpc;
+
+/// Judges one row.
+pub(crate) type Judge = fn(&Evidence<'_>, &mut Judgement);
+
+/// The rows of one area.
+pub(crate) struct Area {
+    pub(crate) name: &'static str,
+    /// One JSON object a line.
+    pub(crate) rows: &'static str,
+    /// The judge of each row.
+    pub(crate) judges: &'static [(&'static str, Judge)],
+    /// What the area's probes send.
+    pub(crate) cases: fn(&Material) -> Vec<Case>,
+}
+
+macro_rules! area {
+    ($name:ident) => {
+        Area {
+            name: stringify!($name),
+            rows: include_str!(concat!("../../rows/", stringify!($name), ".jsonl")),
+            judges: $name::JUDGES,
+            cases: $name::cases,
+        }
+    };
+}
+
+/// Every area, in the order of reports.
+pub(crate) const ALL: &[Area] = &[area!(rpc)];
+
+/// What the probes of all areas send to this server, in the order of the areas.
+pub fn cases(material: &Material) -> Vec<Case> {
+    ALL.iter().flat_map(|area| (area.cases)(material)).collect()
+}

@@ -1,0 +1,74 @@
+//! What the client sent, with what came back.
+
+use serde_json::Value;
+
+use crate::{HttpExchange, Message};
+
+/// A frame of the client and its answer. The frame may be anything that a probe sends, also what is no request.
+#[derive(Clone, Copy, Debug)]
+pub struct Call<'e> {
+    /// What the client sent.
+    pub request: &'e Message<'e>,
+    /// The response with the id of the request. For a frame without a usable id: the first error without an id before
+    /// the client's next frame on the same connection or exchange.
+    pub response: Option<&'e Message<'e>>,
+    /// The HTTP exchange of the request.
+    pub http: Option<&'e HttpExchange<'e>>,
+}
+
+impl<'e> Call<'e> {
+    /// The method of the request; empty if it has none.
+    pub fn method(&self) -> &'e str {
+        self.request.method().unwrap_or_default()
+    }
+
+    /// The result.
+    pub fn result(&self) -> Option<&'e Value> {
+        self.response?.result()
+    }
+
+    /// The code of the error.
+    pub fn error_code(&self) -> Option<i64> {
+        self.response?.error_code()
+    }
+
+    /// The HTTP status.
+    pub fn status(&self) -> Option<u16> {
+        self.http?.status
+    }
+
+    /// Whether anything came back: a response, or an HTTP status.
+    pub fn is_answered(&self) -> bool {
+        self.response.is_some() || self.status().is_some()
+    }
+
+    /// What came back, in a few words.
+    pub fn answer_text(&self) -> String {
+        let status = self.status().filter(|status| *status != 200).map(|status| format!("HTTP {status}"));
+        let answer = match self.response {
+            Some(response) => match (response.error(), response.result()) {
+                (Some(error), _) => {
+                    let message = error.get("message").and_then(Value::as_str).unwrap_or_default();
+                    match response.error_code() {
+                        Some(code) => Some(format!("error {code} {message:?}")),
+                        None => Some(format!("an error without a code: {error}")),
+                    }
+                }
+                (None, Some(result)) if result.get("isError") == Some(&Value::Bool(true)) => {
+                    Some("a result with isError: true".to_owned())
+                }
+                (None, Some(_)) => Some("a result".to_owned()),
+                (None, None) => Some("neither a result nor an error".to_owned()),
+            },
+            None => None,
+        };
+        match (status, answer) {
+            (Some(status), Some(answer)) => format!("{status}, {answer}"),
+            (Some(one), None) | (None, Some(one)) => one,
+            (None, None) => match self.status() {
+                Some(status) => format!("HTTP {status} without a message"),
+                None => "no answer".to_owned(),
+            },
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! What a probe sends.
+//!
+//! A case is data: one message or HTTP request with a name. The areas say which cases they need; the prober sends each
+//! on its [`Lane`] and records the name before it, so that a judge finds it with [`Evidence::case`](crate::Evidence::case).
+
+use bytes::Bytes;
+use rehearse_protocol::{Era, Transport, Version};
+use serde_json::{Value, json};
+
+/// The connection on which a case is sent. Cases of one lane are sent one after the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Lane {
+    /// The main connection: whatever a client does in normal work.
+    Main,
+    /// A connection for requests that a server must refuse.
+    Negative,
+    /// A connection for input that a server may die of.
+    Malformed,
+    /// A connection of its own, without a handshake by the prober.
+    Fresh,
+    /// The connection on which listed tools are called.
+    Calls,
+}
+
+/// What is sent.
+#[derive(Clone, Debug, PartialEq)]
+pub enum CaseBody {
+    /// A request; the prober adds id and, in the modern era, the `_meta` that it must have.
+    Request {
+        method: String,
+        /// Null sends no `params`.
+        params: Value,
+    },
+    /// A notification.
+    Notification { method: String, params: Value },
+    /// These bytes.
+    Bytes(Bytes),
+    /// No body.
+    Empty,
+}
+
+/// One message or HTTP request of a probe.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Case {
+    /// `probe/variant`.
+    pub name: String,
+    /// Where it is sent.
+    pub lane: Lane,
+    /// What is sent.
+    pub body: CaseBody,
+    /// Headers to set (`Some`) or to leave out (`None`), over HTTP.
+    pub headers: Vec<(String, Option<String>)>,
+    /// The HTTP method.
+    pub http_method: &'static str,
+    /// Members of the modern `_meta` to replace (`Some`) or to leave out (`None`).
+    pub meta: Vec<(String, Option<Value>)>,
+    /// Whether an answer is expected. Without one, the prober waits only for the common window of silence.
+    pub is_answered: bool,
+}
+
+/// What the prober knows of the server when it asks for cases.
+#[derive(Clone, Debug, Default)]
+pub struct Material {
+    /// The version of the lane; `None` before it is known.
+    pub version: Option<Version>,
+    /// The transport.
+    pub transport: Option<Transport>,
+    /// The declared capabilities.
+    pub capabilities: Value,
+    /// The listed tools, as listed.
+    pub tools: Vec<Value>,
+    /// The listed resources.
+    pub resources: Vec<Value>,
+    /// The listed resource templates.
+    pub templates: Vec<Value>,
+    /// The listed prompts.
+    pub prompts: Vec<Value>,
+    /// The tools that may be called, each with valid arguments.
+    pub callable: Vec<(String, Value)>,
+    /// A suffix for names that cannot exist.
+    pub suffix: String,
+}
+
+impl Case {
+    fn new(name: impl Into<String>, lane: Lane, body: CaseBody) -> Case {
+        let (headers, meta) = (Vec::new(), Vec::new());
+        Case { name: name.into(), lane, body, headers, http_method: "POST", meta, is_answered: true }
+    }
+
+    /// A request. Null params are left out.
+    pub fn request(name: impl Into<String>, lane: Lane, method: &str, params: Value) -> Case {
+        Case::new(name, lane, CaseBody::Request { method: method.to_owned(), params })
+    }
+
+    /// A notification, which nothing answers over a pipe.
+    pub fn notification(name: impl Into<String>, lane: Lane, method: &str, params: Value) -> Case {
+        let body = CaseBody::Notification { method: method.to_owned(), params };
+        Case { is_answered: false, ..Case::new(name, lane, body) }
+    }
+
+    /// Bytes that are sent as they are.
+    pub fn bytes(name: impl Into<String>, lane: Lane, bytes: impl Into<Bytes>) -> Case {
+        Case::new(name, lane, CaseBody::Bytes(bytes.into()))
+    }
+
+    /// An HTTP request of this method without a body.
+    pub fn http(name: impl Into<String>, lane: Lane, http_method: &'static str) -> Case {
+        Case { http_method, ..Case::new(name, lane, CaseBody::Empty) }
+    }
+
+    /// With this header.
+    #[must_use]
+    pub fn header(mut self, name: &str, value: &str) -> Case {
+        self.headers.push((name.to_owned(), Some(value.to_owned())));
+        self
+    }
+
+    /// Without this header.
+    #[must_use]
+    pub fn without_header(mut self, name: &str) -> Case {
+        self.headers.push((name.to_owned(), None));
+        self
+    }
+
+    /// With this member of `_meta`, or without it.
+    #[must_use]
+    pub fn meta(mut self, key: &str, value: Option<Value>) -> Case {
+        self.meta.push((key.to_owned(), value));
+        self
+    }
+
+    /// With silence as a possible answer.
+    #[must_use]
+    pub fn unanswered(mut self) -> Case {
+        self.is_answered = false;
+        self
+    }
+}
+
+impl Material {
+    /// Whether a capability is declared.
+    pub fn declares(&self, capability: &str) -> bool {
+        crate::facts::declares(&self.capabilities, capability)
+    }
+
+    /// Whether the lane is modern.
+    pub fn is_modern(&self) -> bool {
+        self.version.is_some_and(|version| version.era() == Era::Modern)
+    }
+
+    /// Whether the transport is streamable HTTP.
+    pub fn is_http(&self) -> bool {
+        self.transport == Some(Transport::Http)
+    }
+
+    /// The list methods of the declared capabilities.
+    pub fn list_methods(&self) -> Vec<&'static str> {
+        let all = [
+            ("tools", "tools/list"),
+            ("resources", "resources/list"),
+            ("resources", "resources/templates/list"),
+            ("prompts", "prompts/list"),
+        ];
+        all.into_iter().filter(|(capability, _)| self.declares(capability)).map(|(_, method)| method).collect()
+    }
+
+    /// A name that no server offers.
+    pub fn unknown_name(&self) -> String {
+        format!("rehearse-no-such-name-{}", self.suffix)
+    }
+
+    /// The params of a call of a tool.
+    pub fn call_params(name: &str, arguments: &Value) -> Value {
+        json!({ "name": name, "arguments": arguments })
+    }
+}

@@ -1,0 +1,375 @@
+//! The traffic with one server, indexed for judges.
+
+use std::{
+    collections::{BTreeMap, HashMap, VecDeque},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use http::HeaderMap;
+use rehearse_protocol::{Direction, Era, EventKind, Trace, Transport, Version};
+use serde_json::Value;
+
+use crate::{Call, Facts, Kind, Message, Place, message::kind};
+
+/// The key of the protocol version in the `_meta` of a modern request.
+const META_VERSION: &str = "/params/_meta/io.modelcontextprotocol~1protocolVersion";
+
+/// All connections with one server in one version over one transport.
+#[derive(Debug)]
+pub struct Evidence<'t> {
+    /// The version by which the server is judged.
+    pub version: Version,
+    /// The transport.
+    pub transport: Transport,
+    /// What is known of the server.
+    pub facts: Facts,
+    /// The connections, in the order of the traces.
+    pub connections: Vec<Connection<'t>>,
+}
+
+/// One connection.
+#[derive(Debug, Default)]
+pub struct Connection<'t> {
+    /// All messages, in order. A batch is followed by its parts.
+    pub messages: Vec<Message<'t>>,
+    /// The HTTP exchanges by number.
+    pub exchanges: BTreeMap<u32, HttpExchange<'t>>,
+    /// The lines of standard error.
+    pub stderr: Vec<(Place, &'t Bytes)>,
+    /// When the process was started.
+    pub started: Option<Duration>,
+    /// When the process ended, and its exit code.
+    pub exited: Option<(Duration, Option<i32>)>,
+    /// Why and when the connection ended.
+    pub closed: Option<(Place, Duration, &'t str)>,
+    /// By index of a client's message, the index of its answer.
+    answers: HashMap<usize, usize>,
+}
+
+/// One HTTP request with its response.
+#[derive(Debug, Default)]
+pub struct HttpExchange<'t> {
+    /// Where the head of the request stands.
+    pub request: Place,
+    /// When the request was sent.
+    pub time: Duration,
+    /// `POST`, `GET`, …
+    pub method: &'t str,
+    /// Path and query.
+    pub target: &'t str,
+    /// The headers of the request.
+    pub request_headers: Option<&'t HeaderMap>,
+    /// The case of a probe, if a probe sent it.
+    pub case: Option<&'t str>,
+    /// Where the head of the response stands.
+    pub response: Option<Place>,
+    /// When it came.
+    pub response_time: Option<Duration>,
+    /// The status.
+    pub status: Option<u16>,
+    /// The headers of the response.
+    pub headers: Option<&'t HeaderMap>,
+    /// The bytes of the body that are no message; all bytes of an event stream that a probe read.
+    pub body: Vec<u8>,
+    /// Whether the body came whole, once it has ended.
+    pub is_whole: Option<bool>,
+    /// The indices of its messages, of both sides.
+    pub messages: Vec<usize>,
+}
+
+impl Default for Place {
+    fn default() -> Self {
+        Place { connection: 0, event: 0 }
+    }
+}
+
+impl HttpExchange<'_> {
+    /// A header of the response, if it is text.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers?.get(name)?.to_str().ok()
+    }
+
+    /// A header of the request, if it is text.
+    pub fn request_header(&self, name: &str) -> Option<&str> {
+        self.request_headers?.get(name)?.to_str().ok()
+    }
+
+    /// The media type of the response, lower case and without parameters.
+    pub fn media_type(&self) -> String {
+        let value = self.header("content-type").unwrap_or_default();
+        value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
+    }
+
+    /// Whether the response is an event stream.
+    pub fn is_stream(&self) -> bool {
+        self.media_type() == "text/event-stream"
+    }
+}
+
+impl<'t> Evidence<'t> {
+    /// Indexes the traces. Of a trace in which a client tried both eras, only the part in the era of `version` counts.
+    /// Capabilities that `facts` does not have are read from the traces.
+    pub fn new(traces: &[&'t Trace], version: Version, transport: Transport, facts: Facts) -> Evidence<'t> {
+        let connections = traces.iter().enumerate();
+        let connections = connections.map(|(number, trace)| Connection::new(number, trace, version.era())).collect();
+        let mut evidence = Evidence { version, transport, facts, connections };
+        if evidence.facts.capabilities.is_null() {
+            let found = evidence.calls().filter(|call| matches!(call.method(), "initialize" | "server/discover"));
+            let found = found.filter_map(|call| call.result()?.get("capabilities")).next().cloned();
+            evidence.facts.capabilities = found.unwrap_or_default();
+        }
+        evidence
+    }
+
+    /// The versions that a client and a server used in a trace.
+    pub fn versions(trace: &Trace) -> Vec<Version> {
+        let mut versions = Vec::new();
+        for era in [Era::Legacy, Era::Modern] {
+            let connection = Connection::new(0, trace, era);
+            let calls: Vec<_> = connection.calls().collect();
+            let version = match era {
+                Era::Legacy => calls
+                    .iter()
+                    .filter(|call| call.method() == "initialize")
+                    .find_map(|call| call.result()?.get("protocolVersion")?.as_str()?.parse::<Version>().ok()),
+                Era::Modern => calls
+                    .iter()
+                    .filter(|call| call.result().is_some())
+                    .find_map(|call| call.request.at(META_VERSION).as_str()?.parse::<Version>().ok()),
+            };
+            versions.extend(version);
+        }
+        versions
+    }
+
+    /// All messages.
+    pub fn messages(&self) -> impl Iterator<Item = &Message<'t>> {
+        self.connections.iter().flat_map(|connection| &connection.messages)
+    }
+
+    /// What the server sent.
+    pub fn received(&self) -> impl Iterator<Item = &Message<'t>> {
+        self.messages().filter(|message| message.is_from_server())
+    }
+
+    /// The responses of the server.
+    pub fn responses(&self) -> impl Iterator<Item = &Message<'t>> {
+        self.received().filter(|message| message.kind == Kind::Response)
+    }
+
+    /// The notifications of the server of a method.
+    pub fn notifications<'e>(&'e self, method: &'e str) -> impl Iterator<Item = &'e Message<'t>> {
+        self.received().filter(move |it| it.kind == Kind::Notification && it.method() == Some(method))
+    }
+
+    /// The requests of the server.
+    pub fn server_requests(&self) -> impl Iterator<Item = &Message<'t>> {
+        self.received().filter(|message| message.kind == Kind::Request)
+    }
+
+    /// Everything that the client sent as a message, with what came back.
+    pub fn calls(&self) -> impl Iterator<Item = Call<'_>> {
+        self.connections.iter().flat_map(Connection::calls)
+    }
+
+    /// The requests of the client of a method, valid or not.
+    pub fn calls_of<'e>(&'e self, method: &'e str) -> impl Iterator<Item = Call<'e>> {
+        self.calls().filter(move |call| call.request.kind == Kind::Request && call.method() == method)
+    }
+
+    /// The results of a method.
+    pub fn results_of<'e>(&'e self, method: &'e str) -> impl Iterator<Item = (Call<'e>, &'e Value)> {
+        self.calls_of(method).filter_map(|call| Some((call, call.result()?)))
+    }
+
+    /// What a probe sent as this case, or as a case below it: `bad-method` finds `bad-method/ping` as well.
+    pub fn case<'e>(&'e self, case: &'e str) -> impl Iterator<Item = Call<'e>> {
+        self.calls().filter(move |call| call.request.case.is_some_and(|it| is_case(it, case)))
+    }
+
+    /// The HTTP exchanges, with the connection of each.
+    pub fn exchanges(&self) -> impl Iterator<Item = (&Connection<'t>, &HttpExchange<'t>)> {
+        self.connections.iter().flat_map(|connection| connection.exchanges.values().map(move |it| (connection, it)))
+    }
+
+    /// The HTTP exchanges of a case, or of a case below it.
+    pub fn http_case<'e>(&'e self, case: &'e str) -> impl Iterator<Item = (&'e Connection<'t>, &'e HttpExchange<'t>)> {
+        self.exchanges().filter(move |(_, exchange)| exchange.case.is_some_and(|it| is_case(it, case)))
+    }
+
+    /// Whether the version is of the modern era.
+    pub fn is_modern(&self) -> bool {
+        self.version.era() == Era::Modern
+    }
+}
+
+fn is_case(case: &str, wanted: &str) -> bool {
+    case.strip_prefix(wanted).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+impl<'t> Connection<'t> {
+    fn new(number: usize, trace: &'t Trace, era: Era) -> Connection<'t> {
+        let mut connection = Connection::default();
+        // The cases that were announced, for the next message of the client in the same exchange.
+        let mut cases: HashMap<Option<u32>, &'t str> = HashMap::new();
+        for (event, it) in trace.since(0) {
+            let place = Place { connection: number, event };
+            let exchange = it.exchange.map(|number| connection.exchanges.entry(number).or_default());
+            match &it.kind {
+                EventKind::Case(case) => {
+                    if let Some(exchange) = exchange {
+                        exchange.case = Some(case);
+                    }
+                    cases.insert(it.exchange, case);
+                }
+                EventKind::Frame(frame) => {
+                    let is_sent = frame.direction == Direction::ClientToServer;
+                    let case = if is_sent { cases.remove(&it.exchange) } else { None };
+                    connection.add(place, it.at, frame.direction, &frame.bytes, it.exchange, case);
+                }
+                EventKind::HttpRequest { method, target, headers } => {
+                    if let Some(exchange) = exchange {
+                        (exchange.request, exchange.time) = (place, it.at);
+                        (exchange.method, exchange.target) = (method.as_str(), target);
+                        exchange.request_headers = Some(headers);
+                    }
+                }
+                EventKind::HttpResponse { status, headers } => {
+                    if let Some(exchange) = exchange {
+                        (exchange.response, exchange.response_time) = (Some(place), Some(it.at));
+                        exchange.status = Some(status.as_u16());
+                        exchange.headers = Some(headers);
+                    }
+                }
+                EventKind::HttpBody { direction: Direction::ServerToClient, bytes } => {
+                    if let Some(exchange) = exchange {
+                        exchange.body.extend_from_slice(bytes);
+                    }
+                }
+                EventKind::HttpEnd { is_whole } => {
+                    if let Some(exchange) = exchange {
+                        exchange.is_whole = Some(*is_whole);
+                    }
+                }
+                EventKind::Stderr(line) => connection.stderr.push((place, line)),
+                EventKind::ProcessStarted { .. } => connection.started = Some(it.at),
+                EventKind::ProcessExited { code } => connection.exited = Some((it.at, *code)),
+                EventKind::Closed { reason } => connection.closed = Some((place, it.at, reason)),
+                EventKind::Opened(_) | EventKind::HttpBody { .. } => {}
+            }
+        }
+        connection.keep_era(era);
+        connection.index();
+        connection
+    }
+
+    fn add(
+        &mut self,
+        place: Place,
+        time: Duration,
+        direction: Direction,
+        bytes: &'t Bytes,
+        exchange: Option<u32>,
+        case: Option<&'t str>,
+    ) {
+        let value: Value = serde_json::from_slice(bytes).unwrap_or_default();
+        let parts = match &value {
+            Value::Array(parts) => parts.clone(),
+            _ => Vec::new(),
+        };
+        let kind_of = kind(&value);
+        let whole = Message { place, time, direction, bytes, value, kind: kind_of, exchange, case, is_in_batch: false };
+        let parts = parts.into_iter().map(|value| {
+            let kind = kind(&value);
+            Message { value, kind, is_in_batch: true, ..whole.clone() }
+        });
+        let parts: Vec<_> = parts.collect();
+        self.messages.push(whole);
+        self.messages.extend(parts);
+    }
+
+    /// Drops the part of a trace in which the client tried the other era: what comes before its `initialize`, or what
+    /// comes from it on. An `initialize` that is a case of a probe decides nothing.
+    fn keep_era(&mut self, era: Era) {
+        let initialize =
+            |it: &Message<'_>| !it.is_from_server() && it.case.is_none() && it.method() == Some("initialize");
+        let Some(at) = self.messages.iter().position(initialize) else { return };
+        match era {
+            Era::Modern => self.messages.truncate(at),
+            Era::Legacy => drop(self.messages.drain(..at)),
+        }
+    }
+
+    /// Finds the answer of each message of the client, and the messages of each exchange.
+    fn index(&mut self) {
+        let mut waiting: HashMap<String, VecDeque<usize>> = HashMap::new();
+        // The last frame of the client without a usable id, by exchange.
+        let mut unaddressed: HashMap<Option<u32>, usize> = HashMap::new();
+        for (index, message) in self.messages.iter().enumerate() {
+            if let Some(exchange) = message.exchange.and_then(|number| self.exchanges.get_mut(&number)) {
+                exchange.messages.push(index);
+            }
+            let id = message.id().filter(|id| id.is_string() || id.is_number());
+            if message.is_from_server() {
+                if message.kind != Kind::Response {
+                    continue;
+                }
+                let request = match id {
+                    Some(id) => waiting.get_mut(&id.to_string()).and_then(VecDeque::pop_front),
+                    None => None,
+                };
+                let request = match (request, id, message.exchange) {
+                    (Some(request), ..) => Some(request),
+                    // Over HTTP the answer to a request is in its exchange, whatever its id is.
+                    (None, None, _) | (None, Some(_), Some(_)) => unaddressed.get(&message.exchange).copied(),
+                    (None, Some(_), None) => None,
+                };
+                if let Some(request) = request {
+                    self.answers.entry(request).or_insert(index);
+                }
+                continue;
+            }
+            match (message.kind, id) {
+                (Kind::Request, Some(id)) => {
+                    waiting.entry(id.to_string()).or_default().push_back(index);
+                    if message.exchange.is_none() {
+                        unaddressed.remove(&None);
+                    }
+                }
+                (Kind::Notification, _) if message.exchange.is_none() && message.case.is_none() => {}
+                _ => {}
+            }
+            if message.case.is_some() || message.exchange.is_some() {
+                unaddressed.insert(message.exchange, index);
+            }
+        }
+    }
+
+    /// Everything that the client sent as a message, with what came back.
+    pub fn calls(&self) -> impl Iterator<Item = Call<'_>> {
+        let sent = self.messages.iter().enumerate().filter(|(_, message)| !message.is_from_server());
+        sent.map(|(index, request)| Call {
+            request,
+            response: self.answers.get(&index).map(|answer| &self.messages[*answer]),
+            http: request.exchange.and_then(|number| self.exchanges.get(&number)),
+        })
+    }
+
+    /// The server's messages of an exchange.
+    pub fn messages_of<'c>(&'c self, exchange: &'c HttpExchange<'t>) -> impl Iterator<Item = &'c Message<'t>> {
+        let messages = exchange.messages.iter().filter_map(|index| self.messages.get(*index));
+        messages.filter(|message| message.is_from_server())
+    }
+
+    /// The server's messages between a request and its response, on the same stream.
+    pub fn on_the_way<'c>(&'c self, call: &'c Call<'c>) -> impl Iterator<Item = &'c Message<'t>> {
+        let (from, to) = (call.request.place, call.response.map(|it| it.place));
+        self.messages.iter().filter(move |it| {
+            it.is_from_server()
+                && it.place > from
+                && to.is_none_or(|to| it.place < to)
+                && it.exchange == call.request.exchange
+        })
+    }
+}

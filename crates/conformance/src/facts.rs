@@ -1,0 +1,33 @@
+//! What is known of a server.
+
+use serde_json::Value;
+
+/// What is known of a server besides its traffic. The rest is read from the traffic itself.
+#[derive(Clone, Debug, Default)]
+pub struct Facts {
+    /// The server's capabilities; null if unknown.
+    pub capabilities: Value,
+    /// Why there is no test material: a sentence each, by what is missing (`callable tool`, `listed resource`).
+    pub missing: Vec<(String, String)>,
+    /// Whether the checks for directories of servers are wanted (`--listing`).
+    pub is_listing: bool,
+    /// Whether the server is on this machine or in a private network.
+    pub is_local: bool,
+}
+
+impl Facts {
+    /// Whether a capability is declared: `tools`, or `tools/listChanged` for one that must be true.
+    pub fn declares(&self, capability: &str) -> bool {
+        declares(&self.capabilities, capability)
+    }
+
+    /// Whether the server speaks an extension.
+    pub fn has_extension(&self, name: &str) -> bool {
+        self.capabilities.get("extensions").and_then(|all| all.get(name)).is_some()
+    }
+}
+
+pub(crate) fn declares(capabilities: &Value, capability: &str) -> bool {
+    let value = capabilities.pointer(&format!("/{capability}"));
+    value.is_some_and(|value| !matches!(value, Value::Bool(false) | Value::Null))
+}

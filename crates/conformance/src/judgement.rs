@@ -1,0 +1,134 @@
+//! What a judge says of a row.
+
+use serde::Serialize;
+
+use crate::{Level, Message, Place, call::Call};
+
+/// The verdict on a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// A MUST is violated.
+    Fail,
+    /// A SHOULD is violated.
+    Warn,
+    /// It applies, but was not exercised.
+    NotTested,
+    /// Recorded; never counted.
+    Info,
+    /// It was exercised and held.
+    Pass,
+    /// It does not apply to this server, version or transport.
+    NotApplicable,
+}
+
+impl Verdict {
+    /// The words of the verdict.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Verdict::Fail => "fail",
+            Verdict::Warn => "warn",
+            Verdict::NotTested => "not tested",
+            Verdict::Info => "info",
+            Verdict::Pass => "pass",
+            Verdict::NotApplicable => "not applicable",
+        }
+    }
+}
+
+/// One violation of a rule.
+#[derive(Clone, Debug)]
+pub struct Violation {
+    /// What violates it: the name of a tool, a URI, a method.
+    pub subject: Option<String>,
+    /// What was found, as the end of "found …".
+    pub found: String,
+    /// The frames that show it, in order.
+    pub places: Vec<Place>,
+    /// The level, if it is another one than that of the row.
+    pub level: Option<Level>,
+}
+
+/// What a judge has found so far.
+#[derive(Clone, Debug, Default)]
+pub struct Judgement {
+    /// How often the rule was exercised.
+    pub exercised: usize,
+    /// Every violation.
+    pub violations: Vec<Violation>,
+    /// Why the rule could not be exercised.
+    pub untested: Option<String>,
+}
+
+/// The verdict on a row with its reasons.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Why it is not applicable or not tested.
+    pub reason: Option<String>,
+    /// What the judge found.
+    pub judgement: Judgement,
+}
+
+impl Judgement {
+    /// Counts one exercise of the rule; a violation if it does not hold.
+    pub fn check(&mut self, holds: bool, message: &Message<'_>, found: impl FnOnce() -> String) {
+        self.check_at(holds, None, vec![message.place], found);
+    }
+
+    /// As [`Judgement::check`], of something with a name.
+    pub fn check_subject(&mut self, holds: bool, subject: &str, message: &Message<'_>, found: impl FnOnce() -> String) {
+        self.check_at(holds, Some(subject.to_owned()), vec![message.place], found);
+    }
+
+    /// As [`Judgement::check`], of an answer. What was found is the answer, in a few words.
+    pub fn check_call(&mut self, holds: bool, call: &Call<'_>) {
+        self.check_answer(holds, call, || call.answer_text());
+    }
+
+    /// As [`Judgement::check`], of an answer. The subject is the case of the probe.
+    pub fn check_answer(&mut self, holds: bool, call: &Call<'_>, found: impl FnOnce() -> String) {
+        let places = call.places();
+        self.check_at(holds, call.request.case.map(ToOwned::to_owned), places, found);
+    }
+
+    /// As [`Judgement::check`], with all that can be said.
+    pub fn check_at(
+        &mut self,
+        holds: bool,
+        subject: Option<String>,
+        places: Vec<Place>,
+        found: impl FnOnce() -> String,
+    ) {
+        self.exercised += 1;
+        if !holds {
+            self.violations.push(Violation { subject, found: found(), places, level: None });
+        }
+    }
+
+    /// Changes the level of the last violation, if there is one.
+    pub fn at_level(&mut self, level: Level) {
+        if let Some(last) = self.violations.last_mut() {
+            last.level = Some(level);
+        }
+    }
+
+    /// Says why the rule could not be exercised. The first reason counts.
+    pub fn untested(&mut self, reason: impl Into<String>) {
+        self.untested.get_or_insert_with(|| reason.into());
+    }
+}
+
+impl Call<'_> {
+    /// The frames of the call: what was sent, and the answer or the head of the HTTP response.
+    pub fn places(&self) -> Vec<Place> {
+        let mut places = vec![self.request.place];
+        match (self.response, self.http.and_then(|http| http.response)) {
+            (Some(response), _) => places.push(response.place),
+            (None, Some(head)) => places.push(head),
+            (None, None) => {}
+        }
+        places
+    }
+}

@@ -1,0 +1,36 @@
+//! Checks of MCP traffic against the specification.
+//!
+//! A [`Row`] is one rule of the specification: its text, level by version and links stand in `rows/AREA.jsonl`, its
+//! judge in `areas/AREA.rs`. A judge is a pure function over [`Evidence`]: the traces of all connections with one server
+//! in one version over one transport. It sends nothing, so the same judges serve a probe, a scenario, a recorded trace
+//! and a mock.
+//!
+//! ```
+//! use rehearse_conformance::{Evidence, Facts, Verdict, judge_all};
+//! use rehearse_protocol::{Direction, Trace, Transport, Version};
+//!
+//! let mut trace = Trace::default();
+//! let answer = bytes::Bytes::from_static(br#"{"id":1,"result":{}}"#);
+//! trace.push_frame(std::time::Duration::ZERO, Direction::ServerToClient, answer);
+//! let evidence = Evidence::new(&[&trace], Version::V2025_11_25, Transport::Stdio, Facts::default());
+//! let failed: Vec<_> = judge_all(&evidence).filter(|(_, outcome)| outcome.verdict == Verdict::Fail).collect();
+//! assert_eq!(failed[0].0.id, "rpc.envelope.version-field");
+//! ```
+
+mod areas;
+mod call;
+mod case;
+mod evidence;
+mod facts;
+mod judgement;
+mod message;
+mod row;
+
+pub use areas::cases;
+pub use call::Call;
+pub use case::{Case, CaseBody, Lane, Material};
+pub use evidence::{Connection, Evidence, HttpExchange};
+pub use facts::Facts;
+pub use judgement::{Judgement, Outcome, Verdict, Violation};
+pub use message::{Kind, Message, Place};
+pub use row::{Level, Row, judge_all, rows};

@@ -1,0 +1,200 @@
+//! The rows, and their judgement.
+
+use std::{collections::BTreeMap, sync::LazyLock};
+
+use rehearse_protocol::{Transport, Version};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Evidence, Judgement, Outcome, Verdict,
+    areas::{self, Judge},
+};
+
+/// How binding a rule is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Level {
+    #[serde(rename = "MUST")]
+    Must,
+    #[serde(rename = "MUST NOT")]
+    MustNot,
+    #[serde(rename = "SHOULD")]
+    Should,
+    #[serde(rename = "SHOULD NOT")]
+    ShouldNot,
+    /// Follows from a sentence without a keyword, an example, or a document that the text builds on.
+    #[serde(rename = "derived")]
+    Derived,
+    /// Not specified; recorded because people want to know.
+    #[serde(rename = "info")]
+    Info,
+}
+
+impl Level {
+    /// The keyword.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Level::Must => "MUST",
+            Level::MustNot => "MUST NOT",
+            Level::Should => "SHOULD",
+            Level::ShouldNot => "SHOULD NOT",
+            Level::Derived => "derived",
+            Level::Info => "info",
+        }
+    }
+
+    /// The verdict on a violation.
+    pub const fn violated(self) -> Verdict {
+        match self {
+            Level::Must | Level::MustNot => Verdict::Fail,
+            Level::Should | Level::ShouldNot | Level::Derived => Verdict::Warn,
+            Level::Info => Verdict::Info,
+        }
+    }
+}
+
+/// One rule of the specification.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Row {
+    /// `area.subject.rule`. Never renamed, never used again.
+    pub id: String,
+    /// The level in each version in which the rule exists.
+    pub levels: BTreeMap<Version, Level>,
+    /// The transports on which the rule exists.
+    pub transports: Vec<Transport>,
+    /// The rule, in one sentence.
+    pub rule: String,
+    /// The capability without which the rule does not apply, as [`Facts::declares`](crate::Facts::declares) takes it.
+    #[serde(default)]
+    pub capability: Option<String>,
+    /// The extension without which the rule does not apply.
+    #[serde(default)]
+    pub extension: Option<String>,
+    /// How the rule is looked at.
+    pub looks_at: String,
+    /// What a correct server may do as well.
+    #[serde(default)]
+    pub allowed: Option<String>,
+    /// What to do about a violation.
+    #[serde(default)]
+    pub help: Option<String>,
+    /// The ids of the official conformance suite.
+    #[serde(default)]
+    pub official: Vec<String>,
+    /// The section of the specification in each version, as `basic#messages`.
+    pub sections: BTreeMap<Version, String>,
+    /// Whether only `--listing` selects it.
+    #[serde(default)]
+    pub listing: bool,
+}
+
+impl Row {
+    /// The first part of the id.
+    pub fn area(&self) -> &str {
+        self.id.split('.').next().unwrap_or_default()
+    }
+
+    /// The page of the specification about this rule in a version.
+    pub fn link(&self, version: Version) -> String {
+        let (version, section) = match self.sections.get(&version) {
+            Some(section) => (version, section.as_str()),
+            None => self.sections.iter().next_back().map_or((version, ""), |(version, section)| (*version, section)),
+        };
+        if section.starts_with("https://") {
+            return section.to_owned();
+        }
+        format!("https://modelcontextprotocol.io/specification/{version}/{section}")
+    }
+
+    /// Why the rule does not apply, if it does not.
+    fn not_applicable(&self, evidence: &Evidence<'_>) -> Option<String> {
+        let facts = &evidence.facts;
+        if !self.levels.contains_key(&evidence.version) {
+            return Some(format!("not in {}", evidence.version));
+        }
+        let transport = if evidence.transport == Transport::Memory { Transport::Stdio } else { evidence.transport };
+        if !self.transports.contains(&transport) {
+            return Some(format!("not on {}", evidence.transport));
+        }
+        if self.listing && !facts.is_listing {
+            return Some("only with --listing".to_owned());
+        }
+        if let Some(capability) = self.capability.as_deref().filter(|name| !facts.declares(name)) {
+            return Some(format!("{capability} is not declared"));
+        }
+        if let Some(extension) = self.extension.as_deref().filter(|name| !facts.has_extension(name)) {
+            return Some(format!("the extension {extension} is not declared"));
+        }
+        None
+    }
+
+    /// Judges the row.
+    pub fn judge(&self, evidence: &Evidence<'_>) -> Outcome {
+        if let Some(reason) = self.not_applicable(evidence) {
+            let judgement = Judgement::default();
+            return Outcome { verdict: Verdict::NotApplicable, reason: Some(reason), judgement };
+        }
+        let mut judgement = Judgement::default();
+        if let Some(judge) = JUDGES.get(self.id.as_str()) {
+            judge(evidence, &mut judgement);
+        }
+        let level = self.levels.get(&evidence.version).copied().unwrap_or(Level::Info);
+        let worst = judgement.violations.iter().map(|found| found.level.unwrap_or(level).violated()).min();
+        let (verdict, reason) = match worst {
+            Some(verdict) => (verdict, None),
+            None if judgement.exercised > 0 && level == Level::Info => (Verdict::Info, None),
+            None if judgement.exercised > 0 => (Verdict::Pass, None),
+            None => {
+                let reason = judgement.untested.clone().unwrap_or_else(|| "it was not observed".to_owned());
+                (Verdict::NotTested, Some(reason))
+            }
+        };
+        Outcome { verdict, reason, judgement }
+    }
+}
+
+static JUDGES: LazyLock<BTreeMap<&'static str, Judge>> =
+    LazyLock::new(|| areas::ALL.iter().flat_map(|area| area.judges.iter().copied()).collect());
+
+static ROWS: LazyLock<Vec<Row>> = LazyLock::new(|| {
+    let lines = areas::ALL.iter().flat_map(|area| area.rows.lines());
+    lines.filter_map(|line| serde_json::from_str(line).ok()).collect()
+});
+
+/// Every row, in the order of the areas.
+pub fn rows() -> &'static [Row] {
+    &ROWS
+}
+
+/// Judges every row, in order.
+pub fn judge_all<'e>(evidence: &'e Evidence<'_>) -> impl Iterator<Item = (&'static Row, Outcome)> + 'e {
+    rows().iter().map(|row| (row, row.judge(evidence)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_line_is_a_row_of_its_area_with_a_judge_of_its_own() {
+        let mut ids = BTreeSet::new();
+        for area in areas::ALL {
+            let judges: BTreeSet<_> = area.judges.iter().map(|(id, _)| *id).collect();
+            assert_eq!(judges.len(), area.judges.len(), "{}: two judges of one row", area.name);
+            let mut written = BTreeSet::new();
+            for line in area.rows.lines() {
+                let row: Row = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+                assert_eq!(row.area(), area.name, "{}", row.id);
+                assert!(!row.levels.is_empty() && !row.transports.is_empty() && !row.rule.is_empty(), "{}", row.id);
+                assert!(row.levels.keys().any(|version| row.sections.contains_key(version)), "{} has no link", row.id);
+                assert!(ids.insert(row.id.clone()), "{} twice", row.id);
+                written.insert(row.id);
+            }
+            let written: BTreeSet<_> = written.iter().map(String::as_str).collect();
+            assert_eq!(judges, written, "{}", area.name);
+        }
+        assert_eq!(ids.len(), rows().len());
+    }
+}
