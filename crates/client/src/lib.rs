@@ -43,6 +43,7 @@ pub(crate) mod tests;
 mod transport;
 mod unsolicited;
 mod unsolicited_tracker;
+mod wire;
 
 pub use answers::{Answer, AnswerScript, Answers, InputHandler, InputKind, InputRequest, ScopedAnswers};
 pub use call::{CompletionReference, call_params};
@@ -64,6 +65,7 @@ pub use stderr::STDERR_HEADING;
 pub use subscription::SubscriptionFilter;
 pub use task::TaskRun;
 pub use unsolicited_tracker::UnsolicitedPolicy;
+pub use wire::{Wire, WireExchange, WireRequest};
 
 pub use crate::transport::{
     CommandSpec, HeaderChange, LastLines, ProcessChange, ProcessHandle, ReaperProcess, StderrLine, StderrSink,

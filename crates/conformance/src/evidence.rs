@@ -78,12 +78,6 @@ pub struct HttpExchange<'t> {
     pub messages: Vec<usize>,
 }
 
-impl Default for Place {
-    fn default() -> Self {
-        Place { connection: 0, event: 0 }
-    }
-}
-
 impl HttpExchange<'_> {
     /// A header of the response, if it is text.
     pub fn header(&self, name: &str) -> Option<&str> {
@@ -225,7 +219,9 @@ impl<'t> Connection<'t> {
                 }
                 EventKind::Frame(frame) => {
                     let is_sent = frame.direction == Direction::ClientToServer;
-                    let case = if is_sent { cases.remove(&it.exchange) } else { None };
+                    let announced =
+                        |cases: &mut HashMap<_, _>| cases.remove(&it.exchange).or_else(|| cases.remove(&None));
+                    let case = if is_sent { announced(&mut cases) } else { None };
                     connection.add(place, it.at, frame.direction, &frame.bytes, it.exchange, case);
                 }
                 EventKind::HttpRequest { method, target, headers } => {

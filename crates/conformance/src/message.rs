@@ -7,7 +7,7 @@ use rehearse_protocol::Direction;
 use serde_json::Value;
 
 /// Where something stands: a connection of the evidence and the number of an event in its trace.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Place {
     /// The index of the connection.
     pub connection: usize,

@@ -226,8 +226,10 @@ impl Fetcher {
             EventKind::HttpRequest { method, target: url_text(url), headers }
         });
         if let Some(shown_body) = shown_body {
-            self.recorder
-                .note_detail(None, || EventKind::HttpBody { direction: Direction::ClientToServer, bytes: shown_body.into() });
+            self.recorder.note_detail(None, || EventKind::HttpBody {
+                direction: Direction::ClientToServer,
+                bytes: shown_body.into(),
+            });
         }
         let response = client.execute(request).await.map_err(|error| unreachable(url, error))?;
         self.recorder.note_detail(None, || {

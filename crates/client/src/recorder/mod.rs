@@ -124,7 +124,13 @@ impl TraceRecorder {
     fn from_trace(trace: Trace) -> TraceRecorder {
         let (changed, _) = watch::channel(());
         let state = State { trace, handshake: Some(Handshake::default()), ..State::default() };
-        TraceRecorder(Arc::new(Shared { opened: Instant::now(), state: Mutex::new(state), changed, connection: None, exchanges: AtomicU32::new(0) }))
+        TraceRecorder(Arc::new(Shared {
+            opened: Instant::now(),
+            state: Mutex::new(state),
+            changed,
+            connection: None,
+            exchanges: AtomicU32::new(0),
+        }))
     }
 
     /// A recorder of one of several attempts to open this connection. The connection records all that it does, except
@@ -134,7 +140,13 @@ impl TraceRecorder {
         let state = State { trace, handshake: Some(Handshake::default()), ..State::default() };
         let (opened, connection) = (self.0.opened, Some(self.clone()));
         let (changed, _) = watch::channel(());
-        TraceRecorder(Arc::new(Shared { opened, state: Mutex::new(state), changed, connection, exchanges: AtomicU32::new(0) }))
+        TraceRecorder(Arc::new(Shared {
+            opened,
+            state: Mutex::new(state),
+            changed,
+            connection,
+            exchanges: AtomicU32::new(0),
+        }))
     }
 
     /// Makes this attempt the connection: from now on, only the connection records.

@@ -73,6 +73,20 @@ impl Duplex {
         self.outgoing.clone()
     }
 
+    /// Reads and records one frame; false at the end, which is recorded. Cancel-safe.
+    pub(crate) async fn read_frame(&mut self) -> bool {
+        match self.incoming.next().await {
+            Ok(bytes) => {
+                self.recorder.record_in(self.incoming.exchange(), Direction::ServerToClient, bytes);
+                true
+            }
+            Err(why) => {
+                self.recorder.close(why);
+                false
+            }
+        }
+    }
+
     async fn next_message(&mut self) -> Option<Bytes> {
         if let Some(part) = self.batch.pop_front() {
             return Some(part);
@@ -190,6 +204,15 @@ impl Outgoing {
                 Ok(posting) => posting.await.map(Some),
                 Err(writing) => writing.await.map(|()| None),
             }
+        }
+    }
+}
+
+impl Outgoing {
+    /// Ends the stream to the server.
+    pub(crate) async fn close_input(&self) {
+        if let Outgoing::Ordered(writer) = self {
+            writer.close().await;
         }
     }
 }

@@ -57,6 +57,30 @@ impl EventReader {
     }
 }
 
+/// Reads an event stream by chunks, with the frames that end in each.
+pub(crate) struct EventChunks {
+    response: Response,
+    decoder: Decoder,
+}
+
+impl EventChunks {
+    pub(crate) fn new(response: Response) -> EventChunks {
+        EventChunks { response, decoder: Decoder::default() }
+    }
+
+    /// The next bytes and the frames that they complete; `None` at the end of the stream.
+    ///
+    /// # Errors
+    /// How the stream broke.
+    pub(crate) async fn next(&mut self) -> Result<Option<(Bytes, Vec<Bytes>)>, String> {
+        let Some(chunk) = self.response.chunk().await.map_err(super::web::describe)? else { return Ok(None) };
+        let mut events = Vec::new();
+        let pushed = self.decoder.push(&chunk, &mut events);
+        pushed.map_err(|error| format!("the server sent {error}"))?;
+        Ok(Some((chunk, events.into_iter().filter_map(message).collect())))
+    }
+}
+
 /// The frame in an event: events of other types, and priming events without data, carry none.
 pub(crate) fn message(event: Event) -> Option<Bytes> {
     matches!(event.event.as_deref(), None | Some("" | "message")).then_some(event.data)?.filter(|data| !data.is_empty())

@@ -434,7 +434,7 @@ fn session_id(response: &Response) -> Option<String> {
     response.headers().get(&SESSION).and_then(|id| id.to_str().ok()).map(str::to_owned)
 }
 
-async fn whole_body(mut response: Response) -> Result<Bytes, LinkError> {
+pub(crate) async fn whole_body(mut response: Response) -> Result<Bytes, LinkError> {
     let mut body = BytesMut::new();
     while let Some(chunk) = response.chunk().await.map_err(|error| LinkError::Exchange(web::describe(error)))? {
         if body.len() + chunk.len() > MAX_FRAME {

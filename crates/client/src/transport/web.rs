@@ -143,7 +143,33 @@ async fn send_once(
     recorder: &TraceRecorder,
     frame: Option<&Bytes>,
 ) -> Result<Response, LinkError> {
-    let exchange = Some(recorder.new_exchange());
+    let number = recorder.new_exchange();
+    execute(number, http, request, recorder, frame).await
+}
+
+/// Sends a request once, as the exchange of this number.
+///
+/// # Errors
+/// As [`send`].
+pub(crate) async fn send_in(
+    number: u32,
+    http: &Client,
+    request: RequestBuilder,
+    recorder: &TraceRecorder,
+    frame: Option<&Bytes>,
+) -> Result<Response, LinkError> {
+    let request = request.build().map_err(|error| LinkError::Invalid(describe(error)))?;
+    execute(number, http, request, recorder, frame).await
+}
+
+async fn execute(
+    number: u32,
+    http: &Client,
+    request: Request,
+    recorder: &TraceRecorder,
+    frame: Option<&Bytes>,
+) -> Result<Response, LinkError> {
+    let exchange = Some(number);
     recorder.note_detail(exchange, || {
         let url = request.url();
         let query = url.query().map(|query| format!("?{query}")).unwrap_or_default();
@@ -154,9 +180,7 @@ async fn send_once(
         recorder.record_in(exchange, Direction::ClientToServer, frame.clone());
     }
     let mut response = http.execute(request).await.map_err(|error| LinkError::Exchange(describe(error)))?;
-    if let Some(number) = exchange {
-        response.extensions_mut().insert(ExchangeNumber(number));
-    }
+    response.extensions_mut().insert(ExchangeNumber(number));
     let head = || EventKind::HttpResponse { status: response.status(), headers: response.headers().clone() };
     recorder.note_detail(exchange, head);
     Ok(response)

@@ -90,7 +90,10 @@ async fn connect_socket(
 }
 
 fn note(recorder: &TraceRecorder, response: &http::Response<Option<Vec<u8>>>) {
-    recorder.note_detail(None, || EventKind::HttpResponse { status: response.status(), headers: response.headers().clone() });
+    recorder.note_detail(None, || EventKind::HttpResponse {
+        status: response.status(),
+        headers: response.headers().clone(),
+    });
     web::note_body(recorder, None, response.body().clone().unwrap_or_default().into());
 }
 
