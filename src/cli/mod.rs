@@ -4,6 +4,7 @@
 //! and `CLICOLOR_FORCE` say.
 
 mod background;
+mod check;
 mod config;
 mod conformance;
 mod failure;
@@ -72,6 +73,7 @@ impl From<Exit> for ExitCode {
 const AFTER_HELP: &str = "\
 Examples:
   rehearse mock basic --listen 8888                         a mock server for your client
+  rehearse check --stdio 'node server.js'                   your server against the specification
   rehearse run scenarios/                                   snapshot tests of your server
   rehearse mcp list-tools --http http://127.0.0.1:8888/mcp  a look at any server
   rehearse validate-config .mcp.json                        mistakes in a config file
@@ -97,6 +99,7 @@ struct Cli {
 enum Command {
     Mock(mock::MockArgs),
     Run(run::RunArgs),
+    Check(Box<check::CheckArgs>),
     Mcp(Box<mcp::McpArgs>),
     ValidateConfig(config::ValidateArgs),
     Config(config::ConfigArgs),
@@ -122,6 +125,7 @@ impl Command {
         match self {
             Command::Mock(args) => mock::run(args),
             Command::Run(args) => run::run(args),
+            Command::Check(args) => check::run(&args),
             Command::ValidateConfig(args) => config::validate(args),
             Command::Config(args) => config::run(&args),
             Command::Mcp(args) => mcp::run(&args),
@@ -140,7 +144,7 @@ impl Command {
 
     /// Whether a signal ends the command with its own exit code at any time.
     fn talks_to_servers(&self) -> bool {
-        matches!(self, Command::Mcp(_) | Command::Repl(_) | Command::Run(_))
+        matches!(self, Command::Check(_) | Command::Mcp(_) | Command::Repl(_) | Command::Run(_))
     }
 }
 

@@ -8,7 +8,7 @@ use rehearse_client_configs::{
     server,
 };
 use rehearse_document::references;
-use rehearse_report::ScenarioResult;
+use rehearse_report::{ScenarioResult, check::CheckedServer};
 use rehearse_scenario::{Scenario, ServerKind};
 
 /// The minimum length of a secret: shorter texts occur by chance.
@@ -119,6 +119,18 @@ impl Secrets {
                     texts.for_each(hide);
                 }
             }
+        }
+    }
+
+    /// Masks the secrets in the result of a check.
+    pub(crate) fn hide_in_check(&self, server: &mut CheckedServer) {
+        let hide = |text: &mut String| *text = self.hidden(text);
+        server.error.iter_mut().for_each(hide);
+        hide(&mut server.target);
+        let rows = server.versions.iter_mut().flat_map(|version| &mut version.rows);
+        for violation in rows.flat_map(|row| &mut row.violations) {
+            hide(&mut violation.found);
+            violation.evidence.iter_mut().for_each(|line| line.text = self.hidden_in_frame(&line.text));
         }
     }
 

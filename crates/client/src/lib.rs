@@ -69,5 +69,5 @@ pub use wire::{Wire, WireExchange, WireRequest};
 
 pub use crate::transport::{
     CommandSpec, HeaderChange, LastLines, ProcessChange, ProcessHandle, ReaperProcess, StderrLine, StderrSink,
-    StopGrace, TempFolder,
+    StopGrace, TempFolder, mirrored_headers,
 };

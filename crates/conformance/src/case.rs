@@ -50,6 +50,8 @@ pub struct Case {
     pub body: CaseBody,
     /// Headers to set (`Some`) or to leave out (`None`), over HTTP.
     pub headers: Vec<(String, Option<String>)>,
+    /// A path on the same host that replaces that of the endpoint.
+    pub path: Option<String>,
     /// The HTTP method.
     pub http_method: &'static str,
     /// Members of the modern `_meta` to replace (`Some`) or to leave out (`None`).
@@ -84,7 +86,7 @@ pub struct Material {
 impl Case {
     fn new(name: impl Into<String>, lane: Lane, body: CaseBody) -> Case {
         let (headers, meta) = (Vec::new(), Vec::new());
-        Case { name: name.into(), lane, body, headers, http_method: "POST", meta, is_answered: true }
+        Case { name: name.into(), lane, body, headers, path: None, http_method: "POST", meta, is_answered: true }
     }
 
     /// A request. Null params are left out.
@@ -106,6 +108,13 @@ impl Case {
     /// An HTTP request of this method without a body.
     pub fn http(name: impl Into<String>, lane: Lane, http_method: &'static str) -> Case {
         Case { http_method, ..Case::new(name, lane, CaseBody::Empty) }
+    }
+
+    /// To this path in place of that of the endpoint.
+    #[must_use]
+    pub fn path(mut self, path: impl Into<String>) -> Case {
+        self.path = Some(path.into());
+        self
     }
 
     /// With this header.

@@ -101,12 +101,20 @@ impl Server {
     }
 
     /// Whether the server is described on the command line.
-    pub(super) fn is_from_command_line(&self) -> bool {
+    pub(crate) fn is_from_command_line(&self) -> bool {
         std::ptr::eq(self.policy, &COMMAND_LINE_POLICY)
     }
 }
 
 impl TargetArgs {
+    /// The server of this name, or all enabled servers.
+    ///
+    /// # Errors
+    /// A file cannot be read, or there is no such server.
+    pub(crate) fn selected(&self, name: Option<&str>) -> Result<Vec<Server>, Failure> {
+        self.servers(Select::from_name(name), false)
+    }
+
     /// All servers, in order.
     ///
     /// # Errors

@@ -10,7 +10,7 @@ use rehearse_protocol::Message;
 pub type HeaderChange = (String, Option<String>);
 
 /// The `Mcp-Method` and `Mcp-Name` of a request or notification; nothing for other bytes.
-pub(crate) fn mirrored(bytes: &[u8]) -> HeaderMap {
+pub fn mirrored(bytes: &[u8]) -> HeaderMap {
     #[derive(Deserialize)]
     struct Named {
         name: Option<String>,

@@ -37,7 +37,7 @@ pub(crate) use duplex::{Duplex, Outgoing};
 pub(crate) use error::{LinkError, OpenError};
 pub(crate) use events::EventChunks;
 pub use folder::TempFolder;
-pub use headers::HeaderChange;
+pub use headers::{HeaderChange, mirrored as mirrored_headers};
 pub use process_handle::{ProcessChange, ProcessHandle};
 pub(crate) use raw::RawSender;
 pub use reaper::ReaperProcess;

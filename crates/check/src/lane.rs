@@ -1,0 +1,357 @@
+//! One connection of the prober, on which everything is sent one after the other.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use bytes::Bytes;
+use http::{
+    HeaderMap, HeaderName, HeaderValue, Method,
+    header::{ACCEPT, CONTENT_TYPE},
+};
+use rehearse_client::{ConnectError, ServerParams, Wire, WireExchange, WireRequest, mirrored_headers};
+use rehearse_conformance::{Case, CaseBody};
+use rehearse_protocol::{Direction, Era, Frame, Trace, Version};
+use serde_json::{Map, Value, json};
+
+use crate::{CheckOptions, options::Budget};
+
+const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
+const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+/// How many unanswered requests a lane bears before it waits only for the window of silence.
+const PATIENCE: u32 = 2;
+/// How many events of a connection are kept.
+const KEPT_EVENTS: usize = 100_000;
+/// The least time for an answer of a server that has been fast so far.
+const LEAST_WAIT: Duration = Duration::from_secs(2);
+
+/// The capabilities of the prober's client. It declares nothing that a server could use to ask for something.
+pub(crate) fn client_info() -> Value {
+    json!({ "name": "rehearse-check", "version": env!("CARGO_PKG_VERSION") })
+}
+
+/// A connection and what its server has agreed to.
+pub(crate) struct Lane {
+    wire: Wire,
+    version: Version,
+    session: Option<HeaderValue>,
+    next_id: i64,
+    options: CheckOptions,
+    budget: Budget,
+    /// The longest time that an answer took.
+    slowest: Duration,
+    unanswered: u32,
+    /// Exchanges whose responses have not ended yet.
+    open: Vec<WireExchange>,
+}
+
+/// What came back.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Answer {
+    /// The response, if one came.
+    pub(crate) message: Option<Value>,
+}
+
+impl Answer {
+    pub(crate) fn result(&self) -> Option<&Value> {
+        self.message.as_ref()?.get("result")
+    }
+}
+
+impl Lane {
+    /// Connects; sends nothing.
+    ///
+    /// # Errors
+    /// As [`Wire::open`].
+    pub(crate) async fn open(
+        params: &ServerParams,
+        version: Version,
+        options: &CheckOptions,
+        budget: Budget,
+    ) -> Result<Lane, ConnectError> {
+        let recorder = rehearse_client::TraceRecorder::with_limit(KEPT_EVENTS);
+        let wire = Wire::open(params, None, recorder).await?;
+        let (slowest, unanswered, open) = (Duration::ZERO, 0, Vec::new());
+        let options = options.clone();
+        Ok(Lane { wire, version, session: None, next_id: 1, options, budget, slowest, unanswered, open })
+    }
+
+    pub(crate) fn version(&self) -> Version {
+        self.version
+    }
+
+    pub(crate) fn wire(&self) -> &Wire {
+        &self.wire
+    }
+
+    /// The window in which nothing must happen.
+    pub(crate) fn grace(&self) -> Duration {
+        self.budget.within(self.options.grace.max(self.slowest * 20).min(Duration::from_secs(5)))
+    }
+
+    /// Whether the lane is of no more use: the server is gone, or silent.
+    pub(crate) fn is_over(&self) -> bool {
+        self.wire.is_closed() || self.budget.is_over() || self.unanswered > 2 * PATIENCE
+    }
+
+    /// Opens the session: `initialize` and `notifications/initialized`, or `server/discover`. `Some` is the result.
+    pub(crate) async fn shake_hands(&mut self) -> Option<Value> {
+        if self.version.era() == Era::Modern {
+            return self.within(self.options.start_timeout, "server/discover", json!({})).await.result().cloned();
+        }
+        let params = json!({
+            "protocolVersion": self.version.as_str(),
+            "capabilities": {},
+            "clientInfo": client_info(),
+        });
+        let answer = self.within(self.options.start_timeout, "initialize", params).await;
+        let result = answer.result()?.clone();
+        if let Some(version) = result["protocolVersion"].as_str().and_then(|text| text.parse().ok()) {
+            self.version = version;
+        }
+        self.send(&Case::notification("", rehearse_conformance::Lane::Main, "notifications/initialized", Value::Null))
+            .await;
+        Some(result)
+    }
+
+    /// Sends a valid request and waits for its response.
+    pub(crate) async fn request(&mut self, method: &str, params: Value) -> Answer {
+        self.within(self.limit(), method, params).await
+    }
+
+    /// Sends a case, and waits for its answer or for the window of silence.
+    pub(crate) async fn send(&mut self, case: &Case) -> Answer {
+        let limit = if case.is_answered { self.limit() } else { Duration::ZERO };
+        self.send_within(limit, case).await
+    }
+
+    async fn within(&mut self, limit: Duration, method: &str, params: Value) -> Answer {
+        let case = Case::request("", rehearse_conformance::Lane::Main, method, params);
+        self.send_within(limit, &case).await
+    }
+
+    /// How long to wait for an answer: less for a server that is fast, least for one that has stopped to answer.
+    fn limit(&self) -> Duration {
+        if self.unanswered >= PATIENCE {
+            return self.grace();
+        }
+        self.options.request_timeout.min((self.slowest * 50).max(LEAST_WAIT))
+    }
+
+    async fn send_within(&mut self, limit: Duration, case: &Case) -> Answer {
+        let limit = self.budget.within(limit);
+        let (id, body) = self.body(case);
+        let from = self.wire.recorder().end();
+        let sent = Instant::now();
+        let name = Some(case.name.as_str()).filter(|name| !name.is_empty()).map(Arc::from);
+        let message = if self.wire.is_http() {
+            self.exchange(case, name, body, id.as_ref(), from, limit).await
+        } else {
+            let Some(body) = body else { return Answer::default() };
+            let is_sent = tokio::time::timeout(limit.max(LEAST_WAIT), self.wire.send(name, body)).await;
+            if !matches!(is_sent, Ok(Ok(()))) || limit.is_zero() {
+                return Answer::default();
+            }
+            let is_answer = |frame: &Frame| is_answer(frame, id.as_ref());
+            self.wire.wait_for(from, limit, is_answer).await.and_then(|frame| parse(&frame))
+        };
+        match &message {
+            Some(_) => {
+                self.slowest = self.slowest.max(sent.elapsed());
+                self.unanswered = 0;
+            }
+            None if case.is_answered && !self.wire.is_http() => self.unanswered += 1,
+            None => {}
+        }
+        Answer { message }
+    }
+
+    /// Sends an HTTP request, and waits for the response to the message in it, or for the end of the body.
+    async fn exchange(
+        &mut self,
+        case: &Case,
+        name: Option<Arc<str>>,
+        body: Option<Bytes>,
+        id: Option<&Value>,
+        from: usize,
+        limit: Duration,
+    ) -> Option<Value> {
+        let method = Method::from_bytes(case.http_method.as_bytes()).unwrap_or(Method::POST);
+        let headers = self.headers(case, body.as_deref());
+        let request = WireRequest { method, path: case.path.clone(), headers, body, case: name };
+        let mut exchange = self.wire.exchange(request).ok()?;
+        let number = exchange.number;
+        // A POST always gets a status, also for a notification.
+        let limit = if limit.is_zero() { self.budget.within(LEAST_WAIT) } else { limit };
+        let message = {
+            let is_answer = |frame: &Frame| is_answer(frame, id);
+            let waiting = self.wire.wait_for(from, limit, is_answer);
+            tokio::select! {
+                frame = waiting => frame,
+                _ = exchange.ended(limit) => None,
+            }
+        };
+        let message = message.or_else(|| {
+            let frames = self.wire.recorder().since(from);
+            frames.into_iter().find(|frame| is_answer(frame, id))
+        });
+        self.note_session(number);
+        if exchange.is_finished() {
+            if message.is_none() && !self.has_status(number) {
+                self.unanswered += 1;
+            }
+        } else if exchange.ended(Duration::from_millis(20)).await {
+        } else {
+            if message.is_none() && !self.has_status(number) {
+                self.unanswered += 1;
+            }
+            self.open.push(exchange);
+        }
+        message.and_then(|frame| parse(&frame))
+    }
+
+    fn has_status(&self, number: u32) -> bool {
+        self.head(number).is_some()
+    }
+
+    /// The headers of the response of an exchange.
+    pub(crate) fn head(&self, number: u32) -> Option<(u16, HeaderMap)> {
+        let trace = self.wire.recorder().trace();
+        trace.events().rev().find_map(|event| match &event.kind {
+            rehearse_protocol::EventKind::HttpResponse { status, headers } if event.exchange == Some(number) => {
+                Some((status.as_u16(), headers.clone()))
+            }
+            _ => None,
+        })
+    }
+
+    fn note_session(&mut self, number: u32) {
+        if self.session.is_none() && self.version.era() == Era::Legacy {
+            self.session = self.head(number).and_then(|(_, headers)| headers.get(&SESSION).cloned());
+        }
+    }
+
+    /// The id and the bytes of a case.
+    fn body(&mut self, case: &Case) -> (Option<Value>, Option<Bytes>) {
+        let (method, params, is_request) = match &case.body {
+            CaseBody::Empty => return (None, None),
+            CaseBody::Bytes(bytes) => {
+                let id = serde_json::from_slice::<Value>(bytes).ok().and_then(|value| value.get("id").cloned());
+                return (id.filter(|id| id.is_string() || id.is_number()), Some(bytes.clone()));
+            }
+            CaseBody::Request { method, params } => (method, params, true),
+            CaseBody::Notification { method, params } => (method, params, false),
+        };
+        let mut message = Map::new();
+        message.insert("jsonrpc".to_owned(), json!("2.0"));
+        let id = is_request.then(|| json!(self.next_id));
+        if let Some(id) = &id {
+            self.next_id += 1;
+            message.insert("id".to_owned(), id.clone());
+        }
+        message.insert("method".to_owned(), json!(method));
+        let params = self.with_meta(params.clone(), case, is_request);
+        if !params.is_null() {
+            message.insert("params".to_owned(), params);
+        }
+        (id, Some(Value::Object(message).to_string().into()))
+    }
+
+    /// The params with the `_meta` of the version, as the case changes it.
+    fn with_meta(&self, mut params: Value, case: &Case, is_request: bool) -> Value {
+        let is_modern = self.version.era() == Era::Modern && is_request;
+        if !is_modern && case.meta.is_empty() {
+            return params;
+        }
+        if params.is_null() {
+            params = json!({});
+        }
+        let Some(members) = params.as_object_mut() else { return params };
+        let mut meta = Map::new();
+        if is_modern {
+            meta.insert("io.modelcontextprotocol/protocolVersion".into(), json!(self.version.as_str()));
+            meta.insert("io.modelcontextprotocol/clientInfo".into(), client_info());
+            meta.insert("io.modelcontextprotocol/clientCapabilities".into(), json!({}));
+        }
+        if let Some(Value::Object(own)) = members.remove("_meta") {
+            meta.extend(own);
+        }
+        for (key, value) in &case.meta {
+            match value {
+                Some(value) => drop(meta.insert(key.clone(), value.clone())),
+                None => drop(meta.remove(key)),
+            }
+        }
+        if !meta.is_empty() {
+            members.insert("_meta".to_owned(), Value::Object(meta));
+        }
+        params
+    }
+
+    fn headers(&self, case: &Case, body: Option<&[u8]>) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        if case.http_method == "POST" {
+            headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        } else if case.http_method == "GET" {
+            headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
+        }
+        let is_initialize = matches!(&case.body, CaseBody::Request { method, .. } if method == "initialize");
+        if self.version.era() == Era::Modern {
+            headers.extend(body.map(mirrored_headers).unwrap_or_default());
+        }
+        if self.version.era() == Era::Modern || (self.version > Version::V2024_11_05 && !is_initialize) {
+            headers.insert(VERSION, HeaderValue::from_static(self.version.as_str()));
+        }
+        if let Some(session) = self.session.as_ref().filter(|_| !is_initialize) {
+            headers.insert(SESSION, session.clone());
+        }
+        for (name, value) in &case.headers {
+            let Ok(name) = name.parse::<HeaderName>() else { continue };
+            match value.as_deref().map(HeaderValue::from_str) {
+                Some(Ok(value)) => drop(headers.insert(name, value)),
+                Some(Err(_)) => {}
+                None => drop(headers.remove(name)),
+            }
+        }
+        headers
+    }
+
+    /// Waits for the window in which nothing must happen.
+    pub(crate) async fn be_silent(&self) {
+        tokio::time::sleep(self.grace()).await;
+    }
+
+    /// Ends the session and the connection, and returns the trace.
+    pub(crate) async fn close(mut self) -> Trace {
+        self.open.clear();
+        if self.session.is_some() && !self.is_over() {
+            let _ = self.send(&Case::http("", rehearse_conformance::Lane::Main, "DELETE")).await;
+        }
+        let recorder = self.wire.recorder().clone();
+        self.wire.close().await;
+        recorder.trace()
+    }
+}
+
+/// Whether a frame answers the request of this id; without one, whether it is an error without an id.
+fn is_answer(frame: &Frame, id: Option<&Value>) -> bool {
+    if frame.direction != Direction::ServerToClient {
+        return false;
+    }
+    let Some(message) = parse(frame) else { return false };
+    if message.get("method").is_some() {
+        return false;
+    }
+    let own = message.get("id").filter(|id| !id.is_null());
+    match (own, id) {
+        (Some(own), Some(id)) => own == id,
+        (None, _) => message.get("error").is_some(),
+        (Some(_), None) => message.is_array(),
+    }
+}
+
+fn parse(frame: &Frame) -> Option<Value> {
+    serde_json::from_slice(&frame.bytes).ok()
+}

@@ -1,0 +1,16 @@
+//! Probes an MCP server and judges it by the specification.
+//!
+//! A probe sends and records; it never judges. The judges of [`rehearse_conformance`] read the traces of all
+//! connections with the server in one version, and say which rows hold.
+
+#![warn(missing_docs)]
+
+mod detection;
+mod lane;
+mod lists;
+mod options;
+mod probes;
+mod run;
+
+pub use options::{CheckOptions, ToolPermission};
+pub use run::{CheckError, CheckRun, VersionRun, check};

@@ -1,0 +1,67 @@
+//! The lists of a server: material for probes, and the base of comparisons.
+
+use rehearse_client::example;
+use rehearse_conformance::Material;
+use rehearse_protocol::Transport;
+use serde_json::{Value, json};
+
+use crate::{CheckOptions, lane::Lane};
+
+/// How many pages of a list are read.
+const MAX_PAGES: usize = 50;
+/// How many tools are called.
+const CALLED_TOOLS: usize = 3;
+
+/// Reads all lists of the declared capabilities.
+pub(crate) async fn read(lane: &mut Lane, material: &mut Material) {
+    for method in material.list_methods() {
+        let (key, list) = match method {
+            "tools/list" => ("tools", &mut material.tools),
+            "resources/list" => ("resources", &mut material.resources),
+            "resources/templates/list" => ("resourceTemplates", &mut material.templates),
+            _ => ("prompts", &mut material.prompts),
+        };
+        *list = pages(lane, method, key).await;
+    }
+}
+
+/// The items of all pages.
+async fn pages(lane: &mut Lane, method: &str, key: &str) -> Vec<Value> {
+    let (mut items, mut cursor) = (Vec::new(), None::<Value>);
+    for _ in 0..MAX_PAGES {
+        let params = cursor.as_ref().map_or_else(|| json!({}), |cursor| json!({ "cursor": cursor }));
+        let answer = lane.request(method, params).await;
+        let Some(result) = answer.result() else { break };
+        items.extend(result[key].as_array().into_iter().flatten().cloned());
+        match result.get("nextCursor").filter(|cursor| cursor.is_string()) {
+            Some(next) if Some(next) != cursor.as_ref() => cursor = Some(next.clone()),
+            _ => break,
+        }
+    }
+    items
+}
+
+/// What is known of the server on this lane before its lists are read.
+pub(crate) fn material(lane: &Lane, transport: Transport, hello: &Value, options: &CheckOptions) -> Material {
+    Material {
+        version: Some(lane.version()),
+        transport: Some(transport),
+        capabilities: hello.get("capabilities").cloned().unwrap_or_default(),
+        suffix: format!("{:04x}", 0x7f3a_u64 ^ (options.seed - options.seed.min(1))),
+        ..Material::default()
+    }
+}
+
+/// The tools that may be called, with arguments that their schemas accept.
+pub(crate) fn callable(tools: &[Value], options: &CheckOptions) -> Vec<(String, Value)> {
+    let allowed = tools.iter().filter(|tool| options.tools.allows(tool));
+    let with_arguments = allowed.filter_map(|tool| {
+        let name = tool["name"].as_str()?;
+        let given = options.tools.arguments.iter().find(|(tool, _)| tool == name);
+        let schema = &tool["inputSchema"];
+        let arguments = given.map_or_else(|| example::object(schema).into(), |(_, arguments)| arguments.clone());
+        let is_accepted = given.is_some() || jsonschema::is_valid(schema, &arguments);
+        is_accepted.then(|| (name.to_owned(), arguments))
+    });
+    with_arguments.take(CALLED_TOOLS).collect()
+}

@@ -1,0 +1,104 @@
+//! What a run may do, and for how long.
+
+use std::time::Duration;
+
+use rehearse_protocol::Version;
+use serde_json::Value;
+use tokio::time::Instant;
+
+/// What a run may do, and for how long.
+#[derive(Clone, Debug)]
+pub struct CheckOptions {
+    /// The versions to check; all that the server serves if empty.
+    pub versions: Vec<Version>,
+    /// How long a server may take to start, with its handshake. It is not protocol time.
+    pub start_timeout: Duration,
+    /// How long one request may take.
+    pub request_timeout: Duration,
+    /// How long nothing must happen where nothing may happen.
+    pub grace: Duration,
+    /// How long the whole run may take.
+    pub budget: Duration,
+    /// Which tools may be called.
+    pub tools: ToolPermission,
+    /// Whether the rows for directories of servers are judged as well.
+    pub listing: bool,
+    /// The seed of names and ids.
+    pub seed: u64,
+}
+
+/// Which tools may be called. A tool with `readOnlyHint` and without `openWorldHint` always may.
+#[derive(Clone, Debug, Default)]
+pub struct ToolPermission {
+    /// Names or patterns with `*` of more tools.
+    pub allowed: Vec<String>,
+    /// Arguments for a tool, by name, in place of generated ones.
+    pub arguments: Vec<(String, Value)>,
+}
+
+impl Default for CheckOptions {
+    fn default() -> Self {
+        CheckOptions {
+            versions: Vec::new(),
+            start_timeout: Duration::from_secs(30),
+            request_timeout: Duration::from_secs(10),
+            grace: Duration::from_millis(300),
+            budget: Duration::from_secs(60),
+            tools: ToolPermission::default(),
+            listing: false,
+            seed: 1,
+        }
+    }
+}
+
+impl ToolPermission {
+    /// Whether this tool, as listed, may be called.
+    pub fn allows(&self, tool: &Value) -> bool {
+        let name = tool["name"].as_str().unwrap_or_default();
+        let hint = |hint: &str| tool["annotations"][hint].as_bool();
+        let is_safe = hint("readOnlyHint") == Some(true) && hint("openWorldHint") != Some(true);
+        is_safe || self.allowed.iter().any(|pattern| matches(pattern, name))
+    }
+}
+
+/// Whether a pattern, in which `*` stands for any text, matches a name.
+fn matches(pattern: &str, name: &str) -> bool {
+    let Some((start, rest)) = pattern.split_once('*') else { return pattern == name };
+    let Some(name) = name.strip_prefix(start) else { return false };
+    (0..=name.len()).any(|at| name.get(at..).is_some_and(|name| matches(rest, name)))
+}
+
+/// The end of the run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Budget {
+    pub(crate) end: Instant,
+}
+
+impl Budget {
+    /// What is left of a limit.
+    pub(crate) fn within(self, limit: Duration) -> Duration {
+        limit.min(self.end.saturating_duration_since(Instant::now()))
+    }
+
+    /// Whether nothing is left.
+    pub(crate) fn is_over(self) -> bool {
+        Instant::now() >= self.end
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_tool_is_called_only_if_it_is_read_only_or_allowed() {
+        let permission = ToolPermission { allowed: vec!["get_*".into(), "add".into()], ..ToolPermission::default() };
+        let allows = |tool| permission.allows(&tool);
+        assert!(allows(json!({ "name": "x", "annotations": { "readOnlyHint": true } })));
+        assert!(!allows(json!({ "name": "x", "annotations": { "readOnlyHint": true, "openWorldHint": true } })));
+        assert!(!allows(json!({ "name": "x" })) && !allows(json!({ "name": "added" })));
+        assert!(allows(json!({ "name": "get_all" })) && allows(json!({ "name": "add" })));
+    }
+}

@@ -1,0 +1,251 @@
+//! A whole run against one server.
+
+use std::time::Duration;
+
+use futures_util::future::{join, join_all};
+use rehearse_client::{ConnectError, ServerParams};
+use rehearse_conformance::{Evidence, Facts, Lane as CaseLane, Material, Outcome, Row, cases, judge_all};
+use rehearse_protocol::{EventKind, Trace, Transport, Version};
+use serde_json::Value;
+use tokio::time::Instant;
+
+use crate::{
+    CheckOptions,
+    detection::{Attempt, Spoken, attempt, candidates},
+    lane::Lane,
+    lists,
+    options::Budget,
+    probes,
+};
+
+/// The result of a run against one server over one transport.
+#[derive(Debug)]
+pub struct CheckRun {
+    /// The transport.
+    pub transport: Transport,
+    /// Name and version that the server gives itself.
+    pub server: Option<(String, String)>,
+    /// How long the first connection took, with its handshake.
+    pub started_in: Duration,
+    /// How long the run took.
+    pub duration: Duration,
+    /// Each version that the server speaks, newest first.
+    pub versions: Vec<VersionRun>,
+}
+
+/// One version.
+#[derive(Debug)]
+pub struct VersionRun {
+    /// The version.
+    pub version: Version,
+    /// The traces of all connections in it.
+    pub traces: Vec<Trace>,
+    /// The outcome of every row.
+    pub outcomes: Vec<(&'static Row, Outcome)>,
+}
+
+/// Why nothing could be checked.
+#[derive(Debug, thiserror::Error)]
+pub enum CheckError {
+    /// There was no connection.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    /// The server was reached, and speaks no version. Why, and the last lines of its standard error.
+    #[error("{0}")]
+    NoVersion(String),
+}
+
+/// Checks a server in all versions that it speaks.
+///
+/// # Errors
+/// Nothing could be checked: the server cannot be reached, or speaks no version.
+pub async fn check(params: &ServerParams, options: &CheckOptions) -> Result<CheckRun, CheckError> {
+    let started = Instant::now();
+    let budget = Budget { end: started + options.budget };
+    let transport = params.target.transport();
+    let mut run = CheckRun {
+        transport,
+        server: None,
+        started_in: Duration::ZERO,
+        duration: Duration::ZERO,
+        versions: Vec::new(),
+    };
+    let mut failure = None;
+    let mut refusals = Vec::new();
+    let all = candidates(&params.target, options);
+    let at_once = if transport == Transport::Stdio { 3 } else { all.len().max(1) };
+    for group in all.chunks(at_once) {
+        let checking = group.iter().map(|version| async {
+            let begun = Instant::now();
+            let attempted = attempt(params, *version, options, budget).await;
+            let started_in = begun.elapsed();
+            match attempted {
+                Attempt::Spoken(spoken) => {
+                    let server = server_info(&spoken.hello);
+                    let probed = Box::pin(probe(params, *spoken, options, budget)).await;
+                    Ok((probed, server, started_in))
+                }
+                Attempt::NotSpoken { offered, trace } => Err((None, Some((offered, trace)))),
+                Attempt::Failed(error) => Err((Some(error), None)),
+            }
+        });
+        for result in join_all(checking).await {
+            match result {
+                Ok((version, server, started_in)) => {
+                    if run.versions.is_empty() {
+                        run.started_in = started_in;
+                    }
+                    run.server = run.server.or(server);
+                    run.versions.push(version);
+                }
+                Err((Some(error), _)) => failure = Some(error),
+                Err((None, refusal)) => refusals.extend(refusal),
+            }
+        }
+    }
+    run.duration = started.elapsed();
+    if run.versions.is_empty() {
+        return Err(match failure {
+            Some(error) => error.into(),
+            None => CheckError::NoVersion(no_version(&refusals)),
+        });
+    }
+    Ok(run)
+}
+
+/// Runs all probes in one version, and judges what came.
+async fn probe(params: &ServerParams, spoken: Spoken, options: &CheckOptions, budget: Budget) -> VersionRun {
+    let Spoken { version, hello, lane } = spoken;
+    let transport = params.target.transport();
+    let mut material = lists::material(&lane, transport, &hello, options);
+    let mut lane = lane;
+    lists::read(&mut lane, &mut material).await;
+    material.callable = lists::callable(&material.tools, options);
+    let cases = cases(&material);
+    let (main, others) = join(
+        Box::pin(main_lane(lane, &material, &cases)),
+        Box::pin(other_lanes(params, version, &cases, &material, options, budget)),
+    )
+    .await;
+    let mut traces = vec![main];
+    traces.extend(others);
+    let capabilities = hello.get("capabilities").cloned().unwrap_or_default();
+    let facts = Facts { capabilities, is_listing: options.listing, is_local: is_local(params), ..Facts::default() };
+    let outcomes = {
+        let evidence = Evidence::new(&traces.iter().collect::<Vec<_>>(), version, transport, facts);
+        judge_all(&evidence).collect()
+    };
+    VersionRun { version, traces, outcomes }
+}
+
+async fn main_lane(mut lane: Lane, material: &Material, cases: &[rehearse_conformance::Case]) -> Trace {
+    if !material.is_modern() {
+        lane.request("ping", Value::Null).await;
+    }
+    probes::read_listed(&mut lane, material).await;
+    probes::send_cases(&mut lane, cases, CaseLane::Main).await;
+    probes::pipeline(&mut lane, material).await;
+    let mut again = material.clone();
+    lists::read(&mut lane, &mut again).await;
+    probes::call_tools(&mut lane, material).await;
+    probes::send_cases(&mut lane, cases, CaseLane::Calls).await;
+    lists::read(&mut lane, &mut again).await;
+    lane.close().await
+}
+
+/// The lanes with connections of their own: requests that must be refused, malformed input, and fresh connections.
+async fn other_lanes(
+    params: &ServerParams,
+    version: Version,
+    cases: &[rehearse_conformance::Case],
+    material: &Material,
+    options: &CheckOptions,
+    budget: Budget,
+) -> Vec<Trace> {
+    let on = |lane: CaseLane| async move {
+        if !cases.iter().any(|case| case.lane == lane) {
+            return None;
+        }
+        let mut connection = Lane::open(params, version, options, budget).await.ok()?;
+        connection.shake_hands().await;
+        if lane == CaseLane::Negative {
+            let mut again = material.clone();
+            lists::read(&mut connection, &mut again).await;
+        }
+        probes::send_cases(&mut connection, cases, lane).await;
+        Some(connection.close().await)
+    };
+    let fresh = async {
+        let mut traces = Vec::new();
+        for case in cases.iter().filter(|case| case.lane == CaseLane::Fresh) {
+            if budget.is_over() {
+                break;
+            }
+            let Ok(mut lane) = Lane::open(params, version, options, budget).await else { break };
+            lane.send(case).await;
+            traces.push(lane.close().await);
+        }
+        traces
+    };
+    let ((negative, malformed), mut traces) =
+        join(join(Box::pin(on(CaseLane::Negative)), Box::pin(on(CaseLane::Malformed))), Box::pin(fresh)).await;
+    traces.extend(negative.into_iter().chain(malformed));
+    traces
+}
+
+fn server_info(hello: &Value) -> Option<(String, String)> {
+    let info = hello.get("serverInfo").or_else(|| hello.pointer("/_meta/io.modelcontextprotocol~1serverInfo"))?;
+    let text = |key: &str| info[key].as_str().unwrap_or_default().to_owned();
+    Some((text("name"), text("version")))
+}
+
+fn is_local(params: &ServerParams) -> bool {
+    match &params.target {
+        rehearse_client::Target::Http(at) | rehearse_client::Target::Sse(at) | rehearse_client::Target::Ws(at) => {
+            ["//127.", "//localhost", "//[::1]", "//10.", "//192.168."].iter().any(|host| at.url.contains(host))
+        }
+        _ => true,
+    }
+}
+
+/// Why a server that was reached speaks no version.
+fn no_version(refusals: &[(Vec<Version>, Trace)]) -> String {
+    let offered = refusals.iter().find(|(offered, _)| !offered.is_empty());
+    if let Some((offered, _)) = offered {
+        let offered: Vec<_> = offered.iter().map(|version| version.as_str()).collect();
+        return format!("the server does not speak the requested version; it offers {}", offered.join(", "));
+    }
+    let events = || refusals.iter().flat_map(|(_, trace)| trace.events());
+    let exit = events().find_map(|event| match &event.kind {
+        EventKind::ProcessExited { code } => {
+            Some(code.map_or("by a signal".to_owned(), |code| format!("with code {code}")))
+        }
+        _ => None,
+    });
+    let stderr: Vec<_> = events()
+        .filter_map(|event| match &event.kind {
+            EventKind::Stderr(line) => Some(String::from_utf8_lossy(line).into_owned()),
+            _ => None,
+        })
+        .collect();
+    let answer = events()
+        .find_map(|event| event.frame().filter(|it| it.direction == rehearse_protocol::Direction::ServerToClient));
+    let status = events().find_map(|event| match &event.kind {
+        EventKind::HttpResponse { status, .. } => Some(*status),
+        _ => None,
+    });
+    let mut text = match (answer, status, exit) {
+        (Some(frame), ..) => {
+            format!("the server did not accept the handshake; it answered {}", String::from_utf8_lossy(&frame.bytes))
+        }
+        (None, Some(status), _) => format!("the server answered the handshake with HTTP {status}"),
+        (None, None, Some(exit)) => format!("the server ended {exit} before it answered the handshake"),
+        (None, None, None) => "the server did not answer the handshake".to_owned(),
+    };
+    let first = stderr.len().saturating_sub(20);
+    for line in &stderr[first..] {
+        text.push_str("\n  ");
+        text.push_str(line);
+    }
+    text
+}
