@@ -211,6 +211,7 @@ impl Wire {
     pub async fn close(self) -> Option<ExitStatus> {
         if let WireLink::Duplex { outgoing, reading, stop } = self.link {
             if self.child.is_some() {
+                self.recorder.note(EventKind::Case("shutdown/close-input".into()));
                 outgoing.close_input().await;
                 if let Some(child) = self.child {
                     let (status, _) = tokio::join!(child.stop(&self.shutdown), async {

@@ -12,6 +12,8 @@ use serde_json::Value;
 
 use crate::{Call, Facts, Kind, Message, Place, message::kind};
 
+/// The case that stands for the end of a process's standard input.
+const INPUT_CLOSED: &str = "shutdown/close-input";
 /// The key of the protocol version in the `_meta` of a modern request.
 const META_VERSION: &str = "/params/_meta/io.modelcontextprotocol~1protocolVersion";
 
@@ -41,6 +43,8 @@ pub struct Connection<'t> {
     pub started: Option<Duration>,
     /// When the process ended, and its exit code.
     pub exited: Option<(Duration, Option<i32>)>,
+    /// Where and when the prober closed the standard input of the process.
+    pub input_closed: Option<(Place, Duration)>,
     /// Why and when the connection ended.
     pub closed: Option<(Place, Duration, &'t str)>,
     /// By index of a client's message, the index of its answer.
@@ -211,6 +215,7 @@ impl<'t> Connection<'t> {
             let place = Place { connection: number, event };
             let exchange = it.exchange.map(|number| connection.exchanges.entry(number).or_default());
             match &it.kind {
+                EventKind::Case(case) if **case == *INPUT_CLOSED => connection.input_closed = Some((place, it.at)),
                 EventKind::Case(case) => {
                     if let Some(exchange) = exchange {
                         exchange.case = Some(case);

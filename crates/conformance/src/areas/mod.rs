@@ -2,6 +2,14 @@
 
 use crate::{Case, Evidence, Judgement, Material};
 
+mod cache;
+mod cancel;
+mod common;
+mod io;
+mod log;
+mod page;
+mod ping;
+mod progress;
 mod rpc;
 
 /// Judges one row.
@@ -9,6 +17,7 @@ pub(crate) type Judge = fn(&Evidence<'_>, &mut Judgement);
 
 /// The rows of one area.
 pub(crate) struct Area {
+    #[cfg(test)]
     pub(crate) name: &'static str,
     /// One JSON object a line.
     pub(crate) rows: &'static str,
@@ -21,6 +30,7 @@ pub(crate) struct Area {
 macro_rules! area {
     ($name:ident) => {
         Area {
+            #[cfg(test)]
             name: stringify!($name),
             rows: include_str!(concat!("../../rows/", stringify!($name), ".jsonl")),
             judges: $name::JUDGES,
@@ -30,7 +40,8 @@ macro_rules! area {
 }
 
 /// Every area, in the order of reports.
-pub(crate) const ALL: &[Area] = &[area!(rpc)];
+pub(crate) const ALL: &[Area] =
+    &[area!(rpc), area!(ping), area!(cache), area!(page), area!(log), area!(progress), area!(cancel), area!(io)];
 
 /// What the probes of all areas send to this server, in the order of the areas.
 pub fn cases(material: &Material) -> Vec<Case> {

@@ -1,0 +1,84 @@
+//! What the judges of several areas need.
+
+use serde_json::Value;
+
+use crate::{Call, Connection, Evidence, Judgement, Message, Place};
+
+/// The list methods, each with the key of its items and the key that names an item.
+pub(super) const LISTS: [(&str, &str, &str); 4] = [
+    ("tools/list", "tools", "name"),
+    ("resources/list", "resources", "uri"),
+    ("resources/templates/list", "resourceTemplates", "uriTemplate"),
+    ("prompts/list", "prompts", "name"),
+];
+
+/// The pages of one reading of a list, in order.
+pub(super) struct Reading<'e> {
+    pub(super) pages: Vec<(Call<'e>, &'e Value)>,
+}
+
+/// Every reading of a list: a request without a cursor, and those that follow its cursors.
+pub(super) fn readings<'e>(evidence: &'e Evidence<'_>, method: &str) -> Vec<Reading<'e>> {
+    let mut readings: Vec<Reading<'e>> = Vec::new();
+    for connection in &evidence.connections {
+        let mut current: Option<Reading<'e>> = None;
+        for call in connection.calls().filter(|call| call.method() == method && call.request.case.is_none()) {
+            let Some(result) = call.result() else { continue };
+            match (&mut current, call.request.params().get("cursor")) {
+                (Some(reading), Some(_)) => reading.pages.push((call, result)),
+                (_, None) => readings.extend(current.replace(Reading { pages: vec![(call, result)] })),
+                (None, Some(_)) => {}
+            }
+        }
+        readings.extend(current);
+    }
+    readings
+}
+
+/// Every result that is not an answer to a case.
+pub(super) fn results<'e>(evidence: &'e Evidence<'_>) -> impl Iterator<Item = (Call<'e>, &'e Value)> {
+    evidence.calls().filter(|call| call.request.case.is_none()).filter_map(|call| Some((call, call.result()?)))
+}
+
+/// The text of a value in a report.
+pub(super) fn shown(value: &Value) -> String {
+    let text = value.to_string();
+    match text.char_indices().nth(80) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text,
+    }
+}
+
+/// Checks each case with the error code that it must get. One without an answer is no violation of it.
+pub(super) fn error_code(evidence: &Evidence<'_>, j: &mut Judgement, case: &str, codes: &[i64]) {
+    for call in evidence.case(case) {
+        if !call.is_answered() {
+            j.untested("the server did not answer");
+        } else if !is_refused_elsewhere(&call) {
+            j.check_call(call.error_code().is_some_and(|code| codes.contains(&code)), &call);
+        }
+    }
+}
+
+/// Whether an HTTP status says that the request never reached the method.
+pub(super) fn is_refused_elsewhere(call: &Call<'_>) -> bool {
+    matches!(call.status(), Some(401 | 403 | 405 | 429 | 500..))
+        || (call.status() == Some(404) && call.response.is_none())
+}
+
+/// Checks that nothing answers a notification: silence, or over HTTP any status without a message.
+pub(super) fn silence(evidence: &Evidence<'_>, j: &mut Judgement, case: &str) {
+    for call in evidence.case(case) {
+        j.check_call(call.response.is_none() || call.status().is_some_and(|status| status >= 400), &call);
+    }
+}
+
+/// The connection of a message.
+pub(super) fn connection<'e, 't>(evidence: &'e Evidence<'t>, place: Place) -> Option<&'e Connection<'t>> {
+    evidence.connections.get(place.connection)
+}
+
+/// Whether two messages are on one stream: the same exchange of the same connection.
+pub(super) fn on_one_stream(one: &Message<'_>, other: &Message<'_>) -> bool {
+    one.place.connection == other.place.connection && one.exchange == other.exchange
+}

@@ -1,0 +1,135 @@
+//! Pagination.
+
+use std::collections::HashSet;
+
+use serde_json::{Value, json};
+
+use super::{
+    Judge,
+    common::{LISTS, error_code, is_refused_elsewhere, readings, shown},
+};
+use crate::{Case, Evidence, Judgement, Lane, Level, Material};
+
+pub(super) const JUDGES: &[(&str, Judge)] = &[
+    ("page.cursor.string", cursor_is_a_string),
+    ("page.follow.terminates", terminates),
+    ("page.follow.no-duplicates", no_duplicates),
+    ("page.follow.no-empty-middle", no_empty_page),
+    ("page.cursor.invalid-32602", |e, j| refused(e, j, "bad-cursor/unknown")),
+    ("page.cursor.invalid-graceful", graceful),
+    ("page.cursor.wrong-type", |e, j| refused(e, j, "bad-cursor/number")),
+    ("page.list.no-params-ok", no_params),
+    ("page.list.null-cursor", |e, j| {
+        for call in e.case("bad-cursor/null").filter(|call| call.response.is_some()) {
+            j.check_call(call.result().is_some() || call.error_code() == Some(-32602), &call);
+        }
+    }),
+];
+
+pub(super) fn cases(material: &Material) -> Vec<Case> {
+    let mut cases = Vec::new();
+    for method in material.list_methods() {
+        let bad = |variant: &str, cursor: Value| {
+            let name = format!("bad-cursor/{variant}/{method}");
+            Case::request(name, Lane::Negative, method, json!({ "cursor": cursor }))
+        };
+        cases.push(bad("unknown", json!("rehearse-invalid-cursor")));
+        cases.push(bad("number", json!(5)));
+        cases.push(bad("null", Value::Null));
+        if !material.is_modern() {
+            cases.push(Case::request(format!("lists/no-params/{method}"), Lane::Main, method, Value::Null));
+        }
+    }
+    cases
+}
+
+fn cursor_is_a_string(evidence: &Evidence<'_>, j: &mut Judgement) {
+    for (method, ..) in LISTS {
+        for (call, result) in evidence.results_of(method).filter(|(call, _)| call.request.case.is_none()) {
+            let cursor = result.get("nextCursor");
+            let found = || format!("`nextCursor: {}`", cursor.map(shown).unwrap_or_default());
+            let holds = cursor.is_none_or(Value::is_string);
+            j.check_at(holds, Some(method.to_owned()), call.places(), found);
+        }
+    }
+}
+
+fn terminates(evidence: &Evidence<'_>, j: &mut Judgement) {
+    for (method, ..) in LISTS {
+        for reading in readings(evidence, method) {
+            let mut seen = HashSet::new();
+            for (call, result) in &reading.pages {
+                let Some(cursor) = result["nextCursor"].as_str() else { continue };
+                let is_new = seen.insert(cursor);
+                j.check_at(is_new, Some(method.to_owned()), call.places(), || format!("the cursor {cursor:?} again"));
+            }
+        }
+    }
+}
+
+fn no_duplicates(evidence: &Evidence<'_>, j: &mut Judgement) {
+    for (method, key, name) in LISTS {
+        for reading in readings(evidence, method).iter().filter(|reading| reading.pages.len() > 1) {
+            let mut seen = HashSet::new();
+            for (number, (call, result)) in reading.pages.iter().enumerate() {
+                for item in result[key].as_array().into_iter().flatten().filter_map(|item| item[name].as_str()) {
+                    let is_new = seen.insert(item);
+                    j.check_at(is_new, Some(item.to_owned()), call.places(), || {
+                        format!("it again on page {}", number + 1)
+                    });
+                }
+            }
+        }
+    }
+}
+
+fn no_empty_page(evidence: &Evidence<'_>, j: &mut Judgement) {
+    for (method, key, _) in LISTS {
+        for (call, result) in evidence.results_of(method).filter(|(_, result)| result["nextCursor"].is_string()) {
+            let is_empty = result[key].as_array().is_some_and(Vec::is_empty);
+            j.check_at(!is_empty, Some(method.to_owned()), call.places(), || "an empty page with a cursor".to_owned());
+        }
+    }
+}
+
+/// A server that has never paged a list may ignore the cursors for it.
+fn pages(evidence: &Evidence<'_>, method: &str) -> bool {
+    evidence.results_of(method).any(|(_, result)| result["nextCursor"].is_string())
+}
+
+fn refused(evidence: &Evidence<'_>, j: &mut Judgement, case: &str) {
+    error_code(evidence, j, case, &[-32602]);
+    j.violations.retain(|violation| {
+        let method = violation.subject.as_deref().unwrap_or_default().splitn(3, '/').nth(2).unwrap_or_default();
+        let is_result = violation.found == "a result";
+        !is_result || pages(evidence, method)
+    });
+}
+
+fn graceful(evidence: &Evidence<'_>, j: &mut Judgement) {
+    for call in
+        evidence.case("bad-cursor/unknown").filter(|call| call.response.is_some() && !is_refused_elsewhere(call))
+    {
+        j.check_call(call.error_code() != Some(-32603), &call);
+    }
+    for connection in &evidence.connections {
+        let died = connection.input_closed.is_none()
+            && connection.closed.is_some_and(|(_, _, why)| why.starts_with("the server"));
+        let last = connection.calls().last().filter(|call| {
+            call.request.case.is_some_and(|case| case.starts_with("bad-cursor/")) && call.response.is_none()
+        });
+        if let (true, Some(call)) = (died, last) {
+            j.check_answer(false, &call, || "the end of the connection".to_owned());
+            j.at_level(Level::Must);
+        }
+    }
+}
+
+fn no_params(evidence: &Evidence<'_>, j: &mut Judgement) {
+    for call in evidence.case("lists/no-params").filter(|call| call.response.is_some() && !is_refused_elsewhere(call)) {
+        let is_absent = call.error_code() == Some(-32601);
+        if !is_absent {
+            j.check_call(call.result().is_some(), &call);
+        }
+    }
+}

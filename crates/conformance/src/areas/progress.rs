@@ -1,0 +1,135 @@
+//! Progress.
+
+use std::{collections::HashMap, time::Duration};
+
+use serde_json::{Value, json};
+
+use super::{
+    Judge,
+    common::{connection, on_one_stream, shown},
+};
+use crate::{Call, Case, Evidence, Judgement, Kind, Lane, Material, Message};
+
+const PROGRESS: &str = "notifications/progress";
+const TOKEN: &str = "/params/_meta/progressToken";
+/// How many notifications a second are too many.
+const MOST: usize = 100;
+
+pub(super) const JUDGES: &[(&str, Judge)] = &[
+    ("progress.token.only-known", only_known),
+    ("progress.token.none-without", none_without),
+    ("progress.value.increases", increases),
+    ("progress.value.finite", numbers),
+    ("progress.total.bounds", within_total),
+    ("progress.stop.after-completion", stops),
+    ("progress.token.on-cheap-request", harmless),
+    ("progress.rate.limited", rate),
+    ("progress.message.string", |e, j| message(e, j, Value::is_string)),
+    ("progress.message.informative", |e, j| {
+        message(e, j, |it| it.as_str().is_none_or(|it| !it.trim().is_empty() && !it.contains(char::is_control)));
+    }),
+];
+
+pub(super) fn cases(material: &Material) -> Vec<Case> {
+    let Some(method) = material.list_methods().first().copied() else { return Vec::new() };
+    let params = json!({ "_meta": { "progressToken": "rehearse-list" } });
+    vec![Case::request("lists/progress-token", Lane::Main, method, params)]
+}
+
+/// The request with the token of a notification: the last one before it.
+fn request<'e>(evidence: &'e Evidence<'_>, progress: &Message<'_>) -> Option<Call<'e>> {
+    let token = progress.at("/params/progressToken");
+    let connection = connection(evidence, progress.place)?;
+    let before = connection.calls().filter(|call| call.request.place < progress.place);
+    before
+        .filter(|call| call.request.kind == Kind::Request && call.request.at(TOKEN) == token && !token.is_null())
+        .last()
+}
+
+fn only_known(evidence: &Evidence<'_>, j: &mut Judgement) {
+    for progress in evidence.notifications(PROGRESS) {
+        let token = progress.at("/params/progressToken");
+        j.check(request(evidence, progress).is_some(), progress, || format!("the token {}", shown(token)));
+    }
+}
+
+fn none_without(evidence: &Evidence<'_>, j: &mut Judgement) {
+    for call in
+        evidence.calls_of("tools/call").filter(|call| call.response.is_some() && call.request.at(TOKEN).is_null())
+    {
+        let Some(connection) = connection(evidence, call.request.place) else { continue };
+        let progress =
+            connection.on_the_way(&call).find(|it| it.method() == Some(PROGRESS) && request(evidence, it).is_none());
+        j.check(progress.is_none(), progress.unwrap_or(call.request), || "progress".to_owned());
+    }
+}
+
+fn increases(evidence: &Evidence<'_>, j: &mut Judgement) {
+    let mut last: HashMap<(usize, String), f64> = HashMap::new();
+    for progress in evidence.notifications(PROGRESS) {
+        let Some(value) = progress.at("/params/progress").as_f64() else { continue };
+        let number = request(evidence, progress).map_or(0, |call| call.request.place.event);
+        let key = (progress.place.connection, format!("{number} {}", progress.at("/params/progressToken")));
+        if let Some(before) = last.insert(key, value) {
+            j.check(value > before, progress, || format!("{value} after {before}"));
+        }
+    }
+}
+
+fn numbers(evidence: &Evidence<'_>, j: &mut Judgement) {
+    for progress in evidence.notifications(PROGRESS) {
+        let (value, total) = (progress.at("/params/progress"), progress.params().get("total"));
+        let holds = value.is_number() && total.is_none_or(Value::is_number);
+        j.check(holds, progress, || {
+            format!("`progress: {}`, `total: {}`", shown(value), total.map(shown).unwrap_or_default())
+        });
+    }
+}
+
+fn within_total(evidence: &Evidence<'_>, j: &mut Judgement) {
+    for progress in evidence.notifications(PROGRESS) {
+        if let (Some(value), Some(total)) =
+            (progress.at("/params/progress").as_f64(), progress.at("/params/total").as_f64())
+        {
+            j.check(value <= total, progress, || format!("{value} of {total}"));
+        }
+    }
+}
+
+fn stops(evidence: &Evidence<'_>, j: &mut Judgement) {
+    for progress in evidence.notifications(PROGRESS) {
+        let Some(call) = request(evidence, progress) else { continue };
+        // The result of a task comes later than the response.
+        let is_task = call.result().is_some_and(|it| it.get("task").is_some() || it["resultType"] == "task");
+        if !is_task {
+            let late = call.response.is_some_and(|it| it.place < progress.place && on_one_stream(it, progress));
+            j.check(!late, progress, || "progress after the response".to_owned());
+        }
+    }
+}
+
+fn harmless(evidence: &Evidence<'_>, j: &mut Judgement) {
+    for call in evidence.case("lists/progress-token").filter(|call| call.response.is_some()) {
+        j.check_call(call.result().is_some(), &call);
+    }
+}
+
+fn rate(evidence: &Evidence<'_>, j: &mut Judgement) {
+    let mut times: HashMap<String, Vec<Duration>> = HashMap::new();
+    for progress in evidence.notifications(PROGRESS) {
+        let times = times.entry(progress.at("/params/progressToken").to_string()).or_default();
+        times.push(progress.time);
+        let before = times.len().checked_sub(MOST + 1).and_then(|at| times.get(at));
+        let is_fast = before.is_some_and(|before| progress.time.saturating_sub(*before) < Duration::from_secs(1));
+        j.check(!is_fast, progress, || format!("more than {MOST} notifications within a second"));
+    }
+    j.violations.truncate(1);
+}
+
+fn message(evidence: &Evidence<'_>, j: &mut Judgement, holds: impl Fn(&Value) -> bool) {
+    for progress in evidence.notifications(PROGRESS) {
+        if let Some(text) = progress.params().get("message") {
+            j.check(holds(text), progress, || format!("`message: {}`", shown(text)));
+        }
+    }
+}
