@@ -42,6 +42,8 @@ pub(crate) struct Lane {
     /// The longest time that an answer took.
     slowest: Duration,
     unanswered: u32,
+    /// Whether the handshake is over.
+    is_open: bool,
     /// Exchanges whose responses have not ended yet.
     open: Vec<WireExchange>,
 }
@@ -74,7 +76,18 @@ impl Lane {
         let wire = Wire::open(params, None, recorder).await?;
         let (slowest, unanswered, open) = (Duration::ZERO, 0, Vec::new());
         let options = options.clone();
-        Ok(Lane { wire, version, session: None, next_id: 1, options, budget, slowest, unanswered, open })
+        Ok(Lane {
+            wire,
+            version,
+            session: None,
+            next_id: 1,
+            options,
+            budget,
+            slowest,
+            unanswered,
+            is_open: false,
+            open,
+        })
     }
 
     pub(crate) fn version(&self) -> Version {
@@ -97,6 +110,12 @@ impl Lane {
 
     /// Opens the session: `initialize` and `notifications/initialized`, or `server/discover`. `Some` is the result.
     pub(crate) async fn shake_hands(&mut self) -> Option<Value> {
+        let hello = self.greet().await;
+        self.is_open = true;
+        hello
+    }
+
+    async fn greet(&mut self) -> Option<Value> {
         if self.version.era() == Era::Modern {
             return self.within(self.options.start_timeout, "server/discover", json!({})).await.result().cloned();
         }
@@ -122,8 +141,18 @@ impl Lane {
 
     /// Sends a case, and waits for its answer or for the window of silence.
     pub(crate) async fn send(&mut self, case: &Case) -> Answer {
-        let limit = if case.is_answered { self.limit() } else { Duration::ZERO };
+        let limit = match &case.body {
+            _ if case.is_answered => self.limit(),
+            CaseBody::Notification { .. } => Duration::ZERO,
+            _ => self.grace(),
+        };
         self.send_within(limit, case).await
+    }
+
+    /// Sends a valid request without params, and does not wait for its response.
+    pub(crate) async fn start(&mut self, method: &str) {
+        let case = Case::request("", rehearse_conformance::Lane::Main, method, json!({})).unanswered();
+        self.send_within(Duration::ZERO, &case).await;
     }
 
     async fn within(&mut self, limit: Duration, method: &str, params: Value) -> Answer {
@@ -158,7 +187,10 @@ impl Lane {
         };
         match &message {
             Some(_) => {
-                self.slowest = self.slowest.max(sent.elapsed());
+                // The first answer of a process includes its start.
+                if self.is_open {
+                    self.slowest = self.slowest.max(sent.elapsed());
+                }
                 self.unanswered = 0;
             }
             None if case.is_answered && !self.wire.is_http() => self.unanswered += 1,

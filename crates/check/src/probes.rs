@@ -1,7 +1,7 @@
 //! What the prober does in normal work: what it reads, gets, completes and calls.
 
 use futures_util::future::BoxFuture;
-use rehearse_conformance::{Case, Lane as CaseLane, Material};
+use rehearse_conformance::{Case, CaseBody, Lane as CaseLane, Material};
 use serde_json::{Value, json};
 
 use crate::lane::Lane;
@@ -64,10 +64,9 @@ pub(crate) async fn pipeline(lane: &mut Lane, material: &Material) {
     if lane.wire().is_http() || (material.is_modern() && method == "ping") {
         return;
     }
-    let case = Case::request("", CaseLane::Main, method, json!({})).unanswered();
     let from = lane.wire().recorder().end();
     for _ in 0..PIPELINED {
-        lane.send(&case).await;
+        lane.start(method).await;
     }
     let mut left = PIPELINED;
     let grace = lane.grace() * 4;
@@ -91,7 +90,7 @@ pub(crate) fn send_cases<'a>(lane: &'a mut Lane, cases: &'a [Case], on: CaseLane
                 return;
             }
             lane.send(case).await;
-            is_silence_awaited |= !case.is_answered;
+            is_silence_awaited |= matches!(case.body, CaseBody::Notification { .. });
         }
         if is_silence_awaited {
             lane.be_silent().await;

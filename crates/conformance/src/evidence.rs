@@ -357,6 +357,15 @@ impl<'t> Connection<'t> {
         })
     }
 
+    /// Whether the server ended the connection before the prober did.
+    pub fn ended_by_server(&self) -> bool {
+        match (self.closed, self.input_closed) {
+            (Some((place, ..)), Some((closed, _))) => place < closed,
+            (Some((.., why)), None) => why.starts_with("the server"),
+            (None, _) => false,
+        }
+    }
+
     /// The server's messages of an exchange.
     pub fn messages_of<'c>(&'c self, exchange: &'c HttpExchange<'t>) -> impl Iterator<Item = &'c Message<'t>> {
         let messages = exchange.messages.iter().filter_map(|index| self.messages.get(*index));

@@ -82,3 +82,39 @@ pub(super) fn connection<'e, 't>(evidence: &'e Evidence<'t>, place: Place) -> Op
 pub(super) fn on_one_stream(one: &Message<'_>, other: &Message<'_>) -> bool {
     one.place.connection == other.place.connection && one.exchange == other.exchange
 }
+
+/// Checks that a server lives after a case: a later message on its connection gets an answer.
+pub(super) fn survives(evidence: &Evidence<'_>, j: &mut Judgement, case: &str) {
+    for connection in &evidence.connections {
+        let calls: Vec<_> = connection.calls().collect();
+        for (index, call) in calls.iter().enumerate().filter(|(_, call)| is_case_of(call, case)) {
+            let later = calls.get(index + 1..).unwrap_or_default();
+            if later.iter().any(Call::is_answered) {
+                j.check_answer(true, call, String::new);
+            } else if connection.ended_by_server() {
+                j.check_answer(false, call, || "the end of the connection after it".to_owned());
+                j.at_level(crate::Level::Must);
+            } else if later.iter().any(|call| call.request.kind == crate::Kind::Request) {
+                j.check_answer(false, call, || "no answer to any later request".to_owned());
+                j.at_level(crate::Level::Must);
+            }
+        }
+    }
+}
+
+fn is_case_of(call: &Call<'_>, case: &str) -> bool {
+    let name = call.request.case.and_then(|name| name.strip_prefix(case));
+    name.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// Checks that malformed input is refused: an error, over HTTP a status of 400 or above, or silence on a pipe.
+pub(super) fn refused(evidence: &Evidence<'_>, j: &mut Judgement, case: &str) {
+    for call in evidence.case(case) {
+        if call.is_answered() {
+            let is_refused = call.response.is_some_and(|it| it.error().is_some());
+            j.check_call(is_refused || call.status().is_some_and(|status| status >= 400), &call);
+        } else {
+            j.untested("the server ignored it");
+        }
+    }
+}

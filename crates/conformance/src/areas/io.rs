@@ -106,14 +106,11 @@ fn status(evidence: &Evidence<'_>, j: &mut Judgement) {
 fn lives(evidence: &Evidence<'_>, j: &mut Judgement) {
     for connection in evidence.connections.iter().filter(|connection| connection.started.is_some()) {
         let last = connection.messages.iter().rfind(|it| !it.is_from_server());
-        let died = match (connection.closed, connection.input_closed) {
-            (Some((place, ..)), Some((closed, _))) => place < closed,
-            (Some((.., why)), None) => why.starts_with("the server"),
-            (None, _) => false,
-        };
         if let Some(last) = last {
             let subject = last.case.map(ToOwned::to_owned);
-            j.check_at(!died, subject, vec![last.place], || "the end of the process after this message".to_owned());
+            j.check_at(!connection.ended_by_server(), subject, vec![last.place], || {
+                "the end of the process after this message".to_owned()
+            });
         }
     }
 }

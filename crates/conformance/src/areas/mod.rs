@@ -6,10 +6,13 @@ mod cache;
 mod cancel;
 mod common;
 mod io;
+mod life;
 mod log;
+mod meta;
 mod page;
 mod ping;
 mod progress;
+mod result;
 mod rpc;
 
 /// Judges one row.
@@ -40,8 +43,19 @@ macro_rules! area {
 }
 
 /// Every area, in the order of reports.
-pub(crate) const ALL: &[Area] =
-    &[area!(rpc), area!(ping), area!(cache), area!(page), area!(log), area!(progress), area!(cancel), area!(io)];
+pub(crate) const ALL: &[Area] = &[
+    area!(rpc),
+    area!(meta),
+    area!(life),
+    area!(result),
+    area!(ping),
+    area!(cache),
+    area!(page),
+    area!(log),
+    area!(progress),
+    area!(cancel),
+    area!(io),
+];
 
 /// What the probes of all areas send to this server, in the order of the areas.
 pub fn cases(material: &Material) -> Vec<Case> {

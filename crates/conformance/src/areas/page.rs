@@ -113,8 +113,7 @@ fn graceful(evidence: &Evidence<'_>, j: &mut Judgement) {
         j.check_call(call.error_code() != Some(-32603), &call);
     }
     for connection in &evidence.connections {
-        let died = connection.input_closed.is_none()
-            && connection.closed.is_some_and(|(_, _, why)| why.starts_with("the server"));
+        let died = connection.ended_by_server();
         let last = connection.calls().last().filter(|call| {
             call.request.case.is_some_and(|case| case.starts_with("bad-cursor/")) && call.response.is_none()
         });

@@ -1,21 +1,399 @@
 //! JSON-RPC 2.0: envelopes, ids, errors, malformed input.
 
-use super::Judge;
-use crate::{Case, Evidence, Judgement, Lane, Material};
-use serde_json::json;
+use std::{collections::HashSet, str};
 
-pub(super) const JUDGES: &[(&str, Judge)] = &[("rpc.envelope.version-field", version_field)];
+use rehearse_protocol::Version;
+use serde_json::{Value, json};
+
+use super::{
+    Judge,
+    common::{error_code, is_refused_elsewhere, refused, shown, silence, survives},
+};
+use crate::{Case, Evidence, Judgement, Kind, Lane, Level, Material, Message};
+
+/// How long the message of an error may be.
+const LONG_MESSAGE: usize = 300;
+const LARGEST_ID: i64 = 9_007_199_254_740_991;
+const UNICODE_ID: &str = "é😀\u{2028}";
+const UUID: &str = "6f1c1a4e-7f3a-4b6e-9c65-0f3f8a2d1b7c";
+/// Texts that only a stack trace has.
+const TRACES: [&str; 5] = ["Traceback (most recent call last)", "panicked at", "\n    at ", "goroutine 1 [", ".java:"];
+
+pub(super) const JUDGES: &[(&str, Judge)] = &[
+    ("rpc.envelope.version-field", version_field),
+    ("rpc.envelope.single-object", single_object),
+    ("rpc.envelope.utf8", utf8),
+    ("rpc.envelope.result-xor-error", result_xor_error),
+    ("rpc.envelope.result-object", result_object),
+    ("rpc.envelope.no-mixed-kind", no_mixed_kind),
+    ("rpc.id.echo-value", echoes_value),
+    ("rpc.id.echo-type", |e, j| succeeds(e, j, "lists/id-type")),
+    ("rpc.id.string-accepted", |e, j| succeeds(e, j, "lists/id-string")),
+    ("rpc.id.large-integer", |e, j| succeeds(e, j, "lists/id-large")),
+    ("rpc.id.concurrent-distinct", concurrent),
+    ("rpc.id.one-response-only", one_response),
+    ("rpc.error.code-integer", |e, j| errors(e, j, "code", |code| code.as_f64().is_some_and(|it| it.fract() == 0.0))),
+    ("rpc.error.message-string", |e, j| errors(e, j, "message", Value::is_string)),
+    ("rpc.error.message-one-sentence", |e, j| errors(e, j, "message", is_short)),
+    ("rpc.error.no-stack-trace", no_trace),
+    ("rpc.error.id-present", error_id),
+    ("rpc.error.id-not-null", no_null_id),
+    ("rpc.method.unknown-32601", |e, j| error_code(e, j, "bad-method/unknown", &[-32601])),
+    ("rpc.method.unknown-no-crash", |e, j| survives(e, j, "bad-method/unknown")),
+    ("rpc.method.case-sensitive", |e, j| error_code(e, j, "bad-method/case", &[-32601])),
+    ("rpc.method.rpc-prefix", |e, j| error_code(e, j, "bad-method/rpc-prefix", &[-32601])),
+    ("rpc.notify.never-answered", |e, j| silence(e, j, "quiet-window/unknown-notification")),
+    ("rpc.notify.unknown-tolerated", |e, j| survives(e, j, "quiet-window/unknown-notification")),
+    ("rpc.notify.server-no-id", notifications_have_no_id),
+    ("rpc.notify.params-object", notification_params),
+    ("rpc.request.server-id-nonnull", server_ids),
+    ("rpc.request.server-id-unique", unique_server_ids),
+    ("rpc.invalid.parse-error", parse_error),
+    ("rpc.invalid.parse-survives", |e, j| survives(e, j, "malformed/truncated")),
+    ("rpc.invalid.not-an-object", |e, j| refused(e, j, "malformed/no-object")),
+    ("rpc.invalid.missing-jsonrpc", |e, j| refused(e, j, "malformed/no-jsonrpc")),
+    ("rpc.invalid.wrong-version", |e, j| refused(e, j, "malformed/wrong-jsonrpc")),
+    ("rpc.invalid.method-not-string", |e, j| refused(e, j, "malformed/method-number")),
+    ("rpc.invalid.params-array", |e, j| refused(e, j, "malformed/params-array")),
+    ("rpc.invalid.id-object", |e, j| refused(e, j, "malformed/id-object")),
+    ("rpc.invalid.params-wrong-type-32602", wrong_params),
+    ("rpc.extra.unknown-members-ignored", |e, j| succeeds(e, j, "lists/unknown-member")),
+    ("rpc.extra.large-message", |e, j| survives(e, j, "malformed/large")),
+    ("rpc.extra.duplicate-keys", |e, j| survives(e, j, "malformed/duplicate-keys")),
+    ("rpc.extra.unicode-roundtrip", |e, j| succeeds(e, j, "lists/id-unicode")),
+    ("rpc.batch.receive", batch_received),
+    ("rpc.batch.rejected", |e, j| refused(e, j, "malformed/batch")),
+    ("rpc.timeout.answers-every-request", every_request),
+];
+
+pub(super) fn cases(material: &Material) -> Vec<Case> {
+    let cheap = match (material.list_methods().first(), material.is_modern()) {
+        (Some(method), _) => method,
+        (None, true) => "server/discover",
+        (None, false) => "ping",
+    };
+    let params = if material.is_modern() { json!({ "_meta": meta(material) }) } else { json!({}) };
+    let with_id = |id: Value| json!({ "jsonrpc": "2.0", "id": id, "method": cheap, "params": params }).to_string();
+    let valid = |name: &str, id: Value| Case::bytes(name, Lane::Main, with_id(id));
+    let bad = |name: &str, text: String| Case::bytes(format!("malformed/{name}"), Lane::Malformed, text).unanswered();
+    let without = |name: &str, change: &dyn Fn(&mut serde_json::Map<String, Value>)| {
+        let mut message = json!({ "jsonrpc": "2.0", "id": format!("m-{name}"), "method": cheap, "params": params });
+        if let Some(members) = message.as_object_mut() {
+            change(members);
+        }
+        bad(name, message.to_string())
+    };
+    let set = |key: &'static str, value: Value| {
+        move |members: &mut serde_json::Map<String, Value>| drop(members.insert(key.to_owned(), value.clone()))
+    };
+    let padding = "x".repeat(1 << 20);
+    let mut cases = vec![
+        valid("lists/id-type/number", json!(7_000_007)),
+        valid("lists/id-type/digits", json!("7000007")),
+        valid("lists/id-type/text", json!("a-b")),
+        valid("lists/id-string", json!(UUID)),
+        valid("lists/id-large", json!(LARGEST_ID)),
+        valid("lists/id-unicode", json!(UNICODE_ID)),
+        Case::request("lists/unknown-member", Lane::Main, cheap, json!({ "x-rehearse": 1 })),
+        Case::request("bad-method/unknown", Lane::Negative, "rehearse/no-such-method", json!({})),
+        Case::request("bad-method/case", Lane::Negative, "Tools/List", json!({})),
+        Case::request("bad-method/rpc-prefix", Lane::Negative, "rpc.discover", json!({})),
+    ];
+    if !(material.is_modern() && material.is_http()) {
+        let name = "quiet-window/unknown-notification";
+        cases.push(Case::notification(name, Lane::Negative, "notifications/rehearse-unknown", json!({})));
+    }
+    cases.extend(bad_params(material));
+    cases.push(Case::request("lists/control", Lane::Negative, cheap, json!({})));
+    cases.extend([
+        bad("no-object/number", "42".to_owned()),
+        bad("no-object/string", r#""x""#.to_owned()),
+        bad("no-object/null", "null".to_owned()),
+        bad("no-object/empty-array", "[]".to_owned()),
+        without("no-jsonrpc", &|members| drop(members.remove("jsonrpc"))),
+        without("wrong-jsonrpc", &set("jsonrpc", json!("1.0"))),
+        without("method-number", &set("method", json!(5))),
+        without("params-array", &set("params", json!([]))),
+        without("id-object", &set("id", json!({}))),
+        bad("duplicate-keys", with_id(json!("m-twice")).replacen("\"method\"", "\"method\":\"ping\",\"method\"", 1)),
+        without("large", &move |members| {
+            members.insert("method".to_owned(), json!("rehearse/large"));
+            members.insert("x".to_owned(), json!(padding));
+        }),
+    ]);
+    let batch = format!("[{},{}]", with_id(json!("m-batch-1")), with_id(json!("m-batch-2")));
+    cases.push(bad("batch", batch));
+    cases.push(bad("truncated", r#"{"jsonrpc":"2.0","id":1,"#.to_owned()));
+    cases.push(Case::request("malformed/control", Lane::Malformed, cheap, json!({})));
+    cases
+}
+
+fn meta(material: &Material) -> Value {
+    json!({
+        "io.modelcontextprotocol/protocolVersion": material.version.unwrap_or(Version::LATEST).as_str(),
+        "io.modelcontextprotocol/clientInfo": { "name": "rehearse-check", "version": "1" },
+        "io.modelcontextprotocol/clientCapabilities": {},
+    })
+}
+
+fn bad_params(material: &Material) -> Vec<Case> {
+    let all = [
+        ("tools", "tools/call", json!({ "name": 5 })),
+        ("resources", "resources/read", json!({})),
+        ("prompts", "prompts/get", json!({})),
+    ];
+    let declared = all.into_iter().filter(|(capability, ..)| material.declares(capability));
+    declared
+        .map(|(_, method, params)| {
+            // Over modern HTTP the missing header would be refused first.
+            let case = Case::request(format!("bad-params/{method}"), Lane::Negative, method, params);
+            if material.is_modern() { case.header("mcp-name", "5") } else { case }
+        })
+        .collect()
+}
 
 fn version_field(evidence: &Evidence<'_>, j: &mut Judgement) {
     for message in evidence.received().filter(|it| it.value.is_object()) {
         let version = message.at("/jsonrpc");
-        j.check(version == "2.0", message, || format!("`jsonrpc` is {version}"));
+        j.check(version == "2.0", message, || format!("`jsonrpc: {}`", shown(version)));
     }
 }
 
-pub(super) fn cases(_material: &Material) -> Vec<Case> {
-    vec![
-        Case::request("bad-method/unknown", Lane::Negative, "rehearse/no-such-method", json!({})),
-        Case::bytes("malformed/truncated", Lane::Malformed, r#"{"jsonrpc":"2.0","id":"#),
-    ]
+fn single_object(evidence: &Evidence<'_>, j: &mut Judgement) {
+    for message in evidence.received().filter(|it| !it.is_in_batch && !it.value.is_null()) {
+        j.check(message.value.is_object(), message, || "an array or a single value".to_owned());
+    }
+}
+
+fn utf8(evidence: &Evidence<'_>, j: &mut Judgement) {
+    for message in evidence.received().filter(|it| !it.is_in_batch) {
+        j.check(str::from_utf8(message.bytes).is_ok(), message, || "bytes that are no UTF-8".to_owned());
+    }
+}
+
+fn result_xor_error(evidence: &Evidence<'_>, j: &mut Judgement) {
+    for response in evidence.responses() {
+        let (result, error) = (response.result().is_some(), response.error().is_some());
+        j.check(result != error, response, || if result { "both" } else { "neither" }.to_owned());
+    }
+}
+
+fn result_object(evidence: &Evidence<'_>, j: &mut Judgement) {
+    for response in evidence.responses() {
+        if let Some(result) = response.result() {
+            j.check(result.is_object(), response, || format!("`result: {}`", shown(result)));
+        }
+    }
+}
+
+fn no_mixed_kind(evidence: &Evidence<'_>, j: &mut Judgement) {
+    for message in evidence.received().filter(|it| it.value.is_object()) {
+        let is_mixed =
+            message.value.get("method").is_some() && (message.result().is_some() || message.error().is_some());
+        j.check(!is_mixed, message, || "a `method` with a result or an error".to_owned());
+    }
+}
+
+fn ids<'e, 't>(messages: impl Iterator<Item = &'e Message<'t>>) -> HashSet<String>
+where
+    't: 'e,
+{
+    messages.filter_map(|it| it.id().filter(|id| !id.is_null()).map(Value::to_string)).collect()
+}
+
+fn echoes_value(evidence: &Evidence<'_>, j: &mut Judgement) {
+    for connection in &evidence.connections {
+        let sent = ids(connection.messages.iter().filter(|it| !it.is_from_server()));
+        for response in connection.messages.iter().filter(|it| it.is_from_server() && it.kind == Kind::Response) {
+            if let Some(id) = response.id().filter(|id| !id.is_null()) {
+                let is_known = sent.contains(&id.to_string());
+                j.check(is_known, response, || format!("the id {}, which no request has", shown(id)));
+            }
+        }
+    }
+}
+
+fn succeeds(evidence: &Evidence<'_>, j: &mut Judgement, case: &str) {
+    for call in evidence.case(case) {
+        if !call.is_answered() {
+            j.untested("the server did not answer");
+        } else if !is_refused_elsewhere(&call) {
+            let is_same = call.response.is_some_and(|response| response.id() == call.request.id());
+            j.check_answer(call.result().is_some() && is_same, &call, || match call.response.and_then(Message::id) {
+                Some(id) if !is_same => format!("the id {}", shown(id)),
+                _ => call.answer_text(),
+            });
+        }
+    }
+}
+
+/// Requests that were sent while an earlier one of the same connection was still open.
+fn concurrent(evidence: &Evidence<'_>, j: &mut Judgement) {
+    for connection in &evidence.connections {
+        let calls: Vec<_> = connection.calls().filter(|call| call.request.kind == Kind::Request).collect();
+        for pair in calls.windows(2) {
+            let [first, second] = pair else { continue };
+            if first.response.is_some_and(|response| response.place > second.request.place) {
+                j.check_call(second.response.is_some(), second);
+            }
+        }
+    }
+}
+
+fn one_response(evidence: &Evidence<'_>, j: &mut Judgement) {
+    for connection in &evidence.connections {
+        let mut asked: std::collections::HashMap<String, usize> = std::collections::HashMap::new();
+        for message in &connection.messages {
+            let Some(id) = message.id().filter(|id| !id.is_null()).map(Value::to_string) else { continue };
+            if !message.is_from_server() {
+                *asked.entry(id).or_default() += 1;
+            } else if message.kind == Kind::Response
+                && let Some(open) = asked.get_mut(&id)
+            {
+                j.check(*open > 0, message, || format!("a second response with the id {id}"));
+                *open = open.saturating_sub(1);
+            }
+        }
+    }
+}
+
+fn errors(evidence: &Evidence<'_>, j: &mut Judgement, key: &str, holds: impl Fn(&Value) -> bool) {
+    for response in evidence.responses() {
+        let Some(error) = response.error() else { continue };
+        let value = error.get(key);
+        j.check(value.is_some_and(&holds), response, || match value {
+            Some(value) => format!("`{key}: {}`", shown(value)),
+            None => format!("no `{key}`"),
+        });
+    }
+}
+
+fn is_short(message: &Value) -> bool {
+    message.as_str().is_none_or(|text| !text.trim_end().contains('\n') && text.chars().count() <= LONG_MESSAGE)
+}
+
+fn no_trace(evidence: &Evidence<'_>, j: &mut Judgement) {
+    for response in evidence.responses() {
+        let Some(error) = response.error() else { continue };
+        let mut texts = vec![error["message"].as_str().unwrap_or_default()];
+        texts.extend(error["data"].as_str());
+        texts.extend(error["data"]["stack"].as_str());
+        let trace = texts.iter().flat_map(|text| TRACES.iter().find(|trace| text.contains(**trace))).next();
+        j.check(trace.is_none(), response, || format!("{:?}", trace.copied().unwrap_or_default().trim()));
+    }
+}
+
+/// An error without an id, right after a valid request that nothing else answered.
+fn error_id(evidence: &Evidence<'_>, j: &mut Judgement) {
+    for connection in &evidence.connections {
+        for call in connection.calls().filter(|call| call.request.kind == Kind::Request && call.request.case.is_none())
+        {
+            let Some(http) = call.http else {
+                if let Some(response) = call.response {
+                    j.check(true, response, String::new);
+                }
+                continue;
+            };
+            // A status such as 401 or 403 may have an error of its own.
+            let anonymous =
+                connection.messages_of(http).find(|it| it.error().is_some() && it.id().is_none_or(Value::is_null));
+            match (call.response, anonymous) {
+                (_, Some(error)) if http.status == Some(200) => {
+                    j.check(false, error, || "an error without an id".to_owned())
+                }
+                (Some(response), None) => j.check(true, response, String::new),
+                _ => {}
+            }
+        }
+    }
+}
+
+fn no_null_id(evidence: &Evidence<'_>, j: &mut Judgement) {
+    for response in evidence.responses().filter(|it| it.error().is_some() && it.id().is_none_or(Value::is_null)) {
+        j.check(response.id().is_none(), response, || "`id: null`".to_owned());
+    }
+}
+
+fn notifications_have_no_id(evidence: &Evidence<'_>, j: &mut Judgement) {
+    let named = |it: &&Message<'_>| it.method().is_some_and(|method| method.starts_with("notifications/"));
+    for message in evidence.received().filter(named) {
+        j.check(message.id().is_none(), message, || format!("`id: {}`", message.id().map(shown).unwrap_or_default()));
+    }
+}
+
+fn notification_params(evidence: &Evidence<'_>, j: &mut Judgement) {
+    for message in evidence.received().filter(|it| it.kind == Kind::Notification) {
+        let params = message.value.get("params");
+        j.check(params.is_none_or(Value::is_object), message, || format!("`params: {}`", shown(message.params())));
+    }
+}
+
+fn server_ids(evidence: &Evidence<'_>, j: &mut Judgement) {
+    for request in evidence.server_requests() {
+        let id = request.id().unwrap_or(&Value::Null);
+        j.check(id.is_string() || id.is_i64() || id.is_u64(), request, || format!("`id: {}`", shown(id)));
+    }
+}
+
+fn unique_server_ids(evidence: &Evidence<'_>, j: &mut Judgement) {
+    for connection in &evidence.connections {
+        let mut seen = HashSet::new();
+        for request in connection.messages.iter().filter(|it| it.is_from_server() && it.kind == Kind::Request) {
+            let id = request.id().map(Value::to_string).unwrap_or_default();
+            j.check(seen.insert(id.clone()), request, || format!("the id {id} again"));
+        }
+    }
+}
+
+fn parse_error(evidence: &Evidence<'_>, j: &mut Judgement) {
+    for call in evidence.case("malformed/truncated") {
+        let is_status = call.status().is_some_and(|status| (400..500).contains(&status));
+        if call.is_answered() {
+            j.check_call(call.error_code() == Some(-32700) || (is_status && call.response.is_none()), &call);
+        } else {
+            j.untested("the server ignored it");
+        }
+    }
+}
+
+fn wrong_params(evidence: &Evidence<'_>, j: &mut Judgement) {
+    error_code(evidence, j, "bad-params/tools/call", &[-32602]);
+    error_code(evidence, j, "bad-params/resources/read", &[-32602]);
+    error_code(evidence, j, "bad-params/prompts/get", &[-32602]);
+    for violation in &mut j.violations {
+        if violation.found == "a result" {
+            violation.level = Some(Level::Must);
+        }
+    }
+}
+
+fn batch_received(evidence: &Evidence<'_>, j: &mut Judgement) {
+    for connection in &evidence.connections {
+        for call in
+            connection.calls().filter(|it| it.request.case == Some("malformed/batch") && it.request.kind == Kind::Batch)
+        {
+            let answered = connection.messages.iter().filter(|it| {
+                it.is_from_server() && it.id().and_then(Value::as_str).is_some_and(|id| id.starts_with("m-batch-"))
+            });
+            let answered = answered.count();
+            j.check_answer(answered == 2, &call, || {
+                format!("{answered} answers to 2 requests; {}", call.answer_text())
+            });
+        }
+    }
+}
+
+fn every_request(evidence: &Evidence<'_>, j: &mut Judgement) {
+    for connection in &evidence.connections {
+        let is_over = connection.ended_by_server();
+        for call in connection.calls().filter(|call| call.request.kind == Kind::Request && call.request.case.is_none())
+        {
+            let is_long = matches!(call.method(), "subscriptions/listen" | "tasks/result" | "tools/call");
+            if !is_long && !is_over && !call.request.is_in_batch {
+                j.check_at(call.is_answered(), Some(call.method().to_owned()), call.places(), || {
+                    "no answer".to_owned()
+                });
+            }
+        }
+    }
 }

@@ -1,0 +1,239 @@
+//! The legacy lifecycle: `initialize`, capabilities, order.
+
+use rehearse_protocol::Version;
+use serde_json::{Value, json};
+
+use super::{
+    Judge,
+    common::{error_code, is_refused_elsewhere, shown},
+};
+use crate::{Case, Evidence, Judgement, Lane, Level, Material};
+
+/// The notifications about changes, each with the capability that it needs.
+const CHANGES: [(&str, &str); 3] = [
+    ("notifications/tools/list_changed", "tools/listChanged"),
+    ("notifications/resources/list_changed", "resources/listChanged"),
+    ("notifications/prompts/list_changed", "prompts/listChanged"),
+];
+
+pub(super) const JUDGES: &[(&str, Judge)] = &[
+    ("life.init.responds", responds),
+    ("life.init.version-known-date", known_version),
+    ("life.init.unknown-version-other", |e, j| other_version(e, j, "negotiate/1999")),
+    ("life.init.future-version", |e, j| other_version(e, j, "negotiate/2099")),
+    ("life.init.missing-version-param", |e, j| error_code(e, j, "negotiate/no-version", &[-32602])),
+    ("life.init.missing-clientinfo", |e, j| error_code(e, j, "negotiate/missing", &[-32602])),
+    ("life.init.unknown-capability-ignored", |e, j| {
+        for call in e.case("negotiate/unknown-capability").filter(|call| call.response.is_some()) {
+            j.check_call(call.result().is_some(), &call);
+        }
+    }),
+    ("life.init.instructions-string", |e, j| {
+        member(e, j, "instructions", |it| it.is_none_or(Value::is_string));
+    }),
+    ("life.init.capabilities-object", |e, j| member(e, j, "capabilities", |it| it.is_some_and(Value::is_object))),
+    ("life.order.initialized-accepted", accepted),
+    ("life.caps.tools-declared", |e, j| undeclared(e, j, "tools", "tools/list", "tools")),
+    ("life.caps.resources-declared", |e, j| undeclared(e, j, "resources", "resources/list", "resources")),
+    ("life.caps.prompts-declared", |e, j| undeclared(e, j, "prompts", "prompts/list", "prompts")),
+    ("life.caps.logging-declared", logging),
+    ("life.caps.logging-setlevel-undeclared", |e, j| error_code(e, j, "bad-params/undeclared-logging", &[-32601])),
+    ("life.caps.tools-works", |e, j| works(e, j, "tools/list", "tools")),
+    ("life.caps.resources-works", |e, j| works(e, j, "resources/list", "resources")),
+    ("life.caps.prompts-works", |e, j| works(e, j, "prompts/list", "prompts")),
+    ("life.caps.templates-works", |e, j| works(e, j, "resources/templates/list", "resourceTemplates")),
+    ("life.caps.subscribe-undeclared", |e, j| {
+        for call in e.case("bad-params/undeclared-subscribe").filter(|call| call.response.is_some()) {
+            j.check_call(call.error_code().is_some(), &call);
+        }
+    }),
+    ("life.caps.listchanged-only-if-declared", list_changed),
+    ("life.caps.updated-only-if-subscribed", updated),
+    ("life.caps.client-features-only-if-declared", asks_nothing),
+    ("life.caps.experimental-object", |e, j| {
+        for (call, result) in e.results_of("initialize") {
+            if let Some(experimental) = result["capabilities"].get("experimental") {
+                let holds = experimental.as_object().is_some_and(|it| it.values().all(Value::is_object));
+                j.check_at(holds, None, call.places(), || shown(experimental));
+            }
+        }
+    }),
+];
+
+pub(super) fn cases(material: &Material) -> Vec<Case> {
+    let Some(version) = material.version.filter(|_| !material.is_modern()) else { return Vec::new() };
+    let mut cases = Vec::new();
+    let info = json!({ "name": "rehearse-check", "version": "1" });
+    let full = |version: &str, capabilities: Value| json!({ "protocolVersion": version, "capabilities": capabilities, "clientInfo": info });
+    // Each needs a process of its own on stdio, so once is enough.
+    if version == Version::LATEST_LEGACY {
+        let initialize =
+            |name: &str, params: Value| Case::request(format!("negotiate/{name}"), Lane::Fresh, "initialize", params);
+        cases.push(initialize("1999", full("1999-01-01", json!({}))));
+        cases.push(initialize("2099", full("2099-12-31", json!({}))));
+        cases.push(initialize("no-version", json!({ "capabilities": {}, "clientInfo": info })));
+        cases.push(initialize(
+            "missing/client-info",
+            json!({ "protocolVersion": version.as_str(), "capabilities": {} }),
+        ));
+        cases.push(initialize(
+            "missing/capabilities",
+            json!({ "protocolVersion": version.as_str(), "clientInfo": info }),
+        ));
+        let unknown = json!({ "x": {}, "experimental": { "a": {} } });
+        cases.push(initialize("unknown-capability", full(version.as_str(), unknown)));
+    }
+    let lists = [("tools", "tools/list"), ("resources", "resources/list"), ("prompts", "prompts/list")];
+    for (_, method) in lists.into_iter().filter(|(capability, _)| !material.declares(capability)) {
+        cases.push(Case::request(format!("bad-params/undeclared/{method}"), Lane::Negative, method, json!({})));
+    }
+    if !material.declares("logging") {
+        let name = "bad-params/undeclared-logging";
+        cases.push(Case::request(name, Lane::Negative, "logging/setLevel", json!({ "level": "error" })));
+    }
+    if material.declares("resources") && !material.declares("resources/subscribe") {
+        let uri = material.resources.first().map_or(json!("rehearse://none"), |resource| resource["uri"].clone());
+        let name = "bad-params/undeclared-subscribe";
+        cases.push(Case::request(name, Lane::Negative, "resources/subscribe", json!({ "uri": uri })));
+    }
+    cases
+}
+
+fn responds(evidence: &Evidence<'_>, j: &mut Judgement) {
+    for (call, result) in evidence.results_of("initialize") {
+        let missing: Vec<_> = [
+            ("protocolVersion", result["protocolVersion"].is_string()),
+            ("capabilities", result["capabilities"].is_object()),
+            ("serverInfo", result["serverInfo"].is_object()),
+        ]
+        .into_iter()
+        .filter(|(_, is_there)| !is_there)
+        .map(|(key, _)| key)
+        .collect();
+        j.check_at(missing.is_empty(), None, call.places(), || format!("no `{}`", missing.join("` and no `")));
+    }
+}
+
+fn is_published(version: &Value) -> bool {
+    version.as_str().is_some_and(|version| version.parse::<Version>().is_ok())
+}
+
+fn known_version(evidence: &Evidence<'_>, j: &mut Judgement) {
+    for (call, result) in evidence.results_of("initialize") {
+        let version = &result["protocolVersion"];
+        j.check_at(is_published(version), None, call.places(), || shown(version));
+    }
+}
+
+fn other_version(evidence: &Evidence<'_>, j: &mut Judgement, case: &str) {
+    for call in evidence.case(case) {
+        match (call.result(), call.error_code()) {
+            (Some(result), _) => {
+                let version = &result["protocolVersion"];
+                let asked = call.request.at("/params/protocolVersion");
+                j.check_answer(version != asked && is_published(version), &call, || {
+                    format!("the version {}", shown(version))
+                });
+            }
+            (None, Some(code)) => j.check_call(matches!(code, -32602 | -32022), &call),
+            (None, None) if call.is_answered() => {}
+            (None, None) => j.untested("the server did not answer"),
+        }
+    }
+}
+
+fn member(evidence: &Evidence<'_>, j: &mut Judgement, key: &str, holds: impl Fn(Option<&Value>) -> bool) {
+    for (call, result) in evidence.results_of("initialize") {
+        let value = result.get(key);
+        j.check_at(holds(value), None, call.places(), || value.map_or_else(|| format!("no `{key}`"), shown));
+    }
+}
+
+fn accepted(evidence: &Evidence<'_>, j: &mut Judgement) {
+    for call in evidence.calls().filter(|call| call.method() == "notifications/initialized") {
+        let is_refused = call.status().is_some_and(|status| status >= 300) || call.response.is_some();
+        j.check_call(!is_refused, &call);
+    }
+}
+
+fn undeclared(evidence: &Evidence<'_>, j: &mut Judgement, capability: &str, method: &str, key: &str) {
+    if evidence.facts.declares(capability) {
+        return j.untested(format!("{capability} is declared"));
+    }
+    for call in evidence.case(&format!("bad-params/undeclared/{method}")).filter(|call| call.response.is_some()) {
+        let items = call.result().and_then(|result| result[key].as_array()).map_or(0, Vec::len);
+        let is_result = call.result().is_some();
+        j.check_answer(!is_result, &call, || format!("a list of {items}"));
+        if items == 0 {
+            j.at_level(Level::Derived);
+        }
+    }
+}
+
+fn logging(evidence: &Evidence<'_>, j: &mut Judgement) {
+    let is_declared = evidence.facts.declares("logging");
+    for message in evidence.notifications("notifications/message") {
+        j.check(is_declared, message, || "a log message".to_owned());
+    }
+}
+
+fn works(evidence: &Evidence<'_>, j: &mut Judgement, method: &str, key: &str) {
+    for call in evidence.calls_of(method).filter(|call| call.request.case.is_none() && call.response.is_some()) {
+        if is_refused_elsewhere(&call) || call.request.params().get("cursor").is_some() {
+            continue;
+        }
+        let has_array = call.result().is_some_and(|result| result[key].is_array());
+        j.check_call(has_array, &call);
+        let is_optional = method == "resources/templates/list" && call.error_code() == Some(-32601);
+        if !has_array && !is_optional {
+            j.at_level(Level::Must);
+        }
+    }
+}
+
+fn list_changed(evidence: &Evidence<'_>, j: &mut Judgement) {
+    for (method, capability) in CHANGES {
+        for message in evidence.notifications(method) {
+            j.check_subject(evidence.facts.declares(capability), method, message, || {
+                "it without `listChanged`".to_owned()
+            });
+        }
+    }
+}
+
+fn updated(evidence: &Evidence<'_>, j: &mut Judgement) {
+    for connection in &evidence.connections {
+        let subscribed: Vec<_> = connection.calls().filter(|call| call.method() == "resources/subscribe").collect();
+        let updates = connection.messages.iter().filter(|it| it.is_from_server());
+        for message in updates.filter(|it| it.method() == Some("notifications/resources/updated")) {
+            let uri = message.at("/params/uri").as_str().unwrap_or_default();
+            let is_subscribed = subscribed.iter().any(|call| {
+                let base = call.request.at("/params/uri").as_str().unwrap_or_default();
+                !base.is_empty() && uri.starts_with(base)
+            });
+            j.check_subject(is_subscribed, uri, message, || "an update without a subscription".to_owned());
+        }
+    }
+}
+
+/// The prober declares no capability.
+fn asks_nothing(evidence: &Evidence<'_>, j: &mut Judgement) {
+    const FEATURES: [&str; 3] = ["roots/list", "sampling/createMessage", "elicitation/create"];
+    for connection in &evidence.connections {
+        let initialize = connection.calls().find(|call| call.method() == "initialize");
+        let Some(initialize) = initialize.filter(|call| call.result().is_some()) else { continue };
+        let declared = initialize.request.at("/params/capabilities").clone();
+        let asked = connection.messages.iter().filter(|it| it.is_from_server());
+        let asked = asked.filter(|it| it.method().is_some_and(|method| FEATURES.contains(&method)));
+        let mut is_asked = false;
+        for request in asked {
+            let method = request.method().unwrap_or_default();
+            let feature = method.split('/').next().unwrap_or_default();
+            is_asked = true;
+            j.check_subject(declared.get(feature).is_some(), method, request, || "a request for it".to_owned());
+        }
+        if !is_asked {
+            j.check_call(true, &initialize);
+        }
+    }
+}
