@@ -47,6 +47,8 @@ pub struct Connection<'t> {
     pub input_closed: Option<(Place, Duration)>,
     /// Why and when the connection ended.
     pub closed: Option<(Place, Duration, &'t str)>,
+    /// Whether responses come on another exchange than their requests.
+    is_sse: bool,
     /// By index of a client's message, the index of its answer.
     answers: HashMap<usize, usize>,
 }
@@ -110,7 +112,8 @@ impl<'t> Evidence<'t> {
     /// Capabilities that `facts` does not have are read from the traces.
     pub fn new(traces: &[&'t Trace], version: Version, transport: Transport, facts: Facts) -> Evidence<'t> {
         let connections = traces.iter().enumerate();
-        let connections = connections.map(|(number, trace)| Connection::new(number, trace, version.era())).collect();
+        let connections =
+            connections.map(|(number, trace)| Connection::new(number, trace, version.era(), transport)).collect();
         let mut evidence = Evidence { version, transport, facts, connections };
         if evidence.facts.capabilities.is_null() {
             let found = evidence.calls().filter(|call| matches!(call.method(), "initialize" | "server/discover"));
@@ -124,7 +127,7 @@ impl<'t> Evidence<'t> {
     pub fn versions(trace: &Trace) -> Vec<Version> {
         let mut versions = Vec::new();
         for era in [Era::Legacy, Era::Modern] {
-            let connection = Connection::new(0, trace, era);
+            let connection = Connection::new(0, trace, era, Transport::Http);
             let calls: Vec<_> = connection.calls().collect();
             let version = match era {
                 Era::Legacy => calls
@@ -207,8 +210,8 @@ fn is_case(case: &str, wanted: &str) -> bool {
 }
 
 impl<'t> Connection<'t> {
-    fn new(number: usize, trace: &'t Trace, era: Era) -> Connection<'t> {
-        let mut connection = Connection::default();
+    fn new(number: usize, trace: &'t Trace, era: Era, transport: Transport) -> Connection<'t> {
+        let mut connection = Connection { is_sse: transport == Transport::Sse, ..Connection::default() };
         // The cases that were announced, for the next message of the client in the same exchange.
         let mut cases: HashMap<Option<u32>, &'t str> = HashMap::new();
         for (event, it) in trace.since(0) {
@@ -311,6 +314,7 @@ impl<'t> Connection<'t> {
             if let Some(exchange) = message.exchange.and_then(|number| self.exchanges.get_mut(&number)) {
                 exchange.messages.push(index);
             }
+            let stream = message.exchange.filter(|_| !self.is_sse);
             let id = message.id().filter(|id| id.is_string() || id.is_number());
             if message.is_from_server() {
                 if message.kind != Kind::Response {
@@ -320,10 +324,10 @@ impl<'t> Connection<'t> {
                     Some(id) => waiting.get_mut(&id.to_string()).and_then(VecDeque::pop_front),
                     None => None,
                 };
-                let request = match (request, id, message.exchange) {
+                let request = match (request, id, stream) {
                     (Some(request), ..) => Some(request),
                     // Over HTTP the answer to a request is in its exchange, whatever its id is.
-                    (None, None, _) | (None, Some(_), Some(_)) => unaddressed.get(&message.exchange).copied(),
+                    (None, None, _) | (None, Some(_), Some(_)) => unaddressed.get(&stream).copied(),
                     (None, Some(_), None) => None,
                 };
                 if let Some(request) = request {
@@ -331,18 +335,14 @@ impl<'t> Connection<'t> {
                 }
                 continue;
             }
-            match (message.kind, id) {
-                (Kind::Request, Some(id)) => {
-                    waiting.entry(id.to_string()).or_default().push_back(index);
-                    if message.exchange.is_none() {
-                        unaddressed.remove(&None);
-                    }
+            if let (Kind::Request, Some(id)) = (message.kind, id) {
+                waiting.entry(id.to_string()).or_default().push_back(index);
+                if stream.is_none() {
+                    unaddressed.remove(&None);
                 }
-                (Kind::Notification, _) if message.exchange.is_none() && message.case.is_none() => {}
-                _ => {}
             }
-            if message.case.is_some() || message.exchange.is_some() {
-                unaddressed.insert(message.exchange, index);
+            if message.case.is_some() || stream.is_some() {
+                unaddressed.insert(stream, index);
             }
         }
     }
@@ -353,7 +353,11 @@ impl<'t> Connection<'t> {
         sent.map(|(index, request)| Call {
             request,
             response: self.answers.get(&index).map(|answer| &self.messages[*answer]),
-            http: request.exchange.and_then(|number| self.exchanges.get(&number)),
+            http: request
+                .exchange
+                .and_then(|number| self.exchanges.get(&number))
+                // HTTP+SSE accepts every POST before it answers on the stream.
+                .filter(|http| !self.is_sse || http.status.is_none_or(|status| status >= 300)),
         })
     }
 
@@ -379,7 +383,7 @@ impl<'t> Connection<'t> {
             it.is_from_server()
                 && it.place > from
                 && to.is_none_or(|to| it.place < to)
-                && it.exchange == call.request.exchange
+                && (self.is_sse || it.exchange == call.request.exchange)
         })
     }
 }

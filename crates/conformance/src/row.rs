@@ -67,6 +67,9 @@ pub struct Row {
     /// The capability without which the rule does not apply, as [`Facts::declares`](crate::Facts::declares) takes it.
     #[serde(default)]
     pub capability: Option<String>,
+    /// The capability with which the rule does not apply.
+    #[serde(default)]
+    pub without_capability: Option<String>,
     /// The extension without which the rule does not apply.
     #[serde(default)]
     pub extension: Option<String>,
@@ -121,6 +124,9 @@ impl Row {
         }
         if let Some(capability) = self.capability.as_deref().filter(|name| !facts.declares(name)) {
             return Some(format!("{capability} is not declared"));
+        }
+        if let Some(capability) = self.without_capability.as_deref().filter(|name| facts.declares(name)) {
+            return Some(format!("{capability} is declared"));
         }
         if let Some(extension) = self.extension.as_deref().filter(|name| !facts.has_extension(name)) {
             return Some(format!("the extension {extension} is not declared"));

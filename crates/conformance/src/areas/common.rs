@@ -118,3 +118,63 @@ pub(super) fn refused(evidence: &Evidence<'_>, j: &mut Judgement, case: &str) {
         }
     }
 }
+
+/// Every item of a list, with its name and the call that listed it. Results of cases do not count.
+pub(super) fn items<'e>(
+    evidence: &'e Evidence<'_>,
+    method: &'e str,
+) -> impl Iterator<Item = (&'e Value, &'e str, Call<'e>)> {
+    let (key, name) = LISTS.iter().find(|(it, ..)| *it == method).map_or(("", ""), |(_, key, name)| (*key, *name));
+    let results = evidence.results_of(method).filter(|(call, _)| call.request.case.is_none());
+    results.flat_map(move |(call, result)| {
+        let items = result[key].as_array().into_iter().flatten();
+        items.map(move |item| (item, item[name].as_str().unwrap_or_default(), call))
+    })
+}
+
+/// Checks every item of a list.
+pub(super) fn each_item(
+    evidence: &Evidence<'_>,
+    j: &mut Judgement,
+    method: &str,
+    holds: impl Fn(&Value) -> bool,
+    found: impl Fn(&Value) -> String,
+) {
+    for (item, name, call) in items(evidence, method) {
+        // One finding for each item, however often it was listed.
+        let is_known = j.violations.iter().any(|it| it.subject.as_deref() == Some(name));
+        if !is_known {
+            j.check_at(holds(item), Some(name.to_owned()), call.places(), || found(item));
+        }
+    }
+}
+
+/// Checks that no item is listed twice in one reading.
+pub(super) fn unique(evidence: &Evidence<'_>, j: &mut Judgement, method: &str) {
+    let (key, name) = LISTS.iter().find(|(it, ..)| *it == method).map_or(("", ""), |(_, key, name)| (*key, *name));
+    for reading in readings(evidence, method) {
+        let mut seen = std::collections::HashSet::new();
+        for (call, result) in &reading.pages {
+            for item in result[key].as_array().into_iter().flatten().filter_map(|item| item[name].as_str()) {
+                let is_known = j.violations.iter().any(|it| it.subject.as_deref() == Some(item));
+                let is_first = seen.insert(item);
+                if !is_known {
+                    j.check_at(is_first, Some(item.to_owned()), call.places(), || "it twice".to_owned());
+                }
+            }
+        }
+    }
+}
+
+/// Whether a text is standard base64.
+pub(super) fn is_base64(text: &str) -> bool {
+    base64::Engine::decode(&base64::prelude::BASE64_STANDARD, text).is_ok()
+}
+
+/// Whether a text has the form of a MIME type.
+pub(super) fn is_mime(text: &str) -> bool {
+    let is_token =
+        |it: &str| !it.is_empty() && it.bytes().all(|it| it.is_ascii_alphanumeric() || b"!#$&-^_.+*".contains(&it));
+    let essence = text.split(';').next().unwrap_or_default().trim();
+    essence.split_once('/').is_some_and(|(kind, subtype)| is_token(kind) && is_token(subtype))
+}

@@ -33,9 +33,9 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     }),
     ("life.init.capabilities-object", |e, j| member(e, j, "capabilities", |it| it.is_some_and(Value::is_object))),
     ("life.order.initialized-accepted", accepted),
-    ("life.caps.tools-declared", |e, j| undeclared(e, j, "tools", "tools/list", "tools")),
-    ("life.caps.resources-declared", |e, j| undeclared(e, j, "resources", "resources/list", "resources")),
-    ("life.caps.prompts-declared", |e, j| undeclared(e, j, "prompts", "prompts/list", "prompts")),
+    ("life.caps.tools-declared", |e, j| undeclared(e, j, "tools/list", "tools")),
+    ("life.caps.resources-declared", |e, j| undeclared(e, j, "resources/list", "resources")),
+    ("life.caps.prompts-declared", |e, j| undeclared(e, j, "prompts/list", "prompts")),
     ("life.caps.logging-declared", logging),
     ("life.caps.logging-setlevel-undeclared", |e, j| error_code(e, j, "bad-params/undeclared-logging", &[-32601])),
     ("life.caps.tools-works", |e, j| works(e, j, "tools/list", "tools")),
@@ -156,15 +156,12 @@ fn accepted(evidence: &Evidence<'_>, j: &mut Judgement) {
     }
 }
 
-fn undeclared(evidence: &Evidence<'_>, j: &mut Judgement, capability: &str, method: &str, key: &str) {
-    if evidence.facts.declares(capability) {
-        return j.untested(format!("{capability} is declared"));
-    }
+fn undeclared(evidence: &Evidence<'_>, j: &mut Judgement, method: &str, key: &str) {
     for call in evidence.case(&format!("bad-params/undeclared/{method}")).filter(|call| call.response.is_some()) {
         let items = call.result().and_then(|result| result[key].as_array()).map_or(0, Vec::len);
         let is_result = call.result().is_some();
         j.check_answer(!is_result, &call, || format!("a list of {items}"));
-        if items == 0 {
+        if is_result && items == 0 {
             j.at_level(Level::Derived);
         }
     }

@@ -5,6 +5,7 @@ use crate::{Case, Evidence, Judgement, Material};
 mod cache;
 mod cancel;
 mod common;
+mod comp;
 mod io;
 mod life;
 mod log;
@@ -12,8 +13,11 @@ mod meta;
 mod page;
 mod ping;
 mod progress;
+mod prompts;
+mod res;
 mod result;
 mod rpc;
+mod tools;
 
 /// Judges one row.
 pub(crate) type Judge = fn(&Evidence<'_>, &mut Judgement);
@@ -51,6 +55,10 @@ pub(crate) const ALL: &[Area] = &[
     area!(ping),
     area!(cache),
     area!(page),
+    area!(tools),
+    area!(res),
+    area!(prompts),
+    area!(comp),
     area!(log),
     area!(progress),
     area!(cancel),

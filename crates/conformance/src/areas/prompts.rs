@@ -1,0 +1,110 @@
+//! Prompts.
+
+use std::collections::HashSet;
+
+use serde_json::{Value, json};
+
+use super::{
+    Judge,
+    common::{each_item, error_code, is_base64, is_mime, items, shown, unique},
+};
+use crate::{Call, Case, Evidence, Judgement, Lane, Material};
+
+const LIST: &str = "prompts/list";
+const GET: &str = "prompts/get";
+
+pub(super) const JUDGES: &[(&str, Judge)] = &[
+    ("prompts.list.name", |e, j| {
+        each_item(e, j, LIST, |it| it["name"].as_str().is_some_and(|name| !name.is_empty()), shown);
+    }),
+    ("prompts.list.name-unique", |e, j| unique(e, j, LIST)),
+    ("prompts.list.arguments-typed", |e, j| {
+        arguments(e, j, |it| it["name"].is_string() && it.get("required").is_none_or(Value::is_boolean));
+    }),
+    ("prompts.list.arguments-unique", unique_arguments),
+    ("prompts.get.works", |e, j| {
+        for call in e.calls_of(GET).filter(|call| call.request.case.is_none() && call.response.is_some()) {
+            // The server may refuse the text that the prober made up.
+            let is_refused = call.error_code() == Some(-32602) && call.request.at("/params/arguments") != &json!({});
+            if !is_refused {
+                j.check_at(call.result().is_some(), name(&call), call.places(), || call.answer_text());
+            }
+        }
+    }),
+    ("prompts.get.messages-nonempty", |e, j| {
+        for (call, result) in e.results_of(GET) {
+            let is_empty = result["messages"].as_array().is_some_and(Vec::is_empty);
+            j.check_at(!is_empty, name(&call), call.places(), || "no messages".to_owned());
+        }
+    }),
+    ("prompts.get.role-enum", |e, j| {
+        messages(e, j, |message| Some(message["role"] == "user" || message["role"] == "assistant"));
+    }),
+    ("prompts.get.content-single", |e, j| messages(e, j, |message| Some(message["content"].is_object()))),
+    ("prompts.get.image-encoded", |e, j| messages(e, j, |message| encoded(&message["content"], "image"))),
+    ("prompts.get.audio-encoded", |e, j| messages(e, j, |message| encoded(&message["content"], "audio"))),
+    ("prompts.get.embedded-complete", |e, j| {
+        messages(e, j, |message| {
+            let content = &message["content"];
+            let resource = &content["resource"];
+            (content["type"] == "resource").then(|| {
+                resource["uri"].is_string()
+                    && resource["mimeType"].is_string()
+                    && (resource["text"].is_string() || resource["blob"].is_string())
+            })
+        });
+    }),
+    ("prompts.get.unknown-32602", |e, j| error_code(e, j, "unknown-names/prompt", &[-32602])),
+    ("prompts.get.missing-required-32602", |e, j| error_code(e, j, "bad-params/missing-argument", &[-32602])),
+];
+
+pub(super) fn cases(material: &Material) -> Vec<Case> {
+    if !material.declares("prompts") {
+        return Vec::new();
+    }
+    let get = |case: &str, name: &str| Case::request(case, Lane::Negative, GET, json!({ "name": name }));
+    let mut cases = vec![get("unknown-names/prompt", &material.unknown_name())];
+    let requires = |prompt: &&Value| {
+        prompt["arguments"].as_array().is_some_and(|arguments| arguments.iter().any(|it| it["required"] == true))
+    };
+    let name = material.prompts.iter().find(requires).and_then(|prompt| prompt["name"].as_str());
+    cases.extend(name.map(|name| get("bad-params/missing-argument", name)));
+    cases
+}
+
+fn name(call: &Call<'_>) -> Option<String> {
+    call.request.at("/params/name").as_str().map(ToOwned::to_owned)
+}
+
+fn arguments(evidence: &Evidence<'_>, j: &mut Judgement, holds: impl Fn(&Value) -> bool) {
+    for (prompt, name, call) in items(evidence, LIST) {
+        for argument in prompt["arguments"].as_array().into_iter().flatten() {
+            j.check_at(holds(argument), Some(name.to_owned()), call.places(), || shown(argument));
+        }
+    }
+}
+
+fn unique_arguments(evidence: &Evidence<'_>, j: &mut Judgement) {
+    for (prompt, name, call) in items(evidence, LIST) {
+        let mut seen = HashSet::new();
+        for argument in prompt["arguments"].as_array().into_iter().flatten().filter_map(|it| it["name"].as_str()) {
+            j.check_at(seen.insert(argument), Some(name.to_owned()), call.places(), || format!("{argument:?} twice"));
+        }
+    }
+}
+
+/// Checks every message of every prompt that was got. `None` says that the rule is not about it.
+fn messages(evidence: &Evidence<'_>, j: &mut Judgement, holds: impl Fn(&Value) -> Option<bool>) {
+    for (call, result) in evidence.results_of(GET) {
+        for message in result["messages"].as_array().into_iter().flatten() {
+            if let Some(holds) = holds(message) {
+                j.check_at(holds, name(&call), call.places(), || shown(message));
+            }
+        }
+    }
+}
+
+fn encoded(content: &Value, kind: &str) -> Option<bool> {
+    (content["type"] == kind)
+        .then(|| content["data"].as_str().is_some_and(is_base64) && content["mimeType"].as_str().is_some_and(is_mime))
+}

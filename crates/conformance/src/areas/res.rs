@@ -1,0 +1,214 @@
+//! Resources.
+
+use serde_json::{Value, json};
+
+use super::{
+    Judge,
+    common::{each_item, error_code, is_base64, is_refused_elsewhere, items, shown, unique},
+};
+use crate::{Call, Case, Evidence, Judgement, Lane, Level, Material};
+
+const LIST: &str = "resources/list";
+const READ: &str = "resources/read";
+
+pub(super) const JUDGES: &[(&str, Judge)] = &[
+    ("res.list.uri-name", |e, j| each_item(e, j, LIST, |it| is_text(&it["uri"]) && is_text(&it["name"]), shown)),
+    ("res.list.uri-unique", |e, j| unique(e, j, LIST)),
+    ("res.list.size-nonnegative", |e, j| {
+        for (item, uri, call) in items(e, LIST) {
+            if let Some(size) = item.get("size") {
+                j.check_at(size.is_u64(), Some(uri.to_owned()), call.places(), || format!("`size: {}`", shown(size)));
+            }
+        }
+    }),
+    ("res.list.size-correct", size_correct),
+    ("res.list.mime-consistent", same_mime),
+    ("res.list.custom-scheme-rfc3986", |e, j| {
+        let is_uri =
+            |it: &Value| it["uri"].as_str().and_then(|uri| uri.split_once(':')).is_some_and(|(it, _)| is_scheme(it));
+        each_item(e, j, LIST, is_uri, |it| shown(&it["uri"]));
+    }),
+    ("res.read.listed-works", |e, j| {
+        for call in reads(e).filter(|call| call.response.is_some()) {
+            j.check_at(call.result().is_some(), uri(&call), call.places(), || call.answer_text());
+        }
+    }),
+    ("res.read.contents-nonempty", |e, j| {
+        for (call, result) in contents(e) {
+            let count = result["contents"].as_array().map_or(0, Vec::len);
+            j.check_at(count > 0, uri(&call), call.places(), || "no contents".to_owned());
+        }
+    }),
+    ("res.read.text-xor-blob", text_xor_blob),
+    ("res.read.blob-base64", |e, j| {
+        each_content(e, j, |call, content, j| {
+            if let Some(blob) = content.get("blob") {
+                j.check_at(blob.as_str().is_some_and(is_base64), uri(call), call.places(), || shown(blob));
+            }
+        });
+    }),
+    ("res.read.uri-matches", |e, j| {
+        each_content(e, j, |call, content, j| {
+            let asked = uri(call).unwrap_or_default();
+            let found = content["uri"].as_str().unwrap_or_default();
+            let trim = |text: &str| text.trim_end_matches('/').replace("%20", " ");
+            let is_below = trim(found).starts_with(&trim(&asked));
+            j.check_at(is_below, Some(asked.clone()), call.places(), || format!("the URI {found:?}"));
+        });
+    }),
+    ("res.read.unknown-error", |e, j| {
+        for call in unknown(e) {
+            j.check_call(call.error_code().is_some(), &call);
+        }
+    }),
+    ("res.read.unknown-32002", |e, j| unknown_code(e, j, -32002)),
+    ("res.read.unknown-32602", |e, j| unknown_code(e, j, -32602)),
+    ("res.read.unknown-not-empty", |e, j| {
+        for call in unknown(e) {
+            let is_empty = call.result().and_then(|it| it["contents"].as_array()).is_some_and(Vec::is_empty);
+            j.check_answer(!is_empty, &call, || "empty contents".to_owned());
+        }
+    }),
+    ("res.read.missing-uri", |e, j| error_code(e, j, "bad-params/resources/read", &[-32602])),
+    ("res.read.invalid-uri", |e, j| {
+        for call in e.case("unknown-names/invalid-uri").filter(|call| call.response.is_some()) {
+            j.check_call(call.error_code().is_some(), &call);
+        }
+    }),
+    ("res.read.traversal", |e, j| {
+        for call in e.case("unknown-names/traversal").filter(|call| call.response.is_some()) {
+            let is_passwd = call.result().is_some_and(|it| it.to_string().contains("root:x:0:0"));
+            j.check_answer(!is_passwd, &call, || "the contents of /etc/passwd".to_owned());
+        }
+    }),
+    ("res.read.idempotent", twice),
+    ("res.tmpl.fields", |e, j| {
+        each_item(e, j, "resources/templates/list", |it| is_text(&it["uriTemplate"]) && is_text(&it["name"]), shown);
+    }),
+];
+
+pub(super) fn cases(material: &Material) -> Vec<Case> {
+    if !material.declares("resources") {
+        return Vec::new();
+    }
+    let read = |name: &str, uri: &str| Case::request(name, Lane::Negative, READ, json!({ "uri": uri }));
+    let mut cases = vec![
+        read("unknown-names/resource", &format!("rehearse://no/such/{}", material.suffix)),
+        read("unknown-names/invalid-uri", "not a uri"),
+    ];
+    let file = material.resources.iter().filter_map(|it| it["uri"].as_str()).find(|uri| uri.starts_with("file://"));
+    if let Some(file) = file {
+        let base = file.rsplit_once('/').map_or(file, |(base, _)| base);
+        cases.push(read("unknown-names/traversal/dots", &format!("{base}/../../../../../../../../etc/passwd")));
+        let encoded = "%2e%2e/".repeat(8);
+        cases.push(read("unknown-names/traversal/encoded", &format!("{base}/{encoded}etc/passwd")));
+    }
+    cases
+}
+
+fn is_text(value: &Value) -> bool {
+    value.as_str().is_some_and(|text| !text.is_empty())
+}
+
+fn is_scheme(scheme: &str) -> bool {
+    scheme.starts_with(|it: char| it.is_ascii_alphabetic())
+        && scheme.bytes().all(|it| it.is_ascii_alphanumeric() || b"+-.".contains(&it))
+}
+
+fn uri(call: &Call<'_>) -> Option<String> {
+    call.request.at("/params/uri").as_str().map(ToOwned::to_owned)
+}
+
+fn reads<'e>(evidence: &'e Evidence<'_>) -> impl Iterator<Item = Call<'e>> {
+    evidence.calls_of(READ).filter(|call| call.request.case.is_none())
+}
+
+/// The results that are no questions.
+fn contents<'e>(evidence: &'e Evidence<'_>) -> impl Iterator<Item = (Call<'e>, &'e Value)> {
+    let results = reads(evidence).filter_map(|call| Some((call, call.result()?)));
+    results.filter(|(_, result)| result["resultType"] != "input_required")
+}
+
+fn each_content(evidence: &Evidence<'_>, j: &mut Judgement, judge: impl Fn(&Call<'_>, &Value, &mut Judgement)) {
+    for (call, result) in contents(evidence) {
+        for content in result["contents"].as_array().into_iter().flatten() {
+            judge(&call, content, j);
+        }
+    }
+}
+
+fn text_xor_blob(evidence: &Evidence<'_>, j: &mut Judgement) {
+    each_content(evidence, j, |call, content, j| {
+        let (text, blob) = (content.get("text").is_some(), content.get("blob").is_some());
+        j.check_at(text != blob, uri(call), call.places(), || if text { "both" } else { "neither" }.to_owned());
+        if text && blob {
+            j.at_level(Level::Derived);
+        }
+    });
+}
+
+/// The bytes of the only content of each reading.
+fn size_correct(evidence: &Evidence<'_>, j: &mut Judgement) {
+    for (item, listed, _) in items(evidence, LIST) {
+        let Some(size) = item["size"].as_u64() else { continue };
+        let Some((call, result)) = contents(evidence).find(|(call, _)| uri(call).as_deref() == Some(listed)) else {
+            continue;
+        };
+        let Some([content]) = result["contents"].as_array().map(Vec::as_slice) else { continue };
+        let length = match (content["text"].as_str(), content["blob"].as_str()) {
+            (Some(text), _) => text.len(),
+            (None, Some(blob)) => match base64::Engine::decode(&base64::prelude::BASE64_STANDARD, blob) {
+                Ok(bytes) => bytes.len(),
+                Err(_) => continue,
+            },
+            _ => continue,
+        };
+        if !j.violations.iter().any(|it| it.subject.as_deref() == Some(listed)) {
+            j.check_at(length as u64 == size, Some(listed.to_owned()), call.places(), || {
+                format!("{length} bytes, not {size}")
+            });
+        }
+    }
+}
+
+fn same_mime(evidence: &Evidence<'_>, j: &mut Judgement) {
+    let essence = |mime: &str| mime.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    for (call, result) in contents(evidence) {
+        let asked = uri(&call).unwrap_or_default();
+        let listed = items(evidence, LIST).find(|(_, uri, _)| *uri == asked);
+        let Some(listed) = listed.and_then(|(item, ..)| item["mimeType"].as_str()) else { continue };
+        for content in result["contents"].as_array().into_iter().flatten().filter(|it| it["uri"] == *asked) {
+            if let Some(read) = content["mimeType"].as_str() {
+                let is_same = essence(read) == essence(listed);
+                j.check_at(is_same, Some(asked.clone()), call.places(), || {
+                    format!("{read:?} after {listed:?} in the list")
+                });
+            }
+        }
+    }
+}
+
+fn unknown<'e>(evidence: &'e Evidence<'_>) -> impl Iterator<Item = Call<'e>> {
+    let calls = evidence.case("unknown-names/resource");
+    calls.filter(|call| call.response.is_some() && !is_refused_elsewhere(call))
+}
+
+fn unknown_code(evidence: &Evidence<'_>, j: &mut Judgement, code: i64) {
+    for call in unknown(evidence) {
+        if let Some(found) = call.error_code() {
+            j.check_call(found == code, &call);
+        }
+    }
+}
+
+fn twice(evidence: &Evidence<'_>, j: &mut Judgement) {
+    let calls: Vec<_> = reads(evidence).filter(|call| call.response.is_some()).collect();
+    for pair in calls.windows(2) {
+        if let [first, second] = pair
+            && uri(first) == uri(second)
+            && first.result().is_some()
+        {
+            j.check_at(second.result().is_some(), uri(second), second.places(), || second.answer_text());
+        }
+    }
+}
