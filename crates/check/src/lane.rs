@@ -350,6 +350,16 @@ impl Lane {
         headers
     }
 
+    /// Whether the server has opened a session.
+    pub(crate) fn has_session(&self) -> bool {
+        self.session.is_some()
+    }
+
+    /// Forgets the session, which has ended.
+    pub(crate) fn end_session(&mut self) {
+        self.session = None;
+    }
+
     /// Waits for the window in which nothing must happen.
     pub(crate) async fn be_silent(&self) {
         tokio::time::sleep(self.grace()).await;

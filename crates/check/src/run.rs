@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures_util::future::{join, join_all};
 use rehearse_client::{ConnectError, ServerParams};
-use rehearse_conformance::{Evidence, Facts, Lane as CaseLane, Material, Outcome, Row, cases, judge_all};
+use rehearse_conformance::{Case, Evidence, Facts, Lane as CaseLane, Material, Outcome, Row, cases, judge_all};
 use rehearse_protocol::{EventKind, Trace, Transport, Version};
 use serde_json::Value;
 use tokio::time::Instant;
@@ -138,7 +138,7 @@ async fn probe(params: &ServerParams, spoken: Spoken, options: &CheckOptions, bu
     VersionRun { version, traces, outcomes }
 }
 
-async fn main_lane(mut lane: Lane, material: &Material, cases: &[rehearse_conformance::Case]) -> Trace {
+async fn main_lane(mut lane: Lane, material: &Material, cases: &[Case]) -> Trace {
     if !material.is_modern() {
         lane.request("ping", Value::Null).await;
     }
@@ -157,7 +157,7 @@ async fn main_lane(mut lane: Lane, material: &Material, cases: &[rehearse_confor
 async fn other_lanes(
     params: &ServerParams,
     version: Version,
-    cases: &[rehearse_conformance::Case],
+    cases: &[Case],
     material: &Material,
     options: &CheckOptions,
     budget: Budget,
@@ -175,6 +175,7 @@ async fn other_lanes(
         probes::send_cases(&mut connection, cases, lane).await;
         Some(connection.close().await)
     };
+    let transport = params.target.transport();
     let fresh = async {
         let mut traces = Vec::new();
         for case in cases.iter().filter(|case| case.lane == CaseLane::Fresh) {
@@ -187,9 +188,24 @@ async fn other_lanes(
         }
         traces
     };
-    let ((negative, malformed), mut traces) =
-        join(join(Box::pin(on(CaseLane::Negative)), Box::pin(on(CaseLane::Malformed))), Box::pin(fresh)).await;
-    traces.extend(negative.into_iter().chain(malformed));
+    // A session that ends, and is used again.
+    let session = async {
+        if version.era() == rehearse_protocol::Era::Modern || transport != Transport::Http {
+            return None;
+        }
+        let mut lane = Lane::open(params, version, options, budget).await.ok()?;
+        lane.shake_hands().await;
+        if lane.has_session() {
+            lane.send(&Case::http("session/delete", CaseLane::Fresh, "DELETE")).await;
+            let method = material.list_methods().first().copied().unwrap_or("ping");
+            lane.send(&Case::request("session/after-delete", CaseLane::Fresh, method, serde_json::json!({}))).await;
+        }
+        lane.end_session();
+        Some(lane.close().await)
+    };
+    let refused = join(Box::pin(on(CaseLane::Negative)), Box::pin(on(CaseLane::Malformed)));
+    let ((negative, malformed), (mut traces, session)) = join(refused, join(Box::pin(fresh), Box::pin(session))).await;
+    traces.extend(negative.into_iter().chain(malformed).chain(session));
     traces
 }
 

@@ -6,6 +6,9 @@ mod cache;
 mod cancel;
 mod common;
 mod comp;
+mod discover;
+mod hdr;
+mod http;
 mod io;
 mod life;
 mod log;
@@ -51,6 +54,7 @@ pub(crate) const ALL: &[Area] = &[
     area!(rpc),
     area!(meta),
     area!(life),
+    area!(discover),
     area!(result),
     area!(ping),
     area!(cache),
@@ -62,6 +66,8 @@ pub(crate) const ALL: &[Area] = &[
     area!(log),
     area!(progress),
     area!(cancel),
+    area!(http),
+    area!(hdr),
     area!(io),
 ];
 
