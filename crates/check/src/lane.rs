@@ -149,9 +149,9 @@ impl Lane {
         self.send_within(limit, case).await
     }
 
-    /// Sends a valid request without params, and does not wait for its response.
-    pub(crate) async fn start(&mut self, method: &str) {
-        let case = Case::request("", rehearse_conformance::Lane::Main, method, json!({})).unanswered();
+    /// Sends a valid request without params as a case, and does not wait for its response.
+    pub(crate) async fn start(&mut self, name: &str, method: &str) {
+        let case = Case::request(name, rehearse_conformance::Lane::Main, method, json!({})).unanswered();
         self.send_within(Duration::ZERO, &case).await;
     }
 

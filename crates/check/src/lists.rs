@@ -52,10 +52,20 @@ pub(crate) fn material(lane: &Lane, transport: Transport, hello: &Value, options
     }
 }
 
+/// Whether arguments of a tool are mirrored in headers, which the prober does not send.
+fn has_header(tool: &Value) -> bool {
+    tool["inputSchema"].to_string().contains("\"x-mcp-header\"")
+}
+
 /// The tools that may be called, with arguments that their schemas accept.
 pub(crate) fn callable(tools: &[Value], options: &CheckOptions) -> Vec<(String, Value)> {
-    let allowed = tools.iter().filter(|tool| options.tools.allows(tool));
-    let with_arguments = allowed.filter_map(|tool| {
+    let mut allowed: Vec<_> = tools.iter().filter(|tool| options.tools.allows(tool) && !has_header(tool)).collect();
+    // What has an output schema and arguments says most.
+    allowed.sort_by_key(|tool| {
+        let has_arguments = tool["inputSchema"]["required"].as_array().is_some_and(|required| !required.is_empty());
+        (tool.get("outputSchema").is_none(), !has_arguments)
+    });
+    let with_arguments = allowed.into_iter().filter_map(|tool| {
         let name = tool["name"].as_str()?;
         let given = options.tools.arguments.iter().find(|(tool, _)| tool == name);
         let schema = &tool["inputSchema"];

@@ -65,8 +65,8 @@ pub(crate) async fn pipeline(lane: &mut Lane, material: &Material) {
         return;
     }
     let from = lane.wire().recorder().end();
-    for _ in 0..PIPELINED {
-        lane.start(method).await;
+    for number in 0..PIPELINED {
+        lane.start(&format!("pipelining/{number}"), method).await;
     }
     let mut left = PIPELINED;
     let grace = lane.grace() * 4;

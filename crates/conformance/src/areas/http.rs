@@ -75,8 +75,7 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
             }
         }
     }),
-    ("http.session.header-on-initialize", |e, j| ids_of_sessions(e, j, true)),
-    ("http.session.stable-id", |e, j| ids_of_sessions(e, j, false)),
+    ("http.session.stable-id", |e, j| ids_of_sessions(e, j)),
     ("http.session.terminated-404", |e, j| {
         let is_ended =
             e.http_case("session/delete").any(|(_, http)| http.status.is_some_and(|it| (200..300).contains(&it)));
@@ -245,15 +244,14 @@ fn origin(evidence: &Evidence<'_>, j: &mut Judgement, holds: impl Fn(u16) -> boo
     }
 }
 
-/// The first id must come with the result of `initialize`, and no other id must follow.
-fn ids_of_sessions(evidence: &Evidence<'_>, j: &mut Judgement, is_first: bool) {
+/// No other id must follow that of `initialize`.
+fn ids_of_sessions(evidence: &Evidence<'_>, j: &mut Judgement) {
     for connection in &evidence.connections {
         let initialize = connection.calls().find(|call| call.method() == "initialize").and_then(|call| call.http);
         let id = initialize.and_then(|http| http.header(SESSION));
         for http in connection.exchanges.values() {
             let (Some(found), Some(place)) = (http.header(SESSION), http.response) else { continue };
-            let holds = if is_first { id.is_some() } else { id.is_none_or(|id| id == found) };
-            j.check_at(holds, None, vec![place], || format!("`Mcp-Session-Id: {found}`"));
+            j.check_at(id.is_none_or(|id| id == found), None, vec![place], || format!("`Mcp-Session-Id: {found}`"));
         }
     }
 }

@@ -137,7 +137,7 @@ fn is_reserved(version: Version, prefix: Option<&str>) -> bool {
     let is_ours = |label: &str| matches!(label, "mcp" | "modelcontextprotocol");
     let mut labels = prefix.split('.');
     match version {
-        Version::V2025_06_18 => labels.rev().nth(1).or_else(|| prefix.split('.').next()).is_some_and(is_ours),
+        Version::V2025_06_18 => labels.rev().nth(1).is_some_and(is_ours),
         _ => labels.nth(1).is_some_and(is_ours),
     }
 }

@@ -33,7 +33,11 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
 pub(super) fn cases(material: &Material) -> Vec<Case> {
     let Some(method) = material.list_methods().first().copied() else { return Vec::new() };
     let params = json!({ "_meta": { "progressToken": "rehearse-list" } });
-    vec![Case::request("lists/progress-token", Lane::Main, method, params)]
+    let mut cases = vec![Case::request("lists/progress-token", Lane::Main, method, params)];
+    if let Some((name, arguments)) = material.callable.first() {
+        cases.push(Case::request("calls/no-token", Lane::Calls, "tools/call", Material::call_params(name, arguments)));
+    }
+    cases
 }
 
 /// The request with the token of a notification: the last one before it.

@@ -1,0 +1,392 @@
+//! Every row is seen to fail: one change of a conformant server's trace, and the row reports it.
+//!
+//! The traces are real: the prober runs against the mock `everything`. A mutant changes what the server answered to one
+//! message, as a faulty server would have.
+
+use std::{collections::BTreeSet, fs, path::Path};
+
+use bytes::Bytes;
+use futures_util::future::join_all;
+use http::{HeaderName, HeaderValue, StatusCode};
+use rehearse_check::{CheckOptions, ToolPermission, VersionRun, check};
+use rehearse_client::{ServerParams, Target};
+use rehearse_conformance::{Evidence, Facts, Place, Verdict, judge_all, rows};
+use rehearse_mock::{
+    engine::Engine,
+    journal::Journal,
+    script::Script,
+    serve::{ListenOptions, MockServer},
+};
+use rehearse_protocol::{Direction, Event, EventKind, Frame, Trace, Transport, Version};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+/// Rows that no change of one answer of this server can violate.
+const NOT_MUTATED: &[&str] = &[
+    // They are about time.
+    "log.msg.rate",
+    "ping.result.prompt",
+    "progress.rate.limited",
+    // It is about the order in several answers.
+    "tools.list.deterministic-order",
+];
+
+/// A server whose tools come on pages, and one without tools.
+const SMALL: [&str; 2] = [
+    "pageSize: 1\ncapabilities: { logging: null }\ntools: [{ name: a, description: A, reply: x }, { name: b, description: B, annotations: { readOnlyHint: true }, outputSchema: { type: object, required: [n] }, reply: { structured: { n: 1 } } }]\n",
+    "resources: [{ uri: 'file:///srv/a.txt', name: a, reply: x }]\n",
+];
+
+/// One change of a trace.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Mutant {
+    /// The row that must report it.
+    row: String,
+    /// The method or the case whose answer is changed; `notification:METHOD` for a message of the server itself.
+    on: String,
+    version: Option<Version>,
+    transport: Option<Transport>,
+    /// Values to set in the answer, by JSON pointer.
+    #[serde(default)]
+    set: Map<String, Value>,
+    /// Members to remove from the answer.
+    #[serde(default)]
+    remove: Vec<String>,
+    /// A whole answer; its id is that of the request unless it has one.
+    answer: Option<Value>,
+    /// Bytes in place of the answer.
+    raw: Option<String>,
+    /// Bytes that are no UTF-8 at the end of the answer.
+    #[serde(default)]
+    not_utf8: bool,
+    status: Option<u16>,
+    #[serde(default)]
+    header: Map<String, Value>,
+    /// No answer at all.
+    #[serde(default)]
+    drop: bool,
+    /// A message of the server before the answer.
+    before: Option<Value>,
+    /// A message of the server after the answer.
+    after: Option<Value>,
+    /// The server's connection ends after the request.
+    #[serde(default)]
+    close: bool,
+    /// The event stream of the answer stays open.
+    #[serde(default)]
+    open: bool,
+    /// Only the first answer is changed.
+    #[serde(default)]
+    once: bool,
+    /// Only the last answer is changed.
+    #[serde(default)]
+    last: bool,
+    /// Bytes in the body of the answer's event stream.
+    body: Option<String>,
+    /// Rows that necessarily report it as well.
+    #[serde(default)]
+    also: Vec<String>,
+}
+
+/// The traces of the conformant server in one version over one transport.
+struct Base {
+    transport: Transport,
+    run: VersionRun,
+}
+
+async fn bases() -> Vec<Base> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../mock-servers/everything.yaml");
+    let everything = fs::read_to_string(path).expect("the script");
+    let scripts = [
+        (everything.as_str(), Transport::Http),
+        (&everything, Transport::Ws),
+        (&everything, Transport::Sse),
+        (SMALL[0], Transport::Http),
+        (SMALL[1], Transport::Http),
+    ];
+    let served = scripts.map(|(script, transport)| served(script, transport));
+    join_all(served).await.into_iter().flatten().collect()
+}
+
+/// The traces of a server with this script.
+async fn served(script: &str, transport: Transport) -> Vec<Base> {
+    let source = rehearse_document::Source::new("script.yaml", script);
+    let script = Script::parse(&source).expect("a valid script");
+    let engine = Engine::new(script, 1, Journal::default());
+    let server = MockServer::start(engine, ListenOptions::default()).await.expect("starts");
+    let tools = ToolPermission { allowed: vec!["*".to_owned()], ..ToolPermission::default() };
+    let options = CheckOptions { grace: std::time::Duration::from_millis(150), tools, ..CheckOptions::default() };
+    let at = rehearse_client::Endpoint { url: server.url(transport).expect("a URL"), headers: Vec::new() };
+    let target = match transport {
+        Transport::Http => Target::Http(at),
+        Transport::Sse => Target::Sse(at),
+        _ => Target::Ws(at),
+    };
+    let run = check(&ServerParams::new("server", target), &options).await.expect("a run");
+    run.versions.into_iter().map(|run| Base { transport, run }).collect()
+}
+
+fn facts() -> Facts {
+    Facts { is_local: true, is_listing: true, ..Facts::default() }
+}
+
+/// The ids of the rows with a violation.
+fn violated(traces: &[Trace], version: Version, transport: Transport) -> BTreeSet<String> {
+    let traces: Vec<_> = traces.iter().collect();
+    let evidence = Evidence::new(&traces, version, transport, facts());
+    let judged = judge_all(&evidence).filter(|(_, outcome)| !outcome.judgement.violations.is_empty());
+    judged.filter(|(_, outcome)| outcome.verdict != Verdict::NotApplicable).map(|(row, _)| row.id.clone()).collect()
+}
+
+/// Where the answers are that a mutant changes: the request, the answer, the head of the HTTP response.
+fn targets(
+    mutant: &Mutant,
+    traces: &[Trace],
+    version: Version,
+    transport: Transport,
+) -> Vec<(Place, Option<Place>, Option<Place>)> {
+    let refs: Vec<_> = traces.iter().collect();
+    let evidence = Evidence::new(&refs, version, transport, facts());
+    let mut found: Vec<_> = match mutant.on.strip_prefix("notification:") {
+        Some(method) => evidence.notifications(method).map(|it| (it.place, Some(it.place), None)).collect(),
+        None => {
+            let is_named = |call: &rehearse_conformance::Call<'_>| match call.request.case {
+                Some(case) => case == mutant.on || case.starts_with(&format!("{}/", mutant.on)),
+                None => call.method() == mutant.on,
+            };
+            let calls = evidence.calls().filter(is_named);
+            let mut places: Vec<_> = calls
+                .map(|call| {
+                    let head = call.http.and_then(|http| http.response);
+                    (call.request.place, call.response.map(|it| it.place), head)
+                })
+                .collect();
+            let exchanges = evidence.http_case(&mutant.on).filter(|(_, http)| http.method != "POST");
+            places.extend(exchanges.map(|(_, http)| (http.request, None, http.response)));
+            places
+        }
+    };
+    if mutant.once {
+        found.truncate(1);
+    }
+    if mutant.last {
+        found.drain(..found.len().saturating_sub(1));
+    }
+    found
+}
+
+fn frame(event: &Event, bytes: Bytes) -> Event {
+    let kind = EventKind::Frame(Frame { direction: Direction::ServerToClient, at: event.at, bytes });
+    Event { at: event.at, exchange: event.exchange, kind }
+}
+
+/// Applies a mutant to the traces.
+fn mutate(mutant: &Mutant, traces: &[Trace], targets: &[(Place, Option<Place>, Option<Place>)]) -> Vec<Trace> {
+    let mut mutated = Vec::new();
+    for (number, trace) in traces.iter().enumerate() {
+        let mut out = Trace::default();
+        let mut is_closed = false;
+        for (event, it) in trace.since(0) {
+            let place = Place { connection: number, event };
+            if is_closed {
+                continue;
+            }
+            let is_end = matches!(it.kind, EventKind::HttpEnd { .. });
+            let ends = |(request, ..): &&(Place, Option<Place>, Option<Place>)| {
+                let request = trace.since(request.event).next();
+                request.is_some_and(|(_, request)| request.exchange == it.exchange)
+            };
+            if mutant.open && is_end && targets.iter().filter(|(it, ..)| it.connection == number).any(|it| ends(&it)) {
+                continue;
+            }
+            let target = targets.iter().find(|(request, answer, head)| {
+                *answer == Some(place) || *head == Some(place) || (answer.is_none() && *request == place)
+            });
+            let Some((request, answer, head)) = target else {
+                out.push_event(it.clone());
+                if mutant.close && targets.iter().any(|(request, ..)| *request == place) {
+                    out.push(it.at, EventKind::Closed { reason: "the server closed its standard output".into() });
+                    is_closed = true;
+                }
+                continue;
+            };
+            let id = trace.since(request.event).next().and_then(|(_, event)| {
+                let bytes = &event.frame()?.bytes;
+                serde_json::from_slice::<Value>(bytes).ok()?.get("id").cloned()
+            });
+            if *head == Some(place) {
+                let EventKind::HttpResponse { status, headers } = &it.kind else { continue };
+                let mut headers = headers.clone();
+                for (name, value) in &mutant.header {
+                    let name: HeaderName = name.parse().expect("a header");
+                    match value.as_str() {
+                        Some(value) => drop(headers.insert(name, HeaderValue::from_str(value).expect("a value"))),
+                        None => drop(headers.remove(name)),
+                    }
+                }
+                let status = mutant.status.map_or(*status, |status| StatusCode::from_u16(status).expect("a status"));
+                out.push_event(Event { kind: EventKind::HttpResponse { status, headers }, ..it.clone() });
+                if let Some(body) = &mutant.body {
+                    let bytes = Bytes::from(body.clone());
+                    let kind = EventKind::HttpBody { direction: Direction::ServerToClient, bytes };
+                    out.push_event(Event { kind, ..it.clone() });
+                }
+                if answer.is_none()
+                    && let Some(mut answer) = mutant.answer.clone()
+                {
+                    answer_id(&mut answer, id.as_ref());
+                    out.push_event(frame(it, answer.to_string().into()));
+                }
+                continue;
+            }
+            if answer.is_none() && *request == place {
+                out.push_event(it.clone());
+                if head.is_none()
+                    && let Some(mut answer) = mutant.answer.clone()
+                {
+                    answer_id(&mut answer, id.as_ref());
+                    out.push_event(frame(it, answer.to_string().into()));
+                }
+                if mutant.close {
+                    out.push(it.at, EventKind::Closed { reason: "the server closed its standard output".into() });
+                    is_closed = true;
+                }
+                continue;
+            }
+            let old = it.frame().map(|frame| frame.bytes.clone()).unwrap_or_default();
+            if let Some(before) = &mutant.before {
+                out.push_event(frame(it, before.to_string().into()));
+            }
+            if !mutant.drop {
+                out.push_event(frame(it, answered(mutant, &old, id.as_ref())));
+            }
+            if let Some(after) = &mutant.after {
+                let after = if after == "again" { old.clone() } else { Bytes::from(after.to_string()) };
+                out.push_event(frame(it, after));
+            }
+        }
+        mutated.push(out);
+    }
+    mutated
+}
+
+fn answer_id(answer: &mut Value, id: Option<&Value>) {
+    if let (Some(members), Some(id)) = (answer.as_object_mut(), id) {
+        members.entry("id").or_insert_with(|| id.clone());
+    }
+}
+
+fn answered(mutant: &Mutant, old: &Bytes, id: Option<&Value>) -> Bytes {
+    if let Some(raw) = &mutant.raw {
+        return raw.clone().into();
+    }
+    if mutant.not_utf8 {
+        return [old, &b"\xff"[..]].concat().into();
+    }
+    let mut message: Value = match &mutant.answer {
+        Some(answer) => {
+            let mut answer = answer.clone();
+            answer_id(&mut answer, id);
+            answer
+        }
+        None if mutant.set.is_empty() && mutant.remove.is_empty() => return old.clone(),
+        None => serde_json::from_slice(old).expect("JSON"),
+    };
+    for (pointer, value) in &mutant.set {
+        let (parent, key) = pointer.rsplit_once('/').expect("a pointer");
+        match message.pointer_mut(parent) {
+            Some(Value::Object(members)) => drop(members.insert(key.replace("~1", "/"), value.clone())),
+            Some(Value::Array(items)) => match key.parse::<usize>() {
+                Ok(at) if at < items.len() => items[at] = value.clone(),
+                _ => items.push(value.clone()),
+            },
+            _ => {}
+        }
+    }
+    for pointer in &mutant.remove {
+        let (parent, key) = pointer.rsplit_once('/').expect("a pointer");
+        if let Some(Value::Object(members)) = message.pointer_mut(parent) {
+            members.remove(&key.replace("~1", "/"));
+        }
+    }
+    message.to_string().into()
+}
+
+fn mutants() -> Vec<Mutant> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/mutants");
+    let mut files: Vec<_> =
+        fs::read_dir(folder).expect("the folder").map(|file| file.expect("a file").path()).collect();
+    files.sort();
+    let texts = files.iter().map(|file| fs::read_to_string(file).expect("text"));
+    let lines: Vec<_> = texts.flat_map(|text| text.lines().map(ToOwned::to_owned).collect::<Vec<_>>()).collect();
+    lines.iter().map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))).collect()
+}
+
+#[tokio::test]
+async fn every_row_reports_its_mutant_and_none_reports_the_conformant_server() {
+    let bases = bases().await;
+    for base in &bases {
+        let found = violated(&base.run.traces, base.run.version, base.transport);
+        let info: BTreeSet<_> = rows().iter().filter(|row| found.contains(&row.id)).map(|row| row.id.clone()).collect();
+        assert!(info.is_empty(), "{} {}: {info:?}", base.transport, base.run.version);
+    }
+    let (mut wrong, mut seen) = (Vec::new(), BTreeSet::new());
+    let mutants = mutants();
+    seen.extend(mutants.iter().map(|mutant| mutant.row.clone()));
+    let half = mutants.len() / 2;
+    let judged = std::thread::scope(|scope| {
+        let other = scope.spawn(|| walk(&mutants[..half], &bases));
+        let mut wrong = walk(&mutants[half..], &bases);
+        wrong.extend(other.join().expect("no panic"));
+        wrong
+    });
+    wrong.extend(judged);
+    let without: Vec<_> = rows().iter().map(|row| row.id.as_str()).filter(|id| !seen.contains(*id)).collect();
+    assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
+    let unseen: Vec<_> = without.iter().filter(|id| !NOT_MUTATED.contains(*id) && !id.starts_with("io.")).collect();
+    assert!(unseen.is_empty(), "{} without a mutant: {unseen:?}", unseen.len());
+}
+
+/// Says which mutants are not reported by their rows, or also by other rows.
+fn walk(mutants: &[Mutant], bases: &[Base]) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for mutant in mutants {
+        let mut applied = 0;
+        let mut reported = false;
+        let fits = |base: &&Base| {
+            mutant.version.is_none_or(|it| it == base.run.version)
+                && mutant.transport.is_none_or(|it| it == base.transport)
+        };
+        for base in bases.iter().filter(fits) {
+            let (traces, version, transport) = (&base.run.traces, base.run.version, base.transport);
+            let row = rows().iter().find(|row| row.id == mutant.row);
+            let Some(row) = row else {
+                wrong.push(format!("{}: there is no such row", mutant.row));
+                break;
+            };
+            if !row.levels.contains_key(&version) || (!row.transports.contains(&transport)) {
+                continue;
+            }
+            let targets = targets(mutant, traces, version, transport);
+            if targets.is_empty() {
+                continue;
+            }
+            applied += 1;
+            let found = violated(&mutate(mutant, traces, &targets), version, transport);
+            if found.contains(&mutant.row) {
+                reported = true;
+                let others: Vec<_> =
+                    found.iter().filter(|id| **id != mutant.row && !mutant.also.contains(id)).cloned().collect();
+                if !others.is_empty() {
+                    wrong.push(format!("{}: also {others:?} ({transport} {version})", mutant.row));
+                }
+                break;
+            }
+        }
+        if !reported {
+            wrong.push(format!("{}: not reported (applied {applied} times)", mutant.row));
+        }
+    }
+    wrong
+}
