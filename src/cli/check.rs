@@ -33,7 +33,6 @@ Examples:
   rehearse check --stdio 'node server.js'            a server on stdio
   rehearse check --http http://127.0.0.1:8080/mcp
   rehearse check files --mcp-config .mcp.json        a server of a config
-  rehearse check --http URL --only 'tools.*'         some rows
   rehearse check --http URL --allow-tool 'search*'   may also call these tools
   rehearse check --list                              all rows
   rehearse check --explain tools.list.name-charset
@@ -42,10 +41,8 @@ The server is checked in every protocol version that it speaks. Tools are called
 annotated with readOnlyHint, or named by --allow-tool.
 
 Exit codes:
-  0  no MUST is violated
-  1  a MUST is violated; with --strict a SHOULD; with --require something was not tested
-  2  wrong usage
-  3  the server cannot be reached; or interrupted
+  0  no MUST is violated    1  a MUST is violated, or what --strict and --require say
+  2  wrong usage            3  the server cannot be reached; or interrupted
   4  nothing was selected";
 
 /// Check a server against the MCP specification
@@ -60,37 +57,37 @@ pub(super) struct CheckArgs {
     #[arg(long = "only", value_name = "ID")]
     only: Vec<String>,
     /// Check only this protocol version (repeatable)
-    #[arg(long = "protocol-version", value_name = "VERSION")]
+    #[arg(long = "protocol-version", hide_short_help = true, value_name = "VERSION")]
     versions: Vec<Version>,
     /// Call these tools too; `*` stands for any text (repeatable)
     #[arg(long = "allow-tool", value_name = "NAME")]
     allowed_tools: Vec<String>,
     /// The arguments for a tool (repeatable)
-    #[arg(long = "tool-args", value_name = "NAME=JSON", value_parser = tool_args)]
+    #[arg(long = "tool-args", hide_short_help = true, value_name = "NAME=JSON", value_parser = tool_args)]
     tool_args: Vec<(String, Value)>,
     /// Also check what directories of servers expect
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     listing: bool,
     /// Fail also if a SHOULD is violated
     #[arg(long)]
     strict: bool,
     /// Fail also if a row that matches was not tested (repeatable)
-    #[arg(long = "require", value_name = "ID")]
+    #[arg(long = "require", hide_short_help = true, value_name = "ID")]
     required: Vec<String>,
     /// How long the whole run may take
-    #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = duration)]
+    #[arg(long, hide_short_help = true, value_name = "DURATION", default_value = "60s", value_parser = duration)]
     budget: Duration,
     /// How long the server may take to start
-    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = duration)]
+    #[arg(long, hide_short_help = true, value_name = "DURATION", default_value = "30s", value_parser = duration)]
     start_timeout: Duration,
     /// How long one request may take
-    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration)]
+    #[arg(long, hide_short_help = true, value_name = "DURATION", default_value = "10s", value_parser = duration)]
     timeout: Duration,
     /// How long nothing must happen where nothing may happen
     #[arg(long, hide_short_help = true, value_name = "DURATION", default_value = "300ms", value_parser = duration)]
     grace: Duration,
     /// Seed for names and ids
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, hide_short_help = true, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// Report format: human, json or junit
     #[arg(long, value_name = "FORMAT", default_value = "human")]
