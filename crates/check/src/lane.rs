@@ -26,7 +26,6 @@ const KEPT_EVENTS: usize = 100_000;
 /// The least time for an answer of a server that has been fast so far.
 const LEAST_WAIT: Duration = Duration::from_secs(2);
 
-/// The capabilities of the prober's client. It declares nothing that a server could use to ask for something.
 pub(crate) fn client_info() -> Value {
     json!({ "name": "rehearse-check", "version": env!("CARGO_PKG_VERSION") })
 }
@@ -36,6 +35,8 @@ pub(crate) struct Lane {
     wire: Wire,
     version: Version,
     session: Option<HeaderValue>,
+    /// The capabilities of the client, by default none: then a server cannot ask for anything.
+    client_capabilities: Value,
     next_id: i64,
     options: CheckOptions,
     budget: Budget,
@@ -80,6 +81,7 @@ impl Lane {
             wire,
             version,
             session: None,
+            client_capabilities: json!({}),
             next_id: 1,
             options,
             budget,
@@ -88,6 +90,13 @@ impl Lane {
             is_open: false,
             open,
         })
+    }
+
+    /// With a client of these capabilities.
+    #[must_use]
+    pub(crate) fn with_capabilities(mut self, capabilities: Value) -> Lane {
+        self.client_capabilities = capabilities;
+        self
     }
 
     pub(crate) fn version(&self) -> Version {
@@ -121,7 +130,7 @@ impl Lane {
         }
         let params = json!({
             "protocolVersion": self.version.as_str(),
-            "capabilities": {},
+            "capabilities": self.client_capabilities,
             "clientInfo": client_info(),
         });
         let answer = self.within(self.options.start_timeout, "initialize", params).await;
@@ -162,6 +171,10 @@ impl Lane {
 
     /// How long to wait for an answer: less for a server that is fast, least for one that has stopped to answer.
     fn limit(&self) -> Duration {
+        if !self.is_open {
+            // A process may still be starting.
+            return self.options.start_timeout.min(self.options.request_timeout);
+        }
         if self.unanswered >= PATIENCE {
             return self.grace();
         }
@@ -304,7 +317,7 @@ impl Lane {
         if is_modern {
             meta.insert("io.modelcontextprotocol/protocolVersion".into(), json!(self.version.as_str()));
             meta.insert("io.modelcontextprotocol/clientInfo".into(), client_info());
-            meta.insert("io.modelcontextprotocol/clientCapabilities".into(), json!({}));
+            meta.insert("io.modelcontextprotocol/clientCapabilities".into(), self.client_capabilities.clone());
         }
         if let Some(Value::Object(own)) = members.remove("_meta") {
             meta.extend(own);

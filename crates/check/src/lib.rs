@@ -9,6 +9,7 @@ mod detection;
 mod lane;
 mod lists;
 mod options;
+mod prober;
 mod probes;
 mod run;
 

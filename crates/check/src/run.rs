@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures_util::future::{join, join_all};
 use rehearse_client::{ConnectError, ServerParams};
-use rehearse_conformance::{Case, Evidence, Facts, Lane as CaseLane, Material, Outcome, Row, cases, judge_all};
+use rehearse_conformance::{Evidence, Facts, Outcome, Row, cases, judge_all};
 use rehearse_protocol::{EventKind, Trace, Transport, Version};
 use serde_json::Value;
 use tokio::time::Instant;
@@ -12,9 +12,9 @@ use tokio::time::Instant;
 use crate::{
     CheckOptions,
     detection::{Attempt, Spoken, attempt, candidates},
-    lane::Lane,
     lists,
     options::Budget,
+    prober::Prober,
     probes,
 };
 
@@ -115,20 +115,17 @@ pub async fn check(params: &ServerParams, options: &CheckOptions) -> Result<Chec
 
 /// Runs all probes in one version, and judges what came.
 async fn probe(params: &ServerParams, spoken: Spoken, options: &CheckOptions, budget: Budget) -> VersionRun {
-    let Spoken { version, hello, lane } = spoken;
+    let Spoken { version, hello, mut lane } = spoken;
     let transport = params.target.transport();
     let mut material = lists::material(&lane, transport, &hello, options);
-    let mut lane = lane;
     lists::read(&mut lane, &mut material).await;
     material.callable = lists::callable(&material.tools, options);
     let cases = cases(&material);
-    let (main, others) = join(
-        Box::pin(main_lane(lane, &material, &cases)),
-        Box::pin(other_lanes(params, version, &cases, &material, options, budget)),
-    )
-    .await;
-    let mut traces = vec![main];
-    traces.extend(others);
+    let prober = Prober { params, options, budget, version, material, cases };
+    let (main, others) =
+        join(Box::pin(probes::main_lane(&prober, lane)), join_all(probes::ALL.iter().map(|probe| probe(&prober))))
+            .await;
+    let traces: Vec<_> = [main].into_iter().chain(others.into_iter().flatten()).collect();
     let capabilities = hello.get("capabilities").cloned().unwrap_or_default();
     let facts = Facts { capabilities, is_listing: options.listing, is_local: is_local(params), ..Facts::default() };
     let outcomes = {
@@ -136,77 +133,6 @@ async fn probe(params: &ServerParams, spoken: Spoken, options: &CheckOptions, bu
         judge_all(&evidence).collect()
     };
     VersionRun { version, traces, outcomes }
-}
-
-async fn main_lane(mut lane: Lane, material: &Material, cases: &[Case]) -> Trace {
-    if !material.is_modern() {
-        lane.request("ping", Value::Null).await;
-    }
-    probes::read_listed(&mut lane, material).await;
-    probes::send_cases(&mut lane, cases, CaseLane::Main).await;
-    probes::pipeline(&mut lane, material).await;
-    let mut again = material.clone();
-    lists::read(&mut lane, &mut again).await;
-    probes::call_tools(&mut lane, material).await;
-    probes::send_cases(&mut lane, cases, CaseLane::Calls).await;
-    lists::read(&mut lane, &mut again).await;
-    lane.close().await
-}
-
-/// The lanes with connections of their own: requests that must be refused, malformed input, and fresh connections.
-async fn other_lanes(
-    params: &ServerParams,
-    version: Version,
-    cases: &[Case],
-    material: &Material,
-    options: &CheckOptions,
-    budget: Budget,
-) -> Vec<Trace> {
-    let on = |lane: CaseLane| async move {
-        if !cases.iter().any(|case| case.lane == lane) {
-            return None;
-        }
-        let mut connection = Lane::open(params, version, options, budget).await.ok()?;
-        connection.shake_hands().await;
-        if lane == CaseLane::Negative {
-            let mut again = material.clone();
-            lists::read(&mut connection, &mut again).await;
-        }
-        probes::send_cases(&mut connection, cases, lane).await;
-        Some(connection.close().await)
-    };
-    let transport = params.target.transport();
-    let fresh = async {
-        let mut traces = Vec::new();
-        for case in cases.iter().filter(|case| case.lane == CaseLane::Fresh) {
-            if budget.is_over() {
-                break;
-            }
-            let Ok(mut lane) = Lane::open(params, version, options, budget).await else { break };
-            lane.send(case).await;
-            traces.push(lane.close().await);
-        }
-        traces
-    };
-    // A session that ends, and is used again.
-    let session = async {
-        if version.era() == rehearse_protocol::Era::Modern || transport != Transport::Http {
-            return None;
-        }
-        let mut lane = Lane::open(params, version, options, budget).await.ok()?;
-        lane.shake_hands().await;
-        if lane.has_session() {
-            lane.send(&Case::http("session/delete", CaseLane::Fresh, "DELETE")).await;
-            let method = material.list_methods().first().copied().unwrap_or("ping");
-            lane.send(&Case::request("session/after-delete", CaseLane::Fresh, method, serde_json::json!({}))).await;
-        }
-        lane.end_session();
-        Some(lane.close().await)
-    };
-    let refused = join(Box::pin(on(CaseLane::Negative)), Box::pin(on(CaseLane::Malformed)));
-    let ((negative, malformed), (mut traces, session)) = join(refused, join(Box::pin(fresh), Box::pin(session))).await;
-    traces.extend(negative.into_iter().chain(malformed).chain(session));
-    traces
 }
 
 fn server_info(hello: &Value) -> Option<(String, String)> {

@@ -50,7 +50,7 @@ impl<'e> Call<'e> {
                 (Some(error), _) => {
                     let message = error.get("message").and_then(Value::as_str).unwrap_or_default();
                     match response.error_code() {
-                        Some(code) => Some(format!("error {code} {message:?}")),
+                        Some(code) => Some(format!("error {code} {}", shortened(message))),
                         None => Some(format!("an error without a code: {error}")),
                     }
                 }
@@ -70,5 +70,14 @@ impl<'e> Call<'e> {
                 None => "no answer".to_owned(),
             },
         }
+    }
+}
+
+/// The beginning of a text on one line, quoted.
+fn shortened(text: &str) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(80) {
+        Some((at, _)) => format!("{:?}…", &line[..at]),
+        None => format!("{line:?}"),
     }
 }

@@ -132,6 +132,7 @@ fn findings(out: &mut String, server: &CheckedServer, width: usize, verdict: Row
     for (row, versions) in found {
         let versions = match (versions.len(), server.versions.len()) {
             (1, 1) => String::new(),
+            (2, 2) => ", in both versions".to_owned(),
             (these, all) if these == all => format!(", in all {all} versions"),
             _ => format!(", {}", versions.iter().map(|it| it.as_str()).collect::<Vec<_>>().join(", ")),
         };

@@ -1,18 +1,36 @@
 //! What the prober does in normal work: what it reads, gets, completes and calls.
 
-use futures_util::future::BoxFuture;
-use rehearse_conformance::{Case, CaseBody, Lane as CaseLane, Material};
+use rehearse_conformance::{Lane as CaseLane, Material};
+use rehearse_protocol::Trace;
 use serde_json::{Value, json};
 
-use crate::lane::Lane;
+use super::case_lanes::send_cases;
+use crate::{lane::Lane, lists, prober::Prober};
 
 /// How many listed resources are read, and how many prompts are got.
 const USED_ITEMS: usize = 3;
 /// How many requests are sent at once.
 const PIPELINED: usize = 8;
 
+/// Does the normal work on the connection on which the lists were read.
+pub(crate) async fn main_lane(prober: &Prober<'_>, mut lane: Lane) -> Trace {
+    let material = &prober.material;
+    if !material.is_modern() {
+        lane.request("ping", Value::Null).await;
+    }
+    read_listed(&mut lane, material).await;
+    send_cases(&mut lane, prober, CaseLane::Main).await;
+    pipeline(&mut lane, material).await;
+    let mut again = material.clone();
+    lists::read(&mut lane, &mut again).await;
+    call_tools(&mut lane, material).await;
+    send_cases(&mut lane, prober, CaseLane::Calls).await;
+    lists::read(&mut lane, &mut again).await;
+    lane.close().await
+}
+
 /// Reads listed resources, gets prompts and asks for completions.
-pub(crate) async fn read_listed(lane: &mut Lane, material: &Material) {
+async fn read_listed(lane: &mut Lane, material: &Material) {
     let mut resources: Vec<_> = material.resources.iter().filter(|it| it["uri"].is_string()).collect();
     resources.sort_by_key(|resource| resource["size"].as_u64().unwrap_or(u64::MAX));
     for resource in resources.iter().take(USED_ITEMS) {
@@ -50,7 +68,7 @@ pub(crate) async fn read_listed(lane: &mut Lane, material: &Material) {
 }
 
 /// Calls the tools that may be called, each with a progress token.
-pub(crate) async fn call_tools(lane: &mut Lane, material: &Material) {
+async fn call_tools(lane: &mut Lane, material: &Material) {
     for (number, (name, arguments)) in material.callable.iter().enumerate() {
         let mut params = Material::call_params(name, arguments);
         params["_meta"] = json!({ "progressToken": format!("rehearse-{number}") });
@@ -59,7 +77,7 @@ pub(crate) async fn call_tools(lane: &mut Lane, material: &Material) {
 }
 
 /// Sends several requests before it reads an answer.
-pub(crate) async fn pipeline(lane: &mut Lane, material: &Material) {
+async fn pipeline(lane: &mut Lane, material: &Material) {
     let method = material.list_methods().first().copied().unwrap_or("ping");
     if lane.wire().is_http() || (material.is_modern() && method == "ping") {
         return;
@@ -79,21 +97,4 @@ pub(crate) async fn pipeline(lane: &mut Lane, material: &Material) {
             left == 0
         })
         .await;
-}
-
-/// Sends the cases of a lane, one after the other.
-pub(crate) fn send_cases<'a>(lane: &'a mut Lane, cases: &'a [Case], on: CaseLane) -> BoxFuture<'a, ()> {
-    Box::pin(async move {
-        let mut is_silence_awaited = false;
-        for case in cases.iter().filter(|case| case.lane == on) {
-            if lane.is_over() {
-                return;
-            }
-            lane.send(case).await;
-            is_silence_awaited |= matches!(case.body, CaseBody::Notification { .. });
-        }
-        if is_silence_awaited {
-            lane.be_silent().await;
-        }
-    })
 }

@@ -1,0 +1,47 @@
+//! What every probe has at hand.
+
+use rehearse_client::ServerParams;
+use rehearse_conformance::{Case, Lane as CaseLane, Material};
+use rehearse_protocol::{Transport, Version};
+use serde_json::{Value, json};
+
+use crate::{CheckOptions, lane::Lane, options::Budget};
+
+/// A server in one version, with what is known of it. Probes open their connections with it.
+pub(crate) struct Prober<'a> {
+    pub(crate) params: &'a ServerParams,
+    pub(crate) options: &'a CheckOptions,
+    pub(crate) budget: Budget,
+    pub(crate) version: Version,
+    pub(crate) material: Material,
+    /// What the areas want to be sent.
+    pub(crate) cases: Vec<Case>,
+}
+
+impl Prober<'_> {
+    pub(crate) fn transport(&self) -> Transport {
+        self.params.target.transport()
+    }
+
+    /// The cases of a lane.
+    pub(crate) fn cases_on(&self, lane: CaseLane) -> impl Iterator<Item = &Case> {
+        self.cases.iter().filter(move |case| case.lane == lane)
+    }
+
+    /// Connects; sends nothing. `None` if there is no connection any more.
+    pub(crate) async fn open(&self) -> Option<Lane> {
+        Lane::open(self.params, self.version, self.options, self.budget).await.ok()
+    }
+
+    /// Connects and opens a session.
+    pub(crate) async fn open_session(&self) -> Option<Lane> {
+        self.open_session_as(json!({})).await
+    }
+
+    /// Connects and opens a session with a client of these capabilities.
+    pub(crate) async fn open_session_as(&self, capabilities: Value) -> Option<Lane> {
+        let mut lane = self.open().await?.with_capabilities(capabilities);
+        lane.shake_hands().await;
+        Some(lane)
+    }
+}

@@ -1,0 +1,61 @@
+//! The lanes whose cases are all that is sent: requests that a server must refuse, input that it may die of, and cases
+//! with a connection each.
+
+use futures_util::future::join_all;
+use rehearse_conformance::{CaseBody, Lane as CaseLane};
+use rehearse_protocol::{Trace, Transport};
+
+use crate::{lane::Lane, lists, prober::Prober};
+
+/// Reads the lists once more, and sends requests that the server must refuse.
+pub(super) async fn negative(prober: &Prober<'_>) -> Vec<Trace> {
+    let Some(mut lane) = open_for(prober, CaseLane::Negative).await else { return Vec::new() };
+    let mut again = prober.material.clone();
+    lists::read(&mut lane, &mut again).await;
+    send_cases(&mut lane, prober, CaseLane::Negative).await;
+    vec![lane.close().await]
+}
+
+/// Sends input that the server may die of.
+pub(super) async fn malformed(prober: &Prober<'_>) -> Vec<Trace> {
+    let Some(mut lane) = open_for(prober, CaseLane::Malformed).await else { return Vec::new() };
+    send_cases(&mut lane, prober, CaseLane::Malformed).await;
+    vec![lane.close().await]
+}
+
+/// Sends each case on a connection of its own, without a handshake.
+pub(super) async fn fresh(prober: &Prober<'_>) -> Vec<Trace> {
+    let at_once = if prober.transport() == Transport::Stdio { 3 } else { 8 };
+    let cases: Vec<_> = prober.cases_on(CaseLane::Fresh).collect();
+    let mut traces = Vec::new();
+    for group in cases.chunks(at_once) {
+        let sent = group.iter().map(|case| async {
+            let mut lane = prober.open().await?;
+            lane.send(case).await;
+            Some(lane.close().await)
+        });
+        traces.extend(join_all(sent).await.into_iter().flatten());
+    }
+    traces
+}
+
+/// A session for the cases of a lane, if there are any.
+async fn open_for(prober: &Prober<'_>, on: CaseLane) -> Option<Lane> {
+    prober.cases_on(on).next()?;
+    prober.open_session().await
+}
+
+/// Sends the cases of a lane, one after the other.
+pub(super) async fn send_cases(lane: &mut Lane, prober: &Prober<'_>, on: CaseLane) {
+    let mut is_silence_awaited = false;
+    for case in prober.cases_on(on) {
+        if lane.is_over() {
+            return;
+        }
+        lane.send(case).await;
+        is_silence_awaited |= matches!(case.body, CaseBody::Notification { .. });
+    }
+    if is_silence_awaited {
+        lane.be_silent().await;
+    }
+}

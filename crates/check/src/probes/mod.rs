@@ -1,0 +1,23 @@
+//! What is sent, one file for each probe. A probe sends on connections of its own, records, and judges nothing.
+
+use futures_util::future::BoxFuture;
+use rehearse_protocol::Trace;
+
+use crate::prober::Prober;
+
+mod case_lanes;
+mod main_lane;
+mod session;
+
+pub(crate) use main_lane::main_lane;
+
+/// Sends what a probe has to send to this server, and returns the traces of its connections.
+type Probe = for<'a> fn(&'a Prober<'a>) -> BoxFuture<'a, Vec<Trace>>;
+
+/// Every probe with connections of its own. They run at the same time.
+pub(crate) const ALL: &[Probe] = &[
+    |prober| Box::pin(case_lanes::negative(prober)),
+    |prober| Box::pin(case_lanes::malformed(prober)),
+    |prober| Box::pin(case_lanes::fresh(prober)),
+    |prober| Box::pin(session::session(prober)),
+];
