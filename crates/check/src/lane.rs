@@ -15,7 +15,11 @@ use rehearse_conformance::{Case, CaseBody};
 use rehearse_protocol::{Direction, Era, Frame, Trace, Version};
 use serde_json::{Map, Value, json};
 
-use crate::{CheckOptions, options::Budget};
+use crate::{
+    CheckOptions,
+    options::Budget,
+    replies::{Replies, requests},
+};
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
@@ -23,6 +27,8 @@ const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const PATIENCE: u32 = 2;
 /// How many events of a connection are kept.
 const KEPT_EVENTS: usize = 100_000;
+/// How often a request is sent again with what the server asks for.
+const MOST_ROUNDS: usize = 5;
 /// The least time for an answer of a server that has been fast so far.
 const LEAST_WAIT: Duration = Duration::from_secs(2);
 
@@ -37,6 +43,9 @@ pub(crate) struct Lane {
     session: Option<HeaderValue>,
     /// The capabilities of the client, by default none: then a server cannot ask for anything.
     client_capabilities: Value,
+    replies: Replies,
+    /// The number of the event before which every request of the server is answered.
+    replied: usize,
     next_id: i64,
     options: CheckOptions,
     budget: Budget,
@@ -82,6 +91,8 @@ impl Lane {
             version,
             session: None,
             client_capabilities: json!({}),
+            replies: Replies::default(),
+            replied: 0,
             next_id: 1,
             options,
             budget,
@@ -97,6 +108,11 @@ impl Lane {
     pub(crate) fn with_capabilities(mut self, capabilities: Value) -> Lane {
         self.client_capabilities = capabilities;
         self
+    }
+
+    /// From now on the client answers what the server asks like this.
+    pub(crate) fn reply_with(&mut self, replies: Replies) {
+        self.replies = replies;
     }
 
     pub(crate) fn version(&self) -> Version {
@@ -148,6 +164,19 @@ impl Lane {
         self.within(self.limit(), method, params).await
     }
 
+    /// Sends a request, and again with what a modern server asks for, until it asks for nothing more.
+    pub(crate) async fn complete(&mut self, request: &Case) -> Answer {
+        let mut case = request.clone();
+        let mut answer = self.send(&case).await;
+        for _ in 0..MOST_ROUNDS {
+            let (CaseBody::Request { params, .. }, Some(result)) = (&mut case.body, answer.result()) else { break };
+            let Some(retry) = self.replies.retry(params, result) else { break };
+            *params = retry;
+            answer = self.send(&case).await;
+        }
+        answer
+    }
+
     /// Sends a case, and waits for its answer or for the window of silence.
     pub(crate) async fn send(&mut self, case: &Case) -> Answer {
         let limit = match &case.body {
@@ -195,8 +224,7 @@ impl Lane {
             if !matches!(is_sent, Ok(Ok(()))) || limit.is_zero() {
                 return Answer::default();
             }
-            let is_answer = |frame: &Frame| is_answer(frame, id.as_ref());
-            self.wire.wait_for(from, limit, is_answer).await.and_then(|frame| parse(&frame))
+            self.wait_for_answer(from, limit, id.as_ref()).await.and_then(|frame| parse(&frame))
         };
         match &message {
             Some(_) => {
@@ -229,13 +257,9 @@ impl Lane {
         let number = exchange.number;
         // A POST always gets a status, also for a notification.
         let limit = if limit.is_zero() { self.budget.within(LEAST_WAIT) } else { limit };
-        let message = {
-            let is_answer = |frame: &Frame| is_answer(frame, id);
-            let waiting = self.wire.wait_for(from, limit, is_answer);
-            tokio::select! {
-                frame = waiting => frame,
-                _ = exchange.ended(limit) => None,
-            }
+        let message = tokio::select! {
+            frame = self.wait_for_answer(from, limit, id) => frame,
+            _ = exchange.ended(limit) => None,
         };
         let message = message.or_else(|| {
             let frames = self.wire.recorder().since(from);
@@ -254,6 +278,70 @@ impl Lane {
             self.open.push(exchange);
         }
         message.and_then(|frame| parse(&frame))
+    }
+
+    /// Waits for the response with this id among the events from `from` on, and meanwhile answers the server's requests.
+    async fn wait_for_answer(&mut self, from: usize, limit: Duration, id: Option<&Value>) -> Option<Frame> {
+        let end = Instant::now() + limit;
+        loop {
+            self.answer_requests().await;
+            let frames = self.wire.recorder().since(from);
+            if let Some(frame) = frames.into_iter().find(|frame| is_answer(frame, id)) {
+                return Some(frame);
+            }
+            let is_awaited = |frame: &Frame| is_answer(frame, id) || !requests(frame).is_empty();
+            let left = end.saturating_duration_since(Instant::now());
+            let frame = self.wire.wait_for(self.replied.max(from), left, is_awaited).await?;
+            if is_answer(&frame, id) {
+                return Some(frame);
+            }
+        }
+    }
+
+    /// Answers the requests that a legacy server has sent.
+    pub(crate) async fn answer_requests(&mut self) {
+        for (number, frame) in self.wire.recorder().numbered_since(self.replied) {
+            self.replied = number + 1;
+            if self.version.era() == Era::Modern {
+                continue;
+            }
+            for request in requests(&frame) {
+                let response = Bytes::from(self.replies.response(&request).to_string());
+                let case = (self.replies == Replies::Invalid).then(|| Arc::from("asking/invalid/reply"));
+                if !self.wire.is_http() {
+                    let _ = self.wire.send(case, response).await;
+                    continue;
+                }
+                let plain = Case::bytes("", rehearse_conformance::Lane::Main, response.clone());
+                let (headers, body) = (self.headers(&plain, None), Some(response));
+                let request = WireRequest { method: Method::POST, path: None, headers, body, case };
+                self.open.extend(self.wire.exchange(request).ok());
+                if let Some(exchange) = self.open.last_mut()
+                    && exchange.ended(Duration::from_millis(50)).await
+                {
+                    self.open.pop();
+                }
+            }
+        }
+    }
+
+    /// Opens the stream of a legacy session on which a server may send what belongs to no request.
+    pub(crate) async fn open_stream(&mut self) {
+        if !self.wire.is_http() || self.version.era() == Era::Modern {
+            return;
+        }
+        let headers = self.headers(&Case::http("", rehearse_conformance::Lane::Main, "GET"), None);
+        let request = WireRequest { method: Method::GET, headers, ..WireRequest::default() };
+        let mut read = self.wire.recorder().end();
+        let Ok(exchange) = self.wire.exchange(request) else { return };
+        let recorder = self.wire.recorder();
+        let has_begun = async {
+            while !exchange.is_finished() && !self.has_status(exchange.number) && recorder.has_more(read).await {
+                read = recorder.end();
+            }
+        };
+        let _ = tokio::time::timeout(self.grace(), has_begun).await;
+        self.open.push(exchange);
     }
 
     fn has_status(&self, number: u32) -> bool {

@@ -11,6 +11,7 @@ mod lists;
 mod options;
 mod prober;
 mod probes;
+mod replies;
 mod run;
 
 pub use options::{CheckOptions, ToolPermission};

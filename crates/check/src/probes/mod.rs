@@ -5,6 +5,7 @@ use rehearse_protocol::Trace;
 
 use crate::prober::Prober;
 
+mod asking;
 mod case_lanes;
 mod main_lane;
 mod session;
@@ -20,4 +21,5 @@ pub(crate) const ALL: &[Probe] = &[
     |prober| Box::pin(case_lanes::malformed(prober)),
     |prober| Box::pin(case_lanes::fresh(prober)),
     |prober| Box::pin(session::session(prober)),
+    |prober| Box::pin(asking::asking(prober)),
 ];

@@ -1,0 +1,232 @@
+//! A client that can be asked: what tools, prompts and resources ask for, and what they do with each kind of answer.
+
+use rehearse_conformance::{Case, Lane as CaseLane, Material};
+use rehearse_protocol::{Era, Trace, Transport, Version};
+use serde_json::{Value, json};
+
+use crate::{lane::Lane, prober::Prober, replies::Replies};
+
+/// How many prompts are got, and how many resources are read.
+const USED_ITEMS: usize = 8;
+const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+const ASKED: [&str; 3] = ["elicitation/create", "sampling/createMessage", "roots/list"];
+
+/// A request whose answer took questions.
+#[derive(Clone)]
+struct Asking {
+    method: &'static str,
+    params: Value,
+    /// The methods that the server asked with.
+    asked: Vec<String>,
+}
+
+/// Calls, gets and reads as a client that can be asked everything; then answers the first that asked in other ways.
+pub(super) async fn asking(prober: &Prober<'_>) -> Vec<Trace> {
+    let Some(mut lane) = prober.open_session_as(capabilities(prober.version)).await else { return Vec::new() };
+    lane.open_stream().await;
+    lane.reply_with(Replies::Accept);
+    let mut found: Vec<Asking> = Vec::new();
+    for (name, method, params) in requests(&prober.material) {
+        if lane.is_over() {
+            break;
+        }
+        let from = lane.wire().recorder().end();
+        lane.complete(&Case::request(name, CaseLane::Calls, method, params.clone())).await;
+        let asked = asked_since(&lane, from);
+        if !asked.is_empty() {
+            found.push(Asking { method, params, asked });
+        }
+    }
+    let mut traces = Vec::new();
+    if prober.version.era() == Era::Modern {
+        if let Some(first) = first(&found, "elicitation/create").or(found.first()) {
+            vary_retry(&mut lane, first, &found).await;
+            traces.extend(retry_elsewhere(prober, &mut lane, first).await);
+        }
+    } else {
+        vary_reply(&mut lane, &found).await;
+        traces.extend(ask_less(prober, &found).await);
+    }
+    traces.push(lane.close().await);
+    traces
+}
+
+/// What a client of this version can declare.
+fn capabilities(version: Version) -> Value {
+    let mut all = json!({ "sampling": {}, "roots": { "listChanged": true } });
+    if version >= Version::V2025_06_18 {
+        all["elicitation"] = json!({});
+    }
+    if version >= Version::V2025_11_25 {
+        all["elicitation"] = json!({ "form": {}, "url": {} });
+        all["sampling"] = json!({ "tools": {}, "context": {} });
+    }
+    if version.era() == Era::Modern {
+        all["roots"] = json!({});
+    }
+    all
+}
+
+/// What a client declares that can be asked less: no roots, no pages, no tools in sampling.
+fn less(version: Version) -> Value {
+    let mut less = json!({ "sampling": {} });
+    if version >= Version::V2025_06_18 {
+        less["elicitation"] = json!({});
+    }
+    less
+}
+
+/// The requests on which a server may ask, each with its name as a case: a prompt or a resource may be of no use to a
+/// client that cannot be asked.
+fn requests(material: &Material) -> Vec<(&'static str, &'static str, Value)> {
+    let calls =
+        material.callable.iter().map(|(name, arguments)| ("", "tools/call", Material::call_params(name, arguments)));
+    let prompts = material.prompts.iter().filter(|it| it["name"].is_string()).map(|prompt| {
+        let arguments: serde_json::Map<_, _> = prompt["arguments"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(|argument| Some((argument["name"].as_str()?.to_owned(), json!("rehearse"))))
+            .collect();
+        ("asking/prompt", "prompts/get", json!({ "name": prompt["name"], "arguments": arguments }))
+    });
+    let resources = material.resources.iter().filter(|it| it["uri"].is_string());
+    let reads = resources.map(|resource| ("asking/resource", "resources/read", json!({ "uri": resource["uri"] })));
+    calls.chain(prompts.take(USED_ITEMS)).chain(reads.take(USED_ITEMS)).collect()
+}
+
+fn first<'a>(found: &'a [Asking], method: &str) -> Option<&'a Asking> {
+    found.iter().find(|asking| asking.asked.iter().any(|asked| asked == method))
+}
+
+/// The methods that the server asked with: in requests of its own, or in results.
+fn asked_since(lane: &Lane, from: usize) -> Vec<String> {
+    let frames = lane.wire().recorder().since(from);
+    let messages = frames.iter().filter_map(|frame| serde_json::from_slice::<Value>(&frame.bytes).ok());
+    let methods = messages.flat_map(|message| {
+        let input = message["result"]["inputRequests"].as_object().into_iter().flatten();
+        let input: Vec<_> = input.map(|(_, request)| request["method"].clone()).collect();
+        [message["method"].clone()].into_iter().chain(input)
+    });
+    methods.filter_map(|it| it.as_str().filter(|it| ASKED.contains(it)).map(ToOwned::to_owned)).collect()
+}
+
+/// Modern: sends the request again, each time with another retry.
+async fn vary_retry(lane: &mut Lane, first: &Asking, found: &[Asking]) {
+    let valid = |result: &Value| Replies::Accept.retry(&first.params, result);
+    let with = |result: &Value, change: &dyn Fn(&mut Value)| {
+        let mut retry = valid(result)?;
+        change(&mut retry);
+        Some(retry)
+    };
+    let set_all = |answer: Value| {
+        move |retry: &mut Value| {
+            let answers = retry["inputResponses"].as_object_mut().into_iter().flatten();
+            answers.for_each(|(_, it)| *it = answer.clone());
+        }
+    };
+    retry(lane, first, "missing", |it| with(it, &|retry| retry["inputResponses"] = json!({}))).await;
+    let extra = json!({ "action": "accept", "content": {} });
+    retry(lane, first, "extra", |it| with(it, &|retry| retry["inputResponses"]["rehearse-extra"] = extra.clone()))
+        .await;
+    retry(lane, first, "invalid/null", |it| with(it, &set_all(Value::Null))).await;
+    retry(lane, first, "invalid/number", |it| with(it, &set_all(json!(12345)))).await;
+    retry(lane, first, "invalid/action", |it| with(it, &set_all(json!({ "action": "rehearse" })))).await;
+    retry(lane, first, "schema", |it| Replies::Invalid.retry(&first.params, it)).await;
+    retry(lane, first, "decline", |it| Replies::Decline.retry(&first.params, it)).await;
+    retry(lane, first, "cancel", |it| Replies::Cancel.retry(&first.params, it)).await;
+    let changes: [(&str, fn(&str) -> String); 3] = [
+        ("tampered/changed", changed),
+        ("tampered/longer", |state| format!("{state}AA")),
+        ("tampered/shorter", |state| state.chars().take(state.chars().count() / 2).collect()),
+    ];
+    for (name, change) in changes {
+        let changed = |it: &Value| {
+            let state = change(it["requestState"].as_str()?);
+            with(it, &|retry| retry["requestState"] = json!(state))
+        };
+        retry(lane, first, name, changed).await;
+    }
+    let other = found.iter().find(|it| it.params != first.params);
+    if let Some(other) = other.filter(|it| it.method == first.method) {
+        retry(lane, first, "other-request", |it| {
+            it.get("requestState")?;
+            Replies::Accept.retry(&other.params, it)
+        })
+        .await;
+    }
+    for asking in found {
+        let case = Case::request("asking/less", CaseLane::Calls, asking.method, asking.params.clone());
+        lane.send(&case.meta(CAPABILITIES, Some(less(lane.version())))).await;
+    }
+    lane.complete(&Case::request("asking/again", CaseLane::Calls, first.method, first.params.clone())).await;
+}
+
+/// Another text of the same length: one character in its middle differs.
+fn changed(state: &str) -> String {
+    let middle = state.chars().count() / 2;
+    let change = |(at, it): (usize, char)| match it {
+        _ if at != middle => it,
+        'A' => 'B',
+        _ => 'A',
+    };
+    state.chars().enumerate().map(change).collect()
+}
+
+/// Sends the request, and once more as a case with what `change` makes of the result.
+async fn retry(lane: &mut Lane, asking: &Asking, name: &str, change: impl Fn(&Value) -> Option<Value>) {
+    if lane.is_over() {
+        return;
+    }
+    let answer = lane.request(asking.method, asking.params.clone()).await;
+    if let Some(params) = answer.result().and_then(|result| change(result)) {
+        lane.send(&Case::request(format!("asking/{name}"), CaseLane::Calls, asking.method, params)).await;
+    }
+}
+
+/// Modern: asks on one connection, and retries on another.
+async fn retry_elsewhere(prober: &Prober<'_>, lane: &mut Lane, first: &Asking) -> Option<Trace> {
+    if prober.transport() != Transport::Http || lane.is_over() {
+        return None;
+    }
+    let answer = lane.request(first.method, first.params.clone()).await;
+    let params = Replies::Accept.retry(&first.params, answer.result()?)?;
+    let mut other = prober.open().await?.with_capabilities(capabilities(prober.version));
+    other.send(&Case::request("asking/elsewhere", CaseLane::Calls, first.method, params)).await;
+    Some(other.close().await)
+}
+
+/// Legacy: sends the request again, each time with another reply to what the server asks.
+async fn vary_reply(lane: &mut Lane, found: &[Asking]) {
+    let variations = [
+        ("elicitation/create", "asking/decline", Replies::Decline),
+        ("elicitation/create", "asking/cancel", Replies::Cancel),
+        ("elicitation/create", "asking/schema", Replies::Invalid),
+        ("elicitation/create", "asking/error/elicitation", Replies::Error),
+        ("sampling/createMessage", "asking/error/sampling", Replies::Error),
+        ("roots/list", "asking/error/roots", Replies::Error),
+    ];
+    for (method, name, replies) in variations {
+        let Some(asking) = first(found, method).filter(|_| !lane.is_over()) else { continue };
+        lane.reply_with(replies);
+        lane.send(&Case::request(name, CaseLane::Calls, asking.method, asking.params.clone())).await;
+        lane.reply_with(Replies::Accept);
+    }
+    let changed = "notifications/roots/list_changed";
+    lane.send(&Case::notification("asking/roots-changed", CaseLane::Calls, changed, Value::Null)).await;
+    let bogus = json!({ "jsonrpc": "2.0", "id": "rehearse-none", "result": {} });
+    lane.send(&Case::bytes("asking/bogus-response", CaseLane::Calls, bogus.to_string()).unanswered()).await;
+    lane.request("ping", Value::Null).await;
+}
+
+/// Legacy: the same requests of a client that can be asked less.
+async fn ask_less(prober: &Prober<'_>, found: &[Asking]) -> Option<Trace> {
+    found.first()?;
+    let mut lane = prober.open_session_as(less(prober.version)).await?;
+    lane.open_stream().await;
+    lane.reply_with(Replies::Accept);
+    for asking in found {
+        lane.request(asking.method, asking.params.clone()).await;
+    }
+    Some(lane.close().await)
+}
