@@ -193,6 +193,29 @@ impl Lane {
         self.send_within(Duration::ZERO, &case).await;
     }
 
+    /// Sends requests without params over a pipe with one write, or with a pause in two, and waits for their responses.
+    pub(crate) async fn send_joined(&mut self, cases: &[Case], pause: Option<Duration>) {
+        let (mut ids, mut frames) = (Vec::new(), Vec::new());
+        for case in cases {
+            let (id, body) = self.body(case);
+            ids.extend(id);
+            frames.extend(body.map(|body| (Arc::from(case.name.as_str()), body)));
+        }
+        let from = self.wire.recorder().end();
+        if self.wire.send_joined(frames, pause).await.is_err() {
+            return;
+        }
+        let limit = self.budget.within(self.limit());
+        let wait = self.wire.wait_for(from, limit, |frame| {
+            ids.retain(|id| !is_answer(frame, Some(id)));
+            ids.is_empty()
+        });
+        match wait.await {
+            Some(_) => self.unanswered = 0,
+            None => self.unanswered += 1,
+        }
+    }
+
     async fn within(&mut self, limit: Duration, method: &str, params: Value) -> Answer {
         let case = Case::request("", rehearse_conformance::Lane::Main, method, params);
         self.send_within(limit, &case).await

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use futures_util::future::{join, join_all};
-use rehearse_client::{ConnectError, ServerParams};
+use rehearse_client::{ConnectError, ServerParams, StopGrace, Target};
 use rehearse_conformance::{Evidence, Facts, Outcome, Row, cases, judge_all};
 use rehearse_protocol::{EventKind, Trace, Transport, Version};
 use serde_json::Value;
@@ -17,6 +17,11 @@ use crate::{
     prober::Prober,
     probes,
 };
+
+/// How long a process may take to exit, before it gets SIGTERM, and again before it is killed.
+const EXIT: Duration = Duration::from_millis(2500);
+/// The words by which a variable is taken for a secret.
+const SECRETS: [&str; 4] = ["TOKEN", "SECRET", "PASSWORD", "KEY"];
 
 /// The result of a run against one server over one transport.
 #[derive(Debug)]
@@ -60,6 +65,7 @@ pub enum CheckError {
 /// # Errors
 /// Nothing could be checked: the server cannot be reached, or speaks no version.
 pub async fn check(params: &ServerParams, options: &CheckOptions) -> Result<CheckRun, CheckError> {
+    let params = &patient(params);
     let started = Instant::now();
     let budget = Budget { end: started + options.budget };
     let transport = params.target.transport();
@@ -127,12 +133,29 @@ async fn probe(params: &ServerParams, spoken: Spoken, options: &CheckOptions, bu
             .await;
     let traces: Vec<_> = [main].into_iter().chain(others.into_iter().flatten()).collect();
     let capabilities = hello.get("capabilities").cloned().unwrap_or_default();
-    let facts = Facts { capabilities, is_listing: options.listing, is_local: is_local(params), ..Facts::default() };
+    let facts = Facts { capabilities, is_listing: options.listing, is_local: is_local(params), secrets: secrets(params), ..Facts::default() };
     let outcomes = {
         let evidence = Evidence::new(&traces.iter().collect::<Vec<_>>(), version, transport, facts);
         judge_all(&evidence).collect()
     };
     VersionRun { version, traces, outcomes }
+}
+
+/// The same server, with little time to exit: a process that has to be stopped is a finding, and each costs that time.
+fn patient(params: &ServerParams) -> ServerParams {
+    let mut params = params.clone();
+    if let Target::Stdio(spec) = &mut params.target {
+        spec.grace = StopGrace { exit: EXIT, terminate: EXIT, ..spec.grace };
+    }
+    params
+}
+
+/// The values of variables for the server that are named like secrets.
+fn secrets(params: &ServerParams) -> Vec<String> {
+    let Target::Stdio(spec) = &params.target else { return Vec::new() };
+    let is_secret = |name: &str| SECRETS.iter().any(|word| name.to_ascii_uppercase().contains(word));
+    let secrets = spec.env.iter().filter(|(name, value)| is_secret(name) && value.len() >= 8);
+    secrets.map(|(_, value)| value.clone()).collect()
 }
 
 fn server_info(hello: &Value) -> Option<(String, String)> {
@@ -143,7 +166,7 @@ fn server_info(hello: &Value) -> Option<(String, String)> {
 
 fn is_local(params: &ServerParams) -> bool {
     match &params.target {
-        rehearse_client::Target::Http(at) | rehearse_client::Target::Sse(at) | rehearse_client::Target::Ws(at) => {
+        Target::Http(at) | Target::Sse(at) | Target::Ws(at) => {
             ["//127.", "//localhost", "//[::1]", "//10.", "//192.168."].iter().any(|host| at.url.contains(host))
         }
         _ => true,

@@ -3,6 +3,8 @@
 //! The traces are real: the prober runs against the mock `everything`. A mutant changes what the server answered to one
 //! message, as a faulty server would have.
 
+mod process;
+
 use std::{collections::BTreeSet, fs, path::Path};
 
 use bytes::Bytes;
@@ -15,11 +17,14 @@ use rehearse_mock::{
     engine::Engine,
     journal::Journal,
     script::Script,
-    serve::{ListenOptions, MockServer},
+    serve::{ListenOptions, MockServer, PipeServer},
 };
 use rehearse_protocol::{Direction, Event, EventKind, Frame, Trace, Transport, Version};
 use serde::Deserialize;
 use serde_json::{Map, Value};
+use tokio_util::sync::CancellationToken;
+
+use process::{ProcessFault, process};
 
 /// Rows that no change of one answer of this server can violate.
 const NOT_MUTATED: &[&str] = &[
@@ -44,7 +49,10 @@ struct Mutant {
     /// The row that must report it.
     row: String,
     /// The method or the case whose answer is changed; `notification:METHOD` for a message of the server itself.
+    #[serde(default)]
     on: String,
+    /// What the process does, on stdio, in place of a changed answer.
+    process: Option<ProcessFault>,
     version: Option<Version>,
     transport: Option<Transport>,
     /// Values to set in the answer, by JSON pointer.
@@ -106,7 +114,38 @@ async fn bases() -> Vec<Base> {
         (SMALL[1], Transport::Http),
     ];
     let served = scripts.map(|(script, transport)| served(script, transport));
-    join_all(served).await.into_iter().flatten().collect()
+    let piped = piped(&everything);
+    let (served, piped) = futures_util::future::join(join_all(served), piped).await;
+    served.into_iter().flatten().chain(piped).collect()
+}
+
+/// The traces of a process with this script.
+async fn piped(script: &str) -> Vec<Base> {
+    let source = rehearse_document::Source::new("script.yaml", script);
+    let engine = Engine::new(Script::parse(&source).expect("a valid script"), 1, Journal::default());
+    let server = PipeServer::new(engine.into());
+    let (address, mut listener) = rehearse_net::pipe::listen();
+    let serving = tokio::spawn(async move {
+        while let Some(stream) = listener.accept().await {
+            let (server, (reader, writer)) = (server.clone(), tokio::io::split(stream));
+            let grace = std::time::Duration::from_secs(1);
+            tokio::spawn(async move {
+                server.serve(Transport::Memory, reader, writer, CancellationToken::new(), grace).await
+            });
+        }
+    });
+    let run = check(&ServerParams::new("server", Target::Memory(address)), &options()).await.expect("a run");
+    serving.abort();
+    let as_process = |mut run: VersionRun| {
+        run.traces = run.traces.iter().map(|trace| process(trace, &ProcessFault::default())).collect();
+        Base { transport: Transport::Stdio, run }
+    };
+    run.versions.into_iter().map(as_process).collect()
+}
+
+fn options() -> CheckOptions {
+    let tools = ToolPermission { allowed: vec!["*".to_owned()], ..ToolPermission::default() };
+    CheckOptions { grace: std::time::Duration::from_millis(150), tools, ..CheckOptions::default() }
 }
 
 /// The traces of a server with this script.
@@ -115,20 +154,19 @@ async fn served(script: &str, transport: Transport) -> Vec<Base> {
     let script = Script::parse(&source).expect("a valid script");
     let engine = Engine::new(script, 1, Journal::default());
     let server = MockServer::start(engine, ListenOptions::default()).await.expect("starts");
-    let tools = ToolPermission { allowed: vec!["*".to_owned()], ..ToolPermission::default() };
-    let options = CheckOptions { grace: std::time::Duration::from_millis(150), tools, ..CheckOptions::default() };
     let at = rehearse_client::Endpoint { url: server.url(transport).expect("a URL"), headers: Vec::new() };
     let target = match transport {
         Transport::Http => Target::Http(at),
         Transport::Sse => Target::Sse(at),
         _ => Target::Ws(at),
     };
-    let run = check(&ServerParams::new("server", target), &options).await.expect("a run");
+    let run = check(&ServerParams::new("server", target), &options()).await.expect("a run");
     run.versions.into_iter().map(|run| Base { transport, run }).collect()
 }
 
 fn facts() -> Facts {
-    Facts { is_local: true, is_listing: true, ..Facts::default() }
+    let secrets = vec!["s3cret-of-the-environment".to_owned()];
+    Facts { is_local: true, is_listing: true, secrets, ..Facts::default() }
 }
 
 /// The ids of the rows with a violation.
@@ -351,7 +389,7 @@ async fn every_row_reports_its_mutant_and_none_reports_the_conformant_server() {
     let ids = rows().iter().map(|row| row.id.as_str()).filter(|id| is_wanted(id));
     let without: Vec<_> = ids.filter(|id| !seen.contains(*id)).collect();
     assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
-    let unseen: Vec<_> = without.iter().filter(|id| !NOT_MUTATED.contains(*id) && !id.starts_with("io.")).collect();
+    let unseen: Vec<_> = without.iter().filter(|id| !NOT_MUTATED.contains(*id)).collect();
     assert!(unseen.is_empty(), "{} without a mutant: {unseen:?}", unseen.len());
 }
 
@@ -375,12 +413,19 @@ fn walk(mutants: &[Mutant], bases: &[Base]) -> Vec<String> {
             if !row.levels.contains_key(&version) || (!row.transports.contains(&transport)) {
                 continue;
             }
-            let targets = targets(mutant, traces, version, transport);
-            if targets.is_empty() {
-                continue;
-            }
+            let mutated: Vec<_> = match &mutant.process {
+                Some(_) if transport != Transport::Stdio => continue,
+                Some(fault) => traces.iter().map(|trace| process(trace, fault)).collect(),
+                None => {
+                    let targets = targets(mutant, traces, version, transport);
+                    if targets.is_empty() {
+                        continue;
+                    }
+                    mutate(mutant, traces, &targets)
+                }
+            };
             applied += 1;
-            let found = violated(&mutate(mutant, traces, &targets), version, transport);
+            let found = violated(&mutated, version, transport);
             if found.contains(&mutant.row) {
                 reported = true;
                 let others: Vec<_> =

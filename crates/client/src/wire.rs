@@ -146,6 +146,17 @@ impl Wire {
         }
     }
 
+    /// Sends frames over a pipe, each as a case, with one write; with a pause, in two halves of the bytes.
+    ///
+    /// # Errors
+    /// Why it could not be sent; also on other transports.
+    pub async fn send_joined(&self, frames: Vec<(Arc<str>, Bytes)>, pause: Option<Duration>) -> Result<(), String> {
+        let WireLink::Duplex { outgoing, .. } = &self.link else {
+            return Err("streamable HTTP has no frames outside of requests".to_owned());
+        };
+        outgoing.write_joined(frames, pause).await.map_err(|error| error.to_string())
+    }
+
     /// Begins an HTTP request; its response is read to its end in a task, however long it takes.
     ///
     /// # Errors

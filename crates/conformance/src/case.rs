@@ -20,6 +20,8 @@ pub enum Lane {
     Fresh,
     /// The connection on which listed tools are called.
     Calls,
+    /// A connection over a pipe for unusual writes of valid requests.
+    Input,
 }
 
 /// What is sent.

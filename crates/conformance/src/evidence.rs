@@ -14,6 +14,10 @@ use crate::{Call, Facts, Kind, Message, Place, message::kind};
 
 /// The case that stands for the end of a process's standard input.
 const INPUT_CLOSED: &str = "shutdown/close-input";
+/// The case that stands for SIGTERM.
+const TERMINATED: &str = "shutdown/terminate";
+/// The case that stands for processes that were left behind by the one that has ended.
+const LEFT_BEHIND: &str = "shutdown/left-behind";
 /// The key of the protocol version in the `_meta` of a modern request.
 const META_VERSION: &str = "/params/_meta/io.modelcontextprotocol~1protocolVersion";
 
@@ -45,6 +49,10 @@ pub struct Connection<'t> {
     pub exited: Option<(Duration, Option<i32>)>,
     /// Where and when the prober closed the standard input of the process.
     pub input_closed: Option<(Place, Duration)>,
+    /// When the process got SIGTERM.
+    pub terminated: Option<(Place, Duration)>,
+    /// Where it was seen that the process left others behind.
+    pub left_behind: Option<Place>,
     /// Why and when the connection ended.
     pub closed: Option<(Place, Duration, &'t str)>,
     /// Whether responses come on another exchange than their requests.
@@ -219,6 +227,8 @@ impl<'t> Connection<'t> {
             let exchange = it.exchange.map(|number| connection.exchanges.entry(number).or_default());
             match &it.kind {
                 EventKind::Case(case) if **case == *INPUT_CLOSED => connection.input_closed = Some((place, it.at)),
+                EventKind::Case(case) if **case == *TERMINATED => connection.terminated = Some((place, it.at)),
+                EventKind::Case(case) if **case == *LEFT_BEHIND => connection.left_behind = Some(place),
                 EventKind::Case(case) => {
                     if let Some(exchange) = exchange {
                         exchange.case = Some(case);

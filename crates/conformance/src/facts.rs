@@ -11,6 +11,8 @@ pub struct Facts {
     pub missing: Vec<(String, String)>,
     /// Whether the checks for directories of servers are wanted (`--listing`).
     pub is_listing: bool,
+    /// Values that only the server may know, from its environment.
+    pub secrets: Vec<String>,
     /// Whether the server is on this machine or in a private network.
     pub is_local: bool,
 }

@@ -7,6 +7,7 @@ use crate::prober::Prober;
 
 mod asking;
 mod case_lanes;
+mod input;
 mod main_lane;
 mod session;
 
@@ -22,4 +23,5 @@ pub(crate) const ALL: &[Probe] = &[
     |prober| Box::pin(case_lanes::fresh(prober)),
     |prober| Box::pin(session::session(prober)),
     |prober| Box::pin(asking::asking(prober)),
+    |prober| Box::pin(input::input(prober)),
 ];

@@ -25,6 +25,12 @@ use rehearse_protocol::EventKind;
 
 const KEPT_LINES: usize = 20;
 const LONGEST_LINE: usize = 64 << 10;
+/// How long processes may outlive the one that started them, before they count as left behind.
+const FAREWELL: Duration = Duration::from_millis(200);
+/// The case that says that a process left others behind, which get SIGTERM.
+const LEFT_BEHIND: &str = "shutdown/left-behind";
+/// The case that says that a process gets SIGTERM.
+const TERMINATE: &str = "shutdown/terminate";
 
 /// A command that serves MCP on its standard streams.
 #[derive(Clone, Debug, Default)]
@@ -193,7 +199,13 @@ impl Child {
             _ = timeout(grace.exit, self.group.leader_exit()) => {}
             () = shutdown.cancelled() => {}
         }
-        if !matches!(self.group.leader_status(), Ok(Some(_))) || self.group.has_others().await {
+        let has_exited = matches!(self.group.leader_status(), Ok(Some(_)));
+        if has_exited && self.group.has_others().await {
+            let _ = timeout(FAREWELL, self.group.all_ended()).await;
+        }
+        if !has_exited || self.group.has_others().await {
+            let case = if has_exited { LEFT_BEHIND } else { TERMINATE };
+            self.recorder.note_detail(None, || EventKind::Case(case.into()));
             self.group.terminate().await;
             let _ = timeout(grace.terminate, self.group.all_ended()).await;
         }

@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use super::{LinkError, events::EventReader, sse_poster::Poster, ws_stream};
 use crate::recorder::TraceRecorder;
 use rehearse_net::{LineReader, LineWriter};
-use rehearse_protocol::{Direction, message::split_batch};
+use rehearse_protocol::{Direction, EventKind, message::split_batch};
 
 /// How many lines that rmcp cannot parse are skipped before other tasks run.
 const SKIPPED_PER_YIELD: usize = 32;
@@ -209,6 +209,21 @@ impl Outgoing {
 }
 
 impl Outgoing {
+    /// Writes frames, each as a case of a probe, with one write; with a pause, in two halves of the bytes.
+    ///
+    /// # Errors
+    /// [`LinkError::Closed`] also where frames are no lines of a stream.
+    pub(crate) async fn write_joined(
+        &self,
+        frames: Vec<(Arc<str>, Bytes)>,
+        pause: Option<Duration>,
+    ) -> Result<(), LinkError> {
+        match self {
+            Outgoing::Ordered(writer) => writer.write_joined(frames, pause).await,
+            Outgoing::Sse(_) => Err(LinkError::Closed),
+        }
+    }
+
     /// Ends the stream to the server.
     pub(crate) async fn close_input(&self) {
         if let Outgoing::Ordered(writer) = self {
@@ -240,6 +255,25 @@ impl OrderedWriter {
         }
     }
 
+    async fn write_joined(&self, frames: Vec<(Arc<str>, Bytes)>, pause: Option<Duration>) -> Result<(), LinkError> {
+        let mut writer = self.lock_writer().await;
+        let writer = writer.as_mut().ok_or(LinkError::Closed)?;
+        let mut bytes = Vec::new();
+        for (case, frame) in frames {
+            bytes.extend_from_slice(&frame);
+            bytes.push(b'\n');
+            self.recorder.note(EventKind::Case(case));
+            self.recorder.record(Direction::ClientToServer, frame);
+        }
+        let (first, second) = bytes.split_at(pause.map_or(bytes.len(), |_| bytes.len() / 2));
+        writer.write_bytes(first).await?;
+        if let Some(pause) = pause {
+            tokio::time::sleep(pause).await;
+            writer.write_bytes(second).await?;
+        }
+        Ok(())
+    }
+
     /// Enters the mutex's queue at once: it is fair among the futures that have been polled.
     fn lock_writer(&self) -> impl Future<Output = OwnedMutexGuard<Option<Writer>>> + Send + use<> {
         let mut lock = Box::pin(self.writer.clone().lock_owned());
@@ -267,6 +301,14 @@ impl Writer {
             Writer::Stdio(writer) => Ok(writer.write(&bytes).await?),
             Writer::Memory(writer) => Ok(writer.write(&bytes).await?),
             Writer::Ws(sink) => ws_stream::send(sink, bytes).await,
+        }
+    }
+
+    async fn write_bytes(&mut self, bytes: &[u8]) -> Result<(), LinkError> {
+        match self {
+            Writer::Stdio(writer) => Ok(writer.write_bytes(bytes).await?),
+            Writer::Memory(writer) => Ok(writer.write_bytes(bytes).await?),
+            Writer::Ws(_) => Err(LinkError::Closed),
         }
     }
 

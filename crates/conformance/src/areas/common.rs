@@ -1,8 +1,8 @@
 //! What the judges of several areas need.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::{Call, Connection, Evidence, Judgement, Message, Place};
+use crate::{Call, Connection, Evidence, Judgement, Material, Message, Place};
 
 /// The list methods, each with the key of its items and the key that names an item.
 pub(super) const LISTS: [(&str, &str, &str); 4] = [
@@ -180,4 +180,15 @@ pub(super) fn is_mime(text: &str) -> bool {
         |it: &str| !it.is_empty() && it.bytes().all(|it| it.is_ascii_alphanumeric() || b"!#$&-^_.+*".contains(&it));
     let essence = text.split(';').next().unwrap_or_default().trim();
     essence.split_once('/').is_some_and(|(kind, subtype)| is_token(kind) && is_token(subtype))
+}
+
+/// A request that every server serves at once: a list, or what its era has, with its params.
+pub(super) fn cheap_request(material: &Material) -> (&'static str, Value) {
+    let method = match (material.list_methods().first(), material.is_modern()) {
+        (Some(method), _) => method,
+        (None, true) => "server/discover",
+        (None, false) => "ping",
+    };
+    let params = if material.is_modern() { json!({ "_meta": super::rpc::meta(material) }) } else { json!({}) };
+    (method, params)
 }

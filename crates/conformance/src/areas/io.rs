@@ -2,8 +2,14 @@
 
 use std::{str, time::Duration};
 
-use super::Judge;
-use crate::{Case, Connection, Evidence, Judgement, Kind, Material, Message};
+use rehearse_protocol::Transport;
+use serde_json::json;
+
+use super::{
+    Judge,
+    common::{cheap_request, survives},
+};
+use crate::{Case, Connection, Evidence, Judgement, Kind, Lane, Material, Message};
 
 /// How long a server may take to exit.
 const EXIT: Duration = Duration::from_secs(2);
@@ -18,11 +24,43 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     ("io.exit.on-stdin-close", exits),
     ("io.exit.on-stdin-close-legacy", exits),
     ("io.exit.status-zero", status),
+    ("io.exit.on-sigterm", terminates),
+    ("io.exit.during-call", |e, j| {
+        for connection in e.connections.iter().filter(|it| it.calls().any(|call| call.request.case == Some(BUSY))) {
+            exit(connection, j);
+        }
+    }),
+    ("io.exit.no-orphans", orphans),
     ("io.crash.none", lives),
+    ("io.stdout.flush", flushes),
+    ("io.stdin.crlf", |e, j| answered(e, j, "stdin/crlf")),
+    ("io.stdin.blank-line", |e, j| answered(e, j, "stdin/after-blank")),
+    ("io.stdin.split-write", |e, j| answered(e, j, "stdin/split")),
+    ("io.stdin.many-in-one-write", |e, j| answered(e, j, "stdin/joined")),
+    ("io.stdin.large-line", |e, j| survives(e, j, "malformed/large")),
+    ("io.env.secrets-not-echoed", secrets),
+    ("io.modern.no-requests", |e, j| {
+        for message in e.received() {
+            j.check(message.kind != Kind::Request, message, || format!("the request {}", text(message)));
+        }
+    }),
 ];
 
-pub(super) fn cases(_: &Material) -> Vec<Case> {
-    Vec::new()
+/// The request that is not answered yet when standard input ends.
+const BUSY: &str = "shutdown/during-call";
+
+pub(super) fn cases(material: &Material) -> Vec<Case> {
+    let is_pipe = matches!(material.transport, Some(Transport::Stdio | Transport::Memory));
+    if !is_pipe {
+        return Vec::new();
+    }
+    let cheap = cheap_request(material);
+    let body = |id: &str| json!({ "jsonrpc": "2.0", "id": id, "method": cheap.0, "params": cheap.1 }).to_string();
+    vec![
+        Case::bytes("stdin/crlf", Lane::Input, format!("{}\r", body("crlf"))),
+        Case::bytes("stdin/blank", Lane::Input, "").unanswered(),
+        Case::bytes("stdin/after-blank", Lane::Input, body("blank")),
+    ]
 }
 
 fn is_before_requests(connection: &Connection<'_>, line: &Message<'_>) -> bool {
@@ -87,9 +125,72 @@ fn stderr_utf8(evidence: &Evidence<'_>, j: &mut Judgement) {
 
 fn exits(evidence: &Evidence<'_>, j: &mut Judgement) {
     for connection in &evidence.connections {
-        let (Some((place, closed)), Some((exited, _))) = (connection.input_closed, connection.exited) else { continue };
-        let took = exited.saturating_sub(closed);
-        j.check_at(took <= EXIT, None, vec![place], || format!("the end of the process after {took:.1?}"));
+        exit(connection, j);
+    }
+}
+
+fn exit(connection: &Connection<'_>, j: &mut Judgement) {
+    let (Some((_, closed)), Some((exited, _))) = (connection.input_closed, connection.exited) else { return };
+    let took = exited.saturating_sub(closed);
+    let last = connection.messages.last().map(|it| it.place);
+    j.check_at(took <= EXIT, None, last.into_iter().collect(), || match connection.terminated {
+        Some(_) => "that it had to be stopped by a signal".to_owned(),
+        None => format!("the end of the process after {took:.1?}"),
+    });
+}
+
+fn terminates(evidence: &Evidence<'_>, j: &mut Judgement) {
+    j.untested("the server ends with its standard input");
+    for connection in &evidence.connections {
+        let (Some((place, sent)), Some((exited, _))) = (connection.terminated, connection.exited) else { continue };
+        let took = exited.saturating_sub(sent);
+        j.check_at(took <= EXIT, None, vec![place], || format!("the end of the process {took:.1?} after SIGTERM"));
+    }
+}
+
+fn orphans(evidence: &Evidence<'_>, j: &mut Judgement) {
+    for connection in evidence.connections.iter().filter(|it| it.exited.is_some() && it.terminated.is_none()) {
+        let place = connection.left_behind;
+        j.check_at(place.is_none(), None, place.into_iter().collect(), || {
+            "processes that the server had started and that still ran".to_owned()
+        });
+    }
+}
+
+/// An answer that comes only when the input has ended was in a buffer.
+fn flushes(evidence: &Evidence<'_>, j: &mut Judgement) {
+    for connection in &evidence.connections {
+        let closed = connection.input_closed.map(|(place, _)| place);
+        for call in connection.calls().filter(|call| call.request.case != Some(BUSY)) {
+            let Some(response) = call.response else { continue };
+            let is_late = closed.is_some_and(|closed| response.place > closed);
+            j.check_answer(!is_late, &call, || "the answer only after the end of standard input".to_owned());
+        }
+    }
+}
+
+/// Checks that each request of a case gets a response.
+fn answered(evidence: &Evidence<'_>, j: &mut Judgement, case: &str) {
+    for call in evidence.case(case) {
+        j.check_call(call.response.is_some(), &call);
+    }
+}
+
+fn secrets(evidence: &Evidence<'_>, j: &mut Judgement) {
+    let secrets = &evidence.facts.secrets;
+    if secrets.is_empty() {
+        return j.untested("no variable for the server is named like a secret");
+    }
+    let has_secret = |bytes: &[u8]| {
+        let text = String::from_utf8_lossy(bytes);
+        secrets.iter().any(|secret| text.contains(secret.as_str()))
+    };
+    for connection in &evidence.connections {
+        let messages = connection.messages.iter().filter(|it| it.is_from_server() && !it.is_in_batch);
+        let lines = messages.map(|it| (it.place, it.bytes)).chain(connection.stderr.iter().copied());
+        for (place, bytes) in lines {
+            j.check_at(!has_secret(bytes), None, vec![place], || "a secret of its environment".to_owned());
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{
     Judge,
-    common::{error_code, is_refused_elsewhere, refused, shown, silence, survives},
+    common::{cheap_request, error_code, is_refused_elsewhere, refused, shown, silence, survives},
 };
 use crate::{Case, Evidence, Judgement, Kind, Lane, Level, Material, Message};
 
@@ -67,12 +67,7 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
 ];
 
 pub(super) fn cases(material: &Material) -> Vec<Case> {
-    let cheap = match (material.list_methods().first(), material.is_modern()) {
-        (Some(method), _) => method,
-        (None, true) => "server/discover",
-        (None, false) => "ping",
-    };
-    let params = if material.is_modern() { json!({ "_meta": meta(material) }) } else { json!({}) };
+    let (cheap, params) = cheap_request(material);
     let with_id = |id: Value| json!({ "jsonrpc": "2.0", "id": id, "method": cheap, "params": params }).to_string();
     let valid = |name: &str, id: Value| Case::bytes(name, Lane::Main, with_id(id));
     let bad = |name: &str, text: String| Case::bytes(format!("malformed/{name}"), Lane::Malformed, text).unanswered();
@@ -128,7 +123,7 @@ pub(super) fn cases(material: &Material) -> Vec<Case> {
     cases
 }
 
-fn meta(material: &Material) -> Value {
+pub(super) fn meta(material: &Material) -> Value {
     json!({
         "io.modelcontextprotocol/protocolVersion": material.version.unwrap_or(Version::LATEST).as_str(),
         "io.modelcontextprotocol/clientInfo": { "name": "rehearse-check", "version": "1" },

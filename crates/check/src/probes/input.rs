@@ -1,0 +1,33 @@
+//! Unusual writes of valid requests over a pipe, and the end of the input during a request.
+
+use std::time::Duration;
+
+use rehearse_conformance::{Case, Lane as CaseLane};
+use rehearse_protocol::{Trace, Transport};
+use serde_json::json;
+
+use super::case_lanes::send_cases;
+use crate::prober::Prober;
+
+/// The time between two halves of a request.
+const PAUSE: Duration = Duration::from_millis(50);
+/// How many requests are sent with one write.
+const JOINED: usize = 5;
+
+/// Sends requests in halves, several at once, and with other ends of lines.
+pub(super) async fn input(prober: &Prober<'_>) -> Vec<Trace> {
+    if !matches!(prober.transport(), Transport::Stdio | Transport::Memory) {
+        return Vec::new();
+    }
+    let Some(mut lane) = prober.open_session().await else { return Vec::new() };
+    let method = prober.cheap_method();
+    let request = |name: String| Case::request(name, CaseLane::Input, method, json!({}));
+    send_cases(&mut lane, prober, CaseLane::Input).await;
+    lane.send_joined(&[request("stdin/split".to_owned())], Some(PAUSE)).await;
+    if !lane.is_over() {
+        let joined: Vec<_> = (0..JOINED).map(|number| request(format!("stdin/joined/{number}"))).collect();
+        lane.send_joined(&joined, None).await;
+    }
+    lane.start("shutdown/during-call", method).await;
+    vec![lane.close().await]
+}

@@ -1,0 +1,93 @@
+//! A process around a pipe: the events that stdio has and a pipe inside a program has not, and what a faulty process does.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use rehearse_protocol::{Direction, Event, EventKind, Frame, Trace};
+use serde::Deserialize;
+use serde_json::Value;
+
+/// What a faulty process does, in every connection.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct ProcessFault {
+    /// A line on standard output before the first request.
+    start: Option<String>,
+    /// A line on standard output after the first message of the server.
+    noise: Option<String>,
+    /// A line on standard output after the end of standard input.
+    end: Option<String>,
+    /// A line on standard error.
+    stderr: Option<String>,
+    /// The method whose answers come only after the end of standard input.
+    late: Option<String>,
+    /// Milliseconds from the end of standard input to the exit.
+    exit_after: u64,
+    /// The exit code.
+    exit_code: i32,
+    /// It has to be stopped by SIGTERM, so many milliseconds before its exit.
+    terminated: Option<u64>,
+    /// It leaves processes behind.
+    left_behind: bool,
+}
+
+/// The trace of a process that behaves as the server at the other end of a pipe, with a fault.
+pub(crate) fn process(trace: &Trace, fault: &ProcessFault) -> Trace {
+    let mut out = Trace::default();
+    let mut at = Duration::ZERO;
+    let line = |at: Duration, text: &str| {
+        let bytes = Bytes::from(text.to_owned());
+        EventKind::Frame(Frame { direction: Direction::ServerToClient, at, bytes })
+    };
+    let (mut late_ids, mut late, mut is_noisy) = (Vec::new(), Vec::new(), false);
+    out.push(at, EventKind::ProcessStarted { pid: 1 });
+    if let Some(start) = &fault.start {
+        out.push(at, line(at, start));
+    }
+    for event in trace.events().filter(|event| !is_of_process(event)) {
+        at = event.at;
+        if let (Some(method), Some(frame)) = (&fault.late, event.frame()) {
+            let message: Value = serde_json::from_slice(&frame.bytes).unwrap_or_default();
+            let id = message["id"].clone();
+            if message["method"] == method.as_str() {
+                late_ids.push(id);
+            } else if frame.direction == Direction::ServerToClient && late_ids.contains(&id) {
+                late.push(event.clone());
+                continue;
+            }
+        }
+        out.push_event(event.clone());
+        let is_answer = event.frame().is_some_and(|frame| frame.direction == Direction::ServerToClient);
+        if let (Some(noise), true, false) = (&fault.noise, is_answer, is_noisy) {
+            is_noisy = true;
+            out.push(at, line(at, noise));
+        }
+    }
+    if let Some(stderr) = &fault.stderr {
+        out.push(at, EventKind::Stderr(stderr.clone().into()));
+    }
+    out.push(at, EventKind::Case("shutdown/close-input".into()));
+    late.into_iter().for_each(|event| out.push_event(event));
+    if let Some(end) = &fault.end {
+        out.push(at, line(at, end));
+    }
+    out.push(at, EventKind::Closed { reason: "the server closed its standard output".into() });
+    let exit = at + Duration::from_millis(fault.exit_after);
+    if let Some(before) = fault.terminated {
+        out.push(exit - Duration::from_millis(before), EventKind::Case("shutdown/terminate".into()));
+    }
+    if fault.left_behind {
+        out.push(exit, EventKind::Case("shutdown/left-behind".into()));
+    }
+    out.push(exit, EventKind::ProcessExited { code: Some(fault.exit_code) });
+    out
+}
+
+/// Whether an event is about the process, or the end of the connection.
+fn is_of_process(event: &Event) -> bool {
+    match &event.kind {
+        EventKind::ProcessStarted { .. } | EventKind::ProcessExited { .. } | EventKind::Closed { .. } => true,
+        EventKind::Case(case) => case.starts_with("shutdown/") && &**case != "shutdown/during-call",
+        _ => false,
+    }
+}
