@@ -133,7 +133,13 @@ async fn probe(params: &ServerParams, spoken: Spoken, options: &CheckOptions, bu
             .await;
     let traces: Vec<_> = [main].into_iter().chain(others.into_iter().flatten()).collect();
     let capabilities = hello.get("capabilities").cloned().unwrap_or_default();
-    let facts = Facts { capabilities, is_listing: options.listing, is_local: is_local(params), secrets: secrets(params), ..Facts::default() };
+    let facts = Facts {
+        capabilities,
+        is_listing: options.listing,
+        is_local: is_local(params),
+        secrets: secrets(params),
+        ..Facts::default()
+    };
     let outcomes = {
         let evidence = Evidence::new(&traces.iter().collect::<Vec<_>>(), version, transport, facts);
         judge_all(&evidence).collect()
