@@ -57,6 +57,11 @@ fn has_header(tool: &Value) -> bool {
     tool["inputSchema"].to_string().contains("\"x-mcp-header\"")
 }
 
+/// Whether a schema that a server gave is one, and accepts a value.
+fn accepts(schema: &Value, value: &Value) -> bool {
+    jsonschema::validator_for(schema).is_ok_and(|schema| schema.is_valid(value))
+}
+
 /// The tools that may be called, with arguments that their schemas accept.
 pub(crate) fn callable(tools: &[Value], options: &CheckOptions) -> Vec<(String, Value)> {
     let mut allowed: Vec<_> = tools.iter().filter(|tool| options.tools.allows(tool) && !has_header(tool)).collect();
@@ -70,7 +75,7 @@ pub(crate) fn callable(tools: &[Value], options: &CheckOptions) -> Vec<(String, 
         let given = options.tools.arguments.iter().find(|(tool, _)| tool == name);
         let schema = &tool["inputSchema"];
         let arguments = given.map_or_else(|| example::object(schema).into(), |(_, arguments)| arguments.clone());
-        let is_accepted = given.is_some() || jsonschema::is_valid(schema, &arguments);
+        let is_accepted = given.is_some() || accepts(schema, &arguments);
         is_accepted.then(|| (name.to_owned(), arguments))
     });
     with_arguments.take(CALLED_TOOLS).collect()

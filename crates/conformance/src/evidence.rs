@@ -55,6 +55,8 @@ pub struct Connection<'t> {
     pub left_behind: Option<Place>,
     /// Why and when the connection ended.
     pub closed: Option<(Place, Duration, &'t str)>,
+    /// Whether the trace lacks its beginning.
+    is_beginning_lost: bool,
     /// Whether responses come on another exchange than their requests.
     is_sse: bool,
     /// By index of a client's message, the index of its answer.
@@ -207,6 +209,11 @@ impl<'t> Evidence<'t> {
         self.exchanges().filter(move |(_, exchange)| exchange.case.is_some_and(|it| is_case(it, case)))
     }
 
+    /// Whether a trace lacks its beginning or its end: what is missing may violate what the rest keeps.
+    pub fn is_cut(&self) -> bool {
+        self.connections.iter().any(|connection| connection.is_beginning_lost || connection.closed.is_none())
+    }
+
     /// Whether the version is of the modern era.
     pub fn is_modern(&self) -> bool {
         self.version.era() == Era::Modern
@@ -219,7 +226,8 @@ fn is_case(case: &str, wanted: &str) -> bool {
 
 impl<'t> Connection<'t> {
     fn new(number: usize, trace: &'t Trace, era: Era, transport: Transport) -> Connection<'t> {
-        let mut connection = Connection { is_sse: transport == Transport::Sse, ..Connection::default() };
+        let (is_sse, is_beginning_lost) = (transport == Transport::Sse, trace.start() > 0);
+        let mut connection = Connection { is_sse, is_beginning_lost, ..Connection::default() };
         // The cases that were announced, for the next message of the client in the same exchange.
         let mut cases: HashMap<Option<u32>, &'t str> = HashMap::new();
         for (event, it) in trace.since(0) {
@@ -287,20 +295,14 @@ impl<'t> Connection<'t> {
         exchange: Option<u32>,
         case: Option<&'t str>,
     ) {
-        let value: Value = serde_json::from_slice(bytes).unwrap_or_default();
-        let parts = match &value {
-            Value::Array(parts) => parts.clone(),
-            _ => Vec::new(),
-        };
-        let kind_of = kind(&value);
-        let whole = Message { place, time, direction, bytes, value, kind: kind_of, exchange, case, is_in_batch: false };
-        let parts = parts.into_iter().map(|value| {
+        let message = |value: Value, is_in_batch| {
             let kind = kind(&value);
-            Message { value, kind, is_in_batch: true, ..whole.clone() }
-        });
-        let parts: Vec<_> = parts.collect();
-        self.messages.push(whole);
-        self.messages.extend(parts);
+            Message { place, time, direction, bytes, value, kind, exchange, case, is_in_batch }
+        };
+        let value: Value = serde_json::from_slice(bytes).unwrap_or_default();
+        let parts = value.as_array().cloned().unwrap_or_default();
+        self.messages.push(message(value, false));
+        self.messages.extend(parts.into_iter().map(|part| message(part, true)));
     }
 
     /// Drops the part of a trace in which the client tried the other era: what comes before its `initialize`, or what

@@ -149,6 +149,9 @@ impl Row {
         let (verdict, reason) = match worst {
             Some(verdict) => (verdict, None),
             None if judgement.exercised > 0 && level == Level::Info => (Verdict::Info, None),
+            None if judgement.exercised > 0 && evidence.is_cut() => {
+                (Verdict::NotTested, Some("the trace is not whole; what it has keeps the rule".to_owned()))
+            }
             None if judgement.exercised > 0 => (Verdict::Pass, None),
             None => {
                 let reason = judgement.untested.clone().unwrap_or_else(|| "it was not observed".to_owned());
