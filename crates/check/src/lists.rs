@@ -21,15 +21,18 @@ pub(crate) async fn read(lane: &mut Lane, material: &mut Material) {
             "resources/templates/list" => ("resourceTemplates", &mut material.templates),
             _ => ("prompts", &mut material.prompts),
         };
-        *list = pages(lane, method, key).await;
+        *list = pages(lane, method, key, json!({})).await;
     }
 }
 
 /// The items of all pages.
-async fn pages(lane: &mut Lane, method: &str, key: &str) -> Vec<Value> {
+pub(crate) async fn pages(lane: &mut Lane, method: &str, key: &str, params: Value) -> Vec<Value> {
     let (mut items, mut cursor) = (Vec::new(), None::<Value>);
     for _ in 0..MAX_PAGES {
-        let params = cursor.as_ref().map_or_else(|| json!({}), |cursor| json!({ "cursor": cursor }));
+        let mut params = params.clone();
+        if let Some(cursor) = &cursor {
+            params["cursor"] = cursor.clone();
+        }
         let answer = lane.request(method, params).await;
         let Some(result) = answer.result() else { break };
         items.extend(result[key].as_array().into_iter().flatten().cloned());

@@ -36,10 +36,11 @@ const NOT_MUTATED: &[&str] = &[
     "tools.list.deterministic-order",
 ];
 
-/// A server whose tools come on pages, and one without tools.
-const SMALL: [&str; 2] = [
+/// A server whose tools come on pages, one without tools, and one whose skills have no folders.
+const SMALL: [&str; 3] = [
     "pageSize: 1\ncapabilities: { logging: null }\ntools: [{ name: a, description: A, reply: x }, { name: b, description: B, annotations: { readOnlyHint: true }, outputSchema: { type: object, required: [n] }, reply: { structured: { n: 1 } } }]\n",
     "resources: [{ uri: 'file:///srv/a.txt', name: a, reply: x }]\n",
+    "protocol: 2026-07-28\ncapabilities: { extensions: { io.modelcontextprotocol/skills: { directoryRead: null } } }\nskills: [{ name: a, description: A. }]\n",
 ];
 
 /// One change of a trace.
@@ -112,6 +113,7 @@ async fn bases() -> Vec<Base> {
         (&everything, Transport::Sse),
         (SMALL[0], Transport::Http),
         (SMALL[1], Transport::Http),
+        (SMALL[2], Transport::Http),
     ];
     let served = scripts.map(|(script, transport)| served(script, transport));
     let piped = piped(&everything);

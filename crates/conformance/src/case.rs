@@ -154,6 +154,11 @@ impl Material {
         crate::facts::declares(&self.capabilities, capability)
     }
 
+    /// Whether an extension is declared.
+    pub fn has_extension(&self, name: &str) -> bool {
+        crate::facts::has_extension(&self.capabilities, name)
+    }
+
     /// Whether the lane is modern.
     pub fn is_modern(&self) -> bool {
         self.version.is_some_and(|version| version.era() == Era::Modern)

@@ -25,8 +25,12 @@ impl Facts {
 
     /// Whether the server speaks an extension.
     pub fn has_extension(&self, name: &str) -> bool {
-        self.capabilities.get("extensions").and_then(|all| all.get(name)).is_some()
+        has_extension(&self.capabilities, name)
     }
+}
+
+pub(crate) fn has_extension(capabilities: &Value, name: &str) -> bool {
+    capabilities.get("extensions").and_then(|all| all.get(name)).is_some()
 }
 
 pub(crate) fn declares(capabilities: &Value, capability: &str) -> bool {

@@ -10,6 +10,7 @@ mod case_lanes;
 mod input;
 mod main_lane;
 mod session;
+mod skills;
 
 pub(crate) use main_lane::main_lane;
 
@@ -21,6 +22,7 @@ pub(crate) const ALL: &[Probe] = &[
     |prober| Box::pin(case_lanes::negative(prober)),
     |prober| Box::pin(case_lanes::malformed(prober)),
     |prober| Box::pin(case_lanes::fresh(prober)),
+    |prober| Box::pin(skills::skills(prober)),
     |prober| Box::pin(session::session(prober)),
     |prober| Box::pin(asking::asking(prober)),
     |prober| Box::pin(input::input(prober)),

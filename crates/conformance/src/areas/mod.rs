@@ -20,6 +20,7 @@ mod prompts;
 mod res;
 mod result;
 mod rpc;
+mod skills;
 mod tools;
 
 /// Judges one row.
@@ -69,6 +70,7 @@ pub(crate) const ALL: &[Area] = &[
     area!(http),
     area!(hdr),
     area!(io),
+    area!(skills),
 ];
 
 /// What the probes of all areas send to this server, in the order of the areas.
