@@ -22,9 +22,11 @@ mod call;
 mod case;
 mod evidence;
 mod facts;
+mod formats;
 mod judgement;
 mod message;
 mod row;
+mod shapes;
 
 pub use areas::cases;
 pub use call::Call;

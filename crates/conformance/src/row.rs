@@ -110,7 +110,7 @@ impl Row {
     }
 
     /// Why the rule does not apply, if it does not.
-    fn not_applicable(&self, evidence: &Evidence<'_>) -> Option<String> {
+    pub(crate) fn not_applicable(&self, evidence: &Evidence<'_>) -> Option<String> {
         let facts = &evidence.facts;
         if !self.levels.contains_key(&evidence.version) {
             return Some(format!("not in {}", evidence.version));

@@ -29,13 +29,19 @@ pub(crate) async fn main_lane(prober: &Prober<'_>, mut lane: Lane) -> Trace {
     lane.close().await
 }
 
-/// Reads listed resources, gets prompts and asks for completions.
+/// Reads listed resources, subscribes to the first, gets prompts and asks for completions.
 async fn read_listed(lane: &mut Lane, material: &Material) {
     let mut resources: Vec<_> = material.resources.iter().filter(|it| it["uri"].is_string()).collect();
     resources.sort_by_key(|resource| resource["size"].as_u64().unwrap_or(u64::MAX));
     for resource in resources.iter().take(USED_ITEMS) {
         for _ in 0..2 {
             lane.request("resources/read", json!({ "uri": resource["uri"] })).await;
+        }
+    }
+    let first = resources.first().filter(|_| !material.is_modern() && material.declares("resources/subscribe"));
+    if let Some(resource) = first {
+        for method in ["resources/subscribe", "resources/unsubscribe"] {
+            lane.request(method, json!({ "uri": resource["uri"] })).await;
         }
     }
     for prompt in material.prompts.iter().filter(|it| it["name"].is_string()).take(USED_ITEMS) {

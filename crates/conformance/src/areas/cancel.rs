@@ -33,7 +33,8 @@ pub(super) fn cases(material: &Material) -> Vec<Case> {
 }
 
 fn cancelled<'e, 't>(evidence: &'e Evidence<'t>) -> impl Iterator<Item = (&'e Message<'t>, &'e Value)> {
-    evidence.notifications(CANCELLED).map(|it| (it, it.at("/params/requestId")))
+    let all = evidence.notifications(CANCELLED).map(|it| (it, it.at("/params/requestId")));
+    all.filter(|(_, id)| id.is_string() || id.is_number())
 }
 
 fn only_listen(evidence: &Evidence<'_>, j: &mut Judgement) {

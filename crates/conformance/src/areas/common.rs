@@ -41,7 +41,7 @@ pub(super) fn results<'e>(evidence: &'e Evidence<'_>) -> impl Iterator<Item = (C
 }
 
 /// The text of a value in a report.
-pub(super) fn shown(value: &Value) -> String {
+pub(crate) fn shown(value: &Value) -> String {
     let text = value.to_string();
     match text.char_indices().nth(80) {
         Some((at, _)) => format!("{}…", &text[..at]),
@@ -170,7 +170,7 @@ pub(super) fn unique(evidence: &Evidence<'_>, j: &mut Judgement, method: &str) {
 }
 
 /// Whether a text is standard base64.
-pub(super) fn is_base64(text: &str) -> bool {
+pub(crate) fn is_base64(text: &str) -> bool {
     base64::Engine::decode(&base64::prelude::BASE64_STANDARD, text).is_ok()
 }
 

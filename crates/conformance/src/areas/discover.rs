@@ -33,7 +33,7 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
             let info = result.pointer("/_meta/io.modelcontextprotocol~1serverInfo");
             let method = Some(call.method().to_owned());
             if !j.violations.iter().any(|it| it.subject == method) {
-                j.check_at(info.is_some_and(Value::is_object), method, call.places(), || "none".to_owned());
+                j.check_at(info.is_some(), method, call.places(), || "none".to_owned());
             }
         }
     }),
@@ -75,7 +75,8 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
         for call in e.case("meta-negative/version").filter(|call| call.response.is_some()) {
             let data = call.response.map_or(&Value::Null, |it| it.at("/error/data"));
             let is_complete =
-                data["supported"].as_array().is_some_and(|it| !it.is_empty()) && data["requested"] == "2999-01-01";
+                data["supported"].as_array().is_some_and(|it| !it.is_empty() && it.iter().all(Value::is_string))
+                    && data["requested"].as_str().is_none_or(|it| it == "2999-01-01");
             j.check_answer(call.error_code() == Some(-32022) && is_complete, &call, || match call.error_code() {
                 Some(-32022) => format!("`data: {}`", shown(data)),
                 _ => call.answer_text(),

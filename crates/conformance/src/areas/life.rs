@@ -38,10 +38,18 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     ("life.caps.prompts-declared", |e, j| undeclared(e, j, "prompts/list", "prompts")),
     ("life.caps.logging-declared", logging),
     ("life.caps.logging-setlevel-undeclared", |e, j| error_code(e, j, "bad-params/undeclared-logging", &[-32601])),
-    ("life.caps.tools-works", |e, j| works(e, j, "tools/list", "tools")),
-    ("life.caps.resources-works", |e, j| works(e, j, "resources/list", "resources")),
-    ("life.caps.prompts-works", |e, j| works(e, j, "prompts/list", "prompts")),
-    ("life.caps.templates-works", |e, j| works(e, j, "resources/templates/list", "resourceTemplates")),
+    ("life.caps.tools-works", |e, j| works(e, j, "tools/list")),
+    ("life.caps.resources-works", |e, j| works(e, j, "resources/list")),
+    ("life.caps.prompts-works", |e, j| works(e, j, "prompts/list")),
+    ("life.caps.templates-works", |e, j| works(e, j, "resources/templates/list")),
+    ("life.caps.subscribe-works", |e, j| {
+        for method in ["resources/subscribe", "resources/unsubscribe"] {
+            for call in e.calls_of(method).filter(|call| call.request.case.is_none() && call.response.is_some()) {
+                j.check_at(call.result().is_some(), Some(method.to_owned()), call.places(), || call.answer_text());
+            }
+        }
+        j.untested("no resource is listed");
+    }),
     ("life.caps.subscribe-undeclared", |e, j| {
         for call in e.case("bad-params/undeclared-subscribe").filter(|call| call.response.is_some()) {
             j.check_call(call.error_code().is_some(), &call);
@@ -174,15 +182,15 @@ fn logging(evidence: &Evidence<'_>, j: &mut Judgement) {
     }
 }
 
-fn works(evidence: &Evidence<'_>, j: &mut Judgement, method: &str, key: &str) {
+fn works(evidence: &Evidence<'_>, j: &mut Judgement, method: &str) {
     for call in evidence.calls_of(method).filter(|call| call.request.case.is_none() && call.response.is_some()) {
         if is_refused_elsewhere(&call) || call.request.params().get("cursor").is_some() {
             continue;
         }
-        let has_array = call.result().is_some_and(|result| result[key].is_array());
-        j.check_call(has_array, &call);
+        let is_result = call.result().is_some();
+        j.check_call(is_result, &call);
         let is_optional = method == "resources/templates/list" && call.error_code() == Some(-32601);
-        if !has_array && !is_optional {
+        if !is_result && !is_optional {
             j.at_level(Level::Must);
         }
     }
@@ -203,7 +211,7 @@ fn updated(evidence: &Evidence<'_>, j: &mut Judgement) {
         let subscribed: Vec<_> = connection.calls().filter(|call| call.method() == "resources/subscribe").collect();
         let updates = connection.messages.iter().filter(|it| it.is_from_server());
         for message in updates.filter(|it| it.method() == Some("notifications/resources/updated")) {
-            let uri = message.at("/params/uri").as_str().unwrap_or_default();
+            let Some(uri) = message.at("/params/uri").as_str() else { continue };
             let is_subscribed = subscribed.iter().any(|call| {
                 let base = call.request.at("/params/uri").as_str().unwrap_or_default();
                 !base.is_empty() && uri.starts_with(base)

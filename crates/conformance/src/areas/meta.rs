@@ -51,7 +51,7 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
         annotations(e, j, "priority", |it| it.as_f64().is_some_and(|it| (0.0..=1.0).contains(&it)));
     }),
     ("meta.annotations.last-modified", |e, j| {
-        annotations(e, j, "lastModified", |it| it.as_str().is_some_and(is_time));
+        annotations(e, j, "lastModified", |it| it.as_str().is_none_or(is_time));
     }),
 ];
 
@@ -164,22 +164,23 @@ fn are_sizes(sizes: &Value) -> bool {
                 [width, height].iter().all(|it| !it.is_empty() && it.bytes().all(|it| it.is_ascii_digit()))
             })
     };
-    sizes.as_array().is_some_and(|sizes| sizes.iter().all(|size| size.as_str().is_some_and(is_size)))
+    sizes.as_array().is_none_or(|sizes| sizes.iter().all(|size| size.as_str().is_none_or(is_size)))
 }
 
 fn server_info(evidence: &Evidence<'_>, j: &mut Judgement, holds: impl Fn(&Value) -> Option<bool>) {
-    for (method, pointer) in
-        [("initialize", "/serverInfo"), ("server/discover", "/_meta/io.modelcontextprotocol~1serverInfo")]
-    {
-        for (call, result) in evidence.results_of(method) {
-            let info = match result.pointer(pointer) {
+    for call in evidence.calls().filter(|call| call.result().is_some()) {
+        let result = call.result().unwrap_or(&Value::Null);
+        let info = match call.method() {
+            "initialize" => result.get("serverInfo").unwrap_or(&Value::Null),
+            _ if !evidence.is_modern() => continue,
+            _ => match result.pointer("/_meta/io.modelcontextprotocol~1serverInfo") {
                 Some(info) => info,
-                None if method == "initialize" => &Value::Null,
                 None => continue,
-            };
-            if let Some(holds) = holds(info) {
-                j.check_at(holds, None, call.places(), || shown(info));
-            }
+            },
+        };
+        let is_known = j.violations.iter().any(|it| it.found == shown(info));
+        if let Some(holds) = holds(info).filter(|_| !is_known) {
+            j.check_at(holds, None, call.places(), || shown(info));
         }
     }
 }

@@ -20,8 +20,11 @@ mod prompts;
 mod res;
 mod result;
 mod rpc;
+mod schema;
 mod skills;
 mod tools;
+
+pub(crate) use common::{is_base64, shown};
 
 /// Judges one row.
 pub(crate) type Judge = fn(&Evidence<'_>, &mut Judgement);
@@ -54,6 +57,7 @@ macro_rules! area {
 pub(crate) const ALL: &[Area] = &[
     area!(rpc),
     area!(meta),
+    area!(schema),
     area!(life),
     area!(discover),
     area!(result),

@@ -6,7 +6,7 @@ use super::{
     Judge,
     common::{each_item, error_code, is_base64, is_refused_elsewhere, items, shown, unique},
 };
-use crate::{Call, Case, Evidence, Judgement, Lane, Level, Material};
+use crate::{Call, Case, Evidence, Judgement, Lane, Level, Material, formats::is_scheme};
 
 const LIST: &str = "resources/list";
 const READ: &str = "resources/read";
@@ -24,9 +24,9 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     ("res.list.size-correct", size_correct),
     ("res.list.mime-consistent", same_mime),
     ("res.list.custom-scheme-rfc3986", |e, j| {
-        let is_uri =
-            |it: &Value| it["uri"].as_str().and_then(|uri| uri.split_once(':')).is_some_and(|(it, _)| is_scheme(it));
-        each_item(e, j, LIST, is_uri, |it| shown(&it["uri"]));
+        // What has no scheme at all is no URI.
+        let scheme = |it: &Value| it["uri"].as_str()?.split_once(':').map(|(scheme, _)| is_scheme(scheme));
+        each_item(e, j, LIST, |it| scheme(it).unwrap_or(true), |it| shown(&it["uri"]));
     }),
     ("res.read.listed-works", |e, j| {
         for call in reads(e).filter(|call| call.response.is_some()) {
@@ -35,8 +35,8 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     }),
     ("res.read.contents-nonempty", |e, j| {
         for (call, result) in contents(e) {
-            let count = result["contents"].as_array().map_or(0, Vec::len);
-            j.check_at(count > 0, uri(&call), call.places(), || "no contents".to_owned());
+            let is_empty = result["contents"].as_array().is_some_and(Vec::is_empty);
+            j.check_at(!is_empty, uri(&call), call.places(), || "no contents".to_owned());
         }
     }),
     ("res.read.text-xor-blob", text_xor_blob),
@@ -108,11 +108,6 @@ pub(super) fn cases(material: &Material) -> Vec<Case> {
 
 fn is_text(value: &Value) -> bool {
     value.as_str().is_some_and(|text| !text.is_empty())
-}
-
-fn is_scheme(scheme: &str) -> bool {
-    scheme.starts_with(|it: char| it.is_ascii_alphabetic())
-        && scheme.bytes().all(|it| it.is_ascii_alphanumeric() || b"+-.".contains(&it))
 }
 
 fn uri(call: &Call<'_>) -> Option<String> {

@@ -9,7 +9,7 @@ use super::{
     Judge,
     common::{cheap_request, error_code, is_refused_elsewhere, refused, shown, silence, survives},
 };
-use crate::{Case, Evidence, Judgement, Kind, Lane, Level, Material, Message};
+use crate::{Case, Evidence, Judgement, Kind, Lane, Level, Material, Message, shapes};
 
 /// How long the message of an error may be.
 const LONG_MESSAGE: usize = 300;
@@ -318,6 +318,9 @@ fn notifications_have_no_id(evidence: &Evidence<'_>, j: &mut Judgement) {
 
 fn notification_params(evidence: &Evidence<'_>, j: &mut Judgement) {
     for message in evidence.received().filter(|it| it.kind == Kind::Notification) {
+        if message.method().is_some_and(|method| shapes::has_row(evidence, method)) {
+            continue;
+        }
         let params = message.value.get("params");
         j.check(params.is_none_or(Value::is_object), message, || format!("`params: {}`", shown(message.params())));
     }

@@ -49,10 +49,10 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
         each_item(e, j, LIST, |it| !both(it), |_| "both".to_owned());
     }),
     ("tools.execution.task-support-enum", |e, j| {
-        let support = |it: &Value| it["execution"]["taskSupport"].clone();
-        for (item, name, call) in items(e, LIST).filter(|(it, ..)| !support(it).is_null()) {
-            let holds = support(item).as_str().is_some_and(|it| ["forbidden", "optional", "required"].contains(&it));
-            j.check_at(holds, Some(name.to_owned()), call.places(), || shown(&support(item)));
+        for (item, name, call) in items(e, LIST) {
+            let Some(support) = item["execution"].get("taskSupport") else { continue };
+            let holds = support.as_str().is_some_and(|it| ["forbidden", "optional", "required"].contains(&it));
+            j.check_at(holds, Some(name.to_owned()), call.places(), || shown(support));
         }
     }),
     ("tools.header.not-empty", |e, j| headers(e, j, |it| it.name.as_str().is_some_and(|name| !name.is_empty()))),
@@ -189,7 +189,7 @@ fn complete_results<'e>(evidence: &'e Evidence<'_>) -> impl Iterator<Item = (Cal
 
 fn names(evidence: &Evidence<'_>, j: &mut Judgement, holds: impl Fn(&str) -> bool) {
     let found = |it: &Value| format!("the name {}", shown(&it["name"]));
-    each_item(evidence, j, LIST, |it| it["name"].as_str().is_some_and(&holds), found);
+    each_item(evidence, j, LIST, |it| it["name"].as_str().is_none_or(&holds), found);
 }
 
 fn order(evidence: &Evidence<'_>, j: &mut Judgement) {

@@ -1,0 +1,429 @@
+//! Compares messages with their shapes.
+
+use std::{collections::HashSet, fmt::Write};
+
+use serde_json::{Map, Value};
+
+use super::{Kind, Member, Owner, SHAPES, Shape};
+use crate::{
+    Call, Evidence, Judgement, Kind as MessageKind, Level, Place,
+    areas::{is_base64, shown},
+    formats::{is_scheme, is_template, is_uri},
+    rows,
+};
+use rehearse_protocol::Version;
+
+/// The results, notifications and requests of a server, each with its shape and its row.
+const RESULTS: &[(&str, &str, &str)] = &[
+    ("initialize", "InitializeResult", "schema.result.initialize"),
+    ("server/discover", "DiscoverResult", "schema.result.discover"),
+    ("tools/list", "ListToolsResult", "schema.result.tools-list"),
+    ("tools/call", "CallToolResult", "schema.result.tools-call"),
+    ("resources/list", "ListResourcesResult", "schema.result.resources-list"),
+    ("resources/templates/list", "ListResourceTemplatesResult", "schema.result.resources-templates-list"),
+    ("resources/read", "ReadResourceResult", "schema.result.resources-read"),
+    ("prompts/list", "ListPromptsResult", "schema.result.prompts-list"),
+    ("prompts/get", "GetPromptResult", "schema.result.prompts-get"),
+    ("completion/complete", "CompleteResult", "schema.result.completion"),
+    ("tasks/get", "Task", "schema.result.task-types"),
+    ("tasks/cancel", "Task", "schema.result.task-types"),
+    ("tasks/list", "ListTasksResult", "schema.result.task-types"),
+    ("tasks/result", "CallToolResult", "schema.result.tools-call"),
+];
+const NOTIFICATIONS: &[(&str, &str, &str)] = &[
+    ("notifications/progress", "ProgressParams", "schema.notify.progress"),
+    ("notifications/message", "LogParams", "schema.notify.message"),
+    ("notifications/cancelled", "CancelledParams", "schema.notify.cancelled"),
+    ("notifications/resources/updated", "UpdatedParams", "schema.notify.resource-updated"),
+    ("notifications/tools/list_changed", "NoParams", "schema.notify.list-changed"),
+    ("notifications/resources/list_changed", "NoParams", "schema.notify.list-changed"),
+    ("notifications/prompts/list_changed", "NoParams", "schema.notify.list-changed"),
+    ("notifications/elicitation/complete", "ElicitationCompleteParams", "schema.notify.elicitation-complete"),
+    ("notifications/tasks/status", "TaskStatusParams", "schema.notify.task-status"),
+    ("notifications/subscriptions/acknowledged", "AcknowledgedParams", "schema.notify.subscription-ack"),
+];
+const REQUESTS: &[(&str, &str, &str)] = &[
+    ("sampling/createMessage", "SamplingParams", "schema.request.sampling"),
+    ("elicitation/create", "ElicitParams", "schema.request.elicitation"),
+    ("roots/list", "NoParams", "schema.request.roots"),
+    ("ping", "NoParams", "schema.request.ping"),
+];
+const ERRORS: &[(i64, Version, &str, &str)] = &[
+    (-32022, Version::V2026_07_28, "UnsupportedVersionData", "schema.error.unsupported-version"),
+    (-32021, Version::V2026_07_28, "MissingCapabilityData", "schema.error.missing-capability"),
+    (-32042, Version::V2025_11_25, "UrlElicitationData", "schema.error.url-elicitation"),
+];
+
+const BAD_SCHEME: [Owner; 1] = [Owner { row: "res.list.custom-scheme-rfc3986", method: Some("resources/list") }];
+const SERVER_INFO: &str = "/_meta/io.modelcontextprotocol~1serverInfo";
+
+/// Whether the params of a notification have a row of their own.
+pub(crate) fn has_row(evidence: &Evidence<'_>, notification: &str) -> bool {
+    let row = NOTIFICATIONS.iter().find(|(method, ..)| *method == notification).map(|(.., row)| row);
+    row.is_some_and(|row| rows().iter().any(|it| it.id == *row && it.levels.contains_key(&evidence.version)))
+}
+
+/// Checks everything that the server sent with what a row says of its shape.
+pub(crate) fn judge(evidence: &Evidence<'_>, j: &mut Judgement, row: &'static str) {
+    let is_found_by =
+        |root: &str| row == root || !(row.starts_with("schema.result.") || row.starts_with("schema.notify."));
+    let mut seen = HashSet::new();
+    let mut compare = |message: Compared<'_>| {
+        if is_found_by(message.row) {
+            let path = Vec::new();
+            Comparison { evidence, j: &mut *j, wanted: row, seen: &mut seen, path, message: &message }.run();
+        }
+    };
+    for call in evidence.calls().filter(|call| call.request.kind == MessageKind::Request) {
+        // What is no request has no result of its own.
+        if call.request.case.is_some_and(|case| case.starts_with("malformed/")) {
+            continue;
+        }
+        if let Some(result) = call.result().filter(|result| result.is_object()) {
+            if let Some((shape, row)) = result_shape(evidence, &call, result) {
+                let version = result["protocolVersion"].as_str().and_then(|it| it.parse().ok());
+                let version = version.filter(|_| call.method() == "initialize").unwrap_or(evidence.version);
+                let subject = ["/params/name", "/params/uri"].iter().find_map(|it| call.request.at(it).as_str());
+                let arguments = call.request.at("/params/arguments").as_object();
+                let (value, method, places) = (Some(result), call.method(), call.places());
+                if let Some(info) = result.pointer(SERVER_INFO).filter(|_| evidence.is_modern()) {
+                    let (value, places) = (Some(info), places.clone());
+                    let (prefix, shape) = ("_meta.io.modelcontextprotocol/serverInfo", "Implementation");
+                    compare(Compared {
+                        value,
+                        prefix,
+                        version,
+                        method,
+                        subject: None,
+                        arguments: None,
+                        places,
+                        shape,
+                        row,
+                    });
+                }
+                compare(Compared { value, prefix: "", version, method, subject, arguments, places, shape, row });
+            }
+        } else if let Some(response) = call.response
+            && let Some((.., shape, row)) =
+                ERRORS.iter().find(|it| Some(it.0) == response.error_code() && it.1 == evidence.version)
+        {
+            let value = response.error().and_then(|error| error.get("data"));
+            let (version, method, places) = (evidence.version, call.method(), call.places());
+            compare(Compared {
+                value,
+                prefix: "data",
+                version,
+                method,
+                subject: None,
+                arguments: None,
+                places,
+                shape,
+                row,
+            });
+        }
+    }
+    for message in evidence.received() {
+        let table = match message.kind {
+            MessageKind::Notification => NOTIFICATIONS,
+            MessageKind::Request => REQUESTS,
+            _ => continue,
+        };
+        let Some(method) = message.method() else { continue };
+        if let Some((_, shape, row)) = table.iter().find(|(it, ..)| *it == method) {
+            let (value, version, places) = (message.value.get("params"), evidence.version, vec![message.place]);
+            compare(Compared {
+                value,
+                prefix: "params",
+                version,
+                method,
+                subject: None,
+                arguments: None,
+                places,
+                shape,
+                row,
+            });
+        }
+    }
+}
+
+/// The shape of a result, and its row. Results of extensions have none.
+fn result_shape(evidence: &Evidence<'_>, call: &Call<'_>, result: &Value) -> Option<(&'static str, &'static str)> {
+    let (_, shape, row) = RESULTS.iter().find(|(method, ..)| *method == call.method())?;
+    let is_task = evidence.version == Version::V2025_11_25 && result.get("task").is_some();
+    match result.get("resultType").and_then(Value::as_str).filter(|_| evidence.is_modern()) {
+        Some("input_required") => Some(("InputRequiredResult", row)),
+        Some("complete") | None if is_task && call.method() == "tools/call" => {
+            Some(("CreateTaskResult", "schema.result.task-types"))
+        }
+        Some("complete") | None => Some((shape, row)),
+        Some(_) => None,
+    }
+}
+
+/// What is compared with a shape.
+struct Compared<'v> {
+    /// Nothing is compared as an empty object.
+    value: Option<&'v Value>,
+    /// What stands before a path.
+    prefix: &'static str,
+    version: Version,
+    method: &'v str,
+    subject: Option<&'v str>,
+    /// What the prober sent to the tool or prompt.
+    arguments: Option<&'v Map<String, Value>>,
+    places: Vec<Place>,
+    shape: &'static str,
+    row: &'static str,
+}
+
+enum Step<'v> {
+    Name(&'v str),
+    Index(usize),
+}
+
+/// One comparison, for one row.
+struct Comparison<'c, 'v, 't> {
+    evidence: &'c Evidence<'t>,
+    j: &'c mut Judgement,
+    /// The row whose violations are wanted.
+    wanted: &'static str,
+    /// What was found already, in other messages too.
+    seen: &'c mut HashSet<String>,
+    path: Vec<Step<'v>>,
+    message: &'c Compared<'v>,
+}
+
+static EMPTY: Value = Value::Null;
+
+impl<'v> Comparison<'_, 'v, '_> {
+    fn run(&mut self) {
+        let message = self.message;
+        if message.row == self.wanted {
+            self.j.exercised += 1;
+        }
+        if !message.prefix.is_empty() {
+            self.path.push(Step::Name(message.prefix));
+        }
+        match message.value {
+            Some(Value::Object(members)) => self.shape(message.shape, members, message.row),
+            Some(value) => self.wrong(message.row, &[], value, "an object"),
+            None => {
+                let shape = SHAPES.get(message.shape);
+                let required = shape.into_iter().flat_map(|it| &it.members).any(|it| it.is_required);
+                if required {
+                    self.report(message.row, &[], None, |path| format!("no `{path}`"));
+                }
+            }
+        }
+    }
+
+    fn shape(&mut self, name: &str, members: &'v Map<String, Value>, outer: &'static str) {
+        let Some(shape) = SHAPES.get(name) else { return };
+        let own = shape.row.filter(|row| self.is_judged(row));
+        let row = own.unwrap_or(outer);
+        if own == Some(self.wanted) && self.wanted != self.message.row {
+            self.j.exercised += 1;
+        }
+        match shape.by {
+            Some((key, default)) => self.variant(shape, key, default, members, row, outer),
+            None => shape.members.iter().for_each(|member| self.member(member, members, row)),
+        }
+    }
+
+    fn variant(
+        &mut self,
+        shape: &Shape,
+        key: &'static str,
+        default: Option<&'static str>,
+        members: &'v Map<String, Value>,
+        row: &'static str,
+        outer: &'static str,
+    ) {
+        let value = members.get(key);
+        let selected = value.map_or(default, Value::as_str);
+        let version = self.message.version;
+        let found = shape.members.iter().find(|it| Some(it.name) == selected && it.is_in(version));
+        if let Some(Kind::Shape(name)) = found.map(|it| &it.kind) {
+            return self.shape(name, members, outer);
+        }
+        self.path.push(Step::Name(key));
+        match value {
+            Some(value) => self.report(row, &[], None, |path| format!("`{path}: {}`", shown(value))),
+            None => self.report(row, &[], None, |path| format!("no `{path}`")),
+        }
+        self.path.pop();
+    }
+
+    fn member(&mut self, member: &'static Member, members: &'v Map<String, Value>, row: &'static str) {
+        if !member.is_in(self.message.version) {
+            return;
+        }
+        if member.kind == Kind::Either {
+            let found = member.name.split('|').filter(|name| members.contains_key(*name)).count();
+            let level = (found > 1).then_some(Level::Derived);
+            if found != 1 {
+                let names = member.name.replace('|', "` and `");
+                let found = if found == 0 { "neither" } else { "both" };
+                self.report(row, &member.reported_by, level, |path| format!("{found} of `{names}` in `{path}`"));
+            }
+            return;
+        }
+        match members.get_key_value(member.name) {
+            Some((name, value)) => {
+                self.path.push(Step::Name(name));
+                self.value(&member.kind, value, row, &member.reported_by);
+            }
+            None if member.is_required => {
+                self.path.push(Step::Name(member.name));
+                self.report(row, &member.reported_by, None, |path| format!("no `{path}`"));
+            }
+            None => return,
+        }
+        self.path.pop();
+    }
+
+    fn value(&mut self, kind: &'static Kind, value: &'v Value, row: &'static str, owners: &'static [Owner]) {
+        let expected = match (kind, value) {
+            (Kind::Any | Kind::Either, _)
+            | (Kind::String, Value::String(_))
+            | (Kind::Number, Value::Number(_))
+            | (Kind::Boolean, Value::Bool(_))
+            | (Kind::Object, Value::Object(_))
+            | (Kind::Id, Value::String(_) | Value::Number(_))
+            | (Kind::Nullable(_), Value::Null) => return,
+            (Kind::OneOf(values), Value::String(text)) if values.contains(&text.as_str()) => return,
+            (Kind::Shape(name), Value::Object(members)) => return self.shape(name, members, row),
+            (Kind::Array(inner) | Kind::OneOrMore(inner), Value::Array(items)) => {
+                return self.items(inner, items.iter().enumerate().map(|(at, it)| (Step::Index(at), it)), row, owners);
+            }
+            (Kind::Map(inner), Value::Object(members)) => {
+                return self.items(inner, members.iter().map(|(key, it)| (Step::Name(key), it)), row, owners);
+            }
+            (Kind::OneOrMore(inner) | Kind::Nullable(inner), _) => return self.value(inner, value, row, owners),
+            (Kind::Uri, Value::String(text)) => return self.uri(text),
+            (Kind::Template, Value::String(text)) => {
+                let row = "schema.ids.uri-template-format";
+                return self.format(row, &[], is_template(text), None, text, "no URI template");
+            }
+            (Kind::Base64, Value::String(text)) if is_base64(text) => return,
+            (Kind::Base64, Value::String(text)) => {
+                let is_wrapped = is_base64(&text.split_ascii_whitespace().collect::<String>());
+                let level = is_wrapped.then_some(Level::Derived);
+                let why = if is_wrapped { "base64 with white space" } else { "no base64" };
+                return self.report(row, owners, level, |path| format!("`{path}: {}`, which is {why}", shown(value)));
+            }
+            (Kind::String | Kind::Uri | Kind::Template | Kind::Base64, _) => "a string".to_owned(),
+            (Kind::Number, _) => "a number".to_owned(),
+            (Kind::Boolean, _) => "a boolean".to_owned(),
+            (Kind::Object | Kind::Shape(_) | Kind::Map(_), _) => "an object".to_owned(),
+            (Kind::Id, _) => "a string or a number".to_owned(),
+            (Kind::Array(_), _) => "an array".to_owned(),
+            (Kind::OneOf(values), _) => match values.as_slice() {
+                [one] => format!("{one:?}"),
+                _ => format!("one of {}", values.join(", ")),
+            },
+        };
+        self.wrong(row, owners, value, &expected);
+    }
+
+    /// The rows of a member say nothing of objects in it.
+    fn items(
+        &mut self,
+        kind: &'static Kind,
+        items: impl Iterator<Item = (Step<'v>, &'v Value)>,
+        row: &'static str,
+        owners: &'static [Owner],
+    ) {
+        let owners = if matches!(kind, Kind::Shape(_)) { &[] } else { owners };
+        for (step, item) in items {
+            self.path.push(step);
+            self.value(kind, item, row, owners);
+            self.path.pop();
+        }
+    }
+
+    fn uri(&mut self, text: &'v str) {
+        let level = (is_uri(text) && !text.is_ascii()).then_some(Level::Derived);
+        let holds = is_uri(text) && text.is_ascii();
+        let why = if level.is_some() { "no URI: it has letters that are not ASCII" } else { "no URI" };
+        // A server may well return what it was given.
+        let mut given = self.message.arguments.into_iter().flat_map(Map::values).filter_map(Value::as_str);
+        if !holds && given.any(|it| !it.is_empty() && text.contains(it)) {
+            return;
+        }
+        let has_bad_scheme = text.split_once(':').is_some_and(|(scheme, _)| !is_scheme(scheme));
+        let owners = if has_bad_scheme { &BAD_SCHEME[..] } else { &[] };
+        self.format("schema.ids.uri-format", owners, holds, level, text, why);
+    }
+
+    fn format(
+        &mut self,
+        row: &'static str,
+        owners: &[Owner],
+        holds: bool,
+        level: Option<Level>,
+        text: &'v str,
+        why: &str,
+    ) {
+        if row == self.wanted {
+            self.j.exercised += 1;
+        }
+        if !holds {
+            self.report(row, owners, level, |path| format!("`{path}: {text:?}`, which is {why}"));
+        }
+    }
+
+    fn wrong(&mut self, row: &'static str, owners: &[Owner], value: &Value, expected: &str) {
+        self.report(row, owners, None, |path| format!("`{path}: {}` in place of {expected}", shown(value)));
+    }
+
+    fn report(
+        &mut self,
+        row: &'static str,
+        owners: &[Owner],
+        level: Option<Level>,
+        found: impl FnOnce(&str) -> String,
+    ) {
+        let is_reported = owners
+            .iter()
+            .any(|it| it.method.is_none_or(|method| method == self.message.method) && self.is_judged(it.row));
+        if row != self.wanted || is_reported {
+            return;
+        }
+        let subject = self.item().or(self.message.subject).unwrap_or(self.message.method).to_owned();
+        let found = found(&self.path_text());
+        if self.seen.insert(format!("{subject} {found}")) {
+            self.j.check_at(false, Some(subject), self.message.places.clone(), || found);
+            if let Some(level) = level {
+                self.j.at_level(level);
+            }
+        }
+    }
+
+    /// Whether a row says of this version what the server MUST do.
+    fn is_judged(&self, row: &str) -> bool {
+        let found = rows().iter().find(|it| it.id == row && it.not_applicable(self.evidence).is_none());
+        let level = found.and_then(|it| it.levels.get(&self.evidence.version));
+        matches!(level, Some(Level::Must | Level::MustNot))
+    }
+
+    /// The name of the listed item that the path leads into.
+    fn item(&self) -> Option<&'v str> {
+        let [Step::Name(list), Step::Index(at), ..] = self.path.as_slice() else { return None };
+        let item = self.message.value.unwrap_or(&EMPTY).get(*list)?.get(*at)?;
+        ["name", "uri", "uriTemplate"].iter().find_map(|key| item.get(*key)?.as_str())
+    }
+
+    fn path_text(&self) -> String {
+        let mut text = String::new();
+        for step in &self.path {
+            let dot = if text.is_empty() { "" } else { "." };
+            // Writing to a string does not fail.
+            let _ = match step {
+                Step::Name(name) => write!(text, "{dot}{name}"),
+                Step::Index(at) => write!(text, "[{at}]"),
+            };
+        }
+        text
+    }
+}
