@@ -1,32 +1,37 @@
 //! `rehearse check`: a server against the specification.
 
+mod again;
+mod baseline;
+mod progress;
 mod result;
 mod rows;
 
-use std::{path::PathBuf, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    time::{Duration, SystemTime},
+};
 
 use clap::Args;
 use serde_json::Value;
+use tokio::sync::mpsc::unbounded_channel;
 use tokio_util::sync::CancellationToken;
 
+use self::{again::Again, progress::Progress};
 use super::{
     Exit, Failure,
     mcp::{
         connection::duration,
-        target::{TargetArgs, print_no_servers},
+        target::{Server, TargetsArgs, print_no_servers},
     },
     output,
     process_guard::block_on_guarded,
     signals::Signals,
     style,
 };
-use rehearse_check::{CheckOptions, ToolPermission, check};
+use rehearse_check::{CheckOptions, ToolPermission, check, selects};
 use rehearse_conformance::Row;
 use rehearse_protocol::Version;
-use rehearse_report::{
-    RunFormat,
-    check::{CheckResult, RowVerdict},
-};
+use rehearse_report::check::{CheckFormat, CheckLayout, CheckResult, RunVerdict};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -41,19 +46,23 @@ The server is checked in every protocol version that it speaks. Tools are called
 annotated with readOnlyHint, or named by --allow-tool.
 
 Exit codes:
-  0  no MUST is violated    1  a MUST is violated, or what --strict and --require say
+  0  no MUST is violated    1  a MUST is violated, or what --strict, --require and --baseline say
   2  wrong usage            3  the server cannot be reached; or interrupted
-  4  nothing was selected";
+  4  nothing was selected, or nothing of it was tested";
 
 /// Check a server against the MCP specification
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct CheckArgs {
-    /// The server of a config [default: all enabled servers]
-    server: Option<String>,
+    /// Servers of a config [default: all enabled servers]
+    #[arg(value_name = "SERVER")]
+    servers: Vec<String>,
+    /// The same, as an option (repeatable)
+    #[arg(long = "server", hide_short_help = true, value_name = "SERVER")]
+    named: Vec<String>,
     #[command(flatten)]
-    target: TargetArgs,
-    /// Check only rows whose id matches; `*` stands for any text (repeatable)
+    target: TargetsArgs,
+    /// Check only these rows: an id, the beginning of one, or a pattern with `*` (repeatable)
     #[arg(long = "only", value_name = "ID")]
     only: Vec<String>,
     /// Check only this protocol version (repeatable)
@@ -71,9 +80,15 @@ pub(super) struct CheckArgs {
     /// Fail also if a SHOULD is violated
     #[arg(long)]
     strict: bool,
-    /// Fail also if a row that matches was not tested (repeatable)
+    /// Fail also if one of these rows was not tested (repeatable)
     #[arg(long = "require", hide_short_help = true, value_name = "ID")]
     required: Vec<String>,
+    /// Accept the failures in this file; an entry that matches nothing any more fails the run
+    #[arg(long, value_name = "FILE")]
+    baseline: Option<PathBuf>,
+    /// Write all failures to the baseline
+    #[arg(long, hide_short_help = true, requires = "baseline")]
+    update_baseline: bool,
     /// How long the whole run may take
     #[arg(long, hide_short_help = true, value_name = "DURATION", default_value = "60s", value_parser = duration)]
     budget: Duration,
@@ -89,13 +104,16 @@ pub(super) struct CheckArgs {
     /// Seed for names and ids
     #[arg(long, hide_short_help = true, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Report format: human, json or junit
+    /// Report format: human, json, junit or sarif
     #[arg(long, value_name = "FORMAT", default_value = "human")]
-    format: RunFormat,
+    format: CheckFormat,
+    /// Report in the words of the official conformance suite
+    #[arg(long, hide_short_help = true)]
+    official_ids: bool,
     /// Write the report to a file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Print the selected rows and exit
+    /// Print the selected rows, with their ids in the official suite, and exit
     #[arg(long)]
     list: bool,
     /// Explain a row and exit
@@ -113,65 +131,41 @@ pub(super) fn run(args: &CheckArgs) -> Result<Exit, Failure> {
     if let Some(id) = &args.explain {
         return rows::explain(id).map(|()| Exit::Success);
     }
-    let is_selected =
-        |row: &Row| args.only.is_empty() || args.only.iter().any(|pattern| rows::matches(pattern, &row.id));
-    if !rehearse_conformance::rows().iter().any(is_selected) {
-        style::print("no row has such an id; `rehearse check --list` prints all rows\n");
-        return Ok(Exit::NothingSelected);
-    }
+    args.check_patterns()?;
     if args.list {
-        return rows::list(is_selected).map(|()| Exit::Success);
+        return rows::list(|row| args.is_selected(row)).map(|()| Exit::Success);
     }
-    let servers = args.target.selected(args.server.as_deref())?;
+    if args.official_ids && !matches!(args.format, CheckFormat::Human | CheckFormat::Json) {
+        return Err(Failure::Usage("--official-ids has the formats human and json".to_owned()));
+    }
+    let baseline = match &args.baseline {
+        Some(path) => Some((path, baseline::read(path, args.update_baseline)?)),
+        None => None,
+    };
+    let names: Vec<_> = args.servers.iter().chain(&args.named).cloned().collect();
+    let servers = args.target.selected(&names)?;
     if servers.is_empty() {
         print_no_servers();
         return Ok(Exit::NothingSelected);
     }
-    let options = args.options();
-    let mut checked = CheckResult { format: 1, seed: args.seed, duration: Duration::ZERO, servers: Vec::new() };
-    let is_interrupted = block_on_guarded(async {
-        let stop = CancellationToken::new();
-        let mut signals =
-            Signals::install().map_err(|error| Failure::cannot(format!("cannot handle signals: {error}")))?;
-        for server in &servers {
-            let mut params = server.resolved.config.clone();
-            params.shutdown = stop.clone();
-            let checking = Box::pin(check(&params, &options));
-            tokio::select! {
-                run = checking => {
-                    let mut result = result::server(server, run, is_selected);
-                    checked.duration += result.1;
-                    server.resolved.secrets.hide_in_check(&mut result.0);
-                    checked.servers.push(result.0);
-                }
-                _ = signals.next() => {
-                    stop.cancel();
-                    style::print("interrupted\n");
-                    return Ok(true);
-                }
-            }
-        }
-        Ok(false)
-    })?;
-    let bytes = checked.render(args.format, style::width(), &again(&servers));
-    match (&args.output, args.format) {
-        (Some(path), RunFormat::Human) => {
-            output::write_file(path, &anstream::adapter::strip_bytes(&bytes).into_vec())?;
-        }
-        (Some(path), _) => output::write_file(path, &bytes)?,
-        (None, RunFormat::Human) => output::write_styled(&bytes)?,
-        (None, _) => output::write(&bytes)?,
+    let directory = if args.format == CheckFormat::Sarif { args.sarif_directory(&servers)? } else { PathBuf::new() };
+    let started_at = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+    let mut checked = CheckResult::new(started_at, args.seed, args.strict);
+    let is_interrupted = block_on_guarded(args.check(&servers, &mut checked))?;
+    let has_error = checked.servers.iter().any(|server| server.error.is_some());
+    if let Some((path, baseline)) = baseline.filter(|_| !is_interrupted) {
+        let is_whole = !has_error && args.only.is_empty() && args.versions.is_empty();
+        baseline::apply(&baseline, &mut checked, path, is_whole, args.update_baseline && !has_error)?;
     }
-    Ok(if is_interrupted { Exit::CannotRun } else { args.exit(&checked) })
-}
-
-/// The command line that checks the same server again.
-fn again(servers: &[super::mcp::target::Server]) -> String {
-    match servers {
-        [server] if server.is_from_command_line() => format!("rehearse check {}", result::target_flag(server)),
-        [server] => format!("rehearse check {}", server.name()),
-        _ => "rehearse check".to_owned(),
-    }
+    checked.require(|id| args.required.iter().any(|pattern| selects(pattern, id)));
+    checked.conclude(is_interrupted);
+    args.write(&checked, &CheckLayout { width: style::width(), directory })?;
+    Ok(match checked.verdict {
+        RunVerdict::Passed => Exit::Success,
+        RunVerdict::Failed => Exit::Violation,
+        RunVerdict::CannotRun => Exit::CannotRun,
+        RunVerdict::NothingTested => Exit::NothingSelected,
+    })
 }
 
 impl CheckArgs {
@@ -185,21 +179,94 @@ impl CheckArgs {
             tools: ToolPermission { allowed: self.allowed_tools.clone(), arguments: self.tool_args.clone() },
             listing: self.listing,
             seed: self.seed,
+            rows: self.only.clone(),
+            events: None,
         }
     }
 
-    fn exit(&self, result: &CheckResult) -> Exit {
-        let rows = || result.servers.iter().flat_map(|server| &server.versions).flat_map(|version| &version.rows);
-        let is_required = |id: &str| self.required.iter().any(|pattern| rows::matches(pattern, id));
-        if result.servers.iter().any(|server| server.error.is_some()) {
-            Exit::CannotRun
-        } else if result.count(RowVerdict::Fail) > 0
-            || (self.strict && result.count(RowVerdict::Warn) > 0)
-            || rows().any(|row| row.verdict == RowVerdict::NotTested && is_required(&row.id))
-        {
-            Exit::Violation
-        } else {
-            Exit::Success
+    fn is_selected(&self, row: &Row) -> bool {
+        self.only.is_empty() || self.only.iter().any(|pattern| selects(pattern, &row.id))
+    }
+
+    /// Checks that every pattern of a row selects one: a mistyped id must not be a run that finds nothing.
+    ///
+    /// # Errors
+    /// One selects none.
+    fn check_patterns(&self) -> Result<(), Failure> {
+        let patterns = self.only.iter().chain(&self.required);
+        let mut unknown = patterns.filter(|pattern| !rows::all().any(|row| selects(pattern, &row.id)));
+        unknown.next().map_or(Ok(()), |pattern| Err(rows::unknown(pattern)))
+    }
+
+    /// Checks all servers, one after the other. Returns whether it was interrupted.
+    ///
+    /// # Errors
+    /// Signals cannot be handled.
+    async fn check(&self, servers: &[Server], checked: &mut CheckResult) -> Result<bool, Failure> {
+        let stop = CancellationToken::new();
+        let mut signals =
+            Signals::install().map_err(|error| Failure::cannot(format!("cannot handle signals: {error}")))?;
+        let mut progress = Progress::new();
+        let again = Again::new(self);
+        for (number, server) in servers.iter().enumerate() {
+            let secrets = &server.resolved.secrets;
+            progress.begin(&secrets.hidden(&result::target(server)), number, servers.len());
+            let mut params = server.resolved.config.clone();
+            params.shutdown = stop.clone();
+            let (sender, mut events) = unbounded_channel();
+            let options = CheckOptions { events: Some(sender), ..self.options() };
+            let checking = Box::pin(check(&params, &options));
+            tokio::pin!(checking);
+            let run = loop {
+                tokio::select! {
+                    run = &mut checking => break run,
+                    Some(event) = events.recv() => progress.show(event),
+                    _ = signals.next() => {
+                        stop.cancel();
+                        style::print("interrupted\n");
+                        return Ok(true);
+                    }
+                }
+            };
+            let (mut result, duration) = result::server(server, run, &again);
+            checked.duration += duration;
+            secrets.hide_in_check(&mut result);
+            checked.servers.push(result);
+        }
+        Ok(false)
+    }
+
+    /// The folder to which the paths of SARIF are relative: that of the repository.
+    ///
+    /// # Errors
+    /// No server is described in a file of it: a result without a place would make the whole file invalid.
+    fn sarif_directory(&self, servers: &[Server]) -> Result<PathBuf, Failure> {
+        let here = std::env::current_dir().unwrap_or_default();
+        let root = here.ancestors().find(|folder| folder.join(".git").exists()).unwrap_or(&here).to_owned();
+        let is_inside = |server: &Server| {
+            result::place(server)
+                .is_some_and(|place| Path::new(&place.file).canonicalize().is_ok_and(|file| file.starts_with(&root)))
+        };
+        if servers.iter().any(is_inside) {
+            return Ok(root);
+        }
+        let message = "SARIF needs a place in a file of this repository for each result: check a server of a config in it \
+                       with --mcp-config FILE, or take --format junit";
+        Err(Failure::Usage(message.to_owned()))
+    }
+
+    fn write(&self, result: &CheckResult, layout: &CheckLayout) -> Result<(), Failure> {
+        let bytes = match self.official_ids {
+            true => result.render_official(self.format),
+            false => result.render(self.format, layout),
+        };
+        match (&self.output, self.format) {
+            (Some(path), CheckFormat::Human) => {
+                output::write_file(path, &anstream::adapter::strip_bytes(&bytes).into_vec())
+            }
+            (Some(path), _) => output::write_file(path, &bytes),
+            (None, CheckFormat::Human) => output::write_styled(&bytes),
+            (None, _) => output::write(&bytes),
         }
     }
 }

@@ -127,10 +127,17 @@ impl Secrets {
         let hide = |text: &mut String| *text = self.hidden(text);
         server.error.iter_mut().for_each(hide);
         hide(&mut server.target);
+        hide(&mut server.again);
         let rows = server.versions.iter_mut().flat_map(|version| &mut version.rows);
         for violation in rows.flat_map(|row| &mut row.violations) {
             hide(&mut violation.found);
-            violation.evidence.iter_mut().for_each(|line| line.text = self.hidden_in_frame(&line.text));
+            violation.subject.iter_mut().for_each(hide);
+            for line in &mut violation.evidence {
+                let hidden = self.hidden_in_frame(&line.text);
+                if hidden != line.text {
+                    (line.text, line.hex) = (hidden, None);
+                }
+            }
         }
     }
 

@@ -1,10 +1,13 @@
 //! Which versions a server speaks.
 
 use rehearse_client::{ConnectError, ServerParams, Target};
-use rehearse_protocol::{Era, Trace, Version};
+use rehearse_protocol::{Direction, Era, EventKind, Trace, Version};
 use serde_json::Value;
 
 use crate::{CheckOptions, lane::Lane, options::Budget};
+
+/// How many lines of standard error are shown.
+const STDERR_LINES: usize = 20;
 
 /// A server that speaks a version, and the lane on which it said so.
 pub(crate) struct Spoken {
@@ -17,13 +20,19 @@ pub(crate) struct Spoken {
 /// What came of an attempt to speak one version.
 pub(crate) enum Attempt {
     Spoken(Box<Spoken>),
-    /// The server answered, but does not speak it. The versions that it offers, and the trace.
-    NotSpoken {
-        offered: Vec<Version>,
-        trace: Trace,
-    },
+    /// The server does not speak it.
+    NotSpoken(Refusal),
     /// There was no connection.
     Failed(ConnectError),
+}
+
+/// How a server did not speak a version.
+pub(crate) struct Refusal {
+    /// The versions that it offers.
+    offered: Vec<Version>,
+    trace: Trace,
+    /// Why an HTTP request had no response.
+    failure: Option<String>,
 }
 
 /// Tries to speak a version on a connection of its own.
@@ -46,18 +55,23 @@ pub(crate) async fn attempt(
             if offered.is_empty() || offered.contains(&version) {
                 return Attempt::Spoken(Box::new(Spoken { version, hello, lane }));
             }
-            Attempt::NotSpoken { offered, trace: lane.close().await }
+            refused(lane, offered).await
         }
         Some(hello) if spoken == version => {
             let is_known = hello["protocolVersion"].as_str().is_none_or(|text| text.parse::<Version>().is_ok());
             if is_known {
                 return Attempt::Spoken(Box::new(Spoken { version, hello, lane }));
             }
-            Attempt::NotSpoken { offered: Vec::new(), trace: lane.close().await }
+            refused(lane, Vec::new()).await
         }
-        Some(_) => Attempt::NotSpoken { offered: vec![spoken], trace: lane.close().await },
-        None => Attempt::NotSpoken { offered: Vec::new(), trace: lane.close().await },
+        Some(_) => refused(lane, vec![spoken]).await,
+        None => refused(lane, Vec::new()).await,
     }
+}
+
+async fn refused(lane: Lane, offered: Vec<Version>) -> Attempt {
+    let failure = lane.wire().failure();
+    Attempt::NotSpoken(Refusal { offered, trace: lane.close().await, failure })
 }
 
 fn supported(hello: &Value) -> Vec<Version> {
@@ -70,4 +84,53 @@ pub(crate) fn candidates(target: &Target, options: &CheckOptions) -> Vec<Version
     let wanted = |version: &Version| options.versions.is_empty() || options.versions.contains(version);
     let carried = Version::ALL.into_iter().rev().filter(|version| target.transport().carries(*version));
     carried.filter(wanted).collect()
+}
+
+/// Why a server that was reached speaks no version, with the last lines of its standard error.
+pub(crate) fn no_version(refusals: &[Refusal]) -> String {
+    if let Some(refusal) = refusals.iter().find(|refusal| !refusal.offered.is_empty()) {
+        let offered: Vec<_> = refusal.offered.iter().map(|version| version.as_str()).collect();
+        return format!("the server does not speak the requested version; it offers {}", offered.join(", "));
+    }
+    // An answer says more than none.
+    let best = refusals.iter().map(|refusal| (said(refusal), refusal)).max_by_key(|((rank, _), _)| *rank);
+    let Some(((_, mut text), refusal)) = best else { return String::new() };
+    let stderr = refusal.trace.events().filter_map(|event| match &event.kind {
+        EventKind::Stderr(line) => Some(String::from_utf8_lossy(line)),
+        _ => None,
+    });
+    let stderr: Vec<_> = stderr.collect();
+    for line in &stderr[stderr.len().saturating_sub(STDERR_LINES)..] {
+        text.push_str("\n  ");
+        text.push_str(line);
+    }
+    text
+}
+
+/// How much a refusal says, and what.
+fn said(refusal: &Refusal) -> (u8, String) {
+    let mut best = (0, "the server did not answer the handshake".to_owned());
+    for event in refusal.trace.events() {
+        let found = match &event.kind {
+            EventKind::Frame(frame) if frame.direction == Direction::ServerToClient => {
+                let answer = String::from_utf8_lossy(&frame.bytes);
+                (4, format!("the server did not accept the handshake; it answered {answer}"))
+            }
+            EventKind::HttpResponse { status, .. } => {
+                (3, format!("the server answered the handshake with HTTP {status}"))
+            }
+            EventKind::ProcessExited { code } => {
+                let how = code.map_or("by a signal".to_owned(), |code| format!("with code {code}"));
+                (1, format!("the server ended {how} before it answered the handshake"))
+            }
+            _ => continue,
+        };
+        if found.0 > best.0 {
+            best = found;
+        }
+    }
+    if let Some(failure) = refusal.failure.as_ref().filter(|_| best.0 < 2) {
+        best = (2, failure.clone());
+    }
+    best
 }

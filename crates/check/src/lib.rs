@@ -14,5 +14,5 @@ mod probes;
 mod replies;
 mod run;
 
-pub use options::{CheckOptions, ToolPermission};
+pub use options::{CheckEvent, CheckOptions, ToolPermission, selects};
 pub use run::{CheckError, CheckRun, VersionRun, check};

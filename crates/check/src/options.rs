@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rehearse_protocol::Version;
 use serde_json::Value;
-use tokio::time::Instant;
+use tokio::{sync::mpsc::UnboundedSender, time::Instant};
 
 /// What a run may do, and for how long.
 #[derive(Clone, Debug)]
@@ -25,6 +25,21 @@ pub struct CheckOptions {
     pub listing: bool,
     /// The seed of names and ids.
     pub seed: u64,
+    /// The rows that are judged, as [`selects`] takes them; all if empty.
+    pub rows: Vec<String>,
+    /// Who is told how far the run is.
+    pub events: Option<UnboundedSender<CheckEvent>>,
+}
+
+/// How far a run is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CheckEvent {
+    /// The server speaks this version, and is probed.
+    Probing(Version),
+    /// What the probes of this version found is seen once more.
+    Confirming(Version),
+    /// The version is judged.
+    Judged(Version),
 }
 
 /// Which tools may be called. A tool with `readOnlyHint` and without `openWorldHint` always may.
@@ -47,6 +62,22 @@ impl Default for CheckOptions {
             tools: ToolPermission::default(),
             listing: false,
             seed: 1,
+            rows: Vec::new(),
+            events: None,
+        }
+    }
+}
+
+impl CheckOptions {
+    /// Whether a row is judged.
+    pub(crate) fn is_selected(&self, id: &str) -> bool {
+        self.rows.is_empty() || self.rows.iter().any(|pattern| selects(pattern, id))
+    }
+
+    pub(crate) fn tell(&self, event: CheckEvent) {
+        if let Some(events) = &self.events {
+            // Nobody has to listen.
+            let _ = events.send(event);
         }
     }
 }
@@ -59,6 +90,11 @@ impl ToolPermission {
         let is_safe = hint("readOnlyHint") == Some(true) && hint("openWorldHint") != Some(true);
         is_safe || self.allowed.iter().any(|pattern| matches(pattern, name))
     }
+}
+
+/// Whether a pattern selects a row: it is the beginning of its id, up to a dot or the end, or matches it with `*`.
+pub fn selects(pattern: &str, id: &str) -> bool {
+    matches(pattern, id) || id.strip_prefix(pattern).is_some_and(|rest| rest.starts_with('.'))
 }
 
 /// Whether a pattern, in which `*` stands for any text, matches a name.

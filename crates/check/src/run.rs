@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use futures_util::future::{join, join_all};
 use rehearse_client::{ConnectError, ServerParams, StopGrace, Target};
-use rehearse_conformance::{Evidence, Facts, Outcome, Row, cases, judge_all};
-use rehearse_protocol::{EventKind, Trace, Transport, Version};
+use rehearse_conformance::{Evidence, Facts, Outcome, Row, Verdict, cases, rows};
+use rehearse_protocol::{Trace, Transport, Version};
 use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::{
-    CheckOptions,
-    detection::{Attempt, Spoken, attempt, candidates},
+    CheckEvent, CheckOptions,
+    detection::{Attempt, Spoken, attempt, candidates, no_version},
     lists,
     options::Budget,
     prober::Prober,
@@ -45,7 +45,7 @@ pub struct VersionRun {
     pub version: Version,
     /// The traces of all connections in it.
     pub traces: Vec<Trace>,
-    /// The outcome of every row.
+    /// The outcome of every selected row.
     pub outcomes: Vec<(&'static Row, Outcome)>,
 }
 
@@ -88,10 +88,13 @@ pub async fn check(params: &ServerParams, options: &CheckOptions) -> Result<Chec
             match attempted {
                 Attempt::Spoken(spoken) => {
                     let server = server_info(&spoken.hello);
-                    let probed = Box::pin(probe(params, *spoken, options, budget)).await;
+                    options.tell(CheckEvent::Probing(*version));
+                    let mut probed = Box::pin(probe(params, *spoken, options, budget)).await;
+                    Box::pin(confirm(&mut probed, params, options, budget)).await;
+                    options.tell(CheckEvent::Judged(*version));
                     Ok((probed, server, started_in))
                 }
-                Attempt::NotSpoken { offered, trace } => Err((None, Some((offered, trace)))),
+                Attempt::NotSpoken(refusal) => Err((None, Some(refusal))),
                 Attempt::Failed(error) => Err((Some(error), None)),
             }
         });
@@ -142,7 +145,7 @@ async fn probe(params: &ServerParams, spoken: Spoken, options: &CheckOptions, bu
     };
     let outcomes = {
         let evidence = Evidence::new(&traces.iter().collect::<Vec<_>>(), version, transport, facts);
-        judge_all(&evidence).collect()
+        rows().iter().filter(|row| options.is_selected(&row.id)).map(|row| (row, row.judge(&evidence))).collect()
     };
     VersionRun { version, traces, outcomes }
 }
@@ -164,6 +167,34 @@ fn secrets(params: &ServerParams) -> Vec<String> {
     secrets.map(|(_, value)| value.clone()).collect()
 }
 
+/// Runs all probes once more if a failure depends on time or order. One that does not come again becomes a warning.
+async fn confirm(run: &mut VersionRun, params: &ServerParams, options: &CheckOptions, budget: Budget) {
+    let is_doubtful = |(row, outcome): &(&Row, Outcome)| row.confirm && outcome.verdict == Verdict::Fail;
+    if !run.outcomes.iter().any(is_doubtful) {
+        return;
+    }
+    options.tell(CheckEvent::Confirming(run.version));
+    let again = match attempt(params, run.version, options, budget).await {
+        Attempt::Spoken(spoken) => Some(Box::pin(probe(params, *spoken, options, budget)).await),
+        Attempt::NotSpoken(_) | Attempt::Failed(_) => None,
+    };
+    let again = again.filter(|_| !budget.is_over());
+    for (row, outcome) in &mut run.outcomes {
+        if !row.confirm || outcome.verdict != Verdict::Fail {
+            continue;
+        }
+        let other = again.iter().flat_map(|run| &run.outcomes).find(|(other, _)| other.id == row.id);
+        outcome.reason = Some(match other.map(|(_, other)| other.verdict) {
+            Some(Verdict::Fail) => "seen in both of two runs".to_owned(),
+            Some(_) => {
+                outcome.verdict = Verdict::Warn;
+                "seen once in two runs".to_owned()
+            }
+            None => "seen once; a second run was not possible".to_owned(),
+        });
+    }
+}
+
 fn server_info(hello: &Value) -> Option<(String, String)> {
     let info = hello.get("serverInfo").or_else(|| hello.pointer("/_meta/io.modelcontextprotocol~1serverInfo"))?;
     let text = |key: &str| info[key].as_str().unwrap_or_default().to_owned();
@@ -177,46 +208,4 @@ fn is_local(params: &ServerParams) -> bool {
         }
         _ => true,
     }
-}
-
-/// Why a server that was reached speaks no version.
-fn no_version(refusals: &[(Vec<Version>, Trace)]) -> String {
-    let offered = refusals.iter().find(|(offered, _)| !offered.is_empty());
-    if let Some((offered, _)) = offered {
-        let offered: Vec<_> = offered.iter().map(|version| version.as_str()).collect();
-        return format!("the server does not speak the requested version; it offers {}", offered.join(", "));
-    }
-    let events = || refusals.iter().flat_map(|(_, trace)| trace.events());
-    let exit = events().find_map(|event| match &event.kind {
-        EventKind::ProcessExited { code } => {
-            Some(code.map_or("by a signal".to_owned(), |code| format!("with code {code}")))
-        }
-        _ => None,
-    });
-    let stderr: Vec<_> = events()
-        .filter_map(|event| match &event.kind {
-            EventKind::Stderr(line) => Some(String::from_utf8_lossy(line).into_owned()),
-            _ => None,
-        })
-        .collect();
-    let answer = events()
-        .find_map(|event| event.frame().filter(|it| it.direction == rehearse_protocol::Direction::ServerToClient));
-    let status = events().find_map(|event| match &event.kind {
-        EventKind::HttpResponse { status, .. } => Some(*status),
-        _ => None,
-    });
-    let mut text = match (answer, status, exit) {
-        (Some(frame), ..) => {
-            format!("the server did not accept the handshake; it answered {}", String::from_utf8_lossy(&frame.bytes))
-        }
-        (None, Some(status), _) => format!("the server answered the handshake with HTTP {status}"),
-        (None, None, Some(exit)) => format!("the server ended {exit} before it answered the handshake"),
-        (None, None, None) => "the server did not answer the handshake".to_owned(),
-    };
-    let first = stderr.len().saturating_sub(20);
-    for line in &stderr[first..] {
-        text.push_str("\n  ");
-        text.push_str(line);
-    }
-    text
 }

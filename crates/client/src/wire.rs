@@ -1,6 +1,10 @@
 //! A connection without a session, for probes: it sends any bytes and any HTTP request, and records all that comes back.
 
-use std::{process::ExitStatus, sync::Arc, time::Duration};
+use std::{
+    process::ExitStatus,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use bytes::Bytes;
 use http::{HeaderMap, Method};
@@ -27,6 +31,8 @@ pub struct Wire {
     link: WireLink,
     child: Option<Child>,
     shutdown: CancellationToken,
+    /// Why the last HTTP request without a response has none.
+    failure: Arc<Mutex<Option<String>>>,
 }
 
 enum WireLink {
@@ -98,7 +104,13 @@ impl Wire {
                 let (http, headers) =
                     (web::client(&url).map_err(invalid)?, web::header_map(&at.headers).map_err(invalid)?);
                 recorder.note(EventKind::Opened(Transport::Http));
-                return Ok(Wire { recorder, link: WireLink::Http { http, url, headers }, child: None, shutdown });
+                return Ok(Wire {
+                    recorder,
+                    link: WireLink::Http { http, url, headers },
+                    child: None,
+                    shutdown,
+                    failure: Arc::default(),
+                });
             }
         };
         let name = match &params.target {
@@ -116,7 +128,13 @@ impl Wire {
             while stopped.run_until_cancelled(duplex.read_frame()).await == Some(true) {}
             *duplex
         });
-        Ok(Wire { recorder, link: WireLink::Duplex { outgoing, reading, stop }, child, shutdown })
+        Ok(Wire {
+            recorder,
+            link: WireLink::Duplex { outgoing, reading, stop },
+            child,
+            shutdown,
+            failure: Arc::default(),
+        })
     }
 
     /// The recorder of the connection.
@@ -181,6 +199,7 @@ impl Wire {
             builder = builder.body(body.clone());
         }
         let (recorder, http, number) = (self.recorder.clone(), http.clone(), self.recorder.new_exchange());
+        let failure = self.failure.clone();
         if let Some(case) = request.case {
             recorder.note_in(Some(number), EventKind::Case(case));
         }
@@ -188,7 +207,10 @@ impl Wire {
             let sent = web::send_in(number, &http, builder, &recorder, request.body.as_ref()).await;
             let is_whole = match sent {
                 Ok(response) => read(response, &recorder, number).await,
-                Err(_) => return,
+                Err(error) => {
+                    *failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.to_string());
+                    return;
+                }
             };
             recorder.note_in(Some(number), EventKind::HttpEnd { is_whole });
         });
@@ -210,6 +232,11 @@ impl Wire {
     /// Whether the connection has ended.
     pub fn is_closed(&self) -> bool {
         self.recorder.closed().is_some()
+    }
+
+    /// Why the last HTTP request without a response has none: no connection, or one that broke.
+    pub fn failure(&self) -> Option<String> {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The last lines of the standard error of the server's process.

@@ -65,7 +65,7 @@ pub struct Judgement {
 pub struct Outcome {
     /// The verdict.
     pub verdict: Verdict,
-    /// Why it is not applicable or not tested.
+    /// Why it is not applicable or not tested, or whether another run has confirmed it.
     pub reason: Option<String>,
     /// What the judge found.
     pub judgement: Judgement,

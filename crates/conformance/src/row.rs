@@ -89,6 +89,9 @@ pub struct Row {
     /// Whether only `--listing` selects it.
     #[serde(default)]
     pub listing: bool,
+    /// Whether a violation depends on time or order, so that another run may not show it.
+    #[serde(default)]
+    pub confirm: bool,
 }
 
 impl Row {

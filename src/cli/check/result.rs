@@ -2,39 +2,37 @@
 
 use std::time::Duration;
 
+use super::again::Again;
 use crate::cli::mcp::target::Server;
 use rehearse_check::{CheckError, CheckRun, VersionRun};
 use rehearse_client::Target;
-use rehearse_conformance::{Outcome, Place, Row, Verdict};
-use rehearse_protocol::{Direction, EventKind, Version};
-use rehearse_report::check::{CheckedRow, CheckedServer, CheckedVersion, EvidenceLine, FoundViolation, RowVerdict};
+use rehearse_conformance::{Outcome, Place, Row, Verdict, Violation};
+use rehearse_protocol::{Direction, EventKind};
+use rehearse_report::check::{
+    CheckedRow, CheckedServer, CheckedVersion, ConfigPlace, EvidenceLine, FoundViolation, RowVerdict, marks,
+};
 
-/// How many violations of one row are kept.
-const KEPT: usize = 20;
-/// How many bytes of a frame are kept.
-const LONGEST: usize = 4096;
+/// How many violations of one row keep their frames.
+const WITH_EVIDENCE: usize = 20;
 
 /// The result for one server, and how long it took.
-pub(super) fn server(
-    server: &Server,
-    run: Result<CheckRun, CheckError>,
-    is_selected: impl Fn(&Row) -> bool,
-) -> (CheckedServer, Duration) {
+pub(super) fn server(server: &Server, run: Result<CheckRun, CheckError>, again: &Again) -> (CheckedServer, Duration) {
     let mut checked = CheckedServer {
         target: target(server),
         transport: server.resolved.config.target.transport(),
         name: None,
         server_version: None,
         started_in: Duration::ZERO,
+        again: again.command(server),
+        place: place(server),
         error: None,
         versions: Vec::new(),
     };
     match run {
         Ok(run) => {
-            let (name, version) = run.server.clone().unzip();
-            (checked.name, checked.server_version) = (name, version);
+            (checked.name, checked.server_version) = run.server.unzip();
             checked.started_in = run.started_in;
-            checked.versions = run.versions.iter().map(|version| self::version(version, &is_selected)).collect();
+            checked.versions = run.versions.iter().map(version).collect();
             (checked, run.duration)
         }
         Err(error) => {
@@ -45,7 +43,7 @@ pub(super) fn server(
 }
 
 /// The command or URL of a server.
-fn target(server: &Server) -> String {
+pub(super) fn target(server: &Server) -> String {
     match &server.resolved.config.target {
         Target::Stdio(spec) => [&spec.program].into_iter().chain(&spec.args).cloned().collect::<Vec<_>>().join(" "),
         Target::Http(at) | Target::Sse(at) | Target::Ws(at) => at.url.clone(),
@@ -53,44 +51,45 @@ fn target(server: &Server) -> String {
     }
 }
 
-/// The flag that describes a server of the command line.
-pub(super) fn target_flag(server: &Server) -> String {
-    let transport = server.resolved.config.target.transport();
-    let target = target(server);
-    match target.contains([' ', '\'', '"', '$', '&', '?', '*']) {
-        true => format!("--{transport} '{}'", target.replace('\'', r"'\''")),
-        false => format!("--{transport} {target}"),
+/// Where a config file describes the server.
+pub(super) fn place(server: &Server) -> Option<ConfigPlace> {
+    if server.is_from_command_line() {
+        return None;
     }
+    let (line, column) = server.written.source.position(server.written.name.span.start);
+    Some(ConfigPlace { file: server.written.source.name.clone(), line, column, server: server.name().to_owned() })
 }
 
-fn version(run: &VersionRun, is_selected: impl Fn(&Row) -> bool) -> CheckedVersion {
-    let rows = run.outcomes.iter().filter(|(row, _)| is_selected(row));
-    CheckedVersion { version: run.version, rows: rows.map(|(row, outcome)| self::row(run, row, outcome)).collect() }
+fn version(run: &VersionRun) -> CheckedVersion {
+    let rows = run.outcomes.iter().map(|(row, outcome)| self::row(run, row, outcome)).collect();
+    CheckedVersion { version: run.version, rows }
 }
 
 fn row(run: &VersionRun, row: &Row, outcome: &Outcome) -> CheckedRow {
     let violations = &outcome.judgement.violations;
-    let found = violations.iter().take(KEPT).map(|violation| FoundViolation {
+    let level = row.levels.get(&run.version).copied();
+    let found = violations.iter().enumerate().map(|(number, violation)| FoundViolation {
+        // A second run may have made a warning of a failure.
+        verdict: violation.level.or(level).map_or(RowVerdict::Info, |it| verdict(it.violated().max(outcome.verdict))),
         subject: violation.subject.clone(),
         found: violation.found.clone(),
-        evidence: violation.places.iter().filter_map(|place| evidence(run, *place)).collect(),
+        accepted: None,
+        evidence: if number < WITH_EVIDENCE { evidence(run, violation) } else { Vec::new() },
     });
     CheckedRow {
         id: row.id.clone(),
-        level: row.levels.get(&run.version).map(|level| level.as_str()),
+        level: level.map(|level| level.as_str()),
         verdict: verdict(outcome.verdict),
         reason: outcome.reason.clone(),
         rule: row.rule.clone(),
         help: row.help.clone(),
-        spec: link(row, run.version),
+        spec: row.link(run.version),
+        official: row.official.clone(),
         exercised: outcome.judgement.exercised,
+        again: None,
         violation_count: violations.len(),
         violations: found.collect(),
     }
-}
-
-fn link(row: &Row, version: Version) -> String {
-    row.link(version)
 }
 
 const fn verdict(verdict: Verdict) -> RowVerdict {
@@ -104,24 +103,30 @@ const fn verdict(verdict: Verdict) -> RowVerdict {
     }
 }
 
-/// The frame or HTTP head at a place.
-fn evidence(run: &VersionRun, place: Place) -> Option<EvidenceLine> {
+/// The frames and HTTP heads that show a violation.
+fn evidence(run: &VersionRun, violation: &Violation) -> Vec<EvidenceLine> {
+    let marks = marks(violation.subject.as_deref(), &violation.found);
+    violation.places.iter().filter_map(|place| line(run, *place, &marks)).collect()
+}
+
+fn line(run: &VersionRun, place: Place, marks: &[String]) -> Option<EvidenceLine> {
     let trace = run.traces.get(place.connection)?;
     let (_, event) = trace.since(place.event).next()?;
-    let cut = |bytes: &[u8]| String::from_utf8_lossy(&bytes[..bytes.len().min(LONGEST)]).into_owned();
-    let (direction, text) = match &event.kind {
-        EventKind::Frame(frame) => (frame.direction, cut(&frame.bytes)),
+    let line = |direction, bytes: &[u8]| Some(EvidenceLine::new(direction, event.at, bytes, marks));
+    match &event.kind {
+        EventKind::Frame(frame) => line(frame.direction, &frame.bytes),
         EventKind::HttpRequest { method, target, headers } => {
-            (Direction::ClientToServer, format!("{method} {target}{}", self::headers(headers)))
+            let head = format!("{method} {target}{}", self::headers(headers));
+            line(Direction::ClientToServer, head.as_bytes())
         }
         EventKind::HttpResponse { status, headers } => {
-            (Direction::ServerToClient, format!("HTTP {status}{}", self::headers(headers)))
+            let head = format!("HTTP {}{}", status.as_u16(), self::headers(headers));
+            line(Direction::ServerToClient, head.as_bytes())
         }
-        EventKind::HttpBody { direction, bytes } => (*direction, cut(bytes)),
-        EventKind::Stderr(line) => (Direction::ServerToClient, cut(line)),
-        _ => return None,
-    };
-    Some(EvidenceLine { direction, at: event.at, text })
+        EventKind::HttpBody { direction, bytes } => line(*direction, bytes),
+        EventKind::Stderr(text) => line(Direction::ServerToClient, text),
+        _ => None,
+    }
 }
 
 /// Headers, without those that authorize.

@@ -9,21 +9,31 @@ use crate::cli::{
 use rehearse_conformance::{Row, rows};
 use rehearse_document::nearest;
 
-/// Whether a pattern, in which `*` stands for any text, matches an id or its area.
-pub(super) fn matches(pattern: &str, id: &str) -> bool {
-    let Some((start, rest)) = pattern.split_once('*') else { return pattern == id };
-    let Some(id) = id.strip_prefix(start) else { return false };
-    (0..=id.len()).any(|at| id.get(at..).is_some_and(|id| matches(rest, id)))
+/// Every row.
+pub(super) fn all() -> impl Iterator<Item = &'static Row> {
+    rows().iter()
 }
 
-/// Prints the selected rows, one a line.
+/// Prints the selected rows, one a line, with their ids in the official suite.
 pub(super) fn list(is_selected: impl Fn(&Row) -> bool) -> Result<(), Failure> {
     let mut out = String::new();
     for row in rows().iter().filter(|row| is_selected(row)) {
         let level = row.levels.values().next_back().map_or("", |level| level.as_str());
-        let _ = writeln!(out, "{STRONG}{:45}{STRONG:#} {level:10} {}", row.id, row.rule);
+        let _ = write!(out, "{STRONG}{:45}{STRONG:#} {level:10} {}", row.id, row.rule);
+        if !row.official.is_empty() {
+            let _ = write!(out, "  {DIM}{}{DIM:#}", row.official.join(", "));
+        }
+        out.push('\n');
     }
     output::write_styled(out.as_bytes())
+}
+
+/// The failure about an id or a pattern that selects no row.
+pub(super) fn unknown(id: &str) -> Failure {
+    let ids: Vec<_> = rows().iter().map(|row| row.id.as_str()).collect();
+    let near = nearest(id, &ids).map(|near| format!("did you mean {near}?"));
+    let hint = near.unwrap_or_else(|| "`rehearse check --list` prints all rows".to_owned());
+    Failure::Usage(format!("there is no row {id:?}; {hint}"))
 }
 
 /// Prints all that is known of a row.
@@ -31,11 +41,7 @@ pub(super) fn list(is_selected: impl Fn(&Row) -> bool) -> Result<(), Failure> {
 /// # Errors
 /// There is no such row.
 pub(super) fn explain(id: &str) -> Result<(), Failure> {
-    let Some(row) = rows().iter().find(|row| row.id == id) else {
-        let ids: Vec<_> = rows().iter().map(|row| row.id.as_str()).collect();
-        let near = nearest(id, &ids).map(|near| format!("; did you mean {near}?")).unwrap_or_default();
-        return Err(Failure::Usage(format!("there is no row {id:?}{near}")));
-    };
+    let Some(row) = rows().iter().find(|row| row.id == id) else { return Err(unknown(id)) };
     let mut out = format!("{STRONG}{}{STRONG:#}\n{}\n\n", row.id, row.rule);
     for (version, level) in &row.levels {
         let _ = writeln!(out, "{version}  {:10} {DIM}{}{DIM:#}", level.as_str(), row.link(*version));

@@ -36,6 +36,15 @@ impl SourceArgs {
         self.dialect
     }
 
+    /// The options, as on the command line.
+    pub(crate) fn words(&self) -> Vec<String> {
+        let files = self.mcp_config.iter().map(|file| ("--mcp-config", file));
+        let files = files.chain(self.config.iter().map(|file| ("--config", file)));
+        let files = files.map(|(flag, file)| [flag.to_owned(), file.display().to_string()]);
+        let dialect = self.dialect.map(|dialect| ["--dialect".to_owned(), dialect.name.to_owned()]);
+        files.chain(dialect).flatten().collect()
+    }
+
     /// Reads the configs that the options or the environment name, else the default files of all programs.
     ///
     /// # Errors

@@ -7,7 +7,7 @@ use rehearse_document::{Source, Span};
 use rehearse_protocol::Transport;
 
 /// The arguments that describe one server.
-#[derive(Clone, Debug, clap::Args)]
+#[derive(Clone, Debug, Default, clap::Args)]
 #[command(next_help_heading = "Servers")]
 pub(super) struct ServerArgs {
     /// Start this command as a server on stdio
@@ -34,6 +34,50 @@ pub(super) struct ServerArgs {
         conflicts_with = "ad_hoc_url"
     )]
     env: Vec<String>,
+}
+
+/// The arguments that describe several servers.
+#[derive(Clone, Debug, clap::Args)]
+#[command(next_help_heading = "Servers")]
+pub(super) struct ServersArgs {
+    /// Start this command as a server on stdio (repeatable)
+    #[arg(long = "stdio", value_name = "COMMAND", conflicts_with_all = ["mcp_config", "config", "dialect"])]
+    stdio: Vec<String>,
+    /// Connect to this URL over streamable HTTP (repeatable)
+    #[arg(long = "http", value_name = "URL", conflicts_with_all = ["mcp_config", "config", "dialect"])]
+    http: Vec<String>,
+    /// Connect to this URL over HTTP+SSE, the transport of 2024-11-05 (repeatable)
+    #[arg(long = "sse", value_name = "URL", conflicts_with_all = ["mcp_config", "config", "dialect"])]
+    sse: Vec<String>,
+    /// Connect to this URL over WebSocket (repeatable)
+    #[arg(long = "ws", value_name = "URL", conflicts_with_all = ["mcp_config", "config", "dialect"])]
+    ws: Vec<String>,
+    /// Add a header to every HTTP request (repeatable)
+    #[arg(long = "header", value_name = "NAME: VALUE")]
+    pub(super) headers: Vec<String>,
+    /// Set an environment variable of the command (repeatable)
+    #[arg(long = "env", hide_short_help = true, value_name = "NAME=VALUE", requires = "stdio")]
+    pub(super) env: Vec<String>,
+}
+
+impl ServersArgs {
+    /// The arguments of each server.
+    ///
+    /// # Errors
+    /// There is a header and no URL.
+    pub(super) fn each(&self) -> Result<Vec<ServerArgs>, String> {
+        let ServersArgs { stdio, http, sse, ws, headers, env } = self;
+        if !headers.is_empty() && http.is_empty() && sse.is_empty() && ws.is_empty() {
+            return Err("--header needs --http, --sse or --ws".to_owned());
+        }
+        let at = || ServerArgs { headers: headers.clone(), ..ServerArgs::default() };
+        let stdio = stdio.iter().cloned().map(Some);
+        let stdio = stdio.map(|stdio| ServerArgs { stdio, env: env.clone(), ..ServerArgs::default() });
+        let http = http.iter().cloned().map(Some).map(|http| ServerArgs { http, ..at() });
+        let sse = sse.iter().cloned().map(Some).map(|sse| ServerArgs { sse, ..at() });
+        let ws = ws.iter().cloned().map(Some).map(|ws| ServerArgs { ws, ..at() });
+        Ok(stdio.chain(http).chain(sse).chain(ws).collect())
+    }
 }
 
 impl ServerArgs {

@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use super::command_line_server::ServerArgs;
+use super::command_line_server::{ServerArgs, ServersArgs};
 use crate::cli::{
     Failure,
     config::{
@@ -41,6 +41,15 @@ pub(crate) struct TargetArgs {
     sources: SourceArgs,
     #[command(flatten)]
     ad_hoc: ServerArgs,
+}
+
+/// The same, of several servers.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct TargetsArgs {
+    #[command(flatten)]
+    sources: SourceArgs,
+    #[command(flatten)]
+    ad_hoc: ServersArgs,
 }
 
 /// Selects servers.
@@ -106,15 +115,42 @@ impl Server {
     }
 }
 
-impl TargetArgs {
-    /// The server of this name, or all enabled servers.
+impl TargetsArgs {
+    /// The servers of the command line, or those of these names, or all enabled servers.
     ///
     /// # Errors
     /// A file cannot be read, or there is no such server.
-    pub(crate) fn selected(&self, name: Option<&str>) -> Result<Vec<Server>, Failure> {
-        self.servers(Select::from_name(name), false)
+    pub(crate) fn selected(&self, names: &[String]) -> Result<Vec<Server>, Failure> {
+        let target = |ad_hoc| TargetArgs { sources: self.sources.clone(), ad_hoc };
+        let described = self.ad_hoc.each().map_err(Failure::Usage)?;
+        if !described.is_empty() && !names.is_empty() {
+            return Err(Failure::Usage("name servers of a config, or describe servers, not both".to_owned()));
+        }
+        let mut servers = Vec::new();
+        for ad_hoc in described {
+            servers.extend(target(ad_hoc).servers(Select::Enabled, false)?);
+        }
+        for name in names {
+            servers.extend(target(ServerArgs::default()).servers(Select::Named(name), false)?);
+        }
+        if servers.is_empty() && names.is_empty() {
+            return target(ServerArgs::default()).servers(Select::Enabled, false);
+        }
+        Ok(servers)
     }
 
+    /// The options that name config files.
+    pub(crate) fn sources(&self) -> Vec<String> {
+        self.sources.words()
+    }
+
+    /// The headers and the variables of the command line.
+    pub(crate) fn pairs(&self) -> (&[String], &[String]) {
+        (&self.ad_hoc.headers, &self.ad_hoc.env)
+    }
+}
+
+impl TargetArgs {
     /// All servers, in order.
     ///
     /// # Errors

@@ -1,179 +1,225 @@
-//! The text report: a matrix by area, failures first, then what nobody has looked at.
+//! The text report: a matrix by area, failures first with their frames, then what nobody has looked at.
 
 use std::{collections::BTreeMap, fmt::Write};
 
 use anstyle::Style;
-use rehearse_protocol::{Direction, Version};
+use rehearse_protocol::Direction;
 
-use super::{CheckResult, CheckedRow, CheckedServer, CheckedVersion, RowVerdict};
+use super::{
+    BaselineUse, CheckResult, CheckTotals, CheckedRow, CheckedServer, EvidenceLine, RowVerdict, RunVerdict,
+    matrix::{Column, has_one_transport, matrix},
+};
 use crate::{
     palette::{BAD, DIM, DOUBTFUL, GOOD, STRONG},
-    text::printable,
+    text::{printable, printable_lines},
 };
 
 /// How many subjects of a row are named.
 const NAMED: usize = 5;
-/// The width of a version's column.
-const COLUMN: usize = 13;
+/// How many ids of a reason are named.
+const NAMED_IDS: usize = 3;
 
-pub(super) fn render(result: &CheckResult, width: usize, again: &str) -> String {
+pub(super) fn render(result: &CheckResult, width: usize) -> String {
     let mut out = String::new();
-    for server in &result.servers {
-        head(&mut out, server, width);
-        if server.versions.is_empty() {
+    for servers in groups(&result.servers) {
+        let columns: Vec<_> = servers.iter().flat_map(|server| Column::of(server)).collect();
+        servers.iter().for_each(|server| head(&mut out, server, width));
+        out.push('\n');
+        if columns.is_empty() {
             continue;
         }
-        matrix(&mut out, server);
-        findings(&mut out, server, width, RowVerdict::Fail);
-        findings(&mut out, server, width, RowVerdict::Warn);
-        untested(&mut out, server, width);
-        verdicts(&mut out, server);
+        matrix(&mut out, &columns, width);
+        findings(&mut out, &columns, width, RowVerdict::Fail);
+        findings(&mut out, &columns, width, RowVerdict::Warn);
+        accepted(&mut out, &columns, width);
+        untested(&mut out, &columns, width);
+        let is_named = servers.len() > 1 || result.servers.len() > 1;
+        columns.iter().for_each(|column| verdict(&mut out, column, is_named));
+        if result.servers.len() > servers.len() {
+            out.push('\n');
+        }
     }
-    let _ = write!(out, "{:.1} s, seed {}", result.duration.as_secs_f64(), result.seed);
-    let failed = result.servers.iter().flat_map(|it| &it.versions).flat_map(|it| &it.rows);
-    if let Some(row) = failed.filter(|row| row.verdict <= RowVerdict::Warn).min_by_key(|row| row.verdict) {
-        let _ = write!(out, "   again: {again} --only {}", row.id);
+    if let Some(baseline) = &result.baseline {
+        self::baseline(&mut out, baseline);
     }
-    out.push('\n');
+    conclusion(&mut out, result);
     out
 }
 
-fn styled(text: impl std::fmt::Display, style: Style) -> String {
+pub(super) fn styled(text: impl std::fmt::Display, style: Style) -> String {
     format!("{style}{text}{style:#}")
 }
 
+/// Servers that give themselves the same name and version, as one over several transports does.
+fn groups(servers: &[CheckedServer]) -> Vec<Vec<&CheckedServer>> {
+    let mut groups: Vec<Vec<&CheckedServer>> = Vec::new();
+    for server in servers {
+        let is_same = |group: &&mut Vec<&CheckedServer>| {
+            group.first().is_some_and(|it| {
+                it.name.is_some() && it.name == server.name && it.server_version == server.server_version
+            }) && group.iter().all(|it| it.transport != server.transport)
+        };
+        match groups.iter_mut().find(is_same) {
+            Some(group) => group.push(server),
+            None => groups.push(vec![server]),
+        }
+    }
+    groups
+}
+
+/// Name, target and transport; why nothing could be checked.
 fn head(out: &mut String, server: &CheckedServer, width: usize) {
     let name = match (&server.name, &server.server_version) {
         (Some(name), Some(version)) => format!("{} {}", printable(name), printable(version)),
         _ => "server".to_owned(),
     };
     let target = printable(&server.target);
-    let started = format!("started in {} ms", server.started_in.as_millis());
-    let line = format!("{}   {target}   {}   {started}", styled(&name, STRONG), server.transport);
-    let plain = name.chars().count() + target.chars().count() + started.len() + 15;
-    match plain > width {
-        true => {
-            let _ = writeln!(out, "{}\n  {target}\n  {}   {started}", styled(&name, STRONG), server.transport);
-        }
-        false => {
-            let _ = writeln!(out, "{line}");
+    let started = match server.error {
+        Some(_) => String::new(),
+        None => format!("   started in {} ms", server.started_in.as_millis()),
+    };
+    let length = name.chars().count() + target.chars().count() + started.chars().count() + 14;
+    let _ = match length > width {
+        true => writeln!(out, "{}\n  {target}\n  {}{started}", styled(&name, STRONG), server.transport),
+        false => writeln!(out, "{}   {target}   {}{started}", styled(&name, STRONG), server.transport),
+    };
+    let Some(error) = &server.error else { return };
+    for (number, line) in printable_lines(error).enumerate() {
+        match number {
+            0 => wrapped(out, &format!("{} {line}", styled("✗", BAD)), "", width),
+            _ => drop(writeln!(out, "  {line}")),
         }
     }
-    if let Some(error) = &server.error {
-        let _ = writeln!(out, "{} {}", styled("✗", BAD), printable(error));
-    }
-    out.push('\n');
 }
 
-fn area(row: &CheckedRow) -> &str {
-    row.id.split('.').next().unwrap_or_default()
-}
-
-/// A line for each area, a column for each version.
-fn matrix(out: &mut String, server: &CheckedServer) {
-    let mut areas: Vec<&str> = Vec::new();
-    for row in server.versions.iter().flat_map(|version| &version.rows) {
-        if !areas.contains(&area(row)) {
-            areas.push(area(row));
-        }
-    }
-    let name = areas.iter().map(|area| area.len()).max().unwrap_or_default() + 2;
-    let _ = write!(out, "{:name$}", "");
-    for version in &server.versions {
-        let _ = write!(out, "{:COLUMN$}", version.version);
-    }
-    out.push('\n');
-    for it in areas {
-        let cells: Vec<_> = server.versions.iter().map(|version| cell(version, it)).collect();
-        if cells.iter().all(Option::is_none) {
-            continue;
-        }
-        let _ = write!(out, "{it:name$}");
-        for cell in cells {
-            let (text, style) = cell.unwrap_or(("–".to_owned(), DIM));
-            let pad = COLUMN.saturating_sub(text.chars().count());
-            let _ = write!(out, "{}{:pad$}", styled(text, style), "");
-        }
-        out.truncate(out.trim_end_matches(' ').len());
-        out.push('\n');
-    }
-    out.push('\n');
-}
-
-/// The mark and the counts of an area; `None` if nothing of it applies.
-fn cell(version: &CheckedVersion, name: &str) -> Option<(String, Style)> {
-    let mut counts: BTreeMap<RowVerdict, usize> = BTreeMap::new();
-    for row in version.rows.iter().filter(|row| area(row) == name) {
-        *counts.entry(row.verdict).or_default() += 1;
-    }
-    let count = |verdict| counts.get(&verdict).copied().unwrap_or_default();
-    let (passed, warned, failed) = (count(RowVerdict::Pass), count(RowVerdict::Warn), count(RowVerdict::Fail));
-    Some(match (failed, warned, passed, count(RowVerdict::NotTested)) {
-        (0, 0, 0, 0) => return None,
-        (0, 0, 0, untested) => (format!("· {untested}"), DIM),
-        (0, 0, ..) => (format!("✓ {passed}"), GOOD),
-        (0, ..) => (format!("! {passed}  {warned}"), DOUBTFUL),
-        _ => (format!("✗ {passed}  {}", failed + warned), BAD),
-    })
-}
-
-/// Each row with this verdict once, with the versions in which it has it.
-fn findings(out: &mut String, server: &CheckedServer, width: usize, verdict: RowVerdict) {
-    let mut found: Vec<(&CheckedRow, Vec<Version>)> = Vec::new();
-    for version in &server.versions {
-        for row in version.rows.iter().filter(|row| row.verdict == verdict) {
+/// Each row with this verdict once, with the columns in which it has it.
+fn rows_with<'c>(columns: &'c [Column<'_>], verdict: RowVerdict) -> Vec<(&'c CheckedRow, Vec<&'c Column<'c>>)> {
+    let mut found: Vec<(&CheckedRow, Vec<&Column<'_>>)> = Vec::new();
+    for column in columns {
+        for row in column.version.rows.iter().filter(|row| row.verdict == verdict) {
             match found.iter_mut().find(|(known, _)| known.id == row.id) {
-                Some((_, versions)) => versions.push(version.version),
-                None => found.push((row, vec![version.version])),
+                Some((_, columns)) => columns.push(column),
+                None => found.push((row, vec![column])),
             }
         }
     }
+    found
+}
+
+/// The columns in which something was found, if there is a choice.
+fn where_found(these: &[&Column<'_>], all: &[Column<'_>]) -> String {
+    match (these.len(), all.len()) {
+        (1, 1) => String::new(),
+        (2, 2) => ", in both".to_owned(),
+        (these, all) if these == all => format!(", in all {all}"),
+        _ => {
+            let name = |column: &&Column<'_>| match has_one_transport(all) {
+                true => column.version.version.to_string(),
+                false => column.name(),
+            };
+            format!(", {}", these.iter().map(name).collect::<Vec<_>>().join(", "))
+        }
+    }
+}
+
+fn findings(out: &mut String, columns: &[Column<'_>], width: usize, verdict: RowVerdict) {
     let (mark, style) = if verdict == RowVerdict::Fail { ("✗", BAD) } else { ("!", DOUBTFUL) };
-    for (row, versions) in found {
-        let versions = match (versions.len(), server.versions.len()) {
-            (1, 1) => String::new(),
-            (2, 2) => ", in both versions".to_owned(),
-            (these, all) if these == all => format!(", in all {all} versions"),
-            _ => format!(", {}", versions.iter().map(|it| it.as_str()).collect::<Vec<_>>().join(", ")),
-        };
-        let level = row.level.unwrap_or_default();
-        let _ = writeln!(
-            out,
-            "{} {}   {}",
-            styled(mark, style),
-            styled(&row.id, STRONG),
-            styled(format!("{level}{versions}"), DIM)
-        );
+    for (row, these) in rows_with(columns, verdict) {
+        let level = format!("{}{}", row.level.unwrap_or_default(), where_found(&these, columns));
+        let _ = writeln!(out, "{} {}   {}", styled(mark, style), styled(&row.id, STRONG), styled(level, DIM));
         wrapped(out, &row.rule, "  ", width);
-        for violation in row.violations.iter().take(NAMED) {
+        if let Some(reason) = &row.reason {
+            wrapped(out, &printable(reason), "    ", width);
+        }
+        let open: Vec<_> = row.open_violations().collect();
+        let mut named: Vec<(String, usize)> = Vec::new();
+        for violation in &open {
             let subject =
                 violation.subject.as_deref().map(|subject| format!("{}: ", printable(subject))).unwrap_or_default();
-            wrapped(out, &format!("{subject}found {}", printable(&violation.found)), "    ", width);
+            let text = format!("{subject}found {}", printable(&violation.found));
+            match named.iter_mut().find(|(known, _)| *known == text) {
+                Some((_, times)) => *times += 1,
+                None => named.push((text, 1)),
+            }
         }
-        if row.violation_count > NAMED {
-            let _ = writeln!(out, "    … {} more", row.violation_count - NAMED);
+        named.truncate(NAMED);
+        for (text, times) in &named {
+            let times = if *times > 1 { format!(" ({times} times)") } else { String::new() };
+            wrapped(out, &format!("{text}{times}"), "    ", width);
         }
-        for line in row.violations.first().map(|violation| violation.evidence.as_slice()).unwrap_or_default() {
-            let arrow = if line.direction == Direction::ClientToServer { "→" } else { "←" };
-            let _ = writeln!(out, "  {arrow} {}", shortened(&printable(&line.text), width.saturating_sub(4)));
+        let accepted = row.violations.len() - open.len();
+        let named: usize = named.iter().map(|(_, times)| times).sum();
+        let more = row.violation_count.saturating_sub(named + accepted);
+        if more > 0 {
+            let _ = writeln!(out, "    … {more} more");
+        }
+        if accepted > 0 {
+            let _ = writeln!(out, "    {}", styled(format!("{accepted} accepted by the baseline"), DIM));
+        }
+        for line in open.first().map(|violation| violation.evidence.as_slice()).unwrap_or_default() {
+            frame(out, line, width);
         }
         if let Some(help) = &row.help {
             wrapped(out, &format!("help: {help}"), "  ", width);
         }
-        let _ = writeln!(out, "  {}\n", styled(format!("spec: {}", row.spec), DIM));
+        let _ = writeln!(out, "  {}", styled(format!("spec: {}", row.spec), DIM));
+        if let Some(again) = &row.again {
+            let _ = writeln!(out, "  {}", styled(format!("again: {}", printable(again)), DIM));
+        }
+        out.push('\n');
     }
 }
 
+/// A frame on one line, shortened around what violates the rule, which is marked below.
+fn frame(out: &mut String, line: &EvidenceLine, width: usize) {
+    let room = width.saturating_sub(4).max(20);
+    // What the client sent is not what violates the rule.
+    let mark = line.mark.as_deref().filter(|_| line.direction == Direction::ServerToClient);
+    let (before, marked, after) = match mark.and_then(|mark| line.text.split_once(mark).zip(Some(mark))) {
+        Some(((before, after), marked)) => (printable(before), printable(marked), printable(after)),
+        None => (printable(&line.text), "".into(), "".into()),
+    };
+    let wide = |text: &str| textwrap::core::display_width(text);
+    let is_whole = line.offset == 0 && wide(&before) + wide(&marked) + wide(&after) <= room;
+    // A third of the room is for what comes before.
+    let keeps = if marked.is_empty() { room } else { room.saturating_sub(wide(&marked)).min(room / 3) };
+    let before = match is_whole || (line.offset == 0 && wide(&before) <= keeps) {
+        true => before.into_owned(),
+        false if marked.is_empty() => shortened(&before, room),
+        false => format!("…{}", last(&before, keeps.saturating_sub(1))),
+    };
+    let marked = shortened(&marked, room.saturating_sub(wide(&before)));
+    let after = shortened(&after, room.saturating_sub(wide(&before) + wide(&marked)));
+    let cut = if line.is_cut() && is_whole { "…" } else { "" };
+    let _ = writeln!(out, "  {} {before}{marked}{after}{cut}", line.arrow());
+    if !marked.is_empty() {
+        let carets = "^".repeat(wide(&marked));
+        let _ = writeln!(out, "    {:1$}{2}", "", wide(&before), styled(carets, BAD));
+    }
+    if let Some(hex) = &line.hex {
+        let _ = writeln!(out, "    {}", styled(format!("bytes: {}", shortened(hex, room.saturating_sub(7))), DIM));
+    }
+}
+
+/// What the baseline accepts, by its reason.
+fn accepted(out: &mut String, columns: &[Column<'_>], width: usize) {
+    let rows = rows_with(columns, RowVerdict::Accepted);
+    if rows.is_empty() {
+        return;
+    }
+    let _ = writeln!(out, "{}", styled(format!("Accepted by the baseline: {}", rows.len()), DIM));
+    for (row, _) in rows {
+        let reason = row.reason.as_deref().unwrap_or_default();
+        wrapped(out, &format!("{}  {}", row.id, printable(reason)), "  ", width);
+    }
+    out.push('\n');
+}
+
 /// What was not tested, by reason.
-fn untested(out: &mut String, server: &CheckedServer, width: usize) {
+fn untested(out: &mut String, columns: &[Column<'_>], width: usize) {
     let mut reasons: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for row in server.versions.iter().flat_map(|version| &version.rows) {
-        if row.verdict == RowVerdict::NotTested {
-            let ids = reasons.entry(row.reason.as_deref().unwrap_or_default()).or_default();
-            if !ids.contains(&row.id.as_str()) {
-                ids.push(&row.id);
-            }
-        }
+    for (row, _) in rows_with(columns, RowVerdict::NotTested) {
+        reasons.entry(row.reason.as_deref().unwrap_or_default()).or_default().push(&row.id);
     }
     let total: usize = reasons.values().map(Vec::len).sum();
     if total == 0 {
@@ -183,35 +229,73 @@ fn untested(out: &mut String, server: &CheckedServer, width: usize) {
     let mut reasons: Vec<_> = reasons.into_iter().collect();
     reasons.sort_by_key(|(_, ids)| std::cmp::Reverse(ids.len()));
     for (reason, ids) in reasons {
-        let shown: Vec<_> = ids.iter().take(3).copied().collect();
-        let more = if ids.len() > shown.len() { ", …" } else { "" };
-        wrapped(out, &format!("{}  {}: {}{more}", ids.len(), printable(reason), shown.join(", ")), "  ", width);
+        let shown = ids.iter().take(NAMED_IDS).copied().collect::<Vec<_>>().join(", ");
+        let more = if ids.len() > NAMED_IDS { ", …" } else { "" };
+        wrapped(out, &format!("{:>3}  {}: {shown}{more}", ids.len(), printable(reason)), "  ", width);
     }
     out.push('\n');
 }
 
-fn verdicts(out: &mut String, server: &CheckedServer) {
-    for version in &server.versions {
-        let count = |verdict| version.count(verdict);
-        let (mark, style) = match (count(RowVerdict::Fail), count(RowVerdict::Warn)) {
-            (0, 0) => ("✓", GOOD),
-            (0, _) => ("!", DOUBTFUL),
-            _ => ("✗", BAD),
-        };
-        let parts = [
-            (count(RowVerdict::Fail), "failed"),
-            (count(RowVerdict::Warn), if count(RowVerdict::Warn) == 1 { "warning" } else { "warnings" }),
-            (count(RowVerdict::NotTested), "not tested"),
-            (count(RowVerdict::Pass), "passed"),
-            (count(RowVerdict::NotApplicable), "not applicable"),
-        ];
-        let parts: Vec<_> = parts
-            .into_iter()
-            .filter(|(count, word)| *count > 0 || *word == "passed")
-            .map(|(count, word)| format!("{count} {word}"))
-            .collect();
-        let _ = writeln!(out, "{} {}   {}", styled(mark, style), version.version, parts.join(", "));
+/// The verdict on one version over one transport.
+fn verdict(out: &mut String, column: &Column<'_>, is_named: bool) {
+    let totals = CheckTotals::count(column.version.rows.iter());
+    let (mark, style) = match totals {
+        CheckTotals { failed: 1.., .. } => ("✗", BAD),
+        CheckTotals { warnings: 1.., .. } => ("!", DOUBTFUL),
+        totals if totals.is_tested() => ("✓", GOOD),
+        _ => ("·", DIM),
+    };
+    let name = if is_named { column.name() } else { column.version.version.to_string() };
+    let _ = writeln!(out, "{} {name}   {}", styled(mark, style), counts(totals));
+}
+
+/// The counts that are not zero, in words. What was not tested stands before what passed.
+fn counts(totals: CheckTotals) -> String {
+    let warnings = if totals.warnings == 1 { "warning" } else { "warnings" };
+    let parts = [
+        (totals.failed, "failed"),
+        (totals.warnings, warnings),
+        (totals.not_tested, "not tested"),
+        (totals.accepted, "accepted"),
+        (totals.passed, "passed"),
+        (totals.info, "for information"),
+        (totals.not_applicable, "not applicable"),
+    ];
+    let parts = parts.into_iter().filter(|(count, word)| *count > 0 || *word == "passed");
+    parts.map(|(count, word)| format!("{count} {word}")).collect::<Vec<_>>().join(", ")
+}
+
+fn baseline(out: &mut String, baseline: &BaselineUse) {
+    let file = printable(&baseline.file.to_string_lossy()).into_owned();
+    for entry in &baseline.stale {
+        let stale = styled("✗", BAD);
+        let _ = writeln!(out, "{stale} {file}: {} matches nothing any more: remove it", printable(entry));
     }
+    for entry in &baseline.expired {
+        let expired = styled("!", DOUBTFUL);
+        let _ = writeln!(out, "{expired} {file}: the date of {} has passed: it accepts nothing", printable(entry));
+    }
+    if !baseline.unknown.is_empty() {
+        let unknown = baseline.unknown.join(", ");
+        let _ = writeln!(out, "{} {file}: no row covers {}", styled("!", DOUBTFUL), printable(&unknown));
+    }
+}
+
+/// What the exit code says.
+fn conclusion(out: &mut String, result: &CheckResult) {
+    let (word, style) = match result.verdict {
+        RunVerdict::Passed if result.totals.warnings > 0 => ("passed, with warnings", DOUBTFUL),
+        RunVerdict::Passed => ("passed", GOOD),
+        RunVerdict::Failed if result.totals.failed == 0 && result.strict => ("failed, because of --strict", BAD),
+        RunVerdict::Failed => ("failed", BAD),
+        RunVerdict::CannotRun => ("not everything could be checked", BAD),
+        RunVerdict::NothingTested => ("nothing was tested", DOUBTFUL),
+    };
+    let _ = write!(out, "{}", styled(word, style));
+    if result.servers.len() > 1 {
+        let _ = write!(out, "   {}", counts(result.totals));
+    }
+    let _ = writeln!(out, "   {:.1} s, seed {}", result.duration.as_secs_f64(), result.seed);
 }
 
 fn wrapped(out: &mut String, text: &str, indent: &str, width: usize) {
@@ -223,9 +307,16 @@ fn wrapped(out: &mut String, text: &str, indent: &str, width: usize) {
     }
 }
 
+/// The beginning of a text.
 fn shortened(text: &str, width: usize) -> String {
-    match text.char_indices().nth(width) {
-        None => text.to_owned(),
-        Some(_) => text.chars().take(width.saturating_sub(1)).chain(['…']).collect(),
+    if textwrap::core::display_width(text) <= width {
+        return text.to_owned();
     }
+    text.chars().take(width.saturating_sub(1)).chain(['…']).collect()
+}
+
+/// The end of a text.
+fn last(text: &str, count: usize) -> String {
+    let skipped = text.chars().count().saturating_sub(count);
+    text.chars().skip(skipped).collect()
 }

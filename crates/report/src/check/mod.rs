@@ -1,14 +1,21 @@
 //! The result of `rehearse check`, and its formats.
 
+pub mod baseline;
+mod evidence;
+mod format;
 mod human;
 mod junit;
+mod matrix;
+mod official;
+mod sarif;
 
-use std::time::Duration;
+use std::{path::PathBuf, time::Duration};
 
-use rehearse_protocol::{Direction, Transport, Version};
+use rehearse_protocol::{Transport, Version};
 use serde::Serialize;
 
-use crate::RunFormat;
+pub use evidence::{EvidenceLine, marks};
+pub use format::{CheckFormat, CheckLayout};
 
 /// The result of a run against one or more servers.
 #[derive(Clone, Debug, Serialize)]
@@ -16,10 +23,61 @@ use crate::RunFormat;
 pub struct CheckResult {
     /// The version of this format.
     pub format: u32,
-    pub seed: u64,
+    /// What the exit code says.
+    pub verdict: RunVerdict,
+    /// When the run began, in UTC, as in RFC 3339.
+    pub started_at: String,
     #[serde(rename = "durationMs", serialize_with = "milliseconds")]
     pub duration: Duration,
+    pub seed: u64,
+    /// Whether a warning fails the run.
+    pub strict: bool,
+    /// The number of rows by verdict, over all servers and versions.
+    pub totals: CheckTotals,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub baseline: Option<BaselineUse>,
     pub servers: Vec<CheckedServer>,
+}
+
+/// The verdict on a whole run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RunVerdict {
+    /// Nothing failed.
+    Passed,
+    /// A row failed, or what makes a run fail besides.
+    Failed,
+    /// A server could not be checked, or the run was interrupted.
+    CannotRun,
+    /// No selected row was tested.
+    #[default]
+    NothingTested,
+}
+
+/// The number of rows by verdict.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CheckTotals {
+    pub failed: usize,
+    pub warnings: usize,
+    pub not_tested: usize,
+    pub accepted: usize,
+    pub info: usize,
+    pub passed: usize,
+    pub not_applicable: usize,
+}
+
+/// How the accepted failures of a file were used.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BaselineUse {
+    pub file: PathBuf,
+    /// Entries that match nothing any more; they fail the run.
+    pub stale: Vec<String>,
+    /// Entries whose date has passed; they accept nothing.
+    pub expired: Vec<String>,
+    /// Entries of the official suite that no row knows.
+    pub unknown: Vec<String>,
 }
 
 /// One server over one transport.
@@ -34,10 +92,26 @@ pub struct CheckedServer {
     pub server_version: Option<String>,
     #[serde(rename = "startedInMs", serialize_with = "milliseconds")]
     pub started_in: Duration,
+    /// The command line that checks it again.
+    pub again: String,
+    /// Where a config file describes it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub place: Option<ConfigPlace>,
     /// Why nothing could be checked.
     pub error: Option<String>,
     /// Newest first.
     pub versions: Vec<CheckedVersion>,
+}
+
+/// The place of a server in a config file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ConfigPlace {
+    pub file: String,
+    pub line: usize,
+    pub column: usize,
+    /// The name of the server.
+    pub server: String,
 }
 
 /// The verdicts on one server in one version.
@@ -55,7 +129,7 @@ pub struct CheckedRow {
     pub id: String,
     pub level: Option<&'static str>,
     pub verdict: RowVerdict,
-    /// Why it is not tested or not applicable.
+    /// Why it is not tested, not applicable or accepted, and whether a second run has confirmed a failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     pub rule: String,
@@ -63,20 +137,28 @@ pub struct CheckedRow {
     pub help: Option<String>,
     /// The section of the specification.
     pub spec: String,
+    /// The ids of the official conformance suite.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub official: Vec<String>,
     /// How often the rule was exercised.
     pub exercised: usize,
+    /// The command line that checks this row alone, if it failed or is a warning.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub again: Option<String>,
     /// How many violations there are; the first of them follow.
     pub violation_count: usize,
     pub violations: Vec<FoundViolation>,
 }
 
-/// The verdict on a row.
+/// The verdict on a row, worst first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RowVerdict {
     Fail,
     Warn,
     NotTested,
+    /// It fails, and the baseline accepts that.
+    Accepted,
     Info,
     Pass,
     NotApplicable,
@@ -86,49 +168,139 @@ pub enum RowVerdict {
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FoundViolation {
+    /// Whether it is a failure, a warning or for information.
+    pub verdict: RowVerdict,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
     pub found: String,
+    /// Why the baseline accepts it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub accepted: Option<String>,
     pub evidence: Vec<EvidenceLine>,
-}
-
-/// A frame or an HTTP head that shows a violation.
-#[derive(Clone, Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct EvidenceLine {
-    pub direction: Direction,
-    #[serde(rename = "atMs", serialize_with = "milliseconds")]
-    pub at: Duration,
-    pub text: String,
 }
 
 fn milliseconds<S: serde::Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_f64((duration.as_secs_f64() * 1e6).round() / 1e3)
 }
 
-impl CheckedVersion {
-    /// How many rows have this verdict.
-    pub fn count(&self, verdict: RowVerdict) -> usize {
-        self.rows.iter().filter(|row| row.verdict == verdict).count()
+/// How many violations of one row are kept.
+const KEPT: usize = 20;
+
+impl CheckedRow {
+    /// The first part of the id.
+    fn area(&self) -> &str {
+        self.id.split('.').next().unwrap_or_default()
+    }
+
+    /// The violations that nothing accepts.
+    fn open_violations(&self) -> impl Iterator<Item = &FoundViolation> {
+        self.violations.iter().filter(|violation| violation.accepted.is_none())
+    }
+}
+
+impl CheckTotals {
+    fn count<'r>(rows: impl Iterator<Item = &'r CheckedRow>) -> CheckTotals {
+        let mut totals = CheckTotals::default();
+        for row in rows {
+            *match row.verdict {
+                RowVerdict::Fail => &mut totals.failed,
+                RowVerdict::Warn => &mut totals.warnings,
+                RowVerdict::NotTested => &mut totals.not_tested,
+                RowVerdict::Accepted => &mut totals.accepted,
+                RowVerdict::Info => &mut totals.info,
+                RowVerdict::Pass => &mut totals.passed,
+                RowVerdict::NotApplicable => &mut totals.not_applicable,
+            } += 1;
+        }
+        totals
+    }
+
+    /// Whether any row was tested.
+    fn is_tested(self) -> bool {
+        self.failed + self.warnings + self.accepted + self.info + self.passed > 0
     }
 }
 
 impl CheckResult {
-    /// How many rows have this verdict, over all servers and versions.
-    pub fn count(&self, verdict: RowVerdict) -> usize {
-        self.servers.iter().flat_map(|server| &server.versions).map(|version| version.count(verdict)).sum()
+    /// A run that begins now and has checked nothing yet.
+    pub fn new(started_at: String, seed: u64, strict: bool) -> CheckResult {
+        CheckResult {
+            format: 1,
+            verdict: RunVerdict::default(),
+            started_at,
+            duration: Duration::ZERO,
+            seed,
+            strict,
+            totals: CheckTotals::default(),
+            baseline: None,
+            servers: Vec::new(),
+        }
     }
 
-    /// The report, with a final newline. `again` is the command line that repeats the run.
-    pub fn render(&self, format: RunFormat, width: usize, again: &str) -> Vec<u8> {
-        match format {
-            RunFormat::Human => human::render(self, width, again).into_bytes(),
-            RunFormat::Json => {
-                let mut bytes = serde_json::to_vec_pretty(self).unwrap_or_default();
-                bytes.push(b'\n');
-                bytes
+    /// Every row of every server and version.
+    pub fn rows(&self) -> impl Iterator<Item = &CheckedRow> {
+        self.servers.iter().flat_map(|server| &server.versions).flat_map(|version| &version.rows)
+    }
+
+    /// Makes failures of the rows that were not tested, if `is_required` says so.
+    pub fn require(&mut self, is_required: impl Fn(&str) -> bool) {
+        let rows = self.servers.iter_mut().flat_map(|server| &mut server.versions).flat_map(|it| &mut it.rows);
+        for row in rows.filter(|row| row.verdict == RowVerdict::NotTested && is_required(&row.id)) {
+            row.verdict = RowVerdict::Fail;
+            let reason = row.reason.take().unwrap_or_default();
+            row.reason = Some(format!("--require wants it tested, but it was not: {reason}"));
+        }
+    }
+
+    /// Counts, gives the verdict, and leaves out what nobody reads. The last change of a result.
+    pub fn conclude(&mut self, is_interrupted: bool) {
+        self.totals = CheckTotals::count(self.rows());
+        let is_stale = self.baseline.as_ref().is_some_and(|it| !it.stale.is_empty());
+        let is_failed = self.totals.failed > 0 || (self.strict && self.totals.warnings > 0) || is_stale;
+        self.verdict = if is_interrupted || self.servers.iter().any(|server| server.error.is_some()) {
+            RunVerdict::CannotRun
+        } else if is_failed {
+            RunVerdict::Failed
+        } else if self.totals.is_tested() {
+            RunVerdict::Passed
+        } else {
+            RunVerdict::NothingTested
+        };
+        for server in &mut self.servers {
+            for row in server.versions.iter_mut().flat_map(|version| &mut version.rows) {
+                // What is still open comes first.
+                row.violations.sort_by_key(|violation| violation.accepted.is_some());
+                row.violations.truncate(KEPT);
+                let is_open = row.verdict <= RowVerdict::Warn;
+                row.again = is_open.then(|| format!("{} --only {}", server.again, row.id));
             }
-            RunFormat::Junit => junit::render(self),
+        }
+    }
+
+    /// The report, with a final newline.
+    pub fn render(&self, format: CheckFormat, layout: &CheckLayout) -> Vec<u8> {
+        match format {
+            CheckFormat::Human => human::render(self, layout.width).into_bytes(),
+            CheckFormat::Json => json(self),
+            CheckFormat::Junit => junit::render(self),
+            CheckFormat::Sarif => sarif::render(self, &layout.directory),
+        }
+    }
+
+    /// The report in the words of the official conformance suite: its ids and its statuses.
+    pub fn render_official(&self, format: CheckFormat) -> Vec<u8> {
+        match format {
+            CheckFormat::Json => json(&official::checks(self)),
+            _ => official::render(self).into_bytes(),
         }
     }
 }
+
+fn json(value: &impl Serialize) -> Vec<u8> {
+    let mut bytes = serde_json::to_vec_pretty(value).unwrap_or_default();
+    bytes.push(b'\n');
+    bytes
+}
+
+#[cfg(test)]
+mod tests;

@@ -4,7 +4,7 @@ mod finding;
 mod github;
 mod human;
 mod json;
-mod sarif;
+pub(crate) mod sarif;
 mod snippet;
 #[cfg(test)]
 mod tests;

@@ -9,7 +9,8 @@ use serde_json::{Value as Json, json};
 
 use super::{Code, File, Finding, Layout, Report, Rule, Severity};
 
-const SCHEMA: &str = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
+pub(crate) const SCHEMA: &str =
+    "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
 
 pub(super) fn render(report: &Report, layout: &Layout) -> Vec<u8> {
     let rules: Vec<_> = report.rules.iter().map(rule).collect();
@@ -80,7 +81,7 @@ fn result(report: &Report, file: &File, finding: &Finding, uri: &str) -> Json {
 }
 
 /// A path as a URI, relative to the folder if it is below it.
-fn uri(path: &str, directory: &Path) -> String {
+pub(crate) fn uri(path: &str, directory: &Path) -> String {
     let path = Path::new(path);
     let relative = path.strip_prefix(directory).unwrap_or(path);
     let mut parts = Vec::new();

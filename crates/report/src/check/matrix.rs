@@ -1,0 +1,112 @@
+//! The matrix of a text report: a line for each area, a column for each version of each server.
+
+use std::fmt::Write;
+
+use anstyle::Style;
+
+use super::{CheckTotals, CheckedRow, CheckedServer, CheckedVersion, human::styled};
+use crate::palette::{BAD, DIM, DOUBTFUL, GOOD};
+
+/// The width of a column.
+const WIDTH: usize = 13;
+
+/// One version of one server.
+#[derive(Clone, Copy)]
+pub(super) struct Column<'r> {
+    pub(super) server: &'r CheckedServer,
+    pub(super) version: &'r CheckedVersion,
+}
+
+impl<'r> Column<'r> {
+    /// The columns of a server.
+    pub(super) fn of(server: &'r CheckedServer) -> impl Iterator<Item = Column<'r>> {
+        server.versions.iter().map(move |version| Column { server, version })
+    }
+
+    /// Transport and version.
+    pub(super) fn name(&self) -> String {
+        format!("{}/{}", self.server.transport, self.version.version)
+    }
+
+    /// The mark and the counts of an area; `None` if nothing of it applies.
+    fn cell(&self, area: &str) -> Option<(String, Style)> {
+        let totals = CheckTotals::count(self.version.rows.iter().filter(|row| row.area() == area));
+        let CheckTotals { failed, warnings, accepted, passed, info, not_tested, .. } = totals;
+        let held = passed + info;
+        Some(match (failed, warnings, accepted) {
+            (0, 0, 0) if held > 0 => (format!("✓ {held}"), GOOD),
+            (0, 0, 0) if not_tested > 0 => (format!("· {not_tested}"), DIM),
+            (0, 0, 0) => return None,
+            (0, 0, _) => (format!("~ {held}  {accepted}"), DIM),
+            (0, ..) => (format!("! {held}  {warnings}"), DOUBTFUL),
+            _ => (format!("✗ {held}  {}", failed + warnings), BAD),
+        })
+    }
+}
+
+/// Whether all columns are of one transport.
+pub(super) fn has_one_transport(columns: &[Column<'_>]) -> bool {
+    columns.iter().all(|column| column.server.transport == columns[0].server.transport)
+}
+
+/// The areas of the columns, in order.
+fn areas<'r>(columns: &[Column<'r>]) -> Vec<&'r str> {
+    let mut areas: Vec<&str> = Vec::new();
+    for area in columns.iter().flat_map(|column| &column.version.rows).map(CheckedRow::area) {
+        if !areas.contains(&area) {
+            areas.push(area);
+        }
+    }
+    areas
+}
+
+/// Writes the matrix; if it is too wide, in a part for each server.
+pub(super) fn matrix(out: &mut String, columns: &[Column<'_>], width: usize) {
+    let areas = areas(columns);
+    let name = areas.iter().map(|area| area.len()).max().unwrap_or_default() + 2;
+    let fits = (width.saturating_sub(name) / WIDTH).max(1);
+    let is_same = |one: &Column<'_>, other: &Column<'_>| std::ptr::eq(one.server, other.server);
+    let parts: Vec<_> = match columns.len() <= fits {
+        true => vec![columns],
+        false => columns.chunk_by(is_same).flat_map(|columns| columns.chunks(fits)).collect(),
+    };
+    // The transport is named unless there is only one.
+    let is_named = !has_one_transport(columns);
+    for part in parts {
+        self::part(out, part, &areas, name, is_named);
+        out.push('\n');
+    }
+}
+
+fn part(out: &mut String, columns: &[Column<'_>], areas: &[&str], name: usize, is_named: bool) {
+    if is_named {
+        let _ = write!(out, "{:name$}", "");
+        for column in columns {
+            let _ = write!(out, "{:WIDTH$}", column.server.transport);
+        }
+        end_line(out);
+    }
+    let _ = write!(out, "{:name$}", "");
+    for column in columns {
+        let _ = write!(out, "{:WIDTH$}", column.version.version);
+    }
+    end_line(out);
+    for area in areas {
+        let cells: Vec<_> = columns.iter().map(|column| column.cell(area)).collect();
+        if cells.iter().all(Option::is_none) {
+            continue;
+        }
+        let _ = write!(out, "{area:name$}");
+        for cell in cells {
+            let (text, style) = cell.unwrap_or(("–".to_owned(), DIM));
+            let pad = WIDTH.saturating_sub(text.chars().count());
+            let _ = write!(out, "{}{:pad$}", styled(text, style), "");
+        }
+        end_line(out);
+    }
+}
+
+fn end_line(out: &mut String) {
+    out.truncate(out.trim_end_matches(' ').len());
+    out.push('\n');
+}

@@ -1,0 +1,261 @@
+//! The formats of a result.
+
+use super::{baseline::Baseline, *};
+use rehearse_document::{Source, parse_yaml};
+use rehearse_protocol::Direction;
+
+const IDS: [&str; 3] = ["tools.list.name-charset", "io.stdout.only-messages", "ping.result.empty"];
+
+fn violation(verdict: RowVerdict, subject: &str, found: &str, frame: &str) -> FoundViolation {
+    let line = |direction, text: &str| {
+        EvidenceLine::new(direction, Duration::ZERO, text.as_bytes(), &marks(Some(subject), found))
+    };
+    let evidence = vec![line(Direction::ClientToServer, "{}"), line(Direction::ServerToClient, frame)];
+    FoundViolation { verdict, subject: Some(subject.to_owned()), found: found.to_owned(), accepted: None, evidence }
+}
+
+fn row(id: &str, verdict: RowVerdict, violations: Vec<FoundViolation>) -> CheckedRow {
+    CheckedRow {
+        id: id.to_owned(),
+        level: Some("MUST"),
+        verdict,
+        reason: (verdict == RowVerdict::NotTested).then(|| "no tool may be called".to_owned()),
+        rule: format!("The rule of {id}."),
+        help: Some("Do it.".to_owned()),
+        spec: "https://modelcontextprotocol.io/specification/2025-11-25/basic".to_owned(),
+        official: vec!["tools-name-format".to_owned()],
+        exercised: 1,
+        again: None,
+        violation_count: violations.len(),
+        violations,
+    }
+}
+
+fn result(transports: &[Transport], rows: &[CheckedRow]) -> CheckResult {
+    let mut result = CheckResult::new("2026-11-24T12:00:00Z".to_owned(), 1, false);
+    result.servers = transports
+        .iter()
+        .map(|transport| CheckedServer {
+            target: "node server.js".to_owned(),
+            transport: *transport,
+            name: Some("files".to_owned()),
+            server_version: Some("1.2.0".to_owned()),
+            started_in: Duration::from_millis(212),
+            again: "rehearse check --stdio 'node server.js' --seed 1".to_owned(),
+            place: Some(ConfigPlace {
+                file: "/repo/.mcp.json".to_owned(),
+                line: 3,
+                column: 5,
+                server: "files".to_owned(),
+            }),
+            error: None,
+            versions: [Version::V2025_11_25, Version::V2025_06_18]
+                .map(|version| CheckedVersion { version, rows: rows.to_vec() })
+                .into(),
+        })
+        .collect();
+    result
+}
+
+fn bad_names() -> CheckedRow {
+    let long =
+        format!(r#"{{"result":{{"tools":[{{"d":"{}","name":"read/file"}},{{"name":"a b"}}]}}}}"#, "x".repeat(900));
+    let violations = vec![
+        violation(RowVerdict::Fail, "read/file", "the name \"read/file\"", &long),
+        violation(RowVerdict::Warn, "a b", "the name \"a b\"", &long),
+    ];
+    row(IDS[0], RowVerdict::Fail, violations)
+}
+
+fn text(result: &mut CheckResult, width: usize) -> String {
+    result.conclude(false);
+    let bytes = result.render(CheckFormat::Human, &CheckLayout { width, directory: PathBuf::new() });
+    anstream::adapter::strip_str(std::str::from_utf8(&bytes).expect("UTF-8")).to_string()
+}
+
+fn baseline(text: &str) -> Result<Baseline, String> {
+    let source = Source::new("accepted.yaml", text);
+    let ids = |pattern: &str| {
+        let all = IDS.iter().filter(|id| pattern == "*" || **id == pattern);
+        all.map(|id| (*id).to_owned()).collect()
+    };
+    let read = parse_yaml(&source).and_then(|node| Baseline::read(&node, &ids));
+    read.map_err(|problems| problems.in_source(&source).to_string())
+}
+
+#[test]
+fn the_violating_text_is_marked_in_a_frame_that_is_shortened_around_it() {
+    for width in [80, 160] {
+        let shown = text(&mut result(&[Transport::Stdio], &[bad_names()]), width);
+        let lines: Vec<_> = shown.lines().collect();
+        let at = lines.iter().position(|line| line.contains("^^^")).expect("a mark");
+        let (frame, carets) = (lines[at - 1], lines[at]);
+        assert!(frame.starts_with("  ← …") && frame.chars().count() <= width, "{frame}");
+        let start = carets.chars().take_while(|it| *it == ' ').count();
+        let marked: String = frame.chars().skip(start).take(carets.trim().len()).collect();
+        assert_eq!(marked, r#""read/file""#, "{shown}");
+    }
+}
+
+#[test]
+fn a_violation_of_several_versions_and_transports_is_one_entry() {
+    let rows = [bad_names(), row(IDS[2], RowVerdict::NotTested, Vec::new())];
+    let shown = text(&mut result(&[Transport::Stdio, Transport::Http], &rows), 80);
+    assert_eq!(shown.matches("MUST, in all 4").count(), 1, "{shown}");
+    assert!(shown.contains("✗ http/2025-06-18   1 failed, 1 not tested, 0 passed"), "{shown}");
+    assert!(shown.contains("Not tested: 1\n    1  no tool may be called: ping.result.empty"), "{shown}");
+    assert!(shown.contains("again: rehearse check --stdio 'node server.js' --seed 1 --only tools.list.name-charset"));
+}
+
+#[test]
+fn a_required_row_that_was_not_tested_fails_the_run() {
+    let rows = [row(IDS[1], RowVerdict::Pass, Vec::new()), row(IDS[2], RowVerdict::NotTested, Vec::new())];
+    let mut checked = result(&[Transport::Stdio], &rows);
+    checked.conclude(false);
+    assert_eq!(checked.verdict, RunVerdict::Passed);
+    checked.require(|id| id == IDS[2]);
+    assert!(text(&mut checked, 80).contains("--require wants it tested, but it was not: no tool may be called"));
+    assert_eq!(checked.verdict, RunVerdict::Failed);
+}
+
+#[test]
+fn a_run_in_which_nothing_was_tested_has_not_passed() {
+    let mut checked = result(&[Transport::Stdio], &[row(IDS[2], RowVerdict::NotTested, Vec::new())]);
+    checked.conclude(false);
+    assert_eq!(checked.verdict, RunVerdict::NothingTested);
+}
+
+#[test]
+fn a_baseline_accepts_what_it_names_and_nothing_else() {
+    let apply = |file: &str| {
+        let mut checked = result(&[Transport::Stdio], &[bad_names(), row(IDS[2], RowVerdict::Pass, Vec::new())]);
+        let kept = baseline(file).expect("a baseline").apply(&mut checked, "b.yaml".into(), "2026-11-24", true);
+        checked.conclude(false);
+        (checked, kept)
+    };
+    let entry =
+        |rest: &str| format!("version: 1\naccept:\n  - {{ id: tools.list.name-charset, reason: public{rest} }}\n");
+    let (all, _) = apply(&entry(""));
+    assert_eq!((all.verdict, all.totals.accepted), (RunVerdict::Passed, 2));
+    let (one, _) = apply(&entry(", subject: read/file"));
+    assert_eq!((one.verdict, one.totals.warnings), (RunVerdict::Passed, 2), "the other tool is a warning");
+    let (cell, _) = apply(&entry(", when: { transport: [stdio, ws], version: '>=2025-11-25' }"));
+    assert_eq!((cell.verdict, cell.totals.failed, cell.totals.accepted), (RunVerdict::Failed, 1, 1));
+    let (expired, kept) = apply(&entry(", until: 2026-11-23"));
+    assert_eq!((expired.verdict, expired.totals.failed), (RunVerdict::Failed, 2));
+    assert_eq!(expired.baseline.expect("a use").expired, [IDS[0]]);
+    assert_eq!(kept, Baseline::default());
+    let (today, _) = apply(&entry(", until: 2026-11-24"));
+    assert_eq!(today.verdict, RunVerdict::Passed);
+    for stale in [entry(", subject: other"), entry("").replace("tools.list.name-charset", IDS[2])] {
+        let (stale, kept) = apply(&stale);
+        assert_eq!((stale.verdict, kept), (RunVerdict::Failed, Baseline::default()));
+        assert_eq!(stale.baseline.expect("a use").stale.len(), 1);
+    }
+}
+
+#[test]
+fn an_entry_whose_row_was_not_tested_is_not_stale() {
+    for (verdict, is_whole, stale) in [
+        (RowVerdict::NotTested, true, 0),
+        (RowVerdict::NotApplicable, true, 1),
+        (RowVerdict::NotApplicable, false, 0),
+        (RowVerdict::Pass, false, 1),
+    ] {
+        let mut checked = result(&[Transport::Stdio], &[row(IDS[2], verdict, Vec::new())]);
+        let file = "version: 1\naccept: [{ id: ping.result.empty, reason: later }]\n";
+        baseline(file).expect("a baseline").apply(&mut checked, "b.yaml".into(), "2026-11-24", is_whole);
+        assert_eq!(checked.baseline.expect("a use").stale.len(), stale, "{verdict:?}");
+    }
+}
+
+#[test]
+fn a_written_baseline_accepts_the_run_that_wrote_it() {
+    let mut checked = result(&[Transport::Stdio], &[bad_names()]);
+    let file = "version: 1\naccept:\n  - id: ping.result.empty\n    reason: gone\n";
+    let mut kept = baseline(file).expect("a baseline").apply(&mut checked, "b.yaml".into(), "2026-11-24", true);
+    kept.extend(&checked);
+    assert_eq!(
+        kept.to_yaml(),
+        "version: 1\naccept:\n  - id: tools.list.name-charset\n    subject: \"read/file\"\n    reason: \"TODO\"\n"
+    );
+    baseline(&kept.to_yaml()).expect("a baseline").apply(&mut checked, "b.yaml".into(), "2026-11-24", true);
+    checked.conclude(false);
+    assert_eq!(checked.verdict, RunVerdict::Passed);
+    assert_eq!(baseline(&Baseline::default().to_yaml()), Ok(Baseline::default()));
+}
+
+#[test]
+fn the_expected_failures_of_the_official_suite_are_accepted_by_their_ids() {
+    for (entry, verdict, unknown) in [
+        ("tools-list", RunVerdict::Passed, 0),
+        ("tools-list:tools-name-format", RunVerdict::Passed, 0),
+        ("ping", RunVerdict::Failed, 1),
+    ] {
+        let mut checked = result(&[Transport::Http], &[bad_names()]);
+        let file = format!("server:\n  - {entry}\nclient:\n  - sse-retry\n");
+        baseline(&file).expect("a baseline").apply(&mut checked, "b.yaml".into(), "2026-11-24", true);
+        checked.conclude(false);
+        assert_eq!((checked.verdict, checked.baseline.expect("a use").unknown.len()), (verdict, unknown), "{entry}");
+    }
+}
+
+#[test]
+fn mistakes_in_a_baseline_have_a_position() {
+    let wrong = |file: &str| baseline(file).expect_err("wrong");
+    let entry = |text: &str| format!("version: 1\naccept:\n  - {{ {text} }}\n");
+    assert_eq!(wrong("version: 2\naccept: []\n"), "accepted.yaml:1:10: the version of a baseline is 1");
+    assert!(wrong(&entry("id: ping.result.empti, reason: x")).contains(":3:11: no row has the id"));
+    assert!(wrong(&entry("id: ping.result.empty")).contains("needs a `reason`"));
+    assert!(wrong(&entry("id: ping.result.empty, reason: x, untill: 2027-01-31")).contains("has no key `untill`"));
+    assert!(wrong(&entry("id: ping.result.empty, reason: x, until: soon")).contains("is no date"));
+    assert!(wrong(&entry("id: ping.result.empty, reason: x, when: { version: '2025' }")).contains("no version of"));
+}
+
+#[test]
+fn sarif_has_a_place_and_a_fingerprint_for_every_result() {
+    let mut checked = result(&[Transport::Stdio, Transport::Http], &[bad_names()]);
+    checked.conclude(false);
+    let layout = CheckLayout { width: 80, directory: "/repo".into() };
+    let log: serde_json::Value = serde_json::from_slice(&checked.render(CheckFormat::Sarif, &layout)).expect("JSON");
+    let results = log["runs"][0]["results"].as_array().expect("results");
+    assert_eq!(results.len(), 2, "one for each tool, whatever the version and the transport");
+    for result in results {
+        assert_eq!(result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"], ".mcp.json");
+        assert!(result["partialFingerprints"]["rehearse/v1"].is_string());
+    }
+    assert!(log["runs"][0]["tool"]["driver"]["rules"][0]["help"]["text"].is_string());
+}
+
+#[test]
+fn a_server_can_neither_control_the_terminal_nor_break_the_xml() {
+    let hostile = "a\u{1b}[2Jb\u{9b}m\u{202e}\u{fffe}z";
+    let violations = vec![violation(RowVerdict::Fail, hostile, hostile, hostile)];
+    let mut checked = result(&[Transport::Stdio], &[row(IDS[0], RowVerdict::Fail, violations)]);
+    checked.servers[0].name = Some(hostile.to_owned());
+    let mut dead = checked.servers[0].clone();
+    (dead.versions, dead.error, dead.target) = (Vec::new(), Some(hostile.to_owned()), hostile.to_owned());
+    checked.servers.push(dead);
+    checked.conclude(false);
+    let layout = CheckLayout { width: 160, directory: PathBuf::new() };
+    for bytes in [
+        checked.render(CheckFormat::Human, &layout),
+        checked.render(CheckFormat::Junit, &layout),
+        checked.render_official(CheckFormat::Human),
+    ] {
+        let text = anstream::adapter::strip_str(std::str::from_utf8(&bytes).expect("UTF-8")).to_string();
+        let is_harmful = |it: char| (it.is_control() && it != '\n') || matches!(it, '\u{202e}' | '\u{fffe}');
+        assert!(!text.contains(is_harmful), "{text:?}");
+    }
+}
+
+#[test]
+fn bytes_that_are_no_text_are_kept_and_a_long_frame_is_cut_around_its_mark() {
+    let line = EvidenceLine::new(Direction::ServerToClient, Duration::ZERO, b"a\xffb", &[]);
+    assert_eq!((line.text.as_str(), line.hex.as_deref()), ("a\u{fffd}b", Some("61ff62")));
+    let long = format!("{}\"name\"{}", "ä".repeat(5000), "x".repeat(9000));
+    let line =
+        EvidenceLine::new(Direction::ServerToClient, Duration::ZERO, long.as_bytes(), &marks(Some("name"), "it"));
+    assert!(line.offset > 8000 && line.text.len() <= 4096 && line.is_cut() && line.hex.is_none());
+    assert_eq!((line.mark.as_deref(), line.length), (Some("\"name\""), long.len()));
+}

@@ -1,0 +1,92 @@
+//! The command line that repeats a check.
+
+use std::fmt::Write;
+
+use super::{CheckArgs, result::target};
+use crate::cli::mcp::target::Server;
+use rehearse_client::Target;
+
+/// What a repeated check has in common with this one.
+#[derive(Debug)]
+pub(super) struct Again {
+    /// The options that name config files.
+    sources: Vec<String>,
+    headers: Vec<String>,
+    env: Vec<String>,
+    /// The options that decide what is sent.
+    options: Vec<String>,
+}
+
+impl Again {
+    pub(super) fn new(args: &CheckArgs) -> Again {
+        let pairs = |flag: &str, values: &mut dyn Iterator<Item = String>| -> Vec<String> {
+            values.flat_map(|value| [flag.to_owned(), value]).collect()
+        };
+        let mut options = Vec::new();
+        options.extend(pairs("--protocol-version", &mut args.versions.iter().map(ToString::to_string)));
+        options.extend(pairs("--allow-tool", &mut args.allowed_tools.iter().cloned()));
+        options.extend(pairs("--tool-args", &mut args.tool_args.iter().map(|(name, json)| format!("{name}={json}"))));
+        if args.listing {
+            options.push("--listing".to_owned());
+        }
+        options.extend(["--seed".to_owned(), args.seed.to_string()]);
+        let (headers, env) = args.target.pairs();
+        Again {
+            sources: args.target.sources(),
+            headers: pairs("--header", &mut headers.iter().cloned()),
+            env: pairs("--env", &mut env.iter().cloned()),
+            options,
+        }
+    }
+
+    /// The command line that checks one server; `--only` may follow.
+    pub(super) fn command(&self, server: &Server) -> String {
+        let mut words = Vec::new();
+        if server.is_from_command_line() {
+            words.extend([format!("--{}", server.resolved.config.target.transport()), described(server)]);
+            let is_process = matches!(server.resolved.config.target, Target::Stdio(_));
+            words.extend(if is_process { self.env.clone() } else { self.headers.clone() });
+        } else {
+            words.push(server.name().to_owned());
+            words.extend(self.sources.clone());
+        }
+        let words = words.iter().chain(&self.options);
+        words.fold("rehearse check".to_owned(), |mut line, word| {
+            let _ = write!(line, " {}", quoted(word));
+            line
+        })
+    }
+}
+
+/// The command or URL, as `--stdio` and the others take it.
+fn described(server: &Server) -> String {
+    match &server.resolved.config.target {
+        Target::Stdio(spec) => {
+            let words = [&spec.program].into_iter().chain(&spec.args);
+            words.map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
+        }
+        _ => target(server),
+    }
+}
+
+/// A word for a shell.
+fn quoted(word: &str) -> String {
+    let is_plain = |character: char| character.is_ascii_alphanumeric() || "-_./:=@,+%".contains(character);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::quoted;
+
+    #[test]
+    fn a_word_is_quoted_only_if_a_shell_would_change_it() {
+        assert_eq!(quoted("https://host:8080/mcp"), "https://host:8080/mcp");
+        assert_eq!(quoted("node server.js"), "'node server.js'");
+        assert_eq!(quoted("it's"), r"'it'\''s'");
+        assert_eq!(quoted(""), "''");
+    }
+}
