@@ -148,7 +148,8 @@ pub(super) fn run(args: &CheckArgs) -> Result<Exit, Failure> {
         print_no_servers();
         return Ok(Exit::NothingSelected);
     }
-    let directory = if args.format == CheckFormat::Sarif { args.sarif_directory(&servers)? } else { PathBuf::new() };
+    let is_sarif = args.format == CheckFormat::Sarif;
+    let directory = if is_sarif { sarif_directory(&servers)? } else { PathBuf::new() };
     let started_at = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
     let mut checked = CheckResult::new(started_at, args.seed, args.strict);
     let is_interrupted = block_on_guarded(args.check(&servers, &mut checked))?;
@@ -159,6 +160,9 @@ pub(super) fn run(args: &CheckArgs) -> Result<Exit, Failure> {
     }
     checked.require(|id| args.required.iter().any(|pattern| selects(pattern, id)));
     checked.conclude(is_interrupted);
+    if is_sarif {
+        keep_places_in(&directory, &mut checked);
+    }
     args.write(&checked, &CheckLayout { width: style::width(), directory })?;
     Ok(match checked.verdict {
         RunVerdict::Passed => Exit::Success,
@@ -236,25 +240,6 @@ impl CheckArgs {
         Ok(false)
     }
 
-    /// The folder to which the paths of SARIF are relative: that of the repository.
-    ///
-    /// # Errors
-    /// No server is described in a file of it: a result without a place would make the whole file invalid.
-    fn sarif_directory(&self, servers: &[Server]) -> Result<PathBuf, Failure> {
-        let here = std::env::current_dir().unwrap_or_default();
-        let root = here.ancestors().find(|folder| folder.join(".git").exists()).unwrap_or(&here).to_owned();
-        let is_inside = |server: &Server| {
-            result::place(server)
-                .is_some_and(|place| Path::new(&place.file).canonicalize().is_ok_and(|file| file.starts_with(&root)))
-        };
-        if servers.iter().any(is_inside) {
-            return Ok(root);
-        }
-        let message = "SARIF needs a place in a file of this repository for each result: check a server of a config in it \
-                       with --mcp-config FILE, or take --format junit";
-        Err(Failure::Usage(message.to_owned()))
-    }
-
     fn write(&self, result: &CheckResult, layout: &CheckLayout) -> Result<(), Failure> {
         let bytes = match self.official_ids {
             true => result.render_official(self.format),
@@ -267,6 +252,44 @@ impl CheckArgs {
             (Some(path), _) => output::write_file(path, &bytes),
             (None, CheckFormat::Human) => output::write_styled(&bytes),
             (None, _) => output::write(&bytes),
+        }
+    }
+}
+
+/// The folder to which the paths of SARIF are relative: that of the repository.
+///
+/// # Errors
+/// No server is described in a file of it: a result without a place would make the whole file invalid.
+fn sarif_directory(servers: &[Server]) -> Result<PathBuf, Failure> {
+    let here = std::env::current_dir().unwrap_or_default();
+    let root = here.ancestors().find(|folder| folder.join(".git").exists()).unwrap_or(&here);
+    let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+    let places = servers.iter().filter_map(result::place);
+    if places.into_iter().any(|place| inside(&root, &place.file).is_some()) {
+        return Ok(root);
+    }
+    let message = "SARIF needs a place in a file of this repository for each result, and there is none, so no report is \
+                   written; check a server of a config in it with --mcp-config FILE, or take --format junit";
+    Err(Failure::Usage(message.to_owned()))
+}
+
+/// The whole path of a file in a folder.
+fn inside(folder: &Path, file: &str) -> Option<String> {
+    let file = Path::new(file).canonicalize().ok().filter(|file| file.starts_with(folder))?;
+    Some(file.display().to_string())
+}
+
+/// Removes the places outside of a folder.
+fn keep_places_in(folder: &Path, result: &mut CheckResult) {
+    for server in &mut result.servers {
+        let file = server.place.as_ref().and_then(|place| inside(folder, &place.file));
+        match (&mut server.place, file) {
+            (Some(place), Some(file)) => place.file = file,
+            (place, _) => {
+                let target = style::printable(&server.target);
+                style::print(&format!("warning: {target} is not in the SARIF report: no file here describes it\n"));
+                *place = None;
+            }
         }
     }
 }

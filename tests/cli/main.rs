@@ -1,6 +1,7 @@
 //! Tests of the binary, by its output and exit codes.
 
 mod admin_docs;
+mod check;
 mod config_convert;
 mod config_docs;
 mod config_show;

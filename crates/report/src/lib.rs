@@ -8,6 +8,7 @@ mod json;
 mod junit;
 pub mod palette;
 mod run_result;
+pub mod schema;
 pub mod text;
 
 use std::str::FromStr;

@@ -1,0 +1,227 @@
+//! `rehearse check`: its exit codes, its baselines and its formats.
+
+use std::time::{Duration, Instant};
+
+use serde_json::Value as Json;
+
+use crate::rehearse::{Rehearse, Run};
+
+/// A tool that violates a MUST, and one that violates a SHOULD.
+const SHOP: &str = "
+server: { name: shop, version: 1.0.0 }
+tools:
+  - name: price
+    description: The price.
+    annotations: { readOnlyHint: true }
+    outputSchema: { type: object, required: [amount] }
+    reply: { result: { content: [], structuredContent: { sum: 1 } } }
+  - { name: read/file, description: Reads a file., reply: ok }
+";
+const BROKEN: &str = "tools.call.structured-matches-schema";
+const DOUBTFUL: &str = "tools.list.name-charset";
+
+/// A server without mistakes.
+const GOOD: &str = "
+server: { name: good, version: 1.0.0 }
+tools: [{ name: a, description: A., reply: x }]
+";
+
+fn target(script: &str) -> String {
+    format!("{} mock {script}", Rehearse::BINARY)
+}
+
+/// Checks the shop in one version.
+fn shop() -> Rehearse {
+    let files = Rehearse::new().file("shop.yaml", SHOP).file("good.yaml", GOOD);
+    files.args(["check", "--stdio", &target("shop.yaml"), "--protocol-version", "2025-11-25"])
+}
+
+/// Checks these rows only.
+fn only(rows: &[&str]) -> Rehearse {
+    shop().args(rows.iter().flat_map(|row| ["--only", *row]))
+}
+
+fn json(run: &Run) -> Json {
+    serde_json::from_str(run.stdout_text()).expect("JSON and nothing else")
+}
+
+#[test]
+fn a_must_fails_a_should_warns_and_the_report_says_how_to_repeat_it() {
+    let run = only(&[BROKEN, DOUBTFUL]).run().code(1);
+    let run = run.stdout_has("✗ tools.call.structured-matches-schema   MUST").stdout_has("1 failed, 1 warning");
+    let run = run.stdout_has("read/file: found the name \"read/file\"\n").stdout_has("^^^^^^^^^^^\n");
+    let again = format!(" --protocol-version 2025-11-25 --seed 1 --only {BROKEN}\n");
+    run.stdout_has("again: rehearse check --stdio '").stdout_has(&again).stdout_has("https://modelcontextprotocol.io/");
+    only(&[DOUBTFUL]).run().stdout_has("passed, with warnings").code(0);
+    only(&[DOUBTFUL]).args(["--strict"]).run().stdout_has("failed, because of --strict").code(1);
+}
+
+#[test]
+fn what_was_not_tested_is_not_passed() {
+    let untested = "prompts.list.name-unique";
+    // The server has no prompts, so the row does not apply.
+    only(&[untested]).run().stdout_has("nothing was tested").code(4);
+    let progress = ["progress.value.increases", DOUBTFUL];
+    only(&progress).run().stdout_has("Not tested: 1").stdout_has("1 warning, 1 not tested, 0 passed").code(0);
+    let required = only(&progress).args(["--require", "progress"]).run().code(1);
+    required.stdout_has("✗ progress.value.increases").stdout_has("--require wants it tested, but it was not");
+}
+
+#[test]
+fn a_server_that_cannot_be_reached_and_wrong_usage_have_their_own_codes() {
+    let dead = Rehearse::new().args(["check", "--stdio", "sh -c 'echo no module >&2; exit 5'"]).run().code(3);
+    dead.stdout_has("the server ended with code 5 before it answered the handshake\n    no module\n");
+    let refused = Rehearse::new().args(["check", "--http", "http://127.0.0.1:9/mcp"]).run();
+    refused.stdout_has("Connection refused").code(3);
+    let unknown = Rehearse::new().args(["check", "--only", "tools.list.name-charsets"]).run().code(2);
+    unknown.stderr_has("there is no row \"tools.list.name-charsets\"; did you mean tools.list.name-charset?");
+    let both = shop().args(["files"]).run().code(2);
+    both.stderr_has("name servers of a config, or describe servers, not both");
+    Rehearse::new().args(["check", "--header", "a: b"]).run().stderr_has("--header needs --http").code(2);
+}
+
+#[test]
+fn a_baseline_accepts_a_failure_until_it_is_gone() {
+    let entry = |rest: &str| format!("version: 1\naccept:\n  - {{ id: {BROKEN}, reason: known{rest} }}\n");
+    let with = |script: &str, text: &str| {
+        let files = Rehearse::new().file("shop.yaml", SHOP).file("good.yaml", GOOD).file("accepted.yaml", text);
+        let only = ["--only", BROKEN, "--only", DOUBTFUL];
+        files
+            .args(["check", "--stdio", &target(script), "--protocol-version", "2025-11-25"])
+            .args(only)
+            .args(["--baseline", "accepted.yaml"])
+    };
+    let accepted = with("shop.yaml", &entry("")).run().code(0);
+    accepted
+        .stdout_has("Accepted by the baseline: 1\n  tools.call.structured-matches-schema  known")
+        .stdout_has("1 accepted");
+    with("shop.yaml", &entry(", subject: price, until: 2999-12-31")).run().code(0);
+    let expired = with("shop.yaml", &entry(", until: 2020-01-31")).run().code(1);
+    expired.stdout_has("the date of tools.call.structured-matches-schema has passed");
+    with("shop.yaml", &entry(", when: { transport: http }")).run().code(1);
+    let other = with("shop.yaml", &entry(", subject: other")).run().code(1);
+    other.stdout_has("tools.call.structured-matches-schema (other) matches nothing any more");
+    let stale = format!("version: 1\naccept: [{{ id: {DOUBTFUL}, reason: renamed }}]\n");
+    with("good.yaml", &stale).run().stdout_has("accepted.yaml: tools.list.name-charset matches nothing").code(1);
+    let wrong = with("shop.yaml", &entry(", untill: 2020-01-31")).run().code(2);
+    wrong.stderr_has("accepted.yaml:3:").stderr_has("did you mean `until`?");
+}
+
+#[test]
+fn a_baseline_is_written_and_then_accepts_the_same_run() {
+    let update = ["--baseline", "accepted.yaml", "--update-baseline"];
+    let written = only(&[BROKEN, DOUBTFUL]).args(update).run().code(0).read("accepted.yaml");
+    assert!(written.contains(&format!("- id: {BROKEN}\n")) && written.contains("reason: \"TODO\""), "{written}");
+    assert!(!written.contains(DOUBTFUL), "a warning fails nothing: {written}");
+    only(&[BROKEN]).file("accepted.yaml", &written).args(["--baseline", "accepted.yaml"]).run().code(0);
+    let official = only(&[BROKEN]).file("accepted.yaml", "server: [tools-list]\n").args(update).run().code(2);
+    official.stderr_has("is a file of the official suite");
+}
+
+#[test]
+fn the_ids_of_the_official_suite_are_known() {
+    let listed = Rehearse::new().args(["check", "--list", "--only", DOUBTFUL]).run().code(0);
+    listed.stdout_has("tools.list.name-charset").stdout_has("  tools-name-format\n");
+    let words = only(&[DOUBTFUL]).args(["--official-ids"]).run().code(0);
+    words.stdout_has("! tools-name-format").stdout_has("WARNING").stdout_has("Passed: 0/0, 0 failed, 1 warnings");
+    let checks = json(&only(&[DOUBTFUL]).args(["--official-ids", "--format", "json"]).run());
+    assert_eq!((&checks[0]["id"], &checks[0]["status"]), (&"tools-name-format".into(), &"WARNING".into()));
+    let expected = only(&[DOUBTFUL]).file("expected.yml", "server:\n  - tools-list:tools-name-format\n");
+    expected.args(["--strict", "--baseline", "expected.yml"]).run().stdout_has("1 accepted").code(0);
+}
+
+#[test]
+fn the_json_report_matches_its_schema() {
+    let schema = |kind: &str| {
+        let text = Rehearse::new().args(["schema", kind]).run().code(0).stdout_text().to_owned();
+        jsonschema::validator_for(&serde_json::from_str(&text).expect("JSON")).expect("a schema")
+    };
+    let is_valid = |schema: &jsonschema::Validator, report: &Json| {
+        let errors: Vec<_> =
+            schema.iter_errors(report).map(|error| format!("{}: {error}", error.instance_path())).collect();
+        assert!(errors.is_empty(), "{errors:#?}");
+    };
+    let check = schema("check-report");
+    let accepted = format!("version: 1\naccept:\n  - {{ id: {BROKEN}, reason: known }}\n");
+    let run = shop().file("a.yaml", &accepted).args(["--baseline", "a.yaml", "--format", "json"]).run();
+    is_valid(&check, &json(&run));
+    let dead = Rehearse::new().args(["check", "--stdio", "false", "--format", "json"]).run().code(3);
+    is_valid(&check, &json(&dead));
+    let scenario = "
+servers: { s: { mock: good.yaml } }
+matrix: { protocol: [2025-11-25], transport: [stdio] }
+steps: [{ call: { tool: a }, expect: { text: y } }]
+";
+    let files = Rehearse::new().file("good.yaml", GOOD).file("s.yaml", scenario);
+    is_valid(&schema("run-report"), &json(&files.args(["run", "s.yaml", "--format", "json"]).run().code(1)));
+    let written = only(&[BROKEN]).args(["--baseline", "a.yaml", "--update-baseline"]).run().read("a.yaml");
+    let source = mcp_rehearsal::document::Source::new("a.yaml", written);
+    let file = mcp_rehearsal::document::parse_yaml(&source).expect("YAML").to_json();
+    is_valid(&schema("baseline"), &file);
+}
+
+#[test]
+fn the_formats_for_ci_name_what_failed() {
+    let junit = only(&[BROKEN, DOUBTFUL]).args(["--format", "junit"]).run().code(1);
+    junit.stdout_has("<failure message=\"").stdout_has("<skipped message=\"warning: ").stdout_has("failures=\"1\"");
+    let strict = only(&[DOUBTFUL]).args(["--format", "junit", "--strict"]).run().code(1);
+    strict.stdout_has("failures=\"1\"");
+    only(&[BROKEN]).args(["--format", "sarif"]).run().stdout("").stderr_has("SARIF needs a place in a file").code(2);
+    let config = format!(
+        "{{ \"mcpServers\": {{\n  \"shop\": {{ \"command\": \"{}\", \"args\": [\"mock\", \"shop.yaml\"] }} }} }}\n",
+        Rehearse::BINARY
+    );
+    let config = Rehearse::new().file(".mcp.json", &config).file("shop.yaml", SHOP);
+    let sarif = ["check", "shop", "--mcp-config", ".mcp.json", "--only", BROKEN, "--format", "sarif"];
+    let sarif = json(&config.args(sarif).run().code(1));
+    let place = &sarif["runs"][0]["results"][0]["locations"][0]["physicalLocation"];
+    assert_eq!(place["artifactLocation"]["uri"], ".mcp.json");
+    assert_eq!(place["region"]["startLine"], 2);
+}
+
+#[test]
+fn several_servers_are_one_run() {
+    let both = only(&[DOUBTFUL]).args(["--stdio", &target("good.yaml")]).run().code(0);
+    let both = both.stdout_has("shop 1.0.0   ").stdout_has("good 1.0.0   ");
+    both.stdout_has("! stdio/2025-11-25   1 warning").stdout_has("✓ stdio/2025-11-25   1 passed");
+    let dead = only(&[DOUBTFUL]).args(["--stdio", "false"]).run().code(3);
+    dead.stdout_has("not everything could be checked").stdout_has("1 warning");
+}
+
+#[test]
+fn a_secret_of_the_command_line_is_in_no_report() {
+    let run = Rehearse::new().args([
+        "check",
+        "--http",
+        "http://127.0.0.1:9/mcp",
+        "--header",
+        "Authorization: Bearer geheim1234567",
+        "--format",
+        "json",
+    ]);
+    let run = run.run().code(3).stdout_has("--header 'Authorization: Bearer ***'");
+    assert!(!run.stdout_text().contains("geheim"));
+}
+
+#[test]
+fn a_server_that_never_answers_costs_no_more_than_the_budget() {
+    let silent = "sh -c 'while read -r line; do case $line in *initialize\\\"*) \
+                  echo \"{\\\"jsonrpc\\\":\\\"2.0\\\",\\\"id\\\":1,\\\"result\\\":{\\\"protocolVersion\\\":\\\"2025-11-25\\\",\
+                  \\\"capabilities\\\":{\\\"tools\\\":{}},\\\"serverInfo\\\":{\\\"name\\\":\\\"s\\\",\\\"version\\\":\\\"1\\\"}}}\";; \
+                  esac; done'";
+    let started = Instant::now();
+    let run = Rehearse::new().args([
+        "check",
+        "--stdio",
+        silent,
+        "--budget",
+        "3s",
+        "--timeout",
+        "1s",
+        "--protocol-version",
+        "2025-11-25",
+    ]);
+    let run = run.run().code(1).stdout_has("✗ rpc.timeout.answers-every-request");
+    assert_eq!(run.stdout_text().matches("found no answer").count() / 6, 0, "{}", run.stdout_text());
+    assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());
+}
