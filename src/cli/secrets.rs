@@ -128,6 +128,7 @@ impl Secrets {
         server.error.iter_mut().for_each(hide);
         hide(&mut server.target);
         hide(&mut server.again);
+        server.unanswered.iter_mut().for_each(|version| hide(&mut version.reason));
         let rows = server.versions.iter_mut().flat_map(|version| &mut version.rows);
         for violation in rows.flat_map(|row| &mut row.violations) {
             hide(&mut violation.found);

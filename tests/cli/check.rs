@@ -204,6 +204,19 @@ fn a_secret_of_the_command_line_is_in_no_report() {
 }
 
 #[test]
+fn a_failure_that_a_second_run_does_not_show_is_a_warning() {
+    // The first process has other tools than all others.
+    let binary = Rehearse::BINARY;
+    let server = format!(
+        "sh -c 'if mkdir first 2>/dev/null; then exec {binary} mock shop.yaml; else exec {binary} mock good.yaml; fi'"
+    );
+    let row = "discover.state.set-invariant-tools";
+    let files = Rehearse::new().file("shop.yaml", SHOP).file("good.yaml", GOOD);
+    let run = files.args(["check", "--stdio", &server, "--protocol-version", "2026-07-28", "--only", row]).run();
+    run.stdout_has("! discover.state.set-invariant-tools   MUST NOT").stdout_has("seen once in two runs").code(0);
+}
+
+#[test]
 fn a_server_that_never_answers_costs_no_more_than_the_budget() {
     let silent = "sh -c 'while read -r line; do case $line in *initialize\\\"*) \
                   echo \"{\\\"jsonrpc\\\":\\\"2.0\\\",\\\"id\\\":1,\\\"result\\\":{\\\"protocolVersion\\\":\\\"2025-11-25\\\",\

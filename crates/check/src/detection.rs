@@ -6,6 +6,8 @@ use serde_json::Value;
 
 use crate::{CheckOptions, lane::Lane, options::Budget};
 
+/// How much a refusal says at least that is an answer.
+const ANSWERED: u8 = 3;
 /// How many lines of standard error are shown.
 const STDERR_LINES: usize = 20;
 
@@ -28,6 +30,7 @@ pub(crate) enum Attempt {
 
 /// How a server did not speak a version.
 pub(crate) struct Refusal {
+    version: Version,
     /// The versions that it offers.
     offered: Vec<Version>,
     trace: Trace,
@@ -55,23 +58,23 @@ pub(crate) async fn attempt(
             if offered.is_empty() || offered.contains(&version) {
                 return Attempt::Spoken(Box::new(Spoken { version, hello, lane }));
             }
-            refused(lane, offered).await
+            refused(lane, version, offered).await
         }
         Some(hello) if spoken == version => {
             let is_known = hello["protocolVersion"].as_str().is_none_or(|text| text.parse::<Version>().is_ok());
             if is_known {
                 return Attempt::Spoken(Box::new(Spoken { version, hello, lane }));
             }
-            refused(lane, Vec::new()).await
+            refused(lane, version, Vec::new()).await
         }
-        Some(_) => refused(lane, vec![spoken]).await,
-        None => refused(lane, Vec::new()).await,
+        Some(_) => refused(lane, version, vec![spoken]).await,
+        None => refused(lane, version, Vec::new()).await,
     }
 }
 
-async fn refused(lane: Lane, offered: Vec<Version>) -> Attempt {
+async fn refused(lane: Lane, version: Version, offered: Vec<Version>) -> Attempt {
     let failure = lane.wire().failure();
-    Attempt::NotSpoken(Refusal { offered, trace: lane.close().await, failure })
+    Attempt::NotSpoken(Refusal { version, offered, trace: lane.close().await, failure })
 }
 
 fn supported(hello: &Value) -> Vec<Version> {
@@ -107,6 +110,14 @@ pub(crate) fn no_version(refusals: &[Refusal]) -> String {
     text
 }
 
+/// The legacy versions whose `initialize` had no answer at all, and why. A server of the legacy era may ignore what the
+/// modern one asks.
+pub(crate) fn unanswered(refusals: &[Refusal]) -> Vec<(Version, String)> {
+    let legacy = refusals.iter().filter(|refusal| refusal.version.era() == Era::Legacy);
+    let silent = legacy.map(|refusal| (refusal.version, said(refusal))).filter(|(_, (rank, _))| *rank < ANSWERED);
+    silent.map(|(version, (_, text))| (version, text)).collect()
+}
+
 /// How much a refusal says, and what.
 fn said(refusal: &Refusal) -> (u8, String) {
     let mut best = (0, "the server did not answer the handshake".to_owned());
@@ -114,10 +125,10 @@ fn said(refusal: &Refusal) -> (u8, String) {
         let found = match &event.kind {
             EventKind::Frame(frame) if frame.direction == Direction::ServerToClient => {
                 let answer = String::from_utf8_lossy(&frame.bytes);
-                (4, format!("the server did not accept the handshake; it answered {answer}"))
+                (ANSWERED + 1, format!("the server did not accept the handshake; it answered {answer}"))
             }
             EventKind::HttpResponse { status, .. } => {
-                (3, format!("the server answered the handshake with HTTP {status}"))
+                (ANSWERED, format!("the server answered the handshake with HTTP {status}"))
             }
             EventKind::ProcessExited { code } => {
                 let how = code.map_or("by a signal".to_owned(), |code| format!("with code {code}"));

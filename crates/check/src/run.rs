@@ -5,13 +5,13 @@ use std::time::Duration;
 use futures_util::future::{join, join_all};
 use rehearse_client::{ConnectError, ServerParams, StopGrace, Target};
 use rehearse_conformance::{Evidence, Facts, Outcome, Row, Verdict, cases, rows};
-use rehearse_protocol::{Trace, Transport, Version};
+use rehearse_protocol::{Era, Trace, Transport, Version};
 use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::{
     CheckEvent, CheckOptions,
-    detection::{Attempt, Spoken, attempt, candidates, no_version},
+    detection::{Attempt, Spoken, attempt, candidates, no_version, unanswered},
     lists,
     options::Budget,
     prober::Prober,
@@ -36,6 +36,8 @@ pub struct CheckRun {
     pub duration: Duration,
     /// Each version that the server speaks, newest first.
     pub versions: Vec<VersionRun>,
+    /// Versions whose `initialize` had no answer, although that of another version had one; and why.
+    pub unanswered: Vec<(Version, String)>,
 }
 
 /// One version.
@@ -75,6 +77,7 @@ pub async fn check(params: &ServerParams, options: &CheckOptions) -> Result<Chec
         started_in: Duration::ZERO,
         duration: Duration::ZERO,
         versions: Vec::new(),
+        unanswered: Vec::new(),
     };
     let mut failure = None;
     let mut refusals = Vec::new();
@@ -113,6 +116,9 @@ pub async fn check(params: &ServerParams, options: &CheckOptions) -> Result<Chec
         }
     }
     run.duration = started.elapsed();
+    if run.versions.iter().any(|it| it.version.era() == Era::Legacy) {
+        run.unanswered = unanswered(&refusals);
+    }
     if run.versions.is_empty() {
         return Err(match failure {
             Some(error) => error.into(),

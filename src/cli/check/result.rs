@@ -9,7 +9,8 @@ use rehearse_client::Target;
 use rehearse_conformance::{Outcome, Place, Row, Verdict, Violation};
 use rehearse_protocol::{Direction, EventKind};
 use rehearse_report::check::{
-    CheckedRow, CheckedServer, CheckedVersion, ConfigPlace, EvidenceLine, FoundViolation, RowVerdict, marks,
+    CheckedRow, CheckedServer, CheckedVersion, ConfigPlace, EvidenceLine, FoundViolation, RowVerdict,
+    UnansweredVersion, marks,
 };
 
 /// How many violations of one row keep their frames.
@@ -27,12 +28,15 @@ pub(super) fn server(server: &Server, run: Result<CheckRun, CheckError>, again: 
         place: place(server),
         error: None,
         versions: Vec::new(),
+        unanswered: Vec::new(),
     };
     match run {
         Ok(run) => {
             (checked.name, checked.server_version) = run.server.unzip();
             checked.started_in = run.started_in;
             checked.versions = run.versions.iter().map(version).collect();
+            let unanswered = run.unanswered.into_iter();
+            checked.unanswered = unanswered.map(|(version, reason)| UnansweredVersion { version, reason }).collect();
             (checked, run.duration)
         }
         Err(error) => {

@@ -35,6 +35,10 @@ pub(super) fn render(result: &CheckResult, width: usize) -> String {
         untested(&mut out, &columns, width);
         let is_named = servers.len() > 1 || result.servers.len() > 1;
         columns.iter().for_each(|column| verdict(&mut out, column, is_named));
+        for unanswered in servers.iter().flat_map(|server| &server.unanswered) {
+            let text = format!("{} was not checked: {}", unanswered.version, printable(&unanswered.reason));
+            wrapped(&mut out, &format!("{} {text}", styled("!", DOUBTFUL)), "", width);
+        }
         if result.servers.len() > servers.len() {
             out.push('\n');
         }

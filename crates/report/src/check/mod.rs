@@ -101,6 +101,17 @@ pub struct CheckedServer {
     pub error: Option<String>,
     /// Newest first.
     pub versions: Vec<CheckedVersion>,
+    /// Versions whose handshake the server did not answer, although it answered that of another version.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unanswered: Vec<UnansweredVersion>,
+}
+
+/// A version that could not be checked.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct UnansweredVersion {
+    pub version: Version,
+    pub reason: String,
 }
 
 /// The place of a server in a config file.

@@ -49,6 +49,7 @@ fn result(transports: &[Transport], rows: &[CheckedRow]) -> CheckResult {
                 server: "files".to_owned(),
             }),
             error: None,
+            unanswered: Vec::new(),
             versions: [Version::V2025_11_25, Version::V2025_06_18]
                 .map(|version| CheckedVersion { version, rows: rows.to_vec() })
                 .into(),
