@@ -10,9 +10,9 @@ use http::{
     HeaderMap, HeaderName, HeaderValue, Method,
     header::{ACCEPT, CONTENT_TYPE},
 };
-use rehearse_client::{ConnectError, ServerParams, Wire, WireExchange, WireRequest, mirrored_headers};
+use rehearse_client::{ConnectError, ServerParams, TraceRecorder, Wire, WireExchange, WireRequest, mirrored_headers};
 use rehearse_conformance::{Case, CaseBody};
-use rehearse_protocol::{Direction, Era, Frame, Trace, Version};
+use rehearse_protocol::{Direction, Era, EventKind, Frame, Trace, Version};
 use serde_json::{Map, Value, json};
 
 use crate::{
@@ -280,9 +280,13 @@ impl Lane {
         let number = exchange.number;
         // A POST always gets a status, also for a notification.
         let limit = if limit.is_zero() { self.budget.within(LEAST_WAIT) } else { limit };
+        let recorder = self.wire.recorder().clone();
+        // Without a message in it, a request wants a status; an event stream that it opens may never end.
+        let is_empty = matches!(case.body, CaseBody::Empty);
         let message = tokio::select! {
             frame = self.wait_for_answer(from, limit, id) => frame,
             _ = exchange.ended(limit) => None,
+            () = has_head(&recorder, number), if is_empty => None,
         };
         let message = message.or_else(|| {
             let frames = self.wire.recorder().since(from);
@@ -373,13 +377,7 @@ impl Lane {
 
     /// The headers of the response of an exchange.
     pub(crate) fn head(&self, number: u32) -> Option<(u16, HeaderMap)> {
-        let trace = self.wire.recorder().trace();
-        trace.events().rev().find_map(|event| match &event.kind {
-            rehearse_protocol::EventKind::HttpResponse { status, headers } if event.exchange == Some(number) => {
-                Some((status.as_u16(), headers.clone()))
-            }
-            _ => None,
-        })
+        head(&self.wire.recorder().trace(), number)
     }
 
     fn note_session(&mut self, number: u32) {
@@ -499,6 +497,29 @@ impl Lane {
         self.wire.close().await;
         recorder.trace()
     }
+}
+
+/// Waits for the head of the response of an exchange; for ever if none comes.
+async fn has_head(recorder: &TraceRecorder, number: u32) {
+    loop {
+        let end = recorder.end();
+        if head(&recorder.trace(), number).is_some() {
+            return;
+        }
+        if !recorder.has_more(end).await {
+            return std::future::pending().await;
+        }
+    }
+}
+
+/// Status and headers of the response of an exchange.
+fn head(trace: &Trace, number: u32) -> Option<(u16, HeaderMap)> {
+    trace.events().rev().find_map(|event| match &event.kind {
+        EventKind::HttpResponse { status, headers } if event.exchange == Some(number) => {
+            Some((status.as_u16(), headers.clone()))
+        }
+        _ => None,
+    })
 }
 
 /// Whether a frame answers the request of this id; without one, whether it is an error without an id.

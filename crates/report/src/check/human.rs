@@ -34,7 +34,7 @@ pub(super) fn render(result: &CheckResult, width: usize) -> String {
         accepted(&mut out, &columns, width);
         untested(&mut out, &columns, width);
         let is_named = servers.len() > 1 || result.servers.len() > 1;
-        columns.iter().for_each(|column| verdict(&mut out, column, is_named));
+        columns.iter().for_each(|column| verdict(&mut out, column, is_named, width));
         for unanswered in servers.iter().flat_map(|server| &server.unanswered) {
             let text = format!("{} was not checked: {}", unanswered.version, printable(&unanswered.reason));
             wrapped(&mut out, &format!("{} {text}", styled("!", DOUBTFUL)), "", width);
@@ -241,7 +241,7 @@ fn untested(out: &mut String, columns: &[Column<'_>], width: usize) {
 }
 
 /// The verdict on one version over one transport.
-fn verdict(out: &mut String, column: &Column<'_>, is_named: bool) {
+fn verdict(out: &mut String, column: &Column<'_>, is_named: bool, width: usize) {
     let totals = CheckTotals::count(column.version.rows.iter());
     let (mark, style) = match totals {
         CheckTotals { failed: 1.., .. } => ("✗", BAD),
@@ -250,7 +250,7 @@ fn verdict(out: &mut String, column: &Column<'_>, is_named: bool) {
         _ => ("·", DIM),
     };
     let name = if is_named { column.name() } else { column.version.version.to_string() };
-    let _ = writeln!(out, "{} {name}   {}", styled(mark, style), counts(totals));
+    wrapped(out, &format!("{} {name}   {}", styled(mark, style), counts(totals)), "", width);
 }
 
 /// The counts that are not zero, in words. What was not tested stands before what passed.
