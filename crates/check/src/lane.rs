@@ -21,6 +21,8 @@ use crate::{
     replies::{Replies, requests},
 };
 
+mod exchanges;
+
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 /// How many unanswered requests a lane bears before it waits only for the window of silence.
@@ -56,6 +58,8 @@ pub(crate) struct Lane {
     is_open: bool,
     /// Exchanges whose responses have not ended yet.
     open: Vec<WireExchange>,
+    /// Those of them that should end, because the message that was asked for has come.
+    ending: Vec<WireExchange>,
 }
 
 /// What came back.
@@ -100,6 +104,7 @@ impl Lane {
             unanswered,
             is_open: false,
             open,
+            ending: Vec::new(),
         })
     }
 
@@ -273,10 +278,7 @@ impl Lane {
         from: usize,
         limit: Duration,
     ) -> Option<Value> {
-        let method = Method::from_bytes(case.http_method.as_bytes()).unwrap_or(Method::POST);
-        let headers = self.headers(case, body.as_deref());
-        let request = WireRequest { method, path: case.path.clone(), headers, body, case: name };
-        let mut exchange = self.wire.exchange(request).ok()?;
+        let mut exchange = self.wire.exchange(self.http_request(case, name, body)).ok()?;
         let number = exchange.number;
         // A POST always gets a status, also for a notification.
         let limit = if limit.is_zero() { self.budget.within(LEAST_WAIT) } else { limit };
@@ -302,7 +304,10 @@ impl Lane {
             if message.is_none() && !self.has_status(number) {
                 self.unanswered += 1;
             }
-            self.open.push(exchange);
+            match message {
+                Some(_) => self.ending.push(exchange),
+                None => self.open.push(exchange),
+            }
         }
         message.and_then(|frame| parse(&frame))
     }
@@ -341,7 +346,7 @@ impl Lane {
                 }
                 let plain = Case::bytes("", rehearse_conformance::Lane::Main, response.clone());
                 let (headers, body) = (self.headers(&plain, None), Some(response));
-                let request = WireRequest { method: Method::POST, path: None, headers, body, case };
+                let request = WireRequest { method: Method::POST, headers, body, case, ..WireRequest::default() };
                 self.open.extend(self.wire.exchange(request).ok());
                 if let Some(exchange) = self.open.last_mut()
                     && exchange.ended(Duration::from_millis(50)).await
@@ -369,6 +374,12 @@ impl Lane {
         };
         let _ = tokio::time::timeout(self.grace(), has_begun).await;
         self.open.push(exchange);
+    }
+
+    fn http_request(&self, case: &Case, name: Option<Arc<str>>, body: Option<Bytes>) -> WireRequest {
+        let method = Method::from_bytes(case.http_method.as_bytes()).unwrap_or(Method::POST);
+        let (path, has_title_case) = (case.path.clone(), case.has_title_case);
+        WireRequest { method, path, headers: self.headers(case, body.as_deref()), has_title_case, body, case: name }
     }
 
     fn has_status(&self, number: u32) -> bool {
@@ -461,20 +472,17 @@ impl Lane {
         if let Some(session) = self.session.as_ref().filter(|_| !is_initialize) {
             headers.insert(SESSION, session.clone());
         }
-        for (name, value) in &case.headers {
+        for (number, (name, value)) in case.headers.iter().enumerate() {
+            let is_second = case.headers.iter().take(number).any(|(before, _)| before == name);
             let Ok(name) = name.parse::<HeaderName>() else { continue };
             match value.as_deref().map(HeaderValue::from_str) {
+                Some(Ok(value)) if is_second => drop(headers.append(name, value)),
                 Some(Ok(value)) => drop(headers.insert(name, value)),
                 Some(Err(_)) => {}
                 None => drop(headers.remove(name)),
             }
         }
         headers
-    }
-
-    /// Whether the server has opened a session.
-    pub(crate) fn has_session(&self) -> bool {
-        self.session.is_some()
     }
 
     /// Forgets the session, which has ended.
@@ -489,6 +497,8 @@ impl Lane {
 
     /// Ends the session and the connection, and returns the trace.
     pub(crate) async fn close(mut self) -> Trace {
+        let ending = std::mem::take(&mut self.ending);
+        self.read(ending).await;
         self.open.clear();
         if self.session.is_some() && !self.is_over() {
             let _ = self.send(&Case::http("", rehearse_conformance::Lane::Main, "DELETE")).await;

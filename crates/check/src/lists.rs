@@ -1,7 +1,7 @@
 //! The lists of a server: material for probes, and the base of comparisons.
 
 use rehearse_client::example;
-use rehearse_conformance::Material;
+use rehearse_conformance::{Material, MirroredCall, MirroredParameter};
 use rehearse_protocol::Transport;
 use serde_json::{Value, json};
 
@@ -55,9 +55,43 @@ pub(crate) fn material(lane: &Lane, transport: Transport, hello: &Value, options
     }
 }
 
-/// Whether arguments of a tool are mirrored in headers, which the prober does not send.
+/// The keyword of parameters that are repeated in headers.
+const MIRRORED: &str = "x-mcp-header";
+
+/// Whether arguments of a tool are repeated in headers.
 fn has_header(tool: &Value) -> bool {
-    tool["inputSchema"].to_string().contains("\"x-mcp-header\"")
+    headers_in(tool) > 0
+}
+
+fn headers_in(tool: &Value) -> usize {
+    tool["inputSchema"].to_string().matches(&format!("\"{MIRRORED}\":")).count()
+}
+
+/// The first tools with parameters that are repeated in headers which may be called.
+pub(crate) fn mirrored(tools: &[Value], options: &CheckOptions) -> Vec<MirroredCall> {
+    let allowed = tools.iter().filter(|tool| options.tools.allows(tool) && has_header(tool));
+    let calls = allowed.filter_map(|tool| {
+        let (name, arguments) = call_of(tool, options)?;
+        let mut parameters = Vec::new();
+        find_mirrored(&tool["inputSchema"], "", &mut parameters);
+        // A client has to reject a tool with an annotation that it cannot follow.
+        let is_valid = parameters.len() == headers_in(tool);
+        is_valid.then(|| MirroredCall { tool: name, schema: tool["inputSchema"].clone(), arguments, parameters })
+    });
+    calls.take(CALLED_TOOLS).collect()
+}
+
+fn find_mirrored(schema: &Value, pointer: &str, found: &mut Vec<MirroredParameter>) {
+    for (name, property) in schema["properties"].as_object().into_iter().flatten() {
+        let pointer = format!("{pointer}/{}", name.replace('~', "~0").replace('/', "~1"));
+        if let (Some(header), Some(kind)) = (property[MIRRORED].as_str(), property["type"].as_str())
+            && matches!(kind, "string" | "integer" | "boolean")
+        {
+            let header = format!("mcp-param-{}", header.to_ascii_lowercase());
+            found.push(MirroredParameter { header, pointer: pointer.clone(), kind: kind.to_owned() });
+        }
+        find_mirrored(property, &pointer, found);
+    }
 }
 
 /// Whether a schema that a server gave is one, and accepts a value.
@@ -73,13 +107,15 @@ pub(crate) fn callable(tools: &[Value], options: &CheckOptions) -> Vec<(String, 
         let has_arguments = tool["inputSchema"]["required"].as_array().is_some_and(|required| !required.is_empty());
         (tool.get("outputSchema").is_none(), !has_arguments)
     });
-    let with_arguments = allowed.into_iter().filter_map(|tool| {
-        let name = tool["name"].as_str()?;
-        let given = options.tools.arguments.iter().find(|(tool, _)| tool == name);
-        let schema = &tool["inputSchema"];
-        let arguments = given.map_or_else(|| example::object(schema).into(), |(_, arguments)| arguments.clone());
-        let is_accepted = given.is_some() || accepts(schema, &arguments);
-        is_accepted.then(|| (name.to_owned(), arguments))
-    });
-    with_arguments.take(CALLED_TOOLS).collect()
+    allowed.into_iter().filter_map(|tool| call_of(tool, options)).take(CALLED_TOOLS).collect()
+}
+
+/// The name of a tool, with arguments that its schema accepts.
+fn call_of(tool: &Value, options: &CheckOptions) -> Option<(String, Value)> {
+    let name = tool["name"].as_str()?;
+    let given = options.tools.arguments.iter().find(|(tool, _)| tool == name);
+    let schema = &tool["inputSchema"];
+    let arguments = given.map_or_else(|| example::object(schema).into(), |(_, arguments)| arguments.clone());
+    let is_accepted = given.is_some() || accepts(schema, &arguments);
+    is_accepted.then(|| (name.to_owned(), arguments))
 }

@@ -28,12 +28,6 @@ impl Prober<'_> {
         self.cases.iter().filter(move |case| case.lane == lane)
     }
 
-    /// A method that every server serves at once.
-    pub(crate) fn cheap_method(&self) -> &'static str {
-        let other = if self.material.is_modern() { "server/discover" } else { "ping" };
-        self.material.list_methods().first().copied().unwrap_or(other)
-    }
-
     /// Connects; sends nothing. `None` if there is no connection any more.
     pub(crate) async fn open(&self) -> Option<Lane> {
         Lane::open(self.params, self.version, self.options, self.budget).await.ok()

@@ -135,6 +135,8 @@ async fn probe(params: &ServerParams, spoken: Spoken, options: &CheckOptions, bu
     let mut material = lists::material(&lane, transport, &hello, options);
     lists::read(&mut lane, &mut material).await;
     material.callable = lists::callable(&material.tools, options);
+    material.mirrored = lists::mirrored(&material.tools, options);
+    material.endpoint = endpoint(params).unwrap_or_default().to_owned();
     let cases = cases(&material);
     let prober = Prober { params, options, budget, version, material, cases };
     let (main, others) =
@@ -208,10 +210,14 @@ fn server_info(hello: &Value) -> Option<(String, String)> {
 }
 
 fn is_local(params: &ServerParams) -> bool {
+    let hosts = ["//127.", "//localhost", "//[::1]", "//10.", "//192.168."];
+    endpoint(params).is_none_or(|url| hosts.iter().any(|host| url.contains(host)))
+}
+
+/// The URL of a server, if it has one.
+fn endpoint(params: &ServerParams) -> Option<&str> {
     match &params.target {
-        Target::Http(at) | Target::Sse(at) | Target::Ws(at) => {
-            ["//127.", "//localhost", "//[::1]", "//10.", "//192.168."].iter().any(|host| at.url.contains(host))
-        }
-        _ => true,
+        Target::Http(at) | Target::Sse(at) | Target::Ws(at) => Some(&at.url),
+        _ => None,
     }
 }

@@ -49,6 +49,8 @@ pub struct WireRequest {
     pub path: Option<String>,
     /// The headers, in addition to those that are configured for the server, which they replace.
     pub headers: HeaderMap,
+    /// Whether the names of the headers begin in upper case, over HTTP/1.1.
+    pub has_title_case: bool,
     /// The body; it is recorded as a frame.
     pub body: Option<Bytes>,
     /// The case of a probe, recorded before the request.
@@ -194,11 +196,13 @@ impl Wire {
             all.remove(name);
         }
         all.extend(request.headers);
+        let titled = request.has_title_case.then(|| web::title_case_client(&url)).transpose();
+        let http = titled.map_err(|error| error.to_string())?.unwrap_or_else(|| http.clone());
         let mut builder = http.request(request.method, url).headers(all);
         if let Some(body) = &request.body {
             builder = builder.body(body.clone());
         }
-        let (recorder, http, number) = (self.recorder.clone(), http.clone(), self.recorder.new_exchange());
+        let (recorder, number) = (self.recorder.clone(), self.recorder.new_exchange());
         let failure = self.failure.clone();
         if let Some(case) = request.case {
             recorder.note_in(Some(number), EventKind::Case(case));

@@ -50,7 +50,7 @@ pub struct Case {
     pub lane: Lane,
     /// What is sent.
     pub body: CaseBody,
-    /// Headers to set (`Some`) or to leave out (`None`), over HTTP.
+    /// Headers to set (`Some`) or to leave out (`None`), over HTTP. One that is set twice is sent twice.
     pub headers: Vec<(String, Option<String>)>,
     /// A path on the same host that replaces that of the endpoint.
     pub path: Option<String>,
@@ -58,6 +58,8 @@ pub struct Case {
     pub http_method: &'static str,
     /// Members of the modern `_meta` to replace (`Some`) or to leave out (`None`).
     pub meta: Vec<(String, Option<Value>)>,
+    /// Whether the names of the headers begin in upper case, over HTTP/1.1.
+    pub has_title_case: bool,
     /// Whether an answer is expected. Without one, the prober waits only for the common window of silence.
     pub is_answered: bool,
 }
@@ -81,14 +83,43 @@ pub struct Material {
     pub prompts: Vec<Value>,
     /// The tools that may be called, each with valid arguments.
     pub callable: Vec<(String, Value)>,
+    /// The tools with mirrored parameters that may be called.
+    pub mirrored: Vec<MirroredCall>,
+    /// The URL of the server, if it has one.
+    pub endpoint: String,
     /// A suffix for names that cannot exist.
     pub suffix: String,
+}
+
+/// A call of a tool with parameters that are repeated in headers (`x-mcp-header`).
+#[derive(Clone, Debug)]
+pub struct MirroredCall {
+    /// The name of the tool.
+    pub tool: String,
+    /// Its input schema.
+    pub schema: Value,
+    /// Valid arguments.
+    pub arguments: Value,
+    /// Each mirrored parameter.
+    pub parameters: Vec<MirroredParameter>,
+}
+
+/// A parameter that is repeated in a header.
+#[derive(Clone, Debug)]
+pub struct MirroredParameter {
+    /// The name of the header, in lower case.
+    pub header: String,
+    /// The JSON pointer of its value in the arguments.
+    pub pointer: String,
+    /// `string`, `integer` or `boolean`.
+    pub kind: String,
 }
 
 impl Case {
     fn new(name: impl Into<String>, lane: Lane, body: CaseBody) -> Case {
         let (headers, meta) = (Vec::new(), Vec::new());
-        Case { name: name.into(), lane, body, headers, path: None, http_method: "POST", meta, is_answered: true }
+        let (name, path, http_method) = (name.into(), None, "POST");
+        Case { name, lane, body, headers, path, http_method, meta, has_title_case: false, is_answered: true }
     }
 
     /// A request. Null params are left out.
@@ -140,6 +171,13 @@ impl Case {
         self
     }
 
+    /// With header names in title case.
+    #[must_use]
+    pub fn title_case(mut self) -> Case {
+        self.has_title_case = true;
+        self
+    }
+
     /// With silence as a possible answer.
     #[must_use]
     pub fn unanswered(mut self) -> Case {
@@ -178,6 +216,12 @@ impl Material {
             ("prompts", "prompts/list"),
         ];
         all.into_iter().filter(|(capability, _)| self.declares(capability)).map(|(_, method)| method).collect()
+    }
+
+    /// A method that every server of these capabilities serves, and that costs nothing.
+    pub fn cheap_method(&self) -> &'static str {
+        let other = if self.is_modern() { "server/discover" } else { "ping" };
+        self.list_methods().first().copied().unwrap_or(other)
     }
 
     /// A name that no server offers.

@@ -20,7 +20,7 @@ pub(super) async fn input(prober: &Prober<'_>) -> Vec<Trace> {
         return Vec::new();
     }
     let Some(mut lane) = prober.open_session().await else { return Vec::new() };
-    let method = prober.cheap_method();
+    let method = prober.material.cheap_method();
     let request = |name: String| Case::request(name, CaseLane::Input, method, json!({}));
     send_cases(&mut lane, prober, CaseLane::Input).await;
     lane.send_joined(&[request("stdin/split".to_owned())], Some(PAUSE)).await;

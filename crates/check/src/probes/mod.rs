@@ -11,6 +11,7 @@ mod input;
 mod main_lane;
 mod session;
 mod skills;
+mod streams;
 
 pub(crate) use main_lane::main_lane;
 
@@ -26,4 +27,5 @@ pub(crate) const ALL: &[Probe] = &[
     |prober| Box::pin(session::session(prober)),
     |prober| Box::pin(asking::asking(prober)),
     |prober| Box::pin(input::input(prober)),
+    |prober| Box::pin(streams::streams(prober)),
 ];

@@ -1,22 +1,38 @@
-//! A session that ends, and is used again.
+//! Sessions of streamable HTTP: with a wrong id or none, after their end, and next to each other.
 
+use futures_util::future::join3;
 use rehearse_conformance::{Case, Lane as CaseLane};
 use rehearse_protocol::{Era, Trace, Transport};
 use serde_json::json;
 
-use crate::prober::Prober;
+use crate::{lane::Lane, prober::Prober};
 
-/// Deletes a session of streamable HTTP, and sends a request in it.
+const ID: &str = "mcp-session-id";
+
+/// Ends one session while another one is open, and uses both, and ids that the server never assigned.
 pub(super) async fn session(prober: &Prober<'_>) -> Vec<Trace> {
     if prober.version.era() == Era::Modern || prober.transport() != Transport::Http {
         return Vec::new();
     }
-    let Some(mut lane) = prober.open_session().await else { return Vec::new() };
-    if lane.has_session() {
-        lane.send(&Case::http("session/delete", CaseLane::Fresh, "DELETE")).await;
-        let method = prober.material.list_methods().first().copied().unwrap_or("ping");
-        lane.send(&Case::request("session/after-delete", CaseLane::Fresh, method, json!({}))).await;
+    let opened = join3(prober.open_session(), prober.open_session(), prober.open_session()).await;
+    let (Some(mut ended), Some(mut other), Some(mut foreign)) = opened else { return Vec::new() };
+    let list = |name: &str| Case::request(name, CaseLane::Fresh, prober.material.cheap_method(), json!({}));
+    let delete = |name: &str| Case::http(name, CaseLane::Fresh, "DELETE");
+    if let Some(unknown) = ended.other_session_id() {
+        ended.send(&list("session/without-id").without_header(ID)).await;
+        ended.send(&list("session/unknown-id").header(ID, &unknown)).await;
+        ended.send(&delete("session/delete-unknown").header(ID, &unknown)).await;
+        ended.send(&delete("session/delete")).await;
+        ended.send(&list("session/after-delete")).await;
+        ended.send(&delete("session/delete-again")).await;
+        ended.end_session();
+        other.send(&list("session/other")).await;
+        // A session of its own: a server that does not check `Origin` ends it.
+        foreign.send(&delete("origin/delete").header("origin", "http://evil.example")).await;
     }
-    lane.end_session();
-    vec![lane.close().await]
+    let mut traces = Vec::new();
+    for lane in [ended, other, foreign] {
+        traces.push(Lane::close(lane).await);
+    }
+    traces
 }

@@ -28,6 +28,16 @@ pub(crate) const MAX_AUTH_ATTEMPTS: usize = 4;
 /// # Errors
 /// [`OpenError::Invalid`] if TLS cannot be set up.
 pub(crate) fn client(url: &Url) -> Result<Client, OpenError> {
+    client_builder(url).build().map_err(|error| OpenError::Invalid(describe(error)))
+}
+
+/// As [`client`], but the names of its headers begin in upper case.
+pub(crate) fn title_case_client(url: &Url) -> Result<Client, OpenError> {
+    let builder = client_builder(url).http1_title_case_headers();
+    builder.build().map_err(|error| OpenError::Invalid(describe(error)))
+}
+
+fn client_builder(url: &Url) -> ClientBuilder {
     let origin = url.origin();
     let follow = redirect::Policy::custom(move |attempt| {
         let keeps = matches!(attempt.status(), StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT);
@@ -37,7 +47,7 @@ pub(crate) fn client(url: &Url) -> Result<Client, OpenError> {
             attempt.stop()
         }
     });
-    builder(is_loopback(url)).redirect(follow).build().map_err(|error| OpenError::Invalid(describe(error)))
+    builder(is_loopback(url)).redirect(follow)
 }
 
 /// The common settings of all HTTP clients; without a proxy for this machine.

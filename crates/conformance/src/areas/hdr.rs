@@ -4,27 +4,58 @@ use base64::Engine;
 use serde_json::{Value, json};
 
 use super::Judge;
-use crate::{Call, Case, Evidence, Judgement, Lane, Material};
+use crate::{Call, Case, Evidence, Judgement, Kind, Lane, Material, MirroredCall, MirroredParameter};
 
 const MISMATCH: i64 = -32020;
+const UNSUPPORTED_VERSION: i64 = -32022;
+const NOT_CALLED: &str = "no tool with `x-mcp-header` may be called; --allow-tool NAME allows one";
 
 pub(super) const JUDGES: &[(&str, Judge)] = &[
-    // A server that speaks older versions may take the request for one of 2025-03-26.
-    ("hdr.version.missing-400", |e, j| judge(e, j, "headers/no-version", |call| call.error_code().is_some())),
+    ("hdr.version.missing-400", |e, j| {
+        for call in e.case("headers/no-version").filter(Call::is_answered) {
+            let result = call.result();
+            if result.is_some_and(|result| result.get("resultType").is_none()) {
+                j.untested("the server takes the request for one of 2025-03-26");
+            } else if !matches!(call.status(), Some(401 | 403)) {
+                j.check_call(result.is_none(), &call);
+            }
+        }
+    }),
     ("hdr.version.mismatch-400", |e, j| judge(e, j, "headers/other-version", |call| call.status() == Some(400))),
     ("hdr.version.mismatch-32020", |e, j| {
-        judge(e, j, "headers/other-version", |call| call.error_code() == Some(MISMATCH))
+        // The version in `_meta` is also one that the server does not speak.
+        let codes = [Some(MISMATCH), Some(UNSUPPORTED_VERSION)];
+        judge(e, j, "headers/other-version", |call| codes.contains(&call.error_code()));
     }),
     ("hdr.method.missing-400", |e, j| judge(e, j, "headers/no-method", is_refused)),
     ("hdr.method.mismatch-400", |e, j| judge(e, j, "headers/other-method", is_refused)),
     ("hdr.method.value-case", |e, j| judge(e, j, "headers/method-case", is_refused)),
+    ("hdr.method.name-case-ok", |e, j| judge(e, j, "shape/title-case", is_accepted)),
+    ("hdr.method.whitespace-ok", |e, j| judge(e, j, "headers/padded-method", is_accepted)),
     ("hdr.name.missing-400", |e, j| judge(e, j, "headers/no-name", is_refused)),
     ("hdr.name.mismatch-400", |e, j| judge(e, j, "headers/other-name", is_refused)),
-    ("hdr.name.base64-accepted", |e, j| {
-        judge(e, j, "headers/encoded-name", |call| call.error_code() != Some(MISMATCH))
-    }),
+    ("hdr.name.base64-accepted", |e, j| judge(e, j, "headers/encoded-name", is_accepted)),
     ("hdr.name.base64-mismatch", |e, j| judge(e, j, "headers/encoded-other-name", is_refused)),
     ("hdr.name.base64-invalid", |e, j| judge(e, j, "headers/broken-name", is_refused)),
+    ("hdr.name.prefix-case", |e, j| judge(e, j, "headers/prefix-case", is_refused)),
+    ("hdr.name.non-ascii-uri", |e, j| {
+        for call in e.calls().filter(|call| call.request.case.is_none()) {
+            let name = call.http.and_then(|http| http.request_header("mcp-name"));
+            if name.is_some_and(|name| name.starts_with("=?base64?")) && call.is_answered() {
+                j.check_call(is_accepted(&call), &call);
+            }
+        }
+        j.untested("no listed name needs to be encoded");
+    }),
+    ("hdr.param.required-400", |e, j| param(e, j, "param-headers/omitted", is_refused)),
+    ("hdr.param.mismatch-400", |e, j| param(e, j, "param-headers/other", is_refused)),
+    ("hdr.param.match-ok", |e, j| param(e, j, "param-headers/match", is_accepted)),
+    ("hdr.param.base64-ok", |e, j| param(e, j, "param-headers/encoded", is_accepted)),
+    ("hdr.param.base64-invalid", |e, j| param(e, j, "param-headers/broken", is_refused)),
+    ("hdr.param.literal-base64-text", |e, j| param(e, j, "param-headers/literal", is_accepted)),
+    ("hdr.param.null-not-expected", |e, j| param(e, j, "param-headers/absent", is_accepted)),
+    ("hdr.param.integer-numeric", |e, j| param(e, j, "param-headers/decimal", is_accepted)),
+    ("hdr.param.boolean-lower", |e, j| param(e, j, "param-headers/capital", is_refused)),
     ("hdr.param.unknown-ignored", |e, j| judge(e, j, "headers/unknown-param", |call| call.result().is_some())),
     ("hdr.error.http-400-and-body", |e, j| {
         for call in e.calls().filter(|call| call.error_code() == Some(MISMATCH)) {
@@ -32,18 +63,21 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
         }
     }),
     ("hdr.error.echo-id", |e, j| {
-        for call in e.calls().filter(|call| call.error_code() == Some(MISMATCH)) {
-            let id = call.response.and_then(|it| it.id());
-            j.check_answer(id == call.request.id(), &call, || format!("`id: {}`", id.unwrap_or(&Value::Null)));
+        for call in e.calls().filter(|call| call.error_code() == Some(MISMATCH) && call.request.kind == Kind::Request) {
+            let (sent, id) = (call.request.id(), call.response.and_then(|it| it.id()));
+            if sent.is_some_and(|id| id.is_string() || id.is_number()) {
+                j.check_answer(id == sent, &call, || format!("`id: {}`", id.unwrap_or(&Value::Null)));
+            }
         }
     }),
+    ("hdr.extra.duplicate-header", |e, j| judge(e, j, "headers/duplicate-method", is_refused)),
 ];
 
 pub(super) fn cases(material: &Material) -> Vec<Case> {
     if !material.is_modern() || !material.is_http() {
         return Vec::new();
     }
-    let Some(method) = material.list_methods().first().copied() else { return Vec::new() };
+    let method = material.cheap_method();
     let list = |name: &str| Case::request(format!("headers/{name}"), Lane::Negative, method, json!({}));
     let other = if method == "prompts/list" { "tools/list" } else { "prompts/list" };
     let mut cases = vec![
@@ -53,23 +87,111 @@ pub(super) fn cases(material: &Material) -> Vec<Case> {
         list("no-method").without_header("mcp-method"),
         list("other-method").header("mcp-method", other),
         list("method-case").header("mcp-method", &method.to_uppercase()),
+        list("padded-method").header("mcp-method", &format!("  {method}  ")),
+        list("duplicate-method").header("mcp-method", method).header("mcp-method", other),
     ];
-    let resource = material.resources.first().and_then(|it| it["uri"].as_str());
-    let prompt = material.prompts.first().and_then(|it| it["name"].as_str());
     let encoded = |text: &str| format!("=?base64?{}?=", base64::prelude::BASE64_STANDARD.encode(text));
-    let named = [("resources/read", "uri", resource), ("prompts/get", "name", prompt)];
-    for (method, key, name) in named {
-        let Some(name) = name else { continue };
-        let case = |variant: &str| {
-            Case::request(format!("headers/{variant}/{method}"), Lane::Negative, method, json!({ key: name }))
-        };
+    for (lane, method, name, params) in named(material) {
+        let case = |variant: &str| Case::request(format!("headers/{variant}/{method}"), lane, method, params.clone());
         cases.extend([
-            case("encoded-name").header("mcp-name", &encoded(name)),
+            case("encoded-name").header("mcp-name", &encoded(&name)),
             case("no-name").without_header("mcp-name"),
             case("other-name").header("mcp-name", "rehearse-other"),
             case("encoded-other-name").header("mcp-name", &encoded("rehearse-other")),
             case("broken-name").header("mcp-name", "=?base64?%%%?="),
+            case("prefix-case").header("mcp-name", &encoded(&name).replace("base64", "BASE64")),
         ]);
+    }
+    cases.extend(material.mirrored.iter().flat_map(mirrored_cases));
+    cases
+}
+
+/// A valid request of each method with `Mcp-Name`, with its lane and the name.
+fn named(material: &Material) -> Vec<(Lane, &'static str, String, Value)> {
+    let mut named = Vec::new();
+    if let Some(uri) = material.resources.iter().find_map(|it| it["uri"].as_str()) {
+        named.push((Lane::Negative, "resources/read", uri.to_owned(), json!({ "uri": uri })));
+    }
+    if let Some((prompt, name)) = material.prompts.iter().find_map(|it| Some((it, it["name"].as_str()?))) {
+        let arguments = prompt["arguments"].as_array().into_iter().flatten();
+        let arguments = arguments.filter_map(|it| Some((it["name"].as_str()?.to_owned(), json!("rehearse"))));
+        let arguments: serde_json::Map<_, _> = arguments.collect();
+        let params = json!({ "name": name, "arguments": arguments });
+        named.push((Lane::Negative, "prompts/get", name.to_owned(), params));
+    }
+    if let Some((tool, arguments)) = material.callable.first() {
+        named.push((Lane::Calls, "tools/call", tool.clone(), Material::call_params(tool, arguments)));
+    }
+    named
+}
+
+/// The text of a value in a header.
+fn text(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Bool(_) | Value::Number(_) => Some(value.to_string()),
+        _ => None,
+    }
+}
+
+/// Whether a text can stand in a header as it is.
+fn is_plain(text: &str) -> bool {
+    text.trim() == text && text.bytes().all(|it| (0x20..0x7f).contains(&it)) && !text.starts_with("=?")
+}
+
+/// The calls of one tool, each with one thing changed.
+fn mirrored_cases(tool: &MirroredCall) -> Vec<Case> {
+    let encoded = |text: &str| format!("=?base64?{}?=", base64::prelude::BASE64_STANDARD.encode(text));
+    // A call with the right headers, but for one parameter.
+    let call = |variant: String, arguments: &Value, changed: Option<(&MirroredParameter, Option<String>)>| {
+        let name = format!("param-headers/{variant}");
+        let mut case = Case::request(name, Lane::Calls, "tools/call", Material::call_params(&tool.tool, arguments));
+        for parameter in &tool.parameters {
+            let value = arguments.pointer(&parameter.pointer).and_then(text);
+            let value = value.map(|value| if is_plain(&value) { value } else { encoded(&value) });
+            let value = match &changed {
+                Some((it, value)) if it.header == parameter.header => value.clone(),
+                _ => value,
+            };
+            if let Some(value) = value {
+                case = case.header(&parameter.header, &value);
+            }
+        }
+        case
+    };
+    let mut cases = vec![call(format!("match/{}", tool.tool), &tool.arguments, None)];
+    for parameter in &tool.parameters {
+        let (arguments, header) = (&tool.arguments, &parameter.header);
+        let name = |variant: &str| format!("{variant}/{}/{header}", tool.tool);
+        let with = |variant: &str, value: Option<String>| call(name(variant), arguments, Some((parameter, value)));
+        let Some(value) = arguments.pointer(&parameter.pointer) else {
+            cases.push(call(name("absent"), arguments, None));
+            continue;
+        };
+        let Some(shown) = text(value) else { continue };
+        cases.push(with("omitted", None));
+        match value {
+            Value::Bool(it) => {
+                cases.push(with("other", Some((!it).to_string())));
+                cases.push(with("capital", Some(if *it { "True" } else { "False" }.to_owned())));
+            }
+            Value::Number(_) => {
+                cases.push(with("other", Some(format!("{shown}1"))));
+                cases.push(with("decimal", Some(format!("{shown}.0"))));
+            }
+            _ => {
+                cases.push(with("other", Some("rehearse-other".to_owned())));
+                cases.push(with("encoded", Some(encoded(&shown))));
+                cases.push(with("broken", Some("=?base64?%%%?=".to_owned())));
+                let mut literal = arguments.clone();
+                if let Some(value) = literal.pointer_mut(&parameter.pointer) {
+                    *value = json!("SGVsbG8=");
+                }
+                if jsonschema::validator_for(&tool.schema).is_ok_and(|schema| schema.is_valid(&literal)) {
+                    cases.push(call(name("literal"), &literal, None));
+                }
+            }
+        }
     }
     cases
 }
@@ -78,12 +200,28 @@ fn is_refused(call: &Call<'_>) -> bool {
     call.status() == Some(400) && call.error_code() == Some(MISMATCH)
 }
 
+/// Whether the headers are in order; what the request asks for may be refused.
+fn is_accepted(call: &Call<'_>) -> bool {
+    call.response.is_some() && call.error_code() != Some(MISMATCH)
+}
+
 fn judge(evidence: &Evidence<'_>, j: &mut Judgement, case: &str, holds: impl Fn(&Call<'_>) -> bool) {
     for call in evidence.case(case) {
         match call.is_answered() {
-            true if matches!(call.status(), Some(401 | 403)) => {}
+            true if matches!(call.status(), Some(401 | 403 | 429 | 503)) => {
+                j.untested("the server refused the request for another reason");
+            }
             true => j.check_call(holds(&call), &call),
             false => j.untested("the server did not answer"),
         }
     }
+}
+
+fn param(evidence: &Evidence<'_>, j: &mut Judgement, case: &str, holds: impl Fn(&Call<'_>) -> bool) {
+    judge(evidence, j, case, holds);
+    j.untested(if evidence.case("param-headers").next().is_some() {
+        "no tool that may be called has such a parameter"
+    } else {
+        NOT_CALLED
+    });
 }

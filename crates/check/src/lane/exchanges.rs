@@ -1,0 +1,94 @@
+//! HTTP exchanges that a lane does not wait for one after the other.
+
+use std::time::Duration;
+
+use rehearse_client::WireExchange;
+use rehearse_conformance::Case;
+use rehearse_protocol::{EventKind, sse};
+
+use super::Lane;
+
+impl Lane {
+    /// Begins an HTTP request, and does not wait for its response.
+    pub(crate) fn begin(&mut self, case: &Case) -> Option<WireExchange> {
+        let (_, body) = self.body(case);
+        self.wire.exchange(self.http_request(case, Some(case.name.as_str().into()), body)).ok()
+    }
+
+    /// Waits until responses have ended, at most as long as for an answer.
+    pub(crate) async fn finish(&mut self, begun: Vec<WireExchange>) {
+        let limit = self.limit();
+        self.end(begun, limit).await;
+    }
+
+    /// Reads streams for the window of silence, once they have begun. Those that go on end with the lane.
+    pub(crate) async fn read(&mut self, begun: Vec<WireExchange>) {
+        let recorder = self.wire.recorder();
+        let heads = async {
+            loop {
+                let read = recorder.end();
+                let has_begun = |it: &WireExchange| it.is_finished() || self.head(it.number).is_some();
+                if begun.iter().all(has_begun) || !recorder.has_more(read).await {
+                    return;
+                }
+            }
+        };
+        let _ = tokio::time::timeout(self.limit(), heads).await;
+        let limit = self.grace();
+        self.end(begun, limit).await;
+    }
+
+    async fn end(&mut self, begun: Vec<WireExchange>, limit: Duration) {
+        let ends = begun.into_iter().map(|mut exchange| async move {
+            let has_ended = exchange.ended(limit).await;
+            (!has_ended).then_some(exchange)
+        });
+        let left = futures_util::future::join_all(ends).await;
+        self.open.extend(left.into_iter().flatten());
+    }
+
+    /// The session id as the server might have assigned it to another client.
+    pub(crate) fn other_session_id(&self) -> Option<String> {
+        let own = self.session.as_ref()?.to_str().ok()?;
+        let other: String = own
+            .chars()
+            .map(|it| match it {
+                '0'..='8' | 'a'..='e' | 'A'..='E' => char::from_u32(u32::from(it) + 1).unwrap_or(it),
+                '9' => '0',
+                'f' => 'a',
+                'F' => 'A',
+                other => other,
+            })
+            .collect();
+        Some(if other == own { format!("{own}0") } else { other })
+    }
+
+    /// The id of the first event of an exchange that has one, as soon as it is there.
+    pub(crate) async fn first_event_id(&self, exchange: &WireExchange) -> Option<String> {
+        let recorder = self.wire.recorder();
+        let first = async {
+            loop {
+                let read = recorder.end();
+                let (id, has_ended) = self.event_id(exchange.number);
+                if id.is_some() || has_ended || exchange.is_finished() || !recorder.has_more(read).await {
+                    return id;
+                }
+            }
+        };
+        tokio::time::timeout(self.limit(), first).await.ok().flatten()
+    }
+
+    /// The id of the first event of an exchange that has one, and whether the exchange has ended.
+    fn event_id(&self, number: u32) -> (Option<String>, bool) {
+        let trace = self.wire.recorder().trace();
+        let (mut decoder, mut events, mut has_ended) = (sse::Decoder::default(), Vec::new(), false);
+        for event in trace.events().filter(|event| event.exchange == Some(number)) {
+            match &event.kind {
+                EventKind::HttpBody { bytes, .. } => has_ended |= decoder.push(bytes, &mut events).is_err(),
+                EventKind::HttpEnd { .. } => has_ended = true,
+                _ => {}
+            }
+        }
+        (events.into_iter().find_map(|event| event.id.filter(|id| !id.is_empty())), has_ended)
+    }
+}

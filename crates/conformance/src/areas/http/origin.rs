@@ -1,0 +1,123 @@
+//! `Origin` and `Host`: what keeps web pages from using a local server.
+
+use serde_json::json;
+use url::Url;
+
+use super::{answered, hello, list};
+use crate::{Case, Evidence, HttpExchange, Judgement, Lane, Material};
+
+const EVIL: &str = "http://evil.example";
+const NOT_LOCAL: &str = "the server is not local, and may accept any origin";
+
+pub(super) fn cases(material: &Material) -> Vec<Case> {
+    let foreign = |case: Case| case.header("origin", EVIL);
+    let mut cases = vec![foreign(hello(material, "origin/hello")), foreign(list(material, "origin/list"))];
+    if !material.is_modern() {
+        let params = json!({ "requestId": "rehearse-none" });
+        cases.push(foreign(Case::notification(
+            "origin/notification",
+            Lane::Negative,
+            "notifications/cancelled",
+            params,
+        )));
+        cases.push(foreign(Case::http("origin/get", Lane::Negative, "GET").unanswered()));
+    }
+    for (name, origin) in [
+        ("origin-null/list", "null"),
+        ("origin-suffix/name", "http://localhost.evil.example"),
+        ("origin-suffix/address", "http://127.0.0.1.evil.example"),
+        ("origin-port/list", "http://localhost:1"),
+    ] {
+        cases.push(list(material, name).header("origin", origin));
+    }
+    let Ok(endpoint) = Url::parse(&material.endpoint) else { return cases };
+    cases.push(list(material, "origin-own/list").header("origin", &endpoint.origin().ascii_serialization()));
+    if is_loopback(&endpoint) {
+        cases.push(list(material, "host/list").header("host", "evil.example"));
+    }
+    cases
+}
+
+fn is_loopback(endpoint: &Url) -> bool {
+    match endpoint.host() {
+        Some(url::Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+        Some(url::Host::Ipv4(address)) => address.is_loopback(),
+        Some(url::Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
+    }
+}
+
+/// Checks the status of each case on a local server.
+fn judge(evidence: &Evidence<'_>, j: &mut Judgement, case: &str, holds: impl Fn(&HttpExchange<'_>, u16) -> bool) {
+    if !evidence.facts.is_local {
+        return j.untested(NOT_LOCAL);
+    }
+    for (_, http) in evidence.http_case(case) {
+        let Some((status, places)) = answered(http) else { continue };
+        let subject = http.case.map(ToOwned::to_owned);
+        // What the server does not offer at all needs no check.
+        if !(status == 405 && http.method != "POST") {
+            j.check_at(holds(http, status), subject, places, || format!("HTTP {status}"));
+        }
+    }
+}
+
+pub(super) fn forbidden(evidence: &Evidence<'_>, j: &mut Judgement) {
+    judge(evidence, j, "origin", |_, status| status == 403);
+}
+
+pub(super) fn validated(evidence: &Evidence<'_>, j: &mut Judgement) {
+    judge(evidence, j, "origin", |_, status| (400..500).contains(&status));
+}
+
+pub(super) fn null(evidence: &Evidence<'_>, j: &mut Judgement) {
+    judge(evidence, j, "origin-null", |_, status| (400..500).contains(&status));
+}
+
+pub(super) fn own(evidence: &Evidence<'_>, j: &mut Judgement) {
+    judge(evidence, j, "origin-own", |_, status| (200..300).contains(&status));
+}
+
+pub(super) fn port(evidence: &Evidence<'_>, j: &mut Judgement) {
+    judge(evidence, j, "origin-port", |_, status| (200..300).contains(&status));
+}
+
+pub(super) fn host(evidence: &Evidence<'_>, j: &mut Judgement) {
+    judge(evidence, j, "host", |_, status| (400..500).contains(&status));
+    j.untested("the server is not on a loopback address");
+}
+
+/// Says something only of a server that refuses the plain foreign origin.
+pub(super) fn suffix(evidence: &Evidence<'_>, j: &mut Judgement) {
+    let mut plain = evidence.http_case("origin/list").filter_map(|(_, http)| http.status);
+    if plain.any(|status| (400..500).contains(&status)) {
+        judge(evidence, j, "origin-suffix", |_, status| (400..500).contains(&status));
+    }
+    j.untested("the server does not check `Origin`");
+}
+
+pub(super) fn absent(evidence: &Evidence<'_>, j: &mut Judgement) {
+    for call in evidence.calls().filter(|call| matches!(call.method(), "initialize" | "server/discover")) {
+        let Some(http) = call.http.filter(|_| call.request.case.is_none()) else { continue };
+        let is_challenge = http.header("www-authenticate").is_some();
+        if http.status.is_some() && http.request_header("origin").is_none() && !is_challenge {
+            j.check_call(http.status != Some(403), &call);
+        }
+    }
+}
+
+/// No answer may allow any page to send credentials, or name a foreign page as allowed.
+pub(super) fn cors(evidence: &Evidence<'_>, j: &mut Judgement) {
+    for (_, http) in evidence.exchanges() {
+        let (Some(allowed), Some(place)) = (http.header("access-control-allow-origin"), http.response) else {
+            continue;
+        };
+        let has_credentials = http.header("access-control-allow-credentials") == Some("true");
+        let holds = allowed != EVIL && !(allowed == "*" && has_credentials);
+        j.check_at(holds, None, vec![http.request, place], || {
+            let credentials = if has_credentials { " with credentials" } else { "" };
+            format!("`Access-Control-Allow-Origin: {allowed}`{credentials}")
+        });
+    }
+    j.untested("no answer has `Access-Control-Allow-Origin`");
+}

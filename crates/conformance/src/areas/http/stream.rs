@@ -1,0 +1,347 @@
+//! Event streams: what is on them, how they end, and how they are resumed.
+
+use std::{
+    collections::{HashMap, HashSet},
+    time::Duration,
+};
+
+use rehearse_protocol::{Version, sse};
+use serde_json::Value;
+
+use super::answered;
+use crate::{Connection, Evidence, HttpExchange, Judgement, Kind, Level, Place};
+
+const LAST_ID: &str = "last-event-id";
+/// The time within which the same message on two streams is taken for one.
+const AT_ONCE: Duration = Duration::from_secs(1);
+const NO_STREAM: &str = "no request was answered with an event stream";
+const NOT_RESUMED: &str = "no stream had an event id to resume from";
+
+fn is_listen(http: &HttpExchange<'_>) -> bool {
+    http.request_header("mcp-method") == Some("subscriptions/listen")
+}
+
+/// The event streams of POSTs with a request that was not cancelled.
+fn streams(evidence: &Evidence<'_>, j: &mut Judgement, mut judge: impl FnMut(&mut Judgement, Stream<'_, '_>)) {
+    for connection in &evidence.connections {
+        let cancelled: HashSet<_> = connection
+            .messages
+            .iter()
+            .filter(|it| !it.is_from_server() && it.method() == Some("notifications/cancelled"))
+            .map(|it| it.at("/params/requestId").to_string())
+            .collect();
+        let streams = connection.exchanges.values().filter(|http| http.method == "POST" && http.is_stream());
+        for http in streams.filter(|http| !is_listen(http)) {
+            let mut sent = http.messages.iter().filter_map(|index| connection.messages.get(*index));
+            let request = sent.find(|it| !it.is_from_server()).and_then(|it| it.id()).map(Value::to_string);
+            if request.is_none_or(|id| !cancelled.contains(&id)) {
+                judge(j, Stream { connection, http });
+            }
+        }
+    }
+    j.untested(NO_STREAM);
+}
+
+struct Stream<'c, 't> {
+    connection: &'c Connection<'t>,
+    http: &'c HttpExchange<'t>,
+}
+
+impl Stream<'_, '_> {
+    fn response(&self) -> Option<&crate::Message<'_>> {
+        self.connection.messages_of(self.http).find(|it| it.kind == Kind::Response)
+    }
+
+    /// Whether the server ended it without a response.
+    fn is_closed_early(&self) -> bool {
+        self.http.is_whole == Some(true) && self.response().is_none()
+    }
+
+    fn places(&self) -> Vec<Place> {
+        [Some(self.http.request), self.http.response].into_iter().flatten().collect()
+    }
+}
+
+fn decoded(http: &HttpExchange<'_>) -> Vec<sse::Event> {
+    let mut events = Vec::new();
+    let _ = sse::Decoder::default().push(&http.body, &mut events);
+    events
+}
+
+fn has_ids(events: &[sse::Event]) -> bool {
+    events.iter().any(|event| event.id.as_ref().is_some_and(|id| !id.is_empty()))
+}
+
+pub(super) fn includes_response(evidence: &Evidence<'_>, j: &mut Judgement) {
+    streams(evidence, j, |j, stream| {
+        // One with event ids may go on after a reconnection.
+        if stream.http.is_whole == Some(true) && (stream.response().is_some() || !has_ids(&decoded(stream.http))) {
+            j.check_at(stream.response().is_some(), None, stream.places(), || "the end of the stream".to_owned());
+        }
+    });
+}
+
+pub(super) fn not_closed_early(evidence: &Evidence<'_>, j: &mut Judgement) {
+    streams(evidence, j, |j, stream| {
+        if stream.http.is_whole == Some(true) {
+            j.check_at(!stream.is_closed_early(), None, stream.places(), || "the end of the stream".to_owned());
+        }
+    });
+}
+
+pub(super) fn closed_after_response(evidence: &Evidence<'_>, j: &mut Judgement) {
+    streams(evidence, j, |j, stream| {
+        // The prober itself drops these.
+        let is_dropped = stream.http.case.is_some_and(|case| case.starts_with("resume/"));
+        if let Some(response) = stream.response().filter(|_| !is_dropped) {
+            j.check(stream.http.is_whole.is_some(), response, || "a stream that stays open".to_owned());
+        }
+    });
+}
+
+/// Without any event ids, the server does not want to be reconnected to.
+pub(super) fn primed(evidence: &Evidence<'_>, j: &mut Judgement) {
+    streams(evidence, j, |j, stream| {
+        let events = decoded(stream.http);
+        if let Some(first) = events.first().filter(|_| has_ids(&events)) {
+            let is_empty = first.data.as_ref().is_none_or(|data| data.is_empty());
+            let holds = first.id.is_some() && is_empty;
+            j.check_at(holds, None, stream.places(), || "a first event that is no such event".to_owned());
+        }
+    });
+}
+
+pub(super) fn retry_named(evidence: &Evidence<'_>, j: &mut Judgement) {
+    streams(evidence, j, |j, stream| {
+        let events = decoded(stream.http);
+        if stream.is_closed_early() && has_ids(&events) {
+            let has_retry = events.iter().any(|event| event.retry.is_some());
+            j.check_at(has_retry, None, stream.places(), || "the end of the connection without it".to_owned());
+        }
+    });
+    j.untested("no stream was closed before its response");
+}
+
+pub(super) fn related(evidence: &Evidence<'_>, j: &mut Judgement) {
+    streams(evidence, j, |j, stream| {
+        for message in stream.connection.messages_of(stream.http).filter(|it| it.kind == Kind::Notification) {
+            let method = message.method().unwrap_or_default();
+            let holds = !method.ends_with("/list_changed") && method != "notifications/resources/updated";
+            j.check_subject(holds, method, message, || "it on the stream of a request".to_owned());
+        }
+    });
+}
+
+pub(super) fn get(evidence: &Evidence<'_>, j: &mut Judgement) {
+    for (_, http) in evidence.http_case("get-stream/get") {
+        if let Some((status, places)) = answered(http).filter(|(status, _)| *status != 503) {
+            let holds = status == 405 || (status == 200 && http.is_stream()) || matches!(status, 400..=403 | 406 | 409);
+            j.check_at(holds, None, places, || format!("HTTP {status} {}", http.media_type()));
+        }
+    }
+}
+
+/// Records what else a server does with a GET: a stream, or a refusal.
+pub(super) fn unusual_get(evidence: &Evidence<'_>, j: &mut Judgement, case: &str) {
+    for (_, http) in evidence.http_case(case) {
+        if let Some((status, places)) = answered(http) {
+            let holds = (status == 200 && http.is_stream()) || (400..500).contains(&status);
+            j.check_at(holds, None, places, || format!("HTTP {status} {}", http.media_type()));
+        }
+    }
+}
+
+pub(super) fn no_response_on_get(evidence: &Evidence<'_>, j: &mut Judgement) {
+    for (connection, http) in evidence.exchanges().filter(|(_, http)| http.method == "GET" && http.is_stream()) {
+        if http.request_header(LAST_ID).is_none() {
+            let response = connection.messages_of(http).find(|it| it.kind == Kind::Response);
+            let place = response.map_or(http.request, |it| it.place);
+            j.check_at(response.is_none(), None, vec![place], || "a response".to_owned());
+        }
+    }
+    j.untested("the server offers no stream to GET");
+}
+
+/// Calls `judge` with every event of every stream.
+fn events(evidence: &Evidence<'_>, j: &mut Judgement, mut judge: impl FnMut(&mut Judgement, Vec<Place>, &sse::Event)) {
+    for (_, http) in evidence.exchanges().filter(|(_, http)| http.is_stream()) {
+        let places: Vec<_> = [Some(http.request), http.response].into_iter().flatten().collect();
+        for event in decoded(http) {
+            judge(j, places.clone(), &event);
+        }
+    }
+}
+
+fn is_message(event: &sse::Event) -> bool {
+    matches!(event.event.as_deref(), None | Some("" | "message"))
+}
+
+pub(super) fn syntax(evidence: &Evidence<'_>, j: &mut Judgement) {
+    events(evidence, j, |j, places, event| {
+        let data = event.data.as_deref().unwrap_or_default();
+        if is_message(event) && !data.is_empty() {
+            let is_json = serde_json::from_slice::<Value>(data).is_ok();
+            j.check_at(is_json, None, places, || format!("{:?}", String::from_utf8_lossy(data)));
+        }
+    });
+}
+
+/// Events of another type that are no messages, such as signs of life, do no harm.
+pub(super) fn event_type(evidence: &Evidence<'_>, j: &mut Judgement) {
+    events(evidence, j, |j, places, event| {
+        let data = event.data.as_deref().unwrap_or_default();
+        let is_rpc = || serde_json::from_slice::<Value>(data).is_ok_and(|value| value.get("jsonrpc").is_some());
+        if is_message(event) || is_rpc() {
+            j.check_at(is_message(event), None, places, || {
+                format!("a message of the type {:?}", event.event.clone().unwrap_or_default())
+            });
+        }
+    });
+}
+
+pub(super) fn single(evidence: &Evidence<'_>, j: &mut Judgement) {
+    for (connection, http) in evidence.exchanges().filter(|(_, http)| http.is_stream()) {
+        for message in connection.messages_of(http).filter(|it| !it.is_in_batch && !it.value.is_null()) {
+            let holds = message.value.is_object() || evidence.version == Version::V2025_03_26;
+            j.check(holds, message, || "no single message".to_owned());
+        }
+    }
+}
+
+/// Checks a header of every event stream.
+pub(super) fn header(evidence: &Evidence<'_>, j: &mut Judgement, name: &str, holds: impl Fn(&str) -> bool) {
+    for (_, http) in evidence.exchanges().filter(|(_, http)| http.is_stream()) {
+        let value = http.header(name).unwrap_or_default();
+        j.check_at(holds(value), None, http.response.into_iter().collect(), || match value {
+            "" => "no such header".to_owned(),
+            value => format!("`{name}: {value}`"),
+        });
+    }
+    j.untested(NO_STREAM);
+}
+
+pub(super) fn unique_ids(evidence: &Evidence<'_>, j: &mut Judgement) {
+    for connection in &evidence.connections {
+        let mut seen = HashSet::new();
+        let streams = connection.exchanges.values().filter(|http| http.is_stream());
+        for http in streams.filter(|http| http.request_header(LAST_ID).is_none()) {
+            for id in decoded(http).into_iter().filter_map(|event| event.id).filter(|id| !id.is_empty()) {
+                let is_new = seen.insert(id.clone());
+                j.check_at(is_new, None, vec![http.request], || format!("the id {id:?} again"));
+            }
+        }
+    }
+}
+
+/// No message must be on two streams at the same time. Two messages without an id may look alike.
+pub(super) fn not_broadcast(evidence: &Evidence<'_>, j: &mut Judgement) {
+    for connection in &evidence.connections {
+        let mut seen = HashMap::new();
+        for message in connection.messages.iter().filter(|it| {
+            it.is_from_server() && !it.is_in_batch && matches!(it.kind, Kind::Request | Kind::Notification)
+        }) {
+            let Some(http) = message.exchange.and_then(|number| connection.exchanges.get(&number)) else { continue };
+            if http.request_header(LAST_ID).is_some() {
+                continue;
+            }
+            let before = seen.insert(message.bytes, (message.exchange, message.time, message.place));
+            let twice = before.filter(|(exchange, time, _)| {
+                *exchange != message.exchange && message.time.saturating_sub(*time) < AT_ONCE
+            });
+            let places = twice.map(|(.., place)| place).into_iter().chain([message.place]).collect();
+            let method = message.method().unwrap_or_default();
+            j.check_at(twice.is_none(), Some(method.to_owned()), places, || "it on two streams".to_owned());
+            if twice.is_some() && message.kind == Kind::Notification {
+                j.at_level(Level::Derived);
+            }
+        }
+    }
+    j.untested("the server sent nothing of its own");
+}
+
+/// A stream that was resumed, with the stream that it continues.
+struct Resumed<'c, 't> {
+    connection: &'c Connection<'t>,
+    http: &'c HttpExchange<'t>,
+    last_id: &'c str,
+    from: &'c HttpExchange<'t>,
+}
+
+fn resumed(evidence: &Evidence<'_>, mut judge: impl FnMut(&Resumed<'_, '_>, &HashMap<String, u32>)) {
+    for connection in &evidence.connections {
+        let mut owners = HashMap::new();
+        for (number, http) in connection.exchanges.iter().filter(|(_, http)| http.is_stream()) {
+            if http.request_header(LAST_ID).is_none() {
+                owners.extend(decoded(http).into_iter().filter_map(|event| Some((event.id?, *number))));
+            }
+        }
+        for http in connection.exchanges.values().filter(|http| http.method == "GET") {
+            let Some(last_id) = http.request_header(LAST_ID) else { continue };
+            let Some(from) = owners.get(last_id).and_then(|number| connection.exchanges.get(number)) else { continue };
+            judge(&Resumed { connection, http, last_id, from }, &owners);
+        }
+    }
+}
+
+impl Resumed<'_, '_> {
+    fn places(&self) -> Vec<Place> {
+        [Some(self.from.request), Some(self.http.request), self.http.response].into_iter().flatten().collect()
+    }
+
+    /// The id of the request whose stream it was.
+    fn request_id(&self) -> Option<&Value> {
+        let mut messages = self.from.messages.iter().filter_map(|index| self.connection.messages.get(*index));
+        messages.find(|it| !it.is_from_server())?.id()
+    }
+
+    /// The ids of the responses of a stream.
+    fn responses<'a>(&'a self, http: &'a HttpExchange<'_>) -> impl Iterator<Item = &'a Value> {
+        self.connection.messages_of(http).filter(|it| it.kind == Kind::Response).filter_map(|it| it.id())
+    }
+}
+
+/// Only an event that primes the client promises that the stream can be resumed, until all of it has been sent.
+pub(super) fn resume_works(evidence: &Evidence<'_>, j: &mut Judgement) {
+    resumed(evidence, |resumed, _| {
+        let Some(id) = resumed.request_id() else { return };
+        let is_continued = resumed.responses(resumed.http).any(|it| it == id);
+        let primes = |event: &sse::Event| event.id.is_some() && event.data.as_ref().is_none_or(|data| data.is_empty());
+        let is_promised = decoded(resumed.from).first().is_some_and(primes);
+        let is_complete = resumed.responses(resumed.from).any(|it| it == id);
+        let is_refused = resumed.http.status.is_some_and(|status| status >= 400);
+        if is_continued || (is_promised && !is_complete && is_refused) {
+            j.check_at(is_continued, None, resumed.places(), || {
+                format!("HTTP {}", resumed.http.status.unwrap_or_default())
+            });
+        }
+    });
+    j.untested(NOT_RESUMED);
+}
+
+pub(super) fn resume_own(evidence: &Evidence<'_>, j: &mut Judgement) {
+    resumed(evidence, |resumed, owners| {
+        if !resumed.http.is_stream() || resumed.http.body.is_empty() {
+            return;
+        }
+        let own = resumed.request_id();
+        let foreign = resumed.responses(resumed.http).find(|id| !id.is_null() && Some(*id) != own);
+        let origin = |id: &String| owners.get(id).is_some_and(|owner| Some(owner) != owners.get(resumed.last_id));
+        let replayed = decoded(resumed.http).into_iter().filter_map(|event| event.id).find(origin);
+        j.check_at(foreign.is_none() && replayed.is_none(), None, resumed.places(), || match (foreign, replayed) {
+            (Some(id), _) => format!("the response to the request {id}"),
+            (None, id) => format!("the event {:?} of another stream", id.unwrap_or_default()),
+        });
+    });
+    j.untested(NOT_RESUMED);
+}
+
+pub(super) fn resume_after(evidence: &Evidence<'_>, j: &mut Judgement) {
+    resumed(evidence, |resumed, _| {
+        let events = decoded(resumed.http);
+        if has_ids(&events) {
+            let again = events.iter().any(|event| event.id.as_deref() == Some(resumed.last_id));
+            j.check_at(!again, None, resumed.places(), || format!("the event {:?} again", resumed.last_id));
+        }
+    });
+    j.untested(NOT_RESUMED);
+}
