@@ -122,10 +122,14 @@ async fn bases() -> Vec<Base> {
         (SMALL[4], Transport::Http),
         (SMALL[5], Transport::Http),
     ];
-    let served = scripts.map(|(script, transport)| served(script, transport));
-    let piped = piped(&everything);
-    let (served, piped) = futures_util::future::join(join_all(served), piped).await;
-    served.into_iter().flatten().chain(piped).collect()
+    // A few at a time: on a busy machine a server that shares it with all others seems to be silent.
+    let mut bases = Vec::new();
+    for scripts in scripts.chunks(2) {
+        let runs = scripts.iter().map(|(script, transport)| served(script, *transport));
+        bases.extend(join_all(runs).await.into_iter().flatten());
+    }
+    bases.extend(piped(&everything).await);
+    bases
 }
 
 /// The traces of a process with this script.

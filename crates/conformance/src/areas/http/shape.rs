@@ -99,7 +99,7 @@ pub(super) fn redirects(evidence: &Evidence<'_>, j: &mut Judgement) {
 fn is_modern_only(evidence: &Evidence<'_>) -> bool {
     let mut versions = evidence.results_of("server/discover").filter_map(|(_, result)| {
         let versions = result.get("supportedVersions")?.as_array()?;
-        Some(versions.iter().all(|it| it.as_str() == Some(evidence.version.as_str())))
+        Some(!versions.is_empty() && versions.iter().all(|it| it.as_str() == Some(evidence.version.as_str())))
     });
     versions.next() == Some(true)
 }

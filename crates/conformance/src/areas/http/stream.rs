@@ -233,7 +233,8 @@ pub(super) fn unique_ids(evidence: &Evidence<'_>, j: &mut Judgement) {
     }
 }
 
-/// No message must be on two streams at the same time. Two messages without an id may look alike.
+/// No message must be on two streams. Each call of a tool may send the same notifications on its own stream: what counts
+/// is a message that is on the stream of a GET as well.
 pub(super) fn not_broadcast(evidence: &Evidence<'_>, j: &mut Judgement) {
     for connection in &evidence.connections {
         let mut seen = HashMap::new();
@@ -244,11 +245,12 @@ pub(super) fn not_broadcast(evidence: &Evidence<'_>, j: &mut Judgement) {
             if http.request_header(LAST_ID).is_some() {
                 continue;
             }
-            let before = seen.insert(message.bytes, (message.exchange, message.time, message.place));
-            let twice = before.filter(|(exchange, time, _)| {
-                *exchange != message.exchange && message.time.saturating_sub(*time) < AT_ONCE
+            let before = seen.insert(message.bytes, (message, http.method));
+            let twice = before.filter(|(first, method)| {
+                let is_close = message.time.saturating_sub(first.time) < AT_ONCE;
+                first.exchange != message.exchange && is_close && (http.method == "GET" || *method == "GET")
             });
-            let places = twice.map(|(.., place)| place).into_iter().chain([message.place]).collect();
+            let places = twice.map(|(first, _)| first.place).into_iter().chain([message.place]).collect();
             let method = message.method().unwrap_or_default();
             j.check_at(twice.is_none(), Some(method.to_owned()), places, || "it on two streams".to_owned());
             if twice.is_some() && message.kind == Kind::Notification {
