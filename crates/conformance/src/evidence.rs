@@ -111,6 +111,11 @@ impl HttpExchange<'_> {
         value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
     }
 
+    /// Whether it resumes a stream: then the server sends again what was sent before.
+    pub fn is_resumed(&self) -> bool {
+        self.request_header("last-event-id").is_some()
+    }
+
     /// Whether the response is an event stream.
     pub fn is_stream(&self) -> bool {
         self.media_type() == "text/event-stream"

@@ -21,11 +21,18 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
             }
         }
     }),
-    ("hdr.version.mismatch-400", |e, j| judge(e, j, "headers/other-version", |call| call.status() == Some(400))),
+    ("hdr.version.mismatch-400", |e, j| {
+        judge(e, j, "headers/other-version", |call| call.status() == Some(400));
+        judge(e, j, "headers/wrong-version", |call| call.status() == Some(400));
+    }),
     ("hdr.version.mismatch-32020", |e, j| {
-        // The version in `_meta` is also one that the server does not speak.
-        let codes = [Some(MISMATCH), Some(UNSUPPORTED_VERSION)];
-        judge(e, j, "headers/other-version", |call| codes.contains(&call.error_code()));
+        for call in e.case("headers/other-version").filter(Call::is_answered) {
+            match call.error_code() {
+                Some(UNSUPPORTED_VERSION) => j.untested("the server refuses the version in `_meta` first"),
+                _ if matches!(call.status(), Some(401 | 403 | 429 | 503)) => {}
+                code => j.check_call(code == Some(MISMATCH), &call),
+            }
+        }
     }),
     ("hdr.method.missing-400", |e, j| judge(e, j, "headers/no-method", is_refused)),
     ("hdr.method.mismatch-400", |e, j| judge(e, j, "headers/other-method", is_refused)),
@@ -84,6 +91,7 @@ pub(super) fn cases(material: &Material) -> Vec<Case> {
         list("unknown-param").header("mcp-param-rehearse", "x"),
         list("no-version").without_header("mcp-protocol-version"),
         list("other-version").meta("io.modelcontextprotocol/protocolVersion", Some(json!("2999-01-01"))),
+        list("wrong-version").header("mcp-protocol-version", "2999-01-01"),
         list("no-method").without_header("mcp-method"),
         list("other-method").header("mcp-method", other),
         list("method-case").header("mcp-method", &method.to_uppercase()),

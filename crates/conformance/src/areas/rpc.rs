@@ -9,7 +9,7 @@ use super::{
     Judge,
     common::{cheap_request, error_code, is_refused_elsewhere, refused, shown, silence, survives},
 };
-use crate::{Case, Evidence, Judgement, Kind, Lane, Level, Material, Message, shapes};
+use crate::{Case, Evidence, HttpExchange, Judgement, Kind, Lane, Level, Material, Message, shapes};
 
 /// How long the message of an error may be.
 const LONG_MESSAGE: usize = 300;
@@ -240,6 +240,10 @@ fn one_response(evidence: &Evidence<'_>, j: &mut Judgement) {
         let mut asked: std::collections::HashMap<String, usize> = std::collections::HashMap::new();
         for message in &connection.messages {
             let Some(id) = message.id().filter(|id| !id.is_null()).map(Value::to_string) else { continue };
+            let http = message.exchange.and_then(|number| connection.exchanges.get(&number));
+            if http.is_some_and(HttpExchange::is_resumed) {
+                continue;
+            }
             if !message.is_from_server() {
                 *asked.entry(id).or_default() += 1;
             } else if message.kind == Kind::Response
@@ -355,9 +359,10 @@ fn parse_error(evidence: &Evidence<'_>, j: &mut Judgement) {
 }
 
 fn wrong_params(evidence: &Evidence<'_>, j: &mut Judgement) {
-    error_code(evidence, j, "bad-params/tools/call", &[-32602]);
-    error_code(evidence, j, "bad-params/resources/read", &[-32602]);
-    error_code(evidence, j, "bad-params/prompts/get", &[-32602]);
+    // A name that is no text has no `Mcp-Name`, so a modern server may refuse the header first.
+    for method in ["tools/call", "resources/read", "prompts/get"] {
+        error_code(evidence, j, &format!("bad-params/{method}"), &[-32602, -32020]);
+    }
     for violation in &mut j.violations {
         if violation.found == "a result" {
             violation.level = Some(Level::Must);

@@ -153,7 +153,7 @@ pub(super) fn unusual_get(evidence: &Evidence<'_>, j: &mut Judgement, case: &str
 
 pub(super) fn no_response_on_get(evidence: &Evidence<'_>, j: &mut Judgement) {
     for (connection, http) in evidence.exchanges().filter(|(_, http)| http.method == "GET" && http.is_stream()) {
-        if http.request_header(LAST_ID).is_none() {
+        if !http.is_resumed() {
             let response = connection.messages_of(http).find(|it| it.kind == Kind::Response);
             let place = response.map_or(http.request, |it| it.place);
             j.check_at(response.is_none(), None, vec![place], || "a response".to_owned());
@@ -224,7 +224,7 @@ pub(super) fn unique_ids(evidence: &Evidence<'_>, j: &mut Judgement) {
     for connection in &evidence.connections {
         let mut seen = HashSet::new();
         let streams = connection.exchanges.values().filter(|http| http.is_stream());
-        for http in streams.filter(|http| http.request_header(LAST_ID).is_none()) {
+        for http in streams.filter(|http| !http.is_resumed()) {
             for id in decoded(http).into_iter().filter_map(|event| event.id).filter(|id| !id.is_empty()) {
                 let is_new = seen.insert(id.clone());
                 j.check_at(is_new, None, vec![http.request], || format!("the id {id:?} again"));
@@ -242,7 +242,7 @@ pub(super) fn not_broadcast(evidence: &Evidence<'_>, j: &mut Judgement) {
             it.is_from_server() && !it.is_in_batch && matches!(it.kind, Kind::Request | Kind::Notification)
         }) {
             let Some(http) = message.exchange.and_then(|number| connection.exchanges.get(&number)) else { continue };
-            if http.request_header(LAST_ID).is_some() {
+            if http.is_resumed() {
                 continue;
             }
             let before = seen.insert(message.bytes, (message, http.method));
@@ -273,7 +273,7 @@ fn resumed(evidence: &Evidence<'_>, mut judge: impl FnMut(&Resumed<'_, '_>, &Has
     for connection in &evidence.connections {
         let mut owners = HashMap::new();
         for (number, http) in connection.exchanges.iter().filter(|(_, http)| http.is_stream()) {
-            if http.request_header(LAST_ID).is_none() {
+            if !http.is_resumed() {
                 owners.extend(decoded(http).into_iter().filter_map(|event| Some((event.id?, *number))));
             }
         }
