@@ -23,7 +23,10 @@ pub(super) async fn input(prober: &Prober<'_>) -> Vec<Trace> {
     let method = prober.material.cheap_method();
     let request = |name: String| Case::request(name, CaseLane::Input, method, json!({}));
     send_cases(&mut lane, prober, CaseLane::Input).await;
-    lane.send_joined(&[request("stdin/split".to_owned())], Some(PAUSE)).await;
+    // What a process that has ended does not answer says nothing.
+    if !lane.is_over() {
+        lane.send_joined(&[request("stdin/split".to_owned())], Some(PAUSE)).await;
+    }
     if !lane.is_over() {
         let joined: Vec<_> = (0..JOINED).map(|number| request(format!("stdin/joined/{number}"))).collect();
         lane.send_joined(&joined, None).await;
