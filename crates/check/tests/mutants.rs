@@ -39,7 +39,7 @@ const NOT_MUTATED: &[&str] = &[
 /// A server whose tools come on pages, one without tools, one that answers with streams, one of the modern era alone, one
 /// without sessions, and one whose skills have no folders.
 const SMALL: [&str; 6] = [
-    "pageSize: 1\ncapabilities: { logging: null }\ntools: [{ name: a, description: A, reply: x }, { name: b, description: B, annotations: { readOnlyHint: true }, outputSchema: { type: object, required: [n] }, reply: { structured: { n: 1 } } }]\n",
+    "pageSize: 1\ncapabilities: { logging: null }\ntools: [{ name: a, description: A, reply: x }, { name: b, description: B, annotations: { readOnlyHint: true }, outputSchema: { type: object, required: [n] }, reply: { structured: { n: 1 } } }]\nprompts: [{ name: p, description: P, arguments: [{ name: x }], messages: [{ role: user, content: Hello }] }]\n",
     "resources: [{ uri: 'file:///srv/a.txt', name: a, reply: x }]\n",
     "http: { answers: sse, priming: true }\ntools: [{ name: a, description: A, steps: [{ wait: 20ms }, { reply: x }] }]\n",
     "protocol: 2026-07-28\ntools: [{ name: a, description: A, inputSchema: { type: object, properties: { text: { type: string, x-mcp-header: Text }, count: { type: integer, x-mcp-header: Count }, flag: { type: boolean, x-mcp-header: Flag }, more: { type: string, x-mcp-header: More } }, required: [text, count, flag] }, reply: x }]\nprompts: [{ name: grüße, description: B, messages: [{ role: user, content: x }] }]\n",
@@ -210,7 +210,9 @@ fn targets(mutant: &Mutant, evidence: &Evidence<'_>) -> Vec<(Place, Option<Place
                     (call.request.place, call.response.map(|it| it.place), head)
                 })
                 .collect();
-            let exchanges = evidence.http_case(&mutant.on).filter(|(_, http)| http.method != "POST");
+            let exchanges = evidence
+                .http_case(&mutant.on)
+                .filter(|(connection, http)| http.messages.iter().all(|it| connection.messages[*it].is_from_server()));
             places.extend(exchanges.map(|(_, http)| (http.request, None, http.response)));
             places
         }

@@ -7,6 +7,7 @@ use crate::prober::Prober;
 
 mod asking;
 mod case_lanes;
+mod handshake;
 mod input;
 mod main_lane;
 mod session;
@@ -23,6 +24,7 @@ pub(crate) const ALL: &[Probe] = &[
     |prober| Box::pin(case_lanes::negative(prober)),
     |prober| Box::pin(case_lanes::malformed(prober)),
     |prober| Box::pin(case_lanes::fresh(prober)),
+    |prober| Box::pin(handshake::handshake(prober)),
     |prober| Box::pin(skills::skills(prober)),
     |prober| Box::pin(session::session(prober)),
     |prober| Box::pin(asking::asking(prober)),

@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 
 use super::{
     Judge,
-    common::{error_code, is_refused_elsewhere, shown},
+    common::{error_code, is_refused_elsewhere, shown, survives},
 };
-use crate::{Case, Evidence, Judgement, Lane, Level, Material};
+use crate::{Call, Case, Evidence, Judgement, Kind, Lane, Level, Material};
 
 /// The notifications about changes, each with the capability that it needs.
 const CHANGES: [(&str, &str); 3] = [
@@ -19,6 +19,24 @@ const CHANGES: [(&str, &str); 3] = [
 pub(super) const JUDGES: &[(&str, Judge)] = &[
     ("life.init.responds", responds),
     ("life.init.version-known-date", known_version),
+    ("life.init.same-version", |e, j| {
+        for (call, result) in e.results_of("initialize") {
+            let (asked, version) = (call.request.at("/params/protocolVersion"), &result["protocolVersion"]);
+            if asked == e.version.as_str() && is_published(version) {
+                j.check_at(version == asked, None, call.places(), || format!("the version {}", shown(version)));
+            }
+        }
+    }),
+    ("life.init.unknown-version-latest", |e, j| {
+        for (call, version) in
+            e.case("negotiate/1999").filter_map(|call| Some((call, call.result()?["protocolVersion"].as_str()?)))
+        {
+            if let Ok(offered) = version.parse::<Version>() {
+                j.check_answer(offered >= e.version, &call, || format!("the version {version}"));
+            }
+        }
+    }),
+    ("life.init.second-initialize", |e, j| survives(e, j, "malformed/second-initialize")),
     ("life.init.unknown-version-other", |e, j| other_version(e, j, "negotiate/1999")),
     ("life.init.future-version", |e, j| other_version(e, j, "negotiate/2099")),
     ("life.init.missing-version-param", |e, j| error_code(e, j, "negotiate/no-version", &[-32602])),
@@ -33,11 +51,42 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     }),
     ("life.init.capabilities-object", |e, j| member(e, j, "capabilities", |it| it.is_some_and(Value::is_object))),
     ("life.order.initialized-accepted", accepted),
+    ("life.order.no-requests-before-initialized", quiet_handshake),
+    ("life.order.ping-before-initialized", |e, j| {
+        for call in e.case("quiet-window/ping").filter(|call| !is_refused_elsewhere(call)) {
+            j.check_call(call.result().is_some(), &call);
+        }
+    }),
+    ("life.order.request-before-initialize", |e, j| {
+        for call in e.case("quiet-window/request-first").filter(Call::is_answered) {
+            j.check_call(call.result().is_none(), &call);
+        }
+    }),
     ("life.caps.tools-declared", |e, j| undeclared(e, j, "tools/list", "tools")),
     ("life.caps.resources-declared", |e, j| undeclared(e, j, "resources/list", "resources")),
     ("life.caps.prompts-declared", |e, j| undeclared(e, j, "prompts/list", "prompts")),
     ("life.caps.logging-declared", logging),
     ("life.caps.logging-setlevel-undeclared", |e, j| error_code(e, j, "bad-params/undeclared-logging", &[-32601])),
+    ("life.caps.completions-declared", |e, j| {
+        for call in e.case("bad-params/undeclared-completion").filter(|call| call.response.is_some()) {
+            let values = call.result().and_then(|result| result["completion"]["values"].as_array()).map_or(0, Vec::len);
+            j.check_call(call.error_code() == Some(-32601), &call);
+            if values == 0 {
+                j.at_level(Level::Derived);
+            }
+        }
+    }),
+    ("life.caps.no-newer-capability", |e, j| {
+        const NEWER: [(&str, Version); 2] = [("tasks", Version::V2025_11_25), ("extensions", Version::V2026_07_28)];
+        for (call, result) in e.results_of("initialize").filter(|(call, _)| call.request.case.is_none()) {
+            let is_newer =
+                |(name, since): &&(&str, Version)| *since > e.version && result["capabilities"].get(name).is_some();
+            let newer = NEWER.iter().find(is_newer);
+            j.check_at(newer.is_none(), None, call.places(), || {
+                newer.map(|(name, since)| format!("`{name}` of {since}")).unwrap_or_default()
+            });
+        }
+    }),
     ("life.caps.tools-works", |e, j| works(e, j, "tools/list")),
     ("life.caps.resources-works", |e, j| works(e, j, "resources/list")),
     ("life.caps.prompts-works", |e, j| works(e, j, "prompts/list")),
@@ -90,7 +139,15 @@ pub(super) fn cases(material: &Material) -> Vec<Case> {
         ));
         let unknown = json!({ "x": {}, "experimental": { "a": {} } });
         cases.push(initialize("unknown-capability", full(version.as_str(), unknown)));
+        let first = material.list_methods().first().copied().unwrap_or("tools/list");
+        cases.push(Case::request("quiet-window/request-first", Lane::Fresh, first, json!({})));
     }
+    if !material.is_http() {
+        let (name, params) = ("malformed/second-initialize", full(version.as_str(), json!({})));
+        cases.push(Case::request(name, Lane::Malformed, "initialize", params).unanswered());
+        cases.push(Case::request("malformed/after-initialize", Lane::Malformed, "ping", Value::Null));
+    }
+    cases.extend(undeclared_completion(material));
     let lists = [("tools", "tools/list"), ("resources", "resources/list"), ("prompts", "prompts/list")];
     for (_, method) in lists.into_iter().filter(|(capability, _)| !material.declares(capability)) {
         cases.push(Case::request(format!("bad-params/undeclared/{method}"), Lane::Negative, method, json!({})));
@@ -105,6 +162,39 @@ pub(super) fn cases(material: &Material) -> Vec<Case> {
         cases.push(Case::request(name, Lane::Negative, "resources/subscribe", json!({ "uri": uri })));
     }
     cases
+}
+
+/// A completion that a server without the capability refuses. 2024-11-05 has no capability for it.
+fn undeclared_completion(material: &Material) -> Option<Case> {
+    if material.declares("completions") || material.version == Some(Version::V2024_11_05) {
+        return None;
+    }
+    let prompt = material.prompts.iter().find(|prompt| prompt["arguments"][0]["name"].is_string())?;
+    let reference = json!({ "type": "ref/prompt", "name": prompt["name"] });
+    let argument = json!({ "name": prompt["arguments"][0]["name"], "value": "" });
+    let params = json!({ "ref": reference, "argument": argument });
+    Some(Case::request("bad-params/undeclared-completion", Lane::Negative, "completion/complete", params))
+}
+
+/// Between the result of `initialize` and `initialized`, a server may only ping and log.
+fn quiet_handshake(evidence: &Evidence<'_>, j: &mut Judgement) {
+    for connection in &evidence.connections {
+        let calls: Vec<_> = connection.calls().collect();
+        let place = |case: &str| calls.iter().find(|call| call.request.case == Some(case));
+        let (Some(begin), Some(end)) = (place("quiet-window/initialize"), place("quiet-window/initialized")) else {
+            continue;
+        };
+        let asked = connection.messages.iter().filter(|it| it.is_from_server() && it.kind == Kind::Request);
+        let asked = asked.filter(|it| it.place < end.request.place && it.method() != Some("ping"));
+        let mut is_quiet = begin.result().is_some();
+        for request in asked {
+            is_quiet = false;
+            j.check_subject(false, request.method().unwrap_or_default(), request, || "a request".to_owned());
+        }
+        if is_quiet {
+            j.check_call(true, begin);
+        }
+    }
 }
 
 fn responds(evidence: &Evidence<'_>, j: &mut Judgement) {

@@ -5,14 +5,24 @@ use serde_json::{Map, Value, json};
 
 use super::{
     Judge,
-    common::{LISTS, shown},
+    common::{LISTS, is_refused_elsewhere, shown},
 };
 use crate::{Case, Evidence, Judgement, Lane, Material, Message};
 
+const TRACE_KEYS: [(&str, fn(&str) -> bool); 3] =
+    [("traceparent", is_traceparent), ("tracestate", is_list), ("baggage", is_list)];
+const TRACE: &str = "00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01";
+/// The top-level domains that names of companies and projects mostly have.
+const TOP_DOMAINS: [&str; 8] = ["com", "org", "net", "io", "dev", "ai", "app", "edu"];
+
 pub(super) const JUDGES: &[(&str, Judge)] = &[
-    ("meta.key.prefix-syntax", |e, j| keys(e, j, |prefix, _| prefix.is_none_or(is_prefix))),
-    ("meta.key.name-syntax", |e, j| keys(e, j, |_, name| is_name(name))),
-    ("meta.key.reserved-prefix", |e, j| keys(e, j, |prefix, name| !is_reserved(e.version, prefix) || is_defined(name))),
+    ("meta.key.prefix-syntax", |e, j| keys(e, j, |prefix, _| Some(prefix.is_none_or(is_prefix)))),
+    ("meta.key.name-syntax", |e, j| keys(e, j, |_, name| Some(is_name(name)))),
+    ("meta.key.reserved-prefix", |e, j| {
+        keys(e, j, |prefix, name| Some(!is_reserved(e.version, prefix) || is_defined(name)));
+    }),
+    ("meta.key.reverse-dns", |e, j| keys(e, j, |prefix, _| prefix.filter(|it| it.contains('.')).map(is_reverse_dns))),
+    ("meta.key.trace-context", trace_context),
     ("meta.value.is-object", |e, j| {
         each(e, j, |members| members.get("_meta"), |meta| meta.is_object());
     }),
@@ -21,16 +31,25 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
             j.check_call(call.result().is_some(), &call);
         }
     }),
-    ("meta.icons.src-present", |e, j| icons(e, j, |icon| icon["src"].is_string())),
+    ("meta.request.trace-accepted", |e, j| {
+        for call in e.case("lists/trace-context").filter(|call| call.response.is_some() && !is_refused_elsewhere(call))
+        {
+            j.check_call(call.result().is_some(), &call);
+        }
+    }),
+    ("meta.icons.src-present", |e, j| icons(e, j, |icon| Some(icon["src"].is_string()))),
     ("meta.icons.src-scheme", |e, j| {
         icons(e, j, |icon| {
             let src = icon["src"].as_str().unwrap_or("data:").to_ascii_lowercase();
-            ["https:", "http:", "data:"].iter().any(|scheme| src.starts_with(scheme))
+            Some(["https:", "http:", "data:"].iter().any(|scheme| src.starts_with(scheme)))
         });
     }),
-    ("meta.icons.sizes-format", |e, j| icons(e, j, |icon| icon.get("sizes").is_none_or(are_sizes))),
+    ("meta.icons.data-uri-valid", |e, j| {
+        icons(e, j, |icon| Some(is_image(icon["src"].as_str()?.strip_prefix("data:")?)))
+    }),
+    ("meta.icons.sizes-format", |e, j| icons(e, j, |icon| icon.get("sizes").map(are_sizes))),
     ("meta.icons.theme-enum", |e, j| {
-        icons(e, j, |icon| icon.get("theme").is_none_or(|theme| theme == "light" || theme == "dark"));
+        icons(e, j, |icon| icon.get("theme").map(|theme| theme == "light" || theme == "dark"));
     }),
     ("meta.impl.name-version", |e, j| {
         server_info(e, j, |info| Some(info["name"].is_string() && info["version"].is_string()));
@@ -58,7 +77,12 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
 pub(super) fn cases(material: &Material) -> Vec<Case> {
     let Some(method) = material.list_methods().first().copied() else { return Vec::new() };
     let params = json!({ "_meta": { "com.example.rehearse/x": 1 } });
-    vec![Case::request("lists/unknown-meta", Lane::Main, method, params)]
+    let mut cases = vec![Case::request("lists/unknown-meta", Lane::Main, method, params)];
+    if material.is_modern() {
+        let case = Case::request("lists/trace-context", Lane::Main, method, json!({}));
+        cases.push(case.meta("traceparent", Some(json!(TRACE))).meta("baggage", Some(json!("rehearse=1"))));
+    }
+    cases
 }
 
 /// A member of any object of a result or of params, but not of what a tool made up: structured content, schemas.
@@ -97,7 +121,7 @@ fn visit<'m>(message: &'m Message<'_>, act: &mut impl FnMut(&'m Map<String, Valu
     walk(message.params(), act);
 }
 
-fn keys(evidence: &Evidence<'_>, j: &mut Judgement, holds: impl Fn(Option<&str>, &str) -> bool) {
+fn keys(evidence: &Evidence<'_>, j: &mut Judgement, holds: impl Fn(Option<&str>, &str) -> Option<bool>) {
     for message in evidence.received() {
         visit(message, &mut |members| {
             for key in members.get("_meta").and_then(Value::as_object).into_iter().flat_map(Map::keys) {
@@ -110,7 +134,9 @@ fn keys(evidence: &Evidence<'_>, j: &mut Judgement, holds: impl Fn(Option<&str>,
                     prefix,
                     if prefix.is_some_and(|it| it.contains("modelcontextprotocol")) { key } else { name },
                 );
-                j.check_subject(holds, key, message, || format!("the key {key:?}"));
+                if let Some(holds) = holds {
+                    j.check_subject(holds, key, message, || format!("the key {key:?}"));
+                }
             }
         });
     }
@@ -146,14 +172,78 @@ fn is_defined(key: &str) -> bool {
     key.starts_with("io.modelcontextprotocol/")
 }
 
-fn icons(evidence: &Evidence<'_>, j: &mut Judgement, holds: impl Fn(&Value) -> bool) {
+fn icons(evidence: &Evidence<'_>, j: &mut Judgement, holds: impl Fn(&Value) -> Option<bool>) {
     for message in evidence.received() {
         visit(message, &mut |members| {
             for icon in members.get("icons").and_then(Value::as_array).into_iter().flatten() {
                 let owner = members.get("name").and_then(Value::as_str).unwrap_or_default();
-                j.check_subject(holds(icon), owner, message, || shown(icon));
+                if let Some(holds) = holds(icon) {
+                    j.check_subject(holds, owner, message, || shown(icon));
+                }
             }
         });
+    }
+}
+
+/// Whether a prefix is not that of a domain which was left in its usual order.
+fn is_reverse_dns(prefix: &str) -> bool {
+    let is_top = |label: Option<&str>| label.is_some_and(|label| TOP_DOMAINS.contains(&label));
+    is_top(prefix.split('.').next()) || !is_top(prefix.rsplit('.').next())
+}
+
+fn trace_context(evidence: &Evidence<'_>, j: &mut Judgement) {
+    for message in evidence.received() {
+        visit(message, &mut |members| {
+            let Some(meta) = members.get("_meta") else { return };
+            for (key, holds) in TRACE_KEYS {
+                if let Some(value) = meta.get(key) {
+                    let holds = value.as_str().is_some_and(holds);
+                    j.check_subject(holds, key, message, || format!("`{key}: {}`", shown(value)));
+                }
+            }
+        });
+    }
+}
+
+/// Version, trace id, parent id and flags, in hexadecimal digits.
+fn is_traceparent(text: &str) -> bool {
+    let is_hex = |part: &str| part.bytes().all(|it| matches!(it, b'0'..=b'9' | b'a'..=b'f'));
+    let parts: Vec<_> = text.split('-').collect();
+    let is_zero = |part: &str| part.bytes().all(|it| it == b'0');
+    match parts.as_slice() {
+        [version, trace, parent, flags, rest @ ..] => {
+            [*version, *trace, *parent, *flags].into_iter().all(is_hex)
+                && (version.len(), trace.len(), parent.len(), flags.len()) == (2, 32, 16, 2)
+                && *version != "ff"
+                && !is_zero(trace)
+                && !is_zero(parent)
+                && (rest.is_empty() || *version != "00")
+        }
+        _ => false,
+    }
+}
+
+/// A list of `key=value`, with commas between them.
+fn is_list(text: &str) -> bool {
+    let is_key =
+        |key: &str| !key.trim().is_empty() && !key.trim().contains(|it: char| it.is_whitespace() || !it.is_ascii());
+    text.split(',').all(|it| it.trim().is_empty() || it.split_once('=').is_some_and(|(key, _)| is_key(key)))
+}
+
+/// Whether what follows `data:` is an image: in base64, or SVG as text.
+fn is_image(rest: &str) -> bool {
+    let Some((head, data)) = rest.split_once(',') else { return false };
+    let mime = head.split(';').next().unwrap_or_default().to_ascii_lowercase();
+    if !head.ends_with(";base64") {
+        return mime == "image/svg+xml";
+    }
+    let Ok(bytes) = base64::Engine::decode(&base64::prelude::BASE64_STANDARD, data) else { return false };
+    match mime.as_str() {
+        "image/png" => bytes.starts_with(b"\x89PNG"),
+        "image/jpeg" | "image/jpg" => bytes.starts_with(b"\xff\xd8\xff"),
+        "image/webp" => bytes.starts_with(b"RIFF") && bytes.get(8..12) == Some(b"WEBP"),
+        "image/gif" => bytes.starts_with(b"GIF8"),
+        _ => true,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, str};
 
-use rehearse_protocol::Version;
+use rehearse_protocol::{Transport, Version};
 use serde_json::{Value, json};
 
 use super::{
@@ -14,6 +14,8 @@ use crate::{Case, Evidence, HttpExchange, Judgement, Kind, Lane, Level, Material
 /// How long the message of an error may be.
 const LONG_MESSAGE: usize = 300;
 const LARGEST_ID: i64 = 9_007_199_254_740_991;
+/// How deep the arrays of a message are.
+const DEPTH: usize = 2000;
 const UNICODE_ID: &str = "é😀\u{2028}";
 const UUID: &str = "6f1c1a4e-7f3a-4b6e-9c65-0f3f8a2d1b7c";
 /// Texts that only a stack trace has.
@@ -56,12 +58,44 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     ("rpc.invalid.method-not-string", |e, j| refused(e, j, "malformed/method-number")),
     ("rpc.invalid.params-array", |e, j| refused(e, j, "malformed/params-array")),
     ("rpc.invalid.id-object", |e, j| refused(e, j, "malformed/id-object")),
+    ("rpc.invalid.id-null-request", |e, j| {
+        for call in e.case("malformed/id-null") {
+            j.check_call(call.result().is_none(), &call);
+        }
+    }),
+    ("rpc.invalid.id-fraction", |e, j| survives(e, j, "malformed/id-fraction")),
     ("rpc.invalid.params-wrong-type-32602", wrong_params),
     ("rpc.extra.unknown-members-ignored", |e, j| succeeds(e, j, "lists/unknown-member")),
     ("rpc.extra.large-message", |e, j| survives(e, j, "malformed/large")),
+    ("rpc.extra.deep-nesting", |e, j| survives(e, j, "malformed/deep")),
     ("rpc.extra.duplicate-keys", |e, j| survives(e, j, "malformed/duplicate-keys")),
     ("rpc.extra.unicode-roundtrip", |e, j| succeeds(e, j, "lists/id-unicode")),
-    ("rpc.batch.receive", batch_received),
+    ("rpc.batch.receive", |e, j| {
+        let is_http = e.transport == Transport::Http;
+        batch(e, j, |answered| Some(answered == 2 || (is_http && answered > 0)));
+    }),
+    ("rpc.batch.responses-complete", |e, j| batch(e, j, |answered| (answered > 0).then_some(answered == 2))),
+    ("rpc.batch.notifications-only-202", |e, j| {
+        for (connection, http) in e.http_case("malformed/batch-notifications") {
+            let (Some(status), Some(place)) = (http.status, http.response) else { continue };
+            let is_empty = http.body.is_empty() && connection.messages_of(http).next().is_none();
+            let holds = (status == 202 && is_empty) || status >= 400;
+            j.check_at(holds, None, vec![http.request, place], || {
+                format!("HTTP {status}{}", if is_empty { "" } else { " with a body" })
+            });
+        }
+    }),
+    ("rpc.batch.initialize-not-in-batch", |e, j| {
+        for call in e.case("malformed/batch-initialize").filter(|call| call.request.method() == Some("initialize")) {
+            j.check_call(call.result().is_none(), &call);
+        }
+    }),
+    ("rpc.empty.http-body", |e, j| {
+        for (_, http) in e.http_case("malformed/empty") {
+            let (Some(status), Some(place)) = (http.status, http.response) else { continue };
+            j.check_at(status >= 400, None, vec![http.request, place], || format!("HTTP {status}"));
+        }
+    }),
     ("rpc.batch.rejected", |e, j| refused(e, j, "malformed/batch")),
     ("rpc.timeout.answers-every-request", every_request),
 ];
@@ -110,6 +144,9 @@ pub(super) fn cases(material: &Material) -> Vec<Case> {
         without("method-number", &set("method", json!(5))),
         without("params-array", &set("params", json!([]))),
         without("id-object", &set("id", json!({}))),
+        without("id-null", &set("id", Value::Null)),
+        without("id-fraction", &set("id", json!(1.5))),
+        bad("deep", deep_notification()),
         bad("duplicate-keys", with_id(json!("m-twice")).replacen("\"method\"", "\"method\":\"ping\",\"method\"", 1)),
         without("large", &move |members| {
             members.insert("method".to_owned(), json!("rehearse/large"));
@@ -118,8 +155,37 @@ pub(super) fn cases(material: &Material) -> Vec<Case> {
     ]);
     let batch = format!("[{},{}]", with_id(json!("m-batch-1")), with_id(json!("m-batch-2")));
     cases.push(bad("batch", batch));
+    if material.is_http() {
+        cases.push(Case::http("malformed/empty", Lane::Malformed, "POST").unanswered());
+    }
+    if material.version == Some(Version::V2025_03_26) {
+        cases.extend(batches(material));
+    }
     cases.push(bad("truncated", r#"{"jsonrpc":"2.0","id":1,"#.to_owned()));
     cases.push(Case::request("malformed/control", Lane::Malformed, cheap, json!({})));
+    cases
+}
+
+/// Nested deeper than most parsers allow. A notification, because the id of what is not parsed is unknown.
+fn deep_notification() -> String {
+    let (open, close) = ("[".repeat(DEPTH), "]".repeat(DEPTH));
+    format!(r#"{{"jsonrpc":"2.0","method":"notifications/rehearse-deep","params":{{"x":{open}{close}}}}}"#)
+}
+
+/// Batches that only 2025-03-26 knows.
+fn batches(material: &Material) -> Vec<Case> {
+    let cancelled = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": "none" } });
+    let initialize = json!({ "jsonrpc": "2.0", "id": "m-initialize", "method": "initialize", "params": {
+        "protocolVersion": "2025-03-26",
+        "capabilities": {},
+        "clientInfo": { "name": "rehearse-check", "version": "1" },
+    } });
+    let batch = |name: &str, lane: Lane, messages: Value| Case::bytes(name, lane, messages.to_string()).unanswered();
+    let mut cases = vec![batch("malformed/batch-initialize", Lane::Fresh, json!([initialize]))];
+    if material.is_http() {
+        let name = "malformed/batch-notifications";
+        cases.push(batch(name, Lane::Malformed, json!([cancelled, cancelled])));
+    }
     cases
 }
 
@@ -370,7 +436,8 @@ fn wrong_params(evidence: &Evidence<'_>, j: &mut Judgement) {
     }
 }
 
-fn batch_received(evidence: &Evidence<'_>, j: &mut Judgement) {
+/// Checks how many of the two requests in a batch were answered.
+fn batch(evidence: &Evidence<'_>, j: &mut Judgement, holds: impl Fn(usize) -> Option<bool>) {
     for connection in &evidence.connections {
         for call in
             connection.calls().filter(|it| it.request.case == Some("malformed/batch") && it.request.kind == Kind::Batch)
@@ -379,9 +446,8 @@ fn batch_received(evidence: &Evidence<'_>, j: &mut Judgement) {
                 it.is_from_server() && it.id().and_then(Value::as_str).is_some_and(|id| id.starts_with("m-batch-"))
             });
             let answered = answered.count();
-            j.check_answer(answered == 2, &call, || {
-                format!("{answered} answers to 2 requests; {}", call.answer_text())
-            });
+            let Some(holds) = holds(answered) else { continue };
+            j.check_answer(holds, &call, || format!("{answered} answers to 2 requests; {}", call.answer_text()));
         }
     }
 }

@@ -121,7 +121,11 @@ fn known(version: Version, j: &mut Judgement, message: &Message<'_>, methods: &[
         None if OF_CLIENTS.contains(&method) => "a method of clients".to_owned(),
         None => "a method of no version".to_owned(),
     });
-    if found.is_none() && !OF_CLIENTS.contains(&method) {
-        j.at_level(Level::Info);
+    let is_newer = found.is_some_and(|(_, since, _)| *since > version);
+    match found {
+        None if !OF_CLIENTS.contains(&method) => j.at_level(Level::Info),
+        // The server does not respect the negotiated version.
+        Some(_) if !holds && is_newer && version >= Version::V2025_06_18 => j.at_level(Level::Must),
+        _ => {}
     }
 }

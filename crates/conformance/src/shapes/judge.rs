@@ -63,63 +63,39 @@ pub(crate) fn has_row(evidence: &Evidence<'_>, notification: &str) -> bool {
     row.is_some_and(|row| rows().iter().any(|it| it.id == *row && it.levels.contains_key(&evidence.version)))
 }
 
+/// Whether a row says something of what has another row.
+fn concerns(row: &str, root: &str) -> bool {
+    let is_content = ["schema.result.tools-call", "schema.result.prompts-get", "schema.result.resources-read"];
+    match row.split('.').nth(1) {
+        _ if row == root => true,
+        Some("request") => is_content.contains(&root),
+        Some("content") => is_content.contains(&root) || root == "schema.request.sampling",
+        Some("capabilities") => ["schema.result.initialize", "schema.result.discover"].contains(&root),
+        Some("ids") => !["schema.result.tools-list", "schema.result.prompts-list"].contains(&root),
+        _ => false,
+    }
+}
+
 /// Checks everything that the server sent with what a row says of its shape.
 pub(crate) fn judge(evidence: &Evidence<'_>, j: &mut Judgement, row: &'static str) {
-    let is_found_by =
-        |root: &str| row == root || !(row.starts_with("schema.result.") || row.starts_with("schema.notify."));
     let mut seen = HashSet::new();
     let mut compare = |message: Compared<'_>| {
-        if is_found_by(message.row) {
-            let path = Vec::new();
-            Comparison { evidence, j: &mut *j, wanted: row, seen: &mut seen, path, message: &message }.run();
-        }
+        let path = Vec::new();
+        Comparison { evidence, j: &mut *j, wanted: row, seen: &mut seen, path, message: &message }.run();
     };
-    for call in evidence.calls().filter(|call| call.request.kind == MessageKind::Request) {
-        // What is no request has no result of its own.
-        if call.request.case.is_some_and(|case| case.starts_with("malformed/")) {
-            continue;
-        }
+    // What is no request has no result of its own.
+    let is_malformed = |call: &Call<'_>| call.request.case.is_some_and(|case| case.starts_with("malformed/"));
+    for call in evidence.calls().filter(|call| call.request.kind == MessageKind::Request && !is_malformed(call)) {
         if let Some(result) = call.result().filter(|result| result.is_object()) {
-            if let Some((shape, row)) = result_shape(evidence, &call, result) {
-                let version = result["protocolVersion"].as_str().and_then(|it| it.parse().ok());
-                let version = version.filter(|_| call.method() == "initialize").unwrap_or(evidence.version);
-                let subject = ["/params/name", "/params/uri"].iter().find_map(|it| call.request.at(it).as_str());
-                let arguments = call.request.at("/params/arguments").as_object();
-                let (value, method, places) = (Some(result), call.method(), call.places());
-                if let Some(info) = result.pointer(SERVER_INFO).filter(|_| evidence.is_modern()) {
-                    let (value, places) = (Some(info), places.clone());
-                    let (prefix, shape) = ("_meta.io.modelcontextprotocol/serverInfo", "Implementation");
-                    compare(Compared {
-                        value,
-                        prefix,
-                        version,
-                        method,
-                        subject: None,
-                        arguments: None,
-                        places,
-                        shape,
-                        row,
-                    });
-                }
-                compare(Compared { value, prefix: "", version, method, subject, arguments, places, shape, row });
-            }
+            results(evidence, row, &call, result, &mut compare);
         } else if let Some(response) = call.response
-            && let Some((.., shape, row)) =
+            && let Some((.., shape, root)) =
                 ERRORS.iter().find(|it| Some(it.0) == response.error_code() && it.1 == evidence.version)
+            && concerns(row, root)
         {
             let value = response.error().and_then(|error| error.get("data"));
-            let (version, method, places) = (evidence.version, call.method(), call.places());
-            compare(Compared {
-                value,
-                prefix: "data",
-                version,
-                method,
-                subject: None,
-                arguments: None,
-                places,
-                shape,
-                row,
-            });
+            let message = Compared::new(evidence, shape, root, call.method(), value, call.places());
+            compare(Compared { prefix: "data", ..message });
         }
     }
     for message in evidence.received() {
@@ -129,21 +105,37 @@ pub(crate) fn judge(evidence: &Evidence<'_>, j: &mut Judgement, row: &'static st
             _ => continue,
         };
         let Some(method) = message.method() else { continue };
-        if let Some((_, shape, row)) = table.iter().find(|(it, ..)| *it == method) {
-            let (value, version, places) = (message.value.get("params"), evidence.version, vec![message.place]);
-            compare(Compared {
-                value,
-                prefix: "params",
-                version,
-                method,
-                subject: None,
-                arguments: None,
-                places,
-                shape,
-                row,
-            });
+        if let Some((_, shape, root)) = table.iter().find(|(it, _, root)| *it == method && concerns(row, root)) {
+            let value = message.value.get("params");
+            let message = Compared::new(evidence, shape, root, method, value, vec![message.place]);
+            compare(Compared { prefix: "params", ..message });
         }
     }
+}
+
+fn results(
+    evidence: &Evidence<'_>,
+    row: &str,
+    call: &Call<'_>,
+    result: &Value,
+    compare: &mut impl FnMut(Compared<'_>),
+) {
+    let Some((shape, root)) = result_shape(evidence, call, result).filter(|(_, root)| concerns(row, root)) else {
+        return;
+    };
+    if let Some(info) = result.pointer(SERVER_INFO).filter(|_| evidence.is_modern()) {
+        let message = Compared::new(evidence, "Implementation", root, call.method(), Some(info), call.places());
+        compare(Compared { prefix: "_meta.io.modelcontextprotocol/serverInfo", ..message });
+    }
+    let mut message = Compared::new(evidence, shape, root, call.method(), Some(result), call.places());
+    if call.method() == "initialize"
+        && let Some(version) = result["protocolVersion"].as_str().and_then(|it| it.parse().ok())
+    {
+        message.version = version;
+    }
+    message.subject = ["/params/name", "/params/uri"].iter().find_map(|it| call.request.at(it).as_str());
+    message.arguments = call.request.at("/params/arguments").as_object();
+    compare(message);
 }
 
 /// The shape of a result, and its row. Results of extensions have none.
@@ -174,6 +166,20 @@ struct Compared<'v> {
     places: Vec<Place>,
     shape: &'static str,
     row: &'static str,
+}
+
+impl<'v> Compared<'v> {
+    fn new(
+        evidence: &Evidence<'_>,
+        shape: &'static str,
+        row: &'static str,
+        method: &'v str,
+        value: Option<&'v Value>,
+        places: Vec<Place>,
+    ) -> Compared<'v> {
+        let (version, prefix, subject, arguments) = (evidence.version, "", None, None);
+        Compared { value, prefix, version, method, subject, arguments, places, shape, row }
+    }
 }
 
 enum Step<'v> {
