@@ -78,8 +78,13 @@ async fn refused(lane: Lane, version: Version, offered: Vec<Version>) -> Attempt
 }
 
 fn supported(hello: &Value) -> Vec<Version> {
+    supported_names(hello).iter().filter_map(|version| version.parse().ok()).collect()
+}
+
+/// The `supportedVersions` of a result of `server/discover`, also unknown ones.
+pub(crate) fn supported_names(hello: &Value) -> Vec<String> {
     let versions = hello["supportedVersions"].as_array().into_iter().flatten();
-    versions.filter_map(|version| version.as_str()?.parse().ok()).collect()
+    versions.filter_map(|version| Some(version.as_str()?.to_owned())).collect()
 }
 
 /// The versions that a transport carries, newest first.

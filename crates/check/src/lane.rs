@@ -62,6 +62,16 @@ pub(crate) struct Lane {
     ending: Vec<WireExchange>,
 }
 
+/// A request that is on its way.
+#[derive(Debug)]
+pub(crate) struct Begun {
+    pub(crate) id: Value,
+    /// Where the trace was.
+    from: usize,
+    /// The index of its exchange.
+    exchange: Option<usize>,
+}
+
 /// What came back.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Answer {
@@ -221,13 +231,48 @@ impl Lane {
         }
     }
 
+    /// Sends a case, and waits for nothing.
+    pub(crate) async fn begin(&mut self, case: &Case) -> Option<Begun> {
+        let (id, body) = self.body(case);
+        let (id, from) = (id.unwrap_or_default(), self.wire.recorder().end());
+        let name = Some(case.name.as_str()).filter(|name| !name.is_empty()).map(Arc::from);
+        if !self.wire.is_http() {
+            let sent = tokio::time::timeout(self.budget.within(LEAST_WAIT), self.wire.send(name, body?)).await;
+            return matches!(sent, Ok(Ok(()))).then_some(Begun { id, from, exchange: None });
+        }
+        let headers = self.headers(case, body.as_deref());
+        let request = WireRequest { method: Method::POST, path: None, headers, body, case: name };
+        self.open.push(self.wire.exchange(request).ok()?);
+        Some(Begun { id, from, exchange: self.open.len().checked_sub(1) })
+    }
+
+    /// Waits for the answer to what was begun, or for the end of its exchange.
+    pub(crate) async fn finish(&mut self, begun: &Begun, limit: Duration) {
+        let limit = self.budget.within(limit);
+        let waiting = self.wire.wait_for(begun.from, limit, |frame| is_answer(frame, Some(&begun.id)));
+        match begun.exchange.and_then(|at| self.open.get_mut(at)).filter(|exchange| !exchange.is_finished()) {
+            Some(exchange) => tokio::select! {
+                _ = waiting => {}
+                _ = exchange.ended(limit) => {}
+            },
+            None => drop(waiting.await),
+        }
+    }
+
+    /// Closes the exchanges from this one on.
+    pub(crate) fn abandon(&mut self, begun: &Begun) {
+        if let Some(exchange) = begun.exchange {
+            self.open.truncate(exchange);
+        }
+    }
+
     async fn within(&mut self, limit: Duration, method: &str, params: Value) -> Answer {
         let case = Case::request("", rehearse_conformance::Lane::Main, method, params);
         self.send_within(limit, &case).await
     }
 
     /// How long to wait for an answer: less for a server that is fast, least for one that has stopped to answer.
-    fn limit(&self) -> Duration {
+    pub(crate) fn limit(&self) -> Duration {
         if !self.is_open {
             // A process may still be starting.
             return self.options.start_timeout.min(self.options.request_timeout);

@@ -5,7 +5,7 @@ use rehearse_conformance::{Material, MirroredCall, MirroredParameter};
 use rehearse_protocol::Transport;
 use serde_json::{Value, json};
 
-use crate::{CheckOptions, lane::Lane};
+use crate::{CheckOptions, detection, lane::Lane};
 
 /// How many pages of a list are read.
 const MAX_PAGES: usize = 50;
@@ -14,6 +14,7 @@ const CALLED_TOOLS: usize = 3;
 
 /// Reads all lists of the declared capabilities.
 pub(crate) async fn read(lane: &mut Lane, material: &mut Material) {
+    material.cursors.clear();
     for method in material.list_methods() {
         let (key, list) = match method {
             "tools/list" => ("tools", &mut material.tools),
@@ -28,6 +29,15 @@ pub(crate) async fn read(lane: &mut Lane, material: &mut Material) {
 /// The items of all pages.
 pub(crate) async fn pages(lane: &mut Lane, method: &str, key: &str, params: Value) -> Vec<Value> {
     let (mut items, mut cursor) = (Vec::new(), None::<Value>);
+        let (items, cursor) = pages(lane, method, key).await;
+        *list = items;
+        material.cursors.extend(cursor.map(|cursor| (method.to_owned(), cursor)));
+    }
+}
+
+/// The items of all pages, and the cursor of the second one.
+async fn pages(lane: &mut Lane, method: &str, key: &str) -> (Vec<Value>, Option<Value>) {
+    let (mut items, mut cursor, mut second) = (Vec::new(), None::<Value>, None);
     for _ in 0..MAX_PAGES {
         let mut params = params.clone();
         if let Some(cursor) = &cursor {
@@ -40,8 +50,9 @@ pub(crate) async fn pages(lane: &mut Lane, method: &str, key: &str, params: Valu
             Some(next) if Some(next) != cursor.as_ref() => cursor = Some(next.clone()),
             _ => break,
         }
+        second = second.or_else(|| cursor.clone());
     }
-    items
+    (items, second)
 }
 
 /// What is known of the server on this lane before its lists are read.
@@ -50,6 +61,7 @@ pub(crate) fn material(lane: &Lane, transport: Transport, hello: &Value, options
         version: Some(lane.version()),
         transport: Some(transport),
         capabilities: hello.get("capabilities").cloned().unwrap_or_default(),
+        supported: detection::supported_names(hello),
         suffix: format!("{:04x}", 0x7f3a_u64 ^ (options.seed - options.seed.min(1))),
         ..Material::default()
     }
@@ -118,4 +130,23 @@ fn call_of(tool: &Value, options: &CheckOptions) -> Option<(String, Value)> {
     let arguments = given.map_or_else(|| example::object(schema).into(), |(_, arguments)| arguments.clone());
     let is_accepted = given.is_some() || accepts(schema, &arguments);
     is_accepted.then(|| (name.to_owned(), arguments))
+}
+
+/// Why rows that need something of the server cannot be tested.
+pub(crate) fn missing(material: &Material) -> Vec<(String, String)> {
+    let has_arguments = |it: &Value| it["arguments"].as_array().is_some_and(|arguments| !arguments.is_empty());
+    let no_tool = match material.tools.len() {
+        0 => "the server lists no tools",
+        _ => "no tool may be called; annotate one with readOnlyHint or use --allow-tool NAME",
+    };
+    let found = [
+        ("tool", material.callable.is_empty(), no_tool),
+        ("listed tool", material.tools.is_empty(), "the server lists no tools"),
+        ("resource", material.resources.is_empty(), "the server lists no resources"),
+        ("template", material.templates.is_empty(), "the server lists no resource templates"),
+        ("prompt", material.prompts.is_empty(), "the server lists no prompts"),
+        ("argument", !material.prompts.iter().any(has_arguments), "no listed prompt has arguments"),
+        ("page", material.cursors.is_empty(), "no list has a second page"),
+    ];
+    found.into_iter().filter(|(_, is_missing, _)| *is_missing).map(|(what, _, why)| (what.into(), why.into())).collect()
 }

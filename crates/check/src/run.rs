@@ -149,7 +149,7 @@ async fn probe(params: &ServerParams, spoken: Spoken, options: &CheckOptions, bu
         is_listing: options.listing,
         is_local: is_local(params),
         secrets: secrets(params),
-        ..Facts::default()
+        missing: lists::missing(&prober.material),
     };
     let outcomes = {
         let evidence = Evidence::new(&traces.iter().collect::<Vec<_>>(), version, transport, facts);

@@ -32,8 +32,6 @@ const NOT_MUTATED: &[&str] = &[
     "log.msg.rate",
     "ping.result.prompt",
     "progress.rate.limited",
-    // It is about the order in several answers.
-    "tools.list.deterministic-order",
 ];
 
 /// A server whose tools come on pages, one without tools, one that answers with streams, one of the modern era alone, one
@@ -46,6 +44,41 @@ const SMALL: [&str; 6] = [
     "protocol: 2025-11-25\nhttp: { sessions: false }\ntools: [{ name: a, description: A, reply: x }]\n",
     "protocol: 2026-07-28\ncapabilities: { extensions: { io.modelcontextprotocol/skills: { directoryRead: null } } }\nskills: [{ name: a, description: A. }]\n",
 ];
+
+/// A server whose tools log, ask and take their time.
+const BUSY: &str = r"
+pageSize: 2
+tools:
+  - name: talk
+    description: Logs and reports.
+    annotations: { idempotentHint: true }
+    steps:
+      - log: { level: debug, logger: talk, data: 1 }
+      - progress: { progress: 1 }
+      - notify: { method: notifications/resources/updated, params: { uri: 'a://3' } }
+      - reply: x
+  - name: ask
+    description: Asks.
+    steps:
+      - elicit: { message: Yes?, requestedSchema: { type: object, properties: { ok: { type: boolean } } } }
+      - reply: x
+  - name: slow
+    description: Takes its time.
+    inputSchema: { type: object, properties: { hide: { type: boolean } } }
+    steps: [{ wait: 300ms }, { if: args.hide | default(false), disable: { resource: 'a://1' } }, { reply: x }]
+resources:
+  - { uri: 'a://1', name: one, reply: x }
+  - { uri: 'a://2', name: two, reply: x }
+  - { uri: 'a://3', name: three, reply: x }
+prompts:
+  - { name: p, arguments: [{ name: x }], messages: [{ role: user, content: '{{ args.x }}' }] }
+";
+
+/// A server that speaks no version with a handshake.
+const MODERN: &str = "protocol: 2026-07-28\ntools: [{ name: a, description: A, reply: x }]\n";
+
+/// The token that the prober sends.
+const TOKEN: &str = "rehearse-token";
 
 /// One change of a trace.
 #[derive(Debug, Deserialize)]
@@ -121,6 +154,9 @@ async fn bases() -> Vec<Base> {
         (SMALL[3], Transport::Http),
         (SMALL[4], Transport::Http),
         (SMALL[5], Transport::Http),
+        (BUSY, Transport::Http),
+        (BUSY, Transport::Ws),
+        (MODERN, Transport::Ws),
     ];
     // A few at a time: on a busy machine a server that shares it with all others seems to be silent.
     let mut bases = Vec::new();
@@ -167,7 +203,10 @@ async fn served(script: &str, transport: Transport) -> Vec<Base> {
     let script = Script::parse(&source).expect("a valid script");
     let engine = Engine::new(script, 1, Journal::default());
     let server = MockServer::start(engine, ListenOptions::default()).await.expect("starts");
-    let at = rehearse_client::Endpoint { url: server.url(transport).expect("a URL"), headers: Vec::new() };
+    let at = rehearse_client::Endpoint {
+        url: server.url(transport).expect("a URL"),
+        headers: vec![("Authorization".to_owned(), format!("Bearer {TOKEN}"))],
+    };
     let target = match transport {
         Transport::Http => Target::Http(at),
         Transport::Sse => Target::Sse(at),
@@ -382,9 +421,9 @@ fn mutants() -> Vec<Mutant> {
     lines.iter().map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))).collect()
 }
 
-/// While you work on some rows: `MUTANTS=tools.list` walks only the mutants of rows whose ids begin so.
+/// While you work on some rows: `MUTANTS=tools.list,res` walks only the mutants of rows whose ids begin so.
 fn is_wanted(id: &str) -> bool {
-    std::env::var("MUTANTS").map_or(true, |wanted| id.starts_with(&wanted))
+    std::env::var("MUTANTS").map_or(true, |wanted| wanted.split(',').any(|wanted| id.starts_with(wanted)))
 }
 
 #[tokio::test]
@@ -392,11 +431,11 @@ async fn every_row_reports_its_mutant_and_none_reports_the_conformant_server() {
     let bases = bases().await;
     let bases: Vec<_> =
         bases.iter().map(|base| (base, evidence(&base.run.traces.iter().collect::<Vec<_>>(), base))).collect();
-    for (base, evidence) in &bases {
+    let accused = bases.iter().filter_map(|(base, evidence)| {
         let found = violated(evidence);
-        assert!(found.is_empty(), "{} {}: {found:?}", base.transport, base.run.version);
-    }
-    let (mut wrong, mut seen) = (Vec::new(), BTreeSet::new());
+        (!found.is_empty()).then(|| format!("{} {}: without a mutant {found:?}", base.transport, base.run.version))
+    });
+    let (mut wrong, mut seen) = (accused.collect::<Vec<_>>(), BTreeSet::new());
     let mut mutants = mutants();
     mutants.retain(|mutant| is_wanted(&mutant.row));
     seen.extend(mutants.iter().map(|mutant| mutant.row.clone()));

@@ -73,6 +73,8 @@ pub struct Material {
     pub transport: Option<Transport>,
     /// The declared capabilities.
     pub capabilities: Value,
+    /// The versions that `server/discover` names.
+    pub supported: Vec<String>,
     /// The listed tools, as listed.
     pub tools: Vec<Value>,
     /// The listed resources.
@@ -81,6 +83,8 @@ pub struct Material {
     pub templates: Vec<Value>,
     /// The listed prompts.
     pub prompts: Vec<Value>,
+    /// The cursor of the second page of each list that has one, by method.
+    pub cursors: Vec<(String, Value)>,
     /// The tools that may be called, each with valid arguments.
     pub callable: Vec<(String, Value)>,
     /// The tools with mirrored parameters that may be called.

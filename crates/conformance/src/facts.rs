@@ -7,7 +7,7 @@ use serde_json::Value;
 pub struct Facts {
     /// The server's capabilities; null if unknown.
     pub capabilities: Value,
-    /// Why there is no test material: a sentence each, by what is missing (`callable tool`, `listed resource`).
+    /// Why there is no test material: a sentence each, by what is missing: `tool`, `resource`.
     pub missing: Vec<(String, String)>,
     /// Whether the checks for directories of servers are wanted (`--listing`).
     pub is_listing: bool,

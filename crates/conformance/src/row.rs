@@ -73,6 +73,9 @@ pub struct Row {
     /// The extension without which the rule does not apply.
     #[serde(default)]
     pub extension: Option<String>,
+    /// What the server must have so that the rule can be tested, as in [`Facts::missing`](crate::Facts::missing).
+    #[serde(default)]
+    pub needs: Option<String>,
     /// How the rule is looked at.
     pub looks_at: String,
     /// What a correct server may do as well.
@@ -157,7 +160,9 @@ impl Row {
             }
             None if judgement.exercised > 0 => (Verdict::Pass, None),
             None => {
-                let reason = judgement.untested.clone().unwrap_or_else(|| "it was not observed".to_owned());
+                let missing = evidence.facts.missing.iter().find(|(what, _)| Some(what) == self.needs.as_ref());
+                let reason = missing.map(|(_, why)| why.clone()).or_else(|| judgement.untested.clone());
+                let reason = reason.unwrap_or_else(|| "it was not observed".to_owned());
                 (Verdict::NotTested, Some(reason))
             }
         };

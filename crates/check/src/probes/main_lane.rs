@@ -4,10 +4,13 @@ use rehearse_conformance::{Lane as CaseLane, Material};
 use rehearse_protocol::Trace;
 use serde_json::{Value, json};
 
-use super::case_lanes::send_cases;
+use super::{
+    case_lanes::send_cases,
+    completions::{expand_templates, get_prompts},
+};
 use crate::{lane::Lane, lists, prober::Prober};
 
-/// How many listed resources are read, and how many prompts are got.
+/// How many listed resources are read.
 const USED_ITEMS: usize = 3;
 /// How many requests are sent at once.
 const PIPELINED: usize = 8;
@@ -29,7 +32,7 @@ pub(crate) async fn main_lane(prober: &Prober<'_>, mut lane: Lane) -> Trace {
     lane.close().await
 }
 
-/// Reads listed resources, subscribes to the first, gets prompts and asks for completions.
+/// Reads listed resources, subscribes to the first, gets prompts and expands templates.
 async fn read_listed(lane: &mut Lane, material: &Material) {
     let mut resources: Vec<_> = material.resources.iter().filter(|it| it["uri"].is_string()).collect();
     resources.sort_by_key(|resource| resource["size"].as_u64().unwrap_or(u64::MAX));
@@ -44,33 +47,8 @@ async fn read_listed(lane: &mut Lane, material: &Material) {
             lane.request(method, json!({ "uri": resource["uri"] })).await;
         }
     }
-    for prompt in material.prompts.iter().filter(|it| it["name"].is_string()).take(USED_ITEMS) {
-        let arguments: serde_json::Map<_, _> = prompt["arguments"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .filter_map(|argument| Some((argument["name"].as_str()?.to_owned(), json!("rehearse"))))
-            .collect();
-        lane.request("prompts/get", json!({ "name": prompt["name"], "arguments": arguments })).await;
-    }
-    if !material.declares("completions") {
-        return;
-    }
-    let prompt = material.prompts.iter().find_map(|prompt| {
-        let argument = prompt["arguments"].as_array()?.first()?["name"].as_str()?;
-        Some((json!({ "type": "ref/prompt", "name": prompt["name"] }), argument.to_owned()))
-    });
-    let template = material.templates.iter().find_map(|template| {
-        let uri = template["uriTemplate"].as_str()?;
-        let variable =
-            uri.split_once('{')?.1.split_once('}')?.0.trim_start_matches(['+', '#', '/', '?', '&', ';', '.']);
-        let variable = variable.split([',', '*', ':']).next()?;
-        Some((json!({ "type": "ref/resource", "uri": uri }), variable.to_owned()))
-    });
-    for (reference, argument) in prompt.into_iter().chain(template) {
-        let argument = json!({ "name": argument, "value": "" });
-        lane.request("completion/complete", json!({ "ref": reference, "argument": argument })).await;
-    }
+    get_prompts(lane, material).await;
+    expand_templates(lane, material).await;
 }
 
 /// Calls the tools that may be called, each with a progress token.

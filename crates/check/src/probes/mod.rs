@@ -6,13 +6,16 @@ use rehearse_protocol::Trace;
 use crate::prober::Prober;
 
 mod asking;
+mod calls;
 mod case_lanes;
 mod handshake;
+mod completions;
 mod input;
 mod main_lane;
 mod session;
 mod skills;
 mod streams;
+mod subscriptions;
 
 pub(crate) use main_lane::main_lane;
 
@@ -30,4 +33,6 @@ pub(crate) const ALL: &[Probe] = &[
     |prober| Box::pin(asking::asking(prober)),
     |prober| Box::pin(input::input(prober)),
     |prober| Box::pin(streams::streams(prober)),
+    |prober| Box::pin(calls::calls(prober)),
+    |prober| Box::pin(subscriptions::subscriptions(prober)),
 ];

@@ -171,7 +171,12 @@ pub(super) fn unique(evidence: &Evidence<'_>, j: &mut Judgement, method: &str) {
 
 /// Whether a text is standard base64.
 pub(crate) fn is_base64(text: &str) -> bool {
-    base64::Engine::decode(&base64::prelude::BASE64_STANDARD, text).is_ok()
+    bytes_of(text).is_some()
+}
+
+/// The bytes of standard base64.
+pub(super) fn bytes_of(text: &str) -> Option<Vec<u8>> {
+    base64::Engine::decode(&base64::prelude::BASE64_STANDARD, text).ok()
 }
 
 /// Whether a text has the form of a MIME type.

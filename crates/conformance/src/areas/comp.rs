@@ -4,12 +4,14 @@ use serde_json::{Value, json};
 
 use super::{
     Judge,
-    common::{error_code, shown},
+    common::{error_code, shown, survives},
 };
-use crate::{Case, Evidence, Judgement, Lane, Material};
+use crate::{Call, Case, Evidence, Judgement, Lane, Level, Material};
 
 const COMPLETE: &str = "completion/complete";
 const MOST: usize = 100;
+/// Values that a careless server breaks on.
+const ODD: &str = "completion/odd";
 
 pub(super) const JUDGES: &[(&str, Judge)] = &[
     ("comp.prompt.values", |e, j| works(e, j, "ref/prompt")),
@@ -36,6 +38,26 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     ("comp.ref.unknown-prompt-32602", |e, j| error_code(e, j, "unknown-names/completion", &[-32602])),
     ("comp.ref.unknown-type-32602", |e, j| error_code(e, j, "bad-params/completion-type", &[-32602])),
     ("comp.argument.missing-32602", |e, j| error_code(e, j, "bad-params/completion-argument", &[-32602])),
+    ("comp.refine.narrower", narrower),
+    ("comp.ref.unknown-template-32602", |e, j| refused_or_empty(e, j, "unknown-names/completion-template")),
+    ("comp.argument.unknown", |e, j| {
+        for call in e.case("unknown-names/completion-argument").filter(|call| call.response.is_some()) {
+            j.check_call(call.error_code() != Some(-32603), &call);
+        }
+    }),
+    ("comp.context.accepted", |e, j| {
+        for call in e.case("completion/context").filter(|call| call.response.is_some()) {
+            j.check_call(call.result().is_some_and(|result| result["completion"]["values"].is_array()), &call);
+        }
+        j.untested("no listed prompt has two arguments");
+    }),
+    ("comp.input.odd-values-safe", |e, j| {
+        survives(e, j, ODD);
+        for call in e.case(ODD).filter(|call| call.error_code() == Some(-32603)) {
+            j.check_call(false, &call);
+            j.at_level(Level::Derived);
+        }
+    }),
 ];
 
 pub(super) fn cases(material: &Material) -> Vec<Case> {
@@ -49,11 +71,52 @@ pub(super) fn cases(material: &Material) -> Vec<Case> {
         complete("unknown-names/completion", json!({ "ref": unknown, "argument": argument })),
         complete("bad-params/completion-type", json!({ "ref": { "type": "ref/none" }, "argument": argument })),
     ];
+    let template = json!({ "type": "ref/resource", "uri": format!("rehearse://{}/{{x}}", material.suffix) });
+    cases.push(complete("unknown-names/completion-template", json!({ "ref": template, "argument": argument })));
     if let Some(name) = material.prompts.first().and_then(|prompt| prompt["name"].as_str()) {
         let reference = json!({ "type": "ref/prompt", "name": name });
+        let unknown = json!({ "name": material.unknown_name(), "value": "" });
         cases.push(complete("bad-params/completion-argument", json!({ "ref": reference })));
+        cases.push(complete("unknown-names/completion-argument", json!({ "ref": reference, "argument": unknown })));
+    }
+    let argument_of = |prompt: &Value| Some((prompt["name"].clone(), prompt["arguments"].get(0)?["name"].clone()));
+    if let Some((prompt, argument)) = material.prompts.iter().find_map(argument_of) {
+        let long = "x".repeat(10_000);
+        let values = [("long", long.as_str()), ("nul", "\0"), ("quotes", "'\"`;--"), ("pattern", "(a+)+$[\\*")];
+        cases.extend(values.map(|(variant, value)| {
+            let reference = json!({ "type": "ref/prompt", "name": prompt });
+            let argument = json!({ "name": argument, "value": value });
+            complete(&format!("{ODD}/{variant}"), json!({ "ref": reference, "argument": argument }))
+        }));
     }
     cases
+}
+
+/// Checks that an unknown reference is refused, or has no values.
+fn refused_or_empty(evidence: &Evidence<'_>, j: &mut Judgement, case: &str) {
+    for call in evidence.case(case).filter(|call| call.response.is_some()) {
+        let values = call.result().map(|result| &result["completion"]["values"]);
+        let is_empty = values.and_then(Value::as_array).is_some_and(Vec::is_empty);
+        j.check_call(is_empty || call.error_code() == Some(-32602), &call);
+    }
+}
+
+/// Compares a completion with that of a longer value, sent right after it.
+fn narrower(evidence: &Evidence<'_>, j: &mut Judgement) {
+    let mut before: Option<Call<'_>> = None;
+    for call in evidence.calls_of(COMPLETE) {
+        let values =
+            |call: &Call<'_>| call.result().and_then(|it| it["completion"]["values"].as_array()).map_or(0, Vec::len);
+        if call.request.case == Some("completion/refined") {
+            let wider = before.map_or(0, |call| values(&call));
+            if wider > 1 {
+                j.check_answer(values(&call) <= wider, &call, || format!("{} values after {wider}", values(&call)));
+            }
+        } else {
+            before = Some(call);
+        }
+    }
+    j.untested("no completion had values");
 }
 
 fn works(evidence: &Evidence<'_>, j: &mut Judgement, kind: &str) {

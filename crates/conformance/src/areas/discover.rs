@@ -6,15 +6,23 @@ use serde_json::{Value, json};
 
 use super::{
     Judge,
-    common::{LISTS, error_code, is_refused_elsewhere, readings, results, shown},
+    common::{error_code, is_refused_elsewhere, results, shown, survives},
+    stateless,
 };
-use crate::{Case, Evidence, Judgement, Lane, Level, Material};
+use crate::{Call, Case, Evidence, HttpExchange, Judgement, Lane, Level, Material};
 
 const DISCOVER: &str = "server/discover";
 const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
-const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+pub(super) const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 const INFO: &str = "io.modelcontextprotocol/clientInfo";
-const REMOVED: [&str; 4] = ["initialize", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"];
+const META_VERSION: &str = "/params/_meta/io.modelcontextprotocol~1protocolVersion";
+const META_EXTENSIONS: &str = "/params/_meta/io.modelcontextprotocol~1clientCapabilities/extensions";
+const REMOVED: [&str; 6] =
+    ["initialize", "logging/setLevel", "resources/subscribe", "resources/unsubscribe", "tasks/list", "tasks/result"];
+/// The case of an `initialize` without a modern `_meta`.
+const LEGACY: &str = "discover/legacy";
+/// The first version without a handshake.
+const FIRST: &str = "2026-07-28";
 
 pub(super) const JUDGES: &[(&str, Judge)] = &[
     ("discover.method.implemented", |e, j| {
@@ -91,15 +99,16 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     ("discover.version.supported-list-consistent", same_versions),
     ("discover.state.no-memory-of-meta", |e, j| error_code(e, j, "meta-negative/no-capabilities", &[-32602])),
     ("discover.state.no-session-id", |e, j| {
-        for (_, http) in e.exchanges() {
+        let is_modern = |it: &&HttpExchange<'_>| it.case.is_none_or(|case| !case.starts_with(LEGACY));
+        for http in e.exchanges().map(|(_, http)| http).filter(is_modern) {
             let Some(place) = http.response else { continue };
             let id = http.header("mcp-session-id");
             j.check_at(id.is_none(), None, vec![place], || format!("`Mcp-Session-Id: {}`", id.unwrap_or_default()));
         }
     }),
-    ("discover.state.set-invariant-tools", |e, j| invariant(e, j, "tools/list")),
-    ("discover.state.set-invariant-resources", |e, j| invariant(e, j, "resources/list")),
-    ("discover.state.set-invariant-prompts", |e, j| invariant(e, j, "prompts/list")),
+    ("discover.state.set-invariant-tools", |e, j| stateless::invariant(e, j, "tools/list")),
+    ("discover.state.set-invariant-resources", |e, j| stateless::invariant(e, j, "resources/list")),
+    ("discover.state.set-invariant-prompts", |e, j| stateless::invariant(e, j, "prompts/list")),
     ("discover.requests.none-from-server", |e, j| {
         let mut is_clean = true;
         for request in e.server_requests() {
@@ -122,6 +131,74 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
             j.check_call(call.error_code() == Some(-32601) && is_status, &call);
         }
     }),
+    ("discover.result.versions-honest", |e, j| {
+        let listed = listed_versions(e);
+        for call in e.calls().filter(|call| call.response.is_some()) {
+            let version = call.request.at(META_VERSION).as_str().unwrap_or_default();
+            if version >= FIRST && listed.contains(version) {
+                j.check_at(call.error_code() != Some(-32022), Some(version.to_owned()), call.places(), || {
+                    call.answer_text()
+                });
+            }
+        }
+    }),
+    ("discover.result.versions-legacy-honest", |e, j| {
+        let listed = listed_versions(e);
+        for call in e.case(LEGACY).filter(|call| call.response.is_some() && !is_refused_elsewhere(call)) {
+            let version = call.request.at("/params/protocolVersion").as_str().unwrap_or_default();
+            if listed.contains(version) {
+                let spoken = call.result().map(|result| &result["protocolVersion"]);
+                j.check_at(spoken.is_some_and(|it| it == version), Some(version.to_owned()), call.places(), || {
+                    spoken.map_or_else(|| call.answer_text(), |spoken| format!("the version {}", shown(spoken)))
+                });
+            }
+        }
+        j.untested("the server names no version before 2026-07-28");
+    }),
+    ("discover.caps.completions", |e, j| declared(e, j, "completions", "completion/complete")),
+    ("discover.meta.missing-all-32602", missing_all),
+    ("discover.version.malformed", |e, j| {
+        for call in e.case("meta-negative/malformed-version").filter(|call| call.response.is_some()) {
+            let is_known = call.error_code().is_some_and(|code| [-32022, -32602, -32020].contains(&code));
+            j.check_call(is_known || (call.error_code().is_some() && is_dual(e)), &call);
+        }
+        survives(e, j, "meta-negative/malformed-version");
+    }),
+    ("discover.version.legacy-in-meta", |e, j| {
+        for call in e.case("meta-negative/legacy-version").filter(|call| call.response.is_some()) {
+            if is_dual(e) {
+                j.untested("the server also speaks older versions, and may take the request for one of them");
+            } else {
+                j.check_call(call.error_code() == Some(-32022), &call);
+            }
+        }
+    }),
+    ("discover.state.capabilities-per-request", stateless::capabilities_per_request),
+    ("discover.state.interleaved-clients", |e, j| works(e, j, "lists/clients")),
+    ("discover.state.no-connection-affinity", stateless::no_affinity),
+    ("discover.state.clientinfo-not-used", stateless::client_info_not_used),
+    ("discover.capability.missing-32021", stateless::missing_capability),
+    ("discover.capability.missing-http-400", |e, j| {
+        for call in e.case("calls/asks-none").filter(|call| call.error_code() == Some(-32021)) {
+            j.check_call(call.status() == Some(400), &call);
+        }
+        j.untested("no tool that may be called needs a capability of the client");
+    }),
+    ("discover.capability.extension-fallback", |e, j| {
+        let extensions = e.facts.capabilities.get("extensions").and_then(Value::as_object);
+        if extensions.is_none_or(serde_json::Map::is_empty) {
+            j.untested("the server declares no extension");
+            return;
+        }
+        let has_none = |call: &Call<'_>| call.request.at(META_EXTENSIONS).is_null();
+        for (call, result) in results(e).filter(|(call, _)| has_none(call)) {
+            let kind = &result["resultType"];
+            let is_core = kind.as_str().is_none_or(|kind| matches!(kind, "complete" | "input_required"));
+            j.check_at(is_core, Some(call.method().to_owned()), call.places(), || {
+                format!("`resultType: {}`", shown(kind))
+            });
+        }
+    }),
 ];
 
 pub(super) fn cases(material: &Material) -> Vec<Case> {
@@ -141,16 +218,78 @@ pub(super) fn cases(material: &Material) -> Vec<Case> {
             case("no-capabilities").meta(CAPABILITIES, None),
             case("wrong-capabilities").meta(CAPABILITIES, Some(json!("x"))),
             case("version").meta(VERSION, Some(json!("2999-01-01"))).header("mcp-protocol-version", "2999-01-01"),
+            case("no-meta").meta(VERSION, None).meta(CAPABILITIES, None).meta(INFO, None),
+            case("malformed-version/empty").meta(VERSION, Some(json!(""))).header("mcp-protocol-version", ""),
+            case("malformed-version/text")
+                .meta(VERSION, Some(json!("v999.0.0")))
+                .header("mcp-protocol-version", "v999.0.0"),
+            case("legacy-version")
+                .meta(VERSION, Some(json!("2025-11-25")))
+                .header("mcp-protocol-version", "2025-11-25"),
         ]);
+        // One client after the other, twice.
+        let clients = ["a", "b", "a", "b"].map(|client| {
+            let name = format!("lists/clients/{client}/{method}");
+            let case = Case::request(name, Lane::Negative, method, json!({}));
+            case.meta(INFO, Some(json!({ "name": format!("client-{client}"), "version": "1" })))
+        });
+        cases.extend(clients);
     }
-    for method in REMOVED {
+    cases.extend(legacy_cases(material));
+    cases.extend(stateless::cases(material));
+    let speaks_tasks = material.declares("extensions/io.modelcontextprotocol~1tasks");
+    for method in REMOVED.into_iter().filter(|method| !(speaks_tasks && method.starts_with("tasks/"))) {
         cases.push(Case::request(format!("bad-method/removed/{method}"), Lane::Negative, method, json!({})));
     }
     let lists = [("tools", "tools/list"), ("resources", "resources/list"), ("prompts", "prompts/list")];
     for (_, method) in lists.into_iter().filter(|(capability, _)| !material.declares(capability)) {
         cases.push(Case::request(format!("bad-params/undeclared/{method}"), Lane::Negative, method, json!({})));
     }
+    if let (false, Some(prompt)) = (material.declares("completions"), material.prompts.first()) {
+        let argument = prompt["arguments"].get(0).map_or(json!("rehearse"), |it| it["name"].clone());
+        let reference = json!({ "type": "ref/prompt", "name": prompt["name"] });
+        let params = json!({ "ref": reference, "argument": { "name": argument, "value": "" } });
+        let name = "bad-params/undeclared/completion/complete";
+        cases.push(Case::request(name, Lane::Negative, "completion/complete", params));
+    }
     cases
+}
+
+/// `initialize` with the newest legacy version, and with the oldest one that the server names.
+fn legacy_cases(material: &Material) -> impl Iterator<Item = Case> {
+    let oldest = material.supported.iter().map(String::as_str).filter(|it| *it < FIRST).min();
+    let versions = BTreeSet::from(["2025-11-25", oldest.unwrap_or("2025-11-25")]);
+    let client = json!({ "name": "rehearse-check", "version": "1" });
+    versions.into_iter().map(move |version| {
+        let params = json!({ "protocolVersion": version, "capabilities": {}, "clientInfo": client });
+        let case = Case::request(format!("{LEGACY}/{version}"), Lane::Fresh, "initialize", params);
+        let case = case.meta(VERSION, None).meta(CAPABILITIES, None).meta(INFO, None);
+        case.without_header("mcp-protocol-version").without_header("mcp-method")
+    })
+}
+
+fn listed_versions<'e>(evidence: &'e Evidence<'_>) -> HashSet<&'e str> {
+    let results = evidence.results_of(DISCOVER).filter(|(call, _)| call.request.case.is_none());
+    let versions = results.flat_map(|(_, result)| result["supportedVersions"].as_array().into_iter().flatten());
+    versions.filter_map(Value::as_str).collect()
+}
+
+/// Whether the server also answers `initialize`, or names an older version.
+fn is_dual(evidence: &Evidence<'_>) -> bool {
+    evidence.case(LEGACY).any(|call| call.result().is_some()) || listed_versions(evidence).iter().any(|it| *it < FIRST)
+}
+
+/// A server that also speaks a legacy version may take the request for one of that version.
+fn missing_all(evidence: &Evidence<'_>, j: &mut Judgement) {
+    for call in evidence.case("meta-negative/no-meta").filter(|call| call.response.is_some()) {
+        if is_dual(evidence) {
+            j.untested("the server also speaks older versions, and may take the request for one of them");
+            continue;
+        }
+        // Over HTTP the header has a version that the body does not have.
+        let codes: &[i64] = if call.status().is_some() { &[-32602, -32020] } else { &[-32602] };
+        j.check_call(call.error_code().is_some_and(|code| codes.contains(&code)), &call);
+    }
 }
 
 fn each(evidence: &Evidence<'_>, j: &mut Judgement, key: &str, holds: impl Fn(Option<&Value>) -> Option<bool>) {
@@ -172,13 +311,16 @@ fn declared(evidence: &Evidence<'_>, j: &mut Judgement, capability: &str, method
     if evidence.facts.declares(capability) {
         let calls = evidence.calls_of(method).filter(|call| call.request.case.is_none() && call.response.is_some());
         for call in calls.filter(|call| call.request.params().get("cursor").is_none() && !is_refused_elsewhere(call)) {
-            j.check_call(call.result().is_some(), &call);
+            // A completion may be refused for other reasons.
+            let is_refused = capability == "completions" && call.error_code() != Some(-32601);
+            j.check_call(call.result().is_some() || is_refused, &call);
         }
         return;
     }
     for call in evidence.case(&format!("bad-params/undeclared/{method}")).filter(|call| call.response.is_some()) {
         j.check_call(call.error_code() == Some(-32601), &call);
-        let is_empty = call.result().is_some_and(|it| it[capability].as_array().is_some_and(Vec::is_empty));
+        let items = |it: &Value| it.get(capability).or_else(|| it.pointer("/completion/values")).cloned();
+        let is_empty = call.result().and_then(items).is_some_and(|it| it.as_array().is_some_and(Vec::is_empty));
         if is_empty || (call.result().is_none() && call.error_code() != Some(-32601)) {
             j.at_level(Level::Derived);
         }
@@ -204,10 +346,11 @@ fn extensions(evidence: &Evidence<'_>, j: &mut Judgement, holds: impl Fn(&str, &
     }
 }
 
-/// A server that also speaks a legacy version may take the request for one of that version.
+/// A server that also speaks a legacy version may answer with an error of that version.
 fn missing_version(evidence: &Evidence<'_>, j: &mut Judgement) {
     for call in evidence.case("meta-negative/no-version").filter(|call| call.response.is_some()) {
-        j.check_call(call.error_code().is_some(), &call);
+        let is_known = call.error_code().is_some_and(|code| code == -32602 || code == -32020);
+        j.check_call(is_known || (call.error_code().is_some() && is_dual(evidence)), &call);
     }
 }
 
@@ -220,28 +363,6 @@ fn same_versions(evidence: &Evidence<'_>, j: &mut Judgement) {
         let supported = call.response.map(|it| names(it.at("/error/data/supported"))).unwrap_or_default();
         if let Some(discovered) = &discovered {
             j.check_answer(supported == *discovered, &call, || format!("{supported:?}"));
-        }
-    }
-}
-
-/// Each reading of a list has the same names, unless the server says that it has changed.
-fn invariant(evidence: &Evidence<'_>, j: &mut Judgement, method: &str) {
-    let (key, name) = LISTS.iter().find(|(it, ..)| *it == method).map_or(("", ""), |(_, key, name)| (*key, *name));
-    let has_changed = evidence.received().any(|it| it.method().is_some_and(|it| it.ends_with("/list_changed")));
-    let mut first: Option<HashSet<&str>> = None;
-    for reading in readings(evidence, method) {
-        let complete = reading.pages.last().is_some_and(|(_, result)| !result["nextCursor"].is_string());
-        let items = reading.pages.iter().flat_map(|(_, result)| result[key].as_array().into_iter().flatten());
-        let names: HashSet<_> = items.filter_map(|item| item[name].as_str()).collect();
-        match (&first, reading.pages.first()) {
-            (None, _) if complete => first = Some(names),
-            (Some(first), Some((call, _))) if complete && !has_changed => {
-                let other = first.symmetric_difference(&names).next().copied();
-                j.check_at(other.is_none(), other.map(ToOwned::to_owned), call.places(), || {
-                    "it in one list only".to_owned()
-                });
-            }
-            _ => {}
         }
     }
 }

@@ -1,6 +1,9 @@
 //! Log messages.
 
-use std::{collections::VecDeque, time::Duration};
+use std::{
+    collections::{BTreeSet, VecDeque},
+    time::Duration,
+};
 
 use serde_json::{Value, json};
 
@@ -8,7 +11,7 @@ use super::{
     Judge,
     common::{connection, error_code, shown},
 };
-use crate::{Case, Evidence, Judgement, Kind, Lane, Material};
+use crate::{Call, Case, Evidence, Judgement, Kind, Lane, Material, Message};
 
 const MESSAGE: &str = "notifications/message";
 /// The levels, from the least severe.
@@ -26,24 +29,115 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     ("log.msg.rate", rate),
     ("log.modern.no-optin-no-log", only_with_level),
     ("log.modern.invalid-level-32602", |e, j| error_code(e, j, "bad-params/modern-log-level", &[-32602])),
+    ("log.level.threshold", threshold),
+    ("log.modern.threshold", threshold),
+    ("log.modern.same-stream", same_stream),
+    ("log.msg.no-secrets", no_secrets),
+    ("log.msg.consistent-logger", |e, j| {
+        let mut first = None;
+        for message in e.notifications(MESSAGE) {
+            let has_logger = message.params().get("logger").is_some();
+            let is_same = *first.get_or_insert(has_logger) == has_logger;
+            j.check(is_same, message, || "messages with and without a logger".to_owned());
+        }
+        j.violations.truncate(1);
+    }),
 ];
 
 pub(super) fn cases(material: &Material) -> Vec<Case> {
     if !material.declares("logging") {
         return Vec::new();
     }
+    let calls = |level: &str| -> Vec<Case> {
+        let callable = material.callable.iter();
+        let calls = callable.map(|(name, arguments)| {
+            let params = Material::call_params(name, arguments);
+            Case::request(format!("calls/log-{level}/{name}"), Lane::Calls, "tools/call", params)
+        });
+        calls.collect()
+    };
+    let (verbose, quiet) = (calls("debug"), calls("error"));
     if material.is_modern() {
-        let Some(method) = material.list_methods().first().copied() else { return Vec::new() };
-        let case = Case::request("bad-params/modern-log-level", Lane::Negative, method, json!({}));
-        return vec![case.meta("io.modelcontextprotocol/logLevel", Some(json!("loud")))];
+        let at = |case: Case, level: &str| case.meta("io.modelcontextprotocol/logLevel", Some(json!(level)));
+        let bad = material.list_methods().first().copied();
+        let bad = bad.map(|method| Case::request("bad-params/modern-log-level", Lane::Negative, method, json!({})));
+        let bad = bad.into_iter().map(|case| at(case, "loud"));
+        let verbose = verbose.into_iter().map(|case| at(case, "debug"));
+        return bad.chain(verbose).chain(quiet.into_iter().map(|case| at(case, "error"))).collect();
     }
-    let set = |name: String, params: Value| Case::request(name, Lane::Negative, "logging/setLevel", params);
-    let levels = LEVELS.iter().rev().map(|level| set(format!("lists/log-level/{level}"), json!({ "level": level })));
+    let set = |name: String, lane, params: Value| Case::request(name, lane, "logging/setLevel", params);
+    let level = |level: &&str| set(format!("lists/log-level/{level}"), Lane::Calls, json!({ "level": level }));
+    // All on one connection: the level may be that of the whole process.
+    let levels = LEVELS.iter().rev().map(level);
+    let error = set("lists/log-level/error".to_owned(), Lane::Calls, json!({ "level": "error" }));
     let bad = [
-        set("bad-params/log-level".to_owned(), json!({ "level": "verbose" })),
-        set("bad-params/no-log-level".to_owned(), json!({})),
+        set("bad-params/log-level".to_owned(), Lane::Negative, json!({ "level": "verbose" })),
+        set("bad-params/no-log-level".to_owned(), Lane::Negative, json!({})),
     ];
-    levels.chain(bad).collect()
+    levels.chain(verbose).chain([error]).chain(quiet).chain(bad).collect()
+}
+
+fn severity(level: &Value) -> Option<usize> {
+    LEVELS.iter().position(|it| level == it)
+}
+
+/// Messages of a call for which only errors are wanted, of a tool that has logged less.
+fn threshold(evidence: &Evidence<'_>, j: &mut Judgement) {
+    let error = severity(&json!("error"));
+    let minor = |call: &Call<'_>| -> Option<Message<'_>> {
+        let connection = connection(evidence, call.request.place)?;
+        let mut messages = connection.on_the_way(call).filter(|it| it.method() == Some(MESSAGE));
+        messages.find(|it| severity(it.at("/params/level")) < error).cloned()
+    };
+    let talks = |name: &Value| {
+        evidence.case("calls/log-debug").any(|it| it.request.at("/params/name") == name && minor(&it).is_some())
+    };
+    for call in evidence.case("calls/log-error").filter(|call| call.response.is_some()) {
+        let name = call.request.at("/params/name");
+        let found = minor(&call);
+        if found.is_some() || talks(name) {
+            let level = found.as_ref().map(|it| shown(it.at("/params/level"))).unwrap_or_default();
+            j.check_subject(
+                found.is_none(),
+                name.as_str().unwrap_or_default(),
+                found.as_ref().unwrap_or(call.request),
+                || format!("a message of the level {level}"),
+            );
+        }
+    }
+    j.untested("no tool that may be called sent log messages");
+}
+
+/// A log message comes in the exchange of a request that asked for it, before the response.
+fn same_stream(evidence: &Evidence<'_>, j: &mut Judgement) {
+    for message in evidence.notifications(MESSAGE) {
+        let Some(connection) = connection(evidence, message.place) else { continue };
+        let Some(exchange) = message.exchange.and_then(|number| connection.exchanges.get(&number)) else { continue };
+        let in_exchange = || exchange.messages.iter().filter_map(|index| connection.messages.get(*index));
+        let asked = in_exchange().any(|it| it.kind == Kind::Request && !it.at(LOG_LEVEL).is_null());
+        let ended = in_exchange().any(|it| it.kind == Kind::Response && it.place < message.place);
+        j.check(asked && !ended, message, || match asked {
+            true => "a log message after the response".to_owned(),
+            false => "a log message on the stream of another request".to_owned(),
+        });
+    }
+}
+
+/// The credentials that were given to the server are in no log message.
+fn no_secrets(evidence: &Evidence<'_>, j: &mut Judgement) {
+    let headers = evidence.exchanges().filter_map(|(_, http)| http.request_header("authorization"));
+    let secrets = evidence.facts.secrets.iter().map(String::as_str);
+    let tokens = headers.filter_map(|it| it.split_whitespace().last()).chain(secrets);
+    let tokens: BTreeSet<_> = tokens.filter(|it| it.len() > 7).collect();
+    if tokens.is_empty() {
+        j.untested("no credentials were given to the server");
+        return;
+    }
+    for message in evidence.notifications(MESSAGE) {
+        let text = message.params().to_string();
+        let is_secret = tokens.iter().any(|token| text.contains(token));
+        j.check(!is_secret, message, || "a secret".to_owned());
+    }
 }
 
 fn set_level(evidence: &Evidence<'_>, j: &mut Judgement) {

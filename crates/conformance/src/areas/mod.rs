@@ -4,6 +4,7 @@ use crate::{Case, Evidence, Judgement, Material};
 
 mod cache;
 mod cancel;
+mod changes;
 mod common;
 mod comp;
 mod discover;
@@ -22,6 +23,8 @@ mod result;
 mod rpc;
 mod schema;
 mod skills;
+mod stateless;
+mod tool_schema;
 mod tools;
 
 pub(crate) use common::{is_base64, shown};

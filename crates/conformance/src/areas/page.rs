@@ -8,7 +8,7 @@ use super::{
     Judge,
     common::{LISTS, error_code, is_refused_elsewhere, readings, shown},
 };
-use crate::{Case, Evidence, Judgement, Lane, Level, Material};
+use crate::{Call, Case, Evidence, Judgement, Lane, Level, Material};
 
 pub(super) const JUDGES: &[(&str, Judge)] = &[
     ("page.cursor.string", cursor_is_a_string),
@@ -23,6 +23,19 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
         for call in e.case("bad-cursor/null").filter(|call| call.response.is_some()) {
             j.check_call(call.result().is_some() || call.error_code() == Some(-32602), &call);
         }
+    }),
+    ("page.follow.stable-first-page", |e, j| same_page(e, j, "lists/same-cursor")),
+    ("page.cursor.connection-independent", |e, j| {
+        let works = |method: &str| e.case(&format!("lists/same-cursor/{method}")).any(|call| call.result().is_some());
+        for call in e.case("lists/other-connection").filter(|it| it.response.is_some() && works(it.method())) {
+            j.check_call(call.result().is_some(), &call);
+        }
+    }),
+    ("page.cursor.cross-list", |e, j| {
+        for call in e.case("bad-cursor/other-list").filter(Call::is_answered) {
+            j.check_call(call.error_code().is_some(), &call);
+        }
+        j.untested("fewer than two lists have a second page");
     }),
 ];
 
@@ -40,7 +53,37 @@ pub(super) fn cases(material: &Material) -> Vec<Case> {
             cases.push(Case::request(format!("lists/no-params/{method}"), Lane::Main, method, Value::Null));
         }
     }
+    for (method, cursor) in &material.cursors {
+        let with =
+            |case: &str, lane| Case::request(format!("{case}/{method}"), lane, method, json!({ "cursor": cursor }));
+        cases.extend([with("lists/same-cursor", Lane::Main), with("lists/same-cursor", Lane::Main)]);
+        if material.is_modern() && material.is_http() {
+            cases.push(with("lists/other-connection", Lane::Fresh));
+        }
+    }
+    if let [(_, cursor), (method, _), ..] = material.cursors.as_slice() {
+        let name = format!("bad-cursor/other-list/{method}");
+        cases.push(Case::request(name, Lane::Negative, method, json!({ "cursor": cursor })));
+    }
     cases
+}
+
+/// Compares the pages that one cursor gives, request by request.
+fn same_page(evidence: &Evidence<'_>, j: &mut Judgement, case: &str) {
+    for (method, key, name) in LISTS {
+        let mut before: Option<Vec<&str>> = None;
+        for call in evidence.case(&format!("{case}/{method}")).filter(|call| call.response.is_some()) {
+            let Some(result) = call.result() else {
+                j.check_call(false, &call);
+                continue;
+            };
+            let items = result[key].as_array().into_iter().flatten();
+            let names: Vec<_> = items.filter_map(|item| item[name].as_str()).collect();
+            let is_same = before.as_ref().is_none_or(|before| *before == names);
+            j.check_answer(is_same, &call, || "another page".to_owned());
+            before = Some(names);
+        }
+    }
 }
 
 fn cursor_is_a_string(evidence: &Evidence<'_>, j: &mut Judgement) {

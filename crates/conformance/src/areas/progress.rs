@@ -8,7 +8,7 @@ use super::{
     Judge,
     common::{connection, on_one_stream, shown},
 };
-use crate::{Call, Case, Evidence, Judgement, Kind, Lane, Material, Message};
+use crate::{Call, Case, Evidence, HttpExchange, Judgement, Kind, Lane, Material, Message};
 
 const PROGRESS: &str = "notifications/progress";
 const TOKEN: &str = "/params/_meta/progressToken";
@@ -28,6 +28,26 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     ("progress.message.informative", |e, j| {
         message(e, j, |it| it.as_str().is_none_or(|it| !it.trim().is_empty() && !it.contains(char::is_control)));
     }),
+    ("progress.stream.same", same_stream),
+    ("progress.stream.related", |e, j| {
+        for progress in e.notifications(PROGRESS) {
+            let Some(http) = exchange(e, progress).filter(|http| http.method == "POST") else { continue };
+            let Some(connection) = connection(e, progress.place) else { continue };
+            let sent = http.messages.iter().filter_map(|index| connection.messages.get(*index));
+            let token = progress.at("/params/progressToken");
+            let is_related = sent.into_iter().any(|it| !it.is_from_server() && it.at(TOKEN) == token);
+            j.check(is_related, progress, || format!("the token {}", shown(token)));
+        }
+    }),
+    ("progress.token.string-and-int", |e, j| {
+        let name = |call: &Call<'_>| call.request.at("/params/name").clone();
+        let works = |tool: &Value| {
+            e.results_of("tools/call").any(|(call, _)| call.request.case.is_none() && name(&call) == *tool)
+        };
+        for call in e.case("calls/integer-token").filter(|call| call.response.is_some() && works(&name(call))) {
+            j.check_call(call.result().is_some(), &call);
+        }
+    }),
 ];
 
 pub(super) fn cases(material: &Material) -> Vec<Case> {
@@ -35,7 +55,10 @@ pub(super) fn cases(material: &Material) -> Vec<Case> {
     let params = json!({ "_meta": { "progressToken": "rehearse-list" } });
     let mut cases = vec![Case::request("lists/progress-token", Lane::Main, method, params)];
     if let Some((name, arguments)) = material.callable.first() {
-        cases.push(Case::request("calls/no-token", Lane::Calls, "tools/call", Material::call_params(name, arguments)));
+        let mut params = Material::call_params(name, arguments);
+        cases.push(Case::request("calls/no-token", Lane::Calls, "tools/call", params.clone()));
+        params["_meta"] = json!({ "progressToken": 17 });
+        cases.push(Case::request("calls/integer-token", Lane::Calls, "tools/call", params));
     }
     cases
 }
@@ -48,6 +71,21 @@ fn request<'e>(evidence: &'e Evidence<'_>, progress: &Message<'_>) -> Option<Cal
     before
         .filter(|call| call.request.kind == Kind::Request && call.request.at(TOKEN) == token && !token.is_null())
         .last()
+}
+
+fn exchange<'e, 't>(evidence: &'e Evidence<'t>, message: &Message<'_>) -> Option<&'e HttpExchange<'t>> {
+    connection(evidence, message.place)?.exchanges.get(&message.exchange?)
+}
+
+/// Progress comes in the exchange of its request, or in one that resumes it.
+fn same_stream(evidence: &Evidence<'_>, j: &mut Judgement) {
+    for progress in evidence.notifications(PROGRESS) {
+        let is_resumed =
+            exchange(evidence, progress).is_some_and(|http| http.request_header("last-event-id").is_some());
+        if let Some(call) = request(evidence, progress).filter(|_| !is_resumed) {
+            j.check(call.request.exchange == progress.exchange, progress, || "progress on another stream".to_owned());
+        }
+    }
 }
 
 fn only_known(evidence: &Evidence<'_>, j: &mut Judgement) {

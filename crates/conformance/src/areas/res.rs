@@ -4,12 +4,16 @@ use serde_json::{Value, json};
 
 use super::{
     Judge,
+    changes::notifies,
     common::{each_item, error_code, is_base64, is_refused_elsewhere, items, shown, unique},
 };
 use crate::{Call, Case, Evidence, Judgement, Lane, Level, Material, formats::is_scheme};
 
 const LIST: &str = "resources/list";
 const READ: &str = "resources/read";
+const TEMPLATES: &str = "resources/templates/list";
+/// The codes for a resource that does not exist.
+const NOT_FOUND: [i64; 2] = [-32002, -32602];
 
 pub(super) const JUDGES: &[(&str, Judge)] = &[
     ("res.list.uri-name", |e, j| each_item(e, j, LIST, |it| is_text(&it["uri"]) && is_text(&it["name"]), shown)),
@@ -42,8 +46,11 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     ("res.read.text-xor-blob", text_xor_blob),
     ("res.read.blob-base64", |e, j| {
         each_content(e, j, |call, content, j| {
-            if let Some(blob) = content.get("blob") {
-                j.check_at(blob.as_str().is_some_and(is_base64), uri(call), call.places(), || shown(blob));
+            let Some(blob) = content.get("blob") else { return };
+            j.check_at(blob.as_str().is_some_and(is_base64), uri(call), call.places(), || shown(blob));
+            // Line breaks are common, and most readers skip them.
+            if blob.as_str().is_some_and(|it| is_base64(&it.replace(['\r', '\n'], "")) && !is_base64(it)) {
+                j.at_level(Level::Derived);
             }
         });
     }),
@@ -69,7 +76,7 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
             j.check_answer(!is_empty, &call, || "empty contents".to_owned());
         }
     }),
-    ("res.read.missing-uri", |e, j| error_code(e, j, "bad-params/resources/read", &[-32602])),
+    ("res.read.missing-uri", |e, j| error_code(e, j, "bad-params/resources/read", &[-32602, -32020])),
     ("res.read.invalid-uri", |e, j| {
         for call in e.case("unknown-names/invalid-uri").filter(|call| call.response.is_some()) {
             j.check_call(call.error_code().is_some(), &call);
@@ -83,8 +90,46 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     }),
     ("res.read.idempotent", twice),
     ("res.tmpl.fields", |e, j| {
-        each_item(e, j, "resources/templates/list", |it| is_text(&it["uriTemplate"]) && is_text(&it["name"]), shown);
+        each_item(e, j, TEMPLATES, |it| is_text(&it["uriTemplate"]) && is_text(&it["name"]), shown);
     }),
+    ("res.list.https-scheme", |e, j| {
+        let is_https = |it: &Value| it["uri"].as_str().is_some_and(|uri| uri.starts_with("https://"));
+        each_item(e, j, LIST, |it| !is_https(it), |_| "a URI that clients may fetch themselves".to_owned());
+    }),
+    ("res.read.unknown-data-uri", |e, j| {
+        for call in unknown(e).filter(|call| call.error_code().is_some()) {
+            let has_uri = call.response.is_some_and(|it| it.at("/error/data/uri") == call.request.at("/params/uri"));
+            j.check_answer(has_uri, &call, || "no `data.uri`".to_owned());
+        }
+    }),
+    ("res.tmpl.has-variable", |e, j| {
+        each_item(e, j, TEMPLATES, |it| it["uriTemplate"].as_str().is_some_and(|it| it.contains('{')), shown);
+    }),
+    ("res.tmpl.expand-reads", |e, j| {
+        for call in e.case("templates/expanded").filter(|call| call.response.is_some()) {
+            let is_known = call.result().is_some() || call.error_code().is_some_and(|it| NOT_FOUND.contains(&it));
+            j.check_at(is_known, uri(&call), call.places(), || call.answer_text());
+        }
+        j.untested("no completion gives values for the variables of a template");
+    }),
+    ("res.tmpl.unknown-not-32603", |e, j| {
+        for call in e.case("templates/unknown").filter(|call| call.response.is_some()) {
+            j.check_at(call.error_code() != Some(-32603), uri(&call), call.places(), || call.answer_text());
+        }
+    }),
+    ("res.sub.subscribe-empty", |e, j| empty(e, j, "subscribe/listed")),
+    ("res.sub.unsubscribe-empty", |e, j| empty(e, j, "subscribe/end")),
+    ("res.sub.unknown-uri", |e, j| is_answered(e, j, "subscribe/unknown")),
+    ("res.sub.unsubscribe-not-subscribed", |e, j| is_answered(e, j, "subscribe/not-subscribed")),
+    ("res.sub.after-unsubscribe-silent", silent),
+    ("res.sub.updated-then-readable", |e, j| {
+        for call in e.case("subscribe/updated").filter(|call| call.response.is_some()) {
+            let is_known = call.result().is_some() || call.error_code().is_some_and(|it| NOT_FOUND.contains(&it));
+            j.check_at(is_known, uri(&call), call.places(), || call.answer_text());
+        }
+        j.untested("no resource was updated");
+    }),
+    ("res.changed.notifies", |e, j| notifies(e, j, LIST, "notifications/resources/list_changed")),
 ];
 
 pub(super) fn cases(material: &Material) -> Vec<Case> {
@@ -118,9 +163,10 @@ fn reads<'e>(evidence: &'e Evidence<'_>) -> impl Iterator<Item = Call<'e>> {
     evidence.calls_of(READ).filter(|call| call.request.case.is_none())
 }
 
-/// The results that are no questions.
+/// The results that are no questions, also of expanded templates.
 fn contents<'e>(evidence: &'e Evidence<'_>) -> impl Iterator<Item = (Call<'e>, &'e Value)> {
-    let results = reads(evidence).filter_map(|call| Some((call, call.result()?)));
+    let calls = reads(evidence).chain(evidence.case("templates/expanded"));
+    let results = calls.filter_map(|call| Some((call, call.result()?)));
     results.filter(|(_, result)| result["resultType"] != "input_required")
 }
 
@@ -206,4 +252,47 @@ fn twice(evidence: &Evidence<'_>, j: &mut Judgement) {
             j.check_at(second.result().is_some(), uri(second), second.places(), || second.answer_text());
         }
     }
+}
+
+/// Checks that a request for a subscription has an empty result.
+fn empty(evidence: &Evidence<'_>, j: &mut Judgement, case: &str) {
+    for call in evidence.case(case).filter(|call| call.response.is_some() && !is_refused_elsewhere(call)) {
+        let is_empty = call.result().and_then(Value::as_object).is_some_and(|it| it.keys().all(|key| key == "_meta"));
+        j.check_at(is_empty, uri(&call), call.places(), || call.result().map_or_else(|| call.answer_text(), shown));
+    }
+}
+
+/// Notes whether the server accepted or refused it.
+fn is_answered(evidence: &Evidence<'_>, j: &mut Judgement, case: &str) {
+    for call in evidence.case(case).filter(Call::is_answered) {
+        j.check_answer(call.result().is_some(), &call, || call.answer_text());
+    }
+}
+
+/// Updates of a resource after the end of its subscription.
+fn silent(evidence: &Evidence<'_>, j: &mut Judgement) {
+    for connection in &evidence.connections {
+        let is_end = |call: &Call<'_>| call.request.case.is_some_and(|case| case.starts_with("subscribe/end"));
+        let ended = connection.calls().filter(|call| is_end(call) && call.result().is_some());
+        for (call, end) in ended.filter_map(|call| Some((call, call.response?))) {
+            let uri = call.request.at("/params/uri");
+            let updates = connection.messages.iter().filter(|it| {
+                it.is_from_server()
+                    && it.method() == Some("notifications/resources/updated")
+                    && it.at("/params/uri") == uri
+            });
+            let mut updates = updates.peekable();
+            // An update that was on its way comes before the calls that follow the window of silence.
+            let again = connection.calls().find(|it| it.request.case == Some("subscribe/call-after"));
+            let Some(again) = again.map(|call| call.request.place) else { continue };
+            // Without an update before, nothing shows that there is anything to be silent about.
+            if updates.peek().is_some_and(|it| it.place < call.request.place) {
+                let late = updates.find(|it| it.place > again);
+                j.check_subject(late.is_none(), uri.as_str().unwrap_or_default(), late.unwrap_or(end), || {
+                    "an update".to_owned()
+                });
+            }
+        }
+    }
+    j.untested("no subscribed resource was updated");
 }

@@ -291,8 +291,10 @@ fn succeeds(evidence: &Evidence<'_>, j: &mut Judgement, case: &str) {
 /// Requests that were sent while an earlier one of the same connection was still open.
 fn concurrent(evidence: &Evidence<'_>, j: &mut Judgement) {
     for connection in &evidence.connections {
-        let calls: Vec<_> = connection.calls().filter(|call| call.request.kind == Kind::Request).collect();
-        for pair in calls.windows(2) {
+        // A cancelled request needs no answer.
+        let is_kept = |call: &Call<'_>| call.request.case.is_none_or(|case| !case.starts_with("cancel-inflight/"));
+        let calls = connection.calls().filter(|call| call.request.kind == Kind::Request && is_kept(call));
+        for pair in calls.collect::<Vec<_>>().windows(2) {
             let [first, second] = pair else { continue };
             if first.response.is_some_and(|response| response.place > second.request.place) {
                 j.check_call(second.response.is_some(), second);

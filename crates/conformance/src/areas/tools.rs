@@ -2,19 +2,25 @@
 
 use std::collections::{HashMap, HashSet};
 
+use rehearse_protocol::Version;
 use serde_json::{Value, json};
 
 use super::{
     Judge,
-    common::{each_item, error_code, is_mime, is_refused_elsewhere, items, readings, shown, unique},
+    changes::{notifies, spurious},
+    common::{bytes_of, each_item, is_mime, is_refused_elsewhere, items, readings, shown, unique},
+    tool_schema::{
+        extent, headers, is_known, is_token, is_valid_schema, no_secrets, primitive_headers, resolves, safe_integers,
+        schemas, unique_headers, with_member,
+    },
 };
 use crate::{Call, Case, Evidence, Judgement, Lane, Level, Material};
 
 const LIST: &str = "tools/list";
 const CALL: &str = "tools/call";
-const HEADER: &str = "x-mcp-header";
-const DIALECTS: [&str; 5] =
-    ["2020-12/schema", "2019-09/schema", "draft-07/schema", "draft-06/schema", "draft-04/schema"];
+const CHANGED: &str = "notifications/tools/list_changed";
+/// How deep a schema may be, and of how many schemas it may consist, until it is a burden.
+const BOUNDS: (usize, usize) = (32, 5000);
 
 pub(super) const JUDGES: &[(&str, Judge)] = &[
     ("tools.list.name-unique", |e, j| unique(e, j, LIST)),
@@ -31,7 +37,10 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     ("tools.input.valid-schema", |e, j| schemas(e, j, "inputSchema", is_valid_schema)),
     ("tools.input.known-dialect", |e, j| with_member(e, j, "$schema", |_, dialect| is_known(dialect))),
     ("tools.input.no-external-ref", |e, j| {
-        with_member(e, j, "$ref", |_, it| it.as_str().is_none_or(|it| !it.starts_with("http")));
+        with_member(e, j, "$ref", |schema, it| {
+            let own = schema["$id"].as_str().map(|id| id.trim_end_matches('#')).filter(|id| !id.is_empty());
+            it.as_str().is_none_or(|it| !it.starts_with("http") || own.is_some_and(|own| it.starts_with(own)))
+        });
     }),
     ("tools.input.local-ref-resolves", |e, j| with_member(e, j, "$ref", resolves)),
     ("tools.input.required-in-properties", |e, j| {
@@ -58,13 +67,15 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     ("tools.header.not-empty", |e, j| headers(e, j, |it| it.name.as_str().is_some_and(|name| !name.is_empty()))),
     ("tools.header.token", |e, j| headers(e, j, |it| it.name.as_str().is_none_or(is_token))),
     ("tools.header.unique", unique_headers),
-    ("tools.header.primitive", |e, j| {
-        headers(e, j, |it| ["integer", "string", "boolean"].iter().any(|kind| it.schema["type"] == *kind));
-    }),
+    ("tools.header.primitive", primitive_headers),
     ("tools.header.reachable", |e, j| headers(e, j, |it| it.is_reachable)),
     ("tools.call.unknown-name-error", unknown_tool),
     ("tools.call.unknown-name-32602", unknown_code),
-    ("tools.call.missing-name", |e, j| error_code(e, j, "bad-params/call-without-name", &[-32602, -32600, -32020])),
+    ("tools.call.missing-name", |e, j| {
+        for call in e.case("bad-params/call-without-name").filter(|call| call.response.is_some()) {
+            j.check_call(call.error_code().is_some(), &call);
+        }
+    }),
     ("tools.call.arguments-wrong-type", |e, j| {
         for call in e.case("unknown-names/tool-array").filter(|call| call.response.is_some()) {
             let is_error = call.error_code().is_some() || is_tool_error(&call);
@@ -73,7 +84,9 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     }),
     ("tools.call.works", |e, j| {
         for call in valid_calls(e).filter(|call| call.is_answered()) {
-            j.check_at(call.response.is_some(), name(&call), call.places(), || call.answer_text());
+            // A tool may fail, but it is there.
+            let is_called = call.response.is_some() && call.error_code() != Some(-32601);
+            j.check_at(is_called, name(&call), call.places(), || call.answer_text());
         }
     }),
     ("tools.call.invalid-args-rejected", |e, j| {
@@ -134,6 +147,58 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
             }
         }
     }),
+    ("tools.list.name-case-collision", case_collision),
+    ("tools.list.order-legacy", order),
+    ("tools.list.title-precedence", |e, j| {
+        for (tool, name, call) in items(e, LIST) {
+            if let (Some(title), Some(other)) = (tool["title"].as_str(), tool["annotations"]["title"].as_str()) {
+                j.check_at(title == other, Some(name.to_owned()), call.places(), || format!("{title:?} and {other:?}"));
+            }
+        }
+    }),
+    ("tools.input.bounded", |e, j| {
+        schemas(e, j, "inputSchema", |schema| {
+            let (depth, count) = extent(schema);
+            depth <= 2 * BOUNDS.0 && count <= BOUNDS.1
+        });
+    }),
+    ("tools.header.safe-integer", safe_integers),
+    ("tools.header.no-secrets", no_secrets),
+    ("tools.call.name-case-sensitive", |e, j| {
+        for call in e.case("unknown-names/tool-case").filter(|call| call.response.is_some()) {
+            j.check_at(call.error_code().is_some() || is_tool_error(&call), name(&call), call.places(), || {
+                call.answer_text()
+            });
+        }
+    }),
+    ("tools.call.arguments-optional", |e, j| {
+        for call in e.case("calls/no-arguments").filter(|call| call.response.is_some() && !is_refused_elsewhere(call)) {
+            j.check_at(call.error_code() != Some(-32602), name(&call), call.places(), || call.answer_text());
+        }
+    }),
+    ("tools.call.invalid-args-is-tool-error", |e, j| {
+        for call in e.case("calls/invalid-arguments").filter(|call| call.response.is_some()) {
+            j.check_at(call.error_code().is_none(), name(&call), call.places(), || call.answer_text());
+        }
+    }),
+    ("tools.call.image-magic", image_magic),
+    ("tools.call.concurrent", concurrent),
+    ("tools.call.idempotent-hint", |e, j| {
+        for call in e.case("calls/again").filter(|call| call.response.is_some() && works(e, call)) {
+            j.check_at(call.result().is_some(), name(&call), call.places(), || call.answer_text());
+        }
+    }),
+    ("tools.call.undeclared-task-param-ignored", |e, j| {
+        for call in e.case("calls/task-param").filter(|call| call.response.is_some() && works(e, call)) {
+            let is_ordinary = call.result().is_some_and(|result| result.get("task").is_none());
+            j.check_at(is_ordinary, name(&call), call.places(), || match call.result() {
+                Some(_) => "a task".to_owned(),
+                None => call.answer_text(),
+            });
+        }
+    }),
+    ("tools.changed.notifies", |e, j| notifies(e, j, LIST, CHANGED)),
+    ("tools.changed.spurious", |e, j| spurious(e, j, LIST, CHANGED)),
 ];
 
 pub(super) fn cases(material: &Material) -> Vec<Case> {
@@ -146,15 +211,75 @@ pub(super) fn cases(material: &Material) -> Vec<Case> {
         Case::request("unknown-names/tool-array", Lane::Negative, CALL, json!({ "name": unknown, "arguments": [1] })),
         Case::request("bad-params/call-without-name", Lane::Negative, CALL, json!({ "arguments": {} })),
     ];
-    for (name, _) in &material.callable {
-        let tool = material.tools.iter().find(|tool| tool["name"] == **name);
-        let Some(schema) = tool.map(|tool| &tool["inputSchema"]) else { continue };
-        if let Some(arguments) = invalid_arguments(schema) {
-            let params = Material::call_params(name, &arguments);
-            cases.push(Case::request(format!("calls/invalid-arguments/{name}"), Lane::Calls, CALL, params));
+    for (name, arguments) in &material.callable {
+        let Some(tool) = material.tools.iter().find(|tool| tool["name"] == **name) else { continue };
+        let call = |case: &str, params: Value| Case::request(format!("{case}/{name}"), Lane::Calls, CALL, params);
+        let schema = &tool["inputSchema"];
+        if let Some(wrong) = invalid_arguments(schema) {
+            cases.push(call("calls/invalid-arguments", Material::call_params(name, &wrong)));
+        }
+        if jsonschema::validator_for(schema).is_ok_and(|it| it.is_valid(&json!({}))) {
+            cases.push(call("calls/no-arguments", json!({ "name": name })));
+        }
+        if tool["annotations"]["idempotentHint"] == true {
+            cases.push(call("calls/again", Material::call_params(name, arguments)));
         }
     }
+    let Some((name, arguments)) = material.callable.first() else { return cases };
+    let swapped: String = name.chars().map(swap_case).collect();
+    if material.tools.iter().all(|tool| tool["name"] != *swapped) {
+        let params = Material::call_params(&swapped, arguments);
+        cases.push(Case::request("unknown-names/tool-case", Lane::Calls, CALL, params));
+    }
+    if material.version == Some(Version::V2025_11_25) && !material.declares("tasks/requests/tools/call") {
+        let mut params = Material::call_params(name, arguments);
+        params["task"] = json!({});
+        cases.push(Case::request("calls/task-param", Lane::Calls, CALL, params));
+    }
     cases
+}
+
+fn swap_case(letter: char) -> char {
+    if letter.is_ascii_lowercase() { letter.to_ascii_uppercase() } else { letter.to_ascii_lowercase() }
+}
+
+/// Whether a plain call of the same tool had a result.
+fn works(evidence: &Evidence<'_>, call: &Call<'_>) -> bool {
+    valid_calls(evidence).any(|plain| name(&plain) == name(call) && plain.result().is_some())
+}
+
+fn case_collision(evidence: &Evidence<'_>, j: &mut Judgement) {
+    let mut seen: HashMap<String, &str> = HashMap::new();
+    for (_, name, call) in items(evidence, LIST) {
+        let other = *seen.entry(name.to_lowercase()).or_insert(name);
+        j.check_at(other == name, Some(name.to_owned()), call.places(), || format!("{other:?} as well"));
+    }
+}
+
+fn image_magic(evidence: &Evidence<'_>, j: &mut Judgement) {
+    for (call, result) in evidence.results_of(CALL) {
+        for block in result["content"].as_array().into_iter().flatten().filter(|it| it["type"] == "image") {
+            let Some(bytes) = block["data"].as_str().and_then(bytes_of) else { continue };
+            let mime = block["mimeType"].as_str().unwrap_or_default();
+            let begins: &[u8] = match mime {
+                "image/png" => b"\x89PNG",
+                "image/jpeg" => b"\xff\xd8",
+                "image/gif" => b"GIF8",
+                "image/webp" => b"RIFF",
+                _ => continue,
+            };
+            j.check_at(bytes.starts_with(begins), name(&call), call.places(), || format!("no {mime}"));
+        }
+    }
+}
+
+/// Calls that were sent before the first was answered.
+fn concurrent(evidence: &Evidence<'_>, j: &mut Judgement) {
+    let calls: Vec<_> = evidence.case("calls/parallel").collect();
+    let is_any_answered = calls.iter().any(|call| call.response.is_some());
+    for call in calls.iter().filter(|call| is_any_answered && works(evidence, call)) {
+        j.check_at(call.result().is_some(), name(call), call.places(), || call.answer_text());
+    }
 }
 
 /// Arguments that the schema does not allow: none at all, or one of a wrong type.
@@ -209,69 +334,6 @@ fn order(evidence: &Evidence<'_>, j: &mut Judgement) {
     }
 }
 
-fn schemas(evidence: &Evidence<'_>, j: &mut Judgement, key: &str, holds: impl Fn(&Value) -> bool) {
-    for (tool, name, call) in items(evidence, LIST) {
-        let schema = match tool.get(key) {
-            Some(schema) => schema,
-            None if key == "inputSchema" => &Value::Null,
-            None => continue,
-        };
-        if !j.violations.iter().any(|it| it.subject.as_deref() == Some(name)) {
-            j.check_at(holds(schema), Some(name.to_owned()), call.places(), || shown(schema));
-        }
-    }
-}
-
-fn is_known(dialect: &Value) -> bool {
-    dialect.as_str().is_some_and(|it| DIALECTS.iter().any(|known| it.trim_end_matches('#').ends_with(known)))
-}
-
-/// Whether a schema is valid in its dialect; one of an unknown dialect is not judged.
-fn is_valid_schema(schema: &Value) -> bool {
-    schema.get("$schema").is_some_and(|dialect| !is_known(dialect)) || jsonschema::meta::is_valid(schema)
-}
-
-/// Checks every member of this name in the input schemas.
-fn with_member(evidence: &Evidence<'_>, j: &mut Judgement, key: &str, holds: impl Fn(&Value, &Value) -> bool) {
-    for (tool, name, call) in items(evidence, LIST) {
-        let schema = &tool["inputSchema"];
-        let mut found = Vec::new();
-        subschemas(schema, &mut |it| found.extend(it.get(key)));
-        for value in found {
-            j.check_at(holds(schema, value), Some(name.to_owned()), call.places(), || shown(value));
-        }
-    }
-}
-
-/// Visits a schema and those in it. Values that only look like schemas are left out.
-fn subschemas<'v>(schema: &'v Value, visit: &mut impl FnMut(&'v serde_json::Map<String, Value>)) {
-    let Value::Object(members) = schema else { return };
-    visit(members);
-    for (key, value) in members {
-        match (key.as_str(), value) {
-            ("const" | "enum" | "default" | "examples", _) => {}
-            (
-                "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas",
-                Value::Object(schemas),
-            ) => {
-                schemas.values().for_each(|schema| subschemas(schema, visit));
-            }
-            (_, Value::Object(_)) => subschemas(value, visit),
-            (_, Value::Array(schemas)) => schemas.iter().for_each(|schema| subschemas(schema, visit)),
-            _ => {}
-        }
-    }
-}
-
-fn resolves(schema: &Value, reference: &Value) -> bool {
-    let Some(pointer) = reference.as_str().and_then(|it| it.strip_prefix('#')) else { return true };
-    let has_base = schema.get("$id").is_some();
-    // An anchor, or a pointer below another base, is not followed.
-    has_base
-        || !(pointer.is_empty() || pointer.starts_with('/'))
-        || schema.pointer(&pointer.replace("%24", "$")).is_some()
-}
-
 fn annotation_types(evidence: &Evidence<'_>, j: &mut Judgement) {
     for (tool, name, call) in items(evidence, LIST) {
         let Some(annotations) = tool["annotations"].as_object() else { continue };
@@ -282,65 +344,6 @@ fn annotation_types(evidence: &Evidence<'_>, j: &mut Judgement) {
                 _ => true,
             };
             j.check_at(holds, Some(name.to_owned()), call.places(), || format!("`{key}: {}`", shown(value)));
-        }
-    }
-}
-
-/// An `x-mcp-header` of a schema.
-struct Header<'v> {
-    name: &'v Value,
-    schema: &'v Value,
-    /// Whether it stands below `properties` alone.
-    is_reachable: bool,
-}
-
-fn find_headers<'v>(schema: &'v Value, is_reachable: bool, out: &mut Vec<Header<'v>>) {
-    match schema {
-        Value::Object(members) => {
-            if let Some(name) = members.get(HEADER) {
-                out.push(Header { name, schema, is_reachable });
-            }
-            for (key, value) in members {
-                match (key.as_str(), value) {
-                    ("const" | "enum" | "default" | "examples", _) => {}
-                    ("properties", Value::Object(properties)) => {
-                        properties.values().for_each(|it| find_headers(it, is_reachable, out));
-                    }
-                    ("$defs" | "definitions" | "patternProperties", Value::Object(schemas)) => {
-                        schemas.values().for_each(|it| find_headers(it, false, out));
-                    }
-                    _ => find_headers(value, false, out),
-                }
-            }
-        }
-        Value::Array(items) => items.iter().for_each(|item| find_headers(item, false, out)),
-        _ => {}
-    }
-}
-
-fn headers(evidence: &Evidence<'_>, j: &mut Judgement, holds: impl Fn(&Header<'_>) -> bool) {
-    for (tool, name, call) in items(evidence, LIST) {
-        let mut found = Vec::new();
-        find_headers(&tool["inputSchema"], true, &mut found);
-        for header in found {
-            j.check_at(holds(&header), Some(name.to_owned()), call.places(), || {
-                format!("`{HEADER}: {}`", shown(header.name))
-            });
-        }
-    }
-}
-
-fn is_token(text: &str) -> bool {
-    text.bytes().all(|it| it.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&it))
-}
-
-fn unique_headers(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for (tool, name, call) in items(evidence, LIST) {
-        let (mut found, mut seen) = (Vec::new(), HashSet::new());
-        find_headers(&tool["inputSchema"], true, &mut found);
-        for header in found.iter().filter_map(|header| header.name.as_str()) {
-            let is_new = seen.insert(header.to_ascii_lowercase());
-            j.check_at(is_new, Some(name.to_owned()), call.places(), || format!("the header {header:?} twice"));
         }
     }
 }

@@ -1,0 +1,67 @@
+//! Lists that change, and notifications of it.
+
+use std::collections::BTreeSet;
+
+use super::common::{LISTS, readings};
+use crate::{Call, Connection, Evidence, Judgement, Message};
+
+/// One complete reading of a list: its first page, and the names on all pages.
+pub(super) struct Names<'e> {
+    pub(super) call: Call<'e>,
+    pub(super) names: BTreeSet<&'e str>,
+}
+
+/// The complete readings of a list, by connection.
+pub(super) fn names_by_connection<'e>(evidence: &'e Evidence<'_>, method: &str) -> Vec<Vec<Names<'e>>> {
+    let (key, name) = LISTS.iter().find(|(it, ..)| *it == method).map_or(("", ""), |(_, key, name)| (*key, *name));
+    let mut connections: Vec<Vec<Names<'e>>> = Vec::new();
+    for reading in readings(evidence, method) {
+        let is_complete = reading.pages.last().is_some_and(|(_, result)| !result["nextCursor"].is_string());
+        let Some((call, _)) = reading.pages.first().filter(|_| is_complete) else { continue };
+        let items = reading.pages.iter().flat_map(|(_, result)| result[key].as_array().into_iter().flatten());
+        let found = Names { call: *call, names: items.filter_map(|item| item[name].as_str()).collect() };
+        let place = call.request.place.connection;
+        match connections.last_mut() {
+            Some(last) if last.first().is_some_and(|it| it.call.request.place.connection == place) => last.push(found),
+            _ => connections.push(vec![found]),
+        }
+    }
+    connections
+}
+
+/// A notification of a method on the connection of a reading, after it.
+fn notified<'e>(evidence: &'e Evidence<'_>, reading: &Names<'_>, method: &str) -> Option<&'e Message<'e>> {
+    let place = reading.call.request.place;
+    let connection: &Connection<'_> = evidence.connections.get(place.connection)?;
+    connection.messages.iter().find(|it| it.is_from_server() && it.place > place && it.method() == Some(method))
+}
+
+/// Checks that a list which has changed was announced. On HTTP nothing is announced without a stream.
+pub(super) fn notifies(evidence: &Evidence<'_>, j: &mut Judgement, list: &str, notification: &str) {
+    for connection in names_by_connection(evidence, list) {
+        for pair in connection.windows(2) {
+            let [before, after] = pair else { continue };
+            let changed = before.names.symmetric_difference(&after.names).next();
+            let Some(changed) = changed.filter(|_| after.call.http.is_none()) else { continue };
+            let is_notified = notified(evidence, before, notification).is_some();
+            j.check_at(is_notified, Some((*changed).to_owned()), after.call.places(), || {
+                format!("a change without `{notification}`")
+            });
+        }
+    }
+    j.untested("the list did not change, or no stream was open for the notification");
+}
+
+/// Notes a notification after which the list is what it was before.
+pub(super) fn spurious(evidence: &Evidence<'_>, j: &mut Judgement, list: &str, notification: &str) {
+    for connection in names_by_connection(evidence, list) {
+        for pair in connection.windows(2) {
+            let [before, after] = pair else { continue };
+            let message = notified(evidence, before, notification).filter(|it| it.place < after.call.request.place);
+            if let Some(message) = message {
+                j.check(before.names != after.names, message, || "the same list as before".to_owned());
+            }
+        }
+    }
+    j.untested("the server sent no such notification");
+}

@@ -1,0 +1,157 @@
+//! Requests that do not depend on others.
+
+use std::collections::{BTreeSet, HashSet};
+
+use serde_json::{Value, json};
+
+use super::{
+    changes::names_by_connection,
+    common::{LISTS, is_refused_elsewhere, results},
+    discover::CAPABILITIES,
+};
+use crate::{Call, Case, Evidence, Judgement, Lane, Level, Material};
+
+const CALL: &str = "tools/call";
+
+/// The capabilities of a client that can be asked everything.
+pub(super) fn full_capabilities() -> Value {
+    json!({ "elicitation": { "form": {}, "url": {} }, "sampling": { "tools": {}, "context": {} }, "roots": {} })
+}
+
+pub(super) fn cases(material: &Material) -> Vec<Case> {
+    let mut cases = Vec::new();
+    for (name, arguments) in &material.callable {
+        let call = |case: &str| {
+            Case::request(format!("{case}/{name}"), Lane::Calls, CALL, Material::call_params(name, arguments))
+        };
+        cases.push(call("calls/asks-full").meta(CAPABILITIES, Some(full_capabilities())));
+        cases.push(call("calls/asks-none"));
+    }
+    if material.is_http() {
+        for method in material.list_methods() {
+            cases.push(Case::request(format!("lists/fresh/{method}"), Lane::Fresh, method, json!({})));
+        }
+        if let Some(uri) = material.resources.first().and_then(|resource| resource["uri"].as_str()) {
+            let params = json!({ "uri": uri });
+            cases.push(Case::request("lists/fresh/resources/read", Lane::Fresh, "resources/read", params));
+        }
+    }
+    cases
+}
+
+/// Whether a result asks the client for something.
+fn asks(call: &Call<'_>) -> bool {
+    let is_question = |result: &&Value| result["resultType"] == "input_required";
+    let requests = call.result().filter(is_question).and_then(|result| result["inputRequests"].as_object());
+    requests.is_some_and(|requests| !requests.is_empty())
+}
+
+fn tool<'e>(call: &Call<'e>) -> &'e str {
+    call.request.at("/params/name").as_str().unwrap_or_default()
+}
+
+/// The tools that ask a client which can be asked.
+fn asking_tools<'e>(evidence: &'e Evidence<'_>) -> HashSet<&'e str> {
+    evidence.case("calls/asks-full").filter(asks).map(|call| tool(&call)).collect()
+}
+
+pub(super) fn capabilities_per_request(evidence: &Evidence<'_>, j: &mut Judgement) {
+    let asking = asking_tools(evidence);
+    for call in evidence.case("calls/asks-none").filter(|it| it.response.is_some() && asking.contains(tool(it))) {
+        j.check_at(!asks(&call), Some(tool(&call).to_owned()), call.places(), || {
+            "a question, which the client could be asked in the request before".to_owned()
+        });
+    }
+    j.untested("no tool that may be called asks the client for something");
+}
+
+/// A tool that asks a client which can be asked refuses one which cannot, or does without.
+pub(super) fn missing_capability(evidence: &Evidence<'_>, j: &mut Judgement) {
+    let asking = asking_tools(evidence);
+    for call in evidence.case("calls/asks-none").filter(|it| it.response.is_some() && asking.contains(tool(it))) {
+        let data = call.response.map_or(&Value::Null, |it| it.at("/error/data/requiredCapabilities"));
+        let is_refused = call.error_code() == Some(-32021) && data.is_object();
+        let is_complete = call.result().is_some() && !asks(&call);
+        j.check_at(is_refused || is_complete, Some(tool(&call).to_owned()), call.places(), || match call.result() {
+            Some(_) => "a question that the client cannot be asked".to_owned(),
+            None if call.error_code() == Some(-32021) => "no `requiredCapabilities`".to_owned(),
+            None => call.answer_text(),
+        });
+        // Another error may have another reason.
+        if call.error_code().is_some_and(|code| code != -32021) {
+            j.at_level(Level::Derived);
+        }
+    }
+    j.untested("no tool that may be called asks the client for something");
+}
+
+/// Requests that are the first ones on their connections.
+pub(super) fn no_affinity(evidence: &Evidence<'_>, j: &mut Judgement) {
+    let works: HashSet<_> = results(evidence).map(|(call, _)| call.method()).collect();
+    for call in evidence.case("lists/fresh").filter(|call| call.response.is_some() && !is_refused_elsewhere(call)) {
+        if works.contains(call.method()) {
+            j.check_call(call.result().is_some(), &call);
+        }
+    }
+}
+
+/// Compares what two clients get, who take turns. What changes for one client is no matter of the client.
+pub(super) fn client_info_not_used(evidence: &Evidence<'_>, j: &mut Judgement) {
+    for (method, key, name) in LISTS {
+        let names = |client: &str| -> Vec<(Call<'_>, BTreeSet<String>)> {
+            let calls =
+                evidence.calls_of(method).filter(|call| call.request.case.is_some_and(|it| it.starts_with(client)));
+            let results = calls.filter_map(|call| Some((call, call.result()?)));
+            let names = results.map(|(call, result)| {
+                let items = result[key].as_array().into_iter().flatten();
+                (call, items.filter_map(|item| Some(item[name].as_str()?.to_owned())).collect())
+            });
+            names.collect()
+        };
+        let (one, other) = (names("lists/clients/a/"), names("lists/clients/b/"));
+        if let ([(_, first), (_, again)], [(call, second), (_, same)]) = (one.as_slice(), other.as_slice())
+            && first == again
+            && second == same
+        {
+            j.check_call(first == second, call);
+        }
+    }
+}
+
+/// Each reading of a list has the same names. A list may change in time, so only what one connection sees before and
+/// after another sees something else is a matter of the connection.
+pub(super) fn invariant(evidence: &Evidence<'_>, j: &mut Judgement, method: &str) {
+    if evidence.received().any(|it| it.method().is_some_and(|it| it.ends_with("/list_changed"))) {
+        j.untested("the server said that a list has changed");
+        return;
+    }
+    let connections = names_by_connection(evidence, method);
+    let Some(longest) = connections.iter().map(Vec::len).max() else { return };
+    let Some(main) = connections.iter().find(|readings| readings.len() == longest) else { return };
+    let (Some(first), Some(last)) = (main.first(), main.last()) else { return };
+    let is_steady = first.names == last.names;
+    let main_number = first.call.request.place.connection;
+    let readings = connections.iter().flat_map(|it| it.iter().map(move |reading| (it, reading)));
+    for (connection, reading) in readings.filter(|(_, it)| it.call.request.place != first.call.request.place) {
+        let is_main = connection.first().is_some_and(|it| it.call.request.place.connection == main_number);
+        let is_known = if is_main {
+            reading.names == first.names
+        } else {
+            reading.names == first.names || reading.names == last.names
+        };
+        let other = first.names.symmetric_difference(&reading.names).next().map(|name| (*name).to_owned());
+        let found = || "it in one list only".to_owned();
+        if is_known || is_steady {
+            j.check_at(is_known, other, reading.call.places(), found);
+        } else if is_main && method != "resources/list" && !has_call(evidence, first.call, reading.call) {
+            j.check_at(false, other, reading.call.places(), found);
+            j.at_level(Level::Derived);
+        }
+    }
+}
+
+/// Whether a tool was called between two requests of a connection.
+fn has_call(evidence: &Evidence<'_>, first: Call<'_>, last: Call<'_>) -> bool {
+    let mut calls = evidence.calls_of(CALL).map(|call| call.request.place);
+    calls.any(|place| place > first.request.place && place < last.request.place)
+}
