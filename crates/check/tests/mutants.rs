@@ -194,7 +194,8 @@ async fn piped(script: &str) -> Vec<Base> {
 
 fn options() -> CheckOptions {
     let tools = ToolPermission { allowed: vec!["*".to_owned()], ..ToolPermission::default() };
-    CheckOptions { grace: std::time::Duration::from_millis(150), tools, ..CheckOptions::default() }
+    let (grace, budget) = (std::time::Duration::from_millis(150), std::time::Duration::from_secs(600));
+    CheckOptions { grace, budget, tools, ..CheckOptions::default() }
 }
 
 /// The traces of a server with this script.

@@ -59,9 +59,14 @@ fn cancelled_calls<'e>(evidence: &'e Evidence<'_>) -> impl Iterator<Item = (Call
     })
 }
 
-/// The shortest time that calls of the same tool took.
+/// The shortest time that the same call of the tool took.
 fn shortest(evidence: &Evidence<'_>, call: &Call<'_>) -> Option<Duration> {
-    let same = |it: &Call<'_>| it.request.place != call.request.place && tool(it) == tool(call);
+    let arguments = "/params/arguments";
+    let same = |it: &Call<'_>| {
+        it.request.place != call.request.place
+            && tool(it) == tool(call)
+            && it.request.at(arguments) == call.request.at(arguments)
+    };
     let times = evidence.results_of("tools/call").filter(|(it, _)| same(it));
     times.filter_map(|(it, _)| it.response?.time.checked_sub(it.request.time)).min()
 }

@@ -197,3 +197,11 @@ pub(super) fn cheap_request(material: &Material) -> (&'static str, Value) {
     let params = if material.is_modern() { json!({ "_meta": super::rpc::meta(material) }) } else { json!({}) };
     (method, params)
 }
+
+/// Whether plain calls of the same tool had results, for each client that called it.
+pub(super) fn tool_works(evidence: &Evidence<'_>, call: &Call<'_>) -> bool {
+    let name = call.request.at("/params/name");
+    let mut plain =
+        evidence.calls_of("tools/call").filter(|it| it.request.case.is_none() && it.request.at("/params/name") == name);
+    plain.next().is_some_and(|first| first.result().is_some() && plain.all(|it| it.result().is_some()))
+}

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{
     Judge,
-    common::{connection, on_one_stream, shown},
+    common::{connection, on_one_stream, shown, tool_works},
 };
 use crate::{Call, Case, Evidence, HttpExchange, Judgement, Kind, Lane, Material, Message};
 
@@ -40,11 +40,7 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
         }
     }),
     ("progress.token.string-and-int", |e, j| {
-        let name = |call: &Call<'_>| call.request.at("/params/name").clone();
-        let works = |tool: &Value| {
-            e.results_of("tools/call").any(|(call, _)| call.request.case.is_none() && name(&call) == *tool)
-        };
-        for call in e.case("calls/integer-token").filter(|call| call.response.is_some() && works(&name(call))) {
+        for call in e.case("calls/integer-token").filter(|call| call.response.is_some() && tool_works(e, call)) {
             j.check_call(call.result().is_some(), &call);
         }
     }),

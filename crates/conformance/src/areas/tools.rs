@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{
     Judge,
     changes::{notifies, spurious},
-    common::{bytes_of, each_item, is_mime, is_refused_elsewhere, items, readings, shown, unique},
+    common::{bytes_of, each_item, is_mime, is_refused_elsewhere, items, readings, shown, tool_works as works, unique},
     tool_schema::{
         extent, headers, is_known, is_token, is_valid_schema, no_secrets, primitive_headers, resolves, safe_integers,
         schemas, unique_headers, with_member,
@@ -241,11 +241,6 @@ pub(super) fn cases(material: &Material) -> Vec<Case> {
 
 fn swap_case(letter: char) -> char {
     if letter.is_ascii_lowercase() { letter.to_ascii_uppercase() } else { letter.to_ascii_lowercase() }
-}
-
-/// Whether a plain call of the same tool had a result.
-fn works(evidence: &Evidence<'_>, call: &Call<'_>) -> bool {
-    valid_calls(evidence).any(|plain| name(&plain) == name(call) && plain.result().is_some())
 }
 
 fn case_collision(evidence: &Evidence<'_>, j: &mut Judgement) {
