@@ -22,21 +22,19 @@ pub(crate) async fn read(lane: &mut Lane, material: &mut Material) {
             "resources/templates/list" => ("resourceTemplates", &mut material.templates),
             _ => ("prompts", &mut material.prompts),
         };
-        *list = pages(lane, method, key, json!({})).await;
-    }
-}
-
-/// The items of all pages.
-pub(crate) async fn pages(lane: &mut Lane, method: &str, key: &str, params: Value) -> Vec<Value> {
-    let (mut items, mut cursor) = (Vec::new(), None::<Value>);
-        let (items, cursor) = pages(lane, method, key).await;
+        let (items, cursor) = pages_from(lane, method, key, json!({})).await;
         *list = items;
         material.cursors.extend(cursor.map(|cursor| (method.to_owned(), cursor)));
     }
 }
 
+/// The items of all pages.
+pub(crate) async fn pages(lane: &mut Lane, method: &str, key: &str, params: Value) -> Vec<Value> {
+    pages_from(lane, method, key, params).await.0
+}
+
 /// The items of all pages, and the cursor of the second one.
-async fn pages(lane: &mut Lane, method: &str, key: &str) -> (Vec<Value>, Option<Value>) {
+async fn pages_from(lane: &mut Lane, method: &str, key: &str, params: Value) -> (Vec<Value>, Option<Value>) {
     let (mut items, mut cursor, mut second) = (Vec::new(), None::<Value>, None);
     for _ in 0..MAX_PAGES {
         let mut params = params.clone();

@@ -8,7 +8,7 @@ use super::{
     Judge,
     common::{connection, shown, silence, survives},
 };
-use crate::{Call, Case, Evidence, Judgement, Kind, Lane, Level, Material, Message};
+use crate::{Call, Case, Connection, Evidence, Judgement, Kind, Lane, Level, Material, Message};
 
 const CANCELLED: &str = "notifications/cancelled";
 /// How late an answer may come that was on its way when its request was cancelled.
@@ -71,14 +71,19 @@ fn shortest(evidence: &Evidence<'_>, call: &Call<'_>) -> Option<Duration> {
     times.filter_map(|(it, _)| it.response?.time.checked_sub(it.request.time)).min()
 }
 
-/// Checks that there is no response, unless the call could have ended before its cancellation. `None` if it could.
+/// The longest time that requests which need no work took on a connection: what the way takes, and a busy machine.
+fn latency(connection: &Connection<'_>) -> Duration {
+    let cheap = connection.calls().filter(|call| !matches!(call.method(), "tools/call" | "subscriptions/listen"));
+    let times = cheap.filter_map(|call| call.response?.time.checked_sub(call.request.time));
+    times.max().unwrap_or_default()
+}
+
+/// Checks that there is no response, unless the call could have ended before its cancellation came. `None` if it could.
 fn unanswered(evidence: &Evidence<'_>, j: &mut Judgement, call: &Call<'_>, cancel: &Message<'_>) -> Option<bool> {
-    let normal = shortest(evidence, call).filter(|time| *time >= SLOW)?;
-    let is_late = |it: &Message<'_>| {
-        it.time > cancel.time + ON_ITS_WAY && it.time.saturating_sub(call.request.time) * 5 > normal * 4
-    };
+    let latency = latency(connection(evidence, cancel.place)?);
+    shortest(evidence, call).filter(|time| *time >= SLOW + 2 * latency)?;
     match call.response {
-        Some(response) if !is_late(response) => None,
+        Some(response) if response.time <= cancel.time + ON_ITS_WAY + 2 * latency => None,
         late => {
             j.check_at(late.is_none(), tool(call), call.places(), || format!("{} after it", call.answer_text()));
             Some(late.is_none())
@@ -159,5 +164,64 @@ fn own_requests(evidence: &Evidence<'_>, j: &mut Judgement) {
         let own = connection.messages.iter().filter(|it| it.is_from_server() && it.kind == Kind::Request);
         let is_own = own.filter(|it| it.place < message.place).any(|it| it.id() == Some(id));
         j.check(is_own, message, || format!("the id {}", shown(id)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rehearse_protocol::{Direction, Event, EventKind, Frame, Trace, Transport, Version};
+
+    use super::*;
+    use crate::{Facts, rows};
+
+    /// A slow call, the same call cancelled, and what comes in the exchange `exchange` at this time.
+    fn violations(row: &str, version: Version, late: (u64, Option<u32>, Value)) -> usize {
+        let mut trace = Trace::default();
+        let call = |id: i64| {
+            let meta = json!({ "progressToken": format!("token-{id}") });
+            let params = json!({ "name": "slow", "arguments": {}, "_meta": meta });
+            json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params })
+        };
+        let on = |number: u32| late.1.map(|_| number);
+        let mut push = |at: u64, exchange: Option<u32>, case: Option<&str>, message: &Value| {
+            let at = Duration::from_millis(at);
+            if let Some(case) = case {
+                trace.push_event(Event { at, exchange, kind: EventKind::Case(case.into()) });
+            }
+            let is_sent = message.get("method").is_some() && message["method"] != "notifications/progress";
+            let direction = if is_sent { Direction::ClientToServer } else { Direction::ServerToClient };
+            let kind = EventKind::Frame(Frame { direction, at, bytes: message.to_string().into() });
+            trace.push_event(Event { at, exchange, kind });
+        };
+        push(0, on(1), None, &call(1));
+        push(1000, on(1), None, &json!({ "jsonrpc": "2.0", "id": 1, "result": {} }));
+        let name = if late.1.is_some() { "cancel-inflight/dropped" } else { "cancel-inflight/call" };
+        push(1100, on(2), Some(name), &call(2));
+        if late.1.is_none() {
+            let params = json!({ "requestId": 2 });
+            push(1150, None, None, &json!({ "jsonrpc": "2.0", "method": CANCELLED, "params": params }));
+        }
+        push(late.0, late.1, None, &late.2);
+        let control = json!({ "jsonrpc": "2.0", "id": 3, "method": "ping" });
+        push(3200, on(3), Some("cancel-inflight/after-drop"), &control);
+        let facts = Facts { capabilities: json!({ "tools": {} }), ..Facts::default() };
+        let transport = if late.1.is_some() { Transport::Http } else { Transport::Ws };
+        let evidence = Evidence::new(&[&trace], version, transport, facts);
+        rows().iter().find(|it| it.id == row).map_or(0, |row| row.judge(&evidence).judgement.violations.len())
+    }
+
+    #[test]
+    fn a_late_answer_is_reported_and_one_on_its_way_is_not() {
+        let answer = json!({ "jsonrpc": "2.0", "id": 2, "result": {} });
+        let progress =
+            json!({ "jsonrpc": "2.0", "method": "notifications/progress", "params": { "progressToken": "token-2" } });
+        let (legacy, modern) = (Version::V2025_11_25, Version::V2026_07_28);
+        assert_eq!(violations("cancel.inflight.no-response", legacy, (2100, None, answer.clone())), 1);
+        assert_eq!(violations("cancel.inflight.no-response", legacy, (1200, None, answer.clone())), 0);
+        assert_eq!(violations("cancel.inflight.silence-modern", modern, (2100, None, answer.clone())), 1);
+        assert_eq!(violations("cancel.inflight.silence-modern", modern, (2500, None, progress.clone())), 1);
+        assert_eq!(violations("cancel.inflight.silence-modern", modern, (1300, None, progress.clone())), 0);
+        assert_eq!(violations("cancel.http.no-leak", modern, (2500, Some(9), progress.clone())), 1);
+        assert_eq!(violations("cancel.http.no-leak", modern, (2500, Some(2), progress)), 0);
     }
 }
