@@ -240,8 +240,7 @@ impl Lane {
             let sent = tokio::time::timeout(self.budget.within(LEAST_WAIT), self.wire.send(name, body?)).await;
             return matches!(sent, Ok(Ok(()))).then_some(Begun { id, from, exchange: None });
         }
-        let headers = self.headers(case, body.as_deref());
-        let request = WireRequest { method: Method::POST, path: None, headers, body, case: name };
+        let request = self.http_request(case, name, body);
         self.open.push(self.wire.exchange(request).ok()?);
         Some(Begun { id, from, exchange: self.open.len().checked_sub(1) })
     }

@@ -10,13 +10,13 @@ use super::Lane;
 
 impl Lane {
     /// Begins an HTTP request, and does not wait for its response.
-    pub(crate) fn begin(&mut self, case: &Case) -> Option<WireExchange> {
+    pub(crate) fn begin_exchange(&mut self, case: &Case) -> Option<WireExchange> {
         let (_, body) = self.body(case);
         self.wire.exchange(self.http_request(case, Some(case.name.as_str().into()), body)).ok()
     }
 
     /// Waits until responses have ended, at most as long as for an answer.
-    pub(crate) async fn finish(&mut self, begun: Vec<WireExchange>) {
+    pub(crate) async fn finish_exchanges(&mut self, begun: Vec<WireExchange>) {
         let limit = self.limit();
         self.end(begun, limit).await;
     }

@@ -19,12 +19,13 @@ pub(super) async fn streams(prober: &Prober<'_>) -> Vec<Trace> {
     let list = |name: String| Case::request(name, CaseLane::Fresh, material.cheap_method(), json!({}));
     let get = |name: &str| Case::http(name, CaseLane::Fresh, "GET");
     let is_legacy = prober.version.era() == Era::Legacy;
-    let lists: Vec<_> = (0..3).filter_map(|number| lane.begin(&list(format!("concurrent/{number}")))).collect();
-    lane.finish(lists).await;
+    let lists: Vec<_> =
+        (0..3).filter_map(|number| lane.begin_exchange(&list(format!("concurrent/{number}")))).collect();
+    lane.finish_exchanges(lists).await;
     if is_legacy {
         let unknown = get("get-stream/unknown-id").header("last-event-id", "rehearse-none");
         let streams = [get("get-stream/get"), get("get-stream/second"), unknown];
-        let streams = streams.iter().filter_map(|case| lane.begin(case)).collect();
+        let streams = streams.iter().filter_map(|case| lane.begin_exchange(case)).collect();
         lane.read(streams).await;
         let mut requests = vec![list("resume/list".to_owned()), list("resume/list".to_owned())];
         requests.extend(material.callable.iter().take(CALLED_TOOLS).map(|(tool, arguments)| {
@@ -32,10 +33,11 @@ pub(super) async fn streams(prober: &Prober<'_>) -> Vec<Trace> {
         }));
         let mut ids = Vec::new();
         for request in &requests {
-            let Some(exchange) = lane.begin(request) else { break };
+            let Some(exchange) = lane.begin_exchange(request) else { break };
             ids.extend(lane.first_event_id(&exchange).await);
         }
-        let resumed = ids.iter().filter_map(|id| lane.begin(&get("resume/stream").header("last-event-id", id)));
+        let resumed =
+            ids.iter().filter_map(|id| lane.begin_exchange(&get("resume/stream").header("last-event-id", id)));
         let resumed = resumed.collect();
         lane.read(resumed).await;
     }
