@@ -9,6 +9,7 @@ pub mod message;
 mod protocol;
 pub mod sse;
 mod trace;
+pub mod trace_file;
 mod transport;
 mod version;
 

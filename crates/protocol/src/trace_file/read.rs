@@ -1,0 +1,75 @@
+//! Reads a trace file.
+
+use std::collections::BTreeMap;
+
+use super::{
+    FORMAT, RecordedConnection, TraceFile, VERSION,
+    line::{EventName, Header, Line},
+};
+use crate::{Event, Trace};
+
+/// A file is not a trace that this program can read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TraceFileError {
+    /// Its first line is no header.
+    #[error("it is no trace of rehearse: the first line of one is {{\"format\":\"{FORMAT}\",\"version\":{VERSION}}}")]
+    NotATrace,
+    /// It has another version of the format.
+    #[error("the trace has version {0} of its format; this program reads version {VERSION}")]
+    Version(u32),
+    /// A line, counted from 1, is wrong.
+    #[error("line {line}: {problem}")]
+    Line {
+        /// The number of the line.
+        line: usize,
+        /// What is wrong.
+        problem: String,
+    },
+}
+
+impl TraceFile {
+    /// Reads a file. Its last line may be cut.
+    ///
+    /// # Errors
+    /// It is not a trace, is one of another version of the format, or a line is wrong.
+    pub fn parse(bytes: &[u8]) -> Result<TraceFile, TraceFileError> {
+        let mut lines = bytes.split_inclusive(|byte| *byte == b'\n').zip(1..);
+        let header = lines.next().and_then(|(line, _)| serde_json::from_slice::<Header>(line).ok());
+        match header.filter(|header| header.format == FORMAT) {
+            Some(Header { version: VERSION, .. }) => {}
+            Some(Header { version, .. }) => return Err(TraceFileError::Version(version)),
+            None => return Err(TraceFileError::NotATrace),
+        }
+        let mut file = TraceFile::default();
+        let mut indices = BTreeMap::new();
+        for (bytes, line) in lines {
+            if bytes.iter().all(u8::is_ascii_whitespace) {
+                continue;
+            }
+            match serde_json::from_slice(bytes) {
+                Ok(parsed) => {
+                    file.add(&mut indices, parsed).map_err(|problem| TraceFileError::Line { line, problem })?;
+                }
+                Err(_) if !bytes.ends_with(b"\n") => file.is_cut = true,
+                Err(error) => return Err(TraceFileError::Line { line, problem: error.to_string() }),
+            }
+        }
+        Ok(file)
+    }
+
+    fn add(&mut self, indices: &mut BTreeMap<u32, usize>, line: Line) -> Result<(), String> {
+        let number = line.connection;
+        if line.event == EventName::Connection {
+            if indices.insert(number, self.connections.len()).is_some() {
+                return Err(format!("connection {number} was opened before"));
+            }
+            self.connections.push(RecordedConnection { info: line.info()?, trace: Trace::default() });
+            return Ok(());
+        }
+        let connection = indices.get(&number).and_then(|index| self.connections.get_mut(*index));
+        let connection = connection.ok_or_else(|| format!("connection {number} was not opened"))?;
+        let (at, exchange) = (line.at()?, line.exchange);
+        connection.trace.push_event(Event { at, exchange, kind: line.kind(at)? });
+        Ok(())
+    }
+}
