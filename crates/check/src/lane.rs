@@ -97,6 +97,9 @@ impl Lane {
         budget: Budget,
     ) -> Result<Lane, ConnectError> {
         let recorder = rehearse_client::TraceRecorder::with_limit(KEPT_EVENTS);
+        if let Some(sink) = &options.record_sink.0 {
+            sink(version, &recorder);
+        }
         let wire = Wire::open(params, None, recorder).await?;
         let (slowest, unanswered, open) = (Duration::ZERO, 0, Vec::new());
         let options = options.clone();

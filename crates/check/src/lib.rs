@@ -14,5 +14,5 @@ mod probes;
 mod replies;
 mod run;
 
-pub use options::{CheckEvent, CheckOptions, ToolPermission, selects};
+pub use options::{CheckEvent, CheckOptions, RecordSink, ToolPermission, selects};
 pub use run::{CheckError, CheckRun, VersionRun, check};

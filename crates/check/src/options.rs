@@ -1,7 +1,8 @@
 //! What a run may do, and for how long.
 
-use std::time::Duration;
+use std::{fmt, sync::Arc, time::Duration};
 
+use rehearse_client::TraceRecorder;
 use rehearse_protocol::Version;
 use serde_json::Value;
 use tokio::{sync::mpsc::UnboundedSender, time::Instant};
@@ -29,6 +30,18 @@ pub struct CheckOptions {
     pub rows: Vec<String>,
     /// Who is told how far the run is.
     pub events: Option<UnboundedSender<CheckEvent>>,
+    /// Sees every connection.
+    pub record_sink: RecordSink,
+}
+
+/// Called with the recorder of each connection before its first frame, and the version that the prober asks for.
+#[derive(Clone, Default)]
+pub struct RecordSink(pub Option<Arc<dyn Fn(Version, &TraceRecorder) + Send + Sync>>);
+
+impl fmt::Debug for RecordSink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("RecordSink").field(&self.0.is_some()).finish()
+    }
 }
 
 /// How far a run is.
@@ -64,6 +77,7 @@ impl Default for CheckOptions {
             seed: 1,
             rows: Vec::new(),
             events: None,
+            record_sink: RecordSink::default(),
         }
     }
 }

@@ -56,7 +56,7 @@ pub use malformed::{Malformed, check_item};
 pub use network_server::{NetworkServer, Readiness, StartError, free_port};
 pub use outcome::{Content, ToolOutcome};
 pub use raw::RawReply;
-pub use recorder::{TraceRecorder, UnsolicitedFrame};
+pub use recorder::{EventSink, TraceRecorder, UnsolicitedFrame};
 pub use rehearse_net::pipe;
 pub use rounds::FinalResult;
 pub use server_params::{Endpoint, ServerParams, Target, Timeouts};

@@ -25,6 +25,7 @@ mod facts;
 mod formats;
 mod judgement;
 mod message;
+mod recorded;
 mod row;
 mod shapes;
 
@@ -35,4 +36,5 @@ pub use evidence::{Connection, Evidence, HttpExchange};
 pub use facts::Facts;
 pub use judgement::{Judgement, Outcome, Verdict, Violation};
 pub use message::{Kind, Message, Place};
+pub use recorded::{Judged, JudgedVersion, Recorded, judge_recorded};
 pub use row::{Level, Row, judge_all, rows};

@@ -6,7 +6,7 @@ mod unsolicited;
 use std::{
     fmt,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
         atomic::{AtomicU32, Ordering},
     },
 };
@@ -27,8 +27,12 @@ use rehearse_protocol::{Direction, Event, EventKind, Frame, Id, Message, ParseEr
 #[derive(Clone)]
 pub struct TraceRecorder(Arc<Shared>);
 
+/// Sees each event as it is recorded.
+pub type EventSink = Box<dyn Fn(&Event) + Send + Sync>;
+
 struct Shared {
     opened: Instant,
+    sink: OnceLock<EventSink>,
     state: Mutex<State>,
     changed: watch::Sender<()>,
     /// The recorder of the connection, if this one records an attempt to open it.
@@ -126,6 +130,7 @@ impl TraceRecorder {
         let state = State { trace, handshake: Some(Handshake::default()), ..State::default() };
         TraceRecorder(Arc::new(Shared {
             opened: Instant::now(),
+            sink: OnceLock::new(),
             state: Mutex::new(state),
             changed,
             connection: None,
@@ -142,6 +147,7 @@ impl TraceRecorder {
         let (changed, _) = watch::channel(());
         TraceRecorder(Arc::new(Shared {
             opened,
+            sink: OnceLock::new(),
             state: Mutex::new(state),
             changed,
             connection,
@@ -176,6 +182,11 @@ impl TraceRecorder {
     pub fn with_details(self) -> TraceRecorder {
         self.state().is_detailed = true;
         self
+    }
+
+    /// Passes each event from now on to a sink, in order. A connection has one sink: only the first counts.
+    pub fn set_sink(&self, sink: EventSink) {
+        let _ = self.0.sink.set(sink);
     }
 
     /// When the clock of the events started.
@@ -219,7 +230,7 @@ impl TraceRecorder {
         if let Some(handshake) = &mut state.handshake {
             handshake.observe(&frame);
         }
-        state.trace.push_event(Event { at: frame.at, exchange, kind: EventKind::Frame(frame) });
+        self.push(&mut state, Event { at: frame.at, exchange, kind: EventKind::Frame(frame) });
         drop(state);
         self.0.changed.send_replace(());
     }
@@ -236,7 +247,7 @@ impl TraceRecorder {
         }
         let mut state = self.state();
         let at = self.0.opened.elapsed();
-        state.trace.push_event(Event { at, exchange, kind });
+        self.push(&mut state, Event { at, exchange, kind });
         drop(state);
         self.0.changed.send_replace(());
     }
@@ -261,7 +272,8 @@ impl TraceRecorder {
         if state.closed.is_none() {
             let reason = why.into();
             let at = self.0.opened.elapsed();
-            state.trace.push(at, EventKind::Closed { reason: Arc::clone(&reason) });
+            let kind = EventKind::Closed { reason: Arc::clone(&reason) };
+            self.push(&mut state, Event { at, exchange: None, kind });
             state.closed = Some(reason);
         }
         state.awaited.clear();
@@ -385,6 +397,13 @@ impl TraceRecorder {
     pub fn find_response(&self, from: usize, wanted: ResponseFilter<'_>) -> Option<MatchedFrame> {
         let state = self.state();
         state.find(from, wanted, state.awaited.iter().all(|waiter| waiter.matched.is_closed()))
+    }
+
+    fn push(&self, state: &mut State, event: Event) {
+        if let Some(sink) = self.0.sink.get() {
+            sink(&event);
+        }
+        state.trace.push_event(event);
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

@@ -1,0 +1,109 @@
+//! Judges traffic that nobody sent for the sake of a check.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rehearse_protocol::{Trace, Transport, Version};
+
+use crate::{Evidence, Facts, Outcome, Row, judge_all};
+
+/// The recorded traffic of one connection.
+#[derive(Clone, Copy, Debug)]
+pub struct Recorded<'t> {
+    /// Its events.
+    pub trace: &'t Trace,
+    /// The version that the client asked for, if it is known.
+    pub asked: Option<Version>,
+}
+
+/// What the rows say of recorded traffic.
+#[derive(Debug, Default)]
+pub struct Judged<'t> {
+    /// Each version that was spoken, newest first.
+    pub versions: Vec<JudgedVersion<'t>>,
+    /// How many connections could not be judged: no version was agreed on in them, or their beginning is not recorded.
+    pub left_out: usize,
+}
+
+/// What the rows say of the traffic in one version.
+#[derive(Debug)]
+pub struct JudgedVersion<'t> {
+    /// The version.
+    pub version: Version,
+    /// The connections in it.
+    pub traces: Vec<&'t Trace>,
+    /// The outcome of every row.
+    pub outcomes: Vec<(&'static Row, Outcome)>,
+}
+
+/// Judges the traffic with one server over one transport, in each version that was spoken. A connection belongs to the
+/// version that the client asked for, if the server speaks that on any connection, else to those that were spoken in it.
+pub fn judge_recorded<'t>(
+    recorded: impl IntoIterator<Item = Recorded<'t>>,
+    transport: Transport,
+    facts: &Facts,
+) -> Judged<'t> {
+    let (whole, cut): (Vec<_>, Vec<_>) = recorded.into_iter().partition(|it| it.trace.start() == 0);
+    let whole: Vec<_> = whole.into_iter().map(|it| (it, Evidence::versions(it.trace))).collect();
+    let spoken: BTreeSet<_> = whole.iter().flat_map(|(_, versions)| versions.iter().copied()).collect();
+    let mut judged = Judged { versions: Vec::new(), left_out: cut.len() };
+    let mut by_version: BTreeMap<Version, Vec<&Trace>> = BTreeMap::new();
+    for (Recorded { trace, asked }, versions) in whole {
+        let versions = asked.filter(|asked| spoken.contains(asked)).map_or(versions, |asked| vec![asked]);
+        judged.left_out += usize::from(versions.is_empty());
+        versions.into_iter().for_each(|version| by_version.entry(version).or_default().push(trace));
+    }
+    for (version, traces) in by_version.into_iter().rev() {
+        let evidence = Evidence::new(&traces, version, transport, facts.clone());
+        let outcomes = judge_all(&evidence).collect();
+        judged.versions.push(JudgedVersion { version, traces, outcomes });
+    }
+    judged
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use rehearse_protocol::Direction;
+
+    use super::*;
+    use crate::Verdict;
+
+    fn trace(frames: &[(Direction, &'static str)]) -> Trace {
+        let mut trace = Trace::default();
+        for (direction, text) in frames {
+            trace.push_frame(Duration::ZERO, *direction, bytes::Bytes::from_static(text.as_bytes()));
+        }
+        trace
+    }
+
+    #[test]
+    fn each_connection_is_judged_in_the_version_that_it_speaks() {
+        use Direction::{ClientToServer as Sent, ServerToClient as Came};
+        let legacy = trace(&[
+            (Sent, r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}"#),
+            (Came, r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{}}}"#),
+        ]);
+        let fresh = trace(&[(Sent, "{"), (Came, r#"{"id":null,"error":{"code":-32700,"message":"no"}}"#)]);
+        let asked = |version| Recorded { trace: &fresh, asked: version };
+        let facts = Facts::default();
+        let all = [
+            Recorded { trace: &legacy, asked: Some(Version::V2025_06_18) },
+            asked(Some(Version::V2025_11_25)),
+            asked(None),
+            asked(Some(Version::LATEST)),
+        ];
+        let judged = judge_recorded(all, Transport::Stdio, &facts);
+        let found: Vec<_> = judged.versions.iter().map(|it| (it.version, it.traces.len())).collect();
+        assert_eq!((found, judged.left_out), (vec![(Version::V2025_11_25, 2)], 2));
+        let failed = |judged: &Judged<'_>| {
+            let outcomes = judged.versions.iter().flat_map(|version| &version.outcomes);
+            outcomes.filter(|(_, it)| it.verdict == Verdict::Fail).any(|(row, _)| row.id == "rpc.envelope.version-field")
+        };
+        assert!(failed(&judged));
+        let mut cut = Trace::bounded(1);
+        legacy.frames().for_each(|frame| cut.push_frame(frame.at, frame.direction, frame.bytes.clone()));
+        let judged = judge_recorded([Recorded { trace: &cut, asked: None }], Transport::Stdio, &facts);
+        assert_eq!((judged.versions.len(), judged.left_out), (0, 1));
+    }
+}
