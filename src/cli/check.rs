@@ -5,9 +5,11 @@ mod baseline;
 mod progress;
 mod result;
 mod rows;
+mod trace;
 
 use std::{
     path::{Path, PathBuf},
+    sync::Arc,
     time::{Duration, SystemTime},
 };
 
@@ -27,11 +29,14 @@ use super::{
     process_guard::block_on_guarded,
     signals::Signals,
     style,
+    trace_file::TraceFileWriter,
 };
-use rehearse_check::{CheckOptions, ToolPermission, check, selects};
+use rehearse_check::{CheckOptions, RecordSink, ToolPermission, check, selects};
 use rehearse_conformance::Row;
-use rehearse_protocol::Version;
+use rehearse_protocol::{Version, trace_file::ConnectionInfo};
 use rehearse_report::check::{CheckFormat, CheckLayout, CheckResult, RunVerdict};
+
+pub(super) use result::checked_row;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -62,6 +67,12 @@ pub(super) struct CheckArgs {
     named: Vec<String>,
     #[command(flatten)]
     target: TargetsArgs,
+    /// Check recorded traffic; nothing is sent
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["servers", "named", "ad_hoc", "mcp_config", "config", "dialect", "trace_file"])]
+    trace: Option<PathBuf>,
+    /// Write all traffic to this file as it happens
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    trace_file: Option<PathBuf>,
     /// Check only these rows: an id, the beginning of one, or a pattern with `*` (repeatable)
     #[arg(long = "only", value_name = "ID")]
     only: Vec<String>,
@@ -143,8 +154,8 @@ pub(super) fn run(args: &CheckArgs) -> Result<Exit, Failure> {
         None => None,
     };
     let names: Vec<_> = args.servers.iter().chain(&args.named).cloned().collect();
-    let servers = args.target.selected(&names)?;
-    if servers.is_empty() {
+    let servers = if args.trace.is_some() { Vec::new() } else { args.target.selected(&names)? };
+    if servers.is_empty() && args.trace.is_none() {
         print_no_servers();
         return Ok(Exit::NothingSelected);
     }
@@ -152,7 +163,15 @@ pub(super) fn run(args: &CheckArgs) -> Result<Exit, Failure> {
     let directory = if is_sarif { sarif_directory(&servers)? } else { PathBuf::new() };
     let started_at = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
     let mut checked = CheckResult::new(started_at, args.seed, args.strict);
-    let is_interrupted = block_on_guarded(args.check(&servers, &mut checked))?;
+    let file = args.trace_file.as_deref().map(TraceFileWriter::create).transpose()?;
+    let is_interrupted = match &args.trace {
+        Some(path) => {
+            let is_wanted = |version| args.versions.is_empty() || args.versions.contains(&version);
+            checked.servers = trace::check(path, args.listing, is_wanted, |row| args.is_selected(row))?;
+            false
+        }
+        None => block_on_guarded(args.check(&servers, file.as_ref(), &mut checked))?,
+    };
     let has_error = checked.servers.iter().any(|server| server.error.is_some());
     if let Some((path, baseline)) = baseline.filter(|_| !is_interrupted) {
         let is_whole = !has_error && args.only.is_empty() && args.versions.is_empty();
@@ -164,6 +183,7 @@ pub(super) fn run(args: &CheckArgs) -> Result<Exit, Failure> {
         keep_places_in(&directory, &mut checked);
     }
     args.write(&checked, &CheckLayout { width: style::width(), directory })?;
+    file.as_ref().map_or(Ok(()), TraceFileWriter::check)?;
     Ok(match checked.verdict {
         RunVerdict::Passed => Exit::Success,
         RunVerdict::Failed => Exit::Violation,
@@ -185,6 +205,7 @@ impl CheckArgs {
             seed: self.seed,
             rows: self.only.clone(),
             events: None,
+            record_sink: RecordSink::default(),
         }
     }
 
@@ -206,7 +227,12 @@ impl CheckArgs {
     ///
     /// # Errors
     /// Signals cannot be handled.
-    async fn check(&self, servers: &[Server], checked: &mut CheckResult) -> Result<bool, Failure> {
+    async fn check(
+        &self,
+        servers: &[Server],
+        file: Option<&TraceFileWriter>,
+        checked: &mut CheckResult,
+    ) -> Result<bool, Failure> {
         let stop = CancellationToken::new();
         let mut signals =
             Signals::install().map_err(|error| Failure::cannot(format!("cannot handle signals: {error}")))?;
@@ -218,7 +244,8 @@ impl CheckArgs {
             let mut params = server.resolved.config.clone();
             params.shutdown = stop.clone();
             let (sender, mut events) = unbounded_channel();
-            let options = CheckOptions { events: Some(sender), ..self.options() };
+            let record_sink = file.map(|file| recorded(file, server)).unwrap_or_default();
+            let options = CheckOptions { events: Some(sender), record_sink, ..self.options() };
             let checking = Box::pin(check(&params, &options));
             tokio::pin!(checking);
             let run = loop {
@@ -254,6 +281,16 @@ impl CheckArgs {
             (None, _) => output::write(&bytes),
         }
     }
+}
+
+/// Writes every connection with a server to a file.
+fn recorded(file: &TraceFileWriter, server: &Server) -> RecordSink {
+    let (file, secrets) = (file.clone(), server.resolved.secrets.clone());
+    let info = ConnectionInfo::new(server.name(), server.resolved.config.target.transport());
+    RecordSink(Some(Arc::new(move |version, recorder| {
+        let info = ConnectionInfo { protocol: Some(version), ..info.clone() };
+        file.follow(&info, recorder, Some(secrets.clone()));
+    })))
 }
 
 /// The folder to which the paths of SARIF are relative: that of the repository.

@@ -23,6 +23,8 @@ mod secrets;
 mod signals;
 mod style;
 mod terminal_user;
+mod trace_file;
+mod traffic;
 
 use std::process::ExitCode;
 

@@ -6,7 +6,7 @@ use std::{
     num::{NonZeroU32, NonZeroUsize},
     path::{Path, PathBuf},
     sync::{
-        Mutex,
+        Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
     },
     time::Duration,
@@ -17,12 +17,17 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use regex::Regex;
 use tokio_util::sync::CancellationToken;
 
-use super::{Exit, Failure, output, process_guard::install_guard, secrets::Secrets, signals::Signals};
+use super::{
+    Exit, Failure, output, process_guard::install_guard, secrets::Secrets, signals::Signals,
+    trace_file::TraceFileWriter, traffic,
+};
 use mcp_rehearsal::builtin_scripts::BUILTIN_SCRIPTS;
 use rehearse_client::ReaperProcess;
+use rehearse_protocol::trace_file::ConnectionInfo;
 use rehearse_report::{Cell, Layout, RunFormat, RunResult, Status};
 use rehearse_scenario::{
-    self as scenario, Plan, RunEvent, RunOptions, Scenario, ScenarioError, Selection, SnapshotMode, find_scenarios,
+    self as scenario, Plan, RecordSink, RunEvent, RunOptions, Scenario, ScenarioError, Selection, SnapshotMode,
+    TrafficHooks, TrafficJudge, find_scenarios,
 };
 
 const EXAMPLES: &str = "\
@@ -33,6 +38,7 @@ Examples:
   rehearse run --update                         accept results that all cells agree on
   rehearse run --update --repeat 3              only those that are the same three times
   rehearse run --format junit --output report.xml
+  rehearse run --check                          also judge the traffic by the specification
   rehearse run --shard 1/4 --jobs 2             a quarter of the cells, for CI
 
 A cell is one transport and one protocol version, such as http/2025-11-25. All cells of a scenario \
@@ -75,6 +81,12 @@ pub(super) struct RunArgs {
     /// Show the frames around each failure
     #[arg(short, long)]
     trace: bool,
+    /// Check the traffic of each cell against the MCP specification; a violated MUST fails it
+    #[arg(long)]
+    check: bool,
+    /// Write all traffic to this file as it happens
+    #[arg(long, value_name = "FILE")]
+    trace_file: Option<PathBuf>,
     /// Report format: human, json or junit
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     format: RunFormat,
@@ -103,6 +115,7 @@ pub(super) fn run(args: RunArgs) -> Result<Exit, Failure> {
     }
     let secrets: BTreeMap<_, _> =
         plan.cells().map(|(scenario, ..)| (scenario.path.clone(), Secrets::from_scenario(scenario))).collect();
+    let file = args.trace_file.as_deref().map(TraceFileWriter::create).transpose()?;
     let rehearse = install_guard()?;
     let in_ci = std::env::var_os("CI").is_some_and(|value| !value.is_empty() && value != "false");
     let options = RunOptions {
@@ -118,6 +131,7 @@ pub(super) fn run(args: RunArgs) -> Result<Exit, Failure> {
         keep_going: args.keep_going,
         repeat: args.repeat.get(),
         rehearse,
+        hooks: hooks(&args, file.as_ref(), &secrets),
     };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::cannot(format!("cannot start the async runtime: {error}")))?;
@@ -134,7 +148,27 @@ pub(super) fn run(args: RunArgs) -> Result<Exit, Failure> {
         }
     }
     write_report(&args, &result)?;
+    file.as_ref().map_or(Ok(()), TraceFileWriter::check)?;
     Ok(exit_code(&result, interrupted))
+}
+
+/// What becomes of the traffic.
+fn hooks(args: &RunArgs, file: Option<&TraceFileWriter>, secrets: &BTreeMap<PathBuf, Secrets>) -> TrafficHooks {
+    let record_sink = file.cloned().map(|file| -> RecordSink {
+        let secrets = secrets.clone();
+        Arc::new(move |at, recorder| {
+            let info = ConnectionInfo {
+                protocol: at.asked(),
+                scenario: Some((at.scenario.to_owned(), at.cell.to_string())),
+                ..ConnectionInfo::new(at.server, at.cell.transport)
+            };
+            file.follow(&info, recorder, Some(secrets.get(at.path).cloned().unwrap_or_default()));
+        })
+    });
+    let judge = args.check.then(|| -> TrafficJudge {
+        Arc::new(|at, traces| traffic::judge(traces, at.asked(), at.cell.transport).violations)
+    });
+    TrafficHooks { record_sink, judge }
 }
 
 /// Every scenario below the paths. If one of them is invalid, nothing runs.

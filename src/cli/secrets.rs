@@ -8,7 +8,10 @@ use rehearse_client_configs::{
     server,
 };
 use rehearse_document::references;
-use rehearse_report::{ScenarioResult, check::CheckedServer};
+use rehearse_report::{
+    ScenarioResult,
+    check::{CheckedRow, CheckedServer},
+};
 use rehearse_scenario::{Scenario, ServerKind};
 
 /// The minimum length of a secret: shorter texts occur by chance.
@@ -104,12 +107,27 @@ impl Secrets {
         if self.masks_unknown { masked(&text, |range| !is_of_protocol(range)) } else { text }
     }
 
+    /// Masks a header, except for the scheme of credentials.
+    pub(crate) fn hidden_header(&self, name: &str, value: &str) -> String {
+        match is_secret_name(name) {
+            // The scheme is not a secret.
+            true => match value.split_once(' ').filter(|_| name.ends_with("authorization")) {
+                Some((scheme, _)) => format!("{scheme} {MASK}"),
+                None => MASK.to_owned(),
+            },
+            // A challenge looks like credentials but is not secret.
+            false if name.ends_with("-authenticate") => self.hidden(value),
+            false => self.hidden_in_frame(value),
+        }
+    }
+
     /// Masks the secrets in all texts of a result that may come from a server.
     pub(crate) fn hide_in_scenario(&self, scenario: &mut ScenarioResult) {
         let hide = |text: &mut String| *text = self.hidden(text);
         for cell in &mut scenario.cells {
             cell.reason.iter_mut().for_each(hide);
             cell.stderr.iter_mut().for_each(|line| *line = self.hidden_in_stderr(line));
+            cell.violations.iter_mut().for_each(|violation| self.hide_in_row(&mut violation.row));
             for step in &mut cell.steps {
                 hide(&mut step.source);
                 step.trace.iter_mut().for_each(|line| line.frame = self.hidden_in_frame(&line.frame));
@@ -129,8 +147,13 @@ impl Secrets {
         hide(&mut server.target);
         hide(&mut server.again);
         server.unanswered.iter_mut().for_each(|version| hide(&mut version.reason));
-        let rows = server.versions.iter_mut().flat_map(|version| &mut version.rows);
-        for violation in rows.flat_map(|row| &mut row.violations) {
+        server.versions.iter_mut().flat_map(|version| &mut version.rows).for_each(|row| self.hide_in_row(row));
+    }
+
+    /// Masks the secrets in the verdict on a row.
+    pub(crate) fn hide_in_row(&self, row: &mut CheckedRow) {
+        let hide = |text: &mut String| *text = self.hidden(text);
+        for violation in &mut row.violations {
             hide(&mut violation.found);
             violation.subject.iter_mut().for_each(hide);
             for line in &mut violation.evidence {

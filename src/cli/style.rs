@@ -72,6 +72,11 @@ pub(super) fn print(text: &str) {
     let _ = write_at_once(std::io::stderr().lock(), text.as_bytes(), choice);
 }
 
+/// Prints a warning on stderr.
+pub(super) fn warn(what: &str) {
+    print(&format!("{DOUBTFUL}warning:{DOUBTFUL:#} {}\n", printable(what)));
+}
+
 /// Writes a styled text in one write, so that other output cannot interleave; anstream would write each part separately.
 ///
 /// # Errors

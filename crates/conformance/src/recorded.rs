@@ -98,7 +98,9 @@ mod tests {
         assert_eq!((found, judged.left_out), (vec![(Version::V2025_11_25, 2)], 2));
         let failed = |judged: &Judged<'_>| {
             let outcomes = judged.versions.iter().flat_map(|version| &version.outcomes);
-            outcomes.filter(|(_, it)| it.verdict == Verdict::Fail).any(|(row, _)| row.id == "rpc.envelope.version-field")
+            outcomes
+                .filter(|(_, it)| it.verdict == Verdict::Fail)
+                .any(|(row, _)| row.id == "rpc.envelope.version-field")
         };
         assert!(failed(&judged));
         let mut cut = Trace::bounded(1);

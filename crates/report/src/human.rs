@@ -6,7 +6,8 @@ use anstyle::Style;
 use serde_json::Value as Json;
 
 use super::{
-    Cell, CellResult, Difference, RunResult, ScenarioResult, Status, StepResult, TraceLine,
+    Cell, CellResult, CellViolation, Difference, RunResult, ScenarioResult, Status, StepResult, TraceLine,
+    check::violation_text,
     palette::{ADDED, BAD, DIM, DOUBTFUL, GOOD, REMOVED, STRONG},
     text::{printable, printable_lines},
 };
@@ -60,6 +61,7 @@ pub(super) fn render(result: &RunResult, layout: Layout) -> String {
     tables(&mut out, result, layout.width);
     for scenario in &result.scenarios {
         failures(&mut out, scenario, layout);
+        violations(&mut out, scenario, layout.width);
         warnings(&mut out, scenario, layout.width);
     }
     negotiated(&mut out, result);
@@ -191,6 +193,24 @@ fn failures(out: &mut String, scenario: &ScenarioResult, layout: Layout) {
             let _ = writeln!(out, "  {}", styled(format!("stderr in {}", cells[0].cell), DIM));
             out.extend(cells[0].stderr.iter().map(|line| block(line, "    ", layout.width)));
         }
+    }
+}
+
+/// The rules that servers have violated; each is shown once, as the first cell shows it.
+fn violations(out: &mut String, scenario: &ScenarioResult, width: usize) {
+    let mut groups: Vec<(&CellViolation, Vec<&CellResult>)> = Vec::new();
+    for cell in &scenario.cells {
+        for found in &cell.violations {
+            match groups.iter_mut().find(|(it, _)| (&it.row.id, &it.server) == (&found.row.id, &found.server)) {
+                Some((_, cells)) => cells.push(cell),
+                None => groups.push((found, vec![cell])),
+            }
+        }
+    }
+    groups.sort_by_key(|(found, _)| found.row.verdict);
+    for (CellViolation { server, row }, cells) in groups {
+        let place = format!("{} {server} in {}", scenario.name, cell_names(scenario, &cells));
+        let _ = write!(out, "\n{}", violation_text(row, &place, width));
     }
 }
 

@@ -3,7 +3,8 @@
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
 use super::{
-    CellResult, RunResult, ScenarioResult, Status,
+    CellResult, CellViolation, RunResult, ScenarioResult, Status,
+    check::{RowVerdict, message},
     text::{printable, printable_lines},
 };
 
@@ -49,6 +50,11 @@ fn case(scenario: &ScenarioResult, cell: &CellResult) -> TestCase {
     let mut case = TestCase::new(cell.cell.to_string(), status);
     case.set_classname(printable(&scenario.name));
     case.set_time(cell.duration);
+    let warnings = cell.violations.iter().filter(|found| found.row.verdict != RowVerdict::Fail);
+    let warnings: String = warnings.map(|found| format!("warning: {}", violation(found))).collect();
+    if !warnings.is_empty() {
+        case.set_system_out(joined(&warnings));
+    }
     if !cell.stderr.is_empty() {
         case.set_system_err(joined(&cell.stderr.join("\n")));
     }
@@ -66,7 +72,15 @@ fn details(scenario: &ScenarioResult, cell: &CellResult) -> String {
             }
         }
     }
+    text.extend(cell.violations.iter().filter(|found| found.row.verdict == RowVerdict::Fail).map(violation));
     text
+}
+
+/// A violated rule with the frames that show it.
+fn violation(CellViolation { server, row }: &CellViolation) -> String {
+    let frames = row.violations.first().map(|violation| &violation.evidence[..]).unwrap_or_default();
+    let frames: String = frames.iter().map(|line| format!("{}\n", line.text)).collect();
+    format!("{server} {}: {}\n{frames}{}\n", row.id, message(row), row.spec)
 }
 
 fn joined(text: &str) -> String {

@@ -15,7 +15,8 @@ use std::str::FromStr;
 
 pub use human::Layout;
 pub use run_result::{
-    Cell, CellResult, Difference, Problem, RunResult, ScenarioResult, Status, StepResult, Totals, TraceLine,
+    Cell, CellResult, CellViolation, Difference, Problem, RunResult, ScenarioResult, Status, StepResult, Totals,
+    TraceLine,
 };
 
 /// The formats of a report.
@@ -82,6 +83,7 @@ mod tests {
             duration: Duration::ZERO,
             steps,
             stderr: vec![text()],
+            violations: Vec::new(),
         };
         let step = StepResult {
             title: text(),

@@ -4,6 +4,7 @@ use std::{fmt, path::PathBuf, time::Duration};
 
 use serde::{Serialize, Serializer};
 
+use crate::check::CheckedRow;
 use rehearse_protocol::{Direction, Protocol, Transport};
 
 /// The result of a whole run.
@@ -116,6 +117,19 @@ pub struct CellResult {
     /// The last stderr lines of the server processes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub stderr: Vec<String>,
+    /// The rules of the specification that the servers have violated, if the traffic was checked.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub violations: Vec<CellViolation>,
+}
+
+/// A rule that a server has violated.
+#[derive(Debug, Serialize)]
+pub struct CellViolation {
+    /// The name of the server.
+    pub server: String,
+    /// The verdict on the row.
+    #[serde(flatten)]
+    pub row: CheckedRow,
 }
 
 /// How a cell or a step ended.
@@ -230,7 +244,15 @@ impl Problem {
 impl CellResult {
     /// The result of a cell of which no step ran.
     pub fn without_steps(cell: Cell, status: Status, reason: impl Into<String>) -> CellResult {
-        let (duration, steps, stderr) = (Duration::ZERO, Vec::new(), Vec::new());
-        CellResult { cell, status, negotiated: None, reason: Some(reason.into()), duration, steps, stderr }
+        CellResult {
+            cell,
+            status,
+            negotiated: None,
+            reason: Some(reason.into()),
+            duration: Duration::ZERO,
+            steps: Vec::new(),
+            stderr: Vec::new(),
+            violations: Vec::new(),
+        }
     }
 }

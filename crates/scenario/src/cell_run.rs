@@ -13,7 +13,7 @@ use tokio::sync::Mutex as AsyncMutex;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Action, Expectations, Observation, RecordedSnapshot, RunOptions, Scenario, Step,
+    Action, CellServer, Expectations, Observation, RecordedSnapshot, RunOptions, Scenario, Step, TrafficHooks,
     observation::{MAX_EVENTS, Outcome},
     redaction::{self, RunValue, UsedRules},
     running_server::RunningServer,
@@ -23,7 +23,9 @@ use rehearse_client::{
     UnsolicitedPolicy,
 };
 use rehearse_protocol::{Protocol, Version};
-use rehearse_report::{Cell, CellResult, Difference, Problem, Status, StepResult, TraceLine};
+use rehearse_report::{
+    Cell, CellResult, CellViolation, Difference, Problem, Status, StepResult, TraceLine, check::RowVerdict,
+};
 
 const TRACE_LINES: usize = 200;
 const TRACE_WIDTH: usize = 2000;
@@ -97,16 +99,20 @@ async fn run_once(scenario: &Scenario, cell: Cell, options: &RunOptions, cancel:
         sink,
         tools: AsyncMutex::default(),
         negotiated: None,
+        hooks: &options.hooks,
+        connections: Vec::new(),
     };
     let mut steps = Vec::new();
     let ended = match runner.start(options, cancel).await {
         Ok(()) => runner.steps(options, cancel, &mut steps).await,
         Err(why) => Err((Status::Error, why)),
     };
-    let CellRunner { servers, recorded, redacted, negotiated, .. } = runner;
+    let CellRunner { servers, recorded, redacted, negotiated, connections, .. } = runner;
     let negotiated = negotiated.filter(|_| cell.protocol == Protocol::Auto).map(|version| version.to_string());
     future::join_all(servers.into_iter().map(RunningServer::stop)).await;
-    let failed = steps.iter().any(|step| step.status == Status::Failed);
+    let violations = violations(scenario, cell, &options.hooks, &connections);
+    let failed = steps.iter().any(|step| step.status == Status::Failed)
+        || violations.iter().any(|found| found.row.verdict == RowVerdict::Fail);
     let (status, reason) = match ended {
         Ok(()) if failed => (Status::Failed, None),
         Ok(()) if steps.iter().all(|step| step.status == Status::NotApplicable) => {
@@ -124,10 +130,30 @@ async fn run_once(scenario: &Scenario, cell: Cell, options: &RunOptions, cancel:
             duration: started.elapsed(),
             steps,
             stderr: stderr.to_vec(),
+            violations,
         },
         recorded,
         redacted,
     }
+}
+
+/// The violated rows in the traffic with each server.
+fn violations(
+    scenario: &Scenario,
+    cell: Cell,
+    hooks: &TrafficHooks,
+    connections: &[(String, TraceRecorder)],
+) -> Vec<CellViolation> {
+    let Some(judge) = &hooks.judge else { return Vec::new() };
+    let mut found = Vec::new();
+    for server in scenario.servers.iter().map(|server| &server.name) {
+        let own = connections.iter().filter(|(name, _)| name == server);
+        let traces: Vec<_> = own.map(|(_, recorder)| recorder.trace()).collect();
+        let at = CellServer { scenario: &scenario.name, path: &scenario.path, cell, server };
+        let rows = judge(at, &traces).into_iter();
+        found.extend(rows.map(|row| CellViolation { server: server.clone(), row }));
+    }
+    found
 }
 
 pub(super) struct CellRunner<'a> {
@@ -145,6 +171,9 @@ pub(super) struct CellRunner<'a> {
     pub(super) tools: AsyncMutex<HashMap<String, Vec<Box<RawValue>>>>,
     /// The version of the first session.
     negotiated: Option<Version>,
+    hooks: &'a TrafficHooks,
+    /// Every connection with the name of its server, if someone wants to see them.
+    connections: Vec<(String, TraceRecorder)>,
 }
 
 impl CellRunner<'_> {
@@ -305,7 +334,15 @@ impl CellRunner<'_> {
         if let (Action::Connect, Some(limit)) = (&step.action, step.timeout) {
             config.timeouts.connect = limit;
         }
-        let recorder = live.recorder.insert(TraceRecorder::with_limit(MAX_EVENTS)).clone();
+        let mut recorder = live.recorder.insert(TraceRecorder::with_limit(MAX_EVENTS)).clone();
+        if self.hooks.is_some() {
+            recorder = recorder.with_details();
+            let Scenario { name, path, .. } = self.scenario;
+            if let Some(sink) = &self.hooks.record_sink {
+                sink(CellServer { scenario: name, path, cell: self.cell, server: &live.config.name }, &recorder);
+            }
+            self.connections.push((live.config.name.clone(), recorder.clone()));
+        }
         let options = ConnectOptions { stderr: Some(self.sink.clone()), recorder, ..ConnectOptions::default() };
         match Session::connect_with(&config, self.cell.protocol, options).await {
             Ok(session) => {

@@ -9,7 +9,7 @@
 //!
 //! use rehearse_document::Source;
 //! use rehearse_mock::script::BuiltinScript;
-//! use rehearse_scenario::{Plan, RunOptions, Scenario, Selection, SnapshotMode, run};
+//! use rehearse_scenario::{Plan, RunOptions, Scenario, Selection, SnapshotMode, TrafficHooks, run};
 //! use tokio_util::sync::CancellationToken;
 //!
 //! const BUILTINS: &[BuiltinScript] =
@@ -36,6 +36,7 @@
 //!     repeat: 1,
 //!     rehearse: "rehearse".into(),
 //!     builtin_scripts: BUILTINS,
+//!     hooks: TrafficHooks::default(),
 //! };
 //! let plan = Plan::new(vec![scenario], &Selection::default());
 //! let result = run(plan, options, CancellationToken::new(), |_event| {}).await;
@@ -54,6 +55,7 @@ mod cell_run;
 mod client_requests;
 mod expectations;
 mod final_answer;
+mod hooks;
 mod model;
 mod notification;
 mod observation;
@@ -69,6 +71,7 @@ mod tests;
 pub use action::{Action, Completion, CompletionTarget, ListenFilter, ToolCall};
 pub use answers::parse_answers;
 pub use expectations::Expectations;
+pub use hooks::{CellServer, RecordSink, TrafficHooks, TrafficJudge};
 pub use model::{Matrix, Scenario, ScenarioError, find_scenarios};
 pub use observation::{Observation, Outcome};
 pub use redaction::{Redaction, RedactionRule};

@@ -11,7 +11,7 @@ use tokio::{sync::Semaphore, task::JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Scenario,
+    Scenario, TrafficHooks,
     cell_run::{self, CellRun},
     snapshot::{self, SnapshotMode},
 };
@@ -40,6 +40,8 @@ pub struct RunOptions {
     pub builtin_scripts: &'static [BuiltinScript],
     /// The `rehearse` binary, which serves mocks over stdio.
     pub rehearse: PathBuf,
+    /// What sees the traffic.
+    pub hooks: TrafficHooks,
 }
 
 /// Selects the cells to run.

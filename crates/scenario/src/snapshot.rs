@@ -359,6 +359,7 @@ mod tests {
                 duration: Duration::ZERO,
                 steps: vec![step()],
                 stderr: vec![],
+                violations: vec![],
             };
             let mut cells: Vec<_> = (0..texts.len()).map(cell).collect();
             let record = |text: &&str| {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Plan, RunOptions, Scenario, Selection, SnapshotMode, run,
+    Plan, RunOptions, Scenario, Selection, SnapshotMode, TrafficHooks, run,
     server::{ServerKind, TargetSpec},
 };
 use rehearse_client::Target;
@@ -37,6 +37,7 @@ async fn play(text: &str, answer: impl FnMut(&Value) -> Vec<String> + Send + 'st
         keep_going: true,
         repeat: 1,
         rehearse: "/nowhere/rehearse".into(),
+        hooks: TrafficHooks::default(),
     };
     run(Plan::new(vec![scenario], &Selection::default()), options, CancellationToken::new(), |_| {}).await
 }

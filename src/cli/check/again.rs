@@ -70,7 +70,7 @@ fn described(server: &Server) -> String {
 }
 
 /// A word for a shell.
-fn quoted(word: &str) -> String {
+pub(super) fn quoted(word: &str) -> String {
     let is_plain = |character: char| character.is_ascii_alphanumeric() || "-_./:=@,+%".contains(character);
     match !word.is_empty() && word.chars().all(is_plain) {
         true => word.to_owned(),

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use super::again::Again;
 use crate::cli::mcp::target::Server;
-use rehearse_check::{CheckError, CheckRun, VersionRun};
+use rehearse_check::{CheckError, CheckRun};
 use rehearse_client::Target;
 use rehearse_conformance::{Outcome, Place, Row, Verdict, Violation};
-use rehearse_protocol::{Direction, EventKind};
+use rehearse_protocol::{Direction, EventKind, Trace, Version};
 use rehearse_report::check::{
     CheckedRow, CheckedServer, CheckedVersion, ConfigPlace, EvidenceLine, FoundViolation, RowVerdict,
     UnansweredVersion, marks,
@@ -34,7 +34,9 @@ pub(super) fn server(server: &Server, run: Result<CheckRun, CheckError>, again: 
         Ok(run) => {
             (checked.name, checked.server_version) = run.server.unzip();
             checked.started_in = run.started_in;
-            checked.versions = run.versions.iter().map(version).collect();
+            let judged = run.versions.iter();
+            checked.versions =
+                judged.map(|run| version(&run.traces.iter().collect::<Vec<_>>(), run.version, &run.outcomes)).collect();
             let unanswered = run.unanswered.into_iter();
             checked.unanswered = unanswered.map(|(version, reason)| UnansweredVersion { version, reason }).collect();
             (checked, run.duration)
@@ -64,21 +66,23 @@ pub(super) fn place(server: &Server) -> Option<ConfigPlace> {
     Some(ConfigPlace { file: server.written.source.name.clone(), line, column, server: server.name().to_owned() })
 }
 
-fn version(run: &VersionRun) -> CheckedVersion {
-    let rows = run.outcomes.iter().map(|(row, outcome)| self::row(run, row, outcome)).collect();
-    CheckedVersion { version: run.version, rows }
+/// The verdicts in one version.
+pub(super) fn version(traces: &[&Trace], version: Version, outcomes: &[(&'static Row, Outcome)]) -> CheckedVersion {
+    let rows = outcomes.iter().map(|(row, outcome)| checked_row(traces, version, row, outcome)).collect();
+    CheckedVersion { version, rows }
 }
 
-fn row(run: &VersionRun, row: &Row, outcome: &Outcome) -> CheckedRow {
+/// The verdict on a row. The places of its evidence are in these traces.
+pub(in crate::cli) fn checked_row(traces: &[&Trace], version: Version, row: &Row, outcome: &Outcome) -> CheckedRow {
     let violations = &outcome.judgement.violations;
-    let level = row.levels.get(&run.version).copied();
+    let level = row.levels.get(&version).copied();
     let found = violations.iter().enumerate().map(|(number, violation)| FoundViolation {
         // A second run may have made a warning of a failure.
         verdict: violation.level.or(level).map_or(RowVerdict::Info, |it| verdict(it.violated().max(outcome.verdict))),
         subject: violation.subject.clone(),
         found: violation.found.clone(),
         accepted: None,
-        evidence: if number < WITH_EVIDENCE { evidence(run, violation) } else { Vec::new() },
+        evidence: if number < WITH_EVIDENCE { evidence(traces, violation) } else { Vec::new() },
     });
     CheckedRow {
         id: row.id.clone(),
@@ -87,7 +91,7 @@ fn row(run: &VersionRun, row: &Row, outcome: &Outcome) -> CheckedRow {
         reason: outcome.reason.clone(),
         rule: row.rule.clone(),
         help: row.help.clone(),
-        spec: row.link(run.version),
+        spec: row.link(version),
         official: row.official.clone(),
         exercised: outcome.judgement.exercised,
         again: None,
@@ -108,13 +112,13 @@ const fn verdict(verdict: Verdict) -> RowVerdict {
 }
 
 /// The frames and HTTP heads that show a violation.
-fn evidence(run: &VersionRun, violation: &Violation) -> Vec<EvidenceLine> {
+fn evidence(traces: &[&Trace], violation: &Violation) -> Vec<EvidenceLine> {
     let marks = marks(violation.subject.as_deref(), &violation.found);
-    violation.places.iter().filter_map(|place| line(run, *place, &marks)).collect()
+    violation.places.iter().filter_map(|place| line(traces, *place, &marks)).collect()
 }
 
-fn line(run: &VersionRun, place: Place, marks: &[String]) -> Option<EvidenceLine> {
-    let trace = run.traces.get(place.connection)?;
+fn line(traces: &[&Trace], place: Place, marks: &[String]) -> Option<EvidenceLine> {
+    let trace = traces.get(place.connection)?;
     let (_, event) = trace.since(place.event).next()?;
     let line = |direction, bytes: &[u8]| Some(EvidenceLine::new(direction, event.at, bytes, marks));
     match &event.kind {

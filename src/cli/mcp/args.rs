@@ -23,6 +23,20 @@ pub(super) struct CommonArgs {
     pub(super) connection: ConnectionArgs,
     #[command(flatten)]
     retry: RetryArgs,
+    #[command(flatten)]
+    pub(super) traffic: TrafficArgs,
+}
+
+/// What becomes of the traffic.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Connections")]
+pub(super) struct TrafficArgs {
+    /// Check the traffic against the MCP specification; a violated MUST fails the command
+    #[arg(long, hide_short_help = true)]
+    pub(super) check: bool,
+    /// Write all traffic to this file as it happens
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    pub(super) trace_file: Option<PathBuf>,
 }
 
 /// The output format.

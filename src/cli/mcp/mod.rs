@@ -36,6 +36,7 @@ pub(crate) mod target;
 pub(crate) mod tool_call;
 mod tool_format;
 pub(crate) mod trace;
+mod traffic;
 
 use clap::{Args, Subcommand};
 

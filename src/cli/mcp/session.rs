@@ -15,6 +15,7 @@ use super::{
     error::{CommandError, exit_of},
     target::{Server, print_no_servers},
     trace::Tracer,
+    traffic::Traffic,
 };
 use crate::cli::{
     Exit, Failure,
@@ -26,7 +27,7 @@ use crate::cli::{
 };
 use rehearse_client::{self as client, CallOptions, ConnectError, Session};
 use rehearse_client_configs::policy::Unreachable;
-use rehearse_hub::{Discovery, Event, Hub, HubError, HubOptions, Notice, RetrySink};
+use rehearse_hub::{Discovery, Event, Hub, HubError, HubOptions, Notice, RecordSink, RetrySink};
 use rehearse_report::text::printable_lines;
 
 /// How many notices of one kind are printed.
@@ -92,7 +93,8 @@ pub(super) fn run_with_user(
     let mut options = hub_options(servers);
     args.apply(&mut options);
     set(&mut options);
-    options.record_sink = tracer.as_ref().map(Tracer::records);
+    let traffic = Traffic::new(&args.traffic, &members, (!connection.show_secrets).then(|| secrets.clone()))?;
+    options.record_sink = both(tracer.as_ref().map(Tracer::records), traffic.as_ref().map(Traffic::records));
     options.stderr = tracer.as_ref().map(Tracer::stderr);
     options.retry_sink = Some(retries(secrets.clone()));
     block_on_guarded(async {
@@ -121,8 +123,23 @@ pub(super) fn run_with_user(
         if let Some(person) = &hub_session.person {
             person.keyboard().release().await;
         }
-        hub_session.exit(done)
+        let done = hub_session.exit(done);
+        match &traffic {
+            Some(traffic) => traffic.finish(done),
+            None => done,
+        }
     })
+}
+
+/// A sink for both.
+fn both(one: Option<RecordSink>, two: Option<RecordSink>) -> Option<RecordSink> {
+    match (one, two) {
+        (Some(one), Some(two)) => Some(Arc::new(move |server, recorder| {
+            one(server, recorder);
+            two(server, recorder);
+        })),
+        (one, two) => one.or(two),
+    }
 }
 
 impl HubSession {

@@ -15,7 +15,7 @@ use crate::cli::{
         sources::{check_readable, diagnostics, folder, warnings},
     },
     secrets::Secrets,
-    style::{self, DOUBTFUL, STRONG, printable},
+    style::{self, STRONG},
 };
 use rehearse_client::Timeouts;
 use rehearse_client_configs::{
@@ -165,13 +165,13 @@ impl TargetArgs {
         }
         let effective = self.effective(&Machine::here(), show_secrets)?;
         for unread in &effective.unread {
-            warn(&format!("the server '{}' is ignored: {}, {}", unread.name, unread.code.name, unread.origin));
+            style::warn(&format!("the server '{}' is ignored: {}, {}", unread.name, unread.code.name, unread.origin));
         }
         for kept in &effective.servers {
             let (name, file) = (&kept.server.name.value, &effective.files[kept.file]);
             if errors(file, name).next().is_some() {
                 let found = diagnostics(errors(file, name), &file.report, show_secrets);
-                warn(&format!("MCP server '{name}' cannot be used: {}", joined(&found)));
+                style::warn(&format!("MCP server '{name}' cannot be used: {}", joined(&found)));
             }
         }
         let secrets = effective.secrets().map(str::to_owned).collect();
@@ -239,9 +239,9 @@ impl TargetArgs {
         if let Some(file) = effective.files.iter().find(|file| file.precedence.is_named() && is_rejected(file)) {
             return Err(Failure::Invalid(rejections(file)));
         }
-        warnings(&effective, show_secrets).iter().for_each(|line| warn(line));
+        warnings(&effective, show_secrets).iter().for_each(|line| style::warn(line));
         for file in effective.files.iter().filter(|file| is_rejected(file) && file.is_whole()) {
-            warn(&format!("{} is ignored: {}", file.report.source.name, joined(&rejections(file))));
+            style::warn(&format!("{} is ignored: {}", file.report.source.name, joined(&rejections(file))));
         }
         effective.leave_out(is_rejected);
         Ok(effective)
@@ -409,16 +409,12 @@ fn command_line_server(written: server::ConfiguredServer, show_secrets: bool) ->
 }
 
 fn warn_skipped(name: &str, problems: &Diagnostics) {
-    warn(&format!("MCP server '{name}' is ignored: {}", joined(problems)));
+    style::warn(&format!("MCP server '{name}' is ignored: {}", joined(problems)));
 }
 
 fn joined(problems: &Diagnostics) -> String {
     let what: Vec<_> = problems.0.iter().map(ToString::to_string).collect();
     what.join("; ")
-}
-
-fn warn(line: &str) {
-    style::print(&format!("{DOUBTFUL}warning:{DOUBTFUL:#} {}\n", printable(line)));
 }
 
 /// Checks that there is at most one server.

@@ -14,7 +14,6 @@ use crate::cli::{
     style::{self, DIM, STRONG, printable},
 };
 use rehearse_client::{ServerParams, StderrLine, StderrSink, TraceRecorder};
-use rehearse_client_configs::secret::{MASK, is_secret_name};
 use rehearse_hub::RecordSink;
 use rehearse_protocol::{Direction, Event, EventKind};
 use rehearse_report::palette::{ADDED, GOOD};
@@ -232,17 +231,8 @@ impl Inner {
     }
 
     fn header(&self, name: &str, value: &str) -> String {
-        let is_hidden = locked(&self.secrets).is_some();
-        match is_hidden && is_secret_name(name) {
-            // The scheme is not a secret.
-            true => match value.split_once(' ').filter(|_| name.ends_with("authorization")) {
-                Some((scheme, _)) => format!("{scheme} {MASK}"),
-                None => MASK.to_owned(),
-            },
-            // A challenge looks like credentials but is not secret.
-            false if name.ends_with("-authenticate") => self.masked(value, Secrets::hidden),
-            false => self.hidden(value),
-        }
+        let secrets = locked(&self.secrets);
+        secrets.as_ref().map_or_else(|| value.to_owned(), |secrets| secrets.hidden_header(name, value))
     }
 
     fn label(&self, server: &str) -> String {

@@ -70,7 +70,8 @@ fn status(row: &CheckedRow, is_strict: bool) -> TestCaseStatus {
     }
 }
 
-fn message(row: &CheckedRow) -> String {
+/// The rule and what was found first, in one line.
+pub fn message(row: &CheckedRow) -> String {
     let violation = row.open_violations().next();
     let subject = violation.and_then(|it| it.subject.as_deref()).map(|it| format!(" {it}:")).unwrap_or_default();
     let found = violation.map(|it| format!("{subject} found {}", it.found)).unwrap_or_default();

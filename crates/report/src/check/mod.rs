@@ -8,6 +8,7 @@ mod junit;
 mod matrix;
 mod official;
 mod sarif;
+mod violation;
 
 use std::{path::PathBuf, time::Duration};
 
@@ -16,6 +17,8 @@ use serde::Serialize;
 
 pub use evidence::{EvidenceLine, marks};
 pub use format::{CheckFormat, CheckLayout};
+pub use junit::message;
+pub use violation::violation_text;
 
 /// The result of a run against one or more servers.
 #[derive(Clone, Debug, Serialize)]

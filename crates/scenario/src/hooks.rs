@@ -1,0 +1,58 @@
+//! What a run shows to its caller besides the results: every connection, and the traffic of each cell.
+
+use std::{fmt, path::Path, sync::Arc};
+
+use rehearse_client::TraceRecorder;
+use rehearse_protocol::{Protocol, Trace, Version};
+use rehearse_report::{Cell, check::CheckedRow};
+
+/// A server in a cell of a scenario.
+#[derive(Clone, Copy, Debug)]
+pub struct CellServer<'a> {
+    /// The name of the scenario.
+    pub scenario: &'a str,
+    /// Its file.
+    pub path: &'a Path,
+    /// The cell.
+    pub cell: Cell,
+    /// The name of the server.
+    pub server: &'a str,
+}
+
+/// Called with the recorder of each connection before its first frame.
+pub type RecordSink = Arc<dyn Fn(CellServer<'_>, &TraceRecorder) + Send + Sync>;
+
+/// Returns the violated rows in the traffic with one server, after the cell has ended.
+pub type TrafficJudge = Arc<dyn Fn(CellServer<'_>, &[Trace]) -> Vec<CheckedRow> + Send + Sync>;
+
+/// What a run calls. Whoever runs scenarios decides what becomes of the traffic.
+#[derive(Clone, Default)]
+pub struct TrafficHooks {
+    /// Sees every connection.
+    pub record_sink: Option<RecordSink>,
+    /// Judges the traffic of each cell; a failed row fails the cell.
+    pub judge: Option<TrafficJudge>,
+}
+
+impl TrafficHooks {
+    /// Whether one of them wants to see HTTP heads and standard error as well.
+    pub(super) fn is_some(&self) -> bool {
+        self.record_sink.is_some() || self.judge.is_some()
+    }
+}
+
+impl CellServer<'_> {
+    /// The version that the client asks for, if the cell does not leave it to client and server.
+    pub fn asked(&self) -> Option<Version> {
+        match self.cell.protocol {
+            Protocol::Exact(version) => Some(version),
+            Protocol::Auto => None,
+        }
+    }
+}
+
+impl fmt::Debug for TrafficHooks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TrafficHooks").field("is_some", &self.is_some()).finish_non_exhaustive()
+    }
+}

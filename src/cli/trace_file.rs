@@ -1,0 +1,192 @@
+//! `--trace-file`: writes every event of every connection as it happens, so that a crash loses nothing.
+
+use std::{
+    fs::{File, OpenOptions},
+    io::{self, Write},
+    path::{Path, PathBuf},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU32, Ordering},
+    },
+};
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue};
+use serde::de::IgnoredAny;
+use serde_json::Value;
+
+use super::{Failure, secrets::Secrets};
+use rehearse_client::TraceRecorder;
+use rehearse_client_configs::secret::{MASK, is_secret_name};
+use rehearse_protocol::{
+    Event, EventKind,
+    trace_file::{ConnectionInfo, connection_line, event_line, header_line},
+};
+
+/// Writes the traces of any number of connections to one file. Clones share it.
+#[derive(Clone, Debug)]
+pub(super) struct TraceFileWriter(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    path: PathBuf,
+    file: Mutex<File>,
+    connections: AtomicU32,
+    /// Why a line could not be written.
+    error: Mutex<Option<io::Error>>,
+}
+
+impl TraceFileWriter {
+    /// Creates the file, which only its owner can read, and writes its header.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub(super) fn create(path: &Path) -> Result<TraceFileWriter, Failure> {
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let opened = options.open(path).and_then(|file| {
+            #[cfg(unix)]
+            if file.metadata()?.is_file() {
+                file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
+            }
+            Ok(file)
+        });
+        let file = opened.map_err(|error| cannot_write(path, &error))?;
+        let (path, file) = (path.to_owned(), Mutex::new(file));
+        let writer =
+            TraceFileWriter(Arc::new(Inner { path, file, connections: AtomicU32::new(1), error: Mutex::default() }));
+        writer.0.write(&header_line());
+        writer.check().map(|()| writer)
+    }
+
+    /// Begins a connection; returns what writes its events. Without `secrets` nothing is masked.
+    pub(super) fn connection(
+        &self,
+        info: &ConnectionInfo,
+        secrets: Option<Secrets>,
+    ) -> impl Fn(&Event) + Send + Sync + use<> {
+        let number = self.0.connections.fetch_add(1, Ordering::Relaxed);
+        self.0.write(&connection_line(number, info));
+        let inner = self.0.clone();
+        move |event| {
+            let masked = secrets.as_ref().map(|secrets| hidden_event(secrets, event));
+            inner.write(&event_line(number, masked.as_ref().unwrap_or(event)));
+        }
+    }
+
+    /// Writes what a recorder records from now on.
+    pub(super) fn follow(&self, info: &ConnectionInfo, recorder: &TraceRecorder, secrets: Option<Secrets>) {
+        recorder.set_sink(Box::new(self.connection(info, secrets)));
+    }
+
+    /// Checks that everything was written.
+    ///
+    /// # Errors
+    /// It was not.
+    pub(super) fn check(&self) -> Result<(), Failure> {
+        match &*locked(&self.0.error) {
+            None => Ok(()),
+            Some(error) => Err(cannot_write(&self.0.path, error)),
+        }
+    }
+}
+
+impl Inner {
+    /// One write for a line: what is written before a crash is whole.
+    fn write(&self, line: &str) {
+        let mut error = locked(&self.error);
+        if error.is_none() {
+            *error = locked(&self.file).write_all(line.as_bytes()).err();
+        }
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn cannot_write(path: &Path, error: &io::Error) -> Failure {
+    Failure::cannot(format!("cannot write {}: {error}", path.display()))
+}
+
+/// The event with masked secrets. JSON stays JSON.
+fn hidden_event(secrets: &Secrets, event: &Event) -> Event {
+    let mut event = event.clone();
+    match &mut event.kind {
+        EventKind::Frame(frame) => frame.bytes = hidden_frame(secrets, &frame.bytes),
+        EventKind::HttpBody { bytes, .. } => *bytes = hidden_bytes(bytes, |text| secrets.hidden_in_frame(text)),
+        EventKind::Stderr(bytes) => *bytes = hidden_bytes(bytes, |text| secrets.hidden_in_stderr(text)),
+        EventKind::HttpRequest { target, headers, .. } => {
+            *target = secrets.hidden_in_frame(target);
+            hide_headers(secrets, headers);
+        }
+        EventKind::HttpResponse { headers, .. } => hide_headers(secrets, headers),
+        EventKind::Closed { reason } => *reason = secrets.hidden(reason).into(),
+        EventKind::Opened(_)
+        | EventKind::HttpEnd { .. }
+        | EventKind::Case(_)
+        | EventKind::ProcessStarted { .. }
+        | EventKind::ProcessExited { .. } => {}
+    }
+    event
+}
+
+fn hidden_bytes(bytes: &Bytes, mask: impl Fn(&str) -> String) -> Bytes {
+    let text = String::from_utf8_lossy(bytes);
+    let masked = mask(&text);
+    if masked == text { bytes.clone() } else { masked.into() }
+}
+
+fn hidden_frame(secrets: &Secrets, bytes: &Bytes) -> Bytes {
+    let masked = hidden_bytes(bytes, |text| secrets.hidden_in_frame(text));
+    let is_json = |bytes: &[u8]| serde_json::from_slice::<IgnoredAny>(bytes).is_ok();
+    if masked == *bytes || is_json(&masked) {
+        return masked;
+    }
+    match serde_json::from_slice::<Value>(bytes) {
+        Ok(mut value) => {
+            hide_value(secrets, "", &mut value);
+            value.to_string().into()
+        }
+        Err(_) => masked,
+    }
+}
+
+fn hide_value(secrets: &Secrets, name: &str, value: &mut Value) {
+    match value {
+        Value::String(_) | Value::Number(_) if is_secret_name(name) => *value = MASK.into(),
+        Value::String(text) => *text = secrets.hidden(text),
+        Value::Array(items) => items.iter_mut().for_each(|item| hide_value(secrets, name, item)),
+        Value::Object(members) => members.iter_mut().for_each(|(name, value)| hide_value(secrets, name, value)),
+        _ => {}
+    }
+}
+
+fn hide_headers(secrets: &Secrets, headers: &mut HeaderMap) {
+    for (name, value) in headers.iter_mut() {
+        let text = String::from_utf8_lossy(value.as_bytes());
+        let masked = secrets.hidden_header(name.as_str(), &text);
+        if masked != text
+            && let Ok(masked) = HeaderValue::from_str(&masked)
+        {
+            *value = masked;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_masked_frame_is_still_json() {
+        let secrets = Secrets::default();
+        let hidden = |frame: &'static str| hidden_frame(&secrets, &Bytes::from_static(frame.as_bytes()));
+        assert_eq!(hidden(r#"{"a": 1}"#), r#"{"a": 1}"#);
+        let mut value = serde_json::json!({ "pin": 1, "token": 1234567, "more": [{ "password": "x" }] });
+        hide_value(&secrets, "", &mut value);
+        assert_eq!(value.to_string(), r#"{"pin":1,"token":"***","more":[{"password":"***"}]}"#);
+    }
+}
