@@ -1,12 +1,13 @@
-//! `--trace-file`: writes every event of every connection as it happens, so that a crash loses nothing.
+//! `--trace-file`: writes every event of every connection as it happens, so that a crash of a server loses nothing.
 
 use std::{
     fs::{File, OpenOptions},
-    io::{self, Write},
+    io::Write,
     path::{Path, PathBuf},
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicU32, Ordering},
+        mpsc::{self, Receiver, Sender},
     },
 };
 
@@ -24,16 +25,25 @@ use rehearse_protocol::{
 };
 
 /// Writes the traces of any number of connections to one file. Clones share it.
+///
+/// A thread masks and writes, so that recording does not slow down what is recorded.
 #[derive(Clone, Debug)]
 pub(super) struct TraceFileWriter(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
     path: PathBuf,
-    file: Mutex<File>,
+    lines: Sender<Line>,
     connections: AtomicU32,
-    /// Why a line could not be written.
-    error: Mutex<Option<io::Error>>,
+}
+
+/// What the thread does.
+enum Line {
+    Text(String),
+    /// An event of a connection, whose secrets are masked.
+    Event(u32, Event, Arc<Option<Secrets>>),
+    /// Tell whether everything so far was written.
+    Check(Sender<Option<String>>),
 }
 
 impl TraceFileWriter {
@@ -54,26 +64,23 @@ impl TraceFileWriter {
             Ok(file)
         });
         let file = opened.map_err(|error| cannot_write(path, &error))?;
-        let (path, file) = (path.to_owned(), Mutex::new(file));
-        let writer =
-            TraceFileWriter(Arc::new(Inner { path, file, connections: AtomicU32::new(1), error: Mutex::default() }));
-        writer.0.write(&header_line());
+        let (lines, queue) = mpsc::channel();
+        std::thread::spawn(move || write_all(file, &queue));
+        let writer = TraceFileWriter(Arc::new(Inner { path: path.to_owned(), lines, connections: AtomicU32::new(1) }));
+        writer.0.add(Line::Text(header_line()));
         writer.check().map(|()| writer)
     }
 
-    /// Begins a connection; returns what writes its events. Without `secrets` nothing is masked.
+    /// Begins a connection; returns what adds its events. Without `secrets` nothing is masked.
     pub(super) fn connection(
         &self,
         info: &ConnectionInfo,
         secrets: Option<Secrets>,
     ) -> impl Fn(&Event) + Send + Sync + use<> {
         let number = self.0.connections.fetch_add(1, Ordering::Relaxed);
-        self.0.write(&connection_line(number, info));
-        let inner = self.0.clone();
-        move |event| {
-            let masked = secrets.as_ref().map(|secrets| hidden_event(secrets, event));
-            inner.write(&event_line(number, masked.as_ref().unwrap_or(event)));
-        }
+        self.0.add(Line::Text(connection_line(number, info)));
+        let (inner, secrets) = (self.0.clone(), Arc::new(secrets));
+        move |event| inner.add(Line::Event(number, event.clone(), secrets.clone()))
     }
 
     /// Writes what a recorder records from now on.
@@ -81,33 +88,50 @@ impl TraceFileWriter {
         recorder.set_sink(Box::new(self.connection(info, secrets)));
     }
 
-    /// Checks that everything was written.
+    /// Waits until everything so far is written.
     ///
     /// # Errors
     /// It was not.
     pub(super) fn check(&self) -> Result<(), Failure> {
-        match &*locked(&self.0.error) {
-            None => Ok(()),
-            Some(error) => Err(cannot_write(&self.0.path, error)),
+        let (sender, answer) = mpsc::channel();
+        self.0.add(Line::Check(sender));
+        match answer.recv() {
+            Ok(None) => Ok(()),
+            Ok(Some(error)) => Err(cannot_write(&self.0.path, &error)),
+            Err(error) => Err(cannot_write(&self.0.path, &error)),
         }
     }
 }
 
 impl Inner {
-    /// One write for a line: what is written before a crash is whole.
-    fn write(&self, line: &str) {
-        let mut error = locked(&self.error);
+    fn add(&self, line: Line) {
+        // The thread ends with the last sender.
+        let _ = self.lines.send(line);
+    }
+}
+
+/// Writes each line at once: what is written before a crash is whole. Nothing follows a line that could not be written.
+fn write_all(mut file: File, lines: &Receiver<Line>) {
+    let mut error = None;
+    for line in lines {
+        let text = match line {
+            Line::Check(answer) => {
+                let _ = answer.send(error.clone());
+                continue;
+            }
+            Line::Text(text) => text,
+            Line::Event(number, event, secrets) => match &*secrets {
+                Some(secrets) => event_line(number, &hidden_event(secrets, &event)),
+                None => event_line(number, &event),
+            },
+        };
         if error.is_none() {
-            *error = locked(&self.file).write_all(line.as_bytes()).err();
+            error = file.write_all(text.as_bytes()).err().map(|error| error.to_string());
         }
     }
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn cannot_write(path: &Path, error: &io::Error) -> Failure {
+fn cannot_write(path: &Path, error: &dyn std::fmt::Display) -> Failure {
     Failure::cannot(format!("cannot write {}: {error}", path.display()))
 }
 

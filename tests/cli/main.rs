@@ -35,6 +35,7 @@ mod run_servers;
 mod schema;
 mod script_schema;
 mod terminal;
+mod trace_files;
 mod traces;
 mod validate_config;
 

@@ -1,10 +1,17 @@
 //! Judges traffic that nobody sent for the sake of a check.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::LazyLock,
+};
 
-use rehearse_protocol::{Trace, Transport, Version};
+use rehearse_protocol::{EventKind, Trace, Transport, Version};
 
-use crate::{Evidence, Facts, Outcome, Row, judge_all};
+use crate::{Evidence, Facts, Judgement, Outcome, Row, Verdict, judge_all};
+
+/// The ids of the rows that hold for any traffic. Others rely on what a probe sends: that a resource was not removed, or
+/// that nobody has cancelled a call.
+static PASSIVE: LazyLock<BTreeSet<&str>> = LazyLock::new(|| include_str!("../rows/passive.txt").lines().collect());
 
 /// The recorded traffic of one connection.
 #[derive(Clone, Copy, Debug)]
@@ -37,6 +44,7 @@ pub struct JudgedVersion<'t> {
 
 /// Judges the traffic with one server over one transport, in each version that was spoken. A connection belongs to the
 /// version that the client asked for, if the server speaks that on any connection, else to those that were spoken in it.
+/// In traffic that no probe has sent, only passive rows are judged.
 pub fn judge_recorded<'t>(
     recorded: impl IntoIterator<Item = Recorded<'t>>,
     transport: Transport,
@@ -54,7 +62,13 @@ pub fn judge_recorded<'t>(
     }
     for (version, traces) in by_version.into_iter().rev() {
         let evidence = Evidence::new(&traces, version, transport, facts.clone());
-        let outcomes = judge_all(&evidence).collect();
+        let mut outcomes: Vec<_> = judge_all(&evidence).collect();
+        let is_probed = traces.iter().any(|trace| trace.events().any(|it| matches!(it.kind, EventKind::Case(_))));
+        let active = outcomes.iter_mut().filter(|(row, _)| !is_probed && !PASSIVE.contains(row.id.as_str()));
+        for (_, outcome) in active.filter(|(_, outcome)| outcome.verdict != Verdict::NotApplicable) {
+            let reason = Some("it needs what only a probe sends".to_owned());
+            *outcome = Outcome { verdict: Verdict::NotTested, reason, judgement: Judgement::default() };
+        }
         judged.versions.push(JudgedVersion { version, traces, outcomes });
     }
     judged

@@ -5,6 +5,8 @@
 
 pub mod admin;
 pub mod builder;
+#[cfg(feature = "check")]
+mod check;
 pub mod engine;
 pub mod faults;
 pub mod journal;
@@ -15,6 +17,8 @@ mod tests;
 mod uri_template;
 
 pub use builder::{Method, MockServerBuilder, Prompt, Resource, ResourceTemplate, Rule, StartError, Tool};
+#[cfg(feature = "check")]
+pub use check::ProtocolViolation;
 pub use serve::MockServer;
 
 /// Parts of the mock that are public for fuzz targets and benchmarks only.

@@ -2,7 +2,7 @@
 
 use std::{
     collections::VecDeque,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -15,8 +15,8 @@ use tokio_util::task::TaskTracker;
 use crate::engine::SESSION_HEADER;
 use rehearse_net::{Body, ConnectionHandle, Request, Response};
 use rehearse_protocol::{
-    Direction, EventKind, Message, ParseError, Trace, Transport,
-    sse::{Decoder, Event},
+    Direction, Event, EventKind, Frame, Message, ParseError, Trace, Transport,
+    sse::{self, Decoder},
 };
 
 /// How many traces a server keeps.
@@ -41,6 +41,8 @@ struct State {
     trace: Trace,
     /// The id by which requests on other connections belong to the trace.
     session: Option<String>,
+    /// How many HTTP exchanges the trace has.
+    exchanges: u32,
     /// Separate from the trace: the rest of an answer may be recorded after the end.
     closed: Option<(Duration, Arc<str>)>,
 }
@@ -51,7 +53,7 @@ impl TraceRecorder {
         let trace = Arc::new(ConnectionTrace {
             transport,
             opened: Instant::now(),
-            state: Mutex::new(State { trace: Trace::bounded(MAX_EVENTS), session: None, closed: None }),
+            state: Mutex::new(State { trace: Trace::bounded(MAX_EVENTS), session: None, exchanges: 0, closed: None }),
         });
         trace.record(EventKind::Opened(transport));
         let mut traces = self.connections();
@@ -94,17 +96,33 @@ impl TraceRecorder {
 impl ConnectionTrace {
     /// Adds an event that is not a frame.
     fn record(&self, kind: EventKind) {
+        self.record_in(None, kind);
+    }
+
+    /// As [`ConnectionTrace::record`], for an event of an HTTP exchange.
+    fn record_in(&self, exchange: Option<u32>, kind: EventKind) {
         let mut state = self.state();
         // Within the lock, so that times are in the order of the events.
         let at = self.opened.elapsed();
-        state.trace.push(at, kind);
+        state.trace.push_event(Event { at, exchange, kind });
     }
 
     /// Adds a frame that is about to be sent or has just been received.
     pub(super) fn record_frame(&self, direction: Direction, bytes: Bytes) {
+        self.record_frame_in(None, direction, bytes);
+    }
+
+    fn record_frame_in(&self, exchange: Option<u32>, direction: Direction, bytes: Bytes) {
         let mut state = self.state();
         let at = self.opened.elapsed();
-        state.trace.push_frame(at, direction, bytes);
+        state.trace.push_event(Event { at, exchange, kind: EventKind::Frame(Frame { direction, at, bytes }) });
+    }
+
+    /// A number for a new exchange.
+    fn new_exchange(&self) -> u32 {
+        let mut state = self.state();
+        state.exchanges += 1;
+        state.exchanges - 1
     }
 
     /// Ends the trace. Only the first reason is kept.
@@ -144,6 +162,8 @@ struct Exchange {
     tasks: TaskTracker,
     method: Method,
     target: Mutex<Target>,
+    /// Its number in the trace, once that is decided.
+    number: OnceLock<u32>,
 }
 
 /// The trace that an exchange belongs to.
@@ -185,6 +205,7 @@ impl HttpExchange {
             tasks: tasks.clone(),
             method,
             target: Mutex::new(Target::Undecided(head)),
+            number: OnceLock::new(),
         };
         if let Some(trace) = session.and_then(|id| recorder.session(id)) {
             exchange.target_trace(|| Target::Session(trace));
@@ -207,7 +228,7 @@ impl HttpExchange {
             }
             _ => Target::Connection(self.0.connection()),
         });
-        trace.record_frame(Direction::ClientToServer, bytes.clone());
+        trace.record_frame_in(self.0.number(), Direction::ClientToServer, bytes.clone());
     }
 
     /// Records the head of the response, and its body as it is sent.
@@ -225,17 +246,17 @@ impl HttpExchange {
             }
             _ => {}
         }
-        let content = Content::new(&self.0.method, status, &headers);
-        trace.record(EventKind::HttpResponse { status, headers });
+        let (content, number) = (Content::new(&self.0.method, status, &headers), self.0.number());
+        trace.record_in(number, EventKind::HttpResponse { status, headers });
         response.map(|body| match body {
             Body::Whole(bytes) => {
                 if let Some(bytes) = &bytes {
-                    BodyRecorder::new(trace, content, Some(bytes.len() as u64)).record(bytes);
+                    BodyRecorder::new(trace, number, content, Some(bytes.len() as u64)).record(bytes);
                 }
                 Body::Whole(bytes)
             }
             Body::Stream(length, stream) => {
-                let mut recorder = BodyRecorder::new(trace, content, length);
+                let mut recorder = BodyRecorder::new(trace, number, content, length);
                 Body::Stream(length, stream.inspect(move |bytes| recorder.record(bytes)).boxed())
             }
         })
@@ -249,10 +270,15 @@ impl Exchange {
         if matches!(*current, Target::Undecided(_)) {
             let before = std::mem::replace(&mut *current, target());
             if let (Some(trace), Target::Undecided(head)) = (current.trace(), before) {
-                trace.record(head);
+                let number = *self.number.get_or_init(|| trace.new_exchange());
+                trace.record_in(Some(number), head);
             }
         }
         current.trace().cloned().unwrap_or_else(|| self.connection())
+    }
+
+    fn number(&self) -> Option<u32> {
+        self.number.get().copied()
     }
 
     /// The trace of the TCP connection.
@@ -337,6 +363,7 @@ impl Content {
 /// Records a response body while it is sent. A body that is dropped is recorded as far as it was sent.
 struct BodyRecorder {
     trace: Arc<ConnectionTrace>,
+    exchange: Option<u32>,
     content: Content,
     /// How many bytes the head announces.
     length: Option<u64>,
@@ -346,8 +373,8 @@ struct BodyRecorder {
 }
 
 impl BodyRecorder {
-    fn new(trace: Arc<ConnectionTrace>, content: Content, length: Option<u64>) -> BodyRecorder {
-        BodyRecorder { trace, content, length, events: Decoder::new(usize::MAX), sent: BytesMut::new() }
+    fn new(trace: Arc<ConnectionTrace>, exchange: Option<u32>, content: Content, length: Option<u64>) -> BodyRecorder {
+        BodyRecorder { trace, exchange, content, length, events: Decoder::new(usize::MAX), sent: BytesMut::new() }
     }
 
     fn record(&mut self, bytes: &Bytes) {
@@ -370,11 +397,11 @@ impl BodyRecorder {
         let _ = self.events.push(bytes, &mut events);
         for event in events {
             match event {
-                Event { event: Some(ref kind), .. } if !matches!(&**kind, "" | "message") => {
+                sse::Event { event: Some(ref kind), .. } if !matches!(&**kind, "" | "message") => {
                     self.record_other(event.encode());
                 }
-                Event { data: Some(data), .. } if !data.is_empty() => {
-                    self.trace.record_frame(Direction::ServerToClient, data);
+                sse::Event { data: Some(data), .. } if !data.is_empty() => {
+                    self.trace.record_frame_in(self.exchange, Direction::ServerToClient, data);
                 }
                 _ => {}
             }
@@ -391,13 +418,14 @@ impl BodyRecorder {
             _ => true,
         };
         match is_frame {
-            true => self.trace.record_frame(Direction::ServerToClient, bytes),
+            true => self.trace.record_frame_in(self.exchange, Direction::ServerToClient, bytes),
             false => self.record_other(bytes),
         }
     }
 
     fn record_other(&self, bytes: Bytes) {
-        self.trace.record(EventKind::HttpBody { direction: Direction::ServerToClient, bytes });
+        let kind = EventKind::HttpBody { direction: Direction::ServerToClient, bytes };
+        self.trace.record_in(self.exchange, kind);
     }
 }
 
