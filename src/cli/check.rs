@@ -36,7 +36,7 @@ use rehearse_conformance::Row;
 use rehearse_protocol::{Version, trace_file::ConnectionInfo};
 use rehearse_report::check::{CheckFormat, CheckLayout, CheckResult, RunVerdict};
 
-pub(super) use result::checked_row;
+pub(super) use {result::checked_row, trace::read as read_trace};
 
 const EXAMPLES: &str = "\
 Examples:

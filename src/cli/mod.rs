@@ -16,6 +16,7 @@ mod mcp;
 mod mock;
 mod output;
 mod process_guard;
+mod record;
 mod repl;
 mod run;
 mod schema;
@@ -103,6 +104,7 @@ enum Command {
     Run(run::RunArgs),
     Check(Box<check::CheckArgs>),
     Mcp(Box<mcp::McpArgs>),
+    Record(record::RecordArgs),
     ValidateConfig(config::ValidateArgs),
     Config(config::ConfigArgs),
     Repl(Box<repl::ReplArgs>),
@@ -131,6 +133,7 @@ impl Command {
             Command::ValidateConfig(args) => config::validate(args),
             Command::Config(args) => config::run(&args),
             Command::Mcp(args) => mcp::run(&args),
+            Command::Record(args) => record::run(&args),
             Command::Repl(args) => repl::run(*args),
             Command::Init(args) => init::run(&args),
             Command::Schema(args) => schema::run(&args),
@@ -146,7 +149,7 @@ impl Command {
 
     /// Whether a signal ends the command with its own exit code at any time.
     fn talks_to_servers(&self) -> bool {
-        matches!(self, Command::Check(_) | Command::Mcp(_) | Command::Repl(_) | Command::Run(_))
+        matches!(self, Command::Check(_) | Command::Mcp(_) | Command::Record(_) | Command::Repl(_) | Command::Run(_))
     }
 }
 

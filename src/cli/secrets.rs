@@ -73,6 +73,13 @@ impl Secrets {
         Secrets::new(secrets)
     }
 
+    /// The secrets in a command or a URL.
+    pub(crate) fn from_target(target: &Target) -> Secrets {
+        let mut secrets = Vec::new();
+        add_target(&mut secrets, target);
+        Secrets::new(secrets)
+    }
+
     fn new(mut texts: Vec<String>) -> Secrets {
         // The form in JSON strings.
         let quoted = |secret: &String| serde_json::to_string(secret).map(|text| text[1..text.len() - 1].to_owned());

@@ -53,21 +53,37 @@ impl TraceFileWriter {
     /// It cannot be written.
     pub(super) fn create(path: &Path) -> Result<TraceFileWriter, Failure> {
         let mut options = OpenOptions::new();
-        options.write(true).create(true).truncate(true);
+        TraceFileWriter::open(path, options.write(true).truncate(true), 1)
+    }
+
+    /// As [`TraceFileWriter::create`], but keeps what the file has. Several processes may append to it.
+    ///
+    /// # Errors
+    /// As there.
+    pub(super) fn append(path: &Path) -> Result<TraceFileWriter, Failure> {
+        // Processes that record at the same time have different numbers.
+        TraceFileWriter::open(path, OpenOptions::new().append(true), std::process::id() << 8)
+    }
+
+    fn open(path: &Path, options: &mut OpenOptions, first: u32) -> Result<TraceFileWriter, Failure> {
+        options.create(true);
         #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
         let opened = options.open(path).and_then(|file| {
+            let metadata = file.metadata()?;
             #[cfg(unix)]
-            if file.metadata()?.is_file() {
+            if metadata.is_file() {
                 file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
             }
-            Ok(file)
+            Ok((file, metadata.len()))
         });
-        let file = opened.map_err(|error| cannot_write(path, &error))?;
+        let (file, length) = opened.map_err(|error| cannot_write(path, &error))?;
         let (lines, queue) = mpsc::channel();
         std::thread::spawn(move || write_all(file, &queue));
-        let writer = TraceFileWriter(Arc::new(Inner { path: path.to_owned(), lines, connections: AtomicU32::new(1) }));
-        writer.0.add(Line::Text(header_line()));
+        let writer =
+            TraceFileWriter(Arc::new(Inner { path: path.to_owned(), lines, connections: AtomicU32::new(first) }));
+        // Another recorder may have been killed within a line.
+        writer.0.add(Line::Text(if length == 0 { header_line() } else { "\n".to_owned() }));
         writer.check().map(|()| writer)
     }
 

@@ -14,18 +14,20 @@ tools:
   - { name: broken, reply: { raw: '{"jsonrpc":"1.0","id":{{ id | tojson }},"result":{"content":[]}}' } }
 "#;
 
-const CARELESS: &str = "tools: [{ name: careless, unchecked: true, inputSchema: { type: string } }]";
+/// A server with a tool that MCP does not allow.
+const CARELESS: &str = "tools: [{ name: careless, unchecked: true, inputSchema: { type: string }, reply: x }]";
 
 const SCENARIO: &str = r#"
 servers: { s: { mock: mock.yaml } }
 matrix: { transport: [stdio, http], protocol: [2025-11-25] }
 steps:
-  - raw: { jsonrpc: "2.0", id: 8, method: tools/call, params: { name: TOOL, arguments: {} } }
+  - raw: { jsonrpc: "2.0", id: 8, method: tools/list }
+  - request: { method: tools/call, params: { name: TOOL } }
 "#;
 
-fn scenario(tool: &str) -> Rehearse {
+fn scenario(script: &str, tool: &str) -> Rehearse {
     let scenario = SCENARIO.replace("TOOL", tool);
-    Rehearse::new().file("mock.yaml", MOCK).file("demo.yaml", &scenario).args(["run", "demo.yaml"])
+    Rehearse::new().file("mock.yaml", script).file("demo.yaml", &scenario).args(["run", "demo.yaml"])
 }
 
 fn mcp(script: &str, args: &[&str]) -> Run {
@@ -49,18 +51,20 @@ fn a_command_fails_if_the_server_violates_a_must_and_says_how() {
 
 #[test]
 fn a_cell_fails_if_its_server_violates_a_must() {
-    scenario("good").args(["--check"]).run().stdout_has("2 passed").code(0);
-    scenario("broken").run().stdout_has("2 passed").code(0);
-    let broken = scenario("broken").args(["--check"]).run().stdout_has("2 failed").code(1);
-    broken
-        .stdout_has("✗ rpc.envelope.version-field   MUST, demo s in stdio/2025-11-25, http/2025-11-25")
-        .stdout_has("1.0");
-    let json = scenario("broken").args(["--check", "--format", "json"]).run().code(1);
+    scenario(MOCK, "good").args(["--check"]).run().stdout_has("2 passed").code(0);
+    scenario(CARELESS, "careless").run().stdout_has("2 passed").code(0);
+    let check = || scenario(CARELESS, "careless").args(["--check"]);
+    let human = check().run().stdout_has("2 failed").code(1);
+    human
+        .stdout_has("MUST, demo s in stdio/2025-11-25, http/2025-11-25")
+        .stdout_has("found")
+        .stdout_has("spec: https://");
+    let json = check().args(["--format", "json"]).run().code(1);
     let json: Json = serde_json::from_str(json.stdout_text()).expect("JSON");
     let violation = &json["scenarios"][0]["cells"][0]["violations"][0];
-    assert_eq!((&violation["id"], &violation["server"]), (&"rpc.envelope.version-field".into(), &"s".into()));
-    let junit = scenario("broken").args(["--check", "--format", "junit"]).run().code(1);
-    junit.stdout_has("<failure message=\"s rpc.envelope.version-field");
+    assert_eq!((&violation["server"], &violation["verdict"]), (&"s".into(), &"fail".into()));
+    let junit = check().args(["--format", "junit"]).run().code(1);
+    junit.stdout_has(&format!("<failure message=\"s {}", violation["id"].as_str().expect("an id")));
 }
 
 #[test]
@@ -80,7 +84,7 @@ fn a_trace_is_judged_as_the_run_that_wrote_it() {
 
 #[test]
 fn a_trace_file_has_every_cell_and_only_its_owner_can_read_it() {
-    let run = scenario("login").args(["--trace-file", "trace.jsonl"]).run().code(0);
+    let run = scenario(MOCK, "login").args(["--trace-file", "trace.jsonl"]).run().code(0);
     let mode = run.path("trace.jsonl").metadata().expect("a file").permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     let lines = lines(&run);
@@ -101,4 +105,103 @@ fn what_is_no_trace_is_a_usage_error() {
     check("{}").stderr_has("it is no trace of rehearse");
     check("{\"format\":\"rehearse-trace\",\"version\":9}\n").stderr_has("version 9 of its format");
     check("{\"format\":\"rehearse-trace\",\"version\":1}\n").stderr_has("it has no connection");
+}
+
+#[test]
+fn a_recorded_server_becomes_a_mock_that_answers_as_it_did() {
+    let server = format!("'{}' mock mock.yaml", env!("CARGO_BIN_EXE_rehearse"));
+    let rehearse = |args: &[&str]| Rehearse::new().file("mock.yaml", SHOP).args(args.iter().copied());
+    let run = rehearse(&["run", "demo.yaml", "--trace-file", "trace.jsonl"]).file("demo.yaml", PURCHASES).run().code(0);
+    let script = rehearse(&["mock", "--from-trace", "trace.jsonl"]).file("trace.jsonl", &run.read("trace.jsonl"));
+    let script = script.run().code(0);
+    let text = script.stdout_text();
+    assert_eq!(script.stderr(), "", "{text}");
+    let modern = PURCHASES.replace("2025-11-25", "2026-07-28");
+    for scenario in [PURCHASES, &modern] {
+        Rehearse::new().file("mock.yaml", text).file("demo.yaml", scenario).args(["run", "demo.yaml"]).run().code(0);
+    }
+    let call = Rehearse::new().file("mock.yaml", text);
+    let call = call.args(["mcp", "call-tool", "price", "item=other", "--stdio", &server]).run();
+    call.stderr_has("This call was not recorded.").code(1);
+}
+
+/// What a shop answers.
+const SHOP: &str = r#"
+server: { name: shop, version: 1.0.0 }
+instructions: Ask for {{ everything }}.
+tools:
+  - name: price
+    description: "The price: of an {item}"
+    inputSchema: { type: object, properties: { item: { type: string } }, required: [item] }
+    rules:
+      - when: { args: { item: pear } }
+        steps:
+          - progress: { progress: 1, total: 2, message: "asking # the owner" }
+          - log: { level: info, data: { asked: true } }
+          - elicit: { message: How many?, requestedSchema: { type: object, properties: { n: { type: integer } } } }
+          - reply: { structured: { price: 3 } }
+      - { when: { args: { item: none } }, reply: { error: "There is no such item: none" } }
+      - { when: { args: { item: odd } }, reply: { rpcError: { code: -31000, message: Odd } } }
+      - replies: ["1 euro", "2 euro"]
+resources:
+  - { uri: "shop://hours", mimeType: text/plain, text: "{{ '{{' }} 9-17 }}" }
+prompts:
+  - { name: greet, arguments: [{ name: who }], messages: [{ role: user, content: "Hello {{ args.who }}" }] }
+"#;
+
+const PURCHASES: &str = r#"
+servers: { s: { mock: mock.yaml } }
+matrix: { transport: [stdio], protocol: [2025-11-25] }
+answers: { elicitation: { content: { n: 2 } } }
+steps:
+  - { discover: {}, expect: { at: { /tools/0: { description: "The price: of an {item}" } } } }
+  - call: { tool: price, args: { item: pear } }
+    expect: { structured: { price: 3 }, asked: [{ params: { message: How many? } }], notifications: { length: { min: 1 } } }
+  - { call: { tool: price, args: { item: none } }, expect: { isError: true, text: "There is no such item: none" } }
+  - { call: { tool: price, args: { item: odd } }, expect: { rpcError: { code: -31000 } } }
+  - { call: { tool: price, args: { item: fig } }, expect: { text: 1 euro } }
+  - { call: { tool: price, args: { item: fig } }, expect: { text: 2 euro } }
+  - list_resources: {}
+  - { read_resource: "shop://hours", expect: { at: { /contents/0/text: "{{ '{{' }} 9-17 }}" } } }
+  - list_prompts: {}
+  - { get_prompt: { name: greet, args: { who: Ada } }, expect: { at: { /messages/0/content/text: Hello Ada } } }
+"#;
+
+#[test]
+fn a_recorder_stands_between_client_and_server_over_stdio() {
+    let rehearse = env!("CARGO_BIN_EXE_rehearse");
+    let server = format!("'{rehearse}' record --trace-file trace.jsonl -- '{rehearse}' mock mock.yaml");
+    let call =
+        Rehearse::new().file("mock.yaml", SHOP).args(["mcp", "call-tool", "price", "item=fig", "--stdio", &server]);
+    let call = call.run().stdout_has("1 euro").code(0);
+    let text = call.read("trace.jsonl");
+    assert!(text.contains("\"event\":\"process-exited\",\"code\":0") && text.contains("1 euro"), "{text}");
+    let script = Rehearse::new().file("trace.jsonl", &text).args(["mock", "--from-trace", "trace.jsonl"]).run();
+    script.stdout_has("name: shop").stdout_has("1 euro").code(0);
+}
+
+#[test]
+fn a_recorder_stands_between_client_and_server_over_http() {
+    let mut mock = Rehearse::new().file("mock.yaml", SHOP).args(["mock", "mock.yaml", "--listen", ":0"]).start();
+    let to = format!("http://{}/mcp", mock.address("http://", "/mcp"));
+    let recorder = ["record", "--trace-file", "trace.jsonl", "--listen", "0", "--to", &to];
+    let mut recorder = Rehearse::new().args(recorder).start();
+    let url = format!("http://{}/mcp", recorder.address("http://", "/mcp"));
+    for protocol in ["2025-11-25", "2026-07-28"] {
+        let call = ["mcp", "call-tool", "price", "item=fig", "--http", &url, "--protocol", protocol];
+        Rehearse::new().args(call).run().stdout_has(" euro").code(0);
+    }
+    recorder.signal("TERM");
+    let text = std::fs::read_to_string(recorder.path("trace.jsonl")).expect("a trace");
+    assert!(text.contains("\"status\":200") && text.contains("1 euro") && text.contains("2 euro"), "{text}");
+    let script = Rehearse::new().file("trace.jsonl", &text).args(["mock", "--from-trace", "trace.jsonl"]).run();
+    script.stdout_has("name: shop").stdout_has("1 euro").code(0);
+    recorder.end();
+}
+
+#[test]
+fn listed_tools_become_the_skeleton_of_a_mock() {
+    let script = mcp(SHOP, &["list-tools", "--for", "script"]).stdout_has("reply: TODO").code(0);
+    let checked = Rehearse::new().file("x.yaml", script.stdout_text()).args(["mock", "--validate", "x.yaml"]).run();
+    checked.code(0);
 }

@@ -63,7 +63,7 @@ pub fn judge_recorded<'t>(
     for (version, traces) in by_version.into_iter().rev() {
         let evidence = Evidence::new(&traces, version, transport, facts.clone());
         let mut outcomes: Vec<_> = judge_all(&evidence).collect();
-        let is_probed = traces.iter().any(|trace| trace.events().any(|it| matches!(it.kind, EventKind::Case(_))));
+        let is_probed = traces.iter().any(|trace| trace.events().any(|it| is_case_of_probe(&it.kind)));
         let active = outcomes.iter_mut().filter(|(row, _)| !is_probed && !PASSIVE.contains(row.id.as_str()));
         for (_, outcome) in active.filter(|(_, outcome)| outcome.verdict != Verdict::NotApplicable) {
             let reason = Some("it needs what only a probe sends".to_owned());
@@ -72,6 +72,11 @@ pub fn judge_recorded<'t>(
         judged.versions.push(JudgedVersion { version, traces, outcomes });
     }
     judged
+}
+
+/// Whether it is a case that only a probe sends. Every client ends a process.
+fn is_case_of_probe(kind: &EventKind) -> bool {
+    matches!(kind, EventKind::Case(case) if !case.starts_with("shutdown/"))
 }
 
 #[cfg(test)]

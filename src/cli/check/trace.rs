@@ -66,7 +66,7 @@ pub(in crate::cli) fn read(path: &Path) -> Result<TraceFile, Failure> {
     let bytes = fs::read(path).map_err(|error| unread(&error))?;
     let file = TraceFile::parse(&bytes).map_err(|error| unread(&error))?;
     if file.is_cut {
-        style::warn(&format!("the last line of {} is cut", path.display()));
+        style::warn(&format!("a line of {} is cut", path.display()));
     }
     if file.connections.is_empty() {
         return Err(unread(&"it has no connection"));

@@ -2,8 +2,13 @@
 
 use std::num::NonZeroUsize;
 
+use serde_json::{Map, Value};
+
 use super::print::{self, print_json, text_of};
-use crate::cli::Failure;
+use crate::cli::{
+    Failure,
+    mock::recording::{self, yaml},
+};
 use rehearse_hub::Registry;
 use rehearse_llm::{
     Provider, ToolDefinition,
@@ -19,6 +24,8 @@ pub(super) enum ToolFormat {
     Openai,
     /// A part of the system prompt, for models without tool calls
     Xml,
+    /// A mock script with these tools, without answers
+    Script,
 }
 
 impl ToolFormat {
@@ -32,6 +39,7 @@ impl ToolFormat {
             ToolFormat::Anthropic => Provider::Anthropic,
             ToolFormat::Openai => Provider::OpenAi,
             ToolFormat::Xml => return print::print(&text_of(&prompt(&tools, options))),
+            ToolFormat::Script => return print_script(registry),
         };
         let aliases = registry.aliases();
         let definition = |tool: &ToolDefinition<'_>| {
@@ -41,6 +49,18 @@ impl ToolFormat {
         };
         print_json(&tools.iter().filter_map(|tool| definition(tool).ok()).collect::<Vec<_>>())
     }
+}
+
+/// Prints a mock script that offers the tools.
+fn print_script(registry: &Registry) -> Result<(), Failure> {
+    let tools = registry.tools().iter().filter_map(|tool| {
+        let definition: Value = serde_json::from_str(tool.definition.get()).ok()?;
+        let mut item = recording::tool_item(&definition).as_object().cloned()?;
+        item.insert("reply".to_owned(), "TODO".into());
+        Some(Value::from(item))
+    });
+    let script = Map::from_iter([("tools".to_owned(), tools.collect())]);
+    print::print(&text_of(&yaml::document(&script)))
 }
 
 /// The options of the XML format.

@@ -69,7 +69,7 @@ failed, else 1 if an expectation of the script failed, else 0."
 #[command(after_help = examples!(), after_long_help = LONG_EXAMPLES)]
 pub(crate) struct MockArgs {
     /// A script file, or the name of a built-in script
-    #[arg(value_name = "SCRIPT", required_unless_present_any = ["list", "faults"])]
+    #[arg(value_name = "SCRIPT", required_unless_present_any = ["list", "faults", "from_trace"])]
     pub(super) scripts: Vec<PathBuf>,
     /// Serve HTTP, SSE and WebSocket on this address or port (0: a free port) instead of stdio
     #[arg(long, alias = "port", value_name = "ADDR", value_parser = parse_address)]
@@ -115,6 +115,9 @@ pub(crate) struct MockArgs {
     /// Check the scripts and exit
     #[arg(long, conflicts_with_all = SERVING)]
     pub(super) validate: bool,
+    /// Print a script that answers as the servers of this trace did, and exit
+    #[arg(long, value_name = "FILE", conflicts_with_all = SERVING, conflicts_with_all = ["scripts", "validate", "list", "faults"])]
+    pub(super) from_trace: Option<PathBuf>,
     /// Output format of --list, --faults, --validate and --listen: human or json
     #[arg(
         long,
@@ -133,7 +136,7 @@ impl MockArgs {
     }
 }
 
-fn parse_address(text: &str) -> Result<SocketAddr, String> {
+pub(crate) fn parse_address(text: &str) -> Result<SocketAddr, String> {
     if let Ok(ip) = text.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>() {
         return Err(format!("there is no port; write {}", SocketAddr::new(ip, 8888)));
     }

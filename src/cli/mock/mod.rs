@@ -7,16 +7,17 @@ mod console;
 mod exec;
 mod exec_environment;
 mod journal_writer;
+pub(super) mod recording;
 mod relay;
 pub(crate) mod script_watcher;
 mod server;
-mod stdio;
+pub(super) mod stdio;
 mod terminal;
 mod verification;
 
 use std::{fs::File, net::Ipv4Addr, time::Duration};
 
-pub(super) use args::MockArgs;
+pub(super) use args::{MockArgs, parse_address};
 pub(super) use relay::{RelayArgs, relay};
 use tokio::runtime;
 
@@ -46,6 +47,9 @@ pub(super) fn run(args: MockArgs) -> Result<Exit, Failure> {
     }
     if args.list {
         return Ok(catalogue::list(args.format));
+    }
+    if let Some(path) = &args.from_trace {
+        return recording::print_script(path);
     }
     if args.validate {
         return Ok(catalogue::validate(&args.scripts, args.format));

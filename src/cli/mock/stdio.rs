@@ -20,7 +20,7 @@ use crate::cli::output;
 
 /// Stdin. A polled pipe or socket is non-blocking for every process that shares it: call [`Input::restore`] at the end.
 #[derive(Debug)]
-pub(super) enum Input {
+pub(in crate::cli) enum Input {
     Pipe(pipe::Receiver),
     Socket(UnixStream),
     /// A terminal, a file or a device, read by a thread that may never return.
@@ -29,7 +29,7 @@ pub(super) enum Input {
 
 /// Stdout, as [`Input`].
 #[derive(Debug)]
-pub(super) enum Output {
+pub(in crate::cli) enum Output {
     Pipe(pipe::Sender),
     Socket(UnixStream),
     Thread(Stdout),
@@ -37,7 +37,7 @@ pub(super) enum Output {
 
 impl Input {
     /// Must be called within a tokio runtime.
-    pub(super) fn open() -> Input {
+    pub(in crate::cli) fn open() -> Input {
         let pipe = || pipe::Receiver::from_owned_fd(io::stdin().as_fd().try_clone_to_owned()?);
         match (pipe(), socket(io::stdin())) {
             (Ok(pipe), _) => Input::Pipe(pipe),
@@ -47,7 +47,7 @@ impl Input {
     }
 
     /// Makes stdin blocking again for other processes.
-    pub(super) fn restore(self) {
+    pub(in crate::cli) fn restore(self) {
         // An error has no effect on this process.
         let _ = match self {
             Input::Pipe(pipe) => pipe.into_blocking_fd().map(drop),
@@ -59,7 +59,7 @@ impl Input {
 
 impl Output {
     /// Must be called within a tokio runtime.
-    pub(super) fn open() -> Output {
+    pub(in crate::cli) fn open() -> Output {
         let pipe = || pipe::Sender::from_owned_fd(io::stdout().as_fd().try_clone_to_owned()?);
         match (pipe(), socket(io::stdout())) {
             (Ok(pipe), _) => Output::Pipe(pipe),
@@ -69,7 +69,7 @@ impl Output {
     }
 
     /// As [`Input::restore`].
-    pub(super) fn restore(self) {
+    pub(in crate::cli) fn restore(self) {
         let _ = match self {
             Output::Pipe(pipe) => pipe.into_blocking_fd().map(drop),
             Output::Socket(socket) => set_blocking(socket),
@@ -79,7 +79,7 @@ impl Output {
 }
 
 /// Resolves when the reader of stdout is gone, such as a killed client; never if that cannot be detected.
-pub(super) async fn stdout_closed() {
+pub(in crate::cli) async fn stdout_closed() {
     let pipe = || pipe::Sender::from_owned_fd(io::stdout().as_fd().try_clone_to_owned()?);
     if let Ok(pipe) = pipe()
         && pipe.ready(Interest::ERROR).await.is_ok()

@@ -1,6 +1,6 @@
 //! Traces as a file: JSON Lines, a header and then one event a line, in the order in which they happened.
 //!
-//! Each line is written when its event happens, so a crash loses nothing; the last line may be cut.
+//! Each line is written when its event happens, so a crash loses nothing; a line may be cut.
 
 mod line;
 mod read;
@@ -65,7 +65,7 @@ pub struct RecordedConnection {
 pub struct TraceFile {
     /// The connections, in the order in which they were opened.
     pub connections: Vec<RecordedConnection>,
-    /// Whether the last line is cut: the recorder was killed.
+    /// Whether a line is cut: a recorder was killed.
     pub is_cut: bool,
 }
 

@@ -28,7 +28,7 @@ pub enum TraceFileError {
 }
 
 impl TraceFile {
-    /// Reads a file. Its last line may be cut.
+    /// Reads a file. A line may be cut, and a number may be used again for a new connection.
     ///
     /// # Errors
     /// It is not a trace, is one of another version of the format, or a line is wrong.
@@ -50,7 +50,8 @@ impl TraceFile {
                 Ok(parsed) => {
                     file.add(&mut indices, parsed).map_err(|problem| TraceFileError::Line { line, problem })?;
                 }
-                Err(_) if !bytes.ends_with(b"\n") => file.is_cut = true,
+                // A recorder was killed; another one may have written after it.
+                Err(error) if error.is_eof() => file.is_cut = true,
                 Err(error) => return Err(TraceFileError::Line { line, problem: error.to_string() }),
             }
         }
@@ -60,9 +61,7 @@ impl TraceFile {
     fn add(&mut self, indices: &mut BTreeMap<u32, usize>, line: Line) -> Result<(), String> {
         let number = line.connection;
         if line.event == EventName::Connection {
-            if indices.insert(number, self.connections.len()).is_some() {
-                return Err(format!("connection {number} was opened before"));
-            }
+            indices.insert(number, self.connections.len());
             self.connections.push(RecordedConnection { info: line.info()?, trace: Trace::default() });
             return Ok(());
         }

@@ -1,0 +1,316 @@
+//! `--from-trace`: a mock script of recorded traffic.
+
+mod reply;
+pub(in crate::cli) mod yaml;
+
+use std::{collections::BTreeMap, path::Path};
+
+use serde_json::{Map, Value, json};
+
+use self::reply::{error_reply, members, method_reply, prompt_reply, questions, resource_reply, steps, tool_reply};
+use crate::cli::{Exit, Failure, check::read_trace, output, style};
+use rehearse_client_configs::secret::MASK;
+use rehearse_conformance::{Call, Connection, Evidence, Facts};
+use rehearse_document::Source;
+use rehearse_mock::script::Script;
+use rehearse_protocol::trace_file::TraceFile;
+
+const TOOL: &[&str] =
+    &["name", "title", "description", "icons", "annotations", "execution", "inputSchema", "outputSchema", "_meta"];
+const RESOURCE: &[&str] =
+    &["uri", "uriTemplate", "name", "title", "description", "mimeType", "icons", "annotations", "size", "_meta"];
+const PROMPT: &[&str] = &["name", "title", "description", "arguments", "icons", "_meta"];
+/// The requests that a mock answers by itself.
+const OWN: &[&str] = &["initialize", "server/discover", "ping", "logging/setLevel", "subscriptions/listen"];
+
+/// Prints the script, and what of the trace is not in it.
+///
+/// # Errors
+/// The file cannot be read, or is no trace.
+pub(super) fn print_script(path: &Path) -> Result<Exit, Failure> {
+    let (script, lost) = script(&read_trace(path)?);
+    let text = yaml::document(&script);
+    for what in &lost {
+        style::warn(&format!("not in the script: {what}"));
+    }
+    if let Err(problems) = Script::parse(&Source::new("the script", text.clone())) {
+        style::warn(&format!("the script has mistakes, because the server has: {problems}"));
+    }
+    output::write(text.as_bytes())?;
+    Ok(Exit::Success)
+}
+
+/// A listed tool as an item of a script, without an answer.
+pub(in crate::cli) fn tool_item(listed: &Value) -> Value {
+    members(listed, TOOL)
+}
+
+/// What a script is made of.
+#[derive(Default)]
+struct Recording {
+    server: Value,
+    instructions: Value,
+    /// The listed items, by kind and key.
+    tools: Items,
+    resources: Items,
+    templates: Items,
+    prompts: Items,
+    methods: Items,
+    lost: Vec<String>,
+}
+
+/// Items in the order in which they were seen first.
+#[derive(Default)]
+struct Items(Vec<Item>);
+
+#[derive(Default)]
+struct Item {
+    name: String,
+    definition: Map<String, Value>,
+    /// The arguments of each call, and its answers.
+    rules: Vec<(Value, Vec<Answer>)>,
+}
+
+#[derive(Clone, PartialEq)]
+struct Answer {
+    steps: Vec<Value>,
+    reply: Value,
+}
+
+/// The script of a trace, and what is not in it.
+fn script(file: &TraceFile) -> (Map<String, Value>, Vec<String>) {
+    let mut recording = Recording::default();
+    for connection in &file.connections {
+        let versions = Evidence::versions(&connection.trace);
+        if versions.is_empty() {
+            recording.lost.push("a connection without a version".to_owned());
+        }
+        for version in versions {
+            let evidence = Evidence::new(&[&connection.trace], version, connection.info.transport, Facts::default());
+            evidence.connections.iter().for_each(|connection| recording.add(connection));
+        }
+    }
+    recording.finish()
+}
+
+impl Recording {
+    /// Adds everything that the client has asked for in a connection.
+    fn add(&mut self, connection: &Connection<'_>) {
+        // The questions of calls that the client repeats with its answers, by the call.
+        let mut asked: BTreeMap<String, Vec<Value>> = BTreeMap::new();
+        for call in connection.calls().filter(|call| call.request.case.is_none() && !call.method().is_empty()) {
+            if call.request.id().is_none() {
+                continue;
+            }
+            let mut params = call.request.params().clone();
+            for key in ["_meta", "inputResponses", "requestState", "cursor"] {
+                params.as_object_mut().map(|params| params.shift_remove(key));
+            }
+            let key = format!("{} {params}", call.method());
+            let mut answer = asked.remove(&key).unwrap_or_default();
+            answer.extend(steps(connection, &call, &mut self.lost));
+            match call.result() {
+                Some(result) if result["resultType"] == "input_required" => {
+                    answer.extend(questions(result, &mut self.lost));
+                    asked.insert(key, answer);
+                }
+                Some(result) => self.add_result(&call, &params, result, answer),
+                None => match call.response.and_then(|response| response.error()) {
+                    Some(error) => self.add_answer(&call, &params, answer, error_reply(error)),
+                    None => self.lost.push(format!("a call of {} without an answer", subject(&call))),
+                },
+            }
+        }
+    }
+
+    fn add_result(&mut self, call: &Call<'_>, params: &Value, result: &Value, steps: Vec<Value>) {
+        let reply = match call.method() {
+            "initialize" | "server/discover" => {
+                let info =
+                    result.get("serverInfo").or_else(|| result.pointer("/_meta/io.modelcontextprotocol~1serverInfo"));
+                if let (Value::Null, Some(info)) = (&self.server, info) {
+                    self.server = members(info, &["name", "title", "version", "description", "websiteUrl", "icons"]);
+                    self.instructions = result["instructions"].clone();
+                }
+                return;
+            }
+            "tools/list" => return self.tools.list(&result["tools"], "name", TOOL),
+            "resources/list" => return self.resources.list(&result["resources"], "uri", RESOURCE),
+            "resources/templates/list" => {
+                return self.templates.list(&result["resourceTemplates"], "uriTemplate", RESOURCE);
+            }
+            "prompts/list" => return self.prompts.list(&result["prompts"], "name", PROMPT),
+            "tools/call" => tool_reply(result),
+            "resources/read" => resource_reply(params["uri"].as_str().unwrap_or_default(), result),
+            "prompts/get" => prompt_reply(result),
+            _ => method_reply(result),
+        };
+        self.add_answer(call, params, steps, reply);
+    }
+
+    fn add_answer(&mut self, call: &Call<'_>, params: &Value, steps: Vec<Value>, reply: Value) {
+        let arguments = || params.get("arguments").cloned().unwrap_or_else(|| json!({}));
+        let (items, key, arguments) = match call.method() {
+            "tools/call" => (&mut self.tools, "name", arguments()),
+            "prompts/get" => (&mut self.prompts, "name", arguments()),
+            "resources/read" => (&mut self.resources, "uri", json!({})),
+            method if OWN.contains(&method) || is_of_mcp(method) => {
+                return self.lost.push(format!("the answer to {}", subject(call)));
+            }
+            method => {
+                let item = self.methods.item(method, json!({ "method": method }));
+                return item.add(params.clone(), Answer { steps, reply });
+            }
+        };
+        let name = params[key].as_str().unwrap_or_default();
+        // The mock refuses unknown names by itself.
+        if reply.get("rpcError").is_some() && !items.has(name) {
+            return;
+        }
+        if !items.has(name) {
+            self.lost.push(format!("the definition of {name}, which was never listed"));
+        }
+        items.item(name, json!({ key: name })).add(arguments, Answer { steps, reply });
+    }
+
+    fn finish(mut self) -> (Map<String, Value>, Vec<String>) {
+        let mut script = Map::new();
+        if !self.server.is_null() {
+            script.insert("server".to_owned(), self.server);
+        }
+        if !self.instructions.is_null() {
+            script.insert("instructions".to_owned(), self.instructions);
+        }
+        let lost = &mut self.lost;
+        for (key, items, arguments, otherwise) in [
+            ("tools", self.tools, "args", Some(json!({ "reply": { "error": "This call was not recorded." } }))),
+            ("resources", self.resources, "args", Some(json!({ "text": "" }))),
+            ("resourceTemplates", self.templates, "args", Some(json!({ "text": "" }))),
+            ("prompts", self.prompts, "args", Some(json!({ "messages": [] }))),
+            ("methods", self.methods, "params", None),
+        ] {
+            let items: Vec<_> =
+                items.0.into_iter().map(|item| item.finish(arguments, otherwise.as_ref(), lost)).collect();
+            if !items.is_empty() {
+                script.insert(key.to_owned(), items.into());
+            }
+        }
+        lost.sort();
+        lost.dedup();
+        if Value::from(script.clone()).to_string().contains(MASK) {
+            lost.push(format!("secrets, which are {MASK}"));
+        }
+        (script, self.lost)
+    }
+}
+
+/// Whether the method is one of MCP, whose answers a script says in another way.
+fn is_of_mcp(method: &str) -> bool {
+    ["completion/", "tasks/", "resources/", "tools/", "prompts/", "notifications/"]
+        .iter()
+        .any(|area| method.starts_with(area))
+}
+
+/// A call in a few words.
+fn subject(call: &Call<'_>) -> String {
+    let params = call.request.params();
+    match params["name"].as_str().or(params["uri"].as_str()) {
+        Some(name) => format!("{} {name}", call.method()),
+        None => call.method().to_owned(),
+    }
+}
+
+impl Items {
+    fn has(&self, name: &str) -> bool {
+        self.0.iter().any(|item| item.name == name)
+    }
+
+    fn item(&mut self, name: &str, definition: Value) -> &mut Item {
+        let index = self.0.iter().position(|item| item.name == name).unwrap_or_else(|| {
+            let definition = definition.as_object().cloned().unwrap_or_default();
+            self.0.push(Item { name: name.to_owned(), definition, rules: Vec::new() });
+            self.0.len() - 1
+        });
+        &mut self.0[index]
+    }
+
+    /// Adds a page of a list. The first definition of a name counts.
+    fn list(&mut self, page: &Value, key: &str, known: &[&str]) {
+        for listed in page.as_array().into_iter().flatten() {
+            if let Some(name) = listed[key].as_str() {
+                self.item(name, members(listed, known));
+            }
+        }
+    }
+}
+
+impl Item {
+    fn add(&mut self, arguments: Value, answer: Answer) {
+        match self.rules.iter_mut().find(|(known, _)| *known == arguments) {
+            Some((_, answers)) => answers.push(answer),
+            None => self.rules.push((arguments, vec![answer])),
+        }
+    }
+
+    /// The item of the script; `otherwise` answers what was not recorded.
+    fn finish(self, key: &str, otherwise: Option<&Value>, lost: &mut Vec<String>) -> Value {
+        let Item { name, definition: mut item, rules } = self;
+        let mut written: Vec<Value> = Vec::new();
+        let has_arguments = rules.iter().any(|(arguments, _)| arguments.as_object().is_some_and(|it| !it.is_empty()));
+        for (arguments, answers) in rules {
+            let mut rule = Map::new();
+            if has_arguments {
+                rule.insert("when".to_owned(), json!({ key: matcher(&arguments) }));
+            }
+            rule.extend(plan(&name, answers, lost));
+            written.push(rule.into());
+        }
+        match (has_arguments, written.pop()) {
+            (false, Some(Value::Object(only))) => item.extend(only),
+            (_, Some(last)) => {
+                written.push(last);
+                if let Some(Value::Object(otherwise)) = otherwise {
+                    written.push(otherwise.clone().into());
+                }
+                item.insert("rules".to_owned(), written.into());
+            }
+            (_, None) => item.extend(otherwise.and_then(Value::as_object).cloned().unwrap_or_default()),
+        }
+        item.into()
+    }
+}
+
+/// Answers in sequence, as members of a rule.
+fn plan(name: &str, mut answers: Vec<Answer>, lost: &mut Vec<String>) -> Map<String, Value> {
+    // Equal answers at the end: the last one repeats.
+    while answers.len() > 1 && answers[answers.len() - 1] == answers[answers.len() - 2] {
+        answers.pop();
+    }
+    let mut plan = Map::new();
+    match &mut answers[..] {
+        [Answer { steps, reply }] if steps.is_empty() => plan.insert("reply".to_owned(), reply.take()),
+        [Answer { steps, reply }] => {
+            steps.push(json!({ "reply": reply }));
+            plan.insert("steps".to_owned(), std::mem::take(steps).into())
+        }
+        several => {
+            if several.iter().any(|answer| !answer.steps.is_empty()) {
+                lost.push(format!("the steps of repeated calls of {name}"));
+            }
+            plan.insert("replies".to_owned(), several.iter_mut().map(|answer| answer.reply.take()).collect())
+        }
+    };
+    plan
+}
+
+/// A matcher for exactly these arguments; masked ones only have to be there.
+fn matcher(arguments: &Value) -> Value {
+    let Some(members) = arguments.as_object().filter(|_| arguments.to_string().contains(MASK)) else {
+        return json!({ "equals": arguments });
+    };
+    let one = |(key, value): (&String, &Value)| {
+        let is_masked = value.to_string().contains(MASK);
+        (key.clone(), if is_masked { json!({ "exists": true }) } else { json!({ "equals": value }) })
+    };
+    json!({ "subset": members.iter().map(one).collect::<Map<_, _>>() })
+}
