@@ -69,14 +69,16 @@ pub(super) async fn serve(
     });
     style::print(&format!("recording {STRONG}http://{address}{}{STRONG:#} to {}\n", uri.path(), printable(url)));
     let shutdown = Shutdown::default();
+    let served = relay.clone();
     let service = move |request: Request, _: &_| {
-        let relay = relay.clone();
+        let relay = served.clone();
         async move { relay.answer(request).await }
     };
     let accepting = tokio::spawn(accept(listener, ConnectionLimit::default(), shutdown.clone(), service));
     signals.next().await;
     shutdown.end(GRACE).await;
     let _ = accepting.await;
+    locked(&relay.wires).all.iter().for_each(|wire| wire.wire.recorder().close("the recorder was ended"));
     Ok(Exit::Success)
 }
 
@@ -93,6 +95,7 @@ struct Relay {
 struct Wires {
     sessions: HashMap<String, Arc<RecordedWire>>,
     latest: Option<Arc<RecordedWire>>,
+    all: Vec<Arc<RecordedWire>>,
 }
 
 struct RecordedWire {
@@ -171,7 +174,9 @@ impl Relay {
         }));
         let wire = Wire::open(&self.params, None, recorder).await.map_err(|error| error.to_string())?;
         let wire = Arc::new(RecordedWire { wire, exchanges });
-        locked(&self.wires).latest = Some(wire.clone());
+        let mut wires = locked(&self.wires);
+        wires.latest = Some(wire.clone());
+        wires.all.push(wire.clone());
         Ok(wire)
     }
 

@@ -24,7 +24,7 @@ pub(super) fn readings<'e>(evidence: &'e Evidence<'_>, method: &str) -> Vec<Read
         let mut current: Option<Reading<'e>> = None;
         for call in connection.calls().filter(|call| call.method() == method && call.request.case.is_none()) {
             let Some(result) = call.result() else { continue };
-            match (&mut current, call.request.params().get("cursor")) {
+            match (&mut current, call.request.params().get("cursor").filter(|it| !it.is_null())) {
                 (Some(reading), Some(_)) => reading.pages.push((call, result)),
                 (_, None) => readings.extend(current.replace(Reading { pages: vec![(call, result)] })),
                 (None, Some(_)) => {}
