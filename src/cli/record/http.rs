@@ -145,7 +145,7 @@ impl Relay {
         OWN_HEADERS.iter().for_each(|name| drop(headers.remove(name)));
         let path = head.uri.path_and_query().map(ToString::to_string);
         let body = (!body.is_empty()).then_some(body);
-        let request = WireRequest { method: head.method, path, headers, body, case: None };
+        let request = WireRequest { method: head.method, path, headers, body, ..WireRequest::default() };
         match wire.wire.exchange(request) {
             Ok(exchange) => self.response(wire, exchange).await,
             Err(error) => refusal(StatusCode::BAD_GATEWAY, &error),
