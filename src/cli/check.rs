@@ -68,7 +68,7 @@ pub(super) struct CheckArgs {
     #[command(flatten)]
     target: TargetsArgs,
     /// Check recorded traffic; nothing is sent
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["servers", "named", "ad_hoc", "mcp_config", "config", "dialect", "trace_file"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["servers", "named", "stdio", "http", "sse", "ws", "mcp_config", "config", "dialect", "trace_file"])]
     trace: Option<PathBuf>,
     /// Write all traffic to this file as it happens
     #[arg(long, value_name = "FILE", hide_short_help = true)]

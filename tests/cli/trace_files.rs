@@ -162,7 +162,7 @@ steps:
   - { call: { tool: price, args: { item: fig } }, expect: { text: 1 euro } }
   - { call: { tool: price, args: { item: fig } }, expect: { text: 2 euro } }
   - list_resources: {}
-  - { read_resource: "shop://hours", expect: { at: { /contents/0/text: "{{ '{{' }} 9-17 }}" } } }
+  - { read_resource: "shop://hours", expect: { at: { /contents/0/text: "{{ 9-17 }}" } } }
   - list_prompts: {}
   - { get_prompt: { name: greet, args: { who: Ada } }, expect: { at: { /messages/0/content/text: Hello Ada } } }
 "#;

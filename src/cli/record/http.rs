@@ -20,7 +20,7 @@ use crate::cli::{
     Exit, Failure,
     secrets::Secrets,
     signals::Signals,
-    style::{self, STRONG, printable},
+    style::{self, printable},
     trace_file::TraceFileWriter,
 };
 use rehearse_client::{Endpoint, ServerParams, Target, TraceRecorder, Wire, WireExchange, WireRequest};
@@ -67,7 +67,7 @@ pub(super) async fn serve(
         hosts: HostPolicy::new(address.ip(), []),
         wires: Mutex::default(),
     });
-    style::print(&format!("recording {STRONG}http://{address}{}{STRONG:#} to {}\n", uri.path(), printable(url)));
+    style::print(&format!("{} is recorded at http://{address}{}\n", printable(&relay.params.name), uri.path()));
     let shutdown = Shutdown::default();
     let served = relay.clone();
     let service = move |request: Request, _: &_| {

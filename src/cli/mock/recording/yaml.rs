@@ -79,8 +79,15 @@ fn scalar(text: &str) -> String {
         && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '/' | '.' | ' '))
         && !text.ends_with(' ')
         && !["true", "false", "null", "yes", "no", "on", "off", "y", "n"].contains(&&*text.to_ascii_lowercase());
-    // A JSON string is one of YAML.
-    if is_plain { text.to_owned() } else { Value::from(text).to_string() }
+    if is_plain {
+        return text.to_owned();
+    }
+    // A JSON string is one of YAML, but for characters that YAML does not print.
+    let escaped = |c: char| match c {
+        '\u{7f}'..='\u{9f}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}' => format!("\\u{:04x}", c as u32),
+        c => c.to_string(),
+    };
+    Value::from(text).to_string().chars().map(escaped).collect()
 }
 
 #[cfg(test)]
