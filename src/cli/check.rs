@@ -73,7 +73,7 @@ pub(super) struct CheckArgs {
     /// Write all traffic to this file as it happens
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     trace_file: Option<PathBuf>,
-    /// Check only these rows: an id, the beginning of one, or a pattern with `*` (repeatable)
+    /// Check only these rows: an id, its beginning, or a pattern with `*` (repeatable)
     #[arg(long = "only", value_name = "ID")]
     only: Vec<String>,
     /// Check only this protocol version (repeatable)
@@ -94,7 +94,7 @@ pub(super) struct CheckArgs {
     /// Fail also if one of these rows was not tested (repeatable)
     #[arg(long = "require", hide_short_help = true, value_name = "ID")]
     required: Vec<String>,
-    /// Accept the failures in this file; an entry that matches nothing any more fails the run
+    /// Accept the failures in this file; an entry without one fails the run
     #[arg(long, value_name = "FILE")]
     baseline: Option<PathBuf>,
     /// Write all failures to the baseline
@@ -124,7 +124,7 @@ pub(super) struct CheckArgs {
     /// Write the report to a file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Print the selected rows, with their ids in the official suite, and exit
+    /// Print the selected rows and exit
     #[arg(long)]
     list: bool,
     /// Explain a row and exit

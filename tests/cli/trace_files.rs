@@ -122,7 +122,7 @@ fn a_recorded_server_becomes_a_mock_that_answers_as_it_did() {
     }
     let call = Rehearse::new().file("mock.yaml", text);
     let call = call.args(["mcp", "call-tool", "price", "item=other", "--stdio", &server]).run();
-    call.stderr_has("This call was not recorded.").code(1);
+    call.stdout_has("This call was not recorded.").code(1);
 }
 
 /// What a shop answers.
