@@ -73,7 +73,7 @@ pub(super) struct CheckArgs {
     /// Write all traffic to this file as it happens
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     trace_file: Option<PathBuf>,
-    /// Check only these rows: an id, its beginning, or a pattern with `*` (repeatable)
+    /// Check only these rows: an id, its beginning, or with `*` (repeatable)
     #[arg(long = "only", value_name = "ID")]
     only: Vec<String>,
     /// Check only this protocol version (repeatable)
