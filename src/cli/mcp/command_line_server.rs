@@ -47,10 +47,10 @@ pub(super) struct ServersArgs {
     #[arg(long = "http", value_name = "URL", conflicts_with_all = ["mcp_config", "config", "dialect"])]
     http: Vec<String>,
     /// Connect to this URL over HTTP+SSE, the transport of 2024-11-05 (repeatable)
-    #[arg(long, hide_short_help = true = "sse", value_name = "URL", conflicts_with_all = ["mcp_config", "config", "dialect"])]
+    #[arg(long = "sse", hide_short_help = true, value_name = "URL", conflicts_with_all = ["mcp_config", "config", "dialect"])]
     sse: Vec<String>,
     /// Connect to this URL over WebSocket (repeatable)
-    #[arg(long, hide_short_help = true = "ws", value_name = "URL", conflicts_with_all = ["mcp_config", "config", "dialect"])]
+    #[arg(long = "ws", hide_short_help = true, value_name = "URL", conflicts_with_all = ["mcp_config", "config", "dialect"])]
     ws: Vec<String>,
     /// Add a header to every HTTP request (repeatable)
     #[arg(long = "header", value_name = "NAME: VALUE")]
