@@ -109,15 +109,20 @@ fn accepts(schema: &Value, value: &Value) -> bool {
     jsonschema::validator_for(schema).is_ok_and(|schema| schema.is_valid(value))
 }
 
-/// The tools that may be called, with arguments that their schemas accept.
+/// The tools that are called, with arguments.
 pub(crate) fn callable(tools: &[Value], options: &CheckOptions) -> Vec<(String, Value)> {
+    allowed(tools, options).take(CALLED_TOOLS).collect()
+}
+
+/// The tools that may be called, with arguments that their schemas accept.
+pub(crate) fn allowed<'a>(tools: &'a [Value], options: &'a CheckOptions) -> impl Iterator<Item = (String, Value)> + 'a {
     let mut allowed: Vec<_> = tools.iter().filter(|tool| options.tools.allows(tool) && !has_header(tool)).collect();
     // What has an output schema and arguments says most.
     allowed.sort_by_key(|tool| {
         let has_arguments = tool["inputSchema"]["required"].as_array().is_some_and(|required| !required.is_empty());
         (tool.get("outputSchema").is_none(), !has_arguments)
     });
-    allowed.into_iter().filter_map(|tool| call_of(tool, options)).take(CALLED_TOOLS).collect()
+    allowed.into_iter().filter_map(|tool| call_of(tool, options))
 }
 
 /// The name of a tool, with arguments that its schema accepts.

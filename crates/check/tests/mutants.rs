@@ -161,6 +161,7 @@ async fn bases() -> Vec<Base> {
         (BUSY, Transport::Http),
         (BUSY, Transport::Ws),
         (MODERN, Transport::Ws),
+        (include_str!("scripts/tasks.yaml"), Transport::Http),
     ];
     // A few at a time: on a busy machine a server that shares it with all others seems to be silent.
     let mut bases = Vec::new();

@@ -16,6 +16,7 @@ mod session;
 mod skills;
 mod streams;
 mod subscriptions;
+mod tasks;
 
 pub(crate) use main_lane::main_lane;
 
@@ -29,6 +30,7 @@ pub(crate) const ALL: &[Probe] = &[
     |prober| Box::pin(case_lanes::fresh(prober)),
     |prober| Box::pin(handshake::handshake(prober)),
     |prober| Box::pin(skills::skills(prober)),
+    |prober| Box::pin(tasks::tasks(prober)),
     |prober| Box::pin(session::session(prober)),
     |prober| Box::pin(asking::asking(prober)),
     |prober| Box::pin(input::input(prober)),

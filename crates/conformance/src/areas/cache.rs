@@ -43,7 +43,7 @@ fn both_hints(evidence: &Evidence<'_>, j: &mut Judgement, method: &str) {
 }
 
 fn each(evidence: &Evidence<'_>, j: &mut Judgement, key: &str, holds: impl Fn(&Value) -> bool) {
-    // The `ttlMs` of a task is another one.
+    // The `ttlMs` of a task is its time to live.
     for (call, result) in results(evidence).filter(|(_, result)| result.get("taskId").is_none()) {
         if let Some(value) = result.get(key) {
             j.check_at(holds(value), None, call.places(), || format!("`{key}: {}`", shown(value)));

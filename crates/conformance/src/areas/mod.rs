@@ -25,6 +25,8 @@ mod schema;
 mod skills;
 mod stateless;
 mod tool_schema;
+mod task;
+mod taskx;
 mod tools;
 
 pub(crate) use common::{is_base64, shown};
@@ -77,6 +79,7 @@ pub(crate) const ALL: &[Area] = &[
     area!(http),
     area!(hdr),
     area!(io),
+    area!(taskx),
     area!(skills),
 ];
 
