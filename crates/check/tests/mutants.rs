@@ -36,17 +36,19 @@ const NOT_MUTATED: &[&str] = &[
     "cancel.http.no-leak",
     "cancel.inflight.no-response",
     "cancel.inflight.silence-modern",
+    "tasks.create.prompt",
 ];
 
 /// A server whose tools come on pages, one without tools, one that answers with streams, one of the modern era alone, one
-/// without sessions, and one whose skills have no folders.
-const SMALL: [&str; 6] = [
+/// without sessions, one whose skills have no folders, and one with tasks that cannot be listed.
+const SMALL: [&str; 7] = [
     "pageSize: 1\ncapabilities: { logging: null }\ntools: [{ name: a, description: A, reply: x }, { name: b, description: B, annotations: { readOnlyHint: true }, outputSchema: { type: object, required: [n] }, reply: { structured: { n: 1 } } }]\nprompts: [{ name: p, description: P, arguments: [{ name: x }], messages: [{ role: user, content: Hello }] }]\n",
     "resources: [{ uri: 'file:///srv/a.txt', name: a, reply: x }]\n",
     "http: { answers: sse, priming: true }\ntools: [{ name: a, description: A, steps: [{ wait: 20ms }, { reply: x }] }]\n",
     "protocol: 2026-07-28\ntools: [{ name: a, description: A, inputSchema: { type: object, properties: { text: { type: string, x-mcp-header: Text }, count: { type: integer, x-mcp-header: Count }, flag: { type: boolean, x-mcp-header: Flag }, more: { type: string, x-mcp-header: More } }, required: [text, count, flag] }, reply: x }]\nprompts: [{ name: grüße, description: B, messages: [{ role: user, content: x }] }]\n",
     "protocol: 2025-11-25\nhttp: { sessions: false }\ntools: [{ name: a, description: A, reply: x }]\n",
     "protocol: 2026-07-28\ncapabilities: { extensions: { io.modelcontextprotocol/skills: { directoryRead: null } } }\nskills: [{ name: a, description: A. }]\n",
+    "protocol: 2025-11-25\ncapabilities: { tasks: {} }\nresources: [{ uri: 'file:///srv/a.txt', name: a, reply: x }]\n",
 ];
 
 /// A server whose tools log, ask and take their time.
@@ -158,10 +160,12 @@ async fn bases() -> Vec<Base> {
         (SMALL[3], Transport::Http),
         (SMALL[4], Transport::Http),
         (SMALL[5], Transport::Http),
+        (SMALL[6], Transport::Http),
         (BUSY, Transport::Http),
         (BUSY, Transport::Ws),
         (MODERN, Transport::Ws),
         (include_str!("scripts/tasks.yaml"), Transport::Http),
+        (include_str!("scripts/tasks-2025-11-25.yaml"), Transport::Http),
     ];
     // A few at a time: on a busy machine a server that shares it with all others seems to be silent.
     let mut bases = Vec::new();

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use rehearse_conformance::{Case, Lane as CaseLane, Material};
-use rehearse_protocol::Trace;
+use rehearse_protocol::{Trace, Version};
 use serde_json::{Value, json};
 
 use crate::{
@@ -18,6 +18,8 @@ const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 const GET: &str = "tasks/get";
 /// How many tools are called to see whether they become tasks.
 const CALLED_TOOLS: usize = 8;
+/// How many tools are called as tasks in 2025-11-25.
+const FOLLOWED_TOOLS: usize = 3;
 /// Between two polls of a server that says nothing else: the default, and the least.
 const POLL: Duration = Duration::from_millis(200);
 const FASTEST_POLL: Duration = Duration::from_millis(10);
@@ -27,6 +29,9 @@ pub(super) async fn tasks(prober: &Prober<'_>) -> Vec<Trace> {
     let material = &prober.material;
     if material.is_modern() && material.has_extension(EXTENSION) {
         return extension(prober).await.into_iter().collect();
+    }
+    if prober.version == Version::V2025_11_25 && material.declares("tasks/requests/tools/call") {
+        return augmented(prober).await.into_iter().collect();
     }
     Vec::new()
 }
@@ -109,6 +114,95 @@ async fn follow(lane: &mut Lane, id: &str, is_first: bool, end: Instant) {
             return;
         }
         answer = lane.request(GET, params.clone()).await;
+    }
+}
+
+/// 2025-11-25: the client decides which calls become tasks.
+async fn augmented(prober: &Prober<'_>) -> Option<Trace> {
+    let material = &prober.material;
+    let support = |name: &str| {
+        let tool = material.tools.iter().find(|tool| tool["name"] == name);
+        tool.and_then(|tool| tool["execution"]["taskSupport"].as_str()).unwrap_or("forbidden").to_owned()
+    };
+    let allowed: Vec<_> = lists::allowed(&material.tools, prober.options)
+        .map(|(name, arguments)| (support(&name), Material::call_params(&name, &arguments)))
+        .collect();
+    allowed.first()?;
+    let client = json!({ "elicitation": { "form": {}, "url": {} }, "extensions": { EXTENSION: {} } });
+    let mut lane = prober.open_session_as(client).await?;
+    lane.open_stream().await;
+    lane.reply_with(Replies::Decline);
+    let end = Instant::now() + prober.options.request_timeout;
+    let supporting = allowed.iter().filter(|(support, _)| support == "optional" || support == "required");
+    for (number, (_, params)) in supporting.take(FOLLOWED_TOOLS).enumerate() {
+        if lane.is_over() {
+            break;
+        }
+        let mut params = params.clone();
+        params["task"] = json!({ "ttl": 60_000 });
+        let second = params.clone();
+        params["_meta"] = json!({ "progressToken": format!("rehearse-task-{number}") });
+        let Some(id) = task_id(&lane.request("tools/call", params).await, "/result/task") else { continue };
+        if number == 0
+            && let Some(other) = task_id(&lane.request("tools/call", second).await, "/result/task")
+        {
+            compare(&mut lane, material, &id, &other).await;
+        }
+        finish(&mut lane, material, &id, end).await;
+    }
+    let first = |wanted: &str| allowed.iter().find(|(support, _)| support == wanted).map(|(_, params)| params.clone());
+    if let Some(mut params) = first("forbidden") {
+        params["task"] = json!({ "ttl": 60_000 });
+        lane.send(&Case::request("tasks/forbidden-call", CaseLane::Calls, "tools/call", params)).await;
+    }
+    if let Some(params) = first("required") {
+        lane.send(&Case::request("tasks/plain-call", CaseLane::Calls, "tools/call", params)).await;
+    }
+    if let Some(params) = first("optional").filter(|_| material.has_extension(EXTENSION)) {
+        lane.send(&Case::request("tasks/without-task", CaseLane::Calls, "tools/call", params)).await;
+    }
+    Some(lane.close().await)
+}
+
+/// Gets and lists a task while there is another one, which is then cancelled.
+async fn compare(lane: &mut Lane, material: &Material, id: &str, other: &str) {
+    let params = json!({ "taskId": id });
+    lane.request(GET, params.clone()).await;
+    let mut with_meta = params;
+    with_meta["_meta"] = json!({ "io.modelcontextprotocol/related-task": { "taskId": other } });
+    lane.send(&Case::request("tasks/other-meta", CaseLane::Calls, GET, with_meta)).await;
+    if material.declares("tasks/list") {
+        lists::pages(lane, "tasks/list", "tasks", json!({})).await;
+    }
+    if material.declares("tasks/cancel") {
+        lane.request("tasks/cancel", json!({ "taskId": other })).await;
+        lane.request(GET, json!({ "taskId": other })).await;
+    }
+}
+
+/// Waits for the result of a task. One that does not end in time is cancelled.
+async fn finish(lane: &mut Lane, material: &Material, id: &str, end: Instant) {
+    let params = json!({ "taskId": id });
+    lane.request(GET, params.clone()).await;
+    let result = lane.request("tasks/result", params.clone()).await;
+    let mut is_ended = false;
+    while !is_ended && !lane.is_over() {
+        let task = lane.request(GET, params.clone()).await;
+        let Some(now) = task.result() else { return };
+        is_ended = matches!(now["status"].as_str(), Some("completed" | "failed" | "cancelled"));
+        if !is_ended && !wait(&now["pollInterval"], end).await {
+            break;
+        }
+    }
+    if is_ended {
+        if result.message.is_none() {
+            lane.request("tasks/result", params.clone()).await;
+        }
+        lane.request(GET, params.clone()).await;
+    }
+    if material.declares("tasks/cancel") {
+        let name = if is_ended { "tasks/cancel-ended" } else { "" };
+        lane.send(&Case::request(name, CaseLane::Calls, "tasks/cancel", params)).await;
     }
 }
 

@@ -26,6 +26,7 @@ mod skills;
 mod stateless;
 mod tool_schema;
 mod task;
+mod tasks;
 mod taskx;
 mod tools;
 
@@ -79,6 +80,7 @@ pub(crate) const ALL: &[Area] = &[
     area!(http),
     area!(hdr),
     area!(io),
+    area!(tasks),
     area!(taskx),
     area!(skills),
 ];
