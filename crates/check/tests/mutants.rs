@@ -203,8 +203,10 @@ async fn piped(script: &str) -> Vec<Base> {
 
 fn options() -> CheckOptions {
     let tools = ToolPermission { allowed: vec!["*".to_owned()], ..ToolPermission::default() };
-    let (grace, budget) = (std::time::Duration::from_millis(150), std::time::Duration::from_secs(600));
-    CheckOptions { grace, budget, tools, ..CheckOptions::default() }
+    // The machine may be busy.
+    let (request_timeout, budget) = (std::time::Duration::from_mins(1), std::time::Duration::from_mins(10));
+    let grace = std::time::Duration::from_millis(150);
+    CheckOptions { grace, request_timeout, budget, tools, ..CheckOptions::default() }
 }
 
 /// The traces of a server with this script.
