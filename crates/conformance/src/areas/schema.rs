@@ -23,7 +23,7 @@ const REQUESTS: [(&str, Version, Version); 8] = [
     ("tasks/cancel", Version::V2025_11_25, Version::V2025_11_25),
 ];
 /// The methods of a server's notifications, and the versions that define them.
-const NOTIFICATIONS: [(&str, Version, Version); 10] = [
+const NOTIFICATIONS: [(&str, Version, Version); 11] = [
     ("notifications/cancelled", Version::V2024_11_05, Version::LATEST),
     ("notifications/progress", Version::V2024_11_05, Version::LATEST),
     ("notifications/message", Version::V2024_11_05, Version::LATEST),
@@ -34,6 +34,8 @@ const NOTIFICATIONS: [(&str, Version, Version); 10] = [
     ("notifications/elicitation/complete", Version::V2025_11_25, Version::V2025_11_25),
     ("notifications/tasks/status", Version::V2025_11_25, Version::V2025_11_25),
     ("notifications/subscriptions/acknowledged", Version::V2026_07_28, Version::LATEST),
+    // Of the tasks extension.
+    ("notifications/tasks", Version::V2026_07_28, Version::LATEST),
 ];
 /// What only a client sends.
 const OF_CLIENTS: [&str; 2] = ["notifications/initialized", "notifications/roots/list_changed"];
