@@ -109,9 +109,11 @@ fn accepts(schema: &Value, value: &Value) -> bool {
     jsonschema::validator_for(schema).is_ok_and(|schema| schema.is_valid(value))
 }
 
-/// The tools that are called, with arguments.
+/// The tools that are called, with arguments: none that runs only as a task.
 pub(crate) fn callable(tools: &[Value], options: &CheckOptions) -> Vec<(String, Value)> {
-    allowed(tools, options).take(CALLED_TOOLS).collect()
+    let is_task =
+        |name: &str| tools.iter().any(|it| it["name"] == name && it["execution"]["taskSupport"] == "required");
+    allowed(tools, options).filter(|(name, _)| !is_task(name)).take(CALLED_TOOLS).collect()
 }
 
 /// The tools that may be called, with arguments that their schemas accept.

@@ -219,6 +219,11 @@ impl<'t> Evidence<'t> {
         self.connections.iter().any(|connection| connection.is_beginning_lost || connection.closed.is_none())
     }
 
+    /// Whether requests are authorized.
+    pub fn is_authorized(&self) -> bool {
+        self.calls().any(|call| call.http.is_some_and(|http| http.request_header("authorization").is_some()))
+    }
+
     /// Whether the version is of the modern era.
     pub fn is_modern(&self) -> bool {
         self.version.era() == Era::Modern

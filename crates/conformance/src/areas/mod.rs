@@ -24,10 +24,10 @@ mod rpc;
 mod schema;
 mod skills;
 mod stateless;
-mod tool_schema;
 mod task;
 mod tasks;
 mod taskx;
+mod tool_schema;
 mod tools;
 
 pub(crate) use common::{is_base64, shown};

@@ -32,6 +32,8 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     }),
     ("taskx.create.required-32021", |e, j| {
         undeclared_calls(e, j, |call, is_completed| match call.error_code() {
+            // It may lack another capability.
+            Some(MISSING) if names_others(call) => None,
             Some(MISSING) => Some(names_extension(call)),
             // Any other error may be that of the tool, unless its task had none.
             Some(_) => is_completed.then_some(false),
@@ -83,8 +85,7 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
         j.untested("no tool may be called; --allow-tool NAME allows one");
     }),
     ("taskx.create.id-entropy", |e, j| {
-        let is_authorized = e.exchanges().any(|(_, http)| http.request_header("authorization").is_some());
-        if is_authorized {
+        if e.is_authorized() {
             j.untested("each request is authorized");
             return;
         }
@@ -356,6 +357,11 @@ fn can_be_answered(task: &Value, capabilities: &Value) -> bool {
     })
 }
 
+fn names_others(call: &Call<'_>) -> bool {
+    let required = call.response.map(|it| it.at("/error/data/requiredCapabilities"));
+    required.and_then(Value::as_object).is_some_and(|it| !it.is_empty() && !it.contains_key("extensions"))
+}
+
 fn names_extension(call: &Call<'_>) -> bool {
     let data = call.response.map_or(&Value::Null, |it| it.at("/error/data/requiredCapabilities/extensions"));
     data.get(EXTENSION).is_some()
@@ -388,7 +394,10 @@ fn undeclared_calls(evidence: &Evidence<'_>, j: &mut Judgement, holds: impl Fn(&
         let is_completed = task["taskId"].as_str().is_some_and(|id| completed.contains(id));
         *tools.entry(tool(&call)).or_default() |= is_completed;
     }
-    for call in evidence.calls_of(CALL).filter(|call| !is_declared(call) && !is_refused_elsewhere(call)) {
+    // What other probes send may be refused for other reasons.
+    let is_plain = |call: &Call<'_>| call.request.case.is_none_or(|case| case.starts_with("tasks/"));
+    let calls = evidence.calls_of(CALL).filter(|call| is_plain(call) && !is_declared(call));
+    for call in calls.filter(|call| !is_refused_elsewhere(call)) {
         let name = tool(&call);
         let Some(holds) = tools.get(&name).and_then(|is_completed| holds(&call, *is_completed)) else { continue };
         j.check_at(holds, Some(name), call.places(), || call.answer_text());
