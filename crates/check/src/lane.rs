@@ -21,6 +21,7 @@ use crate::{
     replies::{Replies, requests},
 };
 
+mod begun;
 mod exchanges;
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -60,16 +61,6 @@ pub(crate) struct Lane {
     open: Vec<WireExchange>,
     /// Those of them that should end, because the message that was asked for has come.
     ending: Vec<WireExchange>,
-}
-
-/// A request that is on its way.
-#[derive(Debug)]
-pub(crate) struct Begun {
-    pub(crate) id: Value,
-    /// Where the trace was.
-    from: usize,
-    /// The index of its exchange.
-    exchange: Option<usize>,
 }
 
 /// What came back.
@@ -234,40 +225,6 @@ impl Lane {
         }
     }
 
-    /// Sends a case, and waits for nothing.
-    pub(crate) async fn begin(&mut self, case: &Case) -> Option<Begun> {
-        let (id, body) = self.body(case);
-        let (id, from) = (id.unwrap_or_default(), self.wire.recorder().end());
-        let name = Some(case.name.as_str()).filter(|name| !name.is_empty()).map(Arc::from);
-        if !self.wire.is_http() {
-            let sent = tokio::time::timeout(self.budget.within(LEAST_WAIT), self.wire.send(name, body?)).await;
-            return matches!(sent, Ok(Ok(()))).then_some(Begun { id, from, exchange: None });
-        }
-        let request = self.http_request(case, name, body);
-        self.open.push(self.wire.exchange(request).ok()?);
-        Some(Begun { id, from, exchange: self.open.len().checked_sub(1) })
-    }
-
-    /// Waits for the answer to what was begun, or for the end of its exchange.
-    pub(crate) async fn finish(&mut self, begun: &Begun, limit: Duration) {
-        let limit = self.budget.within(limit);
-        let waiting = self.wire.wait_for(begun.from, limit, |frame| is_answer(frame, Some(&begun.id)));
-        match begun.exchange.and_then(|at| self.open.get_mut(at)).filter(|exchange| !exchange.is_finished()) {
-            Some(exchange) => tokio::select! {
-                _ = waiting => {}
-                _ = exchange.ended(limit) => {}
-            },
-            None => drop(waiting.await),
-        }
-    }
-
-    /// Closes the exchanges from this one on.
-    pub(crate) fn abandon(&mut self, begun: &Begun) {
-        if let Some(exchange) = begun.exchange {
-            self.open.truncate(exchange);
-        }
-    }
-
     async fn within(&mut self, limit: Duration, method: &str, params: Value) -> Answer {
         let case = Case::request("", rehearse_conformance::Lane::Main, method, params);
         self.send_within(limit, &case).await
@@ -387,6 +344,10 @@ impl Lane {
             for request in requests(&frame) {
                 let response = Bytes::from(self.replies.response(&request).to_string());
                 let case = (self.replies == Replies::Invalid).then(|| Arc::from("asking/invalid/reply"));
+                if case.is_some() && request["method"] == "elicitation/create" {
+                    // A server may ask again until the form is valid.
+                    self.replies = Replies::Cancel;
+                }
                 if !self.wire.is_http() {
                     let _ = self.wire.send(case, response).await;
                     continue;

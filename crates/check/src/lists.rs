@@ -119,10 +119,11 @@ pub(crate) fn callable(tools: &[Value], options: &CheckOptions) -> Vec<(String, 
 /// The tools that may be called, with arguments that their schemas accept.
 pub(crate) fn allowed<'a>(tools: &'a [Value], options: &'a CheckOptions) -> impl Iterator<Item = (String, Value)> + 'a {
     let mut allowed: Vec<_> = tools.iter().filter(|tool| options.tools.allows(tool) && !has_header(tool)).collect();
-    // What has an output schema and arguments says most.
+    // What is named, and what has an output schema and arguments, says most.
     allowed.sort_by_key(|tool| {
+        let is_named = options.tools.allowed.iter().any(|name| tool["name"] == name.as_str());
         let has_arguments = tool["inputSchema"]["required"].as_array().is_some_and(|required| !required.is_empty());
-        (tool.get("outputSchema").is_none(), !has_arguments)
+        (!is_named, tool.get("outputSchema").is_none(), !has_arguments)
     });
     allowed.into_iter().filter_map(|tool| call_of(tool, options))
 }

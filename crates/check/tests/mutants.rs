@@ -42,7 +42,7 @@ const NOT_MUTATED: &[&str] = &[
 /// A server whose tools come on pages, one without tools, one that answers with streams, one of the modern era alone, one
 /// without sessions, one whose skills have no folders, and one with tasks that cannot be listed.
 const SMALL: [&str; 7] = [
-    "pageSize: 1\ncapabilities: { logging: null }\ntools: [{ name: a, description: A, reply: x }, { name: b, description: B, annotations: { readOnlyHint: true }, outputSchema: { type: object, required: [n] }, reply: { structured: { n: 1 } } }]\nprompts: [{ name: p, description: P, arguments: [{ name: x }], messages: [{ role: user, content: Hello }] }]\n",
+    "pageSize: 1\ncapabilities: { logging: null }\ntools: [{ name: a, description: A, steps: [{ roots: { as: r, optional: true } }, { reply: x }] }, { name: b, description: B, annotations: { readOnlyHint: true }, outputSchema: { type: object, required: [n] }, reply: { structured: { n: 1 } } }]\nprompts: [{ name: p, description: P, arguments: [{ name: x }], messages: [{ role: user, content: Hello }] }]\n",
     "resources: [{ uri: 'file:///srv/a.txt', name: a, reply: x }]\n",
     "http: { answers: sse, priming: true }\ntools: [{ name: a, description: A, steps: [{ wait: 20ms }, { reply: x }] }]\n",
     "protocol: 2026-07-28\ntools: [{ name: a, description: A, inputSchema: { type: object, properties: { text: { type: string, x-mcp-header: Text }, count: { type: integer, x-mcp-header: Count }, flag: { type: boolean, x-mcp-header: Flag }, more: { type: string, x-mcp-header: More } }, required: [text, count, flag] }, reply: x }]\nprompts: [{ name: grüße, description: B, messages: [{ role: user, content: x }] }]\n",
@@ -92,7 +92,7 @@ const TOKEN: &str = "rehearse-token";
 struct Mutant {
     /// The row that must report it.
     row: String,
-    /// The method or the case whose answer is changed; `notification:METHOD` for a message of the server itself.
+    /// The method or the case whose answer is changed; `notification:METHOD` or `request:METHOD` for a message of the server itself.
     #[serde(default)]
     on: String,
     /// What the process does, on stdio, in place of a changed answer.
@@ -107,7 +107,7 @@ struct Mutant {
     remove: Vec<String>,
     /// A whole answer; its id is that of the request unless it has one.
     answer: Option<Value>,
-    /// Bytes in place of the answer.
+    /// Bytes in place of the answer, with `$ID` for its id.
     raw: Option<String>,
     /// Bytes that are no UTF-8 at the end of the answer.
     #[serde(default)]
@@ -134,6 +134,12 @@ struct Mutant {
     /// Only the last answer is changed.
     #[serde(default)]
     last: bool,
+    /// The event stream of the answer ends after it.
+    #[serde(default)]
+    end: bool,
+    /// Only notifications with these values are changed, by JSON pointer.
+    #[serde(default)]
+    at: Map<String, Value>,
     /// Bytes in the body of the answer's event stream.
     body: Option<String>,
     /// Rows that necessarily report it as well.
@@ -247,8 +253,13 @@ fn violated(evidence: &Evidence<'_>) -> BTreeSet<String> {
 
 /// Where the answers are that a mutant changes: the request, the answer, the head of the HTTP response.
 fn targets(mutant: &Mutant, evidence: &Evidence<'_>) -> Vec<(Place, Option<Place>, Option<Place>)> {
-    let mut found: Vec<_> = match mutant.on.strip_prefix("notification:") {
-        Some(method) => evidence.notifications(method).map(|it| (it.place, Some(it.place), None)).collect(),
+    let mut found: Vec<_> = match mutant.on.split_once(':') {
+        Some((kind, method)) => evidence
+            .received()
+            .filter(|it| it.method() == Some(method) && it.id().is_some() == (kind == "request"))
+            .filter(|it| mutant.at.iter().all(|(pointer, value)| it.at(pointer) == value))
+            .map(|it| (it.place, Some(it.place), None))
+            .collect(),
         None => {
             let is_named = |call: &rehearse_conformance::Call<'_>| match call.request.case {
                 Some(case) => case == mutant.on || case.starts_with(&format!("{}/", mutant.on)),
@@ -375,6 +386,13 @@ fn mutate(mutant: &Mutant, traces: &[Trace], targets: &[(Place, Option<Place>, O
                 let after = if after == "again" { old.clone() } else { Bytes::from(after.to_string()) };
                 out.push_event(frame(it, after));
             }
+            if mutant.end {
+                out.push_event(Event { kind: EventKind::HttpEnd { is_whole: true }, ..it.clone() });
+            }
+            if mutant.close {
+                out.push(it.at, EventKind::Closed { reason: "the server closed its standard output".into() });
+                is_closed = true;
+            }
         }
         mutated.push(out);
     }
@@ -389,7 +407,7 @@ fn answer_id(answer: &mut Value, id: Option<&Value>) {
 
 fn answered(mutant: &Mutant, old: &Bytes, id: Option<&Value>) -> Bytes {
     if let Some(raw) = &mutant.raw {
-        return raw.clone().into();
+        return raw.replace("$ID", &id.map(ToString::to_string).unwrap_or_default()).into();
     }
     if mutant.not_utf8 {
         return [old, &b"\xff"[..]].concat().into();

@@ -44,7 +44,7 @@ pub(super) async fn asking(prober: &Prober<'_>) -> Vec<Trace> {
             traces.extend(retry_elsewhere(prober, &mut lane, first).await);
         }
     } else {
-        vary_reply(&mut lane, &found).await;
+        vary_reply(&mut lane, &found, &prober.material).await;
         traces.extend(ask_less(prober, &found).await);
     }
     traces.push(lane.close().await);
@@ -135,7 +135,8 @@ async fn vary_retry(lane: &mut Lane, first: &Asking, found: &[Asking]) {
     retry(lane, first, "schema", |it| Replies::Invalid.retry(&first.params, it)).await;
     retry(lane, first, "decline", |it| Replies::Decline.retry(&first.params, it)).await;
     retry(lane, first, "cancel", |it| Replies::Cancel.retry(&first.params, it)).await;
-    let changes: [(&str, fn(&str) -> String); 3] = [
+    type Change = fn(&str) -> String;
+    let changes: [(&str, Change); 3] = [
         ("tampered/changed", changed),
         ("tampered/longer", |state| format!("{state}AA")),
         ("tampered/shorter", |state| state.chars().take(state.chars().count() / 2).collect()),
@@ -179,7 +180,7 @@ async fn retry(lane: &mut Lane, asking: &Asking, name: &str, change: impl Fn(&Va
         return;
     }
     let answer = lane.request(asking.method, asking.params.clone()).await;
-    if let Some(params) = answer.result().and_then(|result| change(result)) {
+    if let Some(params) = answer.result().and_then(change) {
         lane.send(&Case::request(format!("asking/{name}"), CaseLane::Calls, asking.method, params)).await;
     }
 }
@@ -197,7 +198,7 @@ async fn retry_elsewhere(prober: &Prober<'_>, lane: &mut Lane, first: &Asking) -
 }
 
 /// Legacy: sends the request again, each time with another reply to what the server asks.
-async fn vary_reply(lane: &mut Lane, found: &[Asking]) {
+async fn vary_reply(lane: &mut Lane, found: &[Asking], material: &Material) {
     let variations = [
         ("elicitation/create", "asking/decline", Replies::Decline),
         ("elicitation/create", "asking/cancel", Replies::Cancel),
@@ -216,7 +217,7 @@ async fn vary_reply(lane: &mut Lane, found: &[Asking]) {
     lane.send(&Case::notification("asking/roots-changed", CaseLane::Calls, changed, Value::Null)).await;
     let bogus = json!({ "jsonrpc": "2.0", "id": "rehearse-none", "result": {} });
     lane.send(&Case::bytes("asking/bogus-response", CaseLane::Calls, bogus.to_string()).unanswered()).await;
-    lane.request("ping", Value::Null).await;
+    lane.request(material.list_methods().first().copied().unwrap_or("ping"), json!({})).await;
 }
 
 /// Legacy: the same requests of a client that can be asked less.

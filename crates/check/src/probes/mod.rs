@@ -11,6 +11,7 @@ mod case_lanes;
 mod completions;
 mod handshake;
 mod input;
+mod listen;
 mod main_lane;
 mod session;
 mod skills;
@@ -37,4 +38,5 @@ pub(crate) const ALL: &[Probe] = &[
     |prober| Box::pin(streams::streams(prober)),
     |prober| Box::pin(calls::calls(prober)),
     |prober| Box::pin(subscriptions::subscriptions(prober)),
+    |prober| Box::pin(listen::listen(prober)),
 ];

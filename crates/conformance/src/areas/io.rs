@@ -9,7 +9,7 @@ use super::{
     Judge,
     common::{cheap_request, survives},
 };
-use crate::{Case, Connection, Evidence, Judgement, Kind, Lane, Material, Message};
+use crate::{Call, Case, Connection, Evidence, Judgement, Kind, Lane, Material, Message};
 
 /// How long a server may take to exit.
 const EXIT: Duration = Duration::from_secs(2);
@@ -161,7 +161,9 @@ fn orphans(evidence: &Evidence<'_>, j: &mut Judgement) {
 fn flushes(evidence: &Evidence<'_>, j: &mut Judgement) {
     for connection in &evidence.connections {
         let closed = connection.input_closed.map(|(place, _)| place);
-        for call in connection.calls().filter(|call| call.request.case != Some(BUSY)) {
+        // A subscription has no answer until it ends.
+        let is_short = |call: &Call<'_>| call.request.case != Some(BUSY) && call.method() != "subscriptions/listen";
+        for call in connection.calls().filter(is_short) {
             let Some(response) = call.response else { continue };
             let is_late = closed.is_some_and(|closed| response.place > closed);
             j.check_answer(!is_late, &call, || "the answer only after the end of standard input".to_owned());

@@ -2,6 +2,7 @@
 
 use crate::{Case, Evidence, Judgement, Material};
 
+mod ask;
 mod cache;
 mod cancel;
 mod changes;
@@ -14,6 +15,7 @@ mod io;
 mod life;
 mod log;
 mod meta;
+mod mrtr;
 mod page;
 mod ping;
 mod progress;
@@ -24,6 +26,7 @@ mod rpc;
 mod schema;
 mod skills;
 mod stateless;
+mod sub;
 mod task;
 mod tasks;
 mod taskx;
@@ -77,6 +80,9 @@ pub(crate) const ALL: &[Area] = &[
     area!(log),
     area!(progress),
     area!(cancel),
+    area!(sub),
+    area!(mrtr),
+    area!(ask),
     area!(http),
     area!(hdr),
     area!(io),

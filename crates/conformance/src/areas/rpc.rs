@@ -291,9 +291,11 @@ fn succeeds(evidence: &Evidence<'_>, j: &mut Judgement, case: &str) {
 /// Requests that were sent while an earlier one of the same connection was still open.
 fn concurrent(evidence: &Evidence<'_>, j: &mut Judgement) {
     for connection in &evidence.connections {
-        // A cancelled request needs no answer.
-        let is_kept =
-            |call: &crate::Call<'_>| call.request.case.is_none_or(|case| !case.starts_with("cancel-inflight/"));
+        // A cancelled request needs no answer, and a subscription has none until it ends.
+        let is_kept = |call: &crate::Call<'_>| {
+            call.method() != "subscriptions/listen"
+                && call.request.case.is_none_or(|case| !case.starts_with("cancel-inflight/"))
+        };
         let calls = connection.calls().filter(|call| call.request.kind == Kind::Request && is_kept(call));
         for pair in calls.collect::<Vec<_>>().windows(2) {
             let [first, second] = pair else { continue };

@@ -1,0 +1,62 @@
+//! Requests that a lane does not wait for one after the other.
+
+use std::{sync::Arc, time::Duration};
+
+use rehearse_conformance::{Case, CaseBody};
+use serde_json::Value;
+
+use super::{LEAST_WAIT, Lane, is_answer};
+
+/// A request that is on its way.
+#[derive(Debug)]
+pub(crate) struct Begun {
+    pub(crate) id: Value,
+    /// Where the trace was.
+    from: usize,
+    /// The index of its exchange.
+    exchange: Option<usize>,
+}
+
+impl Lane {
+    /// Sends a case, and waits for nothing.
+    pub(crate) async fn begin(&mut self, case: &Case) -> Option<Begun> {
+        let (id, body) = self.body(case);
+        let (id, from) = (id.unwrap_or_default(), self.wire.recorder().end());
+        let name = Some(case.name.as_str()).filter(|name| !name.is_empty()).map(Arc::from);
+        if !self.wire.is_http() {
+            let sent = tokio::time::timeout(self.budget.within(LEAST_WAIT), self.wire.send(name, body?)).await;
+            return matches!(sent, Ok(Ok(()))).then_some(Begun { id, from, exchange: None });
+        }
+        let request = self.http_request(case, name, body);
+        self.open.push(self.wire.exchange(request).ok()?);
+        Some(Begun { id, from, exchange: self.open.len().checked_sub(1) })
+    }
+
+    /// Waits for the answer to what was begun, or for the end of its exchange.
+    pub(crate) async fn finish(&mut self, begun: &Begun, limit: Duration) {
+        let limit = self.budget.within(limit);
+        let waiting = self.wire.wait_for(begun.from, limit, |frame| is_answer(frame, Some(&begun.id)));
+        match begun.exchange.and_then(|at| self.open.get_mut(at)).filter(|exchange| !exchange.is_finished()) {
+            Some(exchange) => tokio::select! {
+                _ = waiting => {}
+                _ = exchange.ended(limit) => {}
+            },
+            None => drop(waiting.await),
+        }
+    }
+
+    /// Closes the exchanges from this one on.
+    pub(crate) fn abandon(&mut self, begun: &Begun) {
+        if let Some(exchange) = begun.exchange {
+            self.open.truncate(exchange);
+        }
+    }
+
+    /// The request with an id of its own.
+    pub(crate) fn with_id(&mut self, case: &Case, id: &str) -> Case {
+        let (_, body) = self.body(case);
+        let mut message: Value = body.and_then(|body| serde_json::from_slice(&body).ok()).unwrap_or_default();
+        message["id"] = id.into();
+        Case { body: CaseBody::Bytes(message.to_string().into()), ..case.clone() }
+    }
+}
