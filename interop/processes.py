@@ -63,14 +63,14 @@ class Processes:
             self.running.append(process)
             return process
 
-    def run(self, command, env=None, **options):
+    def run(self, command, env=None, seconds=SECONDS, **options):
         """The exit code and the output of a command that ends by itself."""
         process = self.start(command, env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
         try:
-            out, err = process.communicate(timeout=SECONDS)
+            out, err = process.communicate(timeout=seconds)
         except subprocess.TimeoutExpired:
             self.stop(process)
-            raise Failure(f"no end after {SECONDS} s") from None
+            raise Failure(f"no end after {seconds} s") from None
         return process.returncode, out, err
 
     def listen(self, command, pattern, env=None, lines=None):

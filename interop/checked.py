@@ -1,0 +1,99 @@
+"""The servers that `rehearse check` checks, over every transport that they have.
+
+A server may violate the specification: `known-violations/NAME.yaml` lists where, each with the sentence of the
+specification. Anything else that fails is a fault of `rehearse`, and so is an entry that no longer fails.
+"""
+
+import json
+import os
+from pathlib import Path
+
+from processes import REHEARSE, TARGET, Failure
+
+HERE = Path(__file__).resolve().parent
+READY = r"(?:listening on|running on) (http://127\.0\.0\.1:\d+)"
+# Tools without annotations that may be called.
+ALLOWED = {"everything": ["echo", "get-*"], "filesystem": ["list_*"], "memory": ["read_graph"]}
+
+
+class Checked:
+    """All servers, met with the processes and the installed packages of a run."""
+
+    def __init__(self, peers):
+        self.processes, self.folder = peers.processes, peers.folder
+        self.node, self.modules, self.peers = peers.node, peers.modules, peers
+        self.rmcp = TARGET / "interop-rmcp/debug/interop-rmcp"
+
+    def all(self):
+        """The name of every server with what checks it; that returns a summary and the failures."""
+        node = [self.node, "--require", str(HERE / "loopback.cjs")]
+        program = lambda name: str(self.modules / f"server-{name}/dist/index.js")
+        fast = lambda generation: [str(self.folder / generation / "bin/python"), str(HERE / "servers/fast.py")]
+        files = str(self.processes.scratch)
+        servers = [
+            ("everything", [*node, program("everything")], {"stdio": "stdio", "http": "streamableHttp", "sse": "sse"}),
+            ("filesystem", [*node, program("filesystem"), files], {"stdio": None}),
+            ("memory", [*node, program("memory")], {"stdio": None}),
+            ("fastmcp-2", fast("python-fastmcp-2"), {"stdio": "stdio", "http": "http", "sse": "sse"}),
+            ("fastmcp-3", fast("python-fastmcp-3"), {"stdio": "stdio", "http": "http", "sse": "sse"}),
+            ("fastmcp-4", fast("python-2"), {"stdio": "stdio", "http": "http", "sse": "sse"}),
+            ("python-sdk-2", [fast("python-2")[0], str(HERE / "servers/low.py")], {"stdio": "stdio", "http": "http"}),
+            ("typescript-sdk-1", [self.node, str(HERE / "servers/sdk-1.mjs")], {"stdio": "stdio", "http": "http"}),
+            ("typescript-sdk-2", [self.node, str(HERE / "servers/sdk-2.mjs")], {"stdio": "stdio", "http": "http"}),
+            ("rmcp", [str(self.rmcp)], {"stdio": "stdio", "http": "http"}),
+        ]
+        for name, command, transports in servers:
+            for transport, mode in transports.items():
+                yield f"check {name} · {transport}", self.check(name, transport, [*command, *([mode] if mode else [])])
+
+    def build_rmcp(self):
+        """Builds the server of rmcp."""
+        manifest = HERE / "servers/rmcp/Cargo.toml"
+        command = ["cargo", "build", "--quiet", "--locked", "--manifest-path", str(manifest)]
+        home = {"HOME": str(Path.home()), "CARGO_TARGET_DIR": str(self.rmcp.parent.parent)}
+        code, out, err = self.processes.run(command, home, seconds=600)
+        if code != 0:
+            raise Failure(f"the server of rmcp cannot be built\n{out}{err}")
+
+    def check(self, name, transport, command):
+        def meet():
+            if name == "rmcp":
+                self.build_rmcp()
+            target = ["--stdio", " ".join(command)]
+            if transport != "stdio":
+                env = {"PORT": "0", "FASTMCP_PORT": "0"}
+                address = self.processes.listen(command, READY, env)
+                target = [f"--{transport}", address + ("/sse" if transport == "sse" else "/mcp")]
+            allowed = [part for tool in ALLOWED.get(name, []) for part in ("--allow-tool", tool)]
+            report = self.processes.scratch / f"{name}-{transport}.json"
+            accepted = ["--baseline", str(HERE / f"known-violations/{name}.yaml")]
+            options = ["--format", "json", "--output", str(report), "--start-timeout", "60s", "--budget", "120s"]
+            code, out, err = self.processes.run([REHEARSE, "check", *target, *allowed, *accepted, *options])
+            if code != 0:
+                return "", [f"it ended with {code}\n{out}{err}{failed(report)}"]
+            return passed(report), []
+
+        return meet
+
+
+def rows(report):
+    for server in json.loads(report.read_text())["servers"]:
+        for version in server["versions"]:
+            for row in version["rows"]:
+                yield version["version"], row
+
+
+def failed(report):
+    if not report.exists():
+        return ""
+    lines = []
+    for version, row in rows(report):
+        if row["verdict"] == "fail":
+            found = "; ".join(it["found"] for it in row["violations"][:3])
+            lines.append(f"{version} {row['id']}: {row['rule']} found {found}")
+    return "\n".join(lines)
+
+
+def passed(report):
+    verdicts = [row["verdict"] for _, row in rows(report)]
+    return f"{verdicts.count('pass')} passed, {verdicts.count('warn')} warnings"
