@@ -150,6 +150,7 @@ async fn probe(params: &ServerParams, spoken: Spoken, options: &CheckOptions, bu
         is_local: is_local(params),
         secrets: secrets(params),
         missing: lists::missing(&prober.material),
+        patience: options.request_timeout / 2,
     };
     let outcomes = {
         let evidence = Evidence::new(&traces.iter().collect::<Vec<_>>(), version, transport, facts);

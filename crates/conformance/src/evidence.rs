@@ -383,6 +383,13 @@ impl<'t> Connection<'t> {
         })
     }
 
+    /// How long an answer to a message was waited for, if none came.
+    pub fn waited(&self, message: &Message<'_>) -> Duration {
+        let end = self.input_closed.map(|(_, at)| at).or(self.closed.map(|(_, at, _)| at));
+        let end = end.or(self.messages.last().map(|last| last.time)).unwrap_or_default();
+        end.saturating_sub(message.time)
+    }
+
     /// Whether the server ended the connection before the prober did.
     pub fn ended_by_server(&self) -> bool {
         match (self.closed, self.input_closed) {

@@ -1,5 +1,7 @@
 //! What is known of a server.
 
+use std::time::Duration;
+
 use serde_json::Value;
 
 /// What is known of a server besides its traffic. The rest is read from the traffic itself.
@@ -13,6 +15,8 @@ pub struct Facts {
     pub is_listing: bool,
     /// Values that only the server may know, from its environment.
     pub secrets: Vec<String>,
+    /// After what time a request without an answer is a finding. Less says nothing: the server may only be slow.
+    pub patience: Duration,
     /// Whether the server is on this machine or in a private network.
     pub is_local: bool,
 }

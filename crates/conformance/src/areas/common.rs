@@ -83,6 +83,11 @@ pub(super) fn on_one_stream(one: &Message<'_>, other: &Message<'_>) -> bool {
     one.place.connection == other.place.connection && one.exchange == other.exchange
 }
 
+/// Whether a request has its answer, or was given enough time for it.
+pub(super) fn is_due(evidence: &Evidence<'_>, connection: &Connection<'_>, call: &Call<'_>) -> bool {
+    call.is_answered() || connection.waited(call.request) >= evidence.facts.patience
+}
+
 /// Checks that a server lives after a case: a later message on its connection gets an answer.
 pub(super) fn survives(evidence: &Evidence<'_>, j: &mut Judgement, case: &str) {
     for connection in &evidence.connections {
@@ -98,7 +103,8 @@ pub(super) fn survives(evidence: &Evidence<'_>, j: &mut Judgement, case: &str) {
                 }
                 j.check_answer(false, call, || "the end of the connection after it".to_owned());
                 j.at_level(crate::Level::Must);
-            } else if later.iter().any(|call| call.request.kind == crate::Kind::Request) {
+            } else if later.iter().any(|it| it.request.kind == crate::Kind::Request && is_due(evidence, connection, it))
+            {
                 j.check_answer(false, call, || "no answer to any later request".to_owned());
             }
         }

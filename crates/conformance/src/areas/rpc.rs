@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{
     Judge,
-    common::{cheap_request, error_code, is_refused_elsewhere, refused, shown, silence, survives},
+    common::{cheap_request, error_code, is_due, is_refused_elsewhere, refused, shown, silence, survives},
 };
 use crate::{Case, Evidence, HttpExchange, Judgement, Kind, Lane, Level, Material, Message, shapes};
 
@@ -291,10 +291,13 @@ fn succeeds(evidence: &Evidence<'_>, j: &mut Judgement, case: &str) {
 /// Requests that were sent while an earlier one of the same connection was still open.
 fn concurrent(evidence: &Evidence<'_>, j: &mut Judgement) {
     for connection in &evidence.connections {
-        // A cancelled request needs no answer, and a subscription has none until it ends.
+        // A cancelled request needs no answer, a subscription has none until it ends, and a batch may be refused as a
+        // whole.
         let is_kept = |call: &crate::Call<'_>| {
-            call.method() != "subscriptions/listen"
+            !call.request.is_in_batch
+                && call.method() != "subscriptions/listen"
                 && call.request.case.is_none_or(|case| !case.starts_with("cancel-inflight/"))
+                && is_due(evidence, connection, call)
         };
         let calls = connection.calls().filter(|call| call.request.kind == Kind::Request && is_kept(call));
         for pair in calls.collect::<Vec<_>>().windows(2) {
@@ -463,7 +466,7 @@ fn every_request(evidence: &Evidence<'_>, j: &mut Judgement) {
         for call in connection.calls().filter(|call| call.request.kind == Kind::Request && call.request.case.is_none())
         {
             let is_long = matches!(call.method(), "subscriptions/listen" | "tasks/result" | "tools/call");
-            if !is_long && !is_over && !call.request.is_in_batch {
+            if !is_long && !is_over && !call.request.is_in_batch && is_due(evidence, connection, &call) {
                 j.check_at(call.is_answered(), Some(call.method().to_owned()), call.places(), || {
                     "no answer".to_owned()
                 });
