@@ -25,15 +25,15 @@ pub(crate) enum Attempt {
     /// The server does not speak it.
     NotSpoken(Refusal),
     /// There was no connection.
-    Failed(ConnectError),
+    Failed(ConnectError, Trace),
 }
 
 /// How a server did not speak a version.
 pub(crate) struct Refusal {
-    version: Version,
+    pub(crate) version: Version,
     /// The versions that it offers.
     offered: Vec<Version>,
-    trace: Trace,
+    pub(crate) trace: Trace,
     /// Why an HTTP request had no response.
     failure: Option<String>,
 }
@@ -47,7 +47,7 @@ pub(crate) async fn attempt(
 ) -> Attempt {
     let mut lane = match Lane::open(params, version, options, budget).await {
         Ok(lane) => lane,
-        Err(error) => return Attempt::Failed(error),
+        Err((error, trace)) => return Attempt::Failed(error, trace),
     };
     let hello = lane.shake_hands().await;
     let spoken = lane.version();

@@ -27,6 +27,8 @@ use crate::{
 mod begun;
 mod exchanges;
 
+pub(crate) use exchanges::other_id;
+
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 /// How many unanswered requests a lane bears before it waits only for the window of silence.
@@ -88,13 +90,13 @@ impl Lane {
     /// Connects; sends nothing.
     ///
     /// # Errors
-    /// As [`Wire::open`].
+    /// As [`Wire::open`], with the trace of the attempt.
     pub(crate) async fn open(
         params: &ServerParams,
         version: Version,
         options: &CheckOptions,
         budget: Budget,
-    ) -> Result<Lane, ConnectError> {
+    ) -> Result<Lane, (ConnectError, Trace)> {
         let place = match params.target {
             Target::Stdio(_) => PROCESSES.acquire().await.ok(),
             _ => None,
@@ -103,7 +105,13 @@ impl Lane {
         if let Some(sink) = &options.record_sink.0 {
             sink(version, &recorder);
         }
-        let wire = Wire::open(params, None, recorder).await?;
+        let limit = options.start_timeout;
+        let opened = tokio::time::timeout(limit, Wire::open(params, None, recorder.clone())).await;
+        let silent = || ConnectError::Malformed(format!("the connection was not open after {limit:?}"));
+        let wire = opened.unwrap_or_else(|_| Err(silent())).map_err(|error| {
+            recorder.close(error.to_string());
+            (error, recorder.trace())
+        })?;
         let (slowest, unanswered, open) = (Duration::ZERO, 0, Vec::new());
         let options = options.clone();
         Ok(Lane {

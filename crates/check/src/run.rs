@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use crate::{
     CheckEvent, CheckOptions,
-    detection::{Attempt, Spoken, attempt, candidates, no_version, unanswered},
+    detection::{Attempt, Refusal, Spoken, attempt, candidates, no_version, unanswered},
     lists,
     options::Budget,
     prober::Prober,
@@ -81,6 +81,7 @@ pub async fn check(params: &ServerParams, options: &CheckOptions) -> Result<Chec
     };
     let mut failure = None;
     let mut refusals = Vec::new();
+    let mut unopened = None;
     let all = candidates(&params.target, options);
     let at_once = if transport == Transport::Stdio { 3 } else { all.len().max(1) };
     for group in all.chunks(at_once) {
@@ -98,7 +99,7 @@ pub async fn check(params: &ServerParams, options: &CheckOptions) -> Result<Chec
                     Ok((probed, server, started_in))
                 }
                 Attempt::NotSpoken(refusal) => Err((None, Some(refusal))),
-                Attempt::Failed(error) => Err((Some(error), None)),
+                Attempt::Failed(error, trace) => Err((Some((error, *version, trace)), None)),
             }
         });
         for result in join_all(checking).await {
@@ -110,7 +111,11 @@ pub async fn check(params: &ServerParams, options: &CheckOptions) -> Result<Chec
                     run.server = run.server.or(server);
                     run.versions.push(version);
                 }
-                Err((Some(error), _)) => failure = Some(error),
+                Err((Some((error, version, trace)), _)) => {
+                    let judged = judge_opening(params, version, trace, options);
+                    unopened = unopened.or_else(|| Some((judged?, error.to_string())));
+                    failure = Some(error);
+                }
                 Err((None, refusal)) => refusals.extend(refusal),
             }
         }
@@ -120,6 +125,16 @@ pub async fn check(params: &ServerParams, options: &CheckOptions) -> Result<Chec
         run.unanswered = unanswered(&refusals);
     }
     if run.versions.is_empty() {
+        let refused = || {
+            let (judged, why) =
+                (|it: &Refusal| judge_opening(params, it.version, it.trace.clone(), options), no_version);
+            refusals.iter().find_map(|refusal| Some((judged(refusal)?, why(&refusals))))
+        };
+        if let Some((judged, why)) = unopened.or_else(refused) {
+            run.unanswered = vec![(judged.version, why)];
+            run.versions.push(judged);
+            return Ok(run);
+        }
         return Err(match failure {
             Some(error) => error.into(),
             None => CheckError::NoVersion(no_version(&refusals)),
@@ -159,6 +174,21 @@ async fn probe(params: &ServerParams, spoken: Spoken, options: &CheckOptions, bu
     VersionRun { version, traces, outcomes }
 }
 
+/// What can be said of a server that opens the event stream of HTTP+SSE and then does not get as far as the handshake;
+/// `None` if its stream is in order.
+fn judge_opening(params: &ServerParams, version: Version, trace: Trace, options: &CheckOptions) -> Option<VersionRun> {
+    let transport = params.target.transport();
+    let facts = Facts { is_local: is_local(params), is_listing: options.listing, ..Facts::default() };
+    let selected = rows().iter().filter(|row| options.is_selected(&row.id));
+    let outcomes: Vec<_> = {
+        let evidence = Evidence::new(&[&trace], version, transport, facts);
+        selected.map(|row| (row, row.judge(&evidence))).collect()
+    };
+    let is_violated =
+        |(row, outcome): &(&Row, Outcome)| row.area() == "lsse" && !outcome.judgement.violations.is_empty();
+    outcomes.iter().any(is_violated).then(|| VersionRun { version, traces: vec![trace], outcomes })
+}
+
 /// The same server, with little time to exit: a process that has to be stopped is a finding, and each costs that time.
 fn patient(params: &ServerParams) -> ServerParams {
     let mut params = params.clone();
@@ -185,7 +215,7 @@ async fn confirm(run: &mut VersionRun, params: &ServerParams, options: &CheckOpt
     options.tell(CheckEvent::Confirming(run.version));
     let again = match attempt(params, run.version, options, budget).await {
         Attempt::Spoken(spoken) => Some(Box::pin(probe(params, *spoken, options, budget)).await),
-        Attempt::NotSpoken(_) | Attempt::Failed(_) => None,
+        Attempt::NotSpoken(_) | Attempt::Failed(..) => None,
     };
     let again = again.filter(|_| !budget.is_over());
     for (row, outcome) in &mut run.outcomes {

@@ -92,7 +92,8 @@ const TOKEN: &str = "rehearse-token";
 struct Mutant {
     /// The row that must report it.
     row: String,
-    /// The method or the case whose answer is changed; `notification:METHOD` or `request:METHOD` for a message of the server itself.
+    /// The method or the case whose answer is changed; `notification:METHOD` or `request:METHOD` for a message of the
+    /// server itself, `GET` or `POST` for the HTTP requests of normal traffic.
     #[serde(default)]
     on: String,
     /// What the process does, on stdio, in place of a changed answer.
@@ -142,6 +143,10 @@ struct Mutant {
     at: Map<String, Value>,
     /// Bytes in the body of the answer's event stream.
     body: Option<String>,
+    /// A text in the bodies of the answer, and another in its place.
+    replace: Option<(String, String)>,
+    /// Why the connection ended.
+    closed: Option<String>,
     /// Rows that necessarily report it as well.
     #[serde(default)]
     also: Vec<String>,
@@ -260,6 +265,11 @@ fn targets(mutant: &Mutant, evidence: &Evidence<'_>) -> Vec<(Place, Option<Place
             .filter(|it| mutant.at.iter().all(|(pointer, value)| it.at(pointer) == value))
             .map(|it| (it.place, Some(it.place), None))
             .collect(),
+        None if matches!(mutant.on.as_str(), "GET" | "POST") => {
+            let exchanges = evidence.exchanges().map(|(_, http)| http);
+            let exchanges = exchanges.filter(|http| http.method == mutant.on && http.case.is_none());
+            exchanges.map(|http| (http.request, None, http.response)).collect()
+        }
         None => {
             let is_named = |call: &rehearse_conformance::Call<'_>| match call.request.case {
                 Some(case) => case == mutant.on || case.starts_with(&format!("{}/", mutant.on)),
@@ -310,6 +320,21 @@ fn mutate(mutant: &Mutant, traces: &[Trace], targets: &[(Place, Option<Place>, O
                 request.is_some_and(|(_, request)| request.exchange == it.exchange)
             };
             if mutant.open && is_end && targets.iter().filter(|(it, ..)| it.connection == number).any(|it| ends(&it)) {
+                continue;
+            }
+            let changed = match &it.kind {
+                EventKind::Closed { .. } if targets.iter().any(|(request, ..)| request.connection == number) => {
+                    mutant.closed.clone().map(|reason| EventKind::Closed { reason: reason.into() })
+                }
+                EventKind::HttpBody { direction, bytes } => mutant.replace.as_ref().and_then(|(old, new)| {
+                    let bytes = Bytes::from(String::from_utf8_lossy(bytes).replace(old, new));
+                    let is_target = targets.iter().filter(|(it, ..)| it.connection == number).any(|it| ends(&it));
+                    is_target.then_some(EventKind::HttpBody { direction: *direction, bytes })
+                }),
+                _ => None,
+            };
+            if let Some(kind) = changed {
+                out.push_event(Event { kind, ..it.clone() });
                 continue;
             }
             let is_body = match &it.kind {

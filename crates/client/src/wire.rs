@@ -12,7 +12,7 @@ use reqwest::Url;
 use tokio::{task::JoinHandle, time::timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::{ConnectError, ServerParams, StderrSink, Target};
+use super::{ConnectError, Endpoint, ServerParams, StderrSink, Target};
 use crate::{
     recorder::TraceRecorder,
     transport::{
@@ -36,8 +36,29 @@ pub struct Wire {
 }
 
 enum WireLink {
-    Duplex { outgoing: Outgoing, reading: JoinHandle<Duplex>, stop: CancellationToken },
-    Http { http: reqwest::Client, url: Url, headers: HeaderMap },
+    Duplex { outgoing: Outgoing, reading: JoinHandle<Duplex>, stop: CancellationToken, http: Option<HttpEndpoint> },
+    Http(HttpEndpoint),
+}
+
+/// Where HTTP requests go.
+struct HttpEndpoint {
+    http: reqwest::Client,
+    url: Url,
+    headers: HeaderMap,
+}
+
+impl HttpEndpoint {
+    fn new(at: &Endpoint, schemes: &[&str]) -> Result<HttpEndpoint, ConnectError> {
+        let invalid = |error| ConnectError::from_open(error, &web::display_url(&at.url));
+        let mut url = web::parse_url(&at.url, schemes).map_err(invalid)?;
+        match url.scheme() {
+            "ws" => drop(url.set_scheme("http")),
+            "wss" => drop(url.set_scheme("https")),
+            _ => {}
+        }
+        let (http, headers) = (web::client(&url).map_err(invalid)?, web::header_map(&at.headers).map_err(invalid)?);
+        Ok(HttpEndpoint { http, url, headers })
+    }
 }
 
 /// An HTTP request of a [`Wire`].
@@ -101,23 +122,19 @@ impl Wire {
             Target::Sse(at) => sse::open(&at.url, &at.headers, None, recorder.clone()).await,
             Target::Ws(at) => ws::open(&at.url, &at.headers, None, recorder.clone()).await,
             Target::Http(at) => {
-                let invalid = |error| ConnectError::from_open(error, &web::display_url(&at.url));
-                let url = web::parse_url(&at.url, &["http", "https"]).map_err(invalid)?;
-                let (http, headers) =
-                    (web::client(&url).map_err(invalid)?, web::header_map(&at.headers).map_err(invalid)?);
+                let link = WireLink::Http(HttpEndpoint::new(at, &["http", "https"])?);
                 recorder.note(EventKind::Opened(Transport::Http));
-                return Ok(Wire {
-                    recorder,
-                    link: WireLink::Http { http, url, headers },
-                    child: None,
-                    shutdown,
-                    failure: Arc::default(),
-                });
+                return Ok(Wire { recorder, link, child: None, shutdown, failure: Arc::default() });
             }
         };
         let name = match &params.target {
             Target::Sse(at) | Target::Ws(at) => web::display_url(&at.url),
             _ => params.name.clone(),
+        };
+        let http = match &params.target {
+            Target::Sse(at) => Some(HttpEndpoint::new(at, &["http", "https"])?),
+            Target::Ws(at) => Some(HttpEndpoint::new(at, &["ws", "wss"])?),
+            _ => None,
         };
         let OpenConnection { link, child, .. } = opened.map_err(|error| ConnectError::from_open(error, &name))?;
         recorder.note(EventKind::Opened(params.target.transport()));
@@ -132,7 +149,7 @@ impl Wire {
         });
         Ok(Wire {
             recorder,
-            link: WireLink::Duplex { outgoing, reading, stop },
+            link: WireLink::Duplex { outgoing, reading, stop, http },
             child,
             shutdown,
             failure: Arc::default(),
@@ -146,7 +163,7 @@ impl Wire {
 
     /// Whether messages are HTTP requests: [`Wire::exchange`] instead of [`Wire::send`].
     pub fn is_http(&self) -> bool {
-        matches!(self.link, WireLink::Http { .. })
+        matches!(self.link, WireLink::Http(_))
     }
 
     /// Sends the bytes as one frame; over HTTP+SSE as one POST.
@@ -177,14 +194,16 @@ impl Wire {
         outgoing.write_joined(frames, pause).await.map_err(|error| error.to_string())
     }
 
-    /// Begins an HTTP request; its response is read to its end in a task, however long it takes.
+    /// Begins an HTTP request; its response is read to its end in a task, however long it takes. Over HTTP+SSE and
+    /// WebSocket it is one of its own, beside the connection.
     ///
     /// # Errors
-    /// The transport is not streamable HTTP.
+    /// The transport has no HTTP.
     pub fn exchange(&self, request: WireRequest) -> Result<WireExchange, String> {
-        let WireLink::Http { http, url, headers } = &self.link else {
-            return Err("only streamable HTTP has requests".to_owned());
+        let (WireLink::Http(endpoint) | WireLink::Duplex { http: Some(endpoint), .. }) = &self.link else {
+            return Err("a pipe has no HTTP requests".to_owned());
         };
+        let HttpEndpoint { http, url, headers } = endpoint;
         let mut url = url.clone();
         if let Some(path) = &request.path {
             let (path, query) = path.split_once('?').map_or((path.as_str(), None), |(path, query)| (path, Some(query)));
@@ -251,7 +270,7 @@ impl Wire {
     /// Closes the standard input or the connection, records what still comes, and stops the process. Returns its exit
     /// status.
     pub async fn close(self) -> Option<ExitStatus> {
-        if let WireLink::Duplex { outgoing, reading, stop } = self.link {
+        if let WireLink::Duplex { outgoing, reading, stop, .. } = self.link {
             if self.child.is_some() {
                 self.recorder.note(EventKind::Case("shutdown/close-input".into()));
                 outgoing.close_input().await;

@@ -390,6 +390,11 @@ impl<'t> Connection<'t> {
         end.saturating_sub(message.time)
     }
 
+    /// Where and how the connection ended, if the prober closed it.
+    pub fn closed_by_prober(&self) -> Option<(Place, &'t str)> {
+        self.closed.filter(|(.., why)| why.starts_with("the session was closed")).map(|(place, _, why)| (place, why))
+    }
+
     /// Whether the server ended the connection before the prober did.
     pub fn ended_by_server(&self) -> bool {
         match (self.closed, self.input_closed) {

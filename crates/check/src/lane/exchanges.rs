@@ -23,6 +23,19 @@ impl Lane {
 
     /// Reads streams for the window of silence, once they have begun. Those that go on end with the lane.
     pub(crate) async fn read(&mut self, begun: Vec<WireExchange>) {
+        self.wait_for_heads(&begun).await;
+        let limit = self.grace();
+        self.end(begun, limit).await;
+    }
+
+    /// Sends a case as an HTTP request of its own, waits for the head of its response, and ends it.
+    pub(crate) async fn send_http(&mut self, case: &Case) {
+        if let Some(exchange) = self.begin_exchange(case) {
+            self.wait_for_heads(&[exchange]).await;
+        }
+    }
+
+    async fn wait_for_heads(&self, begun: &[WireExchange]) {
         let recorder = self.wire.recorder();
         let heads = async {
             loop {
@@ -34,8 +47,15 @@ impl Lane {
             }
         };
         let _ = tokio::time::timeout(self.limit(), heads).await;
-        let limit = self.grace();
-        self.end(begun, limit).await;
+    }
+
+    /// Path and query of the last POST, over HTTP+SSE those that the server named.
+    pub(crate) fn posted_to(&self) -> Option<String> {
+        let trace = self.wire.recorder().trace();
+        trace.events().rev().find_map(|event| match &event.kind {
+            EventKind::HttpRequest { method, target, .. } if method == http::Method::POST => Some(target.clone()),
+            _ => None,
+        })
     }
 
     async fn end(&mut self, begun: Vec<WireExchange>, limit: Duration) {
@@ -50,16 +70,7 @@ impl Lane {
     /// The session id as the server might have assigned it to another client.
     pub(crate) fn other_session_id(&self) -> Option<String> {
         let own = self.session.as_ref()?.to_str().ok()?;
-        let other: String = own
-            .chars()
-            .map(|it| match it {
-                '0'..='8' | 'a'..='e' | 'A'..='E' => char::from_u32(u32::from(it) + 1).unwrap_or(it),
-                '9' => '0',
-                'f' => 'a',
-                'F' => 'A',
-                other => other,
-            })
-            .collect();
+        let other = other_id(own);
         Some(if other == own { format!("{own}0") } else { other })
     }
 
@@ -91,4 +102,17 @@ impl Lane {
         }
         (events.into_iter().find_map(|event| event.id.filter(|id| !id.is_empty())), has_ended)
     }
+}
+
+/// An id of the same form.
+pub(crate) fn other_id(own: &str) -> String {
+    own.chars()
+        .map(|it| match it {
+            '0'..='8' | 'a'..='e' | 'A'..='E' => char::from_u32(u32::from(it) + 1).unwrap_or(it),
+            '9' => '0',
+            'f' => 'a',
+            'F' => 'A',
+            other => other,
+        })
+        .collect()
 }

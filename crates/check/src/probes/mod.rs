@@ -15,6 +15,7 @@ mod listen;
 mod main_lane;
 mod session;
 mod skills;
+mod sse_ws;
 mod streams;
 mod subscriptions;
 mod tasks;
@@ -39,4 +40,6 @@ pub(crate) const ALL: &[Probe] = &[
     |prober| Box::pin(calls::calls(prober)),
     |prober| Box::pin(subscriptions::subscriptions(prober)),
     |prober| Box::pin(listen::listen(prober)),
+    |prober| Box::pin(sse_ws::sse(prober)),
+    |prober| Box::pin(sse_ws::ws(prober)),
 ];

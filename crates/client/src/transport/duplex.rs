@@ -143,8 +143,17 @@ impl rmcp::transport::Transport<RoleClient> for Duplex {
             writer.close().await;
         }
         if let Incoming::Ws(_) = self.incoming {
-            let rest = async { while self.incoming.next().await.is_ok() {} };
-            let _ = timeout(CLOSE_TIMEOUT, rest).await;
+            let rest = async {
+                loop {
+                    if let Err(why) = self.incoming.next().await {
+                        return why;
+                    }
+                }
+            };
+            let why = timeout(CLOSE_TIMEOUT, rest).await.unwrap_or_else(|_| "no close frame came".to_owned());
+            if !why.starts_with(ws_stream::CLOSED) {
+                self.recorder.close(format!("the session was closed, but not the WebSocket: {why}"));
+            }
         }
         if let Incoming::Stdio(_) = self.incoming {
             let rest = async {

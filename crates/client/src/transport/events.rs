@@ -5,18 +5,29 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 use reqwest::Response;
 
-use rehearse_protocol::sse::{Decoder, Event};
+use crate::recorder::TraceRecorder;
+use rehearse_protocol::{
+    Direction, EventKind,
+    sse::{Decoder, Event},
+};
 
 /// Reads the server-sent events of a response.
 pub(crate) struct EventReader {
     response: Response,
     decoder: Decoder,
     ready: VecDeque<Event>,
+    /// Notes all bytes.
+    recorder: Option<TraceRecorder>,
 }
 
 impl EventReader {
     pub(crate) fn new(response: Response) -> EventReader {
-        EventReader { response, decoder: Decoder::default(), ready: VecDeque::new() }
+        EventReader { response, decoder: Decoder::default(), ready: VecDeque::new(), recorder: None }
+    }
+
+    /// As [`EventReader::new`]; the recorder notes all bytes of the stream as a detail.
+    pub(crate) fn recorded(response: Response, recorder: TraceRecorder) -> EventReader {
+        EventReader { recorder: Some(recorder), ..EventReader::new(response) }
     }
 
     /// The number of the exchange in the trace.
@@ -36,6 +47,10 @@ impl EventReader {
             let Some(chunk) = self.response.chunk().await.map_err(super::web::describe)? else {
                 return Ok(None);
             };
+            if let Some(recorder) = &self.recorder {
+                let note = || EventKind::HttpBody { direction: Direction::ServerToClient, bytes: chunk.clone() };
+                recorder.note_detail(self.exchange(), note);
+            }
             let mut events = Vec::new();
             let pushed = self.decoder.push(&chunk, &mut events);
             self.ready.extend(events);

@@ -46,7 +46,7 @@ pub(crate) async fn open(
     if media_type != "text/event-stream" {
         return Err(OpenError::Malformed(format!("the answer to GET is {media_type:?} and not an event stream")));
     }
-    let mut events = EventReader::new(response);
+    let mut events = EventReader::recorded(response, recorder.clone());
     let endpoint = endpoint(&mut events, &url).await?;
     let poster = Poster { recorder: recorder.clone(), http, endpoint, headers: Arc::new(headers), auth };
     Ok(OpenConnection::duplex(Duplex::new(recorder, Incoming::Sse(Box::new(events)), Outgoing::Sse(poster)), None))

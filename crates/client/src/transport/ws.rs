@@ -11,7 +11,7 @@ use super::{
     auth::{AuthMiddleware, RefusedRequest},
     duplex::{Incoming, OrderedWriter, Outgoing, Writer},
     tls, web,
-    ws_stream::Socket,
+    ws_stream::{Socket, Stream},
 };
 use crate::recorder::TraceRecorder;
 use rehearse_protocol::{EventKind, MAX_FRAME};
@@ -36,42 +36,45 @@ pub(crate) async fn open(
         request.headers_mut().append(name, value.clone());
     }
     request.headers_mut().insert("sec-websocket-protocol", http::HeaderValue::from_static("mcp"));
-    let socket = connect_socket(request, auth.as_ref(), &recorder).await?;
+    let (socket, exchange) = connect_socket(request, auth.as_ref(), &recorder).await?;
     let (sink, stream) = socket.split();
+    let stream = Stream { stream, recorder: recorder.clone(), exchange };
     let ordered = OrderedWriter::new(recorder.clone(), Writer::Ws(sink));
     Ok(OpenConnection::duplex(Duplex::new(recorder, Incoming::Ws(stream), Outgoing::Ordered(ordered)), None))
 }
 
-/// Connects with the header of the middleware, and again with the next one if it is refused.
+/// Connects with the header of the middleware, and again with the next one if it is refused. Also returns the number of
+/// the upgrade in the trace.
 async fn connect_socket(
     request: Handshake,
     auth: Option<&AuthMiddleware>,
     recorder: &TraceRecorder,
-) -> Result<Socket, OpenError> {
+) -> Result<(Socket, u32), OpenError> {
     let limits = WebSocketConfig::default().max_message_size(Some(MAX_FRAME)).max_frame_size(Some(MAX_FRAME));
     let connect = async |request: Handshake| {
-        recorder.note_detail(None, || {
+        let number = recorder.new_exchange();
+        recorder.note_detail(Some(number), || {
             let target = request.uri().path_and_query().map(ToString::to_string).unwrap_or_default();
             EventKind::HttpRequest { method: request.method().clone(), target, headers: request.headers().clone() }
         });
         let connected =
             connect_async_tls_with_config(request, Some(limits), true, Some(Connector::Rustls(tls::config()))).await;
         match &connected {
-            Ok((_, response)) => note(recorder, response),
-            Err(tungstenite::Error::Http(response)) => note(recorder, response),
+            Ok((_, response)) => note(recorder, number, response),
+            Err(tungstenite::Error::Http(response)) => note(recorder, number, response),
             Err(_) => {}
         }
-        connected
+        connected.map(|(socket, _)| (socket, number))
     };
-    let Some(auth) = auth else { return connect(request).await.map(|(socket, _)| socket).map_err(refused) };
+    let Some(auth) = auth else { return connect(request).await.map_err(refused) };
     let mut header = auth.header().await.map_err(OpenError::Unauthorized)?;
     for _ in 0..web::MAX_AUTH_ATTEMPTS {
         let mut attempt = request.clone();
         web::insert_auth(attempt.headers_mut(), &header);
         let error = match connect(attempt).await {
-            Ok((socket, _)) => {
+            Ok(connected) => {
                 header.mark_accepted();
-                return Ok(socket);
+                return Ok(connected);
             }
             Err(error) => error,
         };
@@ -89,12 +92,12 @@ async fn connect_socket(
     Err(OpenError::Unauthorized("the server refuses one authorization after another".to_owned()))
 }
 
-fn note(recorder: &TraceRecorder, response: &http::Response<Option<Vec<u8>>>) {
-    recorder.note_detail(None, || EventKind::HttpResponse {
+fn note(recorder: &TraceRecorder, number: u32, response: &http::Response<Option<Vec<u8>>>) {
+    recorder.note_detail(Some(number), || EventKind::HttpResponse {
         status: response.status(),
         headers: response.headers().clone(),
     });
-    web::note_body(recorder, None, response.body().clone().unwrap_or_default().into());
+    web::note_body(recorder, Some(number), response.body().clone().unwrap_or_default().into());
 }
 
 fn refused(error: tungstenite::Error) -> OpenError {

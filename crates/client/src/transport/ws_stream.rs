@@ -14,22 +14,37 @@ use tokio_tungstenite::{
     },
 };
 
-use super::LinkError;
+use super::{LinkError, web};
+use crate::recorder::TraceRecorder;
 
 pub(super) type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
 pub(crate) type Sink = SplitSink<Socket, Message>;
-pub(crate) type Stream = SplitStream<Socket>;
 
-/// The next frame, or why there are no more. A binary message is a frame as well. Cancel-safe.
+/// What the server sends.
+pub(crate) struct Stream {
+    pub(super) stream: SplitStream<Socket>,
+    pub(super) recorder: TraceRecorder,
+    /// The number of the upgrade in the trace.
+    pub(super) exchange: u32,
+}
+
+/// How the reason begins after a close frame of the server.
+pub(crate) const CLOSED: &str = "the server closed the WebSocket";
+
+/// The next frame, or why there are no more. A binary message is a frame as well, and noted as a body of the upgrade.
+/// Cancel-safe.
 pub(crate) async fn next_frame(stream: &mut Stream) -> Result<Bytes, String> {
     loop {
-        return match stream.next().await {
+        return match stream.stream.next().await {
             Some(Ok(Message::Text(text))) => Ok(text.into()),
-            Some(Ok(Message::Binary(bytes))) => Ok(bytes),
-            Some(Ok(Message::Close(Some(frame)))) => {
-                Err(format!("the server closed the WebSocket: {} {}", u16::from(frame.code), frame.reason))
+            Some(Ok(Message::Binary(bytes))) => {
+                web::note_body(&stream.recorder, Some(stream.exchange), bytes.clone());
+                Ok(bytes)
             }
-            Some(Ok(Message::Close(None))) => Err("the server closed the WebSocket without a code".to_owned()),
+            Some(Ok(Message::Close(Some(frame)))) => {
+                Err(format!("{CLOSED}: {} {}", u16::from(frame.code), frame.reason))
+            }
+            Some(Ok(Message::Close(None))) => Err(format!("{CLOSED} without a code")),
             Some(Ok(_)) => continue,
             Some(Err(error)) => Err(format!("the WebSocket broke: {error}")),
             None => Err("the server ended the WebSocket without closing it".to_owned()),

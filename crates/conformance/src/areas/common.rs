@@ -211,3 +211,29 @@ pub(super) fn tool_works(evidence: &Evidence<'_>, call: &Call<'_>) -> bool {
         evidence.calls_of("tools/call").filter(|it| it.request.case.is_none() && it.request.at("/params/name") == name);
     plain.next().is_some_and(|first| first.result().is_some() && plain.all(|it| it.result().is_some()))
 }
+
+/// Checks that on each of two connections that are used at the same time no more answers come than were asked for.
+pub(super) fn isolated(evidence: &Evidence<'_>, j: &mut Judgement) {
+    for connection in &evidence.connections {
+        let Some(call) = connection.calls().find(|call| is_case_of(call, "isolation")) else { continue };
+        let mut open: std::collections::HashMap<String, i64> = std::collections::HashMap::new();
+        let mut foreign = None;
+        for message in &connection.messages {
+            let Some(id) = message.id().filter(|id| !id.is_null()) else { continue };
+            match (message.is_from_server(), message.kind) {
+                (false, crate::Kind::Request) => *open.entry(id.to_string()).or_default() += 1,
+                (true, crate::Kind::Response) => {
+                    let left = open.entry(id.to_string()).or_default();
+                    *left -= 1;
+                    foreign = foreign.or((*left < 0).then_some(message));
+                }
+                _ => {}
+            }
+        }
+        match foreign {
+            Some(message) => j.check(false, message, || "an answer to no request of this connection".to_owned()),
+            None if call.is_answered() => j.check_answer(true, &call, String::new),
+            None => j.untested("the server did not answer"),
+        }
+    }
+}

@@ -14,6 +14,7 @@ mod http;
 mod io;
 mod life;
 mod log;
+mod lsse;
 mod meta;
 mod mrtr;
 mod page;
@@ -32,6 +33,7 @@ mod tasks;
 mod taskx;
 mod tool_schema;
 mod tools;
+mod ws;
 
 pub(crate) use common::{is_base64, shown};
 
@@ -85,9 +87,11 @@ pub(crate) const ALL: &[Area] = &[
     area!(ask),
     area!(http),
     area!(hdr),
+    area!(lsse),
     area!(io),
     area!(tasks),
     area!(taskx),
+    area!(ws),
     area!(skills),
 ];
 
