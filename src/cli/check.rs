@@ -27,11 +27,12 @@ use super::{
     },
     output,
     process_guard::block_on_guarded,
+    secrets::Secrets,
     signals::Signals,
     style,
     trace_file::TraceFileWriter,
 };
-use rehearse_check::{CheckOptions, RecordSink, ToolPermission, check, selects};
+use rehearse_check::{CheckOptions, RecordSink, Tokens, ToolPermission, check, selects};
 use rehearse_conformance::Row;
 use rehearse_protocol::{Version, trace_file::ConnectionInfo};
 use rehearse_report::check::{CheckFormat, CheckLayout, CheckResult, RunVerdict};
@@ -85,6 +86,18 @@ pub(super) struct CheckArgs {
     /// The arguments for a tool (repeatable)
     #[arg(long = "tool-args", hide_short_help = true, value_name = "NAME=JSON", value_parser = tool_args)]
     tool_args: Vec<(String, Value)>,
+    /// A bearer token that the server accepts
+    #[arg(long, value_name = "TOKEN")]
+    token: Option<String>,
+    /// A bearer token that lacks scopes for some requests
+    #[arg(long, hide_short_help = true, value_name = "TOKEN")]
+    token_low_scope: Option<String>,
+    /// A bearer token that has expired
+    #[arg(long, hide_short_help = true, value_name = "TOKEN")]
+    token_expired: Option<String>,
+    /// A bearer token for another server
+    #[arg(long, hide_short_help = true, value_name = "TOKEN")]
+    token_wrong_audience: Option<String>,
     /// Also check what directories of servers expect
     #[arg(long, hide_short_help = true)]
     listing: bool,
@@ -201,11 +214,21 @@ impl CheckArgs {
             grace: self.grace,
             budget: self.budget,
             tools: ToolPermission { allowed: self.allowed_tools.clone(), arguments: self.tool_args.clone() },
+            tokens: self.tokens(),
             listing: self.listing,
             seed: self.seed,
             rows: self.only.clone(),
             events: None,
             record_sink: RecordSink::default(),
+        }
+    }
+
+    fn tokens(&self) -> Tokens {
+        Tokens {
+            valid: self.token.clone(),
+            low_scope: self.token_low_scope.clone(),
+            expired: self.token_expired.clone(),
+            wrong_audience: self.token_wrong_audience.clone(),
         }
     }
 
@@ -238,8 +261,10 @@ impl CheckArgs {
             Signals::install().map_err(|error| Failure::cannot(format!("cannot handle signals: {error}")))?;
         let mut progress = Progress::new();
         let again = Again::new(self);
+        let Tokens { valid, low_scope, expired, wrong_audience } = self.tokens();
+        let tokens = Secrets::from_tokens([valid, low_scope, expired, wrong_audience].into_iter().flatten());
         for (number, server) in servers.iter().enumerate() {
-            let secrets = &server.resolved.secrets;
+            let secrets = &server.resolved.secrets.clone().merge(&tokens);
             progress.begin(&secrets.hidden(&result::target(server)), number, servers.len());
             let mut params = server.resolved.config.clone();
             params.shutdown = stop.clone();

@@ -80,6 +80,11 @@ impl Secrets {
         Secrets::new(secrets)
     }
 
+    /// These tokens, however short they are.
+    pub(crate) fn from_tokens(tokens: impl Iterator<Item = String>) -> Secrets {
+        Secrets { texts: tokens.filter(|token| !token.is_empty()).collect(), ..Secrets::default() }
+    }
+
     fn new(mut texts: Vec<String>) -> Secrets {
         // The form in JSON strings.
         let quoted = |secret: &String| serde_json::to_string(secret).map(|text| text[1..text.len() - 1].to_owned());

@@ -38,6 +38,14 @@ pub(crate) struct Refusal {
     failure: Option<String>,
 }
 
+impl Refusal {
+    /// Whether the server refused a request because it has no token.
+    pub(crate) fn is_unauthorized(&self) -> bool {
+        let is_401 = |kind: &EventKind| matches!(kind, EventKind::HttpResponse { status, .. } if *status == 401);
+        self.trace.events().any(|event| is_401(&event.kind))
+    }
+}
+
 /// Tries to speak a version on a connection of its own.
 pub(crate) async fn attempt(
     params: &ServerParams,

@@ -65,6 +65,8 @@ pub(crate) struct Lane {
     /// The longest time that an answer took.
     slowest: Duration,
     unanswered: u32,
+    /// Status and headers of the last HTTP response.
+    last_head: Option<(u16, HeaderMap)>,
     /// Whether the handshake is over.
     is_open: bool,
     /// Exchanges whose responses have not ended yet.
@@ -126,6 +128,7 @@ impl Lane {
             budget,
             slowest,
             unanswered,
+            last_head: None,
             is_open: false,
             open,
             ending: Vec::new(),
@@ -324,6 +327,7 @@ impl Lane {
             frames.into_iter().find(|frame| is_answer(frame, id))
         });
         self.note_session(number);
+        self.last_head = self.head(number);
         if exchange.is_finished() {
             if message.is_none() && !self.has_status(number) {
                 self.unanswered += 1;
@@ -516,6 +520,16 @@ impl Lane {
             }
         }
         headers
+    }
+
+    /// Status and headers of the last HTTP response; none if there was no answer.
+    pub(crate) fn last_head(&self) -> Option<&(u16, HeaderMap)> {
+        self.last_head.as_ref()
+    }
+
+    /// The id of the session.
+    pub(crate) fn session(&self) -> Option<String> {
+        self.session.as_ref()?.to_str().ok().map(ToOwned::to_owned)
     }
 
     /// Forgets the session, which has ended.

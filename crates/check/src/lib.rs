@@ -13,6 +13,7 @@ mod prober;
 mod probes;
 mod replies;
 mod run;
+mod server;
 
-pub use options::{CheckEvent, CheckOptions, RecordSink, ToolPermission, selects};
+pub use options::{CheckEvent, CheckOptions, RecordSink, Tokens, ToolPermission, selects};
 pub use run::{CheckError, CheckRun, VersionRun, check};

@@ -22,6 +22,8 @@ pub struct CheckOptions {
     pub budget: Duration,
     /// Which tools may be called.
     pub tools: ToolPermission,
+    /// Tokens for a server that requires them.
+    pub tokens: Tokens,
     /// Whether the rows for directories of servers are judged as well.
     pub listing: bool,
     /// The seed of names and ids.
@@ -55,6 +57,25 @@ pub enum CheckEvent {
     Judged(Version),
 }
 
+/// Bearer tokens; what is missing is not tested.
+#[derive(Clone, Default)]
+pub struct Tokens {
+    /// One that the server accepts.
+    pub valid: Option<String>,
+    /// One that lacks scopes for some requests.
+    pub low_scope: Option<String>,
+    /// One that has expired.
+    pub expired: Option<String>,
+    /// One for another server.
+    pub wrong_audience: Option<String>,
+}
+
+impl std::fmt::Debug for Tokens {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Tokens")
+    }
+}
+
 /// Which tools may be called. A tool with `readOnlyHint` and without `openWorldHint` always may.
 #[derive(Clone, Debug, Default)]
 pub struct ToolPermission {
@@ -73,6 +94,7 @@ impl Default for CheckOptions {
             grace: Duration::from_millis(300),
             budget: Duration::from_secs(60),
             tools: ToolPermission::default(),
+            tokens: Tokens::default(),
             listing: false,
             seed: 1,
             rows: Vec::new(),

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use futures_util::future::{join, join_all};
-use rehearse_client::{ConnectError, ServerParams, StopGrace, Target};
-use rehearse_conformance::{Evidence, Facts, Outcome, Row, Verdict, cases, rows};
+use rehearse_client::{ConnectError, ServerParams};
+use rehearse_conformance::{Evidence, Facts, Judgement, Material, Outcome, Row, Verdict, cases, rows};
 use rehearse_protocol::{Era, Trace, Transport, Version};
 use serde_json::Value;
 use tokio::time::Instant;
@@ -15,13 +15,8 @@ use crate::{
     lists,
     options::Budget,
     prober::Prober,
-    probes,
+    probes, server,
 };
-
-/// How long a process may take to exit, before it gets SIGTERM, and again before it is killed.
-const EXIT: Duration = Duration::from_millis(2500);
-/// The words by which a variable is taken for a secret.
-const SECRETS: [&str; 4] = ["TOKEN", "SECRET", "PASSWORD", "KEY"];
 
 /// The result of a run against one server over one transport.
 #[derive(Debug)]
@@ -67,7 +62,7 @@ pub enum CheckError {
 /// # Errors
 /// Nothing could be checked: the server cannot be reached, or speaks no version.
 pub async fn check(params: &ServerParams, options: &CheckOptions) -> Result<CheckRun, CheckError> {
-    let params = &patient(params);
+    let (params, options) = &server::prepared(params, options);
     let started = Instant::now();
     let budget = Budget { end: started + options.budget };
     let transport = params.target.transport();
@@ -120,6 +115,10 @@ pub async fn check(params: &ServerParams, options: &CheckOptions) -> Result<Chec
             }
         }
     }
+    if run.versions.is_empty() && refusals.iter().any(Refusal::is_unauthorized) {
+        let version = all.iter().find(|version| **version == Version::LATEST_LEGACY).or(all.first());
+        run.versions.extend(join_all(version.map(|version| locked(params, *version, options, budget))).await);
+    }
     run.duration = started.elapsed();
     if run.versions.iter().any(|it| it.version.era() == Era::Legacy) {
         run.unanswered = unanswered(&refusals);
@@ -136,6 +135,9 @@ pub async fn check(params: &ServerParams, options: &CheckOptions) -> Result<Chec
             return Ok(run);
         }
         return Err(match failure {
+            Some(ConnectError::Http { status: 401, .. }) if options.tokens.valid.is_none() => {
+                CheckError::NoVersion("the server requires authorization; --token TOKEN gives it".to_owned())
+            }
             Some(error) => error.into(),
             None => CheckError::NoVersion(no_version(&refusals)),
         });
@@ -151,7 +153,7 @@ async fn probe(params: &ServerParams, spoken: Spoken, options: &CheckOptions, bu
     lists::read(&mut lane, &mut material).await;
     material.callable = lists::callable(&material.tools, options);
     material.mirrored = lists::mirrored(&material.tools, options);
-    material.endpoint = endpoint(params).unwrap_or_default().to_owned();
+    material.endpoint = server::endpoint(params).unwrap_or_default().to_owned();
     let cases = cases(&material);
     let prober = Prober { params, options, budget, version, material, cases };
     let (main, others) =
@@ -162,10 +164,9 @@ async fn probe(params: &ServerParams, spoken: Spoken, options: &CheckOptions, bu
     let facts = Facts {
         capabilities,
         is_listing: options.listing,
-        is_local: is_local(params),
-        secrets: secrets(params),
         missing: lists::missing(&prober.material),
         patience: options.request_timeout / 2,
+        ..server::facts(params)
     };
     let outcomes = {
         let evidence = Evidence::new(&traces.iter().collect::<Vec<_>>(), version, transport, facts);
@@ -178,7 +179,7 @@ async fn probe(params: &ServerParams, spoken: Spoken, options: &CheckOptions, bu
 /// `None` if its stream is in order.
 fn judge_opening(params: &ServerParams, version: Version, trace: Trace, options: &CheckOptions) -> Option<VersionRun> {
     let transport = params.target.transport();
-    let facts = Facts { is_local: is_local(params), is_listing: options.listing, ..Facts::default() };
+    let facts = Facts { is_listing: options.listing, ..server::facts(params) };
     let selected = rows().iter().filter(|row| options.is_selected(&row.id));
     let outcomes: Vec<_> = {
         let evidence = Evidence::new(&[&trace], version, transport, facts);
@@ -189,21 +190,29 @@ fn judge_opening(params: &ServerParams, version: Version, trace: Trace, options:
     outcomes.iter().any(is_violated).then(|| VersionRun { version, traces: vec![trace], outcomes })
 }
 
-/// The same server, with little time to exit: a process that has to be stopped is a finding, and each costs that time.
-fn patient(params: &ServerParams) -> ServerParams {
-    let mut params = params.clone();
-    if let Target::Stdio(spec) = &mut params.target {
-        spec.grace = StopGrace { exit: EXIT, terminate: EXIT, ..spec.grace };
-    }
-    params
-}
-
-/// The values of variables for the server that are named like secrets.
-fn secrets(params: &ServerParams) -> Vec<String> {
-    let Target::Stdio(spec) = &params.target else { return Vec::new() };
-    let is_secret = |name: &str| SECRETS.iter().any(|word| name.to_ascii_uppercase().contains(word));
-    let secrets = spec.env.iter().filter(|(name, value)| is_secret(name) && value.len() >= 8);
-    secrets.map(|(_, value)| value.clone()).collect()
+/// Judges what a server that requires another token does without it. Its version is not known.
+async fn locked(params: &ServerParams, version: Version, options: &CheckOptions, budget: Budget) -> VersionRun {
+    let material =
+        Material { version: Some(version), transport: Some(params.target.transport()), ..Material::default() };
+    let prober = Prober { params, options, budget, version, material, cases: Vec::new() };
+    let traces = probes::auth(&prober).await;
+    let evidence =
+        Evidence::new(&traces.iter().collect::<Vec<_>>(), version, params.target.transport(), server::facts(params));
+    let reason = match options.tokens.valid {
+        Some(_) => "the server refuses the token of --token",
+        None => "the server requires authorization; --token TOKEN gives it",
+    };
+    let judged = rows().iter().filter(|row| options.is_selected(&row.id)).map(|row| (row, row.judge(&evidence)));
+    let outcomes = judged.map(|(row, outcome)| match (row.area(), outcome.verdict) {
+        ("auth", _) | (_, Verdict::NotApplicable) => (row, outcome),
+        _ => {
+            let judgement = Judgement::default();
+            (row, Outcome { verdict: Verdict::NotTested, reason: Some(reason.to_owned()), judgement })
+        }
+    });
+    let outcomes = outcomes.collect();
+    drop(evidence);
+    VersionRun { version, traces, outcomes }
 }
 
 /// Runs all probes once more if a failure depends on time or order. One that does not come again becomes a warning.
@@ -238,17 +247,4 @@ fn server_info(hello: &Value) -> Option<(String, String)> {
     let info = hello.get("serverInfo").or_else(|| hello.pointer("/_meta/io.modelcontextprotocol~1serverInfo"))?;
     let text = |key: &str| info[key].as_str().unwrap_or_default().to_owned();
     Some((text("name"), text("version")))
-}
-
-fn is_local(params: &ServerParams) -> bool {
-    let hosts = ["//127.", "//localhost", "//[::1]", "//10.", "//192.168."];
-    endpoint(params).is_none_or(|url| hosts.iter().any(|host| url.contains(host)))
-}
-
-/// The URL of a server, if it has one.
-fn endpoint(params: &ServerParams) -> Option<&str> {
-    match &params.target {
-        Target::Http(at) | Target::Sse(at) | Target::Ws(at) => Some(&at.url),
-        _ => None,
-    }
 }

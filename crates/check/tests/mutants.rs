@@ -10,7 +10,7 @@ use std::{collections::BTreeSet, fs, path::Path};
 use bytes::Bytes;
 use futures_util::future::join_all;
 use http::{HeaderName, HeaderValue, StatusCode};
-use rehearse_check::{CheckOptions, ToolPermission, VersionRun, check};
+use rehearse_check::{CheckOptions, Tokens, ToolPermission, VersionRun, check};
 use rehearse_client::{ServerParams, Target};
 use rehearse_conformance::{Evidence, Facts, Level, Place, Verdict, judge_all, rows};
 use rehearse_mock::{
@@ -83,6 +83,10 @@ prompts:
 /// A server that speaks no version with a handshake.
 const MODERN: &str = "protocol: 2026-07-28\ntools: [{ name: a, description: A, reply: x }]\n";
 
+/// A server of two legacy versions, and one that requires a token.
+const LEGACY: &str = "protocol: [2025-06-18, 2025-11-25]\ntools: [{ name: a, description: A, reply: x }]\n";
+const LOCKED: &str = "auth: { scopes: [read], authorizationServers: ['https://auth.example.com'], tokens: [{ token: eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJ3In0.c2lnbmVk, scopes: [read, write] }, { token: reader, scopes: [read] }] }\ntools: [{ name: write, description: W, scopes: [write], annotations: { readOnlyHint: true }, reply: x }]\n";
+
 /// The token that the prober sends.
 const TOKEN: &str = "rehearse-token";
 
@@ -147,6 +151,8 @@ struct Mutant {
     replace: Option<(String, String)>,
     /// Why the connection ended.
     closed: Option<String>,
+    /// The whole body of a response that is no message.
+    document: Option<Value>,
     /// Rows that necessarily report it as well.
     #[serde(default)]
     also: Vec<String>,
@@ -154,6 +160,7 @@ struct Mutant {
 
 /// The traces of the conformant server in one version over one transport.
 struct Base {
+    endpoint: Option<String>,
     transport: Transport,
     run: VersionRun,
 }
@@ -175,6 +182,8 @@ async fn bases() -> Vec<Base> {
         (BUSY, Transport::Http),
         (BUSY, Transport::Ws),
         (MODERN, Transport::Ws),
+        (LOCKED, Transport::Http),
+        (LEGACY, Transport::Ws),
         (include_str!("scripts/tasks.yaml"), Transport::Http),
         (include_str!("scripts/tasks-2025-11-25.yaml"), Transport::Http),
     ];
@@ -207,7 +216,7 @@ async fn piped(script: &str) -> Vec<Base> {
     serving.abort();
     let as_process = |mut run: VersionRun| {
         run.traces = run.traces.iter().map(|trace| process(trace, &ProcessFault::default())).collect();
-        Base { transport: Transport::Stdio, run }
+        Base { endpoint: None, transport: Transport::Stdio, run }
     };
     run.versions.into_iter().map(as_process).collect()
 }
@@ -231,21 +240,31 @@ async fn served(script: &str, transport: Transport) -> Vec<Base> {
         headers: headers.into_iter().collect(),
     };
     let target = match transport {
-        Transport::Http => Target::Http(at),
-        Transport::Sse => Target::Sse(at),
-        _ => Target::Ws(at),
+        Transport::Http => Target::Http(at.clone()),
+        Transport::Sse => Target::Sse(at.clone()),
+        _ => Target::Ws(at.clone()),
     };
-    let run = check(&ServerParams::new("server", target), &options()).await.expect("a run");
-    run.versions.into_iter().map(|run| Base { transport, run }).collect()
+    let mut options = options();
+    if script == LOCKED {
+        let token = |token: &str| Some(token.to_owned());
+        options.tokens = Tokens {
+            valid: token("eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJ3In0.c2lnbmVk"),
+            low_scope: token("reader"),
+            expired: token("expired"),
+            wrong_audience: token("foreign"),
+        };
+    }
+    let run = check(&ServerParams::new("server", target), &options).await.expect("a run");
+    run.versions.into_iter().map(|run| Base { endpoint: Some(at.url.clone()), transport, run }).collect()
 }
 
-fn facts() -> Facts {
+fn facts(base: &Base) -> Facts {
     let secrets = vec!["s3cret-of-the-environment".to_owned()];
-    Facts { is_local: true, is_listing: true, secrets, ..Facts::default() }
+    Facts { is_local: true, is_listing: true, secrets, endpoint: base.endpoint.clone(), ..Facts::default() }
 }
 
 fn evidence<'t>(traces: &[&'t Trace], base: &Base) -> Evidence<'t> {
-    Evidence::new(traces, base.run.version, base.transport, facts())
+    Evidence::new(traces, base.run.version, base.transport, facts(base))
 }
 
 /// The ids of the rows that fail or warn.
@@ -337,13 +356,13 @@ fn mutate(mutant: &Mutant, traces: &[Trace], targets: &[(Place, Option<Place>, O
                 out.push_event(Event { kind, ..it.clone() });
                 continue;
             }
-            let is_body = match &it.kind {
-                EventKind::Frame(frame) => frame.direction == Direction::ServerToClient,
-                EventKind::HttpBody { .. } => true,
-                _ => false,
+            let is_body = matches!(it.kind, EventKind::HttpBody { .. });
+            let is_message = it.frame().is_some_and(|frame| frame.direction == Direction::ServerToClient);
+            let is_gone = |(_, answer, _): &(Place, Option<Place>, Option<Place>)| {
+                (mutant.document.is_some() && is_body) || (mutant.drop && (is_body || is_message) && answer.is_none())
             };
-            let mut unanswered = targets.iter().filter(|(it, answer, _)| it.connection == number && answer.is_none());
-            if mutant.drop && is_body && unanswered.any(|it| ends(&it)) {
+            let mut here = targets.iter().filter(|(it, ..)| it.connection == number);
+            if here.any(|target| is_gone(target) && ends(&target)) {
                 continue;
             }
             let target = targets.iter().find(|(request, answer, head)| {
@@ -373,8 +392,8 @@ fn mutate(mutant: &Mutant, traces: &[Trace], targets: &[(Place, Option<Place>, O
                 }
                 let status = mutant.status.map_or(*status, |status| StatusCode::from_u16(status).expect("a status"));
                 out.push_event(Event { kind: EventKind::HttpResponse { status, headers }, ..it.clone() });
-                if let Some(body) = &mutant.body {
-                    let bytes = Bytes::from(body.clone());
+                if let Some(body) = mutant.body.clone().or(mutant.document.as_ref().map(Value::to_string)) {
+                    let bytes = Bytes::from(body);
                     let kind = EventKind::HttpBody { direction: Direction::ServerToClient, bytes };
                     out.push_event(Event { kind, ..it.clone() });
                 }

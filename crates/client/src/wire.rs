@@ -217,6 +217,7 @@ impl Wire {
         all.extend(request.headers);
         let titled = request.has_title_case.then(|| web::title_case_client(&url)).transpose();
         let http = titled.map_err(|error| error.to_string())?.unwrap_or_else(|| http.clone());
+        let is_document = request.path.is_some() && request.method == Method::GET;
         let mut builder = http.request(request.method, url).headers(all);
         if let Some(body) = &request.body {
             builder = builder.body(body.clone());
@@ -229,7 +230,7 @@ impl Wire {
         let running = tokio::spawn(async move {
             let sent = web::send_in(number, &http, builder, &recorder, request.body.as_ref()).await;
             let is_whole = match sent {
-                Ok(response) => read(response, &recorder, number).await,
+                Ok(response) => read(response, &recorder, number, is_document).await,
                 Err(error) => {
                     *failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.to_string());
                     return;
@@ -297,8 +298,9 @@ impl Wire {
 /// How long to read what a process writes after the end of its standard input.
 const DRAIN: Duration = Duration::from_secs(5);
 
-/// Records the body of a response: the frames and all bytes of an event stream, or one frame. False if it broke.
-async fn read(response: reqwest::Response, recorder: &TraceRecorder, number: u32) -> bool {
+/// Records the body of a response: the frames and all bytes of an event stream, or one frame; what another path than the
+/// endpoint returns to a GET is no frame. False if it broke.
+async fn read(response: reqwest::Response, recorder: &TraceRecorder, number: u32, is_document: bool) -> bool {
     if web::media_type(&response) == "text/event-stream" {
         let mut chunks = EventChunks::new(response);
         loop {
@@ -318,7 +320,7 @@ async fn read(response: reqwest::Response, recorder: &TraceRecorder, number: u32
     let is_json = web::media_type(&response) == "application/json";
     match whole_body(response).await {
         Ok(body) if body.is_empty() => true,
-        Ok(body) if is_json || matches!(body.first(), Some(b'{' | b'[')) => {
+        Ok(body) if !is_document && (is_json || matches!(body.first(), Some(b'{' | b'['))) => {
             recorder.record_in(Some(number), Direction::ServerToClient, body);
             true
         }

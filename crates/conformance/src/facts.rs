@@ -13,6 +13,8 @@ pub struct Facts {
     pub missing: Vec<(String, String)>,
     /// Whether the checks for directories of servers are wanted (`--listing`).
     pub is_listing: bool,
+    /// The URL of the endpoint.
+    pub endpoint: Option<String>,
     /// Values that only the server may know, from its environment.
     pub secrets: Vec<String>,
     /// After what time a request without an answer is a finding. Less says nothing: the server may only be slow.

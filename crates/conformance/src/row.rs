@@ -76,6 +76,9 @@ pub struct Row {
     /// What the server must have so that the rule can be tested, as in [`Facts::missing`](crate::Facts::missing).
     #[serde(default)]
     pub needs: Option<String>,
+    /// Whether the rule applies only to a server that requires authorization.
+    #[serde(default)]
+    pub authorization: bool,
     /// How the rule is looked at.
     pub looks_at: String,
     /// What a correct server may do as well.
@@ -133,6 +136,9 @@ impl Row {
         }
         if let Some(capability) = self.without_capability.as_deref().filter(|name| facts.declares(name)) {
             return Some(format!("{capability} is declared"));
+        }
+        if self.authorization && !areas::auth::is_required(evidence) {
+            return Some("the server requires no authorization".to_owned());
         }
         if let Some(extension) = self.extension.as_deref().filter(|name| !facts.has_extension(name)) {
             return Some(format!("the extension {extension} is not declared"));

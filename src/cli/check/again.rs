@@ -26,6 +26,9 @@ impl Again {
         options.extend(pairs("--protocol-version", &mut args.versions.iter().map(ToString::to_string)));
         options.extend(pairs("--allow-tool", &mut args.allowed_tools.iter().cloned()));
         options.extend(pairs("--tool-args", &mut args.tool_args.iter().map(|(name, json)| format!("{name}={json}"))));
+        if args.token.is_some() {
+            options.extend(["--token", "TOKEN"].map(ToOwned::to_owned));
+        }
         if args.listing {
             options.push("--listing".to_owned());
         }

@@ -6,9 +6,11 @@ use rehearse_protocol::Trace;
 use crate::prober::Prober;
 
 mod asking;
+mod auth;
 mod calls;
 mod case_lanes;
 mod completions;
+mod era;
 mod handshake;
 mod input;
 mod listen;
@@ -20,6 +22,7 @@ mod streams;
 mod subscriptions;
 mod tasks;
 
+pub(crate) use auth::auth;
 pub(crate) use main_lane::main_lane;
 
 /// Sends what a probe has to send to this server, and returns the traces of its connections.
@@ -42,4 +45,6 @@ pub(crate) const ALL: &[Probe] = &[
     |prober| Box::pin(listen::listen(prober)),
     |prober| Box::pin(sse_ws::sse(prober)),
     |prober| Box::pin(sse_ws::ws(prober)),
+    |prober| Box::pin(auth::auth(prober)),
+    |prober| Box::pin(era::era(prober)),
 ];

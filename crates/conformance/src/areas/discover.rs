@@ -99,7 +99,9 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     ("discover.version.supported-list-consistent", same_versions),
     ("discover.state.no-memory-of-meta", |e, j| error_code(e, j, "meta-negative/no-capabilities", &[-32602])),
     ("discover.state.no-session-id", |e, j| {
-        let is_modern = |it: &&HttpExchange<'_>| it.case.is_none_or(|case| !case.starts_with(LEGACY));
+        // A server of both eras answers an `initialize` with a session.
+        let is_modern =
+            |it: &&HttpExchange<'_>| it.case.is_none_or(|case| !case.starts_with(LEGACY) && case != "era/initialize");
         for http in e.exchanges().map(|(_, http)| http).filter(is_modern) {
             let Some(place) = http.response else { continue };
             let id = http.header("mcp-session-id");

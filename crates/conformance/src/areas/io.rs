@@ -27,7 +27,7 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     ("io.exit.on-sigterm", terminates),
     ("io.exit.during-call", |e, j| {
         for connection in e.connections.iter().filter(|it| it.calls().any(|call| call.request.case == Some(BUSY))) {
-            exit(connection, j);
+            exit(connection, j, true);
         }
     }),
     ("io.exit.no-orphans", orphans),
@@ -123,17 +123,23 @@ fn stderr_utf8(evidence: &Evidence<'_>, j: &mut Judgement) {
     }
 }
 
+/// The machine may be busy: an exit that is only late counts if none is in time.
 fn exits(evidence: &Evidence<'_>, j: &mut Judgement) {
+    let is_prompt = evidence.connections.iter().any(|it| exit_time(it).is_some_and(|took| took <= EXIT));
     for connection in &evidence.connections {
-        exit(connection, j);
+        exit(connection, j, is_prompt);
     }
 }
 
-fn exit(connection: &Connection<'_>, j: &mut Judgement) {
-    let (Some((_, closed)), Some((exited, _))) = (connection.input_closed, connection.exited) else { return };
-    let took = exited.saturating_sub(closed);
+fn exit_time(connection: &Connection<'_>) -> Option<Duration> {
+    Some(connection.exited?.0.saturating_sub(connection.input_closed?.1))
+}
+
+fn exit(connection: &Connection<'_>, j: &mut Judgement, is_prompt: bool) {
+    let Some(took) = exit_time(connection) else { return };
     let last = connection.messages.last().map(|it| it.place);
-    j.check_at(took <= EXIT, None, last.into_iter().collect(), || match connection.terminated {
+    let holds = took <= EXIT || (is_prompt && connection.terminated.is_none());
+    j.check_at(holds, None, last.into_iter().collect(), || match connection.terminated {
         Some(_) => "that it had to be stopped by a signal".to_owned(),
         None => format!("the end of the process after {took:.1?}"),
     });
@@ -211,8 +217,15 @@ fn lives(evidence: &Evidence<'_>, j: &mut Judgement) {
         let last = connection.messages.iter().rfind(|it| !it.is_from_server());
         if let Some(last) = last {
             let subject = last.case.map(ToOwned::to_owned);
-            j.check_at(!connection.ended_by_server(), subject, vec![last.place], || {
-                "the end of the process after this message".to_owned()
+            let exit = match connection.exited {
+                Some((_, Some(code))) => format!(" with exit code {code}"),
+                Some((_, None)) => " by a signal".to_owned(),
+                None => String::new(),
+            };
+            let stderr = connection.stderr.last().map(|(place, _)| *place);
+            let places = [last.place].into_iter().chain(stderr).collect();
+            j.check_at(!connection.ended_by_server(), subject, places, || {
+                format!("the end of the process{exit} after this message")
             });
         }
     }

@@ -3,12 +3,14 @@
 use crate::{Case, Evidence, Judgement, Material};
 
 mod ask;
+pub(crate) mod auth;
 mod cache;
 mod cancel;
 mod changes;
 mod common;
 mod comp;
 mod discover;
+mod era;
 mod hdr;
 mod http;
 mod io;
@@ -93,6 +95,8 @@ pub(crate) const ALL: &[Area] = &[
     area!(taskx),
     area!(ws),
     area!(skills),
+    area!(era),
+    area!(auth),
 ];
 
 /// What the probes of all areas send to this server, in the order of the areas.

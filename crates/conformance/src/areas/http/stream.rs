@@ -14,6 +14,8 @@ use crate::{Connection, Evidence, HttpExchange, Judgement, Kind, Level, Place};
 const LAST_ID: &str = "last-event-id";
 /// The time within which the same message on two streams is taken for one.
 const AT_ONCE: Duration = Duration::from_secs(1);
+/// The time after the response within which a stream may still be open.
+const TIME_TO_CLOSE: Duration = Duration::from_millis(300);
 const NO_STREAM: &str = "no request was answered with an event stream";
 const NOT_RESUMED: &str = "no stream had an event id to resume from";
 
@@ -92,8 +94,14 @@ pub(super) fn not_closed_early(evidence: &Evidence<'_>, j: &mut Judgement) {
 pub(super) fn closed_after_response(evidence: &Evidence<'_>, j: &mut Judgement) {
     streams(evidence, j, |j, stream| {
         // The prober itself drops these.
-        let is_dropped = stream.http.case.is_some_and(|case| case.starts_with("resume/"));
-        if let Some(response) = stream.response().filter(|_| !is_dropped) {
+        let is_dropped = stream
+            .http
+            .case
+            .is_some_and(|case| ["resume/", "listen/", "cancel"].iter().any(|probe| case.starts_with(probe)));
+        let is_due = |response: &&crate::Message<'_>| {
+            stream.http.is_whole.is_some() || stream.connection.waited(response) >= TIME_TO_CLOSE
+        };
+        if let Some(response) = stream.response().filter(|_| !is_dropped).filter(is_due) {
             j.check(stream.http.is_whole.is_some(), response, || "a stream that stays open".to_owned());
         }
     });

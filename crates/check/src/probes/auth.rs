@@ -1,0 +1,157 @@
+//! Requests without a token, with bad tokens, and with those that the user gives; and the metadata about them.
+
+use rehearse_client::{ServerParams, Target};
+use rehearse_conformance::{Case, Lane as CaseLane, Material};
+use rehearse_protocol::{Era, Trace, Transport, Version};
+use serde_json::{Value, json};
+
+use crate::{
+    lane::{Lane, client_info},
+    prober::Prober,
+};
+
+/// A JSON Web Token that nobody has signed.
+const UNSIGNED: &str = "eyJhbGciOiJub25lIn0.eyJzdWIiOiJyZWhlYXJzZSJ9.";
+/// The header `{"alg":"none"}`.
+const NO_ALGORITHM: &str = "eyJhbGciOiJub25lIn0";
+/// `rehearse:rehearse`
+const BASIC: &str = "Basic cmVoZWFyc2U6cmVoZWFyc2U=";
+const METADATA: &str = "/.well-known/oauth-protected-resource";
+
+/// Asks without a token; if the server wants one, asks with wrong and right ones.
+pub(crate) async fn auth(prober: &Prober<'_>) -> Vec<Trace> {
+    if prober.transport() != Transport::Http || prober.version == Version::V2024_11_05 {
+        return Vec::new();
+    }
+    let stranger = without_token(prober.params);
+    let open = || Lane::open(&stranger, prober.version, prober.options, prober.budget);
+    let Ok(mut lane) = open().await else { return Vec::new() };
+    let tokens = &prober.options.tokens;
+    let first = opening(prober.version);
+    let list = Case::request("", CaseLane::Fresh, prober.material.cheap_method(), json!({}));
+    lane.send(&named(&first, "auth/no-token/first")).await;
+    let mut refused = &first;
+    if !is_refused(&lane) {
+        lane.send(&named(&list, "auth/no-token/list")).await;
+        refused = &list;
+        if !is_refused(&lane) && tokens.valid.is_none() {
+            lane.end_session();
+            return vec![lane.close().await];
+        }
+    }
+    ask_metadata(&mut lane, prober).await;
+    let mut bad = vec![
+        ("auth/invalid/opaque", "Bearer rehearse-invalid".to_owned()),
+        ("auth/invalid/unsigned", format!("Bearer {UNSIGNED}")),
+        ("auth/wrong-scheme/basic", BASIC.to_owned()),
+        ("auth/malformed/empty", "Bearer".to_owned()),
+    ];
+    bad.extend(tokens.expired.iter().map(|token| ("auth/expired", format!("Bearer {token}"))));
+    bad.extend(tokens.wrong_audience.iter().map(|token| ("auth/wrong-audience", format!("Bearer {token}"))));
+    if let Some((signature, unsigned)) = tokens.valid.as_deref().and_then(tampered) {
+        bad.push(("auth/tampered/signature", format!("Bearer {signature}")));
+        bad.push(("auth/tampered/unsigned", format!("Bearer {unsigned}")));
+    }
+    for (name, value) in bad {
+        lane.send(&named(refused, name).header("authorization", &value)).await;
+    }
+    lane.end_session();
+    let mut traces = vec![lane.close().await];
+    if let (Some(token), Ok(mut lane)) = (&tokens.valid, open().await) {
+        let value = format!("Bearer {token}");
+        enter(&mut lane, "auth/valid", &first, &value).await;
+        lane.send(&named(&list, "auth/valid/list").header("authorization", &value)).await;
+        lane.send(&named(&list, "auth/every-request")).await;
+        traces.push(leave(lane, "auth/valid", &value).await);
+    }
+    if let (Some(token), Ok(mut lane)) = (&tokens.low_scope, open().await) {
+        let value = format!("Bearer {token}");
+        enter(&mut lane, "auth/low-scope", &first, &value).await;
+        lane.send(&named(&list, "auth/low-scope/list").header("authorization", &value)).await;
+        for (tool, arguments) in &prober.material.callable {
+            let params = Material::call_params(tool, arguments);
+            let call = Case::request(format!("auth/low-scope/{tool}"), CaseLane::Fresh, "tools/call", params);
+            lane.send(&call.header("authorization", &value)).await;
+        }
+        traces.push(leave(lane, "auth/low-scope", &value).await);
+    }
+    traces
+}
+
+/// Opens a session with a token.
+async fn enter(lane: &mut Lane, name: &str, first: &Case, value: &str) {
+    lane.send(&named(first, &format!("{name}/first")).header("authorization", value)).await;
+    if lane.version().era() == Era::Legacy {
+        let name = format!("{name}/initialized");
+        let initialized = Case::notification(name, CaseLane::Fresh, "notifications/initialized", Value::Null);
+        lane.send(&initialized.header("authorization", value)).await;
+    }
+}
+
+/// Ends a session with a token.
+async fn leave(mut lane: Lane, name: &str, value: &str) -> Trace {
+    if lane.session().is_some() {
+        let delete = Case::http(format!("{name}/delete"), CaseLane::Fresh, "DELETE");
+        lane.send(&delete.header("authorization", value)).await;
+        lane.end_session();
+    }
+    lane.close().await
+}
+
+/// Gets the metadata of the resource from the URL of the challenge and from the well-known ones.
+async fn ask_metadata(lane: &mut Lane, prober: &Prober<'_>) {
+    let Target::Http(at) = &prober.params.target else { return };
+    let Ok(endpoint) = at.url.parse::<http::Uri>() else { return };
+    let challenge = lane.last_head().and_then(|(_, headers)| {
+        let value = headers.get("www-authenticate")?.to_str().ok()?;
+        let url: http::Uri = value.split_once("resource_metadata=\"")?.1.split_once('"')?.0.parse().ok()?;
+        (url.authority() == endpoint.authority()).then(|| url.path().to_owned())
+    });
+    let below = format!("{METADATA}{}", endpoint.path().trim_end_matches('/'));
+    let mut asked: Vec<String> = Vec::new();
+    let places = [("header", challenge), ("path", Some(below)), ("root", Some(METADATA.to_owned()))];
+    for (name, path) in places {
+        let Some(path) = path.filter(|path| !asked.contains(path)) else { continue };
+        let get = Case::http(format!("auth/metadata/{name}"), CaseLane::Fresh, "GET");
+        lane.send(&get.path(path.clone()).header("accept", "application/json")).await;
+        asked.push(path);
+    }
+}
+
+/// The first request of a client.
+fn opening(version: Version) -> Case {
+    if version.era() == Era::Modern {
+        return Case::request("", CaseLane::Fresh, "server/discover", json!({}));
+    }
+    let params = json!({ "protocolVersion": version.as_str(), "capabilities": {}, "clientInfo": client_info() });
+    Case::request("", CaseLane::Fresh, "initialize", params)
+}
+
+fn named(case: &Case, name: &str) -> Case {
+    Case { name: name.to_owned(), ..case.clone() }
+}
+
+fn is_refused(lane: &Lane) -> bool {
+    lane.last_head().is_some_and(|(status, headers)| *status == 401 || headers.contains_key("www-authenticate"))
+}
+
+/// The same server for a client without a token.
+fn without_token(params: &ServerParams) -> ServerParams {
+    let mut params = params.clone();
+    if let Target::Http(at) = &mut params.target {
+        at.headers.retain(|(name, _)| !name.eq_ignore_ascii_case("authorization"));
+    }
+    params
+}
+
+/// A JSON Web Token with another signature, and one without.
+fn tampered(token: &str) -> Option<(String, String)> {
+    let (head, signature) = token.rsplit_once('.')?;
+    let (_, claims) = head.split_once('.')?;
+    if !token.starts_with("eyJ") || signature.is_empty() || claims.contains('.') {
+        return None;
+    }
+    let other = if signature.starts_with('A') { 'B' } else { 'A' };
+    let rest = signature.get(1..)?;
+    Some((format!("{head}.{other}{rest}"), format!("{NO_ALGORITHM}.{claims}.")))
+}

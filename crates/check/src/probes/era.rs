@@ -1,0 +1,77 @@
+//! Clients of both eras at once, and a client that asks for the newer era first.
+
+use rehearse_client::ServerParams;
+use rehearse_conformance::{Case, Lane as CaseLane};
+use rehearse_protocol::{Era, Trace, Transport, Version};
+use serde_json::{Value, json};
+
+use crate::{
+    lane::{Lane, client_info},
+    prober::Prober,
+};
+
+const SESSION: &str = "mcp-session-id";
+
+/// Asks in the other era.
+pub(super) async fn era(prober: &Prober<'_>) -> Vec<Trace> {
+    match (prober.version.era(), prober.transport()) {
+        (Era::Modern, Transport::Http) => mixed(prober).await,
+        (Era::Modern, _) | (Era::Legacy, Transport::Http) => Vec::new(),
+        // Each needs a process of its own on stdio, so once is enough.
+        (Era::Legacy, transport) => match prober.version == Version::LATEST_LEGACY || transport == Transport::Sse {
+            true => discover_first(prober).await,
+            false => Vec::new(),
+        },
+    }
+}
+
+/// Sends requests of both eras in turn, and a modern one with the session of the legacy one.
+async fn mixed(prober: &Prober<'_>) -> Vec<Trace> {
+    let open = |version| open(prober.params, version, prober);
+    let (Some(mut legacy), Some(mut modern)) = (open(Version::LATEST_LEGACY).await, open(prober.version).await) else {
+        return Vec::new();
+    };
+    let request = |name: &str, method: &str, params: Value| Case::request(name, CaseLane::Fresh, method, params);
+    let hello = legacy.send(&request("era/mixed/initialize", "initialize", initialize(Version::LATEST_LEGACY))).await;
+    if hello.result().is_some() {
+        let initialized = "notifications/initialized";
+        let initialized = Case::notification("era/mixed/initialized", CaseLane::Fresh, initialized, Value::Null);
+        legacy.send(&initialized).await;
+        let method = prober.material.cheap_method();
+        let is_shared = method != "server/discover";
+        for number in 0..2 {
+            let legacy_method = if is_shared { method } else { "ping" };
+            legacy.send(&request(&format!("era/mixed/legacy/{number}"), legacy_method, json!({}))).await;
+            modern.send(&request(&format!("era/mixed/modern/{number}"), method, json!({}))).await;
+        }
+        if let Some(session) = legacy.session() {
+            modern.send(&request("era/by-meta", method, json!({})).header(SESSION, &session)).await;
+        }
+    }
+    // Its messages are judged in their own version.
+    legacy.close().await;
+    vec![modern.close().await]
+}
+
+/// Sends `server/discover`, as a client of both eras does, and then `initialize`.
+async fn discover_first(prober: &Prober<'_>) -> Vec<Trace> {
+    let Some(mut lane) = prober.open().await else { return Vec::new() };
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": Version::LATEST.as_str(),
+        "io.modelcontextprotocol/clientInfo": client_info(),
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    let discover = Case::request("era/discover-first", CaseLane::Fresh, "server/discover", json!({ "_meta": meta }));
+    lane.send(&discover.unanswered()).await;
+    let initialize = initialize(prober.version);
+    lane.send(&Case::request("era/then-initialize", CaseLane::Fresh, "initialize", initialize)).await;
+    vec![lane.close().await]
+}
+
+async fn open(params: &ServerParams, version: Version, prober: &Prober<'_>) -> Option<Lane> {
+    Lane::open(params, version, prober.options, prober.budget).await.ok()
+}
+
+fn initialize(version: Version) -> Value {
+    json!({ "protocolVersion": version.as_str(), "capabilities": {}, "clientInfo": client_info() })
+}

@@ -1,0 +1,67 @@
+//! What the configuration of a server says about it.
+
+use std::time::Duration;
+
+use rehearse_client::{Endpoint, ServerParams, StopGrace, Target};
+use rehearse_conformance::Facts;
+
+use crate::CheckOptions;
+
+/// How long a process may take to exit, before it gets SIGTERM, and again before it is killed.
+const EXIT: Duration = Duration::from_millis(2500);
+/// The words by which a variable is taken for a secret.
+const SECRETS: [&str; 4] = ["TOKEN", "SECRET", "PASSWORD", "KEY"];
+
+/// The same server with its token, and with little time to exit: a process that has to be stopped is a finding, and
+/// each costs that time. The options with the token that the configuration has.
+pub(crate) fn prepared(params: &ServerParams, options: &CheckOptions) -> (ServerParams, CheckOptions) {
+    let (mut params, mut options) = (params.clone(), options.clone());
+    if let Target::Stdio(spec) = &mut params.target {
+        spec.grace = StopGrace { exit: EXIT, terminate: EXIT, ..spec.grace };
+    }
+    if let Some(at) = endpoint_mut(&mut params.target) {
+        let is_token = |(name, _): &(String, String)| name.eq_ignore_ascii_case("authorization");
+        let bearer = |(_, value): &(String, String)| value.strip_prefix("Bearer ").map(ToOwned::to_owned);
+        let configured = at.headers.iter().find(|header| is_token(header)).and_then(bearer);
+        if let Some(token) = &options.tokens.valid {
+            at.headers.retain(|header| !is_token(header));
+            at.headers.push(("Authorization".to_owned(), format!("Bearer {token}")));
+        }
+        options.tokens.valid = options.tokens.valid.take().or(configured);
+    }
+    (params, options)
+}
+
+fn endpoint_mut(target: &mut Target) -> Option<&mut Endpoint> {
+    match target {
+        Target::Http(at) | Target::Sse(at) | Target::Ws(at) => Some(at),
+        Target::Stdio(_) | Target::Memory(_) => None,
+    }
+}
+
+/// The URL of a server, if it has one.
+pub(crate) fn endpoint(params: &ServerParams) -> Option<&str> {
+    match &params.target {
+        Target::Http(at) | Target::Sse(at) | Target::Ws(at) => Some(&at.url),
+        Target::Stdio(_) | Target::Memory(_) => None,
+    }
+}
+
+/// What is known of a server before it has said anything.
+pub(crate) fn facts(params: &ServerParams) -> Facts {
+    let endpoint = endpoint(params).map(ToOwned::to_owned);
+    Facts { endpoint, secrets: secrets(params), is_local: is_local(params), ..Facts::default() }
+}
+
+/// The values of variables for the server that are named like secrets.
+fn secrets(params: &ServerParams) -> Vec<String> {
+    let Target::Stdio(spec) = &params.target else { return Vec::new() };
+    let is_secret = |name: &str| SECRETS.iter().any(|word| name.to_ascii_uppercase().contains(word));
+    let secrets = spec.env.iter().filter(|(name, value)| is_secret(name) && value.len() >= 8);
+    secrets.map(|(_, value)| value.clone()).collect()
+}
+
+fn is_local(params: &ServerParams) -> bool {
+    let hosts = ["//127.", "//localhost", "//[::1]", "//10.", "//192.168."];
+    endpoint(params).is_none_or(|url| hosts.iter().any(|host| url.contains(host)))
+}
