@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help build dist test lint bench fuzz scenarios interop official examples test-mcp-server
+.PHONY: help build dist test lint bench fuzz scenarios interop nightly official examples test-mcp-server
 
 CARGO ?= cargo
 MOCK_PORT ?= 8888
@@ -34,6 +34,10 @@ scenarios: ## Run the shipped scenarios on every transport and in both eras
 interop: ## Test against real clients and servers; needs Node and Python, and a network for the first run
 	$(CARGO) build
 	interop/run
+
+nightly: ## Check real servers against the specification; needs what interop needs, and takes minutes
+	$(CARGO) build
+	interop/run --check
 
 official: ## Run the official MCP conformance suite against the mock; needs what interop needs
 	$(CARGO) build

@@ -15,5 +15,5 @@ mod replies;
 mod run;
 mod server;
 
-pub use options::{CheckEvent, CheckOptions, RecordSink, Tokens, ToolPermission, selects};
+pub use options::{CheckEvent, CheckOptions, RecordSink, Sink, Tokens, ToolPermission, selects};
 pub use run::{CheckError, CheckRun, VersionRun, check};

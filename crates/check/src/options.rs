@@ -38,7 +38,10 @@ pub struct CheckOptions {
 
 /// Called with the recorder of each connection before its first frame, and the version that the prober asks for.
 #[derive(Clone, Default)]
-pub struct RecordSink(pub Option<Arc<dyn Fn(Version, &TraceRecorder) + Send + Sync>>);
+pub struct RecordSink(pub Option<Arc<Sink>>);
+
+/// Takes the recorder of a connection that is opened in a version.
+pub type Sink = dyn Fn(Version, &TraceRecorder) + Send + Sync;
 
 impl fmt::Debug for RecordSink {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

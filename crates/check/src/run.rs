@@ -195,7 +195,7 @@ async fn locked(params: &ServerParams, version: Version, options: &CheckOptions,
     let material =
         Material { version: Some(version), transport: Some(params.target.transport()), ..Material::default() };
     let prober = Prober { params, options, budget, version, material, cases: Vec::new() };
-    let traces = probes::auth(&prober).await;
+    let traces = Box::pin(probes::auth(&prober)).await;
     let evidence =
         Evidence::new(&traces.iter().collect::<Vec<_>>(), version, params.target.transport(), server::facts(params));
     let reason = match options.tokens.valid {

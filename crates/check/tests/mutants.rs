@@ -201,7 +201,7 @@ async fn bases() -> Vec<Base> {
 async fn piped(script: &str) -> Vec<Base> {
     let source = rehearse_document::Source::new("script.yaml", script);
     let engine = Engine::new(Script::parse(&source).expect("a valid script"), 1, Journal::default());
-    let server = PipeServer::new(engine.into());
+    let server = PipeServer::new(engine);
     let (address, mut listener) = rehearse_net::pipe::listen();
     let serving = tokio::spawn(async move {
         while let Some(stream) = listener.accept().await {

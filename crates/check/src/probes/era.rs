@@ -15,7 +15,7 @@ const SESSION: &str = "mcp-session-id";
 /// Asks in the other era.
 pub(super) async fn era(prober: &Prober<'_>) -> Vec<Trace> {
     match (prober.version.era(), prober.transport()) {
-        (Era::Modern, Transport::Http) => mixed(prober).await,
+        (Era::Modern, Transport::Http) => Box::pin(mixed(prober)).await,
         (Era::Modern, _) | (Era::Legacy, Transport::Http) => Vec::new(),
         // Each needs a process of its own on stdio, so once is enough.
         (Era::Legacy, transport) => match prober.version == Version::LATEST_LEGACY || transport == Transport::Sse {

@@ -14,7 +14,7 @@ pub(super) async fn session(prober: &Prober<'_>) -> Vec<Trace> {
     if prober.version.era() == Era::Modern || prober.transport() != Transport::Http {
         return Vec::new();
     }
-    let opened = join3(prober.open_session(), prober.open_session(), prober.open_session()).await;
+    let opened = Box::pin(join3(prober.open_session(), prober.open_session(), prober.open_session())).await;
     let (Some(mut ended), Some(mut other), Some(mut foreign)) = opened else { return Vec::new() };
     let list = |name: &str| Case::request(name, CaseLane::Fresh, prober.material.cheap_method(), json!({}));
     let delete = |name: &str| Case::http(name, CaseLane::Fresh, "DELETE");

@@ -19,7 +19,7 @@ pub(super) async fn sse(prober: &Prober<'_>) -> Vec<Trace> {
     if prober.transport() != Transport::Sse || prober.version != Version::V2024_11_05 {
         return Vec::new();
     }
-    let Some((mut one, other)) = isolation(prober).await else { return Vec::new() };
+    let Some((mut one, other)) = Box::pin(isolation(prober)).await else { return Vec::new() };
     one.send_http(&Case::http("sse-origin/get", CaseLane::Fresh, "GET").header("origin", EVIL)).await;
     let ping = |name: &str| {
         let message = json!({ "jsonrpc": "2.0", "id": name, "method": "ping", "params": {} });
@@ -54,7 +54,7 @@ pub(super) async fn ws(prober: &Prober<'_>) -> Vec<Trace> {
     if prober.transport() != Transport::Ws {
         return Vec::new();
     }
-    let Some((mut one, other)) = isolation(prober).await else { return Vec::new() };
+    let Some((mut one, other)) = Box::pin(isolation(prober)).await else { return Vec::new() };
     let upgrade = |name: &str| {
         let case = Case::http(name, CaseLane::Fresh, "GET").without_header("accept");
         case.header("connection", "Upgrade")
@@ -79,7 +79,7 @@ pub(super) async fn ws(prober: &Prober<'_>) -> Vec<Trace> {
 
 /// Two sessions that send requests at the same time.
 async fn isolation(prober: &Prober<'_>) -> Option<(Lane, Lane)> {
-    let (Some(mut one), Some(mut other)) = join(prober.open_session(), prober.open_session()).await else {
+    let (Some(mut one), Some(mut other)) = Box::pin(join(prober.open_session(), prober.open_session())).await else {
         return None;
     };
     let list = |name: &str| Case::request(name, CaseLane::Fresh, prober.material.cheap_method(), json!({}));

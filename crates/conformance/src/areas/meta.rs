@@ -9,8 +9,8 @@ use super::{
 };
 use crate::{Case, Evidence, Judgement, Lane, Material, Message};
 
-const TRACE_KEYS: [(&str, fn(&str) -> bool); 3] =
-    [("traceparent", is_traceparent), ("tracestate", is_list), ("baggage", is_list)];
+type Form = fn(&str) -> bool;
+const TRACE_KEYS: [(&str, Form); 3] = [("traceparent", is_traceparent), ("tracestate", is_list), ("baggage", is_list)];
 const TRACE: &str = "00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01";
 /// The top-level domains that names of companies and projects mostly have.
 const TOP_DOMAINS: [&str; 8] = ["com", "org", "net", "io", "dev", "ai", "app", "edu"];

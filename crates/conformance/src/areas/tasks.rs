@@ -324,11 +324,11 @@ fn related(evidence: &Evidence<'_>, j: &mut Judgement) {
                     open.insert(id, None);
                 }
                 (true, Kind::Response, _) => drop(open.remove(&id)),
-                (true, Kind::Request, Some("elicitation/create" | "sampling/createMessage")) => {
-                    if !open.is_empty() && open.values().all(Option::is_some) {
-                        let is_known = related.is_some_and(|id| open.values().any(|it| *it == Some(id)));
-                        j.check(is_known || (open.len() > 1 && related.is_some()), message, || format!("{related:?}"));
-                    }
+                (true, Kind::Request, Some("elicitation/create" | "sampling/createMessage"))
+                    if !open.is_empty() && open.values().all(Option::is_some) =>
+                {
+                    let is_known = related.is_some_and(|id| open.values().any(|it| *it == Some(id)));
+                    j.check(is_known || (open.len() > 1 && related.is_some()), message, || format!("{related:?}"));
                 }
                 (true, Kind::Notification, Some("notifications/progress")) => {
                     let token = message.params()["progressToken"].to_string();
@@ -369,10 +369,12 @@ fn blocks(evidence: &Evidence<'_>, j: &mut Judgement) {
                         });
                     }
                 }
-                (RESULT, _) if call.response.is_some() && !is_refused_elsewhere(&call) => {
-                    if status.get(id).is_some_and(|it| !is_ended(it)) {
-                        early.insert(id, call);
-                    }
+                (RESULT, _)
+                    if call.response.is_some()
+                        && !is_refused_elsewhere(&call)
+                        && status.get(id).is_some_and(|it| !is_ended(it)) =>
+                {
+                    early.insert(id, call);
                 }
                 _ => {}
             }
@@ -496,7 +498,7 @@ fn progress_stops(evidence: &Evidence<'_>, j: &mut Judgement) {
         let key = token(progress.place.connection, &progress.params()["progressToken"]);
         let Some((id, _)) = tasks.get(&key).filter(|(_, created)| *created < progress.place) else { continue };
         let end = ended.get(id).filter(|end| on_one_stream(end.message, progress));
-        j.check(!end.is_some_and(|end| end.message.place < progress.place), progress, || {
+        j.check(end.is_none_or(|end| end.message.place >= progress.place), progress, || {
             format!("progress of the task {id} after its end")
         });
     }

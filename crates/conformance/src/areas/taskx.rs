@@ -46,7 +46,7 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
         }
         j.untested(NO_TASK);
     }),
-    ("taskx.create.flat-fields", |e, j| each(all(e), j, is_flat, |it| shown(it))),
+    ("taskx.create.flat-fields", |e, j| each(all(e), j, is_flat, shown)),
     ("taskx.create.only-tools-call", |e, j| {
         let others = e.calls().filter(|call| !matches!(call.method(), CALL | GET) && is_declared(call));
         for (call, result) in others.filter_map(|call| Some((call, call.result()?))) {
@@ -210,7 +210,7 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
             };
             is_flat(it) && payload
         };
-        each(notified(e), j, is_full, |it| shown(it));
+        each(notified(e), j, is_full, shown);
         j.untested = j.untested.take().map(|_| "the server sent no `notifications/tasks`".to_owned());
     }),
     ("taskx.notify.no-progress-log", |e, j| {
@@ -339,7 +339,7 @@ fn with_status(evidence: &Evidence<'_>, j: &mut Judgement, status: &str, holds: 
         let Some(task) = call.result().filter(|task| task["status"] == status) else { continue };
         let capabilities = &call.request.params()["_meta"][CAPABILITIES];
         let id = task["taskId"].as_str().map(ToOwned::to_owned);
-        if !j.violations.last().is_some_and(|it| it.subject == id) {
+        if j.violations.last().is_none_or(|it| it.subject != id) {
             j.check_at(holds(task, capabilities), id, call.places(), || {
                 members(task, &["result", "error", "statusMessage", "inputRequests"])
             });
