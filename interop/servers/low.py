@@ -5,6 +5,7 @@ import sys
 
 import mcp_types as types
 import uvicorn
+from mcp import MCPError
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 
@@ -18,9 +19,12 @@ async def list_tools(ctx, params):
 
 
 async def call_tool(ctx, params):
-    arguments = params.arguments or {}
-    total = arguments.get("a", 0) + arguments.get("b", 0)
-    return types.CallToolResult(content=[types.TextContent(type="text", text=str(total))])
+    if params.name != "add":
+        raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name}")
+    numbers = [(params.arguments or {}).get(name) for name in ("a", "b")]
+    is_valid = all(type(number) is int for number in numbers)
+    text = str(sum(numbers)) if is_valid else "a and b must be integers."
+    return types.CallToolResult(content=[types.TextContent(type="text", text=text)], is_error=not is_valid)
 
 
 async def list_resources(ctx, params):
@@ -28,6 +32,8 @@ async def list_resources(ctx, params):
 
 
 async def read_resource(ctx, params):
+    if str(params.uri) != "config://theme":
+        raise MCPError(types.INVALID_PARAMS, f"Unknown resource: {params.uri}")
     return types.ReadResourceResult(contents=[types.TextResourceContents(uri=params.uri, text="dark")])
 
 
