@@ -36,7 +36,9 @@ fn is_input_required(result: &Value) -> bool {
 }
 
 fn both_hints(evidence: &Evidence<'_>, j: &mut Judgement, method: &str) {
-    for (call, result) in evidence.results_of(method).filter(|(_, result)| !is_input_required(result)) {
+    // What a case asks for may be of another version.
+    let of_method = results(evidence).filter(|(call, _)| call.method() == method);
+    for (call, result) in of_method.filter(|(_, result)| !is_input_required(result)) {
         let missing: Vec<_> = ["ttlMs", "cacheScope"].into_iter().filter(|key| result.get(key).is_none()).collect();
         j.check_at(missing.is_empty(), None, call.places(), || format!("no `{}`", missing.join("` and no `")));
     }

@@ -17,8 +17,10 @@ pub(super) const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilitie
 const INFO: &str = "io.modelcontextprotocol/clientInfo";
 const META_VERSION: &str = "/params/_meta/io.modelcontextprotocol~1protocolVersion";
 const META_EXTENSIONS: &str = "/params/_meta/io.modelcontextprotocol~1clientCapabilities/extensions";
-const REMOVED: [&str; 6] =
-    ["initialize", "logging/setLevel", "resources/subscribe", "resources/unsubscribe", "tasks/list", "tasks/result"];
+/// Not `initialize`: with which error a server refuses it is its own choice, and one that also speaks a legacy version may
+/// accept it.
+const REMOVED: [&str; 5] =
+    ["logging/setLevel", "resources/subscribe", "resources/unsubscribe", "tasks/list", "tasks/result"];
 /// The case of an `initialize` without a modern `_meta`.
 const LEGACY: &str = "discover/legacy";
 /// The first version without a handshake.

@@ -265,7 +265,13 @@ where
 fn echoes_value(evidence: &Evidence<'_>, j: &mut Judgement) {
     for connection in &evidence.connections {
         let sent = ids(connection.messages.iter().filter(|it| !it.is_from_server()));
-        for response in connection.messages.iter().filter(|it| it.is_from_server() && it.kind == Kind::Response) {
+        // The body of a refusal is no response where no message was sent, as for a GET.
+        let answers = |it: &&Message<'_>| {
+            let http = it.exchange.and_then(|number| connection.exchanges.get(&number));
+            http.is_none_or(|http| http.status.is_none_or(|status| status < 400) || http.method == "POST")
+        };
+        let received = connection.messages.iter().filter(|it| it.is_from_server());
+        for response in received.filter(|it| it.kind == Kind::Response).filter(answers) {
             if let Some(id) = response.id().filter(|id| !id.is_null()) {
                 let is_known = sent.contains(&id.to_string());
                 j.check(is_known, response, || format!("the id {}, which no request has", shown(id)));
