@@ -92,8 +92,8 @@ impl Baseline {
         self.is_official
     }
 
-    /// Accepts what an entry matches, and says which entries are stale. In a run that is not whole, an entry is stale
-    /// only if its rows were tested.
+    /// Accepts what an entry matches, and says which entries are stale. In a run that is not whole, or not over the
+    /// transports of an entry, it is stale only if its rows were tested.
     pub fn apply(&self, result: &mut CheckResult, file: PathBuf, today: &str, is_whole: bool) -> Baseline {
         let mut uses = vec![Use::default(); self.entries.len()];
         for server in &mut result.servers {
@@ -108,7 +108,11 @@ impl Baseline {
                 }
             }
         }
-        let is_stale = |usage: &Use| !usage.is_matched && !usage.is_untested && (usage.is_tested || is_whole);
+        let met: Vec<_> = result.servers.iter().map(|server| server.transport).collect();
+        let is_met = |entry: &Entry| entry.transports.is_empty() || entry.transports.iter().any(|it| met.contains(it));
+        let is_stale = |entry: &Entry, usage: &Use| {
+            !usage.is_matched && !usage.is_untested && (usage.is_tested || (is_whole && is_met(entry)))
+        };
         let is_unknown =
             |entry: &Entry, usage: &Use| is_whole && matches!(entry.rows, Rows::Official { .. }) && !usage.is_applied;
         let of = |wanted: &dyn Fn(&Entry, &Use) -> bool| -> Vec<_> {
@@ -117,11 +121,11 @@ impl Baseline {
         };
         result.baseline = Some(BaselineUse {
             file,
-            stale: of(&|entry, usage| !is_unknown(entry, usage) && is_stale(usage)),
+            stale: of(&|entry, usage| !is_unknown(entry, usage) && is_stale(entry, usage)),
             expired: of(&|entry, usage| usage.is_matched && entry.is_expired(today)),
             unknown: of(&is_unknown),
         });
-        let kept = self.entries.iter().zip(&uses).filter(|(it, usage)| !is_stale(usage) && !it.is_expired(today));
+        let kept = self.entries.iter().zip(&uses).filter(|(it, usage)| !is_stale(it, usage) && !it.is_expired(today));
         Baseline { entries: kept.map(|(entry, _)| entry.clone()).collect(), is_official: self.is_official }
     }
 

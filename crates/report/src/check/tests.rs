@@ -171,6 +171,17 @@ fn an_entry_whose_row_was_not_tested_is_not_stale() {
 }
 
 #[test]
+fn an_entry_of_a_transport_that_was_not_met_is_not_stale() {
+    for (transport, stale) in [("http", 0), ("stdio", 1)] {
+        let mut checked = result(&[Transport::Stdio], &[row(IDS[2], RowVerdict::Pass, Vec::new())]);
+        let when = format!("{{ transport: {transport} }}");
+        let file = format!("version: 1\naccept: [{{ id: ping.result.empty, when: {when}, reason: later }}]\n");
+        baseline(&file).expect("a baseline").apply(&mut checked, "b.yaml".into(), "2026-11-24", true);
+        assert_eq!(checked.baseline.expect("a use").stale.len(), stale, "{transport}");
+    }
+}
+
+#[test]
 fn a_written_baseline_accepts_the_run_that_wrote_it() {
     let mut checked = result(&[Transport::Stdio], &[bad_names()]);
     let file = "version: 1\naccept:\n  - id: ping.result.empty\n    reason: gone\n";
