@@ -45,7 +45,6 @@ Examples:
   rehearse check --http http://127.0.0.1:8080/mcp
   rehearse check files --mcp-config .mcp.json        a server of a config
   rehearse check --http URL --allow-tool 'search*'   may also call these tools
-  rehearse check --list                              all rows
   rehearse check --explain tools.list.name-charset
 
 The server is checked in every protocol version that it speaks. Tools are called only if they are \
