@@ -30,7 +30,7 @@ pub struct CheckOptions {
     pub seed: u64,
     /// The rows that are judged, as [`selects`] takes them; all if empty.
     pub rows: Vec<String>,
-    /// Who is told how far the run is.
+    /// What receives the progress of the run.
     pub events: Option<UnboundedSender<CheckEvent>>,
     /// Sees every connection.
     pub record_sink: RecordSink,
@@ -115,7 +115,7 @@ impl CheckOptions {
 
     pub(crate) fn tell(&self, event: CheckEvent) {
         if let Some(events) = &self.events {
-            // Nobody has to listen.
+            // The receiver may be gone.
             let _ = events.send(event);
         }
     }

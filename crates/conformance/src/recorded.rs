@@ -1,4 +1,4 @@
-//! Judges traffic that nobody sent for the sake of a check.
+//! Judges traffic that no probe sent.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -10,7 +10,7 @@ use rehearse_protocol::{EventKind, Trace, Transport, Version};
 use crate::{Evidence, Facts, Judgement, Outcome, Row, Verdict, judge_all};
 
 /// The ids of the rows that hold for any traffic. Others rely on what a probe sends: that a resource was not removed, or
-/// that nobody has cancelled a call.
+/// that no call was cancelled.
 static PASSIVE: LazyLock<BTreeSet<&str>> = LazyLock::new(|| include_str!("../rows/passive.txt").lines().collect());
 
 /// The recorded traffic of one connection.

@@ -24,7 +24,7 @@ pub struct ProtocolViolation {
 
 impl MockServer {
     /// The rules of the specification that the mock itself has violated so far, as its [traces](MockServer::traces) show
-    /// it: a script that misbehaves without being told to. What a fault, `raw` or `unchecked` sends is reported as well.
+    /// it: a script that misbehaves without a fault in it. What a fault, `raw` or `unchecked` sends is reported as well.
     /// Empty unless [`record_traces`](crate::MockServerBuilder::record_traces) is set.
     ///
     /// ```

@@ -25,7 +25,7 @@ pub type RecordSink = Arc<dyn Fn(CellServer<'_>, &TraceRecorder) + Send + Sync>;
 /// Returns the violated rows in the traffic with one server, after the cell has ended.
 pub type TrafficJudge = Arc<dyn Fn(CellServer<'_>, &[Trace]) -> Vec<CheckedRow> + Send + Sync>;
 
-/// What a run calls. Whoever runs scenarios decides what becomes of the traffic.
+/// What a run calls with its traffic. The caller decides what to do with it.
 #[derive(Clone, Default)]
 pub struct TrafficHooks {
     /// Sees every connection.

@@ -10,7 +10,7 @@ use crate::{
     prober::Prober,
 };
 
-/// A JSON Web Token that nobody has signed.
+/// A JSON Web Token without a signature.
 const UNSIGNED: &str = "eyJhbGciOiJub25lIn0.eyJzdWIiOiJyZWhlYXJzZSJ9.";
 /// The header `{"alg":"none"}`.
 const NO_ALGORITHM: &str = "eyJhbGciOiJub25lIn0";

@@ -7,7 +7,7 @@ use rehearse_protocol::{Transport, Version};
 
 use super::{BaselineUse, CheckResult, CheckedRow, RowVerdict, official};
 
-/// The reason of an entry that nobody has written yet.
+/// The reason of an entry before its author writes one.
 const TODO: &str = "TODO";
 
 /// The accepted failures of a file.

@@ -1,4 +1,4 @@
-//! The text report: a matrix by area, failures first with their frames, then what nobody has looked at.
+//! The text report: a matrix by area, failures first with their frames, then what was not tested.
 
 use std::{collections::BTreeMap, fmt::Write};
 

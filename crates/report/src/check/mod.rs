@@ -266,7 +266,7 @@ impl CheckResult {
         }
     }
 
-    /// Counts, gives the verdict, and leaves out what nobody reads. The last change of a result.
+    /// Counts, gives the verdict, and leaves out what no report shows. The last change of a result.
     pub fn conclude(&mut self, is_interrupted: bool) {
         self.totals = CheckTotals::count(self.rows());
         let is_stale = self.baseline.as_ref().is_some_and(|it| !it.stale.is_empty());
