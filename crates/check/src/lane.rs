@@ -6,16 +6,11 @@ use std::{
 };
 
 use bytes::Bytes;
-use http::{
-    HeaderMap, HeaderName, HeaderValue, Method,
-    header::{ACCEPT, CONTENT_TYPE},
-};
-use rehearse_client::{
-    ConnectError, ServerParams, Target, TraceRecorder, Wire, WireExchange, WireRequest, mirrored_headers,
-};
+use http::{HeaderMap, HeaderName, HeaderValue, Method};
+use rehearse_client::{ConnectError, ServerParams, Target, TraceRecorder, Wire, WireExchange, WireRequest};
 use rehearse_conformance::{Case, CaseBody};
-use rehearse_protocol::{Direction, Era, EventKind, Frame, Trace, Version};
-use serde_json::{Map, Value, json};
+use rehearse_protocol::{Direction, Era, Event, EventKind, Frame, Trace, Version};
+use serde_json::{Value, json};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::{
@@ -26,11 +21,11 @@ use crate::{
 
 mod begun;
 mod exchanges;
+mod messages;
 
 pub(crate) use exchanges::other_id;
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
-const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 /// How many unanswered requests a lane bears before it waits only for the window of silence.
 const PATIENCE: u32 = 2;
 /// How many events of a connection are kept.
@@ -62,7 +57,7 @@ pub(crate) struct Lane {
     next_id: i64,
     options: CheckOptions,
     budget: Budget,
-    /// The longest time that an answer took.
+    /// The longest time that an answer took, other than that of a tool.
     slowest: Duration,
     unanswered: u32,
     /// Status and headers of the last HTTP response.
@@ -289,7 +284,7 @@ impl Lane {
         match &message {
             Some(_) => {
                 // The first answer of a process includes its start.
-                if self.is_open {
+                if self.is_open && !does_work(case) {
                     self.slowest = self.slowest.max(sent.elapsed());
                 }
                 self.unanswered = 0;
@@ -413,113 +408,19 @@ impl Lane {
         self.open.push(exchange);
     }
 
-    fn http_request(&self, case: &Case, name: Option<Arc<str>>, body: Option<Bytes>) -> WireRequest {
-        let method = Method::from_bytes(case.http_method.as_bytes()).unwrap_or(Method::POST);
-        let (path, has_title_case) = (case.path.clone(), case.has_title_case);
-        WireRequest { method, path, headers: self.headers(case, body.as_deref()), has_title_case, body, case: name }
-    }
-
     fn has_status(&self, number: u32) -> bool {
         self.head(number).is_some()
     }
 
     /// The headers of the response of an exchange.
     pub(crate) fn head(&self, number: u32) -> Option<(u16, HeaderMap)> {
-        head(&self.wire.recorder().trace(), number)
+        self.wire.recorder().find_last(|event| head_of(event, number))
     }
 
     fn note_session(&mut self, number: u32) {
         if self.session.is_none() && self.version.era() == Era::Legacy {
             self.session = self.head(number).and_then(|(_, headers)| headers.get(&SESSION).cloned());
         }
-    }
-
-    /// The id and the bytes of a case.
-    fn body(&mut self, case: &Case) -> (Option<Value>, Option<Bytes>) {
-        let (method, params, is_request) = match &case.body {
-            CaseBody::Empty => return (None, None),
-            CaseBody::Bytes(bytes) => {
-                let id = serde_json::from_slice::<Value>(bytes).ok().and_then(|value| value.get("id").cloned());
-                return (id.filter(|id| id.is_string() || id.is_number()), Some(bytes.clone()));
-            }
-            CaseBody::Request { method, params } => (method, params, true),
-            CaseBody::Notification { method, params } => (method, params, false),
-        };
-        let mut message = Map::new();
-        message.insert("jsonrpc".to_owned(), json!("2.0"));
-        let id = is_request.then(|| json!(self.next_id));
-        if let Some(id) = &id {
-            self.next_id += 1;
-            message.insert("id".to_owned(), id.clone());
-        }
-        message.insert("method".to_owned(), json!(method));
-        let params = self.with_meta(params.clone(), case, is_request);
-        if !params.is_null() {
-            message.insert("params".to_owned(), params);
-        }
-        (id, Some(Value::Object(message).to_string().into()))
-    }
-
-    /// The params with the `_meta` of the version, as the case changes it.
-    fn with_meta(&self, mut params: Value, case: &Case, is_request: bool) -> Value {
-        let is_modern = self.version.era() == Era::Modern && is_request;
-        if !is_modern && case.meta.is_empty() {
-            return params;
-        }
-        if params.is_null() {
-            params = json!({});
-        }
-        let Some(members) = params.as_object_mut() else { return params };
-        let mut meta = Map::new();
-        if is_modern {
-            meta.insert("io.modelcontextprotocol/protocolVersion".into(), json!(self.version.as_str()));
-            meta.insert("io.modelcontextprotocol/clientInfo".into(), client_info());
-            meta.insert("io.modelcontextprotocol/clientCapabilities".into(), self.client_capabilities.clone());
-        }
-        if let Some(Value::Object(own)) = members.remove("_meta") {
-            meta.extend(own);
-        }
-        for (key, value) in &case.meta {
-            match value {
-                Some(value) => drop(meta.insert(key.clone(), value.clone())),
-                None => drop(meta.remove(key)),
-            }
-        }
-        if !meta.is_empty() {
-            members.insert("_meta".to_owned(), Value::Object(meta));
-        }
-        params
-    }
-
-    fn headers(&self, case: &Case, body: Option<&[u8]>) -> HeaderMap {
-        let mut headers = HeaderMap::new();
-        if case.http_method == "POST" {
-            headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
-            headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        } else if case.http_method == "GET" {
-            headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
-        }
-        let is_initialize = matches!(&case.body, CaseBody::Request { method, .. } if method == "initialize");
-        if self.version.era() == Era::Modern {
-            headers.extend(body.map(mirrored_headers).unwrap_or_default());
-        }
-        if self.version.era() == Era::Modern || (self.version > Version::V2024_11_05 && !is_initialize) {
-            headers.insert(VERSION, HeaderValue::from_static(self.version.as_str()));
-        }
-        if let Some(session) = self.session.as_ref().filter(|_| !is_initialize) {
-            headers.insert(SESSION, session.clone());
-        }
-        for (number, (name, value)) in case.headers.iter().enumerate() {
-            let is_second = case.headers.iter().take(number).any(|(before, _)| before == name);
-            let Ok(name) = name.parse::<HeaderName>() else { continue };
-            match value.as_deref().map(HeaderValue::from_str) {
-                Some(Ok(value)) if is_second => drop(headers.append(name, value)),
-                Some(Ok(value)) => drop(headers.insert(name, value)),
-                Some(Err(_)) => {}
-                None => drop(headers.remove(name)),
-            }
-        }
-        headers
     }
 
     /// Status and headers of the last HTTP response; none if there was no answer.
@@ -558,25 +459,30 @@ impl Lane {
 
 /// Waits for the head of the response of an exchange; for ever if none comes.
 async fn has_head(recorder: &TraceRecorder, number: u32) {
+    let mut read = recorder.start();
     loop {
-        let end = recorder.end();
-        if head(&recorder.trace(), number).is_some() {
+        if recorder.read(&mut read).iter().any(|event| head_of(event, number).is_some()) {
             return;
         }
-        if !recorder.has_more(end).await {
+        if !recorder.has_more(read).await {
             return std::future::pending().await;
         }
     }
 }
 
-/// Status and headers of the response of an exchange.
-fn head(trace: &Trace, number: u32) -> Option<(u16, HeaderMap)> {
-    trace.events().rev().find_map(|event| match &event.kind {
+/// Status and headers, if this event is the head of the response of an exchange.
+fn head_of(event: &Event, number: u32) -> Option<(u16, HeaderMap)> {
+    match &event.kind {
         EventKind::HttpResponse { status, headers } if event.exchange == Some(number) => {
             Some((status.as_u16(), headers.clone()))
         }
         _ => None,
-    })
+    }
+}
+
+/// Whether a request takes as long as the work that it asks for.
+fn does_work(case: &Case) -> bool {
+    matches!(&case.body, CaseBody::Request { method, .. } if method == "tools/call" || method == "tasks/result")
 }
 
 /// Whether a frame answers the request of this id; without one, whether it is an error without an id.

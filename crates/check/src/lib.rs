@@ -14,6 +14,7 @@ mod probes;
 mod replies;
 mod run;
 mod server;
+mod survey;
 
 pub use options::{CheckEvent, CheckOptions, RecordSink, Sink, Tokens, ToolPermission, selects};
 pub use run::{CheckError, CheckRun, VersionRun, check};

@@ -9,8 +9,8 @@ use crate::{CheckOptions, detection, lane::Lane};
 
 /// How many pages of a list are read.
 const MAX_PAGES: usize = 50;
-/// How many tools are called.
-const CALLED_TOOLS: usize = 3;
+/// How many tools with parameters that are repeated in headers are called.
+const MIRRORED_TOOLS: usize = 3;
 
 /// Reads all lists of the declared capabilities.
 pub(crate) async fn read(lane: &mut Lane, material: &mut Material) {
@@ -88,7 +88,7 @@ pub(crate) fn mirrored(tools: &[Value], options: &CheckOptions) -> Vec<MirroredC
         let is_valid = parameters.len() == headers_in(tool);
         is_valid.then(|| MirroredCall { tool: name, schema: tool["inputSchema"].clone(), arguments, parameters })
     });
-    calls.take(CALLED_TOOLS).collect()
+    calls.take(MIRRORED_TOOLS).collect()
 }
 
 fn find_mirrored(schema: &Value, pointer: &str, found: &mut Vec<MirroredParameter>) {
@@ -109,11 +109,14 @@ fn accepts(schema: &Value, value: &Value) -> bool {
     jsonschema::validator_for(schema).is_ok_and(|schema| schema.is_valid(value))
 }
 
-/// The tools that are called, with arguments: none that runs only as a task.
-pub(crate) fn callable(tools: &[Value], options: &CheckOptions) -> Vec<(String, Value)> {
+/// The tools that may be called, with arguments: none that runs only as a task.
+pub(crate) fn callable<'a>(
+    tools: &'a [Value],
+    options: &'a CheckOptions,
+) -> impl Iterator<Item = (String, Value)> + 'a {
     let is_task =
         |name: &str| tools.iter().any(|it| it["name"] == name && it["execution"]["taskSupport"] == "required");
-    allowed(tools, options).filter(|(name, _)| !is_task(name)).take(CALLED_TOOLS).collect()
+    allowed(tools, options).filter(move |(name, _)| !is_task(name))
 }
 
 /// The tools that may be called, with arguments that their schemas accept.

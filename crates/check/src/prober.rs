@@ -5,7 +5,7 @@ use rehearse_conformance::{Case, Lane as CaseLane, Material};
 use rehearse_protocol::{Transport, Version};
 use serde_json::{Value, json};
 
-use crate::{CheckOptions, lane::Lane, options::Budget};
+use crate::{CheckOptions, lane::Lane, options::Budget, survey::SlowTool};
 
 /// A server in one version, with what is known of it. Probes open their connections with it.
 pub(crate) struct Prober<'a> {
@@ -14,6 +14,9 @@ pub(crate) struct Prober<'a> {
     pub(crate) budget: Budget,
     pub(crate) version: Version,
     pub(crate) material: Material,
+    /// The tools that may be called, with their arguments; the few that are called often are in the material.
+    pub(crate) tools: Vec<(String, Value)>,
+    pub(crate) slow: Option<SlowTool>,
     /// What the areas want to be sent.
     pub(crate) cases: Vec<Case>,
 }

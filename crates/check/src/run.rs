@@ -16,6 +16,7 @@ use crate::{
     options::Budget,
     prober::Prober,
     probes, server,
+    survey::{Survey, survey},
 };
 
 /// The result of a run against one server over one transport.
@@ -78,41 +79,38 @@ pub async fn check(params: &ServerParams, options: &CheckOptions) -> Result<Chec
     let mut refusals = Vec::new();
     let mut unopened = None;
     let all = candidates(&params.target, options);
-    let at_once = if transport == Transport::Stdio { 3 } else { all.len().max(1) };
-    for group in all.chunks(at_once) {
-        let checking = group.iter().map(|version| async {
-            let begun = Instant::now();
-            let attempted = attempt(params, *version, options, budget).await;
-            let started_in = begun.elapsed();
-            match attempted {
-                Attempt::Spoken(spoken) => {
-                    let server = server_info(&spoken.hello);
-                    options.tell(CheckEvent::Probing(*version));
-                    let mut probed = Box::pin(probe(params, *spoken, options, budget)).await;
-                    Box::pin(confirm(&mut probed, params, options, budget)).await;
-                    options.tell(CheckEvent::Judged(*version));
-                    Ok((probed, server, started_in))
-                }
-                Attempt::NotSpoken(refusal) => Err((None, Some(refusal))),
-                Attempt::Failed(error, trace) => Err((Some((error, *version, trace)), None)),
+    let checking = all.iter().map(|version| async {
+        let begun = Instant::now();
+        let attempted = attempt(params, *version, options, budget).await;
+        let started_in = begun.elapsed();
+        match attempted {
+            Attempt::Spoken(spoken) => {
+                let server = server_info(&spoken.hello);
+                options.tell(CheckEvent::Probing(*version));
+                let mut probed = Box::pin(probe(params, *spoken, options, budget)).await;
+                Box::pin(confirm(&mut probed, params, options, budget)).await;
+                options.tell(CheckEvent::Judged(*version));
+                Ok((probed, server, started_in))
             }
-        });
-        for result in join_all(checking).await {
-            match result {
-                Ok((version, server, started_in)) => {
-                    if run.versions.is_empty() {
-                        run.started_in = started_in;
-                    }
-                    run.server = run.server.or(server);
-                    run.versions.push(version);
+            Attempt::NotSpoken(refusal) => Err((None, Some(refusal))),
+            Attempt::Failed(error, trace) => Err((Some((error, *version, trace)), None)),
+        }
+    });
+    for result in join_all(checking).await {
+        match result {
+            Ok((version, server, started_in)) => {
+                if run.versions.is_empty() {
+                    run.started_in = started_in;
                 }
-                Err((Some((error, version, trace)), _)) => {
-                    let judged = judge_opening(params, version, trace, options);
-                    unopened = unopened.or_else(|| Some((judged?, error.to_string())));
-                    failure = Some(error);
-                }
-                Err((None, refusal)) => refusals.extend(refusal),
+                run.server = run.server.or(server);
+                run.versions.push(version);
             }
+            Err((Some((error, version, trace)), _)) => {
+                let judged = judge_opening(params, version, trace, options);
+                unopened = unopened.or_else(|| Some((judged?, error.to_string())));
+                failure = Some(error);
+            }
+            Err((None, refusal)) => refusals.extend(refusal),
         }
     }
     if run.versions.is_empty() && refusals.iter().any(Refusal::is_unauthorized) {
@@ -151,15 +149,14 @@ async fn probe(params: &ServerParams, spoken: Spoken, options: &CheckOptions, bu
     let transport = params.target.transport();
     let mut material = lists::material(&lane, transport, &hello, options);
     lists::read(&mut lane, &mut material).await;
-    material.callable = lists::callable(&material.tools, options);
+    let Survey { tools, chosen, slow } = survey(&mut lane, &material, options).await;
+    material.callable = chosen;
     material.mirrored = lists::mirrored(&material.tools, options);
     material.endpoint = server::endpoint(params).unwrap_or_default().to_owned();
     let cases = cases(&material);
-    let prober = Prober { params, options, budget, version, material, cases };
-    let (main, others) =
-        join(Box::pin(probes::main_lane(&prober, lane)), join_all(probes::ALL.iter().map(|probe| probe(&prober))))
-            .await;
-    let traces: Vec<_> = [main].into_iter().chain(others.into_iter().flatten()).collect();
+    let prober = Prober { params, options, budget, version, material, tools, slow, cases };
+    let (main, others) = join(Box::pin(probes::main_lane(&prober, lane)), Box::pin(probes::others(&prober))).await;
+    let traces: Vec<_> = [main].into_iter().chain(others).collect();
     let capabilities = hello.get("capabilities").cloned().unwrap_or_default();
     let facts = Facts {
         capabilities,
@@ -194,7 +191,8 @@ fn judge_opening(params: &ServerParams, version: Version, trace: Trace, options:
 async fn locked(params: &ServerParams, version: Version, options: &CheckOptions, budget: Budget) -> VersionRun {
     let material =
         Material { version: Some(version), transport: Some(params.target.transport()), ..Material::default() };
-    let prober = Prober { params, options, budget, version, material, cases: Vec::new() };
+    let prober =
+        Prober { params, options, budget, version, material, tools: Vec::new(), slow: None, cases: Vec::new() };
     let traces = Box::pin(probes::auth(&prober)).await;
     let evidence =
         Evidence::new(&traces.iter().collect::<Vec<_>>(), version, params.target.transport(), server::facts(params));

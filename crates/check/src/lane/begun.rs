@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use rehearse_conformance::{Case, CaseBody};
 use serde_json::Value;
 
-use super::{LEAST_WAIT, Lane, is_answer};
+use super::{Answer, LEAST_WAIT, Lane, is_answer, parse};
 
 /// A request that is on its way.
 #[derive(Debug)]
@@ -33,16 +33,18 @@ impl Lane {
     }
 
     /// Waits for the answer to what was begun, or for the end of its exchange.
-    pub(crate) async fn finish(&mut self, begun: &Begun, limit: Duration) {
+    pub(crate) async fn finish(&mut self, begun: &Begun, limit: Duration) -> Answer {
         let limit = self.budget.within(limit);
         let waiting = self.wire.wait_for(begun.from, limit, |frame| is_answer(frame, Some(&begun.id)));
-        match begun.exchange.and_then(|at| self.open.get_mut(at)).filter(|exchange| !exchange.is_finished()) {
+        let frame = match begun.exchange.and_then(|at| self.open.get_mut(at)).filter(|it| !it.is_finished()) {
             Some(exchange) => tokio::select! {
-                _ = waiting => {}
-                _ = exchange.ended(limit) => {}
+                frame = waiting => frame,
+                _ = exchange.ended(limit) => None,
             },
-            None => drop(waiting.await),
-        }
+            None => waiting.await,
+        };
+        let recorded = || self.wire.recorder().since(begun.from).into_iter().find(|it| is_answer(it, Some(&begun.id)));
+        Answer { message: frame.or_else(recorded).and_then(|frame| parse(&frame)) }
     }
 
     /// Closes the exchanges from this one on.

@@ -51,8 +51,7 @@ impl Lane {
 
     /// Path and query of the last POST, over HTTP+SSE those that the server named.
     pub(crate) fn posted_to(&self) -> Option<String> {
-        let trace = self.wire.recorder().trace();
-        trace.events().rev().find_map(|event| match &event.kind {
+        self.wire.recorder().find_last(|event| match &event.kind {
             EventKind::HttpRequest { method, target, .. } if method == http::Method::POST => Some(target.clone()),
             _ => None,
         })
@@ -77,30 +76,26 @@ impl Lane {
     /// The id of the first event of an exchange that has one, as soon as it is there.
     pub(crate) async fn first_event_id(&self, exchange: &WireExchange) -> Option<String> {
         let recorder = self.wire.recorder();
+        let (mut read, mut decoder, mut events) = (recorder.start(), sse::Decoder::default(), Vec::new());
         let first = async {
             loop {
-                let read = recorder.end();
-                let (id, has_ended) = self.event_id(exchange.number);
-                if id.is_some() || has_ended || exchange.is_finished() || !recorder.has_more(read).await {
-                    return id;
+                for event in recorder.read(&mut read).iter().filter(|it| it.exchange == Some(exchange.number)) {
+                    let has_ended = match &event.kind {
+                        EventKind::HttpBody { bytes, .. } => decoder.push(bytes, &mut events).is_err(),
+                        EventKind::HttpEnd { .. } => true,
+                        _ => false,
+                    };
+                    let id = events.drain(..).find_map(|event| event.id.filter(|id| !id.is_empty()));
+                    if id.is_some() || has_ended {
+                        return id;
+                    }
+                }
+                if exchange.is_finished() || !recorder.has_more(read).await {
+                    return None;
                 }
             }
         };
         tokio::time::timeout(self.limit(), first).await.ok().flatten()
-    }
-
-    /// The id of the first event of an exchange that has one, and whether the exchange has ended.
-    fn event_id(&self, number: u32) -> (Option<String>, bool) {
-        let trace = self.wire.recorder().trace();
-        let (mut decoder, mut events, mut has_ended) = (sse::Decoder::default(), Vec::new(), false);
-        for event in trace.events().filter(|event| event.exchange == Some(number)) {
-            match &event.kind {
-                EventKind::HttpBody { bytes, .. } => has_ended |= decoder.push(bytes, &mut events).is_err(),
-                EventKind::HttpEnd { .. } => has_ended = true,
-                _ => {}
-            }
-        }
-        (events.into_iter().find_map(|event| event.id.filter(|id| !id.is_empty())), has_ended)
     }
 }
 

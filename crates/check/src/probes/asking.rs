@@ -1,11 +1,15 @@
 //! A client that can be asked: what tools, prompts and resources ask for, and what they do with each kind of answer.
 
+use std::time::{Duration, Instant};
+
 use rehearse_conformance::{Case, Lane as CaseLane, Material};
 use rehearse_protocol::{Era, Trace, Transport, Version};
 use serde_json::{Value, json};
 
 use crate::{lane::Lane, prober::Prober, replies::Replies};
 
+/// No further tool is called after this time.
+const LONGEST: Duration = Duration::from_secs(1);
 /// How many prompts are got, and how many resources are read.
 const USED_ITEMS: usize = 8;
 const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
@@ -26,9 +30,13 @@ pub(super) async fn asking(prober: &Prober<'_>) -> Vec<Trace> {
     lane.open_stream().await;
     lane.reply_with(Replies::Accept);
     let mut found: Vec<Asking> = Vec::new();
-    for (name, method, params) in requests(&prober.material) {
+    let end = Instant::now() + LONGEST;
+    for (name, method, params) in requests(prober) {
         if lane.is_over() {
             break;
+        }
+        if method == "tools/call" && Instant::now() >= end {
+            continue;
         }
         let from = lane.wire().recorder().end();
         lane.complete(&Case::request(name, CaseLane::Calls, method, params.clone())).await;
@@ -45,9 +53,11 @@ pub(super) async fn asking(prober: &Prober<'_>) -> Vec<Trace> {
         }
     } else {
         vary_reply(&mut lane, &found, &prober.material).await;
-        traces.extend(ask_less(prober, &found).await);
     }
     traces.push(lane.close().await);
+    if prober.version.era() == Era::Legacy {
+        traces.extend(ask_less(prober, &found).await);
+    }
     traces
 }
 
@@ -78,9 +88,9 @@ fn less(version: Version) -> Value {
 
 /// The requests on which a server may ask, each with its name as a case: a prompt or a resource may be of no use to a
 /// client that cannot be asked.
-fn requests(material: &Material) -> Vec<(&'static str, &'static str, Value)> {
-    let calls =
-        material.callable.iter().map(|(name, arguments)| ("", "tools/call", Material::call_params(name, arguments)));
+fn requests(prober: &Prober<'_>) -> Vec<(&'static str, &'static str, Value)> {
+    let Prober { tools, material, .. } = prober;
+    let calls = tools.iter().map(|(name, arguments)| ("", "tools/call", Material::call_params(name, arguments)));
     let prompts = material.prompts.iter().filter(|it| it["name"].is_string()).map(|prompt| {
         let arguments: serde_json::Map<_, _> = prompt["arguments"]
             .as_array()

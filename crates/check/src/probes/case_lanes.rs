@@ -8,17 +8,18 @@ use rehearse_protocol::{Trace, Transport};
 use crate::{lane::Lane, lists, prober::Prober};
 
 /// Reads the lists once more, and sends requests that the server must refuse.
-pub(super) async fn negative(prober: &Prober<'_>) -> Vec<Trace> {
-    let Some(mut lane) = open_for(prober, CaseLane::Negative).await else { return Vec::new() };
+pub(super) async fn negative(prober: &Prober<'_>, lane: &mut Lane) {
     let mut again = prober.material.clone();
-    lists::read(&mut lane, &mut again).await;
-    send_cases(&mut lane, prober, CaseLane::Negative).await;
-    vec![lane.close().await]
+    lists::read(lane, &mut again).await;
+    send_cases(lane, prober, CaseLane::Negative).await;
 }
 
 /// Sends input that the server may die of.
 pub(super) async fn malformed(prober: &Prober<'_>) -> Vec<Trace> {
-    let Some(mut lane) = open_for(prober, CaseLane::Malformed).await else { return Vec::new() };
+    if prober.cases_on(CaseLane::Malformed).next().is_none() {
+        return Vec::new();
+    }
+    let Some(mut lane) = prober.open_session().await else { return Vec::new() };
     send_cases(&mut lane, prober, CaseLane::Malformed).await;
     vec![lane.close().await]
 }
@@ -37,12 +38,6 @@ pub(super) async fn fresh(prober: &Prober<'_>) -> Vec<Trace> {
         traces.extend(join_all(sent).await.into_iter().flatten());
     }
     traces
-}
-
-/// A session for the cases of a lane, if there are any.
-async fn open_for(prober: &Prober<'_>, on: CaseLane) -> Option<Lane> {
-    prober.cases_on(on).next()?;
-    prober.open_session().await
 }
 
 /// Sends the cases of a lane, one after the other.

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use rehearse_conformance::{Case, Lane as CaseLane, Material};
-use rehearse_protocol::{Direction, Era, Frame, Trace};
+use rehearse_protocol::{Direction, Frame};
 use serde_json::{Value, json};
 
-use crate::{lane::Lane, lists, prober::Prober};
+use crate::{lane::Lane, lists, prober::Prober, survey::call_each};
 
 const LISTEN: &str = "subscriptions/listen";
 /// The id of the stream that is cancelled.
@@ -15,15 +15,11 @@ const CANCELLED: &str = "rehearse-cancelled";
 const LEAST_WAIT: Duration = Duration::from_secs(1);
 
 /// Opens a stream for each kind of filter, cancels one of them, calls tools that may change something, and listens.
-pub(super) async fn listen(prober: &Prober<'_>) -> Vec<Trace> {
-    if prober.version.era() == Era::Legacy {
-        return Vec::new();
-    }
-    let Some(mut lane) = prober.open_session().await else { return Vec::new() };
+pub(super) async fn listen(prober: &Prober<'_>, lane: &mut Lane) {
     let material = &prober.material;
     let from = lane.wire().recorder().end();
     lane.begin(&request("all", filters(material))).await;
-    acknowledged(&lane, from, 1).await;
+    acknowledged(lane, from, 1).await;
     let filters = [
         ("tools", json!({ "toolsListChanged": true })),
         ("prompts", json!({ "promptsListChanged": true })),
@@ -40,7 +36,7 @@ pub(super) async fn listen(prober: &Prober<'_>) -> Vec<Trace> {
     lane.begin(&Case::request("listen/missing", CaseLane::Negative, LISTEN, json!({}))).await;
     let cancelled = lane.with_id(&request("cancelled", self::filters(material)), CANCELLED);
     let cancelled = lane.begin(&cancelled).await;
-    acknowledged(&lane, from, filters.len() + 4).await;
+    acknowledged(lane, from, filters.len() + 4).await;
     if let Some(cancelled) = cancelled {
         let params = json!({ "requestId": cancelled.id });
         match material.is_http() {
@@ -52,16 +48,13 @@ pub(super) async fn listen(prober: &Prober<'_>) -> Vec<Trace> {
         }
     }
     let mut again = material.clone();
-    lists::read(&mut lane, &mut again).await;
-    for (name, arguments) in &material.callable {
-        lane.request("tools/call", Material::call_params(name, arguments)).await;
-    }
-    lists::read(&mut lane, &mut again).await;
+    lists::read(lane, &mut again).await;
+    call_each(lane, &prober.tools, "").await;
+    lists::read(lane, &mut again).await;
     lane.be_silent().await;
     if let Some(method) = material.list_methods().first() {
         lane.send(&Case::request("listen/after", CaseLane::Main, method, json!({}))).await;
     }
-    vec![lane.close().await]
 }
 
 fn request(name: &str, filter: Value) -> Case {

@@ -26,7 +26,6 @@ pub(crate) async fn main_lane(prober: &Prober<'_>, mut lane: Lane) -> Trace {
     pipeline(&mut lane, material).await;
     let mut again = material.clone();
     lists::read(&mut lane, &mut again).await;
-    call_tools(&mut lane, material).await;
     send_cases(&mut lane, prober, CaseLane::Calls).await;
     lists::read(&mut lane, &mut again).await;
     lane.close().await
@@ -49,15 +48,6 @@ async fn read_listed(lane: &mut Lane, material: &Material) {
     }
     get_prompts(lane, material).await;
     expand_templates(lane, material).await;
-}
-
-/// Calls the tools that may be called, each with a progress token.
-async fn call_tools(lane: &mut Lane, material: &Material) {
-    for (number, (name, arguments)) in material.callable.iter().enumerate() {
-        let mut params = Material::call_params(name, arguments);
-        params["_meta"] = json!({ "progressToken": format!("rehearse-{number}") });
-        lane.request("tools/call", params).await;
-    }
 }
 
 /// Sends several requests before it reads an answer.

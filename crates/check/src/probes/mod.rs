@@ -1,14 +1,16 @@
-//! What is sent, one file for each probe. A probe sends on connections of its own, records, and judges nothing.
+//! What is sent, one file for each probe. A probe sends, records, and judges nothing.
 
-use futures_util::future::BoxFuture;
-use rehearse_protocol::Trace;
+use futures_util::future::{BoxFuture, join, join_all};
+use rehearse_conformance::Lane as CaseLane;
+use rehearse_protocol::{Trace, Transport};
 
-use crate::prober::Prober;
+use crate::{lane::Lane, prober::Prober};
 
 mod asking;
 mod auth;
 mod calls;
 mod case_lanes;
+mod changes;
 mod completions;
 mod era;
 mod handshake;
@@ -19,32 +21,95 @@ mod session;
 mod skills;
 mod sse_ws;
 mod streams;
-mod subscriptions;
 mod tasks;
 
 pub(crate) use auth::auth;
 pub(crate) use main_lane::main_lane;
 
-/// Sends what a probe has to send to this server, and returns the traces of its connections.
+/// Sends what a probe has to send to this server on connections of its own, and returns their traces.
 type Probe = for<'a> fn(&'a Prober<'a>) -> BoxFuture<'a, Vec<Trace>>;
 
 /// Every probe with connections of its own. They run at the same time.
-pub(crate) const ALL: &[Probe] = &[
-    |prober| Box::pin(case_lanes::negative(prober)),
+const ALONE: &[Probe] = &[
     |prober| Box::pin(case_lanes::malformed(prober)),
     |prober| Box::pin(case_lanes::fresh(prober)),
     |prober| Box::pin(handshake::handshake(prober)),
-    |prober| Box::pin(skills::skills(prober)),
     |prober| Box::pin(tasks::tasks(prober)),
     |prober| Box::pin(session::session(prober)),
     |prober| Box::pin(asking::asking(prober)),
     |prober| Box::pin(input::input(prober)),
     |prober| Box::pin(streams::streams(prober)),
-    |prober| Box::pin(calls::calls(prober)),
-    |prober| Box::pin(subscriptions::subscriptions(prober)),
-    |prober| Box::pin(listen::listen(prober)),
     |prober| Box::pin(sse_ws::sse(prober)),
     |prober| Box::pin(sse_ws::ws(prober)),
     |prober| Box::pin(auth::auth(prober)),
     |prober| Box::pin(era::era(prober)),
 ];
+
+/// A probe that needs no more than a session.
+struct SessionProbe {
+    is_needed: fn(&Prober<'_>) -> bool,
+    send: for<'a> fn(&'a Prober<'a>, &'a mut Lane) -> BoxFuture<'a, ()>,
+}
+
+/// Every probe that can share a session with others, in the order in which they share one: the server may die of the
+/// last.
+const IN_SESSION: &[SessionProbe] = &[
+    SessionProbe { is_needed: |_| true, send: |prober, lane| Box::pin(calls::calls(prober, lane)) },
+    SessionProbe {
+        is_needed: |prober| changes::announces_changes(&prober.material),
+        send: |prober, lane| Box::pin(changes::changes(prober, lane)),
+    },
+    SessionProbe {
+        is_needed: |prober| prober.material.is_modern() && prober.material.has_extension(skills::EXTENSION),
+        send: |prober, lane| Box::pin(skills::skills(prober, lane)),
+    },
+    SessionProbe {
+        is_needed: |prober| prober.material.is_modern(),
+        send: |prober, lane| Box::pin(listen::listen(prober, lane)),
+    },
+    SessionProbe {
+        is_needed: |prober| prober.cases_on(CaseLane::Negative).next().is_some(),
+        send: |prober, lane| Box::pin(case_lanes::negative(prober, lane)),
+    },
+];
+
+/// Runs every probe except the main lane.
+pub(crate) async fn others(prober: &Prober<'_>) -> Vec<Trace> {
+    let alone = join_all(ALONE.iter().map(|probe| probe(prober)));
+    let (alone, in_session) = join(alone, Box::pin(in_session(prober))).await;
+    alone.into_iter().flatten().chain(in_session).collect()
+}
+
+/// Runs the probes that need a session: on stdio one after the other, because each session is a process; else at the
+/// same time, each in a session of its own.
+async fn in_session(prober: &Prober<'_>) -> Vec<Trace> {
+    let probes = IN_SESSION.iter().filter(|probe| (probe.is_needed)(prober));
+    if prober.transport() != Transport::Stdio {
+        let alone = probes.map(|probe| async {
+            let mut lane = prober.open_session().await?;
+            (probe.send)(prober, &mut lane).await;
+            Some(lane.close().await)
+        });
+        return join_all(alone).await.into_iter().flatten().collect();
+    }
+    let mut traces = Vec::new();
+    let mut shared = None;
+    for probe in probes {
+        let mut lane = match shared.take() {
+            Some(lane) => lane,
+            None => match prober.open_session().await {
+                Some(lane) => lane,
+                None => return traces,
+            },
+        };
+        (probe.send)(prober, &mut lane).await;
+        match lane.is_over() {
+            true => traces.push(lane.close().await),
+            false => shared = Some(lane),
+        }
+    }
+    if let Some(lane) = shared {
+        traces.push(lane.close().await);
+    }
+    traces
+}

@@ -1,44 +1,38 @@
 //! Skills: they are listed, got, and read with their files and folders.
 
 use rehearse_conformance::{Case, Lane as CaseLane};
-use rehearse_protocol::Trace;
 use serde_json::{Value, json};
 
 use crate::{lane::Lane, lists, prober::Prober};
 
-const EXTENSION: &str = "io.modelcontextprotocol/skills";
+pub(super) const EXTENSION: &str = "io.modelcontextprotocol/skills";
 const DIRECTORY: &str = "resources/directory/read";
 /// How many listed skills are looked at, and how many files of each besides `SKILL.md`.
 const USED_SKILLS: usize = 3;
 const USED_FILES: usize = 5;
 
 /// Reads the list, and up to three skills in it.
-pub(super) async fn skills(prober: &Prober<'_>) -> Vec<Trace> {
-    if !prober.material.is_modern() || !prober.material.has_extension(EXTENSION) {
-        return Vec::new();
-    }
-    let Some(mut lane) = prober.open_session().await else { return Vec::new() };
-    let skills = lists::pages(&mut lane, "skills/list", "skills", json!({})).await;
+pub(super) async fn skills(prober: &Prober<'_>, lane: &mut Lane) {
+    let skills = lists::pages(lane, "skills/list", "skills", json!({})).await;
     let has_directories = prober.material.capabilities["extensions"][EXTENSION]["directoryRead"] == true;
     for skill in skills.iter().take(USED_SKILLS) {
         let Some(uri) = skill["uri"].as_str() else { continue };
         lane.request("skills/get", json!({ "uri": uri })).await;
-        read_files(&mut lane, skill, uri).await;
+        read_files(lane, skill, uri).await;
         let Some(folder) = uri.strip_suffix("/SKILL.md") else { continue };
         let unknown = json!({ "uri": format!("{folder}/{}.md", prober.material.unknown_name()) });
         lane.send(&Case::request("skills/unknown-file", CaseLane::Negative, "resources/read", unknown)).await;
         if has_directories {
-            let children = lists::pages(&mut lane, DIRECTORY, "resources", json!({ "uri": folder })).await;
+            let children = lists::pages(lane, DIRECTORY, "resources", json!({ "uri": folder })).await;
             if let Some(below) = children.iter().find(|child| child["mimeType"] == "inode/directory") {
-                lists::pages(&mut lane, DIRECTORY, "resources", json!({ "uri": below["uri"] })).await;
+                lists::pages(lane, DIRECTORY, "resources", json!({ "uri": below["uri"] })).await;
             }
             let name = "skills/not-a-directory/file";
             lane.send(&Case::request(name, CaseLane::Negative, DIRECTORY, json!({ "uri": uri }))).await;
         }
     }
     // Once more: a skill may have changed meanwhile.
-    lists::pages(&mut lane, "skills/list", "skills", json!({})).await;
-    vec![lane.close().await]
+    lists::pages(lane, "skills/list", "skills", json!({})).await;
 }
 
 /// Reads `SKILL.md` and the smallest other files.

@@ -301,6 +301,11 @@ impl TraceRecorder {
         self.state().trace.clone()
     }
 
+    /// What `pick` finds in the last event in which it finds something.
+    pub fn find_last<T>(&self, pick: impl FnMut(&Event) -> Option<T>) -> Option<T> {
+        self.state().trace.events().rev().find_map(pick)
+    }
+
     /// The events from index `read` on, as far as they are kept; `read` is then [`TraceRecorder::end`].
     pub fn read(&self, read: &mut usize) -> Vec<Event> {
         let state = self.state();

@@ -103,15 +103,31 @@ pub(super) fn survives(evidence: &Evidence<'_>, j: &mut Judgement, case: &str) {
                 }
                 j.check_answer(false, call, || "the end of the connection after it".to_owned());
                 j.at_level(crate::Level::Must);
-            } else if later.iter().any(|it| it.request.kind == crate::Kind::Request && is_due(evidence, connection, it))
-            {
-                j.check_answer(false, call, || "no answer to any later request".to_owned());
+            } else {
+                let is_request = |it: &&Call<'_>| it.request.kind == crate::Kind::Request;
+                let mut due = later.iter().filter(is_request).filter(|it| is_due(evidence, connection, it)).peekable();
+                let is_due = due.peek().is_some();
+                if due.any(|it| is_usually_answered(evidence, it)) {
+                    j.check_answer(false, call, || "no answer to any later request".to_owned());
+                } else if is_due {
+                    j.untested(NEVER_ANSWERED);
+                }
             }
         }
     }
 }
 
-fn is_case_of(call: &Call<'_>, case: &str) -> bool {
+/// Why silence after something says nothing about it.
+pub(super) const NEVER_ANSWERED: &str = "the server answers no such request, also in normal work";
+
+/// Whether the server has answered a request of the same method in normal work.
+pub(super) fn is_usually_answered(evidence: &Evidence<'_>, call: &Call<'_>) -> bool {
+    let mut same = evidence.calls_of(call.method());
+    same.any(|it| it.request.case.is_none() && it.is_answered())
+}
+
+/// Whether a case was sent as this one, or as one below it.
+pub(super) fn is_case_of(call: &Call<'_>, case: &str) -> bool {
     let name = call.request.case.and_then(|name| name.strip_prefix(case));
     name.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }

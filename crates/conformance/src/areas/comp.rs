@@ -20,7 +20,10 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
         each(e, j, |it| it["values"].as_array().map(|values| values.len() <= MOST));
     }),
     ("comp.values.strings", |e, j| {
-        each(e, j, |it| Some(it["values"].as_array().is_some_and(|values| values.iter().all(Value::is_string))));
+        each(e, j, |it| {
+            let values = it.get("values")?;
+            Some(values.as_array().is_some_and(|values| values.iter().all(Value::is_string)))
+        });
     }),
     ("comp.total.integer", |e, j| {
         each(e, j, |it| {

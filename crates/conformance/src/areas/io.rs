@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::{
     Judge,
-    common::{cheap_request, survives},
+    common::{NEVER_ANSWERED, cheap_request, is_case_of, is_usually_answered, survives},
 };
 use crate::{Call, Case, Connection, Evidence, Judgement, Kind, Lane, Material, Message};
 
@@ -167,8 +167,12 @@ fn orphans(evidence: &Evidence<'_>, j: &mut Judgement) {
 fn flushes(evidence: &Evidence<'_>, j: &mut Judgement) {
     for connection in &evidence.connections {
         let closed = connection.input_closed.map(|(place, _)| place);
-        // A subscription has no answer until it ends.
-        let is_short = |call: &Call<'_>| call.request.case != Some(BUSY) && call.method() != "subscriptions/listen";
+        // A subscription has no answer until it ends, and a request that is cancelled needs none.
+        let is_short = |call: &Call<'_>| {
+            call.request.case != Some(BUSY)
+                && call.method() != "subscriptions/listen"
+                && !is_case_of(call, "cancel-inflight")
+        };
         for call in connection.calls().filter(is_short) {
             let Some(response) = call.response else { continue };
             let is_late = closed.is_some_and(|closed| response.place > closed);
@@ -180,7 +184,11 @@ fn flushes(evidence: &Evidence<'_>, j: &mut Judgement) {
 /// Checks that each request of a case gets a response.
 fn answered(evidence: &Evidence<'_>, j: &mut Judgement, case: &str) {
     for call in evidence.case(case) {
-        j.check_call(call.response.is_some(), &call);
+        if call.response.is_some() || is_usually_answered(evidence, &call) {
+            j.check_call(call.response.is_some(), &call);
+        } else {
+            j.untested(NEVER_ANSWERED);
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{
     Judge,
-    common::{error_code, is_refused_elsewhere, shown, survives},
+    common::{NEVER_ANSWERED, error_code, is_refused_elsewhere, is_usually_answered, shown, survives},
 };
 use crate::{Call, Case, Evidence, Judgement, Kind, Lane, Level, Material};
 
@@ -54,7 +54,11 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     ("life.order.no-requests-before-initialized", quiet_handshake),
     ("life.order.ping-before-initialized", |e, j| {
         for call in e.case("quiet-window/ping").filter(|call| !is_refused_elsewhere(call)) {
-            j.check_call(call.result().is_some(), &call);
+            if call.is_answered() || is_usually_answered(e, &call) {
+                j.check_call(call.result().is_some(), &call);
+            } else {
+                j.untested(NEVER_ANSWERED);
+            }
         }
     }),
     ("life.order.request-before-initialize", |e, j| {

@@ -1,23 +1,32 @@
-//! Subscriptions to resources, before 2026-07-28.
+//! What changes before 2026-07-28: lists, and resources that the client subscribes to.
 
 use rehearse_conformance::{Case, Lane as CaseLane, Material};
-use rehearse_protocol::Trace;
 use serde_json::{Value, json};
 
-use crate::prober::Prober;
+use crate::{lane::Lane, lists, prober::Prober, survey::call_each};
 
 /// How many resources are subscribed to.
 const SUBSCRIBED: usize = 3;
 const UPDATED: &str = "notifications/resources/updated";
 
-/// Subscribes to resources, calls tools, which may update them, and ends the subscriptions.
-pub(super) async fn subscriptions(prober: &Prober<'_>) -> Vec<Trace> {
+/// Whether a server says that it announces changes.
+pub(super) fn announces_changes(material: &Material) -> bool {
+    let capabilities = ["resources/subscribe", "tools/listChanged", "prompts/listChanged", "resources/listChanged"];
+    !material.is_modern() && capabilities.iter().any(|capability| material.declares(capability))
+}
+
+/// Subscribes to resources, calls tools, which may change lists and resources, and ends the subscriptions.
+pub(super) async fn changes(prober: &Prober<'_>, lane: &mut Lane) {
     let material = &prober.material;
-    if material.is_modern() || !material.declares("resources/subscribe") {
-        return Vec::new();
+    lane.open_stream().await;
+    let mut again = material.clone();
+    if !material.declares("resources/subscribe") {
+        lists::read(lane, &mut again).await;
+        call_each(lane, &prober.tools, "").await;
+        lists::read(lane, &mut again).await;
+        return;
     }
     let uris: Vec<_> = material.resources.iter().filter_map(|it| it["uri"].as_str()).collect();
-    let Some(mut lane) = prober.open_session().await else { return Vec::new() };
     let request = |case: &str, method: &str, uri: &str| {
         Case::request(case, CaseLane::Calls, &format!("resources/{method}"), json!({ "uri": uri }))
     };
@@ -30,13 +39,9 @@ pub(super) async fn subscriptions(prober: &Prober<'_>) -> Vec<Trace> {
     for uri in &subscribed {
         lane.send(&request("subscribe/listed", "subscribe", uri)).await;
     }
-    let calls = |case: &str| -> Vec<Case> {
-        let params = material.callable.iter().map(|(name, arguments)| Material::call_params(name, arguments));
-        params.map(|params| Case::request(case, CaseLane::Calls, "tools/call", params)).collect()
-    };
-    for case in calls("subscribe/call") {
-        lane.send(&case).await;
-    }
+    lists::read(lane, &mut again).await;
+    call_each(lane, &prober.tools, "subscribe/call").await;
+    lists::read(lane, &mut again).await;
     let updated: Vec<_> =
         lane.wire().recorder().since(0).iter().filter_map(|frame| updated_uri(&frame.bytes)).collect();
     if let Some(uri) = updated.first() {
@@ -47,12 +52,9 @@ pub(super) async fn subscriptions(prober: &Prober<'_>) -> Vec<Trace> {
     }
     if !updated.is_empty() {
         lane.be_silent().await;
-        for case in calls("subscribe/call-after") {
-            lane.send(&case).await;
-        }
+        call_each(lane, &prober.tools, "subscribe/call-after").await;
         lane.be_silent().await;
     }
-    vec![lane.close().await]
 }
 
 /// The URI of an update.
