@@ -87,6 +87,24 @@ const MODERN: &str = "protocol: 2026-07-28\ntools: [{ name: a, description: A, r
 const LEGACY: &str = "protocol: [2025-06-18, 2025-11-25]\ntools: [{ name: a, description: A, reply: x }]\n";
 const LOCKED: &str = "auth: { scopes: [read], authorizationServers: ['https://auth.example.com'], tokens: [{ token: eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJ3In0.c2lnbmVk, scopes: [read, write] }, { token: reader, scopes: [read] }] }\ntools: [{ name: write, description: W, scopes: [write], annotations: { readOnlyHint: true }, reply: x }]\n";
 
+/// The tools of `everything` that are called: a list that changes on the way is no good base for the change of an answer.
+const CALLED: [&str; 14] = [
+    "greet",
+    "json_schema_2020_12_tool",
+    "test_custom_header",
+    "test_sampling",
+    "test_elicitation",
+    "test_input_required_*",
+    "test_missing_capability",
+    "test_error_handling",
+    "failing_job",
+    "protocol_error_job",
+    "confirm_delete",
+    "multi_input",
+    "test_tool_with_task",
+    "slow_compute",
+];
+
 /// The token that the prober sends.
 const TOKEN: &str = "rehearse-token";
 
@@ -215,7 +233,7 @@ async fn piped(script: &str) -> Vec<Base> {
             });
         }
     });
-    let run = check(&ServerParams::new("server", Target::Memory(address)), &options()).await.expect("a run");
+    let run = check(&ServerParams::new("server", Target::Memory(address)), &options(&CALLED)).await.expect("a run");
     serving.abort();
     let as_process = |mut run: VersionRun| {
         run.traces = run.traces.iter().map(|trace| process(trace, &ProcessFault::default())).collect();
@@ -224,8 +242,9 @@ async fn piped(script: &str) -> Vec<Base> {
     run.versions.into_iter().map(as_process).collect()
 }
 
-fn options() -> CheckOptions {
-    let tools = ToolPermission { allowed: vec!["*".to_owned()], ..ToolPermission::default() };
+fn options(tools: &[&str]) -> CheckOptions {
+    let allowed = tools.iter().map(|tool| (*tool).to_owned()).collect();
+    let tools = ToolPermission { allowed, ..ToolPermission::default() };
     // The machine may be busy.
     let (request_timeout, budget) = (std::time::Duration::from_mins(1), std::time::Duration::from_mins(10));
     let grace = std::time::Duration::from_millis(150);
@@ -247,7 +266,7 @@ async fn served(script: &str, transport: Transport) -> Vec<Base> {
         Transport::Sse => Target::Sse(at.clone()),
         _ => Target::Ws(at.clone()),
     };
-    let mut options = options();
+    let mut options = options(if script.contains("name: everything") { &CALLED } else { &["*"] });
     if script == LOCKED {
         let token = |token: &str| Some(token.to_owned());
         options.tokens = Tokens {

@@ -54,10 +54,11 @@ pub(super) async fn asking(prober: &Prober<'_>) -> Vec<Trace> {
     } else {
         vary_reply(&mut lane, &found, &prober.material).await;
     }
-    traces.push(lane.close().await);
+    let asked = lane.close().await;
     if prober.version.era() == Era::Legacy {
         traces.extend(ask_less(prober, &found).await);
     }
+    traces.push(asked);
     traces
 }
 

@@ -51,8 +51,7 @@ struct SessionProbe {
     send: for<'a> fn(&'a Prober<'a>, &'a mut Lane) -> BoxFuture<'a, ()>,
 }
 
-/// Every probe that can share a session with others, in the order in which they share one: the server may die of the
-/// last.
+/// Every probe that can share a session with others, in the order in which they share one.
 const IN_SESSION: &[SessionProbe] = &[
     SessionProbe { is_needed: |_| true, send: |prober, lane| Box::pin(calls::calls(prober, lane)) },
     SessionProbe {
@@ -64,12 +63,12 @@ const IN_SESSION: &[SessionProbe] = &[
         send: |prober, lane| Box::pin(skills::skills(prober, lane)),
     },
     SessionProbe {
-        is_needed: |prober| prober.material.is_modern(),
-        send: |prober, lane| Box::pin(listen::listen(prober, lane)),
-    },
-    SessionProbe {
         is_needed: |prober| prober.cases_on(CaseLane::Negative).next().is_some(),
         send: |prober, lane| Box::pin(case_lanes::negative(prober, lane)),
+    },
+    SessionProbe {
+        is_needed: |prober| prober.material.is_modern(),
+        send: |prober, lane| Box::pin(listen::listen(prober, lane)),
     },
 ];
 

@@ -85,7 +85,9 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     ("tools.call.works", |e, j| {
         // Since 2025-11-25 a stream may be closed early, and resumed.
         let is_resumable = |call: &Call<'_>| {
-            e.version >= Version::V2025_11_25 && call.response.is_none() && call.http.is_some_and(HttpExchange::is_stream)
+            e.version >= Version::V2025_11_25
+                && call.response.is_none()
+                && call.http.is_some_and(HttpExchange::is_stream)
         };
         for call in valid_calls(e).filter(|call| call.is_answered() && !is_resumable(call)) {
             // A tool may fail, but it is there.
