@@ -10,7 +10,7 @@ mod trace;
 use std::{
     path::{Path, PathBuf},
     sync::Arc,
-    time::{Duration, SystemTime},
+    time::{Duration, Instant, SystemTime},
 };
 
 use clap::Args;
@@ -270,6 +270,7 @@ impl CheckArgs {
             let (sender, mut events) = unbounded_channel();
             let record_sink = file.map(|file| recorded(file, server)).unwrap_or_default();
             let options = CheckOptions { events: Some(sender), record_sink, ..self.options() };
+            let begun = Instant::now();
             let checking = Box::pin(check(&params, &options));
             tokio::pin!(checking);
             let run = loop {
@@ -283,8 +284,8 @@ impl CheckArgs {
                     }
                 }
             };
-            let (mut result, duration) = result::server(server, run, &again);
-            checked.duration += duration;
+            let mut result = result::server(server, run, &again);
+            checked.duration += begun.elapsed();
             secrets.hide_in_check(&mut result);
             checked.servers.push(result);
         }

@@ -36,6 +36,8 @@ pub(crate) struct Refusal {
     pub(crate) trace: Trace,
     /// Why an HTTP request had no response.
     failure: Option<String>,
+    /// Whether the time of the budget was over.
+    is_late: bool,
 }
 
 impl Refusal {
@@ -81,8 +83,8 @@ pub(crate) async fn attempt(
 }
 
 async fn refused(lane: Lane, version: Version, offered: Vec<Version>) -> Attempt {
-    let failure = lane.wire().failure();
-    Attempt::NotSpoken(Refusal { version, offered, trace: lane.close().await, failure })
+    let (failure, is_late) = (lane.wire().failure(), lane.is_late());
+    Attempt::NotSpoken(Refusal { version, offered, trace: lane.close().await, failure, is_late })
 }
 
 fn supported(hello: &Value) -> Vec<Version> {
@@ -126,6 +128,10 @@ pub(crate) fn no_version(refusals: &[Refusal]) -> String {
 /// The legacy versions whose `initialize` had no answer at all, and why. A server of the legacy era may ignore what the
 /// modern one asks.
 pub(crate) fn unanswered(refusals: &[Refusal]) -> Vec<(Version, String)> {
+    let said = |refusal: &Refusal| match refusal.is_late {
+        true => (0, "the time of --budget was over".to_owned()),
+        false => said(refusal),
+    };
     let legacy = refusals.iter().filter(|refusal| refusal.version.era() == Era::Legacy);
     let silent = legacy.map(|refusal| (refusal.version, said(refusal))).filter(|(_, (rank, _))| *rank < ANSWERED);
     silent.map(|(version, (_, text))| (version, text)).collect()
@@ -133,19 +139,22 @@ pub(crate) fn unanswered(refusals: &[Refusal]) -> Vec<(Version, String)> {
 
 /// How much a refusal says, and what.
 fn said(refusal: &Refusal) -> (u8, String) {
-    let mut best = (0, "the server did not answer the handshake".to_owned());
+    let hello = if refusal.version.era() == Era::Modern { "server/discover" } else { "initialize" };
+    let mut best = (0, format!("the server did not answer `{hello}`"));
     for event in refusal.trace.events() {
         let found = match &event.kind {
+            // What it does when the prober has given up says nothing.
+            EventKind::Case(case) if **case == *"shutdown/close-input" => break,
             EventKind::Frame(frame) if frame.direction == Direction::ServerToClient => {
                 let answer = String::from_utf8_lossy(&frame.bytes);
-                (ANSWERED + 1, format!("the server did not accept the handshake; it answered {answer}"))
+                (ANSWERED + 1, format!("the server did not accept `{hello}`; it answered {answer}"))
             }
             EventKind::HttpResponse { status, .. } => {
-                (ANSWERED, format!("the server answered the handshake with HTTP {status}"))
+                (ANSWERED, format!("the server answered `{hello}` with HTTP {status}"))
             }
             EventKind::ProcessExited { code } => {
                 let how = code.map_or("by a signal".to_owned(), |code| format!("with code {code}"));
-                (1, format!("the server ended {how} before it answered the handshake"))
+                (1, format!("the server ended {how} before it answered `{hello}`"))
             }
             _ => continue,
         };

@@ -29,7 +29,7 @@ const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 /// How many unanswered requests a lane bears before it waits only for the window of silence.
 const PATIENCE: u32 = 2;
 /// How many events of a connection are kept.
-const KEPT_EVENTS: usize = 100_000;
+const KEPT_EVENTS: usize = 5_000;
 /// How often a request is sent again with what the server asks for.
 const MOST_ROUNDS: usize = 5;
 /// The least time for an answer of a server that has been fast so far.
@@ -102,7 +102,7 @@ impl Lane {
         if let Some(sink) = &options.record_sink.0 {
             sink(version, &recorder);
         }
-        let limit = options.start_timeout;
+        let limit = budget.within(options.start_timeout);
         let opened = tokio::time::timeout(limit, Wire::open(params, None, recorder.clone())).await;
         let silent = || ConnectError::Malformed(format!("the connection was not open after {limit:?}"));
         let wire = opened.unwrap_or_else(|_| Err(silent())).map_err(|error| {
@@ -156,9 +156,19 @@ impl Lane {
         self.budget.within(self.options.grace.max(self.slowest * 20).min(Duration::from_secs(5)))
     }
 
-    /// Whether the lane is of no more use: the server is gone, or silent.
+    /// Whether the time of the run is over.
+    pub(crate) fn is_late(&self) -> bool {
+        self.budget.is_over()
+    }
+
+    /// Whether the server has sent more than is kept. What it would send on this lane is not worth its time.
+    fn is_flooded(&self) -> bool {
+        self.wire.recorder().start() > 0
+    }
+
+    /// Whether the lane is of no more use: the server is gone, or silent, or never is.
     pub(crate) fn is_over(&self) -> bool {
-        self.wire.is_closed() || self.budget.is_over() || self.unanswered > 2 * PATIENCE
+        self.is_flooded() || self.wire.is_closed() || self.budget.is_over() || self.unanswered > 2 * PATIENCE
     }
 
     /// Opens the session: `initialize` and `notifications/initialized`, or `server/discover`. `Some` is the result.
@@ -257,15 +267,19 @@ impl Lane {
     pub(crate) fn limit(&self) -> Duration {
         if !self.is_open {
             // A process may still be starting.
-            return self.options.start_timeout.min(self.options.request_timeout);
+            return self.budget.within(self.options.start_timeout.min(self.options.request_timeout));
         }
         if self.unanswered >= PATIENCE {
             return self.grace();
         }
-        self.options.request_timeout
+        self.budget.within(self.options.request_timeout)
     }
 
     async fn send_within(&mut self, limit: Duration, case: &Case) -> Answer {
+        if self.is_flooded() {
+            self.open.clear();
+            return Answer::default();
+        }
         let limit = self.budget.within(limit);
         let (id, body) = self.body(case);
         let from = self.wire.recorder().end();

@@ -34,6 +34,8 @@ pub struct CheckRun {
     pub versions: Vec<VersionRun>,
     /// Versions whose `initialize` had no answer, although that of another version had one; and why.
     pub unanswered: Vec<(Version, String)>,
+    /// Whether the time of the budget was over before everything was sent.
+    pub is_budget_spent: bool,
 }
 
 /// One version.
@@ -74,6 +76,7 @@ pub async fn check(params: &ServerParams, options: &CheckOptions) -> Result<Chec
         duration: Duration::ZERO,
         versions: Vec::new(),
         unanswered: Vec::new(),
+        is_budget_spent: false,
     };
     let mut failure = None;
     let mut refusals = Vec::new();
@@ -118,6 +121,7 @@ pub async fn check(params: &ServerParams, options: &CheckOptions) -> Result<Chec
         run.versions.extend(join_all(version.map(|version| locked(params, *version, options, budget))).await);
     }
     run.duration = started.elapsed();
+    run.is_budget_spent = budget.is_over();
     if run.versions.iter().any(|it| it.version.era() == Era::Legacy) {
         run.unanswered = unanswered(&refusals);
     }

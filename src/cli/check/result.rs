@@ -16,8 +16,8 @@ use rehearse_report::check::{
 /// How many violations of one row keep their frames.
 const WITH_EVIDENCE: usize = 20;
 
-/// The result for one server, and how long it took.
-pub(super) fn server(server: &Server, run: Result<CheckRun, CheckError>, again: &Again) -> (CheckedServer, Duration) {
+/// The result for one server.
+pub(super) fn server(server: &Server, run: Result<CheckRun, CheckError>, again: &Again) -> CheckedServer {
     let mut checked = CheckedServer {
         target: target(server),
         transport: server.resolved.config.target.transport(),
@@ -29,6 +29,7 @@ pub(super) fn server(server: &Server, run: Result<CheckRun, CheckError>, again: 
         error: None,
         versions: Vec::new(),
         unanswered: Vec::new(),
+        is_budget_spent: false,
     };
     match run {
         Ok(run) => {
@@ -37,15 +38,13 @@ pub(super) fn server(server: &Server, run: Result<CheckRun, CheckError>, again: 
             let judged = run.versions.iter();
             checked.versions =
                 judged.map(|run| version(&run.traces.iter().collect::<Vec<_>>(), run.version, &run.outcomes)).collect();
+            checked.is_budget_spent = run.is_budget_spent;
             let unanswered = run.unanswered.into_iter();
             checked.unanswered = unanswered.map(|(version, reason)| UnansweredVersion { version, reason }).collect();
-            (checked, run.duration)
         }
-        Err(error) => {
-            checked.error = Some(error.to_string());
-            (checked, Duration::ZERO)
-        }
+        Err(error) => checked.error = Some(error.to_string()),
     }
+    checked
 }
 
 /// The command or URL of a server.

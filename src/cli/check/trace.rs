@@ -50,6 +50,7 @@ pub(super) fn check(
             again: format!("rehearse check --trace {}", quoted(&path.display().to_string())),
             place: None,
             unanswered: Vec::new(),
+            is_budget_spent: false,
             error,
             versions,
         });

@@ -20,6 +20,9 @@ pub(crate) struct Begun {
 impl Lane {
     /// Sends a case, and waits for nothing.
     pub(crate) async fn begin(&mut self, case: &Case) -> Option<Begun> {
+        if self.is_flooded() {
+            return None;
+        }
         let (id, body) = self.body(case);
         let (id, from) = (id.unwrap_or_default(), self.wire.recorder().end());
         let name = Some(case.name.as_str()).filter(|name| !name.is_empty()).map(Arc::from);

@@ -11,6 +11,9 @@ use super::Lane;
 impl Lane {
     /// Begins an HTTP request, and does not wait for its response.
     pub(crate) fn begin_exchange(&mut self, case: &Case) -> Option<WireExchange> {
+        if self.is_flooded() {
+            return None;
+        }
         let (_, body) = self.body(case);
         self.wire.exchange(self.http_request(case, Some(case.name.as_str().into()), body)).ok()
     }

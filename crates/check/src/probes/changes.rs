@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::{lane::Lane, lists, prober::Prober, survey::call_each};
 
 /// How many resources are subscribed to.
-const SUBSCRIBED: usize = 3;
+const SUBSCRIBED: usize = 12;
 const UPDATED: &str = "notifications/resources/updated";
 
 /// Whether a server says that it announces changes.
@@ -19,11 +19,8 @@ pub(super) fn announces_changes(material: &Material) -> bool {
 pub(super) async fn changes(prober: &Prober<'_>, lane: &mut Lane) {
     let material = &prober.material;
     lane.open_stream().await;
-    let mut again = material.clone();
     if !material.declares("resources/subscribe") {
-        lists::read(lane, &mut again).await;
-        call_each(lane, &prober.tools, "").await;
-        lists::read(lane, &mut again).await;
+        change_lists(prober, lane, "").await;
         return;
     }
     let uris: Vec<_> = material.resources.iter().filter_map(|it| it["uri"].as_str()).collect();
@@ -39,9 +36,7 @@ pub(super) async fn changes(prober: &Prober<'_>, lane: &mut Lane) {
     for uri in &subscribed {
         lane.send(&request("subscribe/listed", "subscribe", uri)).await;
     }
-    lists::read(lane, &mut again).await;
-    call_each(lane, &prober.tools, "subscribe/call").await;
-    lists::read(lane, &mut again).await;
+    change_lists(prober, lane, "subscribe/call").await;
     let updated: Vec<_> =
         lane.wire().recorder().since(0).iter().filter_map(|frame| updated_uri(&frame.bytes)).collect();
     if let Some(uri) = updated.first() {
@@ -53,6 +48,18 @@ pub(super) async fn changes(prober: &Prober<'_>, lane: &mut Lane) {
     if !updated.is_empty() {
         lane.be_silent().await;
         call_each(lane, &prober.tools, "subscribe/call-after").await;
+        lane.be_silent().await;
+    }
+}
+
+/// Calls the tools between two readings of the lists. Waits for notifications if a list has changed.
+async fn change_lists(prober: &Prober<'_>, lane: &mut Lane, case: &str) {
+    let (mut before, mut after) = (prober.material.clone(), prober.material.clone());
+    lists::read(lane, &mut before).await;
+    call_each(lane, &prober.tools, case).await;
+    lists::read(lane, &mut after).await;
+    let lists = |it: &Material| [it.tools.len(), it.prompts.len(), it.resources.len(), it.templates.len()];
+    if lists(&before) != lists(&after) {
         lane.be_silent().await;
     }
 }

@@ -11,6 +11,8 @@ use crate::{lane::Lane, lists, prober::Prober, survey::call_each};
 const LISTEN: &str = "subscriptions/listen";
 /// The id of the stream that is cancelled.
 const CANCELLED: &str = "rehearse-cancelled";
+/// How many resources are watched on the stream for everything.
+const WATCHED: usize = 12;
 /// The least time to wait for acknowledgements.
 const LEAST_WAIT: Duration = Duration::from_secs(1);
 
@@ -24,7 +26,7 @@ pub(super) async fn listen(prober: &Prober<'_>, lane: &mut Lane) {
         ("tools", json!({ "toolsListChanged": true })),
         ("prompts", json!({ "promptsListChanged": true })),
         ("resources", json!({ "resourcesListChanged": true })),
-        ("updated", json!({ "resourceSubscriptions": [resource(material)] })),
+        ("updated", json!({ "resourceSubscriptions": resources(material, 1) })),
         ("empty", json!({})),
         ("false", json!({ "toolsListChanged": false, "promptsListChanged": false, "resourcesListChanged": false })),
     ];
@@ -67,14 +69,18 @@ fn filters(material: &Material) -> Value {
         "toolsListChanged": true,
         "promptsListChanged": true,
         "resourcesListChanged": true,
-        "resourceSubscriptions": [resource(material)],
+        "resourceSubscriptions": resources(material, WATCHED),
     })
 }
 
-/// The resource to watch.
-fn resource(material: &Material) -> Value {
-    let listed = material.resources.iter().map(|resource| &resource["uri"]).find(|uri| uri.is_string());
-    listed.cloned().unwrap_or_else(|| json!(format!("rehearse://{}", material.unknown_name())))
+/// The first resources, to watch them.
+fn resources(material: &Material, most: usize) -> Vec<Value> {
+    let listed = material.resources.iter().map(|resource| &resource["uri"]).filter(|uri| uri.is_string());
+    let listed: Vec<_> = listed.take(most).cloned().collect();
+    match listed.is_empty() {
+        true => vec![json!(format!("rehearse://{}", material.unknown_name()))],
+        false => listed,
+    }
 }
 
 /// Waits until this many streams are acknowledged or refused.

@@ -133,6 +133,7 @@ async fn augmented(prober: &Prober<'_>) -> Option<Trace> {
     lane.open_stream().await;
     lane.reply_with(Replies::Decline);
     let end = Instant::now() + prober.options.request_timeout;
+    let mut cancelled = None;
     let supporting = allowed.iter().filter(|(support, _)| support == "optional" || support == "required");
     for (number, (_, params)) in supporting.take(FOLLOWED_TOOLS).enumerate() {
         if lane.is_over() {
@@ -147,8 +148,13 @@ async fn augmented(prober: &Prober<'_>) -> Option<Trace> {
             && let Some(other) = task_id(&lane.request("tools/call", second).await, "/result/task")
         {
             compare(&mut lane, material, &id, &other).await;
+            cancelled = Some(other);
         }
         finish(&mut lane, material, &id, end).await;
+    }
+    if let Some(id) = cancelled {
+        // It could have ended since.
+        lane.request(GET, json!({ "taskId": id })).await;
     }
     let first = |wanted: &str| allowed.iter().find(|(support, _)| support == wanted).map(|(_, params)| params.clone());
     if let Some(mut params) = first("forbidden") {

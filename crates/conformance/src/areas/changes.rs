@@ -2,8 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use rehearse_protocol::Transport;
+
 use super::common::{LISTS, readings};
-use crate::{Call, Connection, Evidence, Judgement, Message};
+use crate::{Call, Connection, Evidence, HttpExchange, Judgement, Message};
 
 /// One complete reading of a list: its first page, and the names on all pages.
 pub(super) struct Names<'e> {
@@ -36,13 +38,23 @@ fn notified<'e>(evidence: &'e Evidence<'_>, reading: &Names<'_>, method: &str) -
     connection.messages.iter().find(|it| it.is_from_server() && it.place > place && it.method() == Some(method))
 }
 
-/// Checks that a list which has changed was announced. On HTTP nothing is announced without a stream.
+/// Whether a change after a reading could be announced: on HTTP only on a stream that was open by then.
+fn can_announce(evidence: &Evidence<'_>, reading: &Names<'_>) -> bool {
+    let place = reading.call.request.place;
+    let Some(connection) = evidence.connections.get(place.connection) else { return false };
+    let is_open = |it: &HttpExchange<'_>| {
+        it.method == "GET" && it.is_stream() && it.response.is_some_and(|head| head < place) && it.is_whole.is_none()
+    };
+    evidence.transport != Transport::Http || connection.exchanges.values().any(is_open)
+}
+
+/// Checks that a list which has changed was announced.
 pub(super) fn notifies(evidence: &Evidence<'_>, j: &mut Judgement, list: &str, notification: &str) {
     for connection in names_by_connection(evidence, list) {
         for pair in connection.windows(2) {
             let [before, after] = pair else { continue };
             let changed = before.names.symmetric_difference(&after.names).next();
-            let Some(changed) = changed.filter(|_| after.call.http.is_none()) else { continue };
+            let Some(changed) = changed.filter(|_| can_announce(evidence, before)) else { continue };
             let is_notified = notified(evidence, before, notification).is_some();
             j.check_at(is_notified, Some((*changed).to_owned()), after.call.places(), || {
                 format!("a change without `{notification}`")

@@ -261,7 +261,8 @@ fn demultiplexed(evidence: &Evidence<'_>, j: &mut Judgement) {
     let streams = all_streams(evidence);
     let places = places(&streams);
     for stream in streams.iter().filter(|it| it.call.request.exchange.is_some()) {
-        for message in stream.messages.iter().filter(|it| type_of(it).is_some() && !tag(it).is_null()) {
+        let tagged = stream.messages.iter().filter(|it| it.method() != Some(ACKNOWLEDGED) && !tag(it).is_null());
+        for message in tagged {
             j.check(tag(message) == stream.id(), message, || format!("{} on {}", shown(tag(message)), stream.id()));
         }
     }

@@ -39,6 +39,10 @@ pub(super) fn render(result: &CheckResult, width: usize) -> String {
             let text = format!("{} was not checked: {}", unanswered.version, printable(&unanswered.reason));
             wrapped(&mut out, &format!("{} {text}", styled("!", DOUBTFUL)), "", width);
         }
+        if servers.iter().any(|server| server.is_budget_spent) {
+            let text = "the time of --budget was over: what was not sent by then is not tested";
+            wrapped(&mut out, &format!("{} {text}", styled("!", DOUBTFUL)), "", width);
+        }
         if result.servers.len() > servers.len() {
             out.push('\n');
         }

@@ -107,6 +107,9 @@ pub struct CheckedServer {
     /// Versions whose handshake the server did not answer, although it answered that of another version.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unanswered: Vec<UnansweredVersion>,
+    /// Whether the time for the run was over before everything was tested.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_budget_spent: bool,
 }
 
 /// A version that could not be checked.

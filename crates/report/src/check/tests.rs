@@ -50,6 +50,7 @@ fn result(transports: &[Transport], rows: &[CheckedRow]) -> CheckResult {
             }),
             error: None,
             unanswered: Vec::new(),
+            is_budget_spent: false,
             versions: [Version::V2025_11_25, Version::V2025_06_18]
                 .map(|version| CheckedVersion { version, rows: rows.to_vec() })
                 .into(),
