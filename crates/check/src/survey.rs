@@ -29,6 +29,8 @@ struct Called {
     is_success: bool,
     has_logged: bool,
     has_progressed: bool,
+    /// Whether the tool needs a client that can be asked.
+    needs_capability: bool,
 }
 
 /// The tools that may be called, with their arguments.
@@ -101,6 +103,7 @@ async fn call(
             is_success: is_success(&answer),
             has_logged: has("notifications/message"),
             has_progressed: has("notifications/progress"),
+            needs_capability: answer.message.as_ref().is_some_and(|it| it["error"]["code"] == -32021),
         });
     }
     let end = Instant::now() + lane.limit();
@@ -134,12 +137,13 @@ impl Survey {
     }
 }
 
-/// The first that succeeded, one that logs, one that reports progress, and then the next ones.
+/// The first that succeeded, one that logs, one that reports progress, one that asks, and then the next ones.
 fn choose(calls: &[Called]) -> Vec<(String, Value)> {
     let mut all: Vec<_> = calls.iter().collect();
     all.sort_by_key(|call| (!call.is_success, call.took));
     let mut chosen: Vec<&Called> = all.first().copied().into_iter().collect();
-    let shows: [fn(&Called) -> bool; 2] = [|call| call.has_logged, |call| call.has_progressed];
+    let shows: [fn(&Called) -> bool; 3] =
+        [|call| call.has_logged, |call| call.has_progressed, |call| call.needs_capability];
     for shows in shows {
         if !chosen.iter().any(|call| shows(call)) {
             chosen.extend(all.iter().find(|call| shows(call)));
@@ -165,6 +169,7 @@ mod tests {
             is_success: true,
             has_logged: false,
             has_progressed: false,
+            needs_capability: false,
         }
     }
 
@@ -183,10 +188,11 @@ mod tests {
             Called { took: Some(Duration::ZERO), is_success: false, ..called("silent") },
             Called { has_logged: true, ..called("logs") },
             Called { has_progressed: true, ..called("reports") },
+            Called { needs_capability: true, is_success: false, ..called("asks") },
         ];
         let survey = Survey::of(tools.into());
-        assert_eq!(names(&survey.tools), ["fails", "a", "b", "logs", "reports"]);
-        assert_eq!(names(&survey.chosen), ["a", "logs", "reports"]);
+        assert_eq!(names(&survey.tools), ["fails", "a", "b", "logs", "reports", "asks"]);
+        assert_eq!(names(&survey.chosen), ["a", "logs", "reports", "asks"]);
         assert_eq!(survey.slow.map(|it| it.name).as_deref(), Some("slow"));
     }
 

@@ -146,6 +146,17 @@ impl Row {
         None
     }
 
+    /// Why the rule was not tested if nothing that it is about was seen.
+    fn nothing_seen(&self) -> &'static str {
+        let lines = include_str!("../rows/untested.txt").lines().filter_map(|line| line.split_once(' '));
+        let is_about = |pattern: &str| match pattern.split_once('*') {
+            Some((start, rest)) => self.id.starts_with(start) && self.id.contains(rest.trim_end_matches('*')),
+            None => self.id == pattern,
+        };
+        let found = lines.into_iter().find(|(pattern, _)| is_about(pattern));
+        found.map_or("nothing that it is about was seen", |(_, reason)| reason.trim())
+    }
+
     /// Judges the row.
     pub fn judge(&self, evidence: &Evidence<'_>) -> Outcome {
         if let Some(reason) = self.not_applicable(evidence) {
@@ -168,7 +179,7 @@ impl Row {
             None => {
                 let missing = evidence.facts.missing.iter().find(|(what, _)| Some(what) == self.needs.as_ref());
                 let reason = missing.map(|(_, why)| why.clone()).or_else(|| judgement.untested.clone());
-                let reason = reason.unwrap_or_else(|| "it was not observed".to_owned());
+                let reason = reason.unwrap_or_else(|| self.nothing_seen().to_owned());
                 (Verdict::NotTested, Some(reason))
             }
         };
@@ -199,6 +210,19 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+
+    #[test]
+    fn the_reason_of_a_row_that_saw_nothing_is_that_of_the_first_pattern() {
+        let reason = |id: &str| rows().iter().find(|row| row.id == id).map(Row::nothing_seen);
+        assert_eq!(reason("progress.message.string"), Some("no progress had a message"));
+        assert_eq!(reason("progress.token.only-known"), Some("the server sent no progress"));
+        assert_eq!(reason("tools.input.no-external-ref"), Some("no input schema has a `$ref`"));
+        let unused = include_str!("../rows/untested.txt").lines().filter(|line| {
+            let line = line.split_once(' ').map(|(_, reason)| reason.trim());
+            !rows().iter().any(|row| Some(row.nothing_seen()) == line)
+        });
+        assert_eq!(unused.collect::<Vec<_>>(), [""; 0]);
+    }
 
     #[test]
     fn every_line_is_a_row_of_its_area_with_a_judge_of_its_own() {

@@ -16,8 +16,9 @@ use crate::{
 const EXTENSION: &str = "io.modelcontextprotocol/tasks";
 const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 const GET: &str = "tasks/get";
-/// How many tools are called to see whether they become tasks.
-const CALLED_TOOLS: usize = 8;
+/// How many tools are called to see whether they become tasks, and for how long.
+const CALLED_TOOLS: usize = 40;
+const LONGEST: Duration = Duration::from_millis(1500);
 /// How many tools are called as tasks in 2025-11-25.
 const FOLLOWED_TOOLS: usize = 3;
 /// Between two polls of a server that says nothing else: the default, and the least.
@@ -45,10 +46,10 @@ async fn extension(prober: &Prober<'_>) -> Option<Trace> {
     client["extensions"] = json!({ EXTENSION: {} });
     let mut lane = prober.open_session_as(client).await?;
     lane.reply_with(Replies::Decline);
-    let end = Instant::now() + prober.options.request_timeout;
+    let (begun, end) = (Instant::now(), Instant::now() + prober.options.request_timeout);
     let (mut as_task, mut plain) = (Vec::new(), Vec::new());
     for (name, arguments) in &tools {
-        if lane.is_over() {
+        if lane.is_over() || begun.elapsed() > LONGEST {
             break;
         }
         let call = Case::request("", CaseLane::Calls, "tools/call", Material::call_params(name, arguments));

@@ -94,7 +94,7 @@ pub(super) fn survives(evidence: &Evidence<'_>, j: &mut Judgement, case: &str) {
         let calls: Vec<_> = connection.calls().collect();
         for (index, call) in calls.iter().enumerate().filter(|(_, call)| is_case_of(call, case)) {
             let later = calls.get(index + 1..).unwrap_or_default();
-            if later.iter().any(Call::is_answered) {
+            if later.iter().any(Call::is_answered) || (call.response.is_some() && !connection.ended_by_server()) {
                 j.check_answer(true, call, String::new);
             } else if connection.ended_by_server() {
                 // The last message before the end is the one that ended it.

@@ -183,7 +183,9 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
         }
     }),
     ("tools.call.invalid-args-is-tool-error", |e, j| {
-        for call in e.case("calls/invalid-arguments").filter(|call| call.response.is_some()) {
+        // Another error may be about anything, such as a service that the tool does not reach.
+        let is_about_arguments = |call: &Call<'_>| call.error_code().is_none_or(|code| code == -32602);
+        for call in e.case("calls/invalid-arguments").filter(|it| it.response.is_some() && is_about_arguments(it)) {
             j.check_at(call.error_code().is_none(), name(&call), call.places(), || call.answer_text());
         }
     }),
