@@ -70,7 +70,7 @@ fn what_was_not_tested_is_not_passed() {
 #[test]
 fn a_server_that_cannot_be_reached_and_wrong_usage_have_their_own_codes() {
     let dead = Rehearse::new().args(["check", "--stdio", "sh -c 'echo no module >&2; exit 5'"]).run().code(3);
-    dead.stdout_has("the server ended with code 5 before it answered the handshake\n    no module\n");
+    dead.stdout_has("the server ended with code 5 before it answered `initialize`\n    no module\n");
     let refused = Rehearse::new().args(["check", "--http", "http://127.0.0.1:9/mcp"]).run();
     refused.stdout_has("Connection refused").code(3);
     let unknown = Rehearse::new().args(["check", "--only", "tools.list.name-charsets"]).run().code(2);

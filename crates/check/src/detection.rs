@@ -1,5 +1,6 @@
 //! Which versions a server speaks.
 
+use http::header::CONTENT_TYPE;
 use rehearse_client::{ConnectError, ServerParams, Target};
 use rehearse_protocol::{Direction, Era, EventKind, Trace, Version};
 use serde_json::Value;
@@ -149,8 +150,12 @@ fn said(refusal: &Refusal) -> (u8, String) {
                 let answer = String::from_utf8_lossy(&frame.bytes);
                 (ANSWERED + 1, format!("the server did not accept `{hello}`; it answered {answer}"))
             }
-            EventKind::HttpResponse { status, .. } => {
-                (ANSWERED, format!("the server answered `{hello}` with HTTP {status}"))
+            EventKind::HttpResponse { status, headers } => {
+                let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or("no content type");
+                let is_message = ["application/json", "text/event-stream"].iter().any(|it| kind.starts_with(it));
+                let wrong = (status.is_success() && !is_message)
+                    .then(|| format!(" and {kind}, which is neither JSON nor an event stream"));
+                (ANSWERED, format!("the server answered `{hello}` with HTTP {status}{}", wrong.unwrap_or_default()))
             }
             EventKind::ProcessExited { code } => {
                 let how = code.map_or("by a signal".to_owned(), |code| format!("with code {code}"));

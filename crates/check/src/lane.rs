@@ -10,7 +10,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use rehearse_client::{ConnectError, ServerParams, Target, TraceRecorder, Wire, WireExchange, WireRequest};
 use rehearse_conformance::{Case, CaseBody};
 use rehearse_protocol::{Direction, Era, Event, EventKind, Frame, Trace, Version};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::{
@@ -180,7 +180,13 @@ impl Lane {
 
     async fn greet(&mut self) -> Option<Value> {
         if self.version.era() == Era::Modern {
-            return self.within(self.options.start_timeout, "server/discover", json!({})).await.result().cloned();
+            let answer = self.within(self.options.start_timeout, "server/discover", json!({})).await;
+            let is_unknown = answer.message.as_ref().is_some_and(|it| it["error"]["code"] == -32601)
+                || self.last_head.as_ref().is_some_and(|(status, _)| *status == 404);
+            return match answer.result() {
+                None if is_unknown => self.list_undiscovered().await,
+                result => result.cloned(),
+            };
         }
         let params = json!({
             "protocolVersion": self.version.as_str(),
@@ -195,6 +201,22 @@ impl Lane {
         self.send(&Case::notification("", rehearse_conformance::Lane::Main, "notifications/initialized", Value::Null))
             .await;
         Some(result)
+    }
+
+    /// What a modern server without `server/discover` would have said there, as far as its lists show it; `None` if it serves
+    /// none of them as a modern server does.
+    async fn list_undiscovered(&mut self) -> Option<Value> {
+        let (mut capabilities, mut meta) = (Map::new(), Value::Null);
+        for capability in ["tools", "resources", "prompts"] {
+            let limit = self.grace().max(LEAST_WAIT);
+            let answer = self.within(limit, &format!("{capability}/list"), json!({})).await;
+            answer.message.as_ref()?;
+            if let Some(result) = answer.result().filter(|result| result.get("resultType").is_some()) {
+                capabilities.insert(capability.to_owned(), json!({}));
+                meta = result["_meta"].clone();
+            }
+        }
+        (!capabilities.is_empty()).then(|| json!({ "capabilities": capabilities, "_meta": meta }))
     }
 
     /// Sends a valid request and waits for its response.
@@ -293,7 +315,7 @@ impl Lane {
             if !matches!(is_sent, Ok(Ok(()))) || limit.is_zero() {
                 return Answer::default();
             }
-            self.wait_for_answer(from, limit, id.as_ref()).await.and_then(|frame| parse(&frame))
+            self.wait_for_answer(from, limit, id.as_ref(), None).await.and_then(|frame| parse(&frame))
         };
         match &message {
             Some(_) => {
@@ -327,14 +349,12 @@ impl Lane {
         // Without a message in it, a request wants a status; an event stream that it opens may never end.
         let is_empty = matches!(case.body, CaseBody::Empty);
         let message = tokio::select! {
-            frame = self.wait_for_answer(from, limit, id) => frame,
+            frame = self.wait_for_answer(from, limit, id, Some(number)) => frame,
             _ = exchange.ended(limit) => None,
             () = has_head(&recorder, number), if is_empty => None,
         };
-        let message = message.or_else(|| {
-            let frames = self.wire.recorder().since(from);
-            frames.into_iter().find(|frame| is_answer(frame, id))
-        });
+        let mut read = from;
+        let message = message.or_else(|| answer_among(&self.wire.recorder().read(&mut read), id, Some(number)));
         self.note_session(number);
         self.last_head = self.head(number);
         if exchange.is_finished() {
@@ -354,20 +374,25 @@ impl Lane {
         message.and_then(|frame| parse(&frame))
     }
 
-    /// Waits for the response with this id among the events from `from` on, and meanwhile answers the server's requests.
-    async fn wait_for_answer(&mut self, from: usize, limit: Duration, id: Option<&Value>) -> Option<Frame> {
+    /// Waits for the response with this id, or in this exchange, among the events from `read` on, and meanwhile answers the
+    /// server's requests.
+    async fn wait_for_answer(
+        &mut self,
+        mut read: usize,
+        limit: Duration,
+        id: Option<&Value>,
+        exchange: Option<u32>,
+    ) -> Option<Frame> {
         let end = Instant::now() + limit;
         loop {
             self.answer_requests().await;
-            let frames = self.wire.recorder().since(from);
-            if let Some(frame) = frames.into_iter().find(|frame| is_answer(frame, id)) {
+            let recorder = self.wire.recorder();
+            if let Some(frame) = answer_among(&recorder.read(&mut read), id, exchange) {
                 return Some(frame);
             }
-            let is_awaited = |frame: &Frame| is_answer(frame, id) || !requests(frame).is_empty();
             let left = end.saturating_duration_since(Instant::now());
-            let frame = self.wire.wait_for(self.replied.max(from), left, is_awaited).await?;
-            if is_answer(&frame, id) {
-                return Some(frame);
+            if !matches!(tokio::time::timeout(left, recorder.has_more(read)).await, Ok(true)) {
+                return None;
             }
         }
     }
@@ -499,6 +524,16 @@ fn does_work(case: &Case) -> bool {
     matches!(&case.body, CaseBody::Request { method, .. } if method == "tools/call" || method == "tasks/result")
 }
 
+/// The first answer to the request of this id. Over HTTP what has no id answers only the request of its own exchange.
+fn answer_among(events: &[Event], id: Option<&Value>, exchange: Option<u32>) -> Option<Frame> {
+    let is_own = |event: &Event, frame: &Frame| {
+        exchange.is_none() || event.exchange == exchange || parse(frame).is_some_and(|it| !it["id"].is_null())
+    };
+    let answers = events.iter().filter_map(|event| Some((event, event.frame()?)));
+    let mut answers = answers.filter(|(event, frame)| is_answer(frame, id) && is_own(event, frame));
+    answers.next().map(|(_, frame)| frame.clone())
+}
+
 /// Whether a frame answers the request of this id; without one, whether it is an error without an id.
 fn is_answer(frame: &Frame, id: Option<&Value>) -> bool {
     if frame.direction != Direction::ServerToClient {
@@ -517,5 +552,26 @@ fn is_answer(frame: &Frame, id: Option<&Value>) -> bool {
 }
 
 fn parse(frame: &Frame) -> Option<Value> {
-    serde_json::from_slice(&frame.bytes).ok()
+    serde_json::from_str(&String::from_utf8_lossy(&frame.bytes)).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_has_no_id_answers_only_in_its_exchange() {
+        let event = |exchange, text: &'static str| {
+            let (direction, bytes) = (Direction::ServerToClient, Bytes::from_static(text.as_bytes()));
+            let kind = EventKind::Frame(Frame { direction, at: Duration::ZERO, bytes });
+            Event { at: Duration::ZERO, exchange: Some(exchange), kind }
+        };
+        let refused = event(4, r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"no session"}}"#);
+        let resumed = event(5, r#"{"jsonrpc":"2.0","id":7,"result":{}}"#);
+        let events = [refused, resumed];
+        let found = |id: Option<Value>, exchange| answer_among(&events, id.as_ref(), Some(exchange)).is_some();
+        assert!(found(None, 4) && !found(None, 6), "a DELETE waits for its own end");
+        assert!(found(Some(json!(7)), 6), "the answer to a request may come on a resumed stream");
+        assert!(found(Some(json!(8)), 4) && !found(Some(json!(8)), 6));
+    }
 }

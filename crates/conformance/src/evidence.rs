@@ -59,6 +59,9 @@ pub struct Connection<'t> {
     is_beginning_lost: bool,
     /// Whether responses come on another exchange than their requests.
     is_sse: bool,
+    /// Whether it is in the legacy era although the evidence is of the modern one: a probe has sent `initialize`, and the
+    /// server has accepted it.
+    is_legacy: bool,
     /// By index of a client's message, the index of its answer.
     answers: HashMap<usize, usize>,
 }
@@ -164,9 +167,10 @@ impl<'t> Evidence<'t> {
         self.connections.iter().flat_map(|connection| &connection.messages)
     }
 
-    /// What the server sent.
+    /// What the server sent in the era of the version.
     pub fn received(&self) -> impl Iterator<Item = &Message<'t>> {
-        self.messages().filter(|message| message.is_from_server())
+        let connections = self.connections.iter().filter(|connection| !connection.is_legacy);
+        connections.flat_map(|connection| &connection.messages).filter(|message| message.is_from_server())
     }
 
     /// The responses of the server.
@@ -230,6 +234,20 @@ impl<'t> Evidence<'t> {
     }
 }
 
+/// The JSON of a frame; null if it is none. Bytes that are no UTF-8 have a row of their own.
+fn json(bytes: &[u8]) -> Value {
+    serde_json::from_str(&String::from_utf8_lossy(bytes)).unwrap_or_default()
+}
+
+/// Whether a body is JSON-RPC, and not what else an HTTP server says of an error.
+fn is_rpc(body: &[u8]) -> bool {
+    let has_version = |it: &Value| it.get("jsonrpc").is_some();
+    match json(body) {
+        Value::Array(parts) => parts.iter().any(has_version),
+        value => has_version(&value),
+    }
+}
+
 fn is_case(case: &str, wanted: &str) -> bool {
     case.strip_prefix(wanted).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
@@ -254,6 +272,14 @@ impl<'t> Connection<'t> {
                     cases.insert(it.exchange, case);
                 }
                 EventKind::Frame(frame) => {
+                    if let Some(exchange) = exchange
+                        && frame.direction == Direction::ServerToClient
+                        && exchange.status.is_some_and(|status| status >= 400)
+                        && !is_rpc(&frame.bytes)
+                    {
+                        exchange.body.extend_from_slice(&frame.bytes);
+                        continue;
+                    }
                     let is_sent = frame.direction == Direction::ClientToServer;
                     let announced =
                         |cases: &mut HashMap<_, _>| cases.remove(&it.exchange).or_else(|| cases.remove(&None));
@@ -293,6 +319,8 @@ impl<'t> Connection<'t> {
         }
         connection.keep_era(era);
         connection.index();
+        connection.is_legacy = era == Era::Modern
+            && connection.calls().any(|call| call.method() == "initialize" && call.result().is_some());
         connection
     }
 
@@ -309,7 +337,7 @@ impl<'t> Connection<'t> {
             let kind = kind(&value);
             Message { place, time, direction, bytes, value, kind, exchange, case, is_in_batch }
         };
-        let value: Value = serde_json::from_slice(bytes).unwrap_or_default();
+        let value = json(bytes);
         let parts = value.as_array().cloned().unwrap_or_default();
         self.messages.push(message(value, false));
         self.messages.extend(parts.into_iter().map(|part| message(part, true)));

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use rehearse_conformance::{Case, CaseBody};
 use serde_json::Value;
 
-use super::{Answer, LEAST_WAIT, Lane, is_answer, parse};
+use super::{Answer, LEAST_WAIT, Lane, answer_among, parse};
 
 /// A request that is on its way.
 #[derive(Debug)]
@@ -38,16 +38,27 @@ impl Lane {
     /// Waits for the answer to what was begun, or for the end of its exchange.
     pub(crate) async fn finish(&mut self, begun: &Begun, limit: Duration) -> Answer {
         let limit = self.budget.within(limit);
-        let waiting = self.wire.wait_for(begun.from, limit, |frame| is_answer(frame, Some(&begun.id)));
-        let frame = match begun.exchange.and_then(|at| self.open.get_mut(at)).filter(|it| !it.is_finished()) {
-            Some(exchange) => tokio::select! {
-                frame = waiting => frame,
-                _ = exchange.ended(limit) => None,
-            },
-            None => waiting.await,
+        let number = begun.exchange.and_then(|at| self.open.get(at)).map(|it| it.number);
+        let recorder = self.wire.recorder();
+        let (mut read, mut found) = (begun.from, None);
+        let waiting = async {
+            while found.is_none() {
+                found = answer_among(&recorder.read(&mut read), Some(&begun.id), number);
+                if found.is_none() && !recorder.has_more(read).await {
+                    return;
+                }
+            }
         };
-        let recorded = || self.wire.recorder().since(begun.from).into_iter().find(|it| is_answer(it, Some(&begun.id)));
-        Answer { message: frame.or_else(recorded).and_then(|frame| parse(&frame)) }
+        match begun.exchange.and_then(|at| self.open.get_mut(at)).filter(|it| !it.is_finished()) {
+            Some(exchange) => tokio::select! {
+                _ = tokio::time::timeout(limit, waiting) => {}
+                _ = exchange.ended(limit) => {}
+            },
+            None => drop(tokio::time::timeout(limit, waiting).await),
+        }
+        let mut read = begun.from;
+        let recorded = || answer_among(&self.wire.recorder().read(&mut read), Some(&begun.id), number);
+        Answer { message: found.or_else(recorded).and_then(|frame| parse(&frame)) }
     }
 
     /// Closes the exchanges from this one on.

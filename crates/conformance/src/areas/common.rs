@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::{Call, Connection, Evidence, Judgement, Material, Message, Place};
+use crate::{Call, Connection, Evidence, HttpExchange, Judgement, Material, Message, Place};
 
 /// The list methods, each with the key of its items and the key that names an item.
 pub(super) const LISTS: [(&str, &str, &str); 4] = [
@@ -64,6 +64,12 @@ pub(super) fn error_code(evidence: &Evidence<'_>, j: &mut Judgement, case: &str,
 pub(super) fn is_refused_elsewhere(call: &Call<'_>) -> bool {
     matches!(call.status(), Some(401 | 403 | 405 | 429 | 500..))
         || (call.status() == Some(404) && call.response.is_none())
+}
+
+/// Whether the stream of a tool's answer was closed early, and may be resumed: the client learns the answer then. In
+/// older versions that is no good, and has a row of its own.
+pub(super) fn may_be_resumed(evidence: &Evidence<'_>, call: &Call<'_>) -> bool {
+    !evidence.is_modern() && call.response.is_none() && call.http.is_some_and(HttpExchange::is_stream)
 }
 
 /// Checks that nothing answers a notification: silence, or over HTTP any status without a message.

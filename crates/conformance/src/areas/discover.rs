@@ -75,7 +75,12 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     ("discover.meta.http-400", |e, j| {
         for case in ["meta-negative/no-capabilities", "meta-negative/wrong-capabilities"] {
             for call in e.case(case).filter(|call| call.status().is_some() && call.error_code().is_some()) {
-                j.check_call(call.status() == Some(400), &call);
+                let holds = call.status() == Some(400);
+                j.check_call(holds, &call);
+                // The text speaks of a field that is missing.
+                if !holds && case.ends_with("wrong-capabilities") {
+                    j.at_level(Level::Derived);
+                }
             }
         }
     }),
@@ -101,9 +106,14 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     ("discover.version.supported-list-consistent", same_versions),
     ("discover.state.no-memory-of-meta", |e, j| error_code(e, j, "meta-negative/no-capabilities", &[-32602])),
     ("discover.state.no-session-id", |e, j| {
-        // A server of both eras answers an `initialize` with a session.
-        let is_modern =
-            |it: &&HttpExchange<'_>| it.case.is_none_or(|case| !case.starts_with(LEGACY) && case != "era/initialize");
+        // A server of both eras answers requests of the older one with a session.
+        let is_dual = is_dual(e);
+        let is_modern = |it: &&HttpExchange<'_>| {
+            let is_legacy = |case: &str| {
+                case.starts_with(LEGACY) || case == "era/initialize" || (is_dual && case.starts_with("earlier/"))
+            };
+            !it.case.is_some_and(is_legacy)
+        };
         for http in e.exchanges().map(|(_, http)| http).filter(is_modern) {
             let Some(place) = http.response else { continue };
             let id = http.header("mcp-session-id");
@@ -139,7 +149,8 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
         let listed = listed_versions(e);
         for call in e.calls().filter(|call| call.response.is_some()) {
             let version = call.request.at(META_VERSION).as_str().unwrap_or_default();
-            if version >= FIRST && listed.contains(version) {
+            let header = call.http.and_then(|http| http.request_header("mcp-protocol-version"));
+            if version >= FIRST && header.is_none_or(|it| it == version) && listed.contains(version) {
                 j.check_at(call.error_code() != Some(-32022), Some(version.to_owned()), call.places(), || {
                     call.answer_text()
                 });
@@ -211,7 +222,8 @@ pub(super) fn cases(material: &Material) -> Vec<Case> {
     }
     let method = material.list_methods().first().copied().unwrap_or(DISCOVER);
     let mut cases = Vec::new();
-    for method in BTreeSet::from([method, DISCOVER]) {
+    let discover = (!material.supported.is_empty()).then_some(DISCOVER);
+    for method in BTreeSet::from_iter([method].into_iter().chain(discover)) {
         let case =
             |name: &str| Case::request(format!("meta-negative/{name}/{method}"), Lane::Negative, method, json!({}));
         let unknown = json!({ "x": {}, "extensions": { "com.example/x": {} } });
@@ -279,7 +291,7 @@ fn listed_versions<'e>(evidence: &'e Evidence<'_>) -> HashSet<&'e str> {
 }
 
 /// Whether the server also answers `initialize`, or names an older version.
-fn is_dual(evidence: &Evidence<'_>) -> bool {
+pub(super) fn is_dual(evidence: &Evidence<'_>) -> bool {
     evidence.case(LEGACY).any(|call| call.result().is_some()) || listed_versions(evidence).iter().any(|it| *it < FIRST)
 }
 
@@ -325,7 +337,10 @@ fn declared(evidence: &Evidence<'_>, j: &mut Judgement, capability: &str, method
         j.check_call(call.error_code() == Some(-32601), &call);
         let items = |it: &Value| it.get(capability).or_else(|| it.pointer("/completion/values")).cloned();
         let is_empty = call.result().and_then(items).is_some_and(|it| it.as_array().is_some_and(Vec::is_empty));
-        if is_empty || (call.result().is_none() && call.error_code() != Some(-32601)) {
+        // An empty list is no support.
+        if is_empty {
+            j.at_level(Level::Info);
+        } else if call.result().is_none() && call.error_code() != Some(-32601) {
             j.at_level(Level::Derived);
         }
     }
@@ -350,11 +365,16 @@ fn extensions(evidence: &Evidence<'_>, j: &mut Judgement, holds: impl Fn(&str, &
     }
 }
 
-/// A server that also speaks a legacy version may answer with an error of that version.
+/// A server that also speaks a legacy version may answer with an error of that version, and where no header names the
+/// version it may take the request for one of it.
 fn missing_version(evidence: &Evidence<'_>, j: &mut Judgement) {
     for call in evidence.case("meta-negative/no-version").filter(|call| call.response.is_some()) {
         let is_known = call.error_code().is_some_and(|code| code == -32602 || code == -32020);
-        j.check_call(is_known || (call.error_code().is_some() && is_dual(evidence)), &call);
+        let is_dual = is_dual(evidence);
+        j.check_call(is_known || (call.error_code().is_some() && is_dual), &call);
+        if call.result().is_some() && is_dual && call.http.is_none() {
+            j.at_level(Level::Derived);
+        }
     }
 }
 

@@ -37,7 +37,13 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
         }
     }),
     ("life.init.second-initialize", |e, j| survives(e, j, "malformed/second-initialize")),
-    ("life.init.unknown-version-other", |e, j| other_version(e, j, "negotiate/1999")),
+    ("life.init.unknown-version-other", |e, j| {
+        other_version(e, j, "negotiate/1999");
+        for call in e.case("negotiate/1999").filter(|call| call.error_code().is_some_and(is_version_error)) {
+            j.check_call(false, &call);
+            j.at_level(Level::Derived);
+        }
+    }),
     ("life.init.future-version", |e, j| other_version(e, j, "negotiate/2099")),
     ("life.init.missing-version-param", |e, j| error_code(e, j, "negotiate/no-version", &[-32602])),
     ("life.init.missing-clientinfo", |e, j| error_code(e, j, "negotiate/missing", &[-32602])),
@@ -76,7 +82,7 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
             let values = call.result().and_then(|result| result["completion"]["values"].as_array()).map_or(0, Vec::len);
             j.check_call(call.error_code() == Some(-32601), &call);
             if values == 0 {
-                j.at_level(Level::Derived);
+                j.at_level(if call.result().is_some() { Level::Info } else { Level::Derived });
             }
         }
     }),
@@ -227,6 +233,11 @@ fn known_version(evidence: &Evidence<'_>, j: &mut Judgement) {
     }
 }
 
+/// Whether it is the code that an example has for a version that is not supported, or that of 2026-07-28.
+fn is_version_error(code: i64) -> bool {
+    matches!(code, -32602 | -32022)
+}
+
 fn other_version(evidence: &Evidence<'_>, j: &mut Judgement, case: &str) {
     for call in evidence.case(case) {
         match (call.result(), call.error_code()) {
@@ -237,7 +248,7 @@ fn other_version(evidence: &Evidence<'_>, j: &mut Judgement, case: &str) {
                     format!("the version {}", shown(version))
                 });
             }
-            (None, Some(code)) => j.check_call(matches!(code, -32602 | -32022), &call),
+            (None, Some(code)) => j.check_call(is_version_error(code), &call),
             (None, None) if call.is_answered() => {}
             (None, None) => j.untested("the server did not answer"),
         }
@@ -263,8 +274,9 @@ fn undeclared(evidence: &Evidence<'_>, j: &mut Judgement, method: &str, key: &st
         let items = call.result().and_then(|result| result[key].as_array()).map_or(0, Vec::len);
         let is_result = call.result().is_some();
         j.check_answer(!is_result, &call, || format!("a list of {items}"));
+        // An empty list is no support.
         if is_result && items == 0 {
-            j.at_level(Level::Derived);
+            j.at_level(Level::Info);
         }
     }
 }

@@ -126,9 +126,13 @@ fn unique(evidence: &Evidence<'_>, j: &mut Judgement) {
 }
 
 fn accepted(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for (_, http) in evidence.exchanges().filter(|(_, http)| http.method == "POST" && http.case.is_none()) {
+    for (connection, http) in evidence.exchanges().filter(|(_, http)| http.method == "POST" && http.case.is_none()) {
         let Some(status) = http.status.filter(|it| !matches!(it, 401 | 403 | 429 | 500..)) else { continue };
-        j.check_at((200..300).contains(&status), None, places(http), || format!("HTTP {status}"));
+        let mut sent = http.messages.iter().filter_map(|index| connection.messages.get(*index));
+        let Some(message) = sent.find(|it| !it.is_from_server() && it.case.is_none()) else { continue };
+        let places = [Some(message.place), http.response].into_iter().flatten().collect();
+        let method = message.method().map(ToOwned::to_owned);
+        j.check_at((200..300).contains(&status), method, places, || format!("HTTP {status}"));
     }
 }
 

@@ -261,7 +261,7 @@ fn server_info(evidence: &Evidence<'_>, j: &mut Judgement, holds: impl Fn(&Value
     for call in evidence.calls().filter(|call| call.result().is_some()) {
         let result = call.result().unwrap_or(&Value::Null);
         let info = match call.method() {
-            "initialize" => result.get("serverInfo").unwrap_or(&Value::Null),
+            "initialize" if !evidence.is_modern() => result.get("serverInfo").unwrap_or(&Value::Null),
             _ if !evidence.is_modern() => continue,
             _ => match result.pointer("/_meta/io.modelcontextprotocol~1serverInfo") {
                 Some(info) => info,

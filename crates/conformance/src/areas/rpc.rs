@@ -7,7 +7,9 @@ use serde_json::{Value, json};
 
 use super::{
     Judge,
-    common::{cheap_request, error_code, is_due, is_refused_elsewhere, refused, shown, silence, survives},
+    common::{
+        cheap_request, error_code, is_due, is_refused_elsewhere, may_be_resumed, refused, shown, silence, survives,
+    },
 };
 use crate::{Case, Evidence, HttpExchange, Judgement, Kind, Lane, Level, Material, Message, shapes};
 
@@ -128,10 +130,8 @@ pub(super) fn cases(material: &Material) -> Vec<Case> {
         Case::request("bad-method/case", Lane::Negative, "Tools/List", json!({})),
         Case::request("bad-method/rpc-prefix", Lane::Negative, "rpc.discover", json!({})),
     ];
-    if !(material.is_modern() && material.is_http()) {
-        let name = "quiet-window/unknown-notification";
-        cases.push(Case::notification(name, Lane::Negative, "notifications/rehearse-unknown", json!({})));
-    }
+    let name = "quiet-window/unknown-notification";
+    cases.push(Case::notification(name, Lane::Negative, "notifications/rehearse-unknown", json!({})));
     cases.extend(bad_params(material));
     cases.push(Case::request("lists/control", Lane::Negative, cheap, json!({})));
     cases.extend([
@@ -297,13 +297,15 @@ fn succeeds(evidence: &Evidence<'_>, j: &mut Judgement, case: &str) {
 /// Requests that were sent while an earlier one of the same connection was still open.
 fn concurrent(evidence: &Evidence<'_>, j: &mut Judgement) {
     for connection in &evidence.connections {
-        // A cancelled request needs no answer, a subscription has none until it ends, and a batch may be refused as a
-        // whole.
+        // A cancelled request needs no answer, a subscription has none until it ends, a batch may be refused as a whole,
+        // and the status of HTTP refuses a request as well.
         let is_kept = |call: &crate::Call<'_>| {
             !call.request.is_in_batch
                 && call.method() != "subscriptions/listen"
                 && call.request.case.is_none_or(|case| !case.starts_with("cancel-inflight/"))
                 && is_due(evidence, connection, call)
+                && !may_be_resumed(evidence, call)
+                && !(call.response.is_none() && call.status().is_some_and(|status| status >= 400))
         };
         let calls = connection.calls().filter(|call| call.request.kind == Kind::Request && is_kept(call));
         for pair in calls.collect::<Vec<_>>().windows(2) {

@@ -71,14 +71,15 @@ pub(super) fn missing_capability(evidence: &Evidence<'_>, j: &mut Judgement) {
     for call in evidence.case("calls/asks-none").filter(|it| it.response.is_some() && asking.contains(tool(it))) {
         let data = call.response.map_or(&Value::Null, |it| it.at("/error/data/requiredCapabilities"));
         let is_refused = call.error_code() == Some(-32021) && data.is_object();
-        let is_complete = call.result().is_some() && !asks(&call);
+        let is_failed = call.result().is_some_and(|result| result["isError"] == true);
+        let is_complete = call.result().is_some() && !asks(&call) && !is_failed;
         j.check_at(is_refused || is_complete, Some(tool(&call).to_owned()), call.places(), || match call.result() {
-            Some(_) => "a question that the client cannot be asked".to_owned(),
+            Some(_) if !is_failed => "a question that the client cannot be asked".to_owned(),
             None if call.error_code() == Some(-32021) => "no `requiredCapabilities`".to_owned(),
-            None => call.answer_text(),
+            _ => call.answer_text(),
         });
         // Another error may have another reason.
-        if call.error_code().is_some_and(|code| code != -32021) {
+        if is_failed || call.error_code().is_some_and(|code| code != -32021) {
             j.at_level(Level::Derived);
         }
     }

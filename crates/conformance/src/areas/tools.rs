@@ -8,13 +8,16 @@ use serde_json::{Value, json};
 use super::{
     Judge,
     changes::{notifies, spurious},
-    common::{bytes_of, each_item, is_mime, is_refused_elsewhere, items, readings, shown, tool_works as works, unique},
+    common::{
+        bytes_of, each_item, is_mime, is_refused_elsewhere, items, may_be_resumed, readings, shown,
+        tool_works as works, unique,
+    },
     tool_schema::{
         extent, headers, is_known, is_token, is_valid_schema, no_secrets, primitive_headers, resolves, safe_integers,
         schemas, unique_headers, with_member,
     },
 };
-use crate::{Call, Case, Evidence, HttpExchange, Judgement, Lane, Level, Material};
+use crate::{Call, Case, Evidence, Judgement, Lane, Level, Material};
 
 const LIST: &str = "tools/list";
 const CALL: &str = "tools/call";
@@ -83,13 +86,7 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
         }
     }),
     ("tools.call.works", |e, j| {
-        // Since 2025-11-25 a stream may be closed early, and resumed.
-        let is_resumable = |call: &Call<'_>| {
-            e.version >= Version::V2025_11_25
-                && call.response.is_none()
-                && call.http.is_some_and(HttpExchange::is_stream)
-        };
-        for call in valid_calls(e).filter(|call| call.is_answered() && !is_resumable(call)) {
+        for call in valid_calls(e).filter(|call| call.is_answered() && !may_be_resumed(e, call)) {
             // A tool may fail, but it is there.
             let is_called = call.response.is_some() && call.error_code() != Some(-32601);
             j.check_at(is_called, name(&call), call.places(), || call.answer_text());

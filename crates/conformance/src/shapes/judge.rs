@@ -85,7 +85,10 @@ pub(crate) fn judge(evidence: &Evidence<'_>, j: &mut Judgement, row: &'static st
     };
     // What is no request has no result of its own.
     let is_malformed = |call: &Call<'_>| call.request.case.is_some_and(|case| case.starts_with("malformed/"));
-    for call in evidence.calls().filter(|call| call.request.kind == MessageKind::Request && !is_malformed(call)) {
+    let is_of_era = |call: &Call<'_>| !(evidence.is_modern() && call.method() == "initialize");
+    let is_judged =
+        |call: &Call<'_>| call.request.kind == MessageKind::Request && !is_malformed(call) && is_of_era(call);
+    for call in evidence.calls().filter(is_judged) {
         if let Some(result) = call.result().filter(|result| result.is_object()) {
             results(evidence, row, &call, result, &mut compare);
         } else if let Some(response) = call.response

@@ -54,6 +54,10 @@ fn judge(evidence: &Evidence<'_>, j: &mut Judgement, case: &str, holds: impl Fn(
     }
     for (_, http) in evidence.http_case(case) {
         let Some((status, places)) = answered(http) else { continue };
+        if status >= 500 {
+            j.untested("the server failed for another reason");
+            continue;
+        }
         let subject = http.case.map(ToOwned::to_owned);
         // What the server does not offer at all needs no check.
         if !(status == 405 && http.method != "POST") {
@@ -84,7 +88,10 @@ pub(super) fn port(evidence: &Evidence<'_>, j: &mut Judgement) {
 
 pub(super) fn host(evidence: &Evidence<'_>, j: &mut Judgement) {
     judge(evidence, j, "host", |_, status| (400..500).contains(&status));
-    j.untested("the server is not on a loopback address");
+    j.untested(match evidence.http_case("host").next() {
+        Some(_) => "the server did not answer",
+        None => "the server is not on a loopback address",
+    });
 }
 
 /// Says something only of a server that refuses the plain foreign origin.

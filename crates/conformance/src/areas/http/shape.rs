@@ -2,9 +2,10 @@
 
 use url::Url;
 
-use super::{answered, list};
+use super::{super::discover::is_dual, answered, list};
 use crate::{Call, Case, Evidence, Judgement, Kind, Lane, Level, Material};
 
+const SPEAKS_OLDER: &str = "the server speaks older versions as well";
 const METHODS: [(&str, &str); 3] = [("shape/put", "PUT"), ("shape/patch", "PATCH"), ("shape/head", "HEAD")];
 
 pub(super) fn cases(material: &Material) -> Vec<Case> {
@@ -34,6 +35,7 @@ pub(super) fn cases(material: &Material) -> Vec<Case> {
             earlier("earlier/get", "GET"),
             earlier("earlier/delete", "DELETE"),
             list("earlier/last-event-id").header("last-event-id", "rehearse-1"),
+            list("earlier/session-id").header("mcp-session-id", "rehearse-1"),
         ]);
     } else {
         let response = r#"{"jsonrpc":"2.0","id":"rehearse-none","result":{}}"#;
@@ -95,20 +97,27 @@ pub(super) fn redirects(evidence: &Evidence<'_>, j: &mut Judgement) {
     }
 }
 
-/// Whether a modern server says that it speaks no older version.
+/// Whether a modern server says that it speaks no older version, and does not.
 fn is_modern_only(evidence: &Evidence<'_>) -> bool {
     let mut versions = evidence.results_of("server/discover").filter_map(|(_, result)| {
         let versions = result.get("supportedVersions")?.as_array()?;
         Some(!versions.is_empty() && versions.iter().all(|it| it.as_str() == Some(evidence.version.as_str())))
     });
-    versions.next() == Some(true)
+    versions.next() == Some(true) && !is_dual(evidence)
 }
 
 pub(super) fn earlier(evidence: &Evidence<'_>, j: &mut Judgement, case: &str) {
     if !is_modern_only(evidence) {
-        return j.untested("the server speaks older versions as well");
+        return j.untested(SPEAKS_OLDER);
     }
     status(evidence, j, case, |status| status == 405);
+}
+
+pub(super) fn session_ignored(evidence: &Evidence<'_>, j: &mut Judgement) {
+    match is_modern_only(evidence) {
+        true => served(evidence, j, "earlier/session-id"),
+        false => j.untested(SPEAKS_OLDER),
+    }
 }
 
 pub(super) fn concurrent(evidence: &Evidence<'_>, j: &mut Judgement) {
@@ -123,12 +132,7 @@ pub(super) fn concurrent(evidence: &Evidence<'_>, j: &mut Judgement) {
 
 pub(super) fn refused_notification(evidence: &Evidence<'_>, j: &mut Judgement) {
     for call in evidence.case("malformed/no-method-name").filter(|call| call.status().is_some()) {
-        let is_refused = call.status() >= Some(400);
-        j.check_call(is_refused, &call);
-        // It may have been accepted as a message that needs no answer.
-        if !is_refused && call.status() == Some(202) && call.response.is_none() {
-            j.at_level(Level::Derived);
-        }
+        j.check_call(call.status() >= Some(400), &call);
     }
 }
 

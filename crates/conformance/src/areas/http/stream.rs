@@ -9,7 +9,7 @@ use rehearse_protocol::{Version, sse};
 use serde_json::Value;
 
 use super::answered;
-use crate::{Connection, Evidence, HttpExchange, Judgement, Kind, Level, Place};
+use crate::{Connection, Evidence, HttpExchange, Judgement, Kind, Level, Message, Place};
 
 const LAST_ID: &str = "last-event-id";
 /// The time within which the same message on two streams is taken for one.
@@ -35,9 +35,11 @@ fn streams(evidence: &Evidence<'_>, j: &mut Judgement, mut judge: impl FnMut(&mu
         let streams = connection.exchanges.values().filter(|http| http.method == "POST" && http.is_stream());
         for http in streams.filter(|http| !is_listen(http)) {
             let mut sent = http.messages.iter().filter_map(|index| connection.messages.get(*index));
-            let request = sent.find(|it| !it.is_from_server()).and_then(|it| it.id()).map(Value::to_string);
-            if request.is_none_or(|id| !cancelled.contains(&id)) {
-                judge(j, Stream { connection, http });
+            let Some(request) = sent.find(|it| !it.is_from_server()) else { continue };
+            // What is no valid request needs no answer.
+            let is_valid = request.case.is_none_or(|case| !case.starts_with("malformed/"));
+            if is_valid && request.id().is_none_or(|id| !cancelled.contains(&id.to_string())) {
+                judge(j, Stream { connection, http, request });
             }
         }
     }
@@ -47,10 +49,11 @@ fn streams(evidence: &Evidence<'_>, j: &mut Judgement, mut judge: impl FnMut(&mu
 struct Stream<'c, 't> {
     connection: &'c Connection<'t>,
     http: &'c HttpExchange<'t>,
+    request: &'c Message<'t>,
 }
 
 impl Stream<'_, '_> {
-    fn response(&self) -> Option<&crate::Message<'_>> {
+    fn response(&self) -> Option<&Message<'_>> {
         self.connection.messages_of(self.http).find(|it| it.kind == Kind::Response)
     }
 
@@ -60,7 +63,16 @@ impl Stream<'_, '_> {
     }
 
     fn places(&self) -> Vec<Place> {
-        [Some(self.http.request), self.http.response].into_iter().flatten().collect()
+        [Some(self.request.place), self.http.response].into_iter().flatten().collect()
+    }
+
+    /// Whether the client says that it speaks this version. Without the header it is of an older one.
+    fn is_of_client_of(&self, version: Version) -> bool {
+        let named = match self.request.method() {
+            Some("initialize") => self.request.at("/params/protocolVersion").as_str(),
+            _ => self.http.request_header("mcp-protocol-version"),
+        };
+        named == Some(version.as_str())
     }
 }
 
@@ -98,7 +110,7 @@ pub(super) fn closed_after_response(evidence: &Evidence<'_>, j: &mut Judgement) 
             .http
             .case
             .is_some_and(|case| ["resume/", "listen/", "cancel"].iter().any(|probe| case.starts_with(probe)));
-        let is_due = |response: &&crate::Message<'_>| {
+        let is_due = |response: &&Message<'_>| {
             stream.http.is_whole.is_some() || stream.connection.waited(response) >= TIME_TO_CLOSE
         };
         if let Some(response) = stream.response().filter(|_| !is_dropped).filter(is_due) {
@@ -111,7 +123,8 @@ pub(super) fn closed_after_response(evidence: &Evidence<'_>, j: &mut Judgement) 
 pub(super) fn primed(evidence: &Evidence<'_>, j: &mut Judgement) {
     streams(evidence, j, |j, stream| {
         let events = decoded(stream.http);
-        if let Some(first) = events.first().filter(|_| has_ids(&events)) {
+        let is_judged = has_ids(&events) && stream.is_of_client_of(evidence.version);
+        if let Some(first) = events.first().filter(|_| is_judged) {
             let is_empty = first.data.as_ref().is_none_or(|data| data.is_empty());
             let holds = first.id.is_some() && is_empty;
             j.check_at(holds, None, stream.places(), || "a first event that is no such event".to_owned());
@@ -241,14 +254,20 @@ pub(super) fn unique_ids(evidence: &Evidence<'_>, j: &mut Judgement) {
     }
 }
 
+/// Whether two messages of the same text are one message. Two changes of the same list look alike.
+fn is_distinct(message: &Message<'_>) -> bool {
+    let method = message.method().unwrap_or_default();
+    let is_change = method.ends_with("/list_changed") || method == "notifications/resources/updated";
+    message.kind == Kind::Request || (message.kind == Kind::Notification && !is_change && !message.params().is_null())
+}
+
 /// No message must be on two streams. Each call of a tool may send the same notifications on its own stream: what counts
 /// is a message that is on the stream of a GET as well.
 pub(super) fn not_broadcast(evidence: &Evidence<'_>, j: &mut Judgement) {
     for connection in &evidence.connections {
         let mut seen = HashMap::new();
-        for message in connection.messages.iter().filter(|it| {
-            it.is_from_server() && !it.is_in_batch && matches!(it.kind, Kind::Request | Kind::Notification)
-        }) {
+        for message in connection.messages.iter().filter(|it| it.is_from_server() && !it.is_in_batch && is_distinct(it))
+        {
             let Some(http) = message.exchange.and_then(|number| connection.exchanges.get(&number)) else { continue };
             if http.is_resumed() {
                 continue;
