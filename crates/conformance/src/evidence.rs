@@ -1,7 +1,7 @@
 //! The traffic with one server, indexed for judges.
 
 use std::{
-    collections::{BTreeMap, HashMap, VecDeque},
+    collections::{BTreeMap, HashMap, HashSet, VecDeque},
     time::Duration,
 };
 
@@ -258,6 +258,8 @@ impl<'t> Connection<'t> {
         let mut connection = Connection { is_sse, is_beginning_lost, ..Connection::default() };
         // The cases that were announced, for the next message of the client in the same exchange.
         let mut cases: HashMap<Option<u32>, &'t str> = HashMap::new();
+        // The exchanges whose body may be an answer.
+        let mut asking: HashSet<u32> = HashSet::new();
         for (event, it) in trace.since(0) {
             let place = Place { connection: number, event };
             let exchange = it.exchange.map(|number| connection.exchanges.entry(number).or_default());
@@ -272,15 +274,23 @@ impl<'t> Connection<'t> {
                     cases.insert(it.exchange, case);
                 }
                 EventKind::Frame(frame) => {
-                    if let Some(exchange) = exchange
-                        && frame.direction == Direction::ServerToClient
-                        && exchange.status.is_some_and(|status| status >= 400)
+                    let is_sent = frame.direction == Direction::ClientToServer;
+                    let may_answer = |exchange: &HttpExchange<'_>, number| {
+                        let is_refused = exchange.status.is_some_and(|status| status >= 400);
+                        !is_refused && (exchange.method != "POST" || asking.contains(&number))
+                    };
+                    if let (Some(exchange), Some(number), false) = (exchange, it.exchange, is_sent)
+                        && !may_answer(exchange, number)
                         && !is_rpc(&frame.bytes)
                     {
                         exchange.body.extend_from_slice(&frame.bytes);
                         continue;
                     }
-                    let is_sent = frame.direction == Direction::ClientToServer;
+                    if let (Some(number), true) = (it.exchange, is_sent)
+                        && !matches!(kind(&json(&frame.bytes)), Kind::Notification | Kind::Response)
+                    {
+                        asking.insert(number);
+                    }
                     let announced =
                         |cases: &mut HashMap<_, _>| cases.remove(&it.exchange).or_else(|| cases.remove(&None));
                     let case = if is_sent { announced(&mut cases) } else { None };

@@ -54,16 +54,25 @@ pub(super) fn error_code(evidence: &Evidence<'_>, j: &mut Judgement, case: &str,
     for call in evidence.case(case) {
         if !call.is_answered() {
             j.untested("the server did not answer");
+        } else if is_page(&call) {
+            j.untested(PAGE);
         } else if !is_refused_elsewhere(&call) {
             j.check_call(call.error_code().is_some_and(|code| codes.contains(&code)), &call);
         }
     }
 }
 
-/// Whether an HTTP status says that the request never reached the method.
+/// Whether HTTP says that the request never reached the method.
 pub(super) fn is_refused_elsewhere(call: &Call<'_>) -> bool {
     matches!(call.status(), Some(401 | 403 | 405 | 429 | 500..))
         || (call.status() == Some(404) && call.response.is_none())
+        || is_page(call)
+}
+
+/// Whether the answer is a page for people. That has a row of its own.
+pub(super) fn is_page(call: &Call<'_>) -> bool {
+    let is_html = |http: &HttpExchange<'_>| http.media_type() == "text/html";
+    call.response.is_none() && matches!(call.status(), Some(200..300)) && call.http.is_some_and(is_html)
 }
 
 /// Whether the stream of a tool's answer was closed early, and may be resumed: the client learns the answer then. In
@@ -123,6 +132,9 @@ pub(super) fn survives(evidence: &Evidence<'_>, j: &mut Judgement, case: &str) {
     }
 }
 
+/// Why a page says nothing.
+pub(super) const PAGE: &str = "the server answers with HTML";
+
 /// Why silence after something says nothing about it.
 pub(super) const NEVER_ANSWERED: &str = "the server answers no such request, also in normal work";
 
@@ -141,7 +153,9 @@ pub(super) fn is_case_of(call: &Call<'_>, case: &str) -> bool {
 /// Checks that malformed input is refused: an error, over HTTP a status of 400 or above, or silence on a pipe.
 pub(super) fn refused(evidence: &Evidence<'_>, j: &mut Judgement, case: &str) {
     for call in evidence.case(case) {
-        if call.is_answered() {
+        if is_page(&call) {
+            j.untested(PAGE);
+        } else if call.is_answered() {
             let is_refused = call.response.is_some_and(|it| it.error().is_some());
             j.check_call(is_refused || call.status().is_some_and(|status| status >= 400), &call);
         } else {

@@ -3,10 +3,23 @@
 use base64::Engine;
 use serde_json::{Value, json};
 
-use super::Judge;
+use super::{Judge, common::is_case_of};
 use crate::{Call, Case, Evidence, Judgement, Kind, Lane, Material, MirroredCall, MirroredParameter};
 
 const MISMATCH: i64 = -32020;
+/// The cases whose headers are missing, differ from the body, or cannot be decoded.
+const MISMATCHES: [&str; 10] = [
+    "headers/no-method",
+    "headers/other-method",
+    "headers/method-case",
+    "headers/no-name",
+    "headers/other-name",
+    "headers/encoded-other-name",
+    "headers/broken-name",
+    "param-headers/omitted",
+    "param-headers/other",
+    "param-headers/broken",
+];
 const UNSUPPORTED_VERSION: i64 = -32022;
 const NOT_CALLED: &str = "no tool with `x-mcp-header` may be called; --allow-tool NAME allows one";
 
@@ -64,11 +77,7 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     ("hdr.param.integer-numeric", |e, j| param(e, j, "param-headers/decimal", is_accepted)),
     ("hdr.param.boolean-lower", |e, j| param(e, j, "param-headers/capital", is_refused)),
     ("hdr.param.unknown-ignored", |e, j| judge(e, j, "headers/unknown-param", |call| call.result().is_some())),
-    ("hdr.error.http-400-and-body", |e, j| {
-        for call in e.calls().filter(|call| call.error_code() == Some(MISMATCH)) {
-            j.check_call(call.status() == Some(400), &call);
-        }
-    }),
+    ("hdr.error.http-400-and-body", refusals),
     ("hdr.error.echo-id", |e, j| {
         for call in e.calls().filter(|call| call.error_code() == Some(MISMATCH) && call.request.kind == Kind::Request) {
             let (sent, id) = (call.request.id(), call.response.and_then(|it| it.id()));
@@ -204,8 +213,20 @@ fn mirrored_cases(tool: &MirroredCall) -> Vec<Case> {
     cases
 }
 
+/// Whether it is refused at all: how, has a row of its own.
 fn is_refused(call: &Call<'_>) -> bool {
-    call.status() == Some(400) && call.error_code() == Some(MISMATCH)
+    call.error_code().is_some() || call.status().is_some_and(|status| status >= 400)
+}
+
+/// Checks status and code of every refusal. What the text does not call a mismatch may have another code.
+fn refusals(evidence: &Evidence<'_>, j: &mut Judgement) {
+    let is_named = |call: &Call<'_>| MISMATCHES.iter().any(|case| is_case_of(call, case));
+    for call in evidence.calls().filter(|call| !matches!(call.status(), None | Some(401 | 403 | 429 | 503))) {
+        if call.error_code() == Some(MISMATCH) || (is_named(&call) && is_refused(&call)) {
+            let holds = call.status() == Some(400) && call.error_code() == Some(MISMATCH);
+            j.check_call(holds, &call);
+        }
+    }
 }
 
 /// Whether the headers are in order; what the request asks for may be refused.

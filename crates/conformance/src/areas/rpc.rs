@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use super::{
     Judge,
     common::{
-        cheap_request, error_code, is_due, is_refused_elsewhere, may_be_resumed, refused, shown, silence, survives,
+        PAGE, cheap_request, error_code, is_due, is_page, is_refused_elsewhere, may_be_resumed, refused, shown,
+        silence, survives,
     },
 };
 use crate::{Case, Evidence, HttpExchange, Judgement, Kind, Lane, Level, Material, Message, shapes};
@@ -215,8 +216,11 @@ fn bad_params(material: &Material) -> Vec<Case> {
 
 fn version_field(evidence: &Evidence<'_>, j: &mut Judgement) {
     for message in evidence.received().filter(|it| it.value.is_object()) {
-        let version = message.at("/jsonrpc");
-        j.check(version == "2.0", message, || format!("`jsonrpc: {}`", shown(version)));
+        let version = message.value.get("jsonrpc");
+        j.check(version.is_some_and(|version| version == "2.0"), message, || match version {
+            Some(version) => format!("`jsonrpc: {}`", shown(version)),
+            None => "no `jsonrpc`".to_owned(),
+        });
     }
 }
 
@@ -462,6 +466,10 @@ fn batch(evidence: &Evidence<'_>, j: &mut Judgement, holds: impl Fn(usize) -> Op
                 it.is_from_server() && it.id().and_then(Value::as_str).is_some_and(|id| id.starts_with("m-batch-"))
             });
             let answered = answered.count();
+            if is_page(&call) {
+                j.untested(PAGE);
+                continue;
+            }
             let Some(holds) = holds(answered) else { continue };
             j.check_answer(holds, &call, || format!("{answered} answers to 2 requests; {}", call.answer_text()));
         }

@@ -157,6 +157,9 @@ fn subset(evidence: &Evidence<'_>, j: &mut Judgement) {
 }
 
 fn omits(evidence: &Evidence<'_>, j: &mut Judgement) {
+    if evidence.results_of("server/discover").next().is_none() {
+        return j.untested("the server declares nothing: it has no `server/discover`");
+    }
     let is_undeclared = |capability: &str| !evidence.facts.declares(capability);
     each_type(
         evidence,

@@ -2,7 +2,13 @@
 
 use url::Url;
 
-use super::{super::discover::is_dual, answered, list};
+use super::{
+    super::{
+        common::{PAGE, is_page},
+        discover::is_dual,
+    },
+    answered, list,
+};
 use crate::{Call, Case, Evidence, Judgement, Kind, Lane, Level, Material};
 
 const SPEAKS_OLDER: &str = "the server speaks older versions as well";
@@ -48,6 +54,7 @@ pub(super) fn cases(material: &Material) -> Vec<Case> {
 pub(super) fn served(evidence: &Evidence<'_>, j: &mut Judgement, case: &str) {
     for call in evidence.case(case).filter(Call::is_answered) {
         match call.status() {
+            _ if is_page(&call) => j.untested(PAGE),
             Some(401 | 403 | 429 | 500..) => j.untested("the server refused the request for another reason"),
             _ => j.check_call(call.result().is_some(), &call),
         }
@@ -122,7 +129,9 @@ pub(super) fn session_ignored(evidence: &Evidence<'_>, j: &mut Judgement) {
 
 pub(super) fn concurrent(evidence: &Evidence<'_>, j: &mut Judgement) {
     for call in evidence.case("concurrent") {
-        if matches!(call.status(), Some(401 | 403 | 429 | 503)) {
+        if is_page(&call) {
+            j.untested(PAGE);
+        } else if matches!(call.status(), Some(401 | 403 | 429 | 503)) {
             j.untested("the server refused requests at the same time");
         } else {
             j.check_call(call.response.is_some(), &call);
