@@ -390,6 +390,9 @@ impl Lane {
             if let Some(frame) = answer_among(&recorder.read(&mut read), id, exchange) {
                 return Some(frame);
             }
+            if self.replied < read {
+                continue;
+            }
             let left = end.saturating_duration_since(Instant::now());
             if !matches!(tokio::time::timeout(left, recorder.has_more(read)).await, Ok(true)) {
                 return None;
@@ -399,12 +402,12 @@ impl Lane {
 
     /// Answers the requests that a legacy server has sent.
     pub(crate) async fn answer_requests(&mut self) {
-        for (number, frame) in self.wire.recorder().numbered_since(self.replied) {
-            self.replied = number + 1;
-            if self.version.era() == Era::Modern {
-                continue;
-            }
-            for request in requests(&frame) {
+        let events = self.wire.recorder().read(&mut self.replied);
+        if self.version.era() == Era::Modern {
+            return;
+        }
+        for frame in events.iter().filter_map(Event::frame) {
+            for request in requests(frame) {
                 let response = Bytes::from(self.replies.response(&request).to_string());
                 let case = (self.replies == Replies::Invalid).then(|| Arc::from("asking/invalid/reply"));
                 if case.is_some() && request["method"] == "elicitation/create" {

@@ -40,22 +40,24 @@ impl Lane {
         let limit = self.budget.within(limit);
         let number = begun.exchange.and_then(|at| self.open.get(at)).map(|it| it.number);
         let recorder = self.wire.recorder();
-        let (mut read, mut found) = (begun.from, None);
         let waiting = async {
-            while found.is_none() {
-                found = answer_among(&recorder.read(&mut read), Some(&begun.id), number);
-                if found.is_none() && !recorder.has_more(read).await {
-                    return;
+            let mut read = begun.from;
+            loop {
+                let found = answer_among(&recorder.read(&mut read), Some(&begun.id), number);
+                if found.is_some() || !recorder.has_more(read).await {
+                    return found;
                 }
             }
         };
-        match begun.exchange.and_then(|at| self.open.get_mut(at)).filter(|it| !it.is_finished()) {
+        let waiting = tokio::time::timeout(limit, waiting);
+        let found = match begun.exchange.and_then(|at| self.open.get_mut(at)) {
+            Some(exchange) if exchange.is_finished() => None,
             Some(exchange) => tokio::select! {
-                _ = tokio::time::timeout(limit, waiting) => {}
-                _ = exchange.ended(limit) => {}
+                found = waiting => found.ok().flatten(),
+                _ = exchange.ended(limit) => None,
             },
-            None => drop(tokio::time::timeout(limit, waiting).await),
-        }
+            None => waiting.await.ok().flatten(),
+        };
         let mut read = begun.from;
         let recorded = || answer_among(&self.wire.recorder().read(&mut read), Some(&begun.id), number);
         Answer { message: found.or_else(recorded).and_then(|frame| parse(&frame)) }
