@@ -88,9 +88,10 @@ pub(super) fn port(evidence: &Evidence<'_>, j: &mut Judgement) {
 
 pub(super) fn host(evidence: &Evidence<'_>, j: &mut Judgement) {
     judge(evidence, j, "host", |_, status| (400..500).contains(&status));
-    j.untested(match evidence.http_case("host").next() {
-        Some(_) => "the server did not answer",
-        None => "the server is not on a loopback address",
+    let endpoint = evidence.facts.endpoint.as_deref().and_then(|url| Url::parse(url).ok());
+    j.untested(match endpoint.is_some_and(|url| is_loopback(&url)) {
+        true => "the server did not answer",
+        false => "the server is not on a loopback address",
     });
 }
 
