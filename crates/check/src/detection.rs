@@ -54,7 +54,7 @@ pub(crate) async fn attempt(
     params: &ServerParams,
     version: Version,
     options: &CheckOptions,
-    budget: Budget,
+    budget: &Budget,
 ) -> Attempt {
     let mut lane = match Lane::open(params, version, options, budget).await {
         Ok(lane) => lane,

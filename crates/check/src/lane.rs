@@ -8,7 +8,7 @@ use std::{
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use rehearse_client::{ConnectError, ServerParams, Target, TraceRecorder, Wire, WireExchange, WireRequest};
-use rehearse_conformance::{Case, CaseBody};
+use rehearse_conformance::{Case, CaseBody, without_mark};
 use rehearse_protocol::{Direction, Era, Event, EventKind, Frame, Trace, Version};
 use serde_json::{Map, Value, json};
 use tokio::sync::{Semaphore, SemaphorePermit};
@@ -32,6 +32,8 @@ const PATIENCE: u32 = 2;
 const KEPT_EVENTS: usize = 5_000;
 /// How often a request is sent again with what the server asks for.
 const MOST_ROUNDS: usize = 5;
+/// How soon the answer to a request follows an error without an id that is about something else.
+const SETTLES: Duration = Duration::from_millis(100);
 /// The least time for an answer of a server that has been fast so far.
 const LEAST_WAIT: Duration = Duration::from_secs(2);
 
@@ -64,6 +66,13 @@ pub(crate) struct Lane {
     last_head: Option<(u16, HeaderMap)>,
     /// Whether the handshake is over.
     is_open: bool,
+    started: Instant,
+    /// Whether a process has said something. Until then it may be starting.
+    is_up: bool,
+    /// Whether the handshake had no answer over a pipe: then nothing more is sent.
+    is_mute: bool,
+    /// The ids of requests that were waited for less than usual, each with the number of the event before it.
+    late: Vec<(usize, Value)>,
     /// Exchanges whose responses have not ended yet.
     open: Vec<WireExchange>,
     /// Those of them that should end, because the message that was asked for has come.
@@ -92,7 +101,7 @@ impl Lane {
         params: &ServerParams,
         version: Version,
         options: &CheckOptions,
-        budget: Budget,
+        budget: &Budget,
     ) -> Result<Lane, (ConnectError, Trace)> {
         let place = match params.target {
             Target::Stdio(_) => PROCESSES.acquire().await.ok(),
@@ -110,7 +119,8 @@ impl Lane {
             (error, recorder.trace())
         })?;
         let (slowest, unanswered, open) = (Duration::ZERO, 0, Vec::new());
-        let options = options.clone();
+        let (options, budget) = (options.clone(), budget.clone());
+        let is_up = !matches!(params.target, Target::Stdio(_));
         Ok(Lane {
             wire,
             version,
@@ -125,6 +135,10 @@ impl Lane {
             unanswered,
             last_head: None,
             is_open: false,
+            started: Instant::now(),
+            is_up,
+            is_mute: false,
+            late: Vec::new(),
             open,
             ending: Vec::new(),
             _place: place,
@@ -168,25 +182,28 @@ impl Lane {
 
     /// Whether the lane is of no more use: the server is gone, or silent, or never is.
     pub(crate) fn is_over(&self) -> bool {
-        self.is_flooded() || self.wire.is_closed() || self.budget.is_over() || self.unanswered > 2 * PATIENCE
+        let is_silent = self.is_mute || self.unanswered > 2 * PATIENCE;
+        is_silent || self.is_flooded() || self.wire.is_closed() || self.budget.is_over()
     }
 
     /// Opens the session: `initialize` and `notifications/initialized`, or `server/discover`. `Some` is the result.
     pub(crate) async fn shake_hands(&mut self) -> Option<Value> {
-        let hello = self.greet().await;
+        let answer = self.greet().await;
         self.is_open = true;
-        hello
+        self.is_mute = answer.message.is_none() && !self.wire.is_http();
+        answer.result().cloned()
     }
 
-    async fn greet(&mut self) -> Option<Value> {
+    async fn greet(&mut self) -> Answer {
         if self.version.era() == Era::Modern {
             let answer = self.within(self.options.start_timeout, "server/discover", json!({})).await;
             let is_unknown = answer.message.as_ref().is_some_and(|it| it["error"]["code"] == -32601)
                 || self.last_head.as_ref().is_some_and(|(status, _)| *status == 404);
-            return match answer.result() {
-                None if is_unknown => self.list_undiscovered().await,
-                result => result.cloned(),
-            };
+            if answer.result().is_some() || !is_unknown {
+                return answer;
+            }
+            let listed = self.list_undiscovered().await.map(|result| json!({ "result": result }));
+            return Answer { message: listed.or(answer.message) };
         }
         let params = json!({
             "protocolVersion": self.version.as_str(),
@@ -194,13 +211,13 @@ impl Lane {
             "clientInfo": client_info(),
         });
         let answer = self.within(self.options.start_timeout, "initialize", params).await;
-        let result = answer.result()?.clone();
+        let Some(result) = answer.result() else { return answer };
         if let Some(version) = result["protocolVersion"].as_str().and_then(|text| text.parse().ok()) {
             self.version = version;
         }
         self.send(&Case::notification("", rehearse_conformance::Lane::Main, "notifications/initialized", Value::Null))
             .await;
-        Some(result)
+        answer
     }
 
     /// What a modern server without `server/discover` would have said there, as far as its lists show it; `None` if it serves
@@ -240,15 +257,42 @@ impl Lane {
     /// Sends a case, and waits for its answer or for the window of silence.
     pub(crate) async fn send(&mut self, case: &Case) -> Answer {
         let limit = match &case.body {
-            // A server may be silent about what is no message.
-            _ if case.is_answered && case.lane == rehearse_conformance::Lane::Malformed => {
-                self.limit().min((self.slowest * 50).max(LEAST_WAIT))
-            }
+            // A server may be silent about what is no message, or wait in vain for what it should refuse.
+            _ if case.is_answered && self.is_short(case) => self.limit().min((self.slowest * 50).max(LEAST_WAIT)),
             _ if case.is_answered => self.limit(),
             CaseBody::Notification { .. } => Duration::ZERO,
+            _ if !self.is_up => self.grace() + self.budget.slowest_start() * 2,
             _ => self.grace(),
         };
         self.send_within(limit, case).await
+    }
+
+    fn is_short(&self, case: &Case) -> bool {
+        match case.lane {
+            rehearse_conformance::Lane::Malformed => true,
+            // An answer that comes later is seen over a pipe.
+            rehearse_conformance::Lane::Negative => !self.wire.is_http(),
+            _ => false,
+        }
+    }
+
+    /// Waits for answers that were waited for less than usual, until silence is a finding.
+    pub(crate) async fn wait_for_late(&mut self) {
+        let mut late = std::mem::take(&mut self.late);
+        let Some((from, _)) = late.first().cloned() else { return };
+        let limit = self.budget.within(self.options.request_timeout / 2 + self.options.grace);
+        let is_over = |frame: &Frame| {
+            late.retain(|(_, id)| !is_answer(frame, Some(id)));
+            late.is_empty()
+        };
+        self.wire.wait_for(from, limit, is_over).await;
+    }
+
+    /// Sends a request that shows whether the server still lives after a case, and what comes before its answer belongs
+    /// to the case.
+    pub(crate) async fn control(&mut self, case: &Case) {
+        let method = if self.version.era() == Era::Modern { "server/discover" } else { "ping" };
+        self.send(&Case::request(format!("control/{}", case.name), case.lane, method, json!({}))).await;
     }
 
     /// Sends a valid request without params as a case, and does not wait for its response.
@@ -287,9 +331,11 @@ impl Lane {
 
     /// How long to wait for an answer: less for a server that is fast, least for one that has stopped to answer.
     pub(crate) fn limit(&self) -> Duration {
-        if !self.is_open {
-            // A process may still be starting.
-            return self.budget.within(self.options.start_timeout.min(self.options.request_timeout));
+        if !self.is_up {
+            // A process may still be starting: longer than the others have, and then silence is a finding.
+            let start = self.budget.slowest_start() * 3 + self.options.request_timeout / 2 + self.options.grace;
+            let limit = self.options.start_timeout.min(self.options.request_timeout.max(start));
+            return self.budget.within(limit);
         }
         if self.unanswered >= PATIENCE {
             return self.grace();
@@ -298,6 +344,9 @@ impl Lane {
     }
 
     async fn send_within(&mut self, limit: Duration, case: &Case) -> Answer {
+        if self.is_mute {
+            return Answer::default();
+        }
         if self.is_flooded() {
             self.open.clear();
             return Answer::default();
@@ -315,17 +364,25 @@ impl Lane {
             if !matches!(is_sent, Ok(Ok(()))) || limit.is_zero() {
                 return Answer::default();
             }
-            self.wait_for_answer(from, limit, id.as_ref(), None).await.and_then(|frame| parse(&frame))
+            let settles = if matches!(case.body, CaseBody::Request { .. }) { SETTLES } else { Duration::ZERO };
+            self.wait_for_answer(from, limit, id.as_ref(), None, settles).await.and_then(|frame| parse(&frame))
         };
+        if message.is_some() && !self.is_up {
+            self.is_up = true;
+            self.budget.note_start(self.started.elapsed());
+        }
         match &message {
-            Some(_) => {
+            Some(message) => {
                 // The first answer of a process includes its start.
-                if self.is_open && !does_work(case) {
+                if self.is_open && !does_work(case) && has_id(message) {
                     self.slowest = self.slowest.max(sent.elapsed());
                 }
                 self.unanswered = 0;
             }
-            None if case.is_answered && !self.wire.is_http() => self.unanswered += 1,
+            None if case.is_answered && !self.wire.is_http() => {
+                self.unanswered += 1;
+                self.late.extend(id.filter(|_| limit < self.options.request_timeout).map(|id| (from, id)));
+            }
             None => {}
         }
         Answer { message }
@@ -349,7 +406,7 @@ impl Lane {
         // Without a message in it, a request wants a status; an event stream that it opens may never end.
         let is_empty = matches!(case.body, CaseBody::Empty);
         let message = tokio::select! {
-            frame = self.wait_for_answer(from, limit, id, Some(number)) => frame,
+            frame = self.wait_for_answer(from, limit, id, Some(number), Duration::ZERO) => frame,
             _ = exchange.ended(limit) => None,
             () = has_head(&recorder, number), if is_empty => None,
         };
@@ -375,27 +432,37 @@ impl Lane {
     }
 
     /// Waits for the response with this id, or in this exchange, among the events from `read` on, and meanwhile answers the
-    /// server's requests.
+    /// server's requests. Over a pipe an error without an id is taken for it if none follows so soon: it may be about
+    /// something else.
     async fn wait_for_answer(
         &mut self,
         mut read: usize,
         limit: Duration,
         id: Option<&Value>,
         exchange: Option<u32>,
+        settles: Duration,
     ) -> Option<Frame> {
-        let end = Instant::now() + limit;
+        let mut end = Instant::now() + limit;
+        let mut anonymous = None;
         loop {
             self.answer_requests().await;
             let recorder = self.wire.recorder();
-            if let Some(frame) = answer_among(&recorder.read(&mut read), id, exchange) {
+            let events = recorder.read(&mut read);
+            if let Some(frame) = answer_among(&events, id, exchange) {
                 return Some(frame);
+            }
+            if anonymous.is_none() && exchange.is_none() {
+                anonymous = answer_among(&events, None, None);
+                if anonymous.is_some() {
+                    end = end.min(Instant::now() + settles);
+                }
             }
             if self.replied < read {
                 continue;
             }
             let left = end.saturating_duration_since(Instant::now());
             if !matches!(tokio::time::timeout(left, recorder.has_more(read)).await, Ok(true)) {
-                return None;
+                return anonymous;
             }
         }
     }
@@ -529,15 +596,15 @@ fn does_work(case: &Case) -> bool {
 
 /// The first answer to the request of this id. Over HTTP what has no id answers only the request of its own exchange.
 fn answer_among(events: &[Event], id: Option<&Value>, exchange: Option<u32>) -> Option<Frame> {
-    let is_own = |event: &Event, frame: &Frame| {
-        exchange.is_none() || event.exchange == exchange || parse(frame).is_some_and(|it| !it["id"].is_null())
+    let is_found = |event: &Event, frame: &Frame| {
+        let is_anonymous = (id.is_none() || exchange.is_some()) && is_answer(frame, None);
+        (id.is_some() && is_answer(frame, id)) || (is_anonymous && (exchange.is_none() || event.exchange == exchange))
     };
-    let answers = events.iter().filter_map(|event| Some((event, event.frame()?)));
-    let mut answers = answers.filter(|(event, frame)| is_answer(frame, id) && is_own(event, frame));
-    answers.next().map(|(_, frame)| frame.clone())
+    let mut answers = events.iter().filter_map(|event| Some((event, event.frame()?)));
+    answers.find(|(event, frame)| is_found(event, frame)).map(|(_, frame)| frame.clone())
 }
 
-/// Whether a frame answers the request of this id; without one, whether it is an error without an id.
+/// Whether a frame answers the request of this id, of whichever type; without one, whether it is an error without an id.
 fn is_answer(frame: &Frame, id: Option<&Value>) -> bool {
     if frame.direction != Direction::ServerToClient {
         return false;
@@ -546,16 +613,22 @@ fn is_answer(frame: &Frame, id: Option<&Value>) -> bool {
     if message.get("method").is_some() {
         return false;
     }
+    let text = |id: &Value| id.as_str().map_or_else(|| id.to_string(), ToOwned::to_owned);
     let own = message.get("id").filter(|id| !id.is_null());
     match (own, id) {
-        (Some(own), Some(id)) => own == id,
-        (None, _) => message.get("error").is_some(),
+        (Some(own), Some(id)) => text(own) == text(id),
+        (None, Some(_)) => false,
+        (None, None) => message.get("error").is_some(),
         (Some(_), None) => message.is_array(),
     }
 }
 
+fn has_id(message: &Value) -> bool {
+    message.get("id").is_some_and(|id| !id.is_null())
+}
+
 fn parse(frame: &Frame) -> Option<Value> {
-    serde_json::from_str(&String::from_utf8_lossy(&frame.bytes)).ok()
+    serde_json::from_str(&String::from_utf8_lossy(without_mark(&frame.bytes))).ok()
 }
 
 #[cfg(test)]

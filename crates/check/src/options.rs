@@ -1,6 +1,10 @@
 //! What a run may do, and for how long.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{
+    fmt,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use rehearse_client::TraceRecorder;
 use rehearse_protocol::Version;
@@ -143,20 +147,36 @@ fn matches(pattern: &str, name: &str) -> bool {
     (0..=name.len()).any(|at| name.get(at..).is_some_and(|name| matches(rest, name)))
 }
 
-/// The end of the run.
-#[derive(Clone, Copy, Debug)]
+/// The end of the run, and what its processes have taken to start.
+#[derive(Clone, Debug)]
 pub(crate) struct Budget {
-    pub(crate) end: Instant,
+    end: Instant,
+    slowest_start: Arc<Mutex<Duration>>,
 }
 
 impl Budget {
+    pub(crate) fn new(end: Instant) -> Budget {
+        Budget { end, slowest_start: Arc::default() }
+    }
+
+    /// The longest time from the start of a process to its first message, so far.
+    pub(crate) fn slowest_start(&self) -> Duration {
+        *self.slowest_start.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A process has taken so long to start.
+    pub(crate) fn note_start(&self, took: Duration) {
+        let mut slowest = self.slowest_start.lock().unwrap_or_else(PoisonError::into_inner);
+        *slowest = took.max(*slowest);
+    }
+
     /// What is left of a limit.
-    pub(crate) fn within(self, limit: Duration) -> Duration {
+    pub(crate) fn within(&self, limit: Duration) -> Duration {
         limit.min(self.end.saturating_duration_since(Instant::now()))
     }
 
     /// Whether nothing is left.
-    pub(crate) fn is_over(self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         Instant::now() >= self.end
     }
 }

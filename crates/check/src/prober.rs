@@ -33,7 +33,7 @@ impl Prober<'_> {
 
     /// Connects; sends nothing. `None` if there is no connection any more.
     pub(crate) async fn open(&self) -> Option<Lane> {
-        Lane::open(self.params, self.version, self.options, self.budget).await.ok()
+        Lane::open(self.params, self.version, self.options, &self.budget).await.ok()
     }
 
     /// Connects and opens a session.

@@ -1,6 +1,7 @@
 //! How the client of the prober answers what a server asks.
 
 use rehearse_client::example;
+use rehearse_conformance::without_mark;
 use rehearse_protocol::{Direction, Frame};
 use serde_json::{Map, Value, json};
 
@@ -102,7 +103,7 @@ pub(crate) fn requests(frame: &Frame) -> Vec<Value> {
     if frame.direction != Direction::ServerToClient {
         return Vec::new();
     }
-    let messages = match serde_json::from_slice(&frame.bytes) {
+    let messages = match serde_json::from_slice(without_mark(&frame.bytes)) {
         Ok(Value::Array(messages)) => messages,
         Ok(message) => vec![message],
         Err(_) => Vec::new(),

@@ -67,7 +67,7 @@ pub enum CheckError {
 pub async fn check(params: &ServerParams, options: &CheckOptions) -> Result<CheckRun, CheckError> {
     let (params, options) = &server::prepared(params, options);
     let started = Instant::now();
-    let budget = Budget { end: started + options.budget };
+    let budget = &Budget::new(started + options.budget);
     let transport = params.target.transport();
     let mut run = CheckRun {
         transport,
@@ -148,7 +148,7 @@ pub async fn check(params: &ServerParams, options: &CheckOptions) -> Result<Chec
 }
 
 /// Runs all probes in one version, and judges what came.
-async fn probe(params: &ServerParams, spoken: Spoken, options: &CheckOptions, budget: Budget) -> VersionRun {
+async fn probe(params: &ServerParams, spoken: Spoken, options: &CheckOptions, budget: &Budget) -> VersionRun {
     let Spoken { version, hello, mut lane } = spoken;
     let transport = params.target.transport();
     let mut material = lists::material(&lane, transport, &hello, options);
@@ -158,6 +158,7 @@ async fn probe(params: &ServerParams, spoken: Spoken, options: &CheckOptions, bu
     material.mirrored = lists::mirrored(&material.tools, options);
     material.endpoint = server::endpoint(params).unwrap_or_default().to_owned();
     let cases = cases(&material);
+    let budget = budget.clone();
     let prober = Prober { params, options, budget, version, material, tools, slow, cases };
     let (main, others) = join(Box::pin(probes::main_lane(&prober, lane)), Box::pin(probes::others(&prober))).await;
     let traces: Vec<_> = [main].into_iter().chain(others).collect();
@@ -192,9 +193,10 @@ fn judge_opening(params: &ServerParams, version: Version, trace: Trace, options:
 }
 
 /// Judges what a server that requires another token does without it. Its version is not known.
-async fn locked(params: &ServerParams, version: Version, options: &CheckOptions, budget: Budget) -> VersionRun {
+async fn locked(params: &ServerParams, version: Version, options: &CheckOptions, budget: &Budget) -> VersionRun {
     let material =
         Material { version: Some(version), transport: Some(params.target.transport()), ..Material::default() };
+    let budget = budget.clone();
     let prober =
         Prober { params, options, budget, version, material, tools: Vec::new(), slow: None, cases: Vec::new() };
     let traces = Box::pin(probes::auth(&prober)).await;
@@ -218,7 +220,7 @@ async fn locked(params: &ServerParams, version: Version, options: &CheckOptions,
 }
 
 /// Runs all probes once more if a failure depends on time or order. One that does not come again becomes a warning.
-async fn confirm(run: &mut VersionRun, params: &ServerParams, options: &CheckOptions, budget: Budget) {
+async fn confirm(run: &mut VersionRun, params: &ServerParams, options: &CheckOptions, budget: &Budget) {
     let is_doubtful = |(row, outcome): &(&Row, Outcome)| row.confirm && outcome.verdict == Verdict::Fail;
     if !run.outcomes.iter().any(is_doubtful) {
         return;

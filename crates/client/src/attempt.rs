@@ -69,7 +69,9 @@ impl Attempt {
         let auth = || config.authorizer.as_ref().map(super::oauth::Authorizer::middleware);
         let trace = recorder.clone();
         let opened = match &config.target {
-            Target::Stdio(spec) => client::stdio::open(spec, &config.name, stderr, recorder),
+            Target::Stdio(spec) => {
+                client::stdio::open(spec, &config.name, stderr, recorder, rehearse_protocol::LineSplitter::default())
+            }
             Target::Http(at) => client::streamable_http::open(&at.url, &at.headers, auth(), recorder),
             Target::Sse(at) => client::sse::open(&at.url, &at.headers, auth(), recorder).await,
             Target::Ws(at) => client::ws::open(&at.url, &at.headers, auth(), recorder).await,

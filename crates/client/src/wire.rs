@@ -20,7 +20,7 @@ use crate::{
         web, ws,
     },
 };
-use rehearse_protocol::{Direction, EventKind, Frame, Transport};
+use rehearse_protocol::{Direction, EventKind, Frame, LineSplitter, Transport};
 
 /// A connection to a server, without a handshake. Nothing is retried, added or left out.
 ///
@@ -117,7 +117,10 @@ impl Wire {
         let recorder = recorder.with_details();
         let shutdown = params.shutdown.clone();
         let opened = match &params.target {
-            Target::Stdio(spec) => stdio::open(spec, &params.name, stderr, recorder.clone()),
+            Target::Stdio(spec) => {
+                let splitter = LineSplitter::default().with_blank_lines();
+                stdio::open(spec, &params.name, stderr, recorder.clone(), splitter)
+            }
             Target::Memory(address) => memory::open(address, recorder.clone()),
             Target::Sse(at) => sse::open(&at.url, &at.headers, None, recorder.clone()).await,
             Target::Ws(at) => ws::open(&at.url, &at.headers, None, recorder.clone()).await,

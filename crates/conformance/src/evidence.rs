@@ -223,6 +223,17 @@ impl<'t> Evidence<'t> {
         self.connections.iter().any(|connection| connection.is_beginning_lost || connection.closed.is_none())
     }
 
+    /// Whether a process has said nothing yet, and may only be slow: others took long to start.
+    pub fn is_starting(&self, connection: &Connection<'_>) -> bool {
+        let Some(started) = connection.started.filter(|_| !connection.is_up() && !connection.ended_by_server()) else {
+            return false;
+        };
+        let took = self.connections.iter().filter_map(|it| it.first_word()?.time.checked_sub(it.started?));
+        let end = connection.input_closed.map(|(_, at)| at).or(connection.closed.map(|(_, at, _)| at));
+        let waited = end.unwrap_or_default().saturating_sub(started);
+        waited < took.max().unwrap_or_default() * 3 + self.facts.patience
+    }
+
     /// Whether requests are authorized.
     pub fn is_authorized(&self) -> bool {
         self.calls().any(|call| call.http.is_some_and(|http| http.request_header("authorization").is_some()))
@@ -245,6 +256,19 @@ fn is_rpc(body: &[u8]) -> bool {
     match json(body) {
         Value::Array(parts) => parts.iter().any(has_version),
         value => has_version(&value),
+    }
+}
+
+/// The bytes of a line without a byte order mark.
+pub fn without_mark(line: &[u8]) -> &[u8] {
+    line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line)
+}
+
+/// The JSON of an id with the same digits and the other type.
+pub(crate) fn as_other_type(id: &Value) -> String {
+    match id.as_str() {
+        Some(text) => text.to_owned(),
+        None => Value::String(id.to_string()).to_string(),
     }
 }
 
@@ -347,7 +371,8 @@ impl<'t> Connection<'t> {
             let kind = kind(&value);
             Message { place, time, direction, bytes, value, kind, exchange, case, is_in_batch }
         };
-        let value = json(bytes);
+        // Over HTTP a byte order mark is no part of any JSON.
+        let value = json(if exchange.is_none() { without_mark(bytes) } else { bytes });
         let parts = value.as_array().cloned().unwrap_or_default();
         self.messages.push(message(value, false));
         self.messages.extend(parts.into_iter().map(|part| message(part, true)));
@@ -368,41 +393,50 @@ impl<'t> Connection<'t> {
     /// Finds the answer of each message of the client, and the messages of each exchange.
     fn index(&mut self) {
         let mut waiting: HashMap<String, VecDeque<usize>> = HashMap::new();
-        // The last frame of the client without a usable id, by exchange.
-        let mut unaddressed: HashMap<Option<u32>, usize> = HashMap::new();
+        // Responses without the id of a request that waits.
+        let mut strays = HashSet::new();
         for (index, message) in self.messages.iter().enumerate() {
             if let Some(exchange) = message.exchange.and_then(|number| self.exchanges.get_mut(&number)) {
                 exchange.messages.push(index);
             }
-            let stream = message.exchange.filter(|_| !self.is_sse);
-            let id = message.id().filter(|id| id.is_string() || id.is_number());
-            if message.is_from_server() {
-                if message.kind != Kind::Response {
-                    continue;
-                }
-                let request = match id {
-                    Some(id) => waiting.get_mut(&id.to_string()).and_then(VecDeque::pop_front),
-                    None => None,
-                };
-                let request = match (request, id, stream) {
-                    (Some(request), ..) => Some(request),
-                    // Over HTTP the answer to a request is in its exchange, whatever its id is.
-                    (None, None, _) | (None, Some(_), Some(_)) => unaddressed.get(&stream).copied(),
-                    (None, Some(_), None) => None,
-                };
-                if let Some(request) = request {
-                    self.answers.entry(request).or_insert(index);
+            let id = message.usable_id();
+            if !message.is_from_server() {
+                if let (Kind::Request, Some(id)) = (message.kind, id) {
+                    waiting.entry(id.to_string()).or_default().push_back(index);
                 }
                 continue;
             }
-            if let (Kind::Request, Some(id)) = (message.kind, id) {
-                waiting.entry(id.to_string()).or_default().push_back(index);
-                if stream.is_none() {
-                    unaddressed.remove(&None);
-                }
+            if message.kind != Kind::Response {
+                continue;
             }
-            if message.case.is_some() || stream.is_some() {
-                unaddressed.insert(stream, index);
+            // An id of the other type is wrong, and says which request is meant.
+            let ids = id.into_iter().flat_map(|id| [id.to_string(), as_other_type(id)]);
+            match ids.into_iter().find_map(|id| waiting.get_mut(&id)?.pop_front()) {
+                Some(asked) => drop(self.answers.entry(asked).or_insert(index)),
+                None => drop(strays.insert(index)),
+            }
+        }
+        self.place(&strays);
+    }
+
+    /// Finds what responses without the id of a request belong to: over HTTP the message of their exchange, else the
+    /// last frame that no response with its id answers.
+    fn place(&mut self, strays: &HashSet<usize>) {
+        let mut sent: HashMap<Option<u32>, usize> = HashMap::new();
+        for (index, message) in self.messages.iter().enumerate() {
+            let is_shared =
+                |number: &u32| self.is_sse && self.exchanges.get(number).is_some_and(HttpExchange::is_stream);
+            let stream = message.exchange.filter(|number| !is_shared(number));
+            if !message.is_from_server() {
+                let has_answer = (stream.is_none() || self.is_sse) && self.answers.contains_key(&index);
+                if !has_answer && !message.is_in_batch {
+                    sent.extend([stream].into_iter().chain(self.is_sse.then_some(None)).map(|stream| (stream, index)));
+                }
+            } else if strays.contains(&index)
+                && (stream.is_some() || message.usable_id().is_none())
+                && let Some(asked) = sent.get(&stream)
+            {
+                self.answers.entry(*asked).or_insert(index);
             }
         }
     }
@@ -426,6 +460,18 @@ impl<'t> Connection<'t> {
         let end = self.input_closed.map(|(_, at)| at).or(self.closed.map(|(_, at, _)| at));
         let end = end.or(self.messages.last().map(|last| last.time)).unwrap_or_default();
         end.saturating_sub(message.time)
+    }
+
+    /// The first message of the server.
+    pub fn first_word(&self) -> Option<&Message<'t>> {
+        self.messages.iter().find(|it| it.is_from_server())
+    }
+
+    /// Whether the server has said something before its standard input was closed. A process that has not may only be
+    /// slow to start.
+    pub fn is_up(&self) -> bool {
+        let closed = self.input_closed.map(|(place, _)| place);
+        self.first_word().is_some_and(|first| closed.is_none_or(|closed| first.place < closed))
     }
 
     /// Where and how the connection ended, if the prober closed it.
@@ -457,5 +503,62 @@ impl<'t> Connection<'t> {
                 && to.is_none_or(|to| it.place < to)
                 && (self.is_sse || it.exchange == call.request.exchange)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rehearse_protocol::Frame;
+    use serde_json::json;
+
+    use super::*;
+    use crate::rows;
+
+    /// A process that gets `initialize` at once and answers after this many milliseconds, if at all, and whose standard
+    /// input is closed.
+    fn process(answered: Option<u64>, closed: u64) -> Trace {
+        let mut trace = Trace::default();
+        let mut push = |at: u64, kind: EventKind| trace.push(Duration::from_millis(at), kind);
+        let frame = |at: u64, direction, message: Value| {
+            EventKind::Frame(Frame { direction, at: Duration::from_millis(at), bytes: message.to_string().into() })
+        };
+        push(0, EventKind::ProcessStarted { pid: 1 });
+        let initialize = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {} });
+        push(0, frame(0, Direction::ClientToServer, initialize));
+        let answer = |at| frame(at, Direction::ServerToClient, json!({ "jsonrpc": "2.0", "id": 1, "result": {} }));
+        if let Some(at) = answered.filter(|at| *at < closed) {
+            push(at, answer(at));
+        }
+        push(closed, EventKind::Case(INPUT_CLOSED.into()));
+        if let Some(at) = answered.filter(|at| *at >= closed) {
+            push(at, answer(at));
+        }
+        let exited = closed.max(answered.unwrap_or_default()) + 5000;
+        push(exited, EventKind::Closed { reason: "the server closed its standard output".into() });
+        push(exited, EventKind::ProcessExited { code: Some(0) });
+        trace
+    }
+
+    /// Whether a row is violated by two processes.
+    fn is_violated(row: &str, one: &Trace, other: &Trace) -> bool {
+        let facts = Facts { capabilities: json!({}), patience: Duration::from_secs(5), ..Facts::default() };
+        let evidence = Evidence::new(&[one, other], Version::V2025_06_18, Transport::Stdio, facts);
+        let row = rows().iter().find(|it| it.id == row);
+        row.is_some_and(|row| !row.judge(&evidence).judgement.violations.is_empty())
+    }
+
+    #[test]
+    fn a_process_that_is_not_up_in_time_is_only_slow_if_others_are() {
+        let (slow, fast) = (process(Some(4000), 30_000), process(Some(50), 30_000));
+        let unanswered = "rpc.timeout.answers-every-request";
+        assert!(!is_violated(unanswered, &slow, &process(None, 12_000)));
+        assert!(is_violated(unanswered, &slow, &process(None, 20_000)));
+        assert!(is_violated(unanswered, &fast, &process(None, 12_000)));
+        let late = process(Some(13_000), 12_000);
+        for row in ["io.stdout.flush", "ping.result.prompt"] {
+            assert!(!is_violated(row, &slow, &late), "{row}");
+        }
+        assert!(!is_violated("io.exit.on-stdin-close-legacy", &late, &process(None, 12_000)));
+        assert!(is_violated("io.exit.on-stdin-close-legacy", &slow, &late));
     }
 }

@@ -32,7 +32,7 @@ mod shapes;
 pub use areas::cases;
 pub use call::Call;
 pub use case::{Case, CaseBody, Lane, Material, MirroredCall, MirroredParameter};
-pub use evidence::{Connection, Evidence, HttpExchange};
+pub use evidence::{Connection, Evidence, HttpExchange, without_mark};
 pub use facts::Facts;
 pub use judgement::{Judgement, Outcome, Verdict, Violation};
 pub use message::{Kind, Message, Place};

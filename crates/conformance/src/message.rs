@@ -64,6 +64,11 @@ impl Message<'_> {
         self.value.get("id")
     }
 
+    /// Its `id`, if it is one that a response can repeat.
+    pub fn usable_id(&self) -> Option<&Value> {
+        self.id().filter(|id| id.is_string() || id.is_number())
+    }
+
     /// Its `method`.
     pub fn method(&self) -> Option<&str> {
         self.value.get("method")?.as_str()

@@ -39,13 +39,14 @@ impl Frame {
 
 /// Cuts a byte stream into lines (2026-07-28, stdio: messages are delimited by newlines).
 ///
-/// Empty lines are skipped, and a carriage return before the newline is not part of a line.
+/// Empty lines are skipped unless they are kept, and a carriage return before the newline is not part of a line.
 #[derive(Debug)]
 pub struct LineSplitter {
     buffer: BytesMut,
     searched: usize,
     limit: usize,
     overflowing: bool,
+    keeps_blank: bool,
 }
 
 /// A line exceeds the limit, whether or not it has an end; its bytes are dropped and the next line can be read.
@@ -62,7 +63,14 @@ impl Default for LineSplitter {
 impl LineSplitter {
     /// `limit` is the length in bytes of the longest line to accept.
     pub fn new(limit: usize) -> Self {
-        LineSplitter { buffer: BytesMut::new(), searched: 0, limit, overflowing: false }
+        LineSplitter { buffer: BytesMut::new(), searched: 0, limit, overflowing: false, keeps_blank: false }
+    }
+
+    /// Keeps lines without any text, for a recording of all that came.
+    #[must_use]
+    pub fn with_blank_lines(mut self) -> Self {
+        self.keeps_blank = true;
+        self
     }
 
     /// Where the reader of the stream puts the next bytes.
@@ -94,7 +102,7 @@ impl LineSplitter {
                 return Some(Err(TooLong(self.limit)));
             }
             let line = line.strip_suffix(b"\r").map(|kept| line.slice_ref(kept)).unwrap_or(line);
-            if !line.iter().all(u8::is_ascii_whitespace) {
+            if self.keeps_blank || !line.iter().all(u8::is_ascii_whitespace) {
                 return Some(Ok(line));
             }
         }

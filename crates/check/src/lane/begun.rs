@@ -20,7 +20,7 @@ pub(crate) struct Begun {
 impl Lane {
     /// Sends a case, and waits for nothing.
     pub(crate) async fn begin(&mut self, case: &Case) -> Option<Begun> {
-        if self.is_flooded() {
+        if self.is_flooded() || self.is_mute {
             return None;
         }
         let (id, body) = self.body(case);

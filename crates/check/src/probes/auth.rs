@@ -24,7 +24,7 @@ pub(crate) async fn auth(prober: &Prober<'_>) -> Vec<Trace> {
         return Vec::new();
     }
     let stranger = without_token(prober.params);
-    let open = || Lane::open(&stranger, prober.version, prober.options, prober.budget);
+    let open = || Lane::open(&stranger, prober.version, prober.options, &prober.budget);
     let Ok(mut lane) = open().await else { return Vec::new() };
     let tokens = &prober.options.tokens;
     let first = opening(prober.version);

@@ -48,9 +48,17 @@ pub(super) async fn send_cases(lane: &mut Lane, prober: &Prober<'_>, on: CaseLan
             return;
         }
         lane.send(case).await;
-        is_silence_awaited |= matches!(case.body, CaseBody::Notification { .. });
+        let is_notification = matches!(case.body, CaseBody::Notification { .. });
+        let may_kill = on == CaseLane::Malformed && matches!(case.body, CaseBody::Bytes(_));
+        if (is_notification || may_kill) && !lane.wire().is_http() {
+            lane.control(case).await;
+        }
+        is_silence_awaited |= is_notification;
     }
     if is_silence_awaited {
         lane.be_silent().await;
+    }
+    if !lane.wire().is_http() {
+        lane.wait_for_late().await;
     }
 }

@@ -69,7 +69,7 @@ async fn discover_first(prober: &Prober<'_>) -> Vec<Trace> {
 }
 
 async fn open(params: &ServerParams, version: Version, prober: &Prober<'_>) -> Option<Lane> {
-    Lane::open(params, version, prober.options, prober.budget).await.ok()
+    Lane::open(params, version, prober.options, &prober.budget).await.ok()
 }
 
 fn initialize(version: Version) -> Value {

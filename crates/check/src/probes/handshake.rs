@@ -21,7 +21,10 @@ pub(super) async fn handshake(prober: &Prober<'_>) -> Vec<Trace> {
         "capabilities": capabilities,
         "clientInfo": client_info(),
     });
-    lane.send(&Case::request("quiet-window/initialize", CaseLane::Fresh, "initialize", params)).await;
+    let hello = lane.send(&Case::request("quiet-window/initialize", CaseLane::Fresh, "initialize", params)).await;
+    if hello.message.is_none() && !lane.wire().is_http() {
+        return vec![lane.close().await];
+    }
     lane.send(&Case::request("quiet-window/ping", CaseLane::Fresh, "ping", Value::Null)).await;
     lane.be_silent().await;
     let name = "quiet-window/initialized";

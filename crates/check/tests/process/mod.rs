@@ -27,6 +27,10 @@ pub(crate) struct ProcessFault {
     exit_code: i32,
     /// It has to be stopped by SIGTERM, so many milliseconds before its exit.
     terminated: Option<u64>,
+    /// It says nothing.
+    silent: bool,
+    /// Its first message begins with a byte order mark.
+    mark: bool,
     /// It leaves processes behind.
     left_behind: bool,
 }
@@ -49,15 +53,24 @@ pub(crate) fn process(trace: &Trace, fault: &ProcessFault) -> Trace {
         if let (Some(method), Some(frame)) = (&fault.late, event.frame()) {
             let message: Value = serde_json::from_slice(&frame.bytes).unwrap_or_default();
             let id = message["id"].clone();
-            if message["method"] == method.as_str() {
+            if message["method"] == method.as_str() && !id.is_null() {
                 late_ids.push(id);
             } else if frame.direction == Direction::ServerToClient && late_ids.contains(&id) {
                 late.push(event.clone());
                 continue;
             }
         }
-        out.push_event(event.clone());
         let is_answer = event.frame().is_some_and(|frame| frame.direction == Direction::ServerToClient);
+        if fault.silent && is_answer {
+            continue;
+        }
+        match event.frame().filter(|_| fault.mark && is_answer && !is_noisy) {
+            Some(frame) => {
+                is_noisy = true;
+                out.push(at, line(at, &format!("\u{feff}{}", String::from_utf8_lossy(&frame.bytes))));
+            }
+            None => out.push_event(event.clone()),
+        }
         if let (Some(noise), true, false) = (&fault.noise, is_answer, is_noisy) {
             is_noisy = true;
             out.push(at, line(at, noise));

@@ -6,8 +6,9 @@ use super::{
 };
 use crate::recorder::TraceRecorder;
 use rehearse_net::{LineReader, LineWriter};
+use rehearse_protocol::LineSplitter;
 
-/// Starts the server; must be called within a tokio runtime.
+/// Starts the server, and reads its lines with a splitter; must be called within a tokio runtime.
 ///
 /// # Errors
 /// [`OpenError::Spawn`] if the command cannot be started.
@@ -16,9 +17,10 @@ pub(crate) fn open(
     name: &str,
     stderr: Option<StderrSink>,
     recorder: TraceRecorder,
+    splitter: LineSplitter,
 ) -> Result<OpenConnection, OpenError> {
     let (child, pipes) = Child::spawn(spec, name, stderr, recorder.clone())?;
     let ordered = OrderedWriter::new(recorder.clone(), Writer::Stdio(LineWriter::new(pipes.stdin)));
-    let incoming = Incoming::Stdio(LineReader::new(pipes.stdout));
+    let incoming = Incoming::Stdio(LineReader::with_splitter(pipes.stdout, splitter));
     Ok(OpenConnection::duplex(Duplex::new(recorder, incoming, Outgoing::Ordered(ordered)), Some(child)))
 }

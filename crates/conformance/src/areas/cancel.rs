@@ -13,6 +13,8 @@ use crate::{Call, Case, Connection, Evidence, Judgement, Kind, Lane, Level, Mate
 const CANCELLED: &str = "notifications/cancelled";
 /// How late an answer may come that was on its way when its request was cancelled.
 const ON_ITS_WAY: Duration = Duration::from_millis(200);
+/// How much later than its cancellation a call may end that is fast for once, as from a cache.
+const WARM: Duration = Duration::from_millis(50);
 /// A tool that never takes less can be cancelled midway.
 const SLOW: Duration = Duration::from_millis(250);
 const NO_SLOW_TOOL: &str = "no tool that may be called takes long enough to be cancelled";
@@ -78,12 +80,26 @@ fn latency(connection: &Connection<'_>) -> Duration {
     times.max().unwrap_or_default()
 }
 
+/// Whether a response is one to the cancellation: it comes after it, and is an error of a call that had results, or much
+/// earlier than any result.
+fn answers_cancellation(call: &Call<'_>, cancel: &Message<'_>, shortest: Duration, latency: Duration) -> bool {
+    let Some(response) = call.response.filter(|it| it.time > cancel.time + 2 * latency) else { return false };
+    let is_result = response.result().is_some_and(|result| result.get("isError") != Some(&Value::Bool(true)));
+    let took = response.time.saturating_sub(call.request.time);
+    if is_result { took * 4 < shortest && response.time > cancel.time + WARM } else { took * 2 < shortest }
+}
+
 /// Checks that there is no response, unless the call could have ended before its cancellation came. `None` if it could.
 fn unanswered(evidence: &Evidence<'_>, j: &mut Judgement, call: &Call<'_>, cancel: &Message<'_>) -> Option<bool> {
     let latency = latency(connection(evidence, cancel.place)?);
-    shortest(evidence, call).filter(|time| *time >= SLOW + 2 * latency)?;
+    let shortest = shortest(evidence, call).filter(|time| *time >= SLOW + 2 * latency)?;
     match call.response {
-        Some(response) if response.time <= cancel.time + ON_ITS_WAY + 2 * latency => None,
+        Some(response)
+            if response.time <= cancel.time + ON_ITS_WAY + 2 * latency
+                && !answers_cancellation(call, cancel, shortest, latency) =>
+        {
+            None
+        }
         late => {
             j.check_at(late.is_none(), tool(call), call.places(), || format!("{} after it", call.answer_text()));
             Some(late.is_none())
@@ -99,7 +115,7 @@ fn no_response(evidence: &Evidence<'_>, j: &mut Judgement) {
 }
 
 /// Progress that comes later than a second after the cancellation, or a response. A server may say that a request cannot
-/// be cancelled, so that its response is only doubtful.
+/// be cancelled, so that a result is only doubtful; an error says that it was.
 fn silence_after(evidence: &Evidence<'_>, j: &mut Judgement) {
     for (call, cancel) in cancelled_calls(evidence) {
         let Some(connection) = connection(evidence, cancel.place) else { continue };
@@ -109,7 +125,7 @@ fn silence_after(evidence: &Evidence<'_>, j: &mut Judgement) {
         let progress = progress.find(|it| is_about(it) && it.time > cancel.time + Duration::from_secs(1));
         if let Some(progress) = progress {
             j.check_at(false, tool(&call), vec![cancel.place, progress.place], || "progress".to_owned());
-        } else if unanswered(evidence, j, &call, cancel) == Some(false) {
+        } else if unanswered(evidence, j, &call, cancel) == Some(false) && call.result().is_some() {
             j.at_level(Level::Should);
         }
     }
@@ -218,6 +234,11 @@ mod tests {
         let (legacy, modern) = (Version::V2025_11_25, Version::V2026_07_28);
         assert_eq!(violations("cancel.inflight.no-response", legacy, (2100, None, answer.clone())), 1);
         assert_eq!(violations("cancel.inflight.no-response", legacy, (1200, None, answer.clone())), 0);
+        assert_eq!(violations("cancel.inflight.no-response", legacy, (1300, None, answer.clone())), 1);
+        assert_eq!(violations("cancel.inflight.no-response", legacy, (1350, None, answer.clone())), 0);
+        let error = json!({ "jsonrpc": "2.0", "id": 2, "error": { "code": -32800, "message": "cancelled" } });
+        assert_eq!(violations("cancel.inflight.silence-modern", modern, (1180, None, error.clone())), 1);
+        assert_eq!(violations("cancel.inflight.silence-modern", modern, (1140, None, error)), 0);
         assert_eq!(violations("cancel.inflight.silence-modern", modern, (2100, None, answer.clone())), 1);
         assert_eq!(violations("cancel.inflight.silence-modern", modern, (2500, None, progress.clone())), 1);
         assert_eq!(violations("cancel.inflight.silence-modern", modern, (1300, None, progress.clone())), 0);

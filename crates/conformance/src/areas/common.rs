@@ -113,11 +113,13 @@ pub(super) fn survives(evidence: &Evidence<'_>, j: &mut Judgement, case: &str) {
                 j.check_answer(true, call, String::new);
             } else if connection.ended_by_server() {
                 // The last message before the end is the one that ended it.
-                if !later.is_empty() {
+                if !later.iter().all(is_unanswered_control) {
                     continue;
                 }
                 j.check_answer(false, call, || "the end of the connection after it".to_owned());
-                j.at_level(crate::Level::Must);
+                if !is_broken(call) {
+                    j.at_level(crate::Level::Must);
+                }
             } else {
                 let is_request = |it: &&Call<'_>| it.request.kind == crate::Kind::Request;
                 let mut due = later.iter().filter(is_request).filter(|it| is_due(evidence, connection, it)).peekable();
@@ -134,6 +136,29 @@ pub(super) fn survives(evidence: &Evidence<'_>, j: &mut Judgement, case: &str) {
 
 /// Why a page says nothing.
 pub(super) const PAGE: &str = "the server answers with HTML";
+
+/// Cases that are no valid message, or whose time or line is unusual. A server that dies of one is only weak.
+const BROKEN: [&str; 8] = [
+    "bad-cursor",
+    "bad-params",
+    "era",
+    "malformed",
+    "meta-negative",
+    "negotiate",
+    "quiet-window/request-first",
+    "stdin",
+];
+
+/// Whether a server that dies of this message violates nothing but good sense.
+pub(super) fn is_broken(call: &Call<'_>) -> bool {
+    let case = call.request.case.unwrap_or_default();
+    BROKEN.iter().any(|it| case.starts_with(it)) || case.contains("/malformed")
+}
+
+/// Whether this is the request after a case that shows whether the server still lives, and it does not.
+pub(super) fn is_unanswered_control(call: &Call<'_>) -> bool {
+    is_case_of(call, "control") && !call.is_answered()
+}
 
 /// Why silence after something says nothing about it.
 pub(super) const NEVER_ANSWERED: &str = "the server answers no such request, also in normal work";

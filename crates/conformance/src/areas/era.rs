@@ -79,6 +79,10 @@ fn refusals<'e>(evidence: &'e Evidence<'_>, j: &mut Judgement) -> Vec<Call<'e>> 
 
 fn initialize_error(evidence: &Evidence<'_>, j: &mut Judgement) {
     for call in refusals(evidence, j) {
+        if !call.is_answered() {
+            j.untested = Some("the server did not answer".to_owned());
+            continue;
+        }
         let is_error = call.error_code().is_some() || call.status().is_some_and(|status| status >= 400);
         j.check_call(is_error, &call);
     }
@@ -113,8 +117,13 @@ fn survives_discover(evidence: &Evidence<'_>, j: &mut Judgement) {
     if evidence.case("era/discover-first").any(|call| call.result().is_some()) {
         return j.untested("the server speaks 2026-07-28 as well");
     }
-    for call in evidence.case("era/then-initialize") {
-        j.check_call(call.result().is_some(), &call);
+    for connection in &evidence.connections {
+        for call in connection.calls().filter(|call| call.request.case == Some("era/then-initialize")) {
+            match evidence.is_starting(connection) {
+                true => j.untested("the process was not up in time"),
+                false => j.check_call(call.result().is_some(), &call),
+            }
+        }
     }
 }
 

@@ -7,9 +7,11 @@ use serde_json::json;
 
 use super::{
     Judge,
-    common::{NEVER_ANSWERED, cheap_request, is_case_of, is_usually_answered, survives},
+    common::{
+        NEVER_ANSWERED, cheap_request, is_broken, is_case_of, is_unanswered_control, is_usually_answered, survives,
+    },
 };
-use crate::{Call, Case, Connection, Evidence, Judgement, Kind, Lane, Material, Message};
+use crate::{Call, Case, Connection, Evidence, Judgement, Kind, Lane, Level, Material, Message, without_mark};
 
 /// How long a server may take to exit.
 const EXIT: Duration = Duration::from_secs(2);
@@ -99,9 +101,20 @@ fn lines(evidence: &Evidence<'_>, j: &mut Judgement, counts: impl Fn(&Connection
         let mut is_clean = true;
         for line in connection.messages.iter().filter(|it| it.is_from_server() && !it.is_in_batch) {
             let is_message = line.kind != Kind::Other || str::from_utf8(line.bytes).is_ok_and(is_part);
-            if counts(connection, line) && !is_message {
-                is_clean = false;
-                j.check(false, line, || format!("the line {}", text(line)));
+            let is_marked = without_mark(line.bytes).len() < line.bytes.len();
+            if !counts(connection, line) || (is_message && !is_marked) {
+                continue;
+            }
+            is_clean = false;
+            let is_blank = line.bytes.iter().all(u8::is_ascii_whitespace);
+            j.check(false, line, || match (is_blank, is_marked && is_message) {
+                (true, _) => "an empty line".to_owned(),
+                (_, true) => format!("a byte order mark before the message {}", text(line)),
+                _ => format!("the line {}", text(line)),
+            });
+            if is_blank {
+                // It ends a message that nobody has begun.
+                j.at_level(Level::Derived);
             }
         }
         if let (true, Some(first)) = (is_clean, connection.messages.first()) {
@@ -136,7 +149,8 @@ fn exit_time(connection: &Connection<'_>) -> Option<Duration> {
 }
 
 fn exit(connection: &Connection<'_>, j: &mut Judgement, is_prompt: bool) {
-    let Some(took) = exit_time(connection) else { return };
+    // A process that is not up yet does not see the end of its standard input.
+    let Some(took) = exit_time(connection).filter(|_| connection.is_up()) else { return };
     let last = connection.messages.last().map(|it| it.place);
     let holds = took <= EXIT || (is_prompt && connection.terminated.is_none());
     j.check_at(holds, None, last.into_iter().collect(), || match connection.terminated {
@@ -165,7 +179,7 @@ fn orphans(evidence: &Evidence<'_>, j: &mut Judgement) {
 
 /// An answer that comes only when the input has ended was in a buffer.
 fn flushes(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for connection in &evidence.connections {
+    for connection in evidence.connections.iter().filter(|it| it.is_up()) {
         let closed = connection.input_closed.map(|(place, _)| place);
         // A subscription has no answer until it ends, and a request that is cancelled needs none.
         let is_short = |call: &Call<'_>| {
@@ -220,21 +234,25 @@ fn status(evidence: &Evidence<'_>, j: &mut Judgement) {
     }
 }
 
+/// A server may end by itself, with the exit code 0; else its end is a crash, worse after a valid message.
 fn lives(evidence: &Evidence<'_>, j: &mut Judgement) {
     for connection in evidence.connections.iter().filter(|connection| connection.started.is_some()) {
-        let last = connection.messages.iter().rfind(|it| !it.is_from_server());
-        if let Some(last) = last {
-            let subject = last.case.map(ToOwned::to_owned);
-            let exit = match connection.exited {
-                Some((_, Some(code))) => format!(" with exit code {code}"),
-                Some((_, None)) => " by a signal".to_owned(),
-                None => String::new(),
-            };
-            let stderr = connection.stderr.last().map(|(place, _)| *place);
-            let places = [last.place].into_iter().chain(stderr).collect();
-            j.check_at(!connection.ended_by_server(), subject, places, || {
-                format!("the end of the process{exit} after this message")
-            });
+        let calls: Vec<_> = connection.calls().collect();
+        let Some(last) = calls.iter().rfind(|call| !is_unanswered_control(call)) else { continue };
+        let subject = last.request.case.map(ToOwned::to_owned);
+        let code = connection.exited.map(|(_, code)| code);
+        let exit = match code {
+            Some(Some(code)) => format!(" with exit code {code}"),
+            Some(None) => " by a signal".to_owned(),
+            None => String::new(),
+        };
+        let stderr = connection.stderr.last().map(|(place, _)| *place);
+        let places = [last.request.place].into_iter().chain(stderr).collect();
+        let has_ended = connection.ended_by_server();
+        j.check_at(!has_ended, subject, places, || format!("the end of the process{exit} after this message"));
+        let is_open = last.request.kind == Kind::Request && last.response.is_none();
+        if has_ended && !is_broken(last) && (is_open || code != Some(Some(0))) {
+            j.at_level(Level::Must);
         }
     }
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{
     Judge,
-    common::{NEVER_ANSWERED, error_code, is_refused_elsewhere, is_usually_answered, shown, survives},
+    common::{NEVER_ANSWERED, error_code, is_refused_elsewhere, is_usually_answered, refused, shown, survives},
 };
 use crate::{Call, Case, Evidence, Judgement, Kind, Lane, Level, Material};
 
@@ -45,8 +45,8 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
         }
     }),
     ("life.init.future-version", |e, j| other_version(e, j, "negotiate/2099")),
-    ("life.init.missing-version-param", |e, j| error_code(e, j, "negotiate/no-version", &[-32602])),
-    ("life.init.missing-clientinfo", |e, j| error_code(e, j, "negotiate/missing", &[-32602])),
+    ("life.init.missing-version-param", |e, j| refused(e, j, "negotiate/no-version")),
+    ("life.init.missing-clientinfo", |e, j| refused(e, j, "negotiate/missing")),
     ("life.init.unknown-capability-ignored", |e, j| {
         for call in e.case("negotiate/unknown-capability").filter(|call| call.response.is_some()) {
             j.check_call(call.result().is_some(), &call);

@@ -6,9 +6,14 @@ use serde_json::{Value, json};
 
 use super::{
     Judge,
-    common::{error_code, shown},
+    common::{error_code, is_refused_elsewhere, shown},
 };
-use crate::{Case, Evidence, Judgement, Lane, Material};
+use crate::{Call, Case, Evidence, Judgement, Lane, Material};
+
+/// What takes longer is not prompt, also on a busy machine.
+const PROMPT: Duration = Duration::from_secs(5);
+const WITHOUT_PARAMS: &str = "lists/ping-without-params";
+const WITH_PARAMS: &str = "lists/ping-with-params";
 
 pub(super) const JUDGES: &[(&str, Judge)] = &[
     ("ping.result.empty", empty),
@@ -21,7 +26,10 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
 pub(super) fn cases(material: &Material) -> Vec<Case> {
     match material.is_modern() {
         true => vec![Case::request("bad-method/ping", Lane::Negative, "ping", json!({}))],
-        false => vec![Case::request("lists/ping-without-params", Lane::Main, "ping", Value::Null)],
+        false => vec![
+            Case::request(WITHOUT_PARAMS, Lane::Main, "ping", Value::Null),
+            Case::request(WITH_PARAMS, Lane::Main, "ping", json!({})),
+        ],
     }
 }
 
@@ -30,19 +38,35 @@ fn empty(evidence: &Evidence<'_>, j: &mut Judgement) {
         let more = result.as_object().is_none_or(|members| members.keys().any(|key| key != "_meta"));
         j.check_at(!more, None, call.places(), || shown(result));
     }
+    // The main connection sends it in normal work, so that only a server without `ping` refuses it.
+    for call in evidence.calls_of("ping").filter(|call| call.request.case == Some(WITH_PARAMS)) {
+        if call.error_code().is_some() && !is_refused_elsewhere(&call) {
+            j.check_call(false, &call);
+        }
+    }
 }
 
 fn prompt(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for call in evidence.calls_of("ping") {
-        let Some(response) = call.response else { continue };
-        let took = response.time.saturating_sub(call.request.time);
-        j.check_answer(took <= Duration::from_secs(1), &call, || format!("an answer after {took:.1?}"));
+    for connection in &evidence.connections {
+        // What a process needs to start is no part of it.
+        let up = connection.first_word().map(|first| first.time).unwrap_or_default();
+        for call in connection.calls().filter(|call| call.method() == "ping") {
+            let Some(response) = call.response else { continue };
+            let took = response.time.saturating_sub(call.request.time.max(up));
+            j.check_answer(took <= PROMPT, &call, || format!("an answer after {took:.1?}"));
+        }
     }
 }
 
 fn omitted(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for call in evidence.calls_of("ping").filter(|call| call.request.params().is_null() && call.response.is_some()) {
-        j.check_call(call.result().is_some(), &call);
+    let is_refused = evidence.case(WITH_PARAMS).any(|call| call.error_code().is_some());
+    let is_usual = |call: &Call<'_>| call.request.case.is_none_or(|case| case == WITHOUT_PARAMS);
+    let bare = evidence.calls_of("ping").filter(|call| call.request.params().is_null() && is_usual(call));
+    for call in bare.filter(|call| call.response.is_some() && !is_refused_elsewhere(call)) {
+        match is_refused {
+            true => j.untested("the server refuses `ping` with params as well"),
+            false => j.check_call(call.result().is_some(), &call),
+        }
     }
 }
 

@@ -12,7 +12,9 @@ use super::{
         silence, survives,
     },
 };
-use crate::{Case, Evidence, HttpExchange, Judgement, Kind, Lane, Level, Material, Message, shapes};
+use crate::{
+    Case, Evidence, HttpExchange, Judgement, Kind, Lane, Level, Material, Message, evidence::as_other_type, shapes,
+};
 
 /// How long the message of an error may be.
 const LONG_MESSAGE: usize = 300;
@@ -32,7 +34,8 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     ("rpc.envelope.result-object", result_object),
     ("rpc.envelope.no-mixed-kind", no_mixed_kind),
     ("rpc.id.echo-value", echoes_value),
-    ("rpc.id.echo-type", |e, j| succeeds(e, j, "lists/id-type")),
+    ("rpc.id.echo-type", echoes_type),
+    ("rpc.id.falsy-accepted", |e, j| succeeds(e, j, "lists/id-falsy")),
     ("rpc.id.string-accepted", |e, j| succeeds(e, j, "lists/id-string")),
     ("rpc.id.large-integer", |e, j| succeeds(e, j, "lists/id-large")),
     ("rpc.id.concurrent-distinct", concurrent),
@@ -47,7 +50,7 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     ("rpc.method.unknown-no-crash", |e, j| survives(e, j, "bad-method/unknown")),
     ("rpc.method.case-sensitive", |e, j| error_code(e, j, "bad-method/case", &[-32601])),
     ("rpc.method.rpc-prefix", |e, j| error_code(e, j, "bad-method/rpc-prefix", &[-32601])),
-    ("rpc.notify.never-answered", |e, j| silence(e, j, "quiet-window/unknown-notification")),
+    ("rpc.notify.never-answered", never_answered),
     ("rpc.notify.unknown-tolerated", |e, j| survives(e, j, "quiet-window/unknown-notification")),
     ("rpc.notify.server-no-id", notifications_have_no_id),
     ("rpc.notify.params-object", notification_params),
@@ -121,8 +124,11 @@ pub(super) fn cases(material: &Material) -> Vec<Case> {
     let padding = "x".repeat(1 << 20);
     let mut cases = vec![
         valid("lists/id-type/number", json!(7_000_007)),
-        valid("lists/id-type/digits", json!("7000007")),
+        // Other digits: a server that makes a number of them answers no other request.
+        valid("lists/id-type/digits", json!("7000008")),
         valid("lists/id-type/text", json!("a-b")),
+        valid("lists/id-falsy/zero", json!(0)),
+        valid("lists/id-falsy/empty", json!("")),
         valid("lists/id-string", json!(UUID)),
         valid("lists/id-large", json!(LARGEST_ID)),
         valid("lists/id-unicode", json!(UNICODE_ID)),
@@ -146,7 +152,7 @@ pub(super) fn cases(material: &Material) -> Vec<Case> {
         without("params-array", &set("params", json!([]))),
         without("id-object", &set("id", json!({}))),
         without("id-null", &set("id", Value::Null)),
-        without("id-fraction", &set("id", json!(1.5))),
+        without("id-fraction", &set("id", json!(7_000_009.5))),
         bad("deep", deep_notification()),
         bad("duplicate-keys", with_id(json!("m-twice")).replacen("\"method\"", "\"method\":\"ping\",\"method\"", 1)),
         without("large", &move |members| {
@@ -263,7 +269,29 @@ fn ids<'e, 't>(messages: impl Iterator<Item = &'e Message<'t>>) -> HashSet<Strin
 where
     't: 'e,
 {
-    messages.filter_map(|it| it.id().filter(|id| !id.is_null()).map(Value::to_string)).collect()
+    messages.filter_map(|it| it.id().filter(|id| !id.is_null())).flat_map(likenesses).collect()
+}
+
+/// What a server may make of an id: another type, which is another row, and a whole number of a fraction, which is no
+/// valid id.
+fn likenesses(id: &Value) -> Vec<String> {
+    let mut all = vec![id.to_string(), as_other_type(id)];
+    if let Some(number) = id.as_f64().filter(|number| number.fract() != 0.0) {
+        all.extend([number.floor(), number.ceil()].map(|number| format!("{number:.0}")));
+    }
+    all
+}
+
+/// A response whose id has the digits of a request's, and the other type.
+fn echoes_type(evidence: &Evidence<'_>, j: &mut Judgement) {
+    succeeds(evidence, j, "lists/id-type");
+    for call in evidence.calls().filter(|call| call.request.case.is_none_or(|case| !case.starts_with("lists/id-type")))
+    {
+        let (Some(response), Some(id)) = (call.response, call.request.usable_id()) else { continue };
+        if let Some(own) = response.usable_id().filter(|own| own.is_string() != id.is_string()) {
+            j.check_answer(own.to_string() != as_other_type(id), &call, || format!("the id {}", shown(own)));
+        }
+    }
 }
 
 fn echoes_value(evidence: &Evidence<'_>, j: &mut Judgement) {
@@ -368,25 +396,55 @@ fn no_trace(evidence: &Evidence<'_>, j: &mut Judgement) {
     }
 }
 
-/// An error without an id, right after a valid request that nothing else answered.
+/// Codes of errors that a server sends only if it has read the message.
+const READ: [i64; 4] = [-32601, -32602, -32002, -32021];
+/// Cases that a server may refuse before it reads the message.
+const REFUSED_UNREAD: [&str; 11] = [
+    "auth",
+    "earlier",
+    "era",
+    "headers",
+    "malformed",
+    "meta-negative",
+    "origin",
+    "param-headers",
+    "session",
+    "shape",
+    "version",
+];
+
+/// Whether a message is a request that nothing is wrong with but its method and the values of its params.
+fn is_well_formed(request: &Message<'_>) -> bool {
+    request.kind == Kind::Request
+        && request.at("/jsonrpc") == "2.0"
+        && request.method().is_some()
+        && request.id().is_some_and(|id| id.is_string() || id.is_i64() || id.is_u64())
+        && request.value.get("params").is_none_or(Value::is_object)
+}
+
+/// An error without an id that answers a valid request.
 fn error_id(evidence: &Evidence<'_>, j: &mut Judgement) {
     for connection in &evidence.connections {
-        for call in connection.calls().filter(|call| call.request.kind == Kind::Request && call.request.case.is_none())
-        {
-            let Some(http) = call.http else {
-                if let Some(response) = call.response {
-                    j.check(true, response, String::new);
-                }
-                continue;
+        for call in connection.calls().filter(|call| is_well_formed(call.request)) {
+            let is_read = |code: Option<i64>| code.is_some_and(|code| READ.contains(&code));
+            let anonymous = |it: &&Message<'_>| it.error().is_some() && it.usable_id().is_none();
+            let error = match call.http {
+                Some(http) => connection.messages_of(http).find(anonymous),
+                None => call.response.filter(anonymous),
             };
+            let is_refused = call.request.case.is_some_and(|case| REFUSED_UNREAD.iter().any(|it| case.starts_with(it)));
             // A status such as 401 or 403 may have an error of its own.
-            let anonymous =
-                connection.messages_of(http).find(|it| it.error().is_some() && it.id().is_none_or(Value::is_null));
-            match (call.response, anonymous) {
-                (_, Some(error)) if http.status == Some(200) => {
-                    j.check(false, error, || "an error without an id".to_owned())
+            let counts = |error: &Message<'_>| match call.status() {
+                Some(401 | 403 | 500..) => false,
+                None | Some(200) if call.request.case.is_none() => true,
+                _ => is_read(error.error_code()) && !is_refused,
+            };
+            match (error, call.response) {
+                (Some(error), _) if counts(error) => {
+                    let places = vec![call.request.place, error.place];
+                    j.check_at(false, Some(call.method().to_owned()), places, || "an error without an id".to_owned());
                 }
-                (Some(response), None) => j.check(true, response, String::new),
+                (None, Some(response)) => j.check(true, response, String::new),
                 _ => {}
             }
         }
@@ -476,17 +534,39 @@ fn batch(evidence: &Evidence<'_>, j: &mut Judgement, holds: impl Fn(usize) -> Op
     }
 }
 
+/// Cases that a server must answer, if only with an error.
+const ANSWERED: [&str; 5] = ["bad-cursor/", "bad-method/", "bad-params/", "lists/", "unknown-names/"];
+
 fn every_request(evidence: &Evidence<'_>, j: &mut Judgement) {
     for connection in &evidence.connections {
-        let is_over = connection.ended_by_server();
-        for call in connection.calls().filter(|call| call.request.kind == Kind::Request && call.request.case.is_none())
-        {
+        if connection.ended_by_server() {
+            continue;
+        }
+        let is_starting = evidence.is_starting(connection);
+        for call in connection.calls().filter(|call| is_well_formed(call.request) && !call.request.is_in_batch) {
             let is_long = matches!(call.method(), "subscriptions/listen" | "tasks/result" | "tools/call");
-            if !is_long && !is_over && !call.request.is_in_batch && is_due(evidence, connection, &call) {
+            let counts = match call.request.case {
+                None => !is_long,
+                Some(case) => {
+                    ANSWERED.iter().any(|it| case.starts_with(it)) && !(is_long && case.starts_with("lists/"))
+                }
+            };
+            if is_starting && counts {
+                j.untested("a process was not up in time");
+            } else if counts && is_due(evidence, connection, &call) {
                 j.check_at(call.is_answered(), Some(call.method().to_owned()), call.places(), || {
                     "no answer".to_owned()
                 });
             }
         }
+    }
+}
+
+/// Over a pipe any answer. Over HTTP a POST has a status, which other rows judge.
+fn never_answered(evidence: &Evidence<'_>, j: &mut Judgement) {
+    silence(evidence, j, "quiet-window/unknown-notification");
+    let plain = evidence.calls().filter(|call| call.request.kind == Kind::Notification && call.request.case.is_none());
+    for call in plain.filter(|call| call.http.is_none()) {
+        j.check_call(call.response.is_none(), &call);
     }
 }
