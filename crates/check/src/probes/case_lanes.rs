@@ -20,6 +20,10 @@ pub(super) async fn malformed(prober: &Prober<'_>) -> Vec<Trace> {
         return Vec::new();
     }
     let Some(mut lane) = prober.open_session().await else { return Vec::new() };
+    if !lane.wire().is_http() {
+        // What answers the handshake comes before the first case.
+        lane.control("malformed").await;
+    }
     send_cases(&mut lane, prober, CaseLane::Malformed).await;
     vec![lane.close().await]
 }
@@ -51,7 +55,7 @@ pub(super) async fn send_cases(lane: &mut Lane, prober: &Prober<'_>, on: CaseLan
         let is_notification = matches!(case.body, CaseBody::Notification { .. });
         let may_kill = on == CaseLane::Malformed && matches!(case.body, CaseBody::Bytes(_));
         if (is_notification || may_kill) && !lane.wire().is_http() {
-            lane.control(case).await;
+            lane.control(&case.name).await;
         }
         is_silence_awaited |= is_notification;
     }

@@ -73,9 +73,12 @@ fn shortest(evidence: &Evidence<'_>, call: &Call<'_>) -> Option<Duration> {
     times.filter_map(|(it, _)| it.response?.time.checked_sub(it.request.time)).min()
 }
 
-/// The longest time that requests which need no work took on a connection: what the way takes, and a busy machine.
+/// The longest time that requests which need no work took on a connection, once the server was up: what the way takes,
+/// and a busy machine.
 fn latency(connection: &Connection<'_>) -> Duration {
+    let up = connection.first_word().map(|first| first.time).unwrap_or_default();
     let cheap = connection.calls().filter(|call| !matches!(call.method(), "tools/call" | "subscriptions/listen"));
+    let cheap = cheap.filter(|call| call.request.time >= up);
     let times = cheap.filter_map(|call| call.response?.time.checked_sub(call.request.time));
     times.max().unwrap_or_default()
 }

@@ -183,7 +183,8 @@ fn flushes(evidence: &Evidence<'_>, j: &mut Judgement) {
         let closed = connection.input_closed.map(|(place, _)| place);
         // A subscription has no answer until it ends, and a request that is cancelled needs none.
         let is_short = |call: &Call<'_>| {
-            call.request.case != Some(BUSY)
+            call.request.kind == Kind::Request
+                && call.request.case != Some(BUSY)
                 && call.method() != "subscriptions/listen"
                 && !is_case_of(call, "cancel-inflight")
         };
