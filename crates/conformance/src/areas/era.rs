@@ -89,7 +89,9 @@ fn initialize_error(evidence: &Evidence<'_>, j: &mut Judgement) {
 }
 
 fn names_versions(evidence: &Evidence<'_>, j: &mut Judgement) {
-    let supported: Vec<_> = supported(evidence).into_iter().filter_map(Value::as_str).collect();
+    let supported = supported(evidence).into_iter().filter_map(Value::as_str);
+    // It may have no `server/discover`.
+    let supported: Vec<_> = supported.chain([evidence.version.as_str()]).collect();
     for call in refusals(evidence, j).into_iter().filter(|call| call.is_answered() && call.result().is_none()) {
         let error = call.response.and_then(Message::error).map(Value::to_string);
         let body = call.http.map(|http| String::from_utf8_lossy(&http.body).into_owned());
