@@ -69,16 +69,21 @@ fn shortest(evidence: &Evidence<'_>, call: &Call<'_>) -> Option<Duration> {
             && tool(it) == tool(call)
             && it.request.at(arguments) == call.request.at(arguments)
     };
-    let times = evidence.results_of("tools/call").filter(|(it, _)| same(it));
+    // A task or a question comes at once.
+    let is_whole =
+        |result: &Value| result.get("task").is_none() && result.get("resultType").is_none_or(|kind| kind == "complete");
+    let times = evidence.results_of("tools/call").filter(|(it, result)| same(it) && is_whole(result));
     times.filter_map(|(it, _)| it.response?.time.checked_sub(it.request.time)).min()
 }
 
-/// The longest time that requests which need no work took on a connection, once the server was up: what the way takes,
-/// and a busy machine.
-fn latency(connection: &Connection<'_>) -> Duration {
+/// The longest time that requests which need no work took on a connection, from when the server was up to the first
+/// after the cancellation: what the way takes, and a busy machine.
+fn latency(connection: &Connection<'_>, cancel: &Message<'_>) -> Duration {
+    let mut later = connection.messages.iter().filter(|it| !it.is_from_server() && it.place > cancel.place);
+    let last = later.next().map_or(cancel.place, |it| it.place);
     let up = connection.first_word().map(|first| first.time).unwrap_or_default();
     let cheap = connection.calls().filter(|call| !matches!(call.method(), "tools/call" | "subscriptions/listen"));
-    let cheap = cheap.filter(|call| call.request.time >= up);
+    let cheap = cheap.filter(|call| call.request.time >= up && call.request.place <= last);
     let times = cheap.filter_map(|call| call.response?.time.checked_sub(call.request.time));
     times.max().unwrap_or_default()
 }
@@ -94,7 +99,7 @@ fn answers_cancellation(call: &Call<'_>, cancel: &Message<'_>, shortest: Duratio
 
 /// Checks that there is no response, unless the call could have ended before its cancellation came. `None` if it could.
 fn unanswered(evidence: &Evidence<'_>, j: &mut Judgement, call: &Call<'_>, cancel: &Message<'_>) -> Option<bool> {
-    let latency = latency(connection(evidence, cancel.place)?);
+    let latency = latency(connection(evidence, cancel.place)?, cancel);
     let shortest = shortest(evidence, call).filter(|time| *time >= SLOW + 2 * latency)?;
     match call.response {
         Some(response)
