@@ -177,7 +177,8 @@ pub(super) fn is_case_of(call: &Call<'_>, case: &str) -> bool {
 
 /// Checks that malformed input is refused: an error, over HTTP a status of 400 or above, or silence on a pipe.
 pub(super) fn refused(evidence: &Evidence<'_>, j: &mut Judgement, case: &str) {
-    for call in evidence.case(case) {
+    // A batch is refused as a whole.
+    for call in evidence.case(case).filter(|call| !call.request.is_in_batch || call.result().is_some()) {
         if is_page(&call) {
             j.untested(PAGE);
         } else if call.is_answered() {
