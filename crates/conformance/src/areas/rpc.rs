@@ -289,7 +289,8 @@ fn echoes_type(evidence: &Evidence<'_>, j: &mut Judgement) {
     {
         let (Some(response), Some(id)) = (call.response, call.request.usable_id()) else { continue };
         if let Some(own) = response.usable_id().filter(|own| own.is_string() != id.is_string()) {
-            j.check_answer(own.to_string() != as_other_type(id), &call, || format!("the id {}", shown(own)));
+            let digits = own.to_string();
+            j.check_answer(digits != as_other_type(id), &call, || format!("the id {}", shown(own)));
         }
     }
 }
