@@ -142,10 +142,15 @@ pub(crate) fn unanswered(refusals: &[Refusal]) -> Vec<(Version, String)> {
 fn said(refusal: &Refusal) -> (u8, String) {
     let hello = if refusal.version.era() == Era::Modern { "server/discover" } else { "initialize" };
     let mut best = (0, format!("the server did not answer `{hello}`"));
+    let mut has_ended = false;
     for event in refusal.trace.events() {
         let found = match &event.kind {
+            EventKind::Closed { .. } => {
+                has_ended = true;
+                continue;
+            }
             // What it does when the prober has given up says nothing.
-            EventKind::Case(case) if **case == *"shutdown/close-input" => break,
+            EventKind::Case(case) if **case == *"shutdown/close-input" && !has_ended => break,
             EventKind::Frame(frame) if frame.direction == Direction::ServerToClient => {
                 let answer = String::from_utf8_lossy(&frame.bytes);
                 (ANSWERED + 1, format!("the server did not accept `{hello}`; it answered {answer}"))
