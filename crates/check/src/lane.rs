@@ -41,13 +41,17 @@ pub(crate) fn client_info() -> Value {
     json!({ "name": "rehearse-check", "version": env!("CARGO_PKG_VERSION") })
 }
 
-/// How many processes run at once: a busy machine makes a server look silent.
-static PROCESSES: Semaphore = Semaphore::const_new(6);
+/// How many processes run at once.
+static PROCESSES: Semaphore = Semaphore::const_new(12);
+/// How many of them start at once: a busy machine makes a server look silent.
+static STARTING: Semaphore = Semaphore::const_new(4);
 
 /// A connection and what its server has agreed to.
 pub(crate) struct Lane {
     /// The right to run a process.
     _place: Option<SemaphorePermit<'static>>,
+    /// The right to start one, until the handshake is over.
+    starting: Option<SemaphorePermit<'static>>,
     wire: Wire,
     version: Version,
     session: Option<HeaderValue>,
@@ -103,9 +107,9 @@ impl Lane {
         options: &CheckOptions,
         budget: &Budget,
     ) -> Result<Lane, (ConnectError, Trace)> {
-        let place = match params.target {
-            Target::Stdio(_) => PROCESSES.acquire().await.ok(),
-            _ => None,
+        let (place, starting) = match params.target {
+            Target::Stdio(_) => (PROCESSES.acquire().await.ok(), STARTING.acquire().await.ok()),
+            _ => (None, None),
         };
         let recorder = rehearse_client::TraceRecorder::with_limit(KEPT_EVENTS);
         if let Some(sink) = &options.record_sink.0 {
@@ -142,6 +146,7 @@ impl Lane {
             open,
             ending: Vec::new(),
             _place: place,
+            starting,
         })
     }
 
@@ -189,6 +194,7 @@ impl Lane {
     /// Opens the session: `initialize` and `notifications/initialized`, or `server/discover`. `Some` is the result.
     pub(crate) async fn shake_hands(&mut self) -> Option<Value> {
         let answer = self.greet().await;
+        self.starting = None;
         self.is_open = true;
         self.is_mute = answer.message.is_none() && !self.wire.is_http();
         answer.result().cloned()
