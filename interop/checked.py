@@ -12,6 +12,9 @@ from processes import REHEARSE, TARGET, Failure
 
 HERE = Path(__file__).resolve().parent
 READY = r"(?:listening on|running on) (http://127\.0\.0\.1:\d+)"
+# True violations that do not come in every run, so that they cannot be in the list: a process of Python's SDK 1 ends if
+# a request is cancelled in the moment in which it is answered.
+RACES = {"fastmcp-2": {"io.crash.none"}, "fastmcp-3": {"io.crash.none"}}
 # Tools without annotations that may be called.
 ALLOWED = {"everything": ["echo", "get-*"], "filesystem": ["list_*"], "memory": ["read_graph"]}
 
@@ -69,7 +72,8 @@ class Checked:
             accepted = ["--baseline", str(HERE / f"known-violations/{name}.yaml")]
             options = ["--format", "json", "--output", str(report), "--start-timeout", "60s", "--budget", "120s"]
             code, out, err = self.processes.run([REHEARSE, "check", *target, *allowed, *accepted, *options])
-            if code != 0:
+            races = {line.split(":")[0].split(" ")[1] for line in failed(report).splitlines()}
+            if code != 0 and not (code == 1 and races and races <= RACES.get(name, set())):
                 return "", [f"it ended with {code}\n{out}{err}{failed(report)}"]
             return passed(report), []
 
