@@ -1,11 +1,12 @@
-//! Tool definitions for language models, and the tool requests of models.
+//! Language models: [`model`] asks them, and the rest is how tools are shown to them and how they call tools.
 //!
-//! There are two forms for the same tools: [`native`] definitions for providers with tool calls, and [`xml`] for models
+//! Tools have two forms: [`native`] definitions for providers with tool calls, and [`xml`] for models
 //! that can only write text. [`alias`] makes names that providers accept; [`validate`] reports invalid arguments in a
 //! form that helps a model to correct them.
 
 pub mod alias;
 pub mod final_answer;
+pub mod model;
 pub mod native;
 mod schema;
 pub mod validate;

@@ -1,0 +1,51 @@
+//! Why a model has no answer.
+
+use std::time::Duration;
+
+/// The error of a request to a model. It never has a key or the text of the conversation in it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ModelError {
+    /// The provider answered with an error.
+    #[error("{}: HTTP {status}{}{message}", .endpoint, if .message.is_empty() { "" } else { ": " })]
+    Rejected {
+        /// The URL of the request.
+        endpoint: String,
+        status: u16,
+        message: String,
+        /// When the provider wants the next try.
+        retry_after: Option<Duration>,
+    },
+    /// The provider cannot be reached, or the connection broke.
+    #[error("{endpoint}: {why}")]
+    Unreachable { endpoint: String, why: String },
+    /// There was no answer in time.
+    #[error("{endpoint}: no answer within {}", humantime(*.limit))]
+    TimedOut { endpoint: String, limit: Duration },
+    /// The answer is not one of this API.
+    #[error("{endpoint}: the answer is not one of this API: {why}")]
+    Malformed { endpoint: String, why: String },
+    /// No rule of a scripted model matches the conversation.
+    #[error("{script}: no rule matches turn {turn} ({last})")]
+    NoRule { script: String, turn: usize, last: String },
+    /// A template of a scripted model failed.
+    #[error("{script}: {why}")]
+    Script { script: String, why: String },
+}
+
+impl ModelError {
+    /// Whether the same request may succeed later: the provider is busy (408, 429, 5xx) or could not be reached.
+    pub fn is_temporary(&self) -> bool {
+        match self {
+            ModelError::Rejected { status, .. } => matches!(status, 408 | 409 | 429 | 500..=599),
+            ModelError::Unreachable { .. } | ModelError::TimedOut { .. } => true,
+            ModelError::Malformed { .. } | ModelError::NoRule { .. } | ModelError::Script { .. } => false,
+        }
+    }
+}
+
+fn humantime(limit: Duration) -> String {
+    match limit.subsec_millis() {
+        0 => format!("{} s", limit.as_secs()),
+        _ => format!("{} ms", limit.as_millis()),
+    }
+}

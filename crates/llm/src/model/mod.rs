@@ -1,0 +1,124 @@
+//! Language models: one request, one answer.
+//!
+//! A [`Model`] gets a whole conversation and returns the next message. [`ScriptedModel`] answers from a YAML file.
+
+mod error;
+mod message;
+pub mod scripted;
+
+use serde::{Deserialize, Serialize};
+
+pub use self::{
+    error::ModelError,
+    message::{Block, Media, Message, ToolCall, ToolResult, text_of},
+    scripted::ScriptedModel,
+};
+use crate::ToolDefinition;
+
+/// A language model.
+#[derive(Debug)]
+pub enum Model {
+    /// Answers from a script.
+    Scripted(ScriptedModel),
+}
+
+/// What a model is asked.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    /// The system prompt.
+    pub system: Option<&'a str>,
+    /// The conversation so far. The last message is not one of the assistant.
+    pub messages: &'a [Message],
+    /// The tools that the model may call.
+    pub tools: &'a [ToolDefinition<'a>],
+    /// How the model answers.
+    pub options: &'a GenerationOptions,
+}
+
+/// How a model answers. What is not set is the provider's default.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct GenerationOptions {
+    /// The longest answer, in tokens.
+    pub max_tokens: Option<u32>,
+    pub temperature: Option<f64>,
+    pub top_p: Option<f64>,
+    pub top_k: Option<u32>,
+    pub frequency_penalty: Option<f64>,
+    pub presence_penalty: Option<f64>,
+    pub stop_sequences: Vec<String>,
+    /// `auto`, `required` (any tool), or the name of a tool.
+    pub tool_choice: Option<String>,
+    /// How many tokens the model may think, or an effort such as `high`.
+    pub thinking: Option<String>,
+}
+
+/// The answer of a model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Response {
+    /// Texts, thoughts and tool calls, in the order of the model.
+    pub content: Vec<Block>,
+    pub stop: StopReason,
+    pub usage: Usage,
+}
+
+/// Why an answer ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StopReason {
+    /// The model has said everything.
+    EndTurn,
+    /// It waits for the results of its tool calls.
+    ToolUse,
+    /// The answer was cut at the limit of tokens.
+    MaxTokens,
+    /// Another reason of the provider, such as `refusal`.
+    Other(String),
+}
+
+/// How many tokens an answer took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Usage {
+    pub input_tokens: u64,
+    pub output_tokens: u64,
+    pub cache_read_tokens: u64,
+    pub cache_write_tokens: u64,
+}
+
+/// A piece of an answer while it comes in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Delta {
+    Text(String),
+    Thinking(String),
+}
+
+/// Gets each piece of an answer when it comes in.
+pub type DeltaSink<'a> = &'a (dyn Fn(Delta) + Send + Sync);
+
+impl Model {
+    /// Asks for the next message. With `deltas`, the answer is streamed: the pieces of text and thoughts come first.
+    /// Dropping the future cancels the request.
+    ///
+    /// # Errors
+    /// [`ModelError`].
+    pub async fn generate(&self, request: &Request<'_>, deltas: Option<DeltaSink<'_>>) -> Result<Response, ModelError> {
+        match self {
+            Model::Scripted(model) => model.generate(request, deltas).await,
+        }
+    }
+}
+
+impl std::ops::AddAssign for Usage {
+    fn add_assign(&mut self, other: Usage) {
+        self.input_tokens += other.input_tokens;
+        self.output_tokens += other.output_tokens;
+        self.cache_read_tokens += other.cache_read_tokens;
+        self.cache_write_tokens += other.cache_write_tokens;
+    }
+}
+
+impl Usage {
+    /// Input and output.
+    pub fn total(&self) -> u64 {
+        self.input_tokens + self.output_tokens
+    }
+}

@@ -1,0 +1,150 @@
+//! The replies of a model script.
+
+use std::{
+    sync::atomic::{AtomicU32, Ordering},
+    time::Duration,
+};
+
+use crate::model::{ModelError, StopReason, Usage};
+use rehearse_document::{
+    Node, Problems, Value,
+    template::{Data, Templates, Text},
+};
+
+const KEYS: &[&str] = &["text", "thinking", "calls", "wait", "error", "stop", "usage"];
+
+/// One answer of a scripted model.
+#[derive(Debug, Default)]
+pub(super) struct Reply {
+    pub(super) thinking: Option<Text>,
+    pub(super) text: Option<Text>,
+    pub(super) calls: Vec<Call>,
+    /// Time until the answer.
+    pub(super) wait: Duration,
+    error: Option<Failure>,
+    pub(super) stop: Option<StopReason>,
+    pub(super) usage: Option<Usage>,
+}
+
+/// A tool call.
+#[derive(Debug)]
+pub(super) struct Call {
+    pub(super) tool: Text,
+    pub(super) arguments: Arguments,
+}
+
+#[derive(Debug)]
+pub(super) enum Arguments {
+    Json(Data),
+    /// Text that need not be JSON.
+    Raw(Text),
+}
+
+/// An error of the provider.
+#[derive(Debug)]
+struct Failure {
+    /// The HTTP status; none for a connection that breaks.
+    status: Option<u16>,
+    message: String,
+    retry_after: Option<Duration>,
+    /// How many requests fail; all if there is none.
+    left: Option<AtomicU32>,
+}
+
+impl Reply {
+    pub(super) fn read(node: &Node, templates: &mut Templates) -> Result<Reply, Problems> {
+        if let Value::String(_) = node.value {
+            return Ok(Reply { text: Some(templates.text(node)?), ..Reply::default() });
+        }
+        let fields = node.fields("a reply", KEYS)?;
+        let reply = Reply {
+            thinking: fields.read("thinking", |node| templates.text(node))?,
+            text: fields.read("text", |node| templates.text(node))?,
+            calls: fields.read_each("calls", |node| Call::read(node, templates))?,
+            wait: fields.read("wait", Node::duration)?.unwrap_or_default(),
+            error: fields.read("error", Failure::read)?,
+            stop: fields.read("stop", |node| Ok(stop_reason(node.str()?)))?,
+            usage: fields.read("usage", |node| {
+                let fields = node.fields("a usage", &["input", "output"])?;
+                let tokens = |key| Ok::<u64, Problems>(fields.read(key, Node::integer)?.unwrap_or_default());
+                Ok(Usage { input_tokens: tokens("input")?, output_tokens: tokens("output")?, ..Usage::default() })
+            })?,
+        };
+        if reply.text.is_none() && reply.thinking.is_none() && reply.calls.is_empty() && reply.error.is_none() {
+            return Err(node.problem("a reply needs `text`, `thinking`, `calls` or `error`").into());
+        }
+        Ok(reply)
+    }
+
+    /// The error that this request gets, if it gets one.
+    pub(super) fn error(&self, script: &str) -> Option<ModelError> {
+        let failure = self.error.as_ref()?;
+        if let Some(left) = &failure.left {
+            let take = |left: u32| left.checked_sub(1);
+            left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).ok()?;
+        }
+        let endpoint = script.to_owned();
+        Some(match failure.status {
+            Some(status) => ModelError::Rejected {
+                endpoint,
+                status,
+                message: failure.message.clone(),
+                retry_after: failure.retry_after,
+            },
+            None => ModelError::Unreachable { endpoint, why: failure.message.clone() },
+        })
+    }
+}
+
+impl Call {
+    fn read(node: &Node, templates: &mut Templates) -> Result<Call, Problems> {
+        let fields = node.fields("a call", &["tool", "args", "raw"])?;
+        let tool = templates.text(fields.required("tool")?)?;
+        let arguments = match fields.at_most_one(&["args", "raw"])? {
+            Some(entry) if entry.key == "raw" => Arguments::Raw(templates.text(&entry.node)?),
+            Some(entry) => {
+                entry.node.entries()?;
+                Arguments::Json(templates.data(&entry.node)?)
+            }
+            None => Arguments::Json(Data::Literal("{}".to_owned())),
+        };
+        Ok(Call { tool, arguments })
+    }
+}
+
+impl Failure {
+    fn read(node: &Node) -> Result<Failure, Problems> {
+        if let Value::String(message) = &node.value {
+            return Ok(Failure { status: None, message: message.clone(), retry_after: None, left: None });
+        }
+        let fields = node.fields("an error", &["status", "message", "retryAfter", "times"])?;
+        let status: Option<u16> = fields.read("status", |node| match node.integer()? {
+            status @ 400..=599 => Ok(status),
+            _ => Err(node.problem("a status of an error is from 400 to 599").into()),
+        })?;
+        let message = fields.read("message", |node| Ok(node.str()?.to_owned()))?;
+        let message = message.unwrap_or_else(|| status.map_or_else(|| "connection reset".into(), default_message));
+        let times: Option<u32> = fields.read("times", Node::integer)?;
+        let retry_after = fields.read("retryAfter", Node::duration)?;
+        Ok(Failure { status, message, retry_after, left: times.map(AtomicU32::new) })
+    }
+}
+
+fn default_message(status: u16) -> String {
+    match status {
+        401 => "invalid API key",
+        429 => "rate limit exceeded",
+        529 | 503 => "overloaded",
+        _ => "the request failed",
+    }
+    .to_owned()
+}
+
+fn stop_reason(text: &str) -> StopReason {
+    match text {
+        "end_turn" => StopReason::EndTurn,
+        "tool_use" => StopReason::ToolUse,
+        "max_tokens" => StopReason::MaxTokens,
+        other => StopReason::Other(other.to_owned()),
+    }
+}
