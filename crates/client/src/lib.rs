@@ -13,6 +13,7 @@ mod call;
 mod call_options;
 mod connect;
 mod deadline;
+mod download;
 pub mod example;
 mod failure;
 mod handler;
@@ -49,6 +50,7 @@ pub use answers::{Answer, AnswerScript, Answers, InputHandler, InputKind, InputR
 pub use call::{CompletionReference, call_params};
 pub use call_options::CallOptions;
 pub use connect::ConnectError;
+pub use download::download;
 pub use failure::Failure;
 pub use info::{PeerInfo, PeerVersion};
 pub use list::{Listing, PageSource};

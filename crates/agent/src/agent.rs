@@ -1,0 +1,374 @@
+//! The turn loop.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use futures_util::future::join_all;
+use serde::Serialize;
+use tokio_util::sync::CancellationToken;
+
+use rehearse_hub::{Hub, projection::Projection};
+use rehearse_llm::{
+    final_answer::{Answer, AnswerSchema, extract},
+    model::{Block, DeltaSink, GenerationOptions, Message, Model, Request, Response, ToolCall, ToolResult, Usage},
+};
+
+use crate::{AgentError, Conversation, Event, EventSink, NativeTool, RunLabel, ToolKind, Toolbox};
+
+/// How long cancelled tools may take to end.
+const CANCEL_GRACE: Duration = Duration::from_secs(2);
+
+/// A model with its tools.
+///
+/// ```
+/// use std::sync::Arc;
+/// use rehearse_agent::{Agent, AgentOptions, Conversation, RunLabel};
+/// use rehearse_document::Source;
+/// use rehearse_hub::{Hub, HubOptions};
+/// use rehearse_llm::model::{Block, Model, ScriptedModel};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let script = ScriptedModel::parse(&Source::new("model.yaml", "rules: [{ reply: Hello. }]"))?;
+/// let hub = Hub::new([], HubOptions::default());
+/// let agent = Agent::new(Arc::new(Model::Scripted(script)), hub, AgentOptions::default());
+/// let label = RunLabel { agent: "greeter".into(), run_id: "1".into() };
+/// let mut conversation = Conversation::default();
+/// let run = agent.run(&mut conversation, vec![Block::text("Hi")], &label, &Default::default(), None).await?;
+/// assert_eq!(run.answer.text, "Hello.");
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Agent {
+    model: Arc<Model>,
+    hub: Hub,
+    native: Vec<NativeTool>,
+    options: AgentOptions,
+    sinks: Vec<Arc<dyn EventSink>>,
+}
+
+/// How an agent runs.
+#[derive(Clone, Debug)]
+pub struct AgentOptions {
+    /// The system prompt.
+    pub system: Option<String>,
+    /// How the model answers.
+    pub generation: GenerationOptions,
+    /// How often the model may answer in one run.
+    pub max_turns: u32,
+    /// How many tokens one run may take, input and output.
+    pub max_tokens: Option<u64>,
+    /// The order of the tool calls of one turn.
+    pub order: CallOrder,
+    /// The form of tool results for the model.
+    pub projection: Projection,
+    /// The schema of the answer: the model gets the tool `final_answer`, and a run ends with a call of it.
+    pub answer: Option<Arc<AnswerSchema>>,
+    /// How many wrong answers the model may correct.
+    pub answer_retries: u32,
+    /// The MCP tools that the model does not get, by their registered names.
+    pub hidden: Vec<String>,
+}
+
+/// The order of the tool calls of one turn. Results are always in the order of the calls.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CallOrder {
+    /// One after another.
+    #[default]
+    Sequential,
+    /// All at once.
+    Parallel,
+}
+
+/// A run that ended with an answer.
+#[derive(Clone, Debug)]
+pub struct Run {
+    pub answer: Answer,
+    pub statistics: RunStatistics,
+}
+
+/// What a run took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RunStatistics {
+    /// Answers of the model.
+    pub turns: u32,
+    pub tool_calls: u32,
+    /// Tool calls with an error.
+    pub failed_calls: u32,
+    pub usage: Usage,
+}
+
+impl Default for AgentOptions {
+    fn default() -> Self {
+        AgentOptions {
+            system: None,
+            generation: GenerationOptions::default(),
+            max_turns: 100,
+            max_tokens: None,
+            order: CallOrder::Sequential,
+            projection: Projection::Cpe,
+            answer: None,
+            answer_retries: 0,
+            hidden: Vec::new(),
+        }
+    }
+}
+
+impl Agent {
+    /// An agent without native tools, whose runs nobody watches.
+    pub fn new(model: Arc<Model>, hub: Hub, options: AgentOptions) -> Agent {
+        Agent { model, hub, native: Vec::new(), options, sinks: Vec::new() }
+    }
+
+    /// Adds a native tool. It wins over an MCP tool of the same name.
+    #[must_use]
+    pub fn with_tool(mut self, tool: NativeTool) -> Agent {
+        self.native.push(tool);
+        self
+    }
+
+    /// Adds a sink for the events of all runs.
+    #[must_use]
+    pub fn with_sink(mut self, sink: Arc<dyn EventSink>) -> Agent {
+        self.sinks.push(sink);
+        self
+    }
+
+    /// The servers of the agent.
+    pub fn hub(&self) -> &Hub {
+        &self.hub
+    }
+
+    pub fn options(&self) -> &AgentOptions {
+        &self.options
+    }
+
+    /// The tools as the model gets them now.
+    pub fn toolbox(&self) -> Toolbox {
+        let is_offered = |tool: &rehearse_hub::RegisteredTool| !self.options.hidden.contains(&tool.name);
+        Toolbox::new(&self.native, &self.hub, is_offered, self.options.answer.as_deref())
+    }
+
+    /// Adds the prompt to the conversation and lets the model work until it has an answer. The hub must have discovered its
+    /// tools. Whatever ends the run, the conversation has everything up to there.
+    ///
+    /// With `deltas`, the model streams.
+    ///
+    /// # Errors
+    /// [`AgentError`]. An error of a tool is none: it goes back to the model.
+    pub async fn run(
+        &self,
+        conversation: &mut Conversation,
+        prompt: Vec<Block>,
+        label: &RunLabel,
+        cancel: &CancellationToken,
+        deltas: Option<DeltaSink<'_>>,
+    ) -> Result<Run, AgentError> {
+        let mut turns = Turns { agent: self, label, cancel, statistics: RunStatistics::default() };
+        let done = match turns.emit(Event::Started).await {
+            Ok(()) => Box::pin(turns.run(conversation, prompt, deltas)).await,
+            Err(error) => Err(error),
+        };
+        let error = done.as_ref().err().map(ToString::to_string);
+        if let Err(error) = turns.emit(Event::Ended { error: error.as_deref() }).await {
+            // The answer counts more than the event.
+            let _ = turns.emit(Event::Warning(&error.to_string())).await;
+        }
+        done.map(|answer| Run { answer, statistics: turns.statistics })
+    }
+}
+
+/// A run in progress.
+struct Turns<'a> {
+    agent: &'a Agent,
+    label: &'a RunLabel,
+    cancel: &'a CancellationToken,
+    statistics: RunStatistics,
+}
+
+impl Turns<'_> {
+    async fn run(
+        &mut self,
+        conversation: &mut Conversation,
+        prompt: Vec<Block>,
+        deltas: Option<DeltaSink<'_>>,
+    ) -> Result<Answer, AgentError> {
+        let options = &self.agent.options;
+        if prompt.is_empty() {
+            return Err(AgentError::EmptyInput);
+        }
+        let start = conversation.messages.len();
+        self.add(conversation, Message::User { content: prompt }).await?;
+        let mut retries = options.answer_retries;
+        while self.statistics.turns < options.max_turns {
+            let toolbox = self.agent.toolbox();
+            let response = self.generate(conversation, &toolbox, deltas).await?;
+            if response.content.is_empty() {
+                return Err(AgentError::EmptyResponse);
+            }
+            self.report(&response.content).await?;
+            let message = Message::Assistant { content: response.content };
+            let calls: Vec<_> = message.tool_calls().cloned().collect();
+            let latest = conversation.messages.len();
+            self.add(conversation, message).await?;
+            let final_call = calls.iter().position(|call| toolbox.kind(&call.name) == Some(ToolKind::FinalAnswer));
+            let (executed, rest) = calls.split_at(final_call.unwrap_or(calls.len()));
+            self.call(conversation, &toolbox, executed).await?;
+            if !executed.is_empty() && final_call.is_none() {
+                self.check_budget()?;
+                continue;
+            }
+            // A structured answer is in the latest message; the latest text may be in an earlier one.
+            let from = if options.answer.is_some() { latest } else { start };
+            match extract(&conversation.dialog_from(from), options.answer.as_deref()) {
+                Ok(answer) => return Ok(answer),
+                Err(error) if retries == 0 => return Err(error.into()),
+                Err(error) => {
+                    retries -= 1;
+                    self.reject(conversation, rest, &error.to_string()).await?;
+                }
+            }
+            self.check_budget()?;
+        }
+        Err(AgentError::TurnLimit(options.max_turns))
+    }
+
+    /// Asks the model for its next message.
+    async fn generate(
+        &mut self,
+        conversation: &Conversation,
+        toolbox: &Toolbox,
+        deltas: Option<DeltaSink<'_>>,
+    ) -> Result<Response, AgentError> {
+        let options = &self.agent.options;
+        let definitions = toolbox.definitions();
+        let request = Request {
+            system: options.system.as_deref(),
+            messages: &conversation.messages,
+            tools: &definitions,
+            options: &options.generation,
+        };
+        let response = tokio::select! {
+            biased;
+            () = self.cancel.cancelled() => return Err(AgentError::Cancelled),
+            response = self.agent.model.generate(&request, deltas) => response?,
+        };
+        self.statistics.turns += 1;
+        self.statistics.usage += response.usage;
+        Ok(response)
+    }
+
+    /// Calls tools and adds their results, in the order of the calls.
+    async fn call(
+        &mut self,
+        conversation: &mut Conversation,
+        toolbox: &Toolbox,
+        calls: &[ToolCall],
+    ) -> Result<(), AgentError> {
+        let results = match self.agent.options.order {
+            CallOrder::Parallel => {
+                let this = &*self;
+                let all = join_all(calls.iter().map(|call| this.call_one(toolbox, call))).await;
+                all.into_iter().collect::<Result<Vec<_>, _>>()?
+            }
+            CallOrder::Sequential => {
+                for call in calls {
+                    let result = self.call_one(toolbox, call).await?;
+                    self.count(&result);
+                    self.add(conversation, Message::ToolResult(result)).await?;
+                }
+                Vec::new()
+            }
+        };
+        for result in results {
+            self.count(&result);
+            self.add(conversation, Message::ToolResult(result)).await?;
+        }
+        Ok(())
+    }
+
+    fn count(&mut self, result: &ToolResult) {
+        self.statistics.tool_calls += 1;
+        self.statistics.failed_calls += u32::from(result.is_error);
+    }
+
+    async fn call_one(&self, toolbox: &Toolbox, call: &ToolCall) -> Result<ToolResult, AgentError> {
+        if self.cancel.is_cancelled() {
+            return Err(AgentError::Cancelled);
+        }
+        self.emit(Event::ToolCall { call, timeout: None }).await?;
+        let called = toolbox.call(&self.agent.hub, self.agent.options.projection, call, self.cancel);
+        let given_up = async {
+            self.cancel.cancelled().await;
+            tokio::time::sleep(CANCEL_GRACE).await;
+        };
+        let result = tokio::select! {
+            biased;
+            result = called => result,
+            () = given_up => return Err(AgentError::Cancelled),
+        };
+        if self.cancel.is_cancelled() {
+            return Err(AgentError::Cancelled);
+        }
+        self.emit(Event::ToolResult(&result)).await?;
+        Ok(result)
+    }
+
+    /// Tells the model why its answer is wrong. Providers want a result for every call.
+    async fn reject(&self, conversation: &mut Conversation, calls: &[ToolCall], error: &str) -> Result<(), AgentError> {
+        if calls.is_empty() {
+            return self.add(conversation, Message::user(error)).await;
+        }
+        for (index, call) in calls.iter().enumerate() {
+            let text = if index == 0 { error } else { "not executed: the call before it was to end the run" };
+            let content = vec![Block::text(text)];
+            let result = ToolResult { call_id: call.id.clone(), tool: call.name.clone(), content, is_error: true };
+            self.add(conversation, Message::ToolResult(result)).await?;
+        }
+        Ok(())
+    }
+
+    /// Reports thoughts and texts. Tool calls are reported when they begin.
+    async fn report(&self, content: &[Block]) -> Result<(), AgentError> {
+        for block in content {
+            match block {
+                Block::Thinking { text, .. } => {
+                    self.emit(Event::Thought { text, is_encrypted: text.is_empty() }).await?;
+                }
+                Block::Text { text } => self.emit(Event::Response(text)).await?,
+                Block::ToolCall(_) | Block::Media(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn check_budget(&self) -> Result<(), AgentError> {
+        let used = self.statistics.usage.total();
+        match self.agent.options.max_tokens {
+            Some(limit) if used >= limit => Err(AgentError::Budget { limit, used }),
+            _ => Ok(()),
+        }
+    }
+
+    async fn add(&self, conversation: &mut Conversation, message: Message) -> Result<(), AgentError> {
+        let added = self.emit(Event::Message(&message)).await;
+        conversation.messages.push(message);
+        added
+    }
+
+    async fn emit(&self, event: Event<'_>) -> Result<(), AgentError> {
+        let mut failed = Ok(());
+        for sink in &self.agent.sinks {
+            // Every sink gets every event.
+            failed = failed.and(sink.emit(self.label, event).await);
+        }
+        failed.map_err(AgentError::Event)
+    }
+}
+
+impl fmt::Debug for Agent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Agent").field("hub", &self.hub).field("options", &self.options).finish_non_exhaustive()
+    }
+}

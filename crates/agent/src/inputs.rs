@@ -1,0 +1,182 @@
+//! Files and web pages that a prompt comes with.
+//!
+//! An input is a path or an http(s) URL. Its content decides what it is: text, an image, a PDF file, audio or video.
+
+use std::{io::Read, path::Path, time::Duration};
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+
+use rehearse_document::ByteCount;
+use rehearse_llm::model::{Block, Media};
+
+/// The largest input, in bytes.
+pub const MAX_SIZE: usize = 50 << 20;
+/// How long a download may take.
+const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Why an input cannot be used. The message names the input.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InputError {
+    #[error("input file does not exist: {0}")]
+    Missing(String),
+    #[error("failed to read input file {0}: {1}")]
+    Unreadable(String, String),
+    #[error("failed to download content from URL {0}: {1}")]
+    Download(String, String),
+    #[error("input content from {0} exceeds maximum size limit ({limit})", limit = ByteCount(MAX_SIZE))]
+    TooLarge(String),
+    #[error("failed to detect input type for {name}: unsupported file type: {mime_type}")]
+    Unsupported { name: String, mime_type: &'static str },
+}
+
+/// Reads all inputs, in order. Relative paths start at the working directory.
+///
+/// # Errors
+/// The first input that cannot be used.
+pub async fn read_all(inputs: &[String]) -> Result<Vec<Block>, InputError> {
+    let mut blocks = Vec::new();
+    for input in inputs {
+        let bytes = if is_url(input) { download(input).await? } else { read_file(input).await? };
+        let name = input.rsplit('/').find(|part| !part.is_empty()).unwrap_or(input);
+        blocks.push(block(input, name, bytes)?);
+    }
+    Ok(blocks)
+}
+
+fn is_url(input: &str) -> bool {
+    let scheme = input.split_once("://").map(|(scheme, rest)| (scheme.to_ascii_lowercase(), !rest.is_empty()));
+    scheme.is_some_and(|(scheme, has_host)| has_host && matches!(&*scheme, "http" | "https"))
+}
+
+async fn read_file(input: &str) -> Result<Vec<u8>, InputError> {
+    let path = input.to_owned();
+    let read = tokio::task::spawn_blocking(move || {
+        let path_ref = Path::new(&path);
+        let unreadable = |error: std::io::Error| match error.kind() {
+            std::io::ErrorKind::NotFound => InputError::Missing(path.clone()),
+            _ => InputError::Unreadable(path.clone(), error.to_string()),
+        };
+        let file = std::fs::File::open(path_ref).map_err(unreadable)?;
+        if file.metadata().map_err(unreadable)?.is_dir() {
+            return Err(InputError::Unreadable(path.clone(), "is a directory".to_owned()));
+        }
+        let mut bytes = Vec::new();
+        file.take(MAX_SIZE as u64 + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+        if bytes.len() > MAX_SIZE { Err(InputError::TooLarge(path)) } else { Ok(bytes) }
+    });
+    read.await.unwrap_or_else(|error| Err(InputError::Unreadable(input.to_owned(), error.to_string())))
+}
+
+async fn download(url: &str) -> Result<Vec<u8>, InputError> {
+    let failed = |why: String| InputError::Download(url.to_owned(), why);
+    let fetched = rehearse_client::download(url, TIMEOUT, MAX_SIZE).await;
+    fetched.map_err(failed)?.ok_or_else(|| InputError::TooLarge(url.to_owned()))
+}
+
+/// The block for the content of an input.
+///
+/// # Errors
+/// No model takes this kind of content.
+fn block(input: &str, name: &str, bytes: Vec<u8>) -> Result<Block, InputError> {
+    match sniff(&bytes) {
+        Kind::Text => Ok(Block::Text { text: String::from_utf8_lossy(&bytes).into_owned() }),
+        Kind::Media(mime_type) => {
+            let name = (mime_type == "application/pdf").then(|| name.to_owned());
+            Ok(Block::Media(Media { mime_type: mime_type.to_owned(), data: STANDARD.encode(bytes), name }))
+        }
+        Kind::Other(mime_type) => Err(InputError::Unsupported { name: input.to_owned(), mime_type }),
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Text,
+    Media(&'static str),
+    Other(&'static str),
+}
+
+/// What the first bytes of common formats are.
+const SIGNATURES: &[(usize, &[u8], Kind)] = &[
+    (0, b"\x89PNG\r\n\x1a\n", Kind::Media("image/png")),
+    (0, b"\xff\xd8\xff", Kind::Media("image/jpeg")),
+    (0, b"GIF87a", Kind::Media("image/gif")),
+    (0, b"GIF89a", Kind::Media("image/gif")),
+    (8, b"WEBP", Kind::Media("image/webp")),
+    (0, b"%PDF-", Kind::Media("application/pdf")),
+    (8, b"WAVE", Kind::Media("audio/wav")),
+    (0, b"ID3", Kind::Media("audio/mpeg")),
+    (0, b"\xff\xfb", Kind::Media("audio/mpeg")),
+    (0, b"OggS", Kind::Media("audio/ogg")),
+    (0, b"fLaC", Kind::Media("audio/flac")),
+    (4, b"ftyp", Kind::Media("video/mp4")),
+    (0, b"\x1aE\xdf\xa3", Kind::Media("video/webm")),
+    (0, b"PK\x03\x04", Kind::Other("application/zip")),
+    (0, b"\x1f\x8b", Kind::Other("application/gzip")),
+    (0, b"\x7fELF", Kind::Other("application/x-executable")),
+];
+
+/// What the content is. Text in UTF-8 without NUL bytes is text.
+fn sniff(bytes: &[u8]) -> Kind {
+    let is_at = |offset: usize, signature: &[u8]| bytes.get(offset..).is_some_and(|rest| rest.starts_with(signature));
+    let known = SIGNATURES.iter().find(|(offset, signature, _)| is_at(*offset, signature));
+    match known {
+        Some((.., kind)) => *kind,
+        None if !bytes.contains(&0) && std::str::from_utf8(bytes).is_ok() => Kind::Text,
+        None => Kind::Other("application/octet-stream"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn the_content_of_a_file_decides_what_it_is() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let write = |name: &str, bytes: &[u8]| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, bytes).expect("writes");
+            path.to_str().expect("UTF-8").to_owned()
+        };
+        let text = write("a.json", br#"{"a": "\u00e9"}"#);
+        let image = write("b.txt", b"\x89PNG\r\n\x1a\n0");
+        let pdf = write("c.pdf", b"%PDF-1.7");
+        let blocks = read_all(&[text, image, pdf]).await.expect("readable");
+        let media = |mime_type: &str, bytes: &[u8], name: Option<&str>| {
+            let data = STANDARD.encode(bytes);
+            Block::Media(Media { mime_type: mime_type.into(), data, name: name.map(str::to_owned) })
+        };
+        let image = media("image/png", b"\x89PNG\r\n\x1a\n0", None);
+        let pdf = media("application/pdf", b"%PDF-1.7", Some("c.pdf"));
+        assert_eq!(blocks, [Block::text(r#"{"a": "\u00e9"}"#), image, pdf]);
+        let binary = write("d", b"\x00\x01");
+        let error = read_all(std::slice::from_ref(&binary)).await.expect_err("binary").to_string();
+        let expected =
+            format!("failed to detect input type for {binary}: unsupported file type: application/octet-stream");
+        assert_eq!(error, expected);
+    }
+
+    #[tokio::test]
+    async fn inputs_that_cannot_be_read_are_named() {
+        let error = |input: &str| {
+            let inputs = [input.to_owned()];
+            async move { read_all(&inputs).await.expect_err("no input").to_string() }
+        };
+        assert_eq!(error("no/such/file").await, "input file does not exist: no/such/file");
+        assert_eq!(error("/").await, "failed to read input file /: is a directory");
+        let refused = error("http://127.0.0.1:1/x").await;
+        assert!(refused.starts_with("failed to download content from URL http://127.0.0.1:1/x: "), "{refused}");
+        assert!(is_url("HTTPS://host/a") && !is_url("file:///a") && !is_url("http://"));
+    }
+
+    #[tokio::test]
+    async fn an_input_has_a_largest_size() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("large");
+        std::fs::File::create(&path).expect("creates").set_len(MAX_SIZE as u64 + 1).expect("grows");
+        let path = path.to_str().expect("UTF-8").to_owned();
+        let error = read_all(std::slice::from_ref(&path)).await.expect_err("too large");
+        assert_eq!(error, InputError::TooLarge(path.clone()));
+        assert!(error.to_string().ends_with("exceeds maximum size limit (50 MiB)"), "{error}");
+    }
+}

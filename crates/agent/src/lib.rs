@@ -1,0 +1,33 @@
+//! An [`Agent`]: a model, its tools, and the loop that lets it use them until it has an answer.
+//!
+//! ```text
+//! prompt ──> Conversation ──> Model ──┬── text ──────────────────────> answer
+//!                 ^                   ├── call of final_answer ──────> structured answer
+//!                 │                   └── calls of other tools ──┐
+//!                 └── ToolResult <── Toolbox: native tools, Hub <┘
+//! ```
+//!
+//! Every step is reported to the [`EventSink`]s of the agent. An error of a tool goes back to the model; an error of the
+//! model ends the run.
+
+mod agent;
+mod conversation;
+mod error;
+mod event;
+pub mod inputs;
+mod native_tool;
+pub mod system_prompt;
+mod tool_result;
+mod toolbox;
+
+#[cfg(test)]
+mod tests;
+
+pub use self::{
+    agent::{Agent, AgentOptions, CallOrder, Run, RunStatistics},
+    conversation::Conversation,
+    error::AgentError,
+    event::{EmitError, EmitFuture, Event, EventSink, RunLabel},
+    native_tool::{NativeTool, NativeToolFuture},
+    toolbox::{ToolKind, Toolbox},
+};

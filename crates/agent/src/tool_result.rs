@@ -1,0 +1,40 @@
+//! The result of an MCP tool as blocks for a model, in the form of a program.
+
+use rehearse_client::{Failure, ToolOutcome};
+use rehearse_hub::projection::{Call, CallRejection, Projected, Projection, cpe};
+use rehearse_llm::model::{Block, Media};
+
+/// The blocks of a result, and whether the tool failed.
+pub(crate) fn from_call(
+    projection: Projection,
+    call: &Call<'_>,
+    result: Result<&ToolOutcome, &Failure>,
+) -> (Vec<Block>, bool) {
+    let failed = result.as_ref().map_or(true, |outcome| outcome.is_error);
+    let (blocks, is_error) = blocks(projection.project(call, result));
+    (blocks, is_error || failed)
+}
+
+/// The blocks of a call that was not sent.
+pub(crate) fn from_rejection(projection: Projection, call: &Call<'_>, rejection: &CallRejection) -> Vec<Block> {
+    blocks(projection.reject(call, rejection)).0
+}
+
+/// The forms of programs other than cpe are records, which their models get as JSON.
+fn blocks(projected: Projected<'_>) -> (Vec<Block>, bool) {
+    match projected {
+        Projected::Cpe(message) => (message.blocks.iter().map(block).collect(), message.tool_result_error),
+        record => (vec![Block::text(serde_json::to_string(&record).unwrap_or_default())], false),
+    }
+}
+
+fn block(block: &cpe::Block<'_>) -> Block {
+    match block.modality_type {
+        cpe::Modality::Text => Block::text(&*block.content),
+        cpe::Modality::Image | cpe::Modality::Audio => Block::Media(Media {
+            mime_type: block.mime_type.to_owned(),
+            data: block.content.to_string(),
+            name: block.extra_fields.as_ref().map(|extra| extra.filename.to_owned()),
+        }),
+    }
+}
