@@ -3,6 +3,8 @@
 //! `$NAME` and `${…}`, where any text between the braces is the name of a variable; `$5` and `$@` name one too. There
 //! are neither defaults nor an escape, and a brace without a name or an end is left out with its dollar sign.
 
+use std::collections::BTreeMap;
+
 use rehearse_document::{Form, Reference};
 
 /// A single character that is the name of a variable for a shell.
@@ -36,6 +38,18 @@ pub(super) fn references(text: &str) -> impl Iterator<Item = Reference<'_>> {
             }
         }
     })
+}
+
+/// The text with the values of its variables; those that are not set are empty.
+pub(super) fn expand(text: &str, variables: &BTreeMap<String, String>) -> String {
+    let (mut expanded, mut at) = (String::new(), 0);
+    for Reference { name, range, .. } in references(text) {
+        expanded.push_str(&text[at..range.start]);
+        expanded.push_str(variables.get(name).map_or("", String::as_str));
+        at = range.end;
+    }
+    expanded.push_str(&text[at..]);
+    expanded
 }
 
 /// Whether no other program would take it for the name of a variable, and users do not set one of that name.

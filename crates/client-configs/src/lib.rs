@@ -17,6 +17,7 @@
 //! assert_eq!(report.config.map(|config| config.servers.len()), Some(1));
 //! ```
 
+pub mod agent;
 mod check;
 pub mod codes;
 pub mod convert;

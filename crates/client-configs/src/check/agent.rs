@@ -22,7 +22,7 @@ const KEYS: &[(&str, &str)] = &[
         "model systemPromptPath generationParams timeout noStream codeMode compaction conversationStoragePath \
          flightRecorder",
     ),
-    ("subagent", "name description outputSchemaPath"),
+    ("subagent", "name description outputSchemaPath answerRetries maxTurns maxTokens timeout parallelToolCalls"),
     ("generationParams", GENERATION),
     ("generationDefaults", GENERATION),
     ("codeMode", "enabled excludedTools localModulePaths maxTimeout largeOutputCharLimit"),
