@@ -44,7 +44,7 @@ fn main() {}
 mod tests {
     use mcp_rehearsal::{
         client::{CallOptions, Endpoint, ServerParams, Session, Target},
-        mock::{MockServer, MockServerBuilder, Rule, Tool, script::ItemKind},
+        mock::{HandlerCall, MockServer, MockServerBuilder, Rule, Tool, script::ItemKind},
         protocol::{Protocol, Transport},
     };
     use rmcp::ServiceExt;
@@ -93,6 +93,20 @@ mod tests {
         assert_eq!(warmer(&client, ["Oslo", "Rome"]).await.expect_err("busy").to_string(), "the server is busy");
         let asked = server.journal().iter().filter(|entry| entry.method().as_deref() == Some("tools/call")).count();
         assert_eq!(asked, 2);
+        Ok(())
+    }
+
+    /// An async function answers where a script is not enough.
+    #[tokio::test]
+    async fn the_longer_name_is_the_warmer_city() -> Outcome {
+        let forecast = async |call: HandlerCall| {
+            call.progress(1.0, None, Some("measuring"));
+            let celsius = call.arguments()["city"].as_str().map_or(0, str::len);
+            Ok(json!({ "content": [], "structuredContent": { "celsius": celsius } }))
+        };
+        let server = MockServer::builder().tool(Tool::new("forecast").handle(forecast).expect(2)).start().await?;
+        let client = ().serve(server.connect()).await?;
+        assert_eq!(warmer(&client, ["Reykjavik", "Rome"]).await?, "Reykjavik");
         Ok(())
     }
 

@@ -9,6 +9,7 @@ pub mod builder;
 mod check;
 pub mod engine;
 pub mod faults;
+mod handler;
 pub mod journal;
 pub mod script;
 pub mod serve;
@@ -19,6 +20,8 @@ mod uri_template;
 pub use builder::{Method, MockServerBuilder, Prompt, Resource, ResourceTemplate, Rule, StartError, Tool};
 #[cfg(feature = "check")]
 pub use check::ProtocolViolation;
+pub use handler::{Handler, HandlerCall};
+pub use script::LogLevel;
 pub use serve::MockServer;
 
 /// Parts of the mock that are public for fuzz targets and benchmarks only.

@@ -5,21 +5,26 @@ use std::{
     time::Duration,
 };
 
+use serde::Serialize;
 use serde_json::{Map, Value as Json, json};
 
-use crate::script::CallRange;
+use crate::{
+    handler::{Handler, HandlerCall},
+    script::CallRange,
+};
+use rehearse_protocol::RpcError;
 
 macro_rules! described {
     ($($(#[$about:meta])* $name:ident($key:literal)),+) => {$(
         $(#[$about])*
         #[derive(Clone, Debug)]
         #[must_use]
-        pub struct $name(pub(super) Map<String, Json>);
+        pub struct $name(pub(super) Map<String, Json>, pub(super) Vec<Handler>);
 
         impl $name {
             /// Creates the item with this name, URI, URI template or method.
             pub fn new(name: &str) -> Self {
-                $name(Map::from_iter([($key.to_owned(), json!(name))]))
+                $name(Map::from_iter([($key.to_owned(), json!(name))]), Vec::new())
             }
 
             /// Adds a rule after the earlier ones; the first rule that matches answers.
@@ -28,6 +33,7 @@ macro_rules! described {
                 if let Json::Array(rules) = rules {
                     rules.push(rule.0.into());
                 }
+                self.1.extend(rule.1);
                 self
             }
         }
@@ -99,7 +105,7 @@ described! {
 /// ```
 #[derive(Clone, Debug)]
 #[must_use]
-pub struct Rule(pub(super) Map<String, Json>);
+pub struct Rule(pub(super) Map<String, Json>, pub(super) Vec<Handler>);
 
 macro_rules! answers {
     ($($name:ident),+) => {$(
@@ -147,10 +153,50 @@ macro_rules! answers {
 
 answers!(Tool, Resource, ResourceTemplate, Prompt, Method, Rule);
 
+macro_rules! handled {
+    ($($name:ident),+) => {$(
+        impl $name {
+            /// Answers with an async function.
+            ///
+            /// It returns the whole result of the tool: an object with `content`, and `structuredContent`, `isError` or
+            /// `_meta` if you like. An [`RpcError`] is answered as it is, and a panic as an error with its text. The
+            /// future runs in the task that answers the call, beside those of other calls. It is dropped when the
+            /// client cancels the call or goes away, and when the server stops.
+            ///
+            /// ```
+            /// use rehearse_mock::{HandlerCall, MockServer, Rule, Tool};
+            /// use serde_json::json;
+            ///
+            /// let shout = |call: HandlerCall| async move {
+            ///     call.progress(1.0, None, Some("shouting"));
+            ///     let text = call.arguments()["text"].as_str().unwrap_or_default().to_uppercase();
+            ///     Ok(json!({ "content": [{ "type": "text", "text": text }] }))
+            /// };
+            /// let schema = json!({ "type": "object", "required": ["text"] });
+            /// let tool = Tool::new("shout").input_schema(schema).rule(Rule::always().handle(shout));
+            /// MockServer::builder().tool(tool).engine()?;
+            /// # Ok::<_, rehearse_document::Diagnostics>(())
+            /// ```
+            pub fn handle<F, R>(mut self, function: impl Fn(HandlerCall) -> F + Send + Sync + 'static) -> Self
+            where
+                F: Future<Output = Result<R, RpcError>> + Send + 'static,
+                R: Serialize,
+            {
+                let handler = Handler::new(function);
+                let id = handler.id();
+                self.1.push(handler);
+                self.set("handler", id)
+            }
+        }
+    )+};
+}
+
+handled!(Tool, Rule);
+
 impl Rule {
     /// A rule without a condition: it answers every request that no earlier rule answers.
     pub fn always() -> Rule {
-        Rule(Map::new())
+        Rule(Map::new(), Vec::new())
     }
 
     /// A rule for requests with matching arguments. An object matches a subset, any other value must be equal, and

@@ -40,6 +40,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::{
     engine::{Engine, Verification},
+    handler::Handler,
     journal::{Entry, Journal},
     script::{ItemKind, Script},
     serve::{ListenOptions, MockServer},
@@ -53,6 +54,7 @@ pub struct MockServerBuilder {
     /// The initial script.
     script: Option<Arc<Source>>,
     members: Map<String, Json>,
+    handlers: Vec<Handler>,
     seed: u64,
     verify_on_drop: bool,
     record_traces: bool,
@@ -89,7 +91,14 @@ fn explain(diagnostics: &Diagnostics) -> String {
 impl MockServer {
     /// A builder for a server without items.
     pub fn builder() -> MockServerBuilder {
-        MockServerBuilder { script: None, members: Map::new(), seed: 1, verify_on_drop: true, record_traces: false }
+        MockServerBuilder {
+            script: None,
+            members: Map::new(),
+            handlers: Vec::new(),
+            seed: 1,
+            verify_on_drop: true,
+            record_traces: false,
+        }
     }
 
     /// A builder that starts with a script, YAML or JSON, to which you can add items.
@@ -132,7 +141,7 @@ impl MockServer {
     /// There is no such item, or the rule has mistakes.
     pub fn add_rule(&self, kind: ItemKind, name: &str, rule: Rule) -> Result<String, StartError> {
         let text = format!("{:#}", json!({ kind.key(): name, "rule": rule.0 }));
-        self.engine().add_rule(&text).map_err(StartError::Script)
+        self.engine().add_rule_with(&text, rule.1).map_err(StartError::Script)
     }
 }
 
@@ -154,27 +163,27 @@ impl MockServerBuilder {
 
     /// Adds a tool.
     pub fn tool(self, tool: Tool) -> Self {
-        self.add(ItemKind::Tool, tool.0)
+        self.add(ItemKind::Tool, tool.0, tool.1)
     }
 
     /// Adds a resource.
     pub fn resource(self, resource: Resource) -> Self {
-        self.add(ItemKind::Resource, resource.0)
+        self.add(ItemKind::Resource, resource.0, resource.1)
     }
 
     /// Adds a resource template.
     pub fn resource_template(self, template: ResourceTemplate) -> Self {
-        self.add(ItemKind::ResourceTemplate, template.0)
+        self.add(ItemKind::ResourceTemplate, template.0, template.1)
     }
 
     /// Adds a prompt.
     pub fn prompt(self, prompt: Prompt) -> Self {
-        self.add(ItemKind::Prompt, prompt.0)
+        self.add(ItemKind::Prompt, prompt.0, prompt.1)
     }
 
     /// Adds a method.
     pub fn method(self, method: Method) -> Self {
-        self.add(ItemKind::Method, method.0)
+        self.add(ItemKind::Method, method.0, method.1)
     }
 
     /// Sets a key of the script without a method of its own, for example `unexpected` or `http`.
@@ -199,7 +208,8 @@ impl MockServerBuilder {
         MockServerBuilder { record_traces: true, ..self }
     }
 
-    fn add(mut self, kind: ItemKind, item: Map<String, Json>) -> Self {
+    fn add(mut self, kind: ItemKind, item: Map<String, Json>, handlers: Vec<Handler>) -> Self {
+        self.handlers.extend(handlers);
         let list = self.members.entry(kind.list_key()).or_insert_with(|| json!([]));
         if let Json::Array(items) = list {
             items.push(item.into());
@@ -234,7 +244,7 @@ impl MockServerBuilder {
     /// # Errors
     /// Every mistake in the script.
     pub fn engine(&self) -> Result<Arc<Engine>, Diagnostics> {
-        let script = Script::parse(&self.source()?)?;
+        let script = Script::parse_with(&self.source()?, self.handlers.clone())?;
         Ok(Engine::new(script, self.seed, Journal::default()))
     }
 

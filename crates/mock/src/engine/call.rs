@@ -15,8 +15,9 @@ use super::{
     pending_input::RequestState,
 };
 use crate::{
+    handler::CallNotices,
     journal::{AnswerKind, Handling, Refusal},
-    script::{HttpForm, Item, ItemKind, ItemRef, LazyJson, LogLevel, RequestFacts, Token},
+    script::{AnswerPlan, HttpForm, Item, ItemKind, ItemRef, LazyJson, LogLevel, RequestFacts, Token},
 };
 use rehearse_document::{
     json_schema::Mismatch,
@@ -258,17 +259,24 @@ impl Engine {
         let is_modern = call.era() == Era::Modern;
         let inputs = if is_modern { call.input_responses()?.unwrap_or_default() } else { Map::new() };
         let (item, selected) = call.catalog.rule(rule);
+        let arguments = match &selected.answer.plan {
+            AnswerPlan::Handler(_) => object("arguments", call.params.arguments)?,
+            _ => Map::new(),
+        };
         let form = selected.answer.http.or(call.catalog.script.http.answer).form();
         let can_be_asked = call.incoming.transport != Transport::Http || form != HttpForm::Json;
         let record = self.journal.begin(call.incoming.received(), Handling::Rule(selected.label.clone()));
         let token = call.meta.progress_token.filter(|token| Id::parse(token).is_some());
+        // A server without the capability sends none (2025-11-25, Logging: Capabilities).
+        let logs = call.catalog.script.capabilities.declares(call.era(), &["logging"]);
+        let log_level = call.log_level.filter(|_| logs);
         let origin = Origin {
             id: call.request.id.clone(),
             record,
             version: call.version,
             session: call.session.filter(|_| uses.input_requests && can_be_asked).cloned(),
-            progress_token: token.map(|token| token.get().to_owned()),
-            log_level: call.log_level,
+            notices: CallNotices { progress_token: token.map(|token| token.get().to_owned()), log_level },
+            arguments,
             capabilities: if uses.input_requests || uses.tasks { call.capabilities() } else { Json::Null },
             is_retry: is_modern && (call.params.input_responses.is_some() || call.params.request_state.is_some()),
             inputs,

@@ -17,11 +17,13 @@ use super::{
     legacy_session::LegacySession,
     outcome::Outcome,
     pending_input::PendingInput,
+    running_handler::RunningHandler,
     task::Task,
 };
 use crate::{
+    handler::{CallNotices, HandlerCall},
     journal::{Answer, AnswerKind, CallRecord, CancelMark},
-    script::{Action, AnswerPlan, HttpResponseOptions, Item, LogLevel, Rule, Step},
+    script::{Action, AnswerPlan, HttpResponseOptions, Item, Rule, Step},
 };
 use rehearse_document::{
     parse_duration,
@@ -40,9 +42,9 @@ pub(super) struct Origin {
     pub(super) version: Version,
     /// The legacy client.
     pub(super) session: Option<Arc<LegacySession>>,
-    /// The progress token of the request as JSON text.
-    pub(super) progress_token: Option<String>,
-    pub(super) log_level: Option<LogLevel>,
+    pub(super) notices: CallNotices,
+    /// The arguments, if a handler answers.
+    pub(super) arguments: Map<String, Json>,
     /// The declared capabilities of the client. Null if no step of the script reads them.
     pub(super) capabilities: Json,
     /// Whether a modern request carries answers, or the state of an earlier round.
@@ -85,6 +87,7 @@ pub struct Exchange {
     /// Frames to send before the next step.
     pub(super) outbox: VecDeque<Bytes>,
     pub(super) pending: Option<PendingInput>,
+    pub(super) handler: Option<RunningHandler>,
     /// How the exchange ends when the outbox is empty.
     ending: Option<Outcome>,
     /// The task of the call.
@@ -163,6 +166,7 @@ impl Exchange {
             outbox: VecDeque::new(),
             initialized: None,
             pending: None,
+            handler: None,
             ending: None,
             task: None,
             at: Duration::ZERO,
@@ -221,6 +225,9 @@ impl Exchange {
         if let Some(event) = self.await_answers() {
             return event;
         }
+        if let Some(event) = self.await_handler(at) {
+            return event;
+        }
         if let Some(outcome) = self.ending.take() {
             return self.conclude(outcome, at);
         }
@@ -251,6 +258,13 @@ impl Exchange {
             AnswerPlan::Sequence { replies, then } => {
                 let outcome = self.sequence(catalog, item, replies, *then)?;
                 return Ok(self.conclude(outcome, at));
+            }
+            AnswerPlan::Handler(handler) => {
+                let arguments = std::mem::take(&mut self.origin.arguments);
+                let notices = self.origin.notices.clone();
+                let (call, notices) = HandlerCall::new(&item.name, arguments, self.origin.version, notices);
+                self.handler = Some(RunningHandler::start(handler, call, notices));
+                return Ok(self.next_event(at));
             }
         };
         for (offset, Step { condition, action }) in steps.iter().enumerate() {
@@ -288,27 +302,19 @@ impl Exchange {
                 };
             }
             Action::Log { level, logger, data } => {
-                let is_wanted = self.origin.log_level.is_some_and(|wanted| *level >= wanted);
-                // A server without the capability sends none (2025-11-25, Logging: Capabilities).
-                if self.task.is_some() || !is_wanted || !catalog.script.capabilities.declares(self.era(), &["logging"])
-                {
+                if self.task.is_some() || !self.origin.notices.wants_log(*level) {
                     return Ok(None);
                 }
-                let mut params = format!("{{\"level\":\"{}\",", level.as_str());
-                if let Some(logger) = logger {
-                    let logger = templates.render(logger, self.context.get())?;
-                    params.push_str(&format!("\"logger\":{},", Json::from(logger)));
-                }
-                params.push_str("\"data\":");
-                templates.write_json(data, self.context.get(), &mut params)?;
-                params.push('}');
-                return Ok(Some(Event::Send(message::notification("notifications/message", &params))));
+                let logger = logger.as_ref().map(|logger| templates.render(logger, self.context.get())).transpose()?;
+                let mut json = String::new();
+                templates.write_json(data, self.context.get(), &mut json)?;
+                return Ok(Some(Event::Send(CallNotices::log(*level, logger.as_deref(), &json))));
             }
             Action::Progress(members) => {
-                let Some(token) = self.origin.progress_token.as_ref().filter(|_| self.task.is_none()) else {
+                if self.task.is_some() || self.origin.notices.progress_token.is_none() {
                     return Ok(None);
-                };
-                let mut params = format!("{{\"progressToken\":{token}");
+                }
+                let mut params = String::new();
                 for (name, data) in members {
                     params.push_str(&format!(",\"{name}\":"));
                     let start = params.len();
@@ -318,8 +324,7 @@ impl Exchange {
                         return Err(RenderError::new(what));
                     }
                 }
-                params.push('}');
-                return Ok(Some(Event::Send(message::notification("notifications/progress", &params))));
+                return Ok(self.origin.notices.progress(&params).map(Event::Send));
             }
             Action::RequestInput { requests, limit } => return self.request_input(position, requests, *limit, at),
             Action::Set(values) => {

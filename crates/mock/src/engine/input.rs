@@ -38,8 +38,11 @@ impl Exchange {
         }
     }
 
-    /// Waits until every input request is answered.
+    /// Waits until every input request is answered, or the handler has something to send.
     pub fn poll_answers(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        if let Some(handler) = &mut self.handler {
+            return handler.poll(context);
+        }
         if let Some(initialized) = &mut self.initialized {
             return Pin::new(initialized).poll(context).map(|_| self.initialized = None);
         }

@@ -29,6 +29,7 @@ mod pending_input;
 mod receive;
 mod reply;
 mod rules;
+mod running_handler;
 mod seed;
 mod signer;
 mod skills;

@@ -8,7 +8,10 @@ use std::{
 use serde::Serialize;
 
 use super::instance::Engine;
-use crate::script::{AddedRule, Item, ItemRef, Rule, Script};
+use crate::{
+    handler::Handler,
+    script::{AddedRule, Item, ItemRef, Rule, Script},
+};
 use rehearse_document::Diagnostics;
 
 /// A rule that is in force.
@@ -38,11 +41,19 @@ impl Engine {
     /// # Errors
     /// The mistakes in the rule, with positions in this text.
     pub fn add_rule(&self, text: &str) -> Result<String, Diagnostics> {
+        self.add_rule_with(text, Vec::new())
+    }
+
+    /// Adds a rule that may name these handlers.
+    ///
+    /// # Errors
+    /// Like [`Engine::add_rule`].
+    pub(crate) fn add_rule_with(&self, text: &str, handlers: Vec<Handler>) -> Result<String, Diagnostics> {
         let mut added = self.added.lock();
         let number = self.added.ids.load(Ordering::Relaxed) + 1;
         let id = format!("r{number}");
         let mut rules = added.clone();
-        rules.push(Arc::new(AddedRule::parse(&id, text)?));
+        rules.push(Arc::new(AddedRule::parse_with(&id, text, handlers)?));
         self.replace_script(self.catalog().script.with_rules(&rules)?);
         *added = rules;
         self.added.ids.store(number, Ordering::Relaxed);

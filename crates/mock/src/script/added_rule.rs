@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::{ItemKind, ReplySubject, Rule, ScriptReader, ToolItem, repeat};
+use crate::handler::Handler;
 use rehearse_document::{Diagnostics, Entry, Node, Problem, Problems, Source, Span, nearest, parse_yaml};
 
 /// A rule that is added before those of an item of the script, from a separate text:
@@ -18,6 +19,8 @@ pub struct AddedRule {
     name_span: Span,
     rule: Node,
     source: Arc<Source>,
+    /// The handlers that the text names.
+    handlers: Vec<Handler>,
 }
 
 impl AddedRule {
@@ -26,6 +29,14 @@ impl AddedRule {
     /// # Errors
     /// The mistakes in the rule, with positions in the text.
     pub fn parse(id: &str, text: &str) -> Result<AddedRule, Diagnostics> {
+        AddedRule::parse_with(id, text, Vec::new())
+    }
+
+    /// Reads a text that may name these handlers.
+    ///
+    /// # Errors
+    /// Like [`AddedRule::parse`].
+    pub(crate) fn parse_with(id: &str, text: &str, handlers: Vec<Handler>) -> Result<AddedRule, Diagnostics> {
         let source = Source::new(format!("<rule {id}>"), text);
         let keys = ItemKind::ALL.map(ItemKind::key);
         let read = |root: Node| {
@@ -33,7 +44,8 @@ impl AddedRule {
             let Entry { key, node, .. } = fields.exactly_one(&keys)?;
             let kind = ItemKind::ALL.into_iter().find(|kind| kind.key() == key.as_str()).unwrap_or(ItemKind::Tool);
             let (name, rule) = (node.str()?.to_owned(), fields.required("rule")?.clone());
-            Ok(AddedRule { id: id.to_owned(), kind, name, name_span: node.span, rule, source: source.clone() })
+            let (id, source, name_span) = (id.to_owned(), source.clone(), node.span);
+            Ok(AddedRule { id, kind, name, name_span, rule, source, handlers })
         };
         parse_yaml(&source).and_then(read).map_err(|problems| problems.in_source(&source))
     }
@@ -72,6 +84,7 @@ impl AddedRule {
         let items = reader.item_count;
         // Those of the script are already checked.
         reader.mentioned.clear();
+        reader.handlers.clone_from(&self.handlers);
         reader.repeats = item.get(repeat::KEY).is_some();
         reader.templates.read_from(&self.source);
         let rule = Arc::new(Rule::read(&self.rule, self.label(), &ReplySubject::for_item(self.kind, item), reader)?);

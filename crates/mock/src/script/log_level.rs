@@ -11,8 +11,14 @@ pub struct LogLevel(u8);
 impl LogLevel {
     /// The least severe level.
     pub const LEAST: LogLevel = LogLevel(0);
+    /// The level `debug`, the least severe one.
+    pub const DEBUG: LogLevel = LogLevel::LEAST;
     /// The level `info`.
     pub const INFO: LogLevel = LogLevel(1);
+    /// The level `warning`.
+    pub const WARNING: LogLevel = LogLevel(3);
+    /// The level `error`.
+    pub const ERROR: LogLevel = LogLevel(4);
 
     /// The level of this name.
     pub fn parse(name: &str) -> Option<LogLevel> {

@@ -2,11 +2,17 @@
 
 use std::sync::Arc;
 
-use super::{Item, ItemKind, PromptItem, ResourceItem, ResourceTemplateItem, SkillResource, ToolItem, repeat};
+use super::{
+    Item, ItemKind, PromptItem, ReplySubject, ResourceItem, ResourceTemplateItem, SkillResource, ToolItem, repeat,
+};
+use crate::handler::Handler;
 use rehearse_document::{
     Fields, Node, Problem, Problems, Source, Span, nearest,
     template::{SCRIPT_NAMES, Templates},
 };
+
+/// The key of an answer that is a handler, in the script of a builder.
+pub(super) const HANDLER_KEY: &str = "handler";
 
 /// Collects information while a script is read.
 pub(super) struct ScriptReader {
@@ -19,6 +25,8 @@ pub(super) struct ScriptReader {
     pub(super) replacements: Replacements,
     /// The items that steps enable and disable, with their positions.
     pub(super) mentioned: Vec<(ItemKind, String, Span)>,
+    /// The handlers that the text may name; none for a file.
+    pub(super) handlers: Vec<Handler>,
     /// The first position of scopes in an item.
     pub(super) scopes: Option<Span>,
 }
@@ -81,8 +89,25 @@ impl ScriptReader {
             uses: UsedFeatures::default(),
             replacements: Replacements::default(),
             mentioned: Vec::new(),
+            handlers: Vec::new(),
             scopes: None,
         }
+    }
+
+    /// The key of a handler, if there may be one.
+    pub(super) fn handler_key(&self) -> &'static [&'static str] {
+        if self.handlers.is_empty() { &[] } else { &[HANDLER_KEY] }
+    }
+
+    /// The handler that `node` names.
+    pub(super) fn handler(&mut self, node: &Node, subject: &ReplySubject) -> Result<Handler, Problems> {
+        if *subject != ReplySubject::Tool {
+            return Err(node.problem("only a tool can have a handler").into());
+        }
+        self.uses.logging = true;
+        let id: u64 = node.integer()?;
+        let handler = self.handlers.iter().find(|handler| handler.id() == id);
+        handler.cloned().ok_or_else(|| node.problem("there is no such handler").into())
     }
 
     /// Removes the answers of the client from the names of the following templates.

@@ -7,6 +7,7 @@ use super::{
     MethodItem, PromptItem, ResourceItem, ResourceTemplateItem, SkillItem, SkillResource, ToolItem, UsedFeatures,
     completion, reader::ScriptReader, repeat, skill,
 };
+use crate::handler::Handler;
 use rehearse_document::template::Templates;
 use rehearse_document::{Diagnostics, Node, Problem, Problems, Source, Span, nearest, parse_yaml};
 use rehearse_protocol::{Era, Version};
@@ -104,6 +105,8 @@ pub struct Script {
     pub templates: Templates,
     /// Whether another script may replace it in a running server.
     is_reloadable: bool,
+    /// The handlers that its text names.
+    handlers: Vec<Handler>,
 }
 
 /// The reason why a script cannot be loaded.
@@ -156,7 +159,15 @@ impl Script {
     /// # Errors
     /// Every mistake that was found, each with its position and a hint.
     pub fn parse(source: &Arc<Source>) -> Result<Script, Diagnostics> {
-        Script::read(source, &[])
+        Script::parse_with(source, Vec::new())
+    }
+
+    /// Reads the script of a builder, which may name these handlers.
+    ///
+    /// # Errors
+    /// Like [`Script::parse`].
+    pub(crate) fn parse_with(source: &Arc<Source>, handlers: Vec<Handler>) -> Result<Script, Diagnostics> {
+        Script::read(source, &[], handlers)
     }
 
     /// The script with more rules before its own, the last one first.
@@ -164,11 +175,11 @@ impl Script {
     /// # Errors
     /// The mistakes in the first invalid rule, with positions in its text.
     pub fn with_rules(&self, rules: &[Arc<AddedRule>]) -> Result<Script, Diagnostics> {
-        let script = Script::read(&self.source, rules)?;
+        let script = Script::read(&self.source, rules, self.handlers.clone())?;
         Ok(if self.is_reloadable { script.reloadable() } else { script })
     }
 
-    fn read(source: &Arc<Source>, added: &[Arc<AddedRule>]) -> Result<Script, Diagnostics> {
+    fn read(source: &Arc<Source>, added: &[Arc<AddedRule>], handlers: Vec<Handler>) -> Result<Script, Diagnostics> {
         let in_source = |problems: Problems| problems.in_source(source);
         let root = parse_yaml(source).map_err(in_source)?;
         if root.is_null() {
@@ -182,6 +193,7 @@ impl Script {
         }
         let fields = root.fields("a mock script", KEYS).map_err(in_source)?;
         let mut reader = ScriptReader::new(source);
+        reader.handlers.clone_from(&handlers);
         let mut problems = Vec::new();
         let server = note(&mut problems, fields.read("server", read_server));
         let (name, server_info) = server.unwrap_or_else(|| implementation("mock", None, ""));
@@ -278,6 +290,7 @@ impl Script {
             uses: reader.uses,
             templates: reader.templates,
             source: source.clone(),
+            handlers,
             is_reloadable: false,
         })
     }

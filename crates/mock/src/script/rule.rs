@@ -4,7 +4,9 @@ use std::{sync::Arc, time::Duration};
 
 use super::{
     Action, Body, CallRange, Condition, HttpResponseOptions, InputRequest, Reply, ReplySubject, ScriptReader, Step,
+    reader::HANDLER_KEY,
 };
+use crate::handler::Handler;
 use rehearse_document::{Entry, Fields, Node, Problem, Problems};
 
 /// The keys for the answer of an item or a rule.
@@ -47,6 +49,8 @@ pub enum AnswerPlan {
         /// The answer after the last reply.
         then: SequenceEnd,
     },
+    /// An async function of a builder.
+    Handler(Handler),
 }
 
 /// The answer after the end of a sequence of replies.
@@ -79,7 +83,7 @@ impl Rule {
         subject: &ReplySubject,
         reader: &mut ScriptReader,
     ) -> Result<Vec<Arc<Rule>>, Problems> {
-        let plans = [PLANS, subject.short_forms()].concat();
+        let plans = [PLANS, subject.short_forms(), reader.handler_key()].concat();
         let Some(rules) = fields.get("rules") else {
             reader.unbind();
             let answer = match AnswerSpec::read(fields, subject, reader)? {
@@ -121,7 +125,7 @@ impl Rule {
         subject: &ReplySubject,
         reader: &mut ScriptReader,
     ) -> Result<Rule, Problems> {
-        let keys = [&["when", "expect"], ANSWER_KEYS, subject.short_forms()].concat();
+        let keys = [&["when", "expect"], ANSWER_KEYS, subject.short_forms(), reader.handler_key()].concat();
         let fields = node.fields("a rule", &keys)?;
         reader.unbind();
         let when = fields.read("when", |node| Condition::read(node, reader))?;
@@ -149,9 +153,8 @@ impl AnswerSpec {
         {
             return Err(then.problem("`then` needs `replies`").into());
         }
-        let Some(Entry { key, node, .. }) = fields.at_most_one(&[PLANS, subject.short_forms()].concat())? else {
-            return Ok(None);
-        };
+        let plans = [PLANS, subject.short_forms(), reader.handler_key()].concat();
+        let Some(Entry { key, node, .. }) = fields.at_most_one(&plans)? else { return Ok(None) };
         let templates = &mut reader.templates;
         let reply = |reply| AnswerPlan::Steps(vec![Step::from(Action::Reply(reply))]);
         let plan = match key.as_str() {
@@ -167,6 +170,7 @@ impl AnswerSpec {
                 }
             }
             "steps" => AnswerPlan::Steps(Step::read_all(node, subject, reader)?),
+            HANDLER_KEY => AnswerPlan::Handler(reader.handler(node, subject)?),
             short => reply(Reply::read_kind(short, node, None, subject, templates)?),
         };
         Ok(Some(AnswerSpec { delay, plan, http: fields.read("http", HttpResponseOptions::read)?.unwrap_or_default() }))
@@ -177,6 +181,7 @@ impl AnswerSpec {
         let (steps, replies) = match &self.plan {
             AnswerPlan::Steps(steps) => (&steps[..], &[][..]),
             AnswerPlan::Sequence { replies, .. } => (&[][..], &replies[..]),
+            AnswerPlan::Handler(_) => (&[][..], &[][..]),
         };
         let in_steps = steps.iter().filter_map(|step| match &step.action {
             Action::Reply(reply) => Some(reply),

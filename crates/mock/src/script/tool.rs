@@ -29,7 +29,7 @@ pub struct ToolItem {
 impl ToolItem {
     pub(super) fn read(node: &Node, reader: &mut ScriptReader) -> Result<ToolItem, Problems> {
         let subject = ReplySubject::Tool;
-        let keys = [&Item::keys(MEMBERS, &subject)[..], &["unchecked"]].concat();
+        let keys = [&Item::keys(MEMBERS, &subject)[..], &["unchecked"], reader.handler_key()].concat();
         let fields = node.fields("a tool", &keys)?;
         let mut members = definition::members(&fields, MEMBERS)?;
         if fields.get("inputSchema").is_none() {

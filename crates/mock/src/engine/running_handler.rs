@@ -1,0 +1,157 @@
+//! A handler that is answering a call.
+
+use std::{
+    any::Any,
+    fmt,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{Mutex, PoisonError},
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use futures_channel::mpsc;
+use futures_util::StreamExt;
+use serde_json::{Map, Value as Json, value::RawValue};
+
+use super::{
+    content_block,
+    exchange::{Event, Exchange},
+    outcome::Outcome,
+};
+use crate::{
+    handler::{Handler, HandlerCall, HandlerFuture},
+    script::ToolItem,
+};
+use rehearse_protocol::{Era, RpcError, message::INTERNAL_ERROR};
+
+/// What a handler returned, or the text of its panic.
+type HandlerEnd = Result<Result<Box<RawValue>, RpcError>, String>;
+
+/// A handler that is answering a call. Dropping it cancels it.
+pub(super) struct RunningHandler {
+    /// `None` when it has ended. The lock makes it `Sync`; nobody waits for it.
+    future: Mutex<Option<HandlerFuture>>,
+    notices: mpsc::Receiver<Bytes>,
+    /// Notifications that are not sent yet.
+    received: Vec<Bytes>,
+    result: Option<HandlerEnd>,
+}
+
+impl RunningHandler {
+    pub(super) fn start(handler: &Handler, call: HandlerCall, notices: mpsc::Receiver<Bytes>) -> RunningHandler {
+        let started = catch_unwind(AssertUnwindSafe(|| handler.start(call)));
+        let (future, result) = match started {
+            Ok(future) => (Some(future), None),
+            Err(panic) => (None, Some(Err(text_of(panic.as_ref())))),
+        };
+        RunningHandler { future: Mutex::new(future), notices, received: Vec::new(), result }
+    }
+
+    /// Ready when there is a notification or the result.
+    pub(super) fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        let slot = self.future.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if let Some(future) = slot {
+            match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {
+                Ok(Poll::Pending) => {}
+                Ok(Poll::Ready(result)) => self.result = Some(Ok(result)),
+                Err(panic) => self.result = Some(Err(text_of(panic.as_ref()))),
+            }
+        }
+        if self.result.is_some() {
+            *slot = None;
+        }
+        while let Poll::Ready(Some(frame)) = self.notices.poll_next_unpin(context) {
+            self.received.push(frame);
+        }
+        if self.result.is_some() || !self.received.is_empty() { Poll::Ready(()) } else { Poll::Pending }
+    }
+
+    /// The notifications since the last time.
+    pub(super) fn take_notices(&mut self) -> Vec<Bytes> {
+        std::mem::take(&mut self.received)
+    }
+
+    pub(super) fn take_result(&mut self) -> Option<HandlerEnd> {
+        self.result.take()
+    }
+}
+
+impl fmt::Debug for RunningHandler {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RunningHandler").field("result", &self.result).finish_non_exhaustive()
+    }
+}
+
+fn text_of(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    format!("it panicked: {}", text.unwrap_or("without a message"))
+}
+
+impl Exchange {
+    /// The next event of the handler; `None` if there is none.
+    pub(super) fn await_handler(&mut self, at: Duration) -> Option<Event> {
+        let handler = self.handler.as_mut()?;
+        self.outbox.extend(handler.take_notices());
+        if let Some(frame) = self.outbox.pop_front() {
+            return Some(Event::Send(frame));
+        }
+        let Some(result) = handler.take_result() else { return Some(Event::Await(Duration::MAX)) };
+        self.handler = None;
+        let catalog = self.catalog.clone();
+        let outcome = self.handled(&catalog.script.tools[self.rule.item.index], result);
+        Some(self.conclude(outcome, at))
+    }
+
+    /// The end of a call whose handler has ended.
+    fn handled(&mut self, tool: &ToolItem, end: HandlerEnd) -> Outcome {
+        let read = match end {
+            Ok(Err(error)) => return Outcome::Error(error, None),
+            Ok(Ok(result)) => members(tool, self.era(), result.get()),
+            Err(panic) => Err(panic),
+        };
+        match read {
+            Ok((members, meta)) => Outcome::Result(content_block::downgrade(self.origin.version, members), meta),
+            Err(why) => {
+                let what = format!("the handler of the tool {} failed: {why}", tool.item.name);
+                self.reason = Some(what.clone());
+                Outcome::Error(RpcError::new(INTERNAL_ERROR, what), None)
+            }
+        }
+    }
+}
+
+/// The members of a result without braces, and its `_meta`. The engine adds the envelope of the era.
+///
+/// # Errors
+/// What a result of this tool lacks, or what is wrong with it.
+fn members(tool: &ToolItem, era: Era, result: &str) -> Result<(String, Option<String>), String> {
+    let Ok(mut object) = serde_json::from_str::<Map<String, Json>>(result) else {
+        return Err("its result is not an object".to_owned());
+    };
+    if !object.get("content").is_some_and(Json::is_array) {
+        return Err("its result needs `content`, an array".to_owned());
+    }
+    let structured = object.get("structuredContent");
+    if let Some(schema) = &tool.output {
+        match structured.map(|content| schema.violations(content)) {
+            None if object.get("isError") == Some(&Json::Bool(true)) => {}
+            None => return Err("the tool has an outputSchema, but the result has no `structuredContent`".to_owned()),
+            Some(violations) => {
+                if let Some(violation) = violations.first() {
+                    return Err(format!("its structuredContent breaks the tool's outputSchema: {violation}"));
+                }
+            }
+        }
+    }
+    // Until 2025-11-25 it is an object or missing.
+    let has_no_place = era == Era::Legacy && structured.is_some_and(|content| !content.is_object());
+    let count = object.len();
+    let meta = object.shift_remove("_meta").map(|meta| meta.to_string());
+    object.shift_remove("resultType");
+    if has_no_place {
+        object.shift_remove("structuredContent");
+    }
+    let text = if object.len() == count { result.trim().to_owned() } else { Json::Object(object).to_string() };
+    Ok((text[1..text.len() - 1].to_owned(), meta))
+}
