@@ -21,6 +21,7 @@ mod repl;
 mod run;
 mod schema;
 mod secrets;
+mod serve;
 mod signals;
 mod style;
 mod terminal_user;
@@ -105,6 +106,7 @@ enum Command {
     Check(Box<check::CheckArgs>),
     Mcp(Box<mcp::McpArgs>),
     Record(record::RecordArgs),
+    Serve(serve::ServeArgs),
     ValidateConfig(config::ValidateArgs),
     Config(config::ConfigArgs),
     Repl(Box<repl::ReplArgs>),
@@ -134,6 +136,7 @@ impl Command {
             Command::Config(args) => config::run(&args),
             Command::Mcp(args) => mcp::run(&args),
             Command::Record(args) => record::run(&args),
+            Command::Serve(args) => serve::run(&args),
             Command::Repl(args) => repl::run(*args),
             Command::Init(args) => init::run(&args),
             Command::Schema(args) => schema::run(&args),
@@ -149,7 +152,15 @@ impl Command {
 
     /// Whether a signal ends the command with its own exit code at any time.
     fn talks_to_servers(&self) -> bool {
-        matches!(self, Command::Check(_) | Command::Mcp(_) | Command::Record(_) | Command::Repl(_) | Command::Run(_))
+        matches!(
+            self,
+            Command::Check(_)
+                | Command::Mcp(_)
+                | Command::Record(_)
+                | Command::Repl(_)
+                | Command::Run(_)
+                | Command::Serve(_)
+        )
     }
 }
 

@@ -150,6 +150,14 @@ impl Agent {
         Toolbox::new(&self.native, &self.hub, is_offered, self.options.answer.as_deref())
     }
 
+    /// Reports something that went wrong before a run.
+    pub(crate) async fn warn(&self, label: &RunLabel, text: &str) {
+        for sink in &self.sinks {
+            // A warning ends nothing.
+            let _ = sink.emit(label, Event::Warning(text)).await;
+        }
+    }
+
     /// Adds the prompt to the conversation and lets the model work until it has an answer. The hub must have discovered its
     /// tools. Whatever ends the run, the conversation has everything up to there.
     ///

@@ -16,6 +16,8 @@ mod error;
 mod event;
 pub mod inputs;
 mod native_tool;
+pub mod setup;
+mod subagent;
 pub mod system_prompt;
 mod tool_result;
 mod toolbox;
@@ -29,5 +31,6 @@ pub use self::{
     error::AgentError,
     event::{EmitError, EmitFuture, Event, EventSink, RunLabel},
     native_tool::{NativeTool, NativeToolFuture},
+    subagent::{Subagent, SubagentSpec},
     toolbox::{ToolKind, Toolbox},
 };

@@ -1,6 +1,6 @@
 //! The options that select configs, for all commands that use configs.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::{dialect, walk::project};
 use crate::cli::Failure;
@@ -31,6 +31,11 @@ pub(crate) struct SourceArgs {
 }
 
 impl SourceArgs {
+    /// The arguments that select one file.
+    pub(crate) fn for_file(path: &Path, dialect: Option<&'static Dialect>) -> SourceArgs {
+        SourceArgs { mcp_config: vec![path.to_owned()], config: None, dialect }
+    }
+
     /// The named dialect.
     pub(crate) fn dialect(&self) -> Option<&'static Dialect> {
         self.dialect

@@ -16,7 +16,7 @@ use rehearse_hub::{ApprovalMode, HubOptions, HubServer, Retry};
 use rehearse_protocol::{Protocol, Transport};
 use rehearse_scenario::parse_answers;
 
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 #[command(next_help_heading = "Connections")]
 pub(crate) struct ConnectionArgs {
     /// Protocol version, or `auto` to negotiate the newest [default: auto]

@@ -40,7 +40,7 @@ mod traffic;
 
 use clap::{Args, Subcommand};
 
-use super::{Exit, Failure};
+use super::{Exit, Failure, serve};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -86,6 +86,7 @@ enum McpCommand {
     Status(status::StatusArgs),
     Ping(ping::PingArgs),
     Auth(auth::AuthArgs),
+    Serve(serve::ServeArgs),
 }
 
 pub(super) fn run(args: &McpArgs) -> Result<Exit, Failure> {
@@ -103,5 +104,6 @@ pub(super) fn run(args: &McpArgs) -> Result<Exit, Failure> {
         McpCommand::Status(args) => status::run(args),
         McpCommand::Ping(args) => ping::run(args),
         McpCommand::Auth(args) => auth::run(args),
+        McpCommand::Serve(args) => serve::run(args),
     }
 }

@@ -151,6 +151,11 @@ impl TargetsArgs {
 }
 
 impl TargetArgs {
+    /// The servers of one config of this program.
+    pub(crate) fn for_file(path: &Path, dialect: Option<&'static Dialect>) -> TargetArgs {
+        TargetArgs { sources: SourceArgs::for_file(path, dialect), ad_hoc: ServerArgs::default() }
+    }
+
     /// All servers, in order.
     ///
     /// # Errors

@@ -16,14 +16,14 @@ const CAPACITY: usize = 1024;
 
 /// Prints messages in order and never blocks.
 #[derive(Clone, Debug)]
-pub(super) struct Console {
+pub(crate) struct Console {
     queue: SyncSender<String>,
     dropped: Arc<AtomicUsize>,
 }
 
 impl Console {
     /// Starts the printing thread, which ends when all clones are dropped and all messages are printed.
-    pub(super) fn open() -> (Console, BackgroundThread<()>) {
+    pub(crate) fn open() -> (Console, BackgroundThread<()>) {
         Console::start(style::print)
     }
 
@@ -34,14 +34,14 @@ impl Console {
         (console, BackgroundThread::start(move || print_all(&messages, &dropped, print)))
     }
 
-    pub(super) fn print(&self, text: impl Into<String>) {
+    pub(crate) fn print(&self, text: impl Into<String>) {
         if self.queue.try_send(text.into()).is_err() {
             self.dropped.fetch_add(1, Ordering::Relaxed);
         }
     }
 
     /// Leaves the line on which a terminal shows `^C`.
-    pub(super) fn leave_line(&self) {
+    pub(crate) fn leave_line(&self) {
         if std::io::stderr().is_terminal() {
             self.print("\n");
         }

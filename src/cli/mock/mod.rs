@@ -3,14 +3,14 @@
 mod announcement;
 mod args;
 mod catalogue;
-mod console;
+pub(super) mod console;
 mod exec;
 mod exec_environment;
 mod journal_writer;
 pub(super) mod recording;
 mod relay;
 pub(crate) mod script_watcher;
-mod server;
+pub(super) mod server;
 pub(super) mod stdio;
 mod terminal;
 mod verification;

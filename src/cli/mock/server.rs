@@ -32,7 +32,7 @@ pub(super) const GRACE: Duration = Duration::from_secs(5);
 const SHUTDOWN_LIMIT: Duration = Duration::from_secs(12);
 /// How long stopping may take before a message is printed.
 const STOP_NOTICE_DELAY: Duration = Duration::from_millis(200);
-pub(super) fn runtime_failure(error: std::io::Error) -> Failure {
+pub(crate) fn runtime_failure(error: std::io::Error) -> Failure {
     Failure::cannot(format!("cannot start: {error}"))
 }
 
@@ -128,7 +128,7 @@ async fn print_stopping(console: &Console) {
 }
 
 /// The failure to listen on an address; `free` is the option for a free port.
-pub(super) fn listen_failure(address: SocketAddr, free: &str, error: &std::io::Error) -> Failure {
+pub(crate) fn listen_failure(address: SocketAddr, free: &str, error: &std::io::Error) -> Failure {
     match error.kind() {
         std::io::ErrorKind::AddrInUse => {
             let failure = Failure::cannot(format!("cannot listen on {address}: the port is in use"));

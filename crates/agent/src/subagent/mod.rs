@@ -1,0 +1,221 @@
+//! A subagent as an MCP server: one tool, and each call of it is a run of the agent.
+//!
+//! ```text
+//! tools/call {prompt, inputs} ──> Subagent ──> Hub (fresh) ──> Agent::run ──> answer ──> result
+//!          ^                                                      │
+//!          └── notifications/message, notifications/progress <── events
+//! ```
+//!
+//! A run has its own connections to the servers of the config. It runs in its own task, so that it can clean up when the
+//! client cancels the call or goes away: the model's request is dropped, the servers' requests are cancelled, and the
+//! servers are stopped.
+
+mod arguments;
+mod notifications;
+
+use std::{sync::Arc, time::Duration};
+
+use serde_json::{Value as Json, json, value::RawValue};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use self::{arguments::RunArguments, notifications::CallNotifications};
+use crate::{Agent, AgentError, AgentOptions, Conversation, EventSink, NativeTool, Run, RunLabel, inputs};
+use rehearse_hub::{Hub, HubOptions, HubServer};
+use rehearse_llm::model::{Block, Model};
+use rehearse_mock::{HandlerCall, MockServer, MockServerBuilder, Tool};
+
+/// What a subagent is.
+#[derive(Clone)]
+pub struct SubagentSpec {
+    /// The name of the tool.
+    pub name: String,
+    /// The description of the tool.
+    pub description: String,
+    pub model: Arc<Model>,
+    pub agent: AgentOptions,
+    pub native_tools: Vec<NativeTool>,
+    /// The servers of each run.
+    pub servers: Vec<HubServer>,
+    pub hub: HubOptions,
+    /// The time limit of a run.
+    pub timeout: Option<Duration>,
+    /// Get the events of all runs.
+    pub sinks: Vec<Arc<dyn EventSink>>,
+    /// Whether callers may name the run: the tool has the argument `runId`.
+    pub takes_run_id: bool,
+}
+
+/// A subagent that is served.
+pub struct Subagent {
+    spec: SubagentSpec,
+    runs: TaskTracker,
+    stop: CancellationToken,
+}
+
+/// Why a run failed, as the caller reads it.
+#[derive(Debug, thiserror::Error)]
+enum RunError {
+    #[error("{0}")]
+    Argument(&'static str),
+    #[error("failed to read input files [{}]: {error}", .inputs.join(" "))]
+    Inputs { inputs: Vec<String>, error: inputs::InputError },
+    #[error("execution cancelled or timed out: subagent {name:?} had {limit:?}")]
+    TimedOut { name: String, limit: Duration },
+    #[error("execution cancelled or timed out: {0}")]
+    Cancelled(AgentError),
+    #[error("subagent {name:?} execution failed: {error}")]
+    Failed { name: String, error: AgentError },
+    /// The text of the answer's error is part of the format.
+    #[error("{0}")]
+    Answer(AgentError),
+}
+
+impl Subagent {
+    pub fn new(spec: SubagentSpec) -> Arc<Subagent> {
+        Arc::new(Subagent { spec, runs: TaskTracker::new(), stop: CancellationToken::new() })
+    }
+
+    /// The server with its one tool, ready to be served over any transport.
+    pub fn server(self: &Arc<Self>) -> MockServerBuilder {
+        let spec = &self.spec;
+        let mut tool = Tool::new(&spec.name).description(&spec.description).set("inputSchema", self.input_schema());
+        if let Some(answer) = &spec.agent.answer {
+            tool = tool.set("outputSchema", answer.json().clone());
+        }
+        let this = self.clone();
+        let tool = tool.handle(move |call| {
+            let this = this.clone();
+            async move { Ok::<_, rehearse_protocol::RpcError>(this.answer(call).await) }
+        });
+        let server = json!({ "name": "cpe", "title": "CPE MCP Server", "version": env!("CARGO_PKG_VERSION") });
+        MockServer::builder()
+            .set("server", server)
+            .set("capabilities", json!({ "tools": {}, "logging": {} }))
+            .tool(tool)
+            .verify_on_drop(false)
+    }
+
+    fn input_schema(&self) -> Json {
+        let mut properties = json!({
+            "prompt": { "type": "string", "description": "The task for the subagent." },
+            "inputs": {
+                "type": ["null", "array"],
+                "items": { "type": "string" },
+                "description": "Paths or http(s) URLs of files that belong to the task.",
+            },
+        });
+        if self.spec.takes_run_id {
+            properties["runId"] = json!({ "type": "string", "description": "Names the run in its events." });
+        }
+        json!({ "type": "object", "additionalProperties": false, "required": ["prompt"], "properties": properties })
+    }
+
+    /// Cancels all runs and waits until their servers are stopped.
+    pub async fn close(&self) {
+        self.stop.cancel();
+        self.runs.close();
+        self.runs.wait().await;
+    }
+
+    /// The result of a call. Dropping the future cancels the run, which then cleans up by itself.
+    async fn answer(self: Arc<Self>, call: HandlerCall) -> Box<RawValue> {
+        let cancel = self.stop.child_token();
+        let _cancelled_on_drop = cancel.clone().drop_guard();
+        let this = self.clone();
+        let run = self.runs.spawn(async move { Box::pin(this.run(call, &cancel)).await });
+        match run.await {
+            Ok(Ok(run)) => run.answer.to_tool_result(),
+            Ok(Err(error)) => tool_error(&format!("Subagent execution failed: {error}")),
+            Err(panic) => {
+                let panic = panic.try_into_panic().ok();
+                let text = panic.as_ref().and_then(|panic| {
+                    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+                    text.or_else(|| panic.downcast_ref::<String>().cloned())
+                });
+                tool_error(&format!("Subagent execution panicked: {}", text.unwrap_or_default()))
+            }
+        }
+    }
+
+    async fn run(&self, call: HandlerCall, cancel: &CancellationToken) -> Result<Run, RunError> {
+        let spec = &self.spec;
+        let arguments = RunArguments::read(call.arguments()).map_err(RunError::Argument)?;
+        let label = RunLabel {
+            agent: spec.name.strip_suffix("-subagent").unwrap_or(&spec.name).into(),
+            run_id: arguments.run_id.clone().unwrap_or_else(new_run_id).into(),
+        };
+        let read = inputs::read_all(&arguments.inputs);
+        let read = tokio::select! {
+            biased;
+            () = cancel.cancelled() => return Err(RunError::Cancelled(AgentError::Cancelled)),
+            read = read => read,
+        };
+        let read = read.map_err(|error| RunError::Inputs { inputs: arguments.inputs.clone(), error })?;
+        let mut prompt = vec![Block::text(arguments.prompt)];
+        prompt.extend(read);
+        let hub = Hub::new(spec.servers.clone(), spec.hub.clone());
+        let mut agent = Agent::new(spec.model.clone(), hub.clone(), spec.agent.clone());
+        for tool in &spec.native_tools {
+            agent = agent.with_tool(tool.clone());
+        }
+        let notifications = Arc::new(CallNotifications::new(call, &spec.name));
+        agent = agent.with_sink(notifications);
+        for sink in &spec.sinks {
+            agent = agent.with_sink(sink.clone());
+        }
+        let limit = spec.timeout.unwrap_or(Duration::MAX);
+        let run = Box::pin(run_in(&agent, &label, prompt, cancel));
+        let done = tokio::time::timeout(limit, run).await;
+        hub.close().await;
+        let name = || spec.name.clone();
+        done.unwrap_or(Err(None)).map_err(|error| match error {
+            None => RunError::TimedOut { name: name(), limit },
+            Some(error @ AgentError::Cancelled) => RunError::Cancelled(error),
+            Some(error @ AgentError::Answer(_)) => RunError::Answer(error),
+            Some(error) => RunError::Failed { name: name(), error },
+        })
+    }
+}
+
+/// Connects to the servers and runs the agent. The error of a run that is out of time is `None`.
+async fn run_in(
+    agent: &Agent,
+    label: &RunLabel,
+    prompt: Vec<Block>,
+    cancel: &CancellationToken,
+) -> Result<Run, Option<AgentError>> {
+    let discovered = tokio::select! {
+        biased;
+        () = cancel.cancelled() => Err(AgentError::Cancelled),
+        discovered = agent.hub().discover() => discovered.map_err(AgentError::Hub),
+    };
+    let discovery = discovered.map_err(Some)?;
+    let mut warnings: Vec<_> = discovery
+        .unreachable
+        .iter()
+        .map(|(server, error)| format!("MCP server '{server}' unavailable: {error}"))
+        .collect();
+    warnings.extend(agent.toolbox().dropped().iter().map(|tool| {
+        format!(
+            "skipping MCP tool name '{}' in server '{}' (a tool of the agent has that name)",
+            tool.name, tool.server
+        )
+    }));
+    for warning in &warnings {
+        agent.warn(label, warning).await;
+    }
+    agent.run(&mut Conversation::default(), prompt, label, cancel, None).await.map_err(Some)
+}
+
+/// The result of a tool that failed.
+fn tool_error(text: &str) -> Box<RawValue> {
+    let result = json!({ "content": [{ "type": "text", "text": text }], "isError": true });
+    serde_json::value::to_raw_value(&result).unwrap_or_else(|_| RawValue::NULL.to_owned())
+}
+
+/// Eight random letters and digits.
+fn new_run_id() -> String {
+    use rand::RngExt as _;
+    let mut random = rand::rng();
+    (0..8).map(|_| char::from(random.sample(rand::distr::Alphanumeric))).collect()
+}

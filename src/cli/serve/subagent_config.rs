@@ -1,0 +1,101 @@
+//! The config of a subagent, read and checked.
+
+use std::{path::Path, sync::Arc};
+
+use tokio_util::sync::CancellationToken;
+
+use super::events::EventPrinter;
+use crate::cli::{
+    Failure,
+    mcp::{
+        connection::ConnectionArgs,
+        target::{Server, TargetArgs},
+    },
+    mock::console::Console,
+    secrets::Secrets,
+    style::printable,
+};
+use rehearse_agent::{
+    EventSink, Subagent, SubagentSpec,
+    setup::{AgentSetup, SetupContext},
+};
+use rehearse_client::{AnswerScript, StderrLine};
+use rehearse_client_configs::{Machine, agent::AgentConfig, dialect, lint};
+use rehearse_document::Source;
+use rehearse_hub::HubOptions;
+
+/// A config that defines a subagent, with everything that its runs need.
+pub(super) struct SubagentFile {
+    config: AgentConfig,
+    setup: AgentSetup,
+    servers: Vec<Server>,
+}
+
+impl SubagentFile {
+    /// Reads the config and all files that it names.
+    ///
+    /// # Errors
+    /// Everything that is missing or wrong, with its position.
+    pub(super) fn load(path: &Path, model: Option<&str>) -> Result<SubagentFile, Failure> {
+        let shown = path.display();
+        if !path.exists() {
+            return Err(Failure::Usage(format!(
+                "failed to load config: specified config file does not exist: {shown}"
+            )));
+        }
+        let source = Source::read(path).map_err(|error| Failure::Usage(format!("cannot read {shown}: {error}")))?;
+        let target = TargetArgs::for_file(path, dialect::by_name("cpe"));
+        let (servers, _) = target.read(None, false)?;
+        let root = lint(&source, Some(path), dialect::by_name("cpe"), None).root;
+        let root = root.ok_or_else(|| Failure::Usage(format!("cannot read {shown}")))?;
+        let variables = Machine::here().variables;
+        let in_source = |problems: rehearse_document::Problems| Failure::Invalid(problems.in_source(&source));
+        let config = AgentConfig::read(&root, &variables).map_err(in_source)?;
+        if config.subagent.is_none() {
+            let problem = root.problem("config must define a subagent for MCP server mode");
+            return Err(in_source(problem.hint("write `subagent: { name: …, description: … }`").into()));
+        }
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let context = SetupContext { folder, variables: &variables, model };
+        let setup = AgentSetup::new(&config, &context).map_err(in_source)?;
+        Ok(SubagentFile { config, setup, servers })
+    }
+
+    /// The subagent, whose runs print their events.
+    ///
+    /// # Errors
+    /// A server of the config cannot be used.
+    pub(super) fn subagent(
+        self,
+        console: Option<Console>,
+        shutdown: &CancellationToken,
+    ) -> Result<Arc<Subagent>, Failure> {
+        let SubagentFile { config, setup, servers } = self;
+        let Some(subagent) = config.subagent else { return Err(Failure::Usage("there is no subagent".to_owned())) };
+        let members = ConnectionArgs::default().members(&servers, &AnswerScript::default(), None, shutdown)?;
+        let secrets = servers.iter().fold(Secrets::default(), |all, server| all.merge(&server.resolved.secrets));
+        let policy = dialect::by_name("cpe").map(|cpe| &cpe.policy);
+        let mut hub = policy.map_or_else(HubOptions::default, HubOptions::from_policy);
+        let mut sinks: Vec<Arc<dyn EventSink>> = Vec::new();
+        if let Some(console) = console {
+            let of_servers = console.clone();
+            hub.stderr = Some(Arc::new(move |StderrLine { server, line }| {
+                let line = secrets.hidden(&format!("[{server}] {line}"));
+                of_servers.print(format!("{}\n", printable(&line)));
+            }));
+            sinks.push(Arc::new(EventPrinter::new(console)));
+        }
+        Ok(Subagent::new(SubagentSpec {
+            name: subagent.name.value,
+            description: subagent.description.value,
+            model: setup.model,
+            agent: setup.options,
+            native_tools: Vec::new(),
+            servers: members,
+            hub,
+            timeout: subagent.timeout,
+            sinks,
+            takes_run_id: false,
+        }))
+    }
+}
