@@ -34,6 +34,7 @@ mod run;
 mod run_servers;
 mod schema;
 mod script_schema;
+mod serve;
 mod terminal;
 mod trace_files;
 mod traces;

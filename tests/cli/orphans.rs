@@ -67,7 +67,7 @@ pub(crate) fn started<const N: usize>(story: Rehearse, commands: [&str; N]) -> (
     }
 }
 
-fn descendants(process: u32) -> Vec<Process> {
+pub(crate) fn descendants(process: u32) -> Vec<Process> {
     children(process)
         .into_iter()
         .flat_map(|id| [Process::find(id)].into_iter().flatten().chain(descendants(id)))

@@ -1,0 +1,295 @@
+//! `rehearse serve`: start-up, calls, and every kind of end.
+
+use serde_json::{Value as Json, json};
+
+use crate::{
+    mcp::mcp,
+    mcp_faults::assert_no_processes_in,
+    orphans::gone,
+    rehearse::{Rehearse, Run, Running},
+};
+
+const MODEL: &str = "\
+rules:
+- when: { prompt: { contains: look } }
+  turns:
+  - { thinking: I look., calls: [{ tool: look, args: { at: sea } }] }
+  - { calls: [{ tool: final_answer, args: { verdict: '{{ result }}' } }] }
+- when: { prompt: { contains: wrong } }
+  reply: { calls: [{ tool: final_answer, args: { verdict: 7 } }] }
+- when: { prompt: { contains: hang } }
+  reply: { calls: [{ tool: hang }] }
+- when: { prompt: { contains: die } }
+  turns: [{ calls: [{ tool: die }] }, { calls: [{ tool: final_answer, args: { verdict: '{{ result }}' } }] }]
+- when: { prompt: { contains: think } }
+  reply: { wait: 1m, text: late }
+- when: { prompt: { contains: limited } }
+  reply: { error: { status: 429, message: slow down } }
+- when: { prompt: { contains: file } }
+  reply: { calls: [{ tool: final_answer, args: { verdict: '{{ prompt }}' } }] }
+- when: { prompt: { contains: system } }
+  reply: { calls: [{ tool: final_answer, args: { verdict: '{{ system }}' } }] }
+- reply: only text
+";
+
+const TOOLS: &str = "\
+server: { name: tools }
+tools:
+- { name: look, inputSchema: { type: object, required: [at], properties: { at: { type: string } } }, reply: 'at {{ args.at }}' }
+- { name: hang, steps: [{ wait: 10m }, { reply: late }] }
+- { name: die, steps: [{ exit: 3 }] }
+";
+
+const SCHEMA: &str =
+    r#"{ "type": "object", "required": ["verdict"], "properties": { "verdict": { "type": "string" } } }"#;
+
+/// A config whose parts are changed by the tests.
+fn config() -> Json {
+    json!({
+        "version": "1.0",
+        "models": [{ "ref": "script", "display_name": "S", "id": "model.yaml", "type": "scripted" }],
+        "defaults": { "model": "script", "systemPromptPath": "prompt.md" },
+        "subagent": { "name": "coder", "description": "Codes.", "outputSchemaPath": "answer.json" },
+        "mcpServers": { "tools": { "type": "stdio", "command": Rehearse::BINARY, "args": ["mock", "tools.yaml"] } },
+    })
+}
+
+fn story(config: &Json) -> Rehearse {
+    Rehearse::new()
+        .env("HOME", "home")
+        .file("model.yaml", MODEL)
+        .file("tools.yaml", TOOLS)
+        .file("answer.json", SCHEMA)
+        .file("prompt.md", "You are {{ name }}.")
+        .file("in.txt", "content of a file")
+        .file("coder.cpe.json", &config.to_string())
+}
+
+fn serve() -> Rehearse {
+    story(&config()).args(["serve", "--config", "coder.cpe.json"])
+}
+
+fn greet(running: &mut Running) {
+    let client = json!({ "name": "c", "version": "1" });
+    let params = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client });
+    running.send(&json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params }).to_string());
+    running.stdout_line("\"id\":1");
+    running.send(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+}
+
+fn call(running: &mut Running, id: u32, arguments: &Json) {
+    let params = json!({ "name": "coder", "arguments": arguments, "_meta": { "progressToken": id } });
+    running.send(&json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params }).to_string());
+}
+
+fn result(running: &mut Running, id: u32) -> Json {
+    let line = running.stdout_line(&format!("\"id\":{id}"));
+    serde_json::from_str::<Json>(&line).expect("JSON")["result"].clone()
+}
+
+fn text(result: &Json) -> &str {
+    result["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{result}"))
+}
+
+/// Every line of stdout is a message.
+#[track_caller]
+fn assert_protocol_only(run: &Run) {
+    for line in run.stdout_text().lines() {
+        let message: Json = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line:?}"));
+        assert_eq!(message["jsonrpc"], "2.0", "{line}");
+    }
+}
+
+#[test]
+fn everything_that_is_missing_or_wrong_is_found_at_the_start() {
+    let fails = |change: &dyn Fn(&mut Json), expected: &str| {
+        let mut config = config();
+        change(&mut config);
+        let run = story(&config).args(["serve", "--config", "coder.cpe.json"]).run();
+        run.stdout("").stderr_has(expected).code(2);
+    };
+    fails(
+        &|config| drop(config.as_object_mut().expect("an object").remove("subagent")),
+        "config must define a subagent for MCP server mode",
+    );
+    fails(&|config| config["subagent"] = json!({ "name": "a" }), "the subagent needs a `description`");
+    fails(&|config| config["defaults"] = json!({}), "no model is chosen");
+    fails(&|config| config["defaults"]["model"] = "scrip".into(), "did you mean `script`?");
+    fails(&|config| config["models"][0]["id"] = "none.yaml".into(), "cannot read none.yaml");
+    fails(&|config| config["models"][0]["type"] = "oracle".into(), "unknown model type `oracle`");
+    fails(
+        &|config| config["defaults"]["systemPromptPath"] = "none.md".into(),
+        "could not open system prompt file \"none.md\"",
+    );
+    fails(&|config| config["subagent"]["outputSchemaPath"] = "none.json".into(), "none.json");
+    fails(&|config| config["subagent"]["outputSchemaPath"] = "model.yaml".into(), "model.yaml");
+    Rehearse::new().args(["serve"]).run().stdout("").stderr_has("--config <FILE>").code(2);
+    let missing = Rehearse::new().args(["mcp", "serve", "--config", "./none.yaml"]).run();
+    missing.stdout("").stderr_has("specified config file does not exist: ./none.yaml").code(2);
+    Rehearse::new().args(["mcp", "serve", "--help"]).run().stdout_has("Usage: rehearse mcp serve").code(0);
+}
+
+#[test]
+fn an_error_at_the_start_has_its_place_in_the_config() {
+    let yaml = "models: [{ ref: m, id: model.yaml, type: scripted }]\ndefaults:\n  model: m\n  systemPromptPath: none.md\nsubagent: { name: a, description: b }\n";
+    let run = story(&config()).file("a.yaml", yaml).args(["serve", "--config", "a.yaml"]).run();
+    run.stderr_has("a.yaml:4:21").code(2);
+}
+
+#[test]
+fn the_server_has_one_tool_with_both_schemas() {
+    let server = format!("{} serve --config coder.cpe.json", Rehearse::BINARY);
+    let run = story(&config()).args(["mcp", "list-tools", "--json", "--stdio", &server]).run().code(0);
+    let tools: Json = serde_json::from_str(run.stdout_text()).expect("JSON");
+    let tools = tools["servers"][0]["tools"].as_array().expect("tools").clone();
+    assert_eq!(tools.len(), 1);
+    let tool = &tools[0]["definition"];
+    assert_eq!((&tool["name"], &tool["description"]), (&json!("coder"), &json!("Codes.")));
+    assert_eq!(tool["inputSchema"]["required"], json!(["prompt"]));
+    let properties = tool["inputSchema"]["properties"].as_object().expect("properties");
+    assert_eq!(properties.keys().collect::<Vec<_>>(), ["prompt", "inputs"]);
+    assert_eq!(tool["outputSchema"], serde_json::from_str::<Json>(SCHEMA).expect("JSON"));
+}
+
+#[test]
+fn a_call_runs_the_agent_and_returns_its_answer() {
+    let mut running = serve().start();
+    greet(&mut running);
+    call(&mut running, 2, &json!({ "prompt": "look" }));
+    let progress = running.stdout_line("notifications/progress");
+    assert!(progress.contains("turn 1: calls look"), "{progress}");
+    let answer = result(&mut running, 2);
+    assert_eq!(answer["structuredContent"], json!({ "verdict": "at sea" }));
+    assert_eq!(text(&answer), r#"{"verdict":"at sea"}"#);
+    call(&mut running, 3, &json!({ "prompt": "the file:", "inputs": ["in.txt"] }));
+    assert_eq!(result(&mut running, 3)["structuredContent"]["verdict"], "the file:\ncontent of a file");
+    call(&mut running, 4, &json!({ "prompt": "system" }));
+    assert_eq!(result(&mut running, 4)["structuredContent"]["verdict"], "You are coder.");
+    running.close_stdin();
+    let run = running.end().code(0);
+    assert_protocol_only(&run);
+    assert_no_processes_in(&run.path(""));
+}
+
+#[test]
+fn every_failure_of_a_run_is_an_error_of_the_tool_that_says_why() {
+    let mut running = serve().start();
+    greet(&mut running);
+    let cases = [
+        (json!({ "prompt": " " }), "prompt is required and cannot be empty"),
+        (
+            json!({ "prompt": "x", "inputs": ["none.txt"] }),
+            "failed to read input files [none.txt]: input file does not exist: none.txt",
+        ),
+        (json!({ "prompt": "x" }), "subagent did not call final_answer tool"),
+        (
+            json!({ "prompt": "wrong" }),
+            "the arguments of final_answer do not match the schema:\n  /verdict: 7 is not of type \"string\"",
+        ),
+        (json!({ "prompt": "limited" }), "subagent \"coder\" execution failed: generation failed: "),
+    ];
+    for (id, (arguments, expected)) in (2..).zip(&cases) {
+        call(&mut running, id, arguments);
+        let answer = result(&mut running, id);
+        assert_eq!(answer["isError"], true, "{answer}");
+        assert!(text(&answer).starts_with(&format!("Subagent execution failed: {expected}")), "{answer}");
+        assert!(answer.get("structuredContent").is_none());
+    }
+    call(&mut running, 20, &json!({ "prompt": "x", "more": 1 }));
+    running.stdout_line("\"id\":20");
+    running.signal("INT");
+    let run = running.end().code(0);
+    assert_protocol_only(&run);
+}
+
+#[test]
+fn a_server_of_the_config_that_cannot_start_fails_the_call() {
+    let mut config = config();
+    config["mcpServers"]["tools"]["args"] = json!(["mock", "none.yaml"]);
+    let mut running = story(&config).args(["serve", "--config", "coder.cpe.json"]).start();
+    greet(&mut running);
+    call(&mut running, 2, &json!({ "prompt": "look" }));
+    let answer = result(&mut running, 2);
+    assert!(text(&answer).contains("failed to initialize MCP connections: cannot connect to server tools"), "{answer}");
+}
+
+#[test]
+fn calls_run_side_by_side_and_a_cancelled_one_stops_its_servers() {
+    let mut running = serve().start();
+    greet(&mut running);
+    call(&mut running, 2, &json!({ "prompt": "hang" }));
+    running.stdout_line("turn 1: calls hang");
+    call(&mut running, 3, &json!({ "prompt": "look" }));
+    assert_eq!(result(&mut running, 3)["structuredContent"]["verdict"], "at sea");
+    running.send(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}"#);
+    running.stderr_line("failed: execution cancelled");
+    running.signal("TERM");
+    let run = running.end().code(0);
+    assert_protocol_only(&run);
+    assert_no_processes_in(&run.path(""));
+}
+
+#[test]
+fn a_server_that_dies_in_a_run_is_named() {
+    let mut running = serve().start();
+    greet(&mut running);
+    call(&mut running, 2, &json!({ "prompt": "die" }));
+    let answer = result(&mut running, 2);
+    assert!(text(&answer).contains("Error calling MCP tool tools/die: "), "{answer}");
+}
+
+#[test]
+fn whatever_ends_the_server_in_a_run_leaves_no_process() {
+    for (prompt, end) in [("hang", "EOF"), ("think", "EOF"), ("hang", "INT"), ("think", "TERM"), ("hang", "HUP")] {
+        let mut running = serve().start();
+        greet(&mut running);
+        call(&mut running, 2, &json!({ "prompt": prompt }));
+        match prompt {
+            "hang" => drop(running.stdout_line("turn 1")),
+            // Nothing shows that the model thinks; its servers run before that.
+            _ => drop(started_tools(&mut running)),
+        }
+        match end {
+            "EOF" => running.close_stdin(),
+            signal => running.signal(signal),
+        }
+        let run = running.end().code(0);
+        assert_protocol_only(&run);
+        assert_no_processes_in(&run.path(""));
+    }
+}
+
+/// Waits until the servers of a run are there.
+fn started_tools(running: &mut Running) {
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    while crate::rehearse::children(running.id()).len() < 2 {
+        assert!(std::time::Instant::now() < deadline, "the servers start");
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn the_servers_of_a_killed_server_end() {
+    let mut running = serve().start();
+    greet(&mut running);
+    call(&mut running, 2, &json!({ "prompt": "hang" }));
+    running.stdout_line("turn 1");
+    let processes = crate::orphans::descendants(running.id());
+    assert!(processes.len() >= 2, "{processes:?}");
+    running.signal("KILL");
+    gone(&processes);
+}
+
+#[test]
+fn the_same_answer_comes_over_the_network_in_both_eras() {
+    let mut running = story(&config()).args(["serve", "--config", "coder.cpe.json", "--listen", ":0"]).start();
+    let line = running.stderr_line("serving http://");
+    let url = line.split_whitespace().find(|word| word.ends_with("/mcp")).expect("a URL").to_owned();
+    for protocol in ["2025-11-25", "2026-07-28"] {
+        let args = ["call-tool", "--http", &url, "--protocol", protocol, "coder", "prompt=look"];
+        let run = mcp(args).run();
+        run.stdout_has("at sea").stderr_has("turn 1: calls look").code(0);
+    }
+    running.signal("INT");
+    running.end().stdout("").code(0);
+}
