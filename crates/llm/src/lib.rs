@@ -5,6 +5,7 @@
 //! form that helps a model to correct them.
 
 pub mod alias;
+mod api;
 pub mod final_answer;
 pub mod model;
 pub mod native;

@@ -14,6 +14,8 @@ pub enum Provider {
     Anthropic,
     /// `tools` of the Chat Completions API, which many other providers support.
     OpenAi,
+    /// `tools` of the Responses API.
+    OpenAiResponses,
 }
 
 /// A definition in the format of a provider. The schema is verbatim.
@@ -30,6 +32,13 @@ pub enum Definition<'a> {
         r#type: &'static str,
         function: Function<'a>,
     },
+    OpenAiResponses {
+        r#type: &'static str,
+        #[serde(flatten)]
+        function: Function<'a>,
+        /// Without it, the API makes every property required.
+        strict: bool,
+    },
 }
 
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -41,24 +50,24 @@ pub struct Function<'a> {
 }
 
 impl Provider {
-    pub const ALL: [Provider; 2] = [Provider::Anthropic, Provider::OpenAi];
+    pub const ALL: [Provider; 3] = [Provider::Anthropic, Provider::OpenAi, Provider::OpenAiResponses];
 
     pub fn as_str(self) -> &'static str {
         match self {
             Provider::Anthropic => "anthropic",
             Provider::OpenAi => "openai",
+            Provider::OpenAiResponses => "openai-responses",
         }
     }
 
     /// The definition of a tool. Its name should be an alias of [`Aliases`](super::Aliases): providers reject other names.
     pub fn definition<'a>(self, tool: &ToolDefinition<'a>) -> Definition<'a> {
         let ToolDefinition { name, description, input_schema, .. } = *tool;
+        let (r#type, function) = ("function", Function { name, description, parameters: input_schema });
         match self {
             Provider::Anthropic => Definition::Anthropic { name, description, input_schema },
-            Provider::OpenAi => Definition::OpenAi {
-                r#type: "function",
-                function: Function { name, description, parameters: input_schema },
-            },
+            Provider::OpenAi => Definition::OpenAi { r#type, function },
+            Provider::OpenAiResponses => Definition::OpenAiResponses { r#type, function, strict: false },
         }
     }
 }
@@ -71,7 +80,7 @@ impl fmt::Display for Provider {
 
 /// The name of an unknown provider.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unknown provider {0:?}: use `anthropic` or `openai`")]
+#[error("unknown provider {0:?}: use `anthropic`, `openai` or `openai-responses`")]
 pub struct UnknownProvider(pub String);
 
 impl FromStr for Provider {
@@ -96,6 +105,8 @@ mod tests {
         assert_eq!(text(Provider::Anthropic, &tool), expected);
         let expected = r#"{"type":"function","function":{"name":"read","description":"Reads.","parameters":{"type":"object", "maximum":1.0}}}"#;
         assert_eq!(text(Provider::OpenAi, &tool), expected);
+        let expected = r#"{"type":"function","name":"read","description":"Reads.","parameters":{"type":"object", "maximum":1.0},"strict":false}"#;
+        assert_eq!(text(Provider::OpenAiResponses, &tool), expected);
         let bare = ToolDefinition::new("read", &schema);
         for provider in Provider::ALL {
             assert!(!text(provider, &bare).contains("description"), "{provider}");

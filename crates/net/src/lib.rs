@@ -4,9 +4,13 @@
 mod body;
 mod connection;
 mod guard;
+#[cfg(feature = "client")]
+pub mod http_client;
 mod lines;
 mod listener;
 pub mod pipe;
+#[cfg(feature = "client")]
+pub mod tls;
 pub mod ws;
 
 pub use body::Body;

@@ -51,7 +51,7 @@ pub(super) struct ListToolsArgs {
     /// Show whole descriptions and schemas [default for servers of CPE]
     #[arg(long)]
     long: bool,
-    /// Print the tool definitions for a model API (anthropic, openai or xml) or as a mock script (script)
+    /// Print the tool definitions for a model API (anthropic, openai, openai-responses or xml) or as a mock script (script)
     #[arg(long = "for", value_name = "API", value_enum, hide_possible_values = true, conflicts_with_all = ["show_all", "show_filtered", "long", "format", "json"])]
     tool_format: Option<ToolFormat>,
     /// With --for xml: the maximum number of calls in a message [default: 1]

@@ -22,6 +22,8 @@ pub(super) enum ToolFormat {
     Anthropic,
     /// The `tools` of the OpenAI Chat Completions API
     Openai,
+    /// The `tools` of the OpenAI Responses API
+    OpenaiResponses,
     /// A part of the system prompt, for models without tool calls
     Xml,
     /// A mock script with these tools, without answers
@@ -38,6 +40,7 @@ impl ToolFormat {
         let provider = match self {
             ToolFormat::Anthropic => Provider::Anthropic,
             ToolFormat::Openai => Provider::OpenAi,
+            ToolFormat::OpenaiResponses => Provider::OpenAiResponses,
             ToolFormat::Xml => return print::print(&text_of(&prompt(&tools, options))),
             ToolFormat::Script => return print_script(registry),
         };

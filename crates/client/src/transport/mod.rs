@@ -25,7 +25,6 @@ pub(crate) mod sse;
 mod sse_poster;
 pub(crate) mod stdio;
 pub(crate) mod streamable_http;
-mod tls;
 pub(crate) mod web;
 pub(crate) mod ws;
 mod ws_stream;

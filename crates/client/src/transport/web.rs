@@ -1,7 +1,5 @@
 //! Common parts of HTTP, SSE and WebSocket clients: the HTTP client, headers, errors.
 
-use std::{error::Error, net::IpAddr};
-
 use bytes::Bytes;
 use reqwest::{
     Client, ClientBuilder, Request, RequestBuilder, Response, StatusCode, Url,
@@ -12,9 +10,9 @@ use reqwest::{
 use super::{
     LinkError, OpenError,
     auth::{AuthHeader, AuthMiddleware, RefusedRequest},
-    tls,
 };
 use crate::recorder::TraceRecorder;
+pub(crate) use rehearse_net::http_client::{builder, describe, display_url, is_loopback};
 use rehearse_protocol::{Direction, EventKind};
 
 const MAX_ERROR_BODY: usize = 64 << 10;
@@ -50,17 +48,6 @@ fn client_builder(url: &Url) -> ClientBuilder {
     builder(is_loopback(url)).redirect(follow)
 }
 
-/// The common settings of all HTTP clients; without a proxy for this machine.
-pub(crate) fn builder(is_near: bool) -> ClientBuilder {
-    let builder = Client::builder().tls_backend_preconfigured((*tls::config()).clone());
-    if is_near { builder.no_proxy() } else { builder }
-}
-
-pub(crate) fn is_loopback(url: &Url) -> bool {
-    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
-    host == "localhost" || host.ends_with(".localhost") || host.parse().is_ok_and(|ip: IpAddr| ip.is_loopback())
-}
-
 /// # Errors
 /// [`OpenError::Invalid`] if the text is not a URL of one of these schemes.
 pub(crate) fn parse_url(text: &str, schemes: &[&str]) -> Result<Url, OpenError> {
@@ -69,15 +56,6 @@ pub(crate) fn parse_url(text: &str, schemes: &[&str]) -> Result<Url, OpenError> 
         return Err(OpenError::Invalid(format!("{text:?} must start with {}://", schemes.join(":// or "))));
     }
     Ok(url)
-}
-
-/// The URL for messages: without user, password, query and fragment.
-pub(crate) fn display_url(text: &str) -> String {
-    let Ok(mut url) = Url::parse(text) else { return text.to_owned() };
-    let _ = url.set_username("").and_then(|()| url.set_password(None));
-    url.set_query(None);
-    url.set_fragment(None);
-    url.into()
 }
 
 /// # Errors
@@ -90,21 +68,6 @@ pub(crate) fn header_map(headers: &[(String, String)]) -> Result<HeaderMap, Open
             _ => Err(OpenError::Invalid(format!("the header {name:?} has an invalid name or value"))),
         })
         .collect()
-}
-
-/// The error with its causes, each once, and without the URL, which may contain a secret.
-pub(crate) fn describe(error: reqwest::Error) -> String {
-    let error = error.without_url();
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        let cause_text = cause.to_string();
-        if !text.contains(&cause_text) {
-            text = format!("{text}: {cause_text}");
-        }
-        source = cause.source();
-    }
-    text
 }
 
 /// Sends a request with the header of the middleware, and again with the next one if it is refused. Records each
@@ -275,22 +238,6 @@ pub(crate) fn media_type(response: &Response) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn loopback_addresses_bypass_proxies() {
-        let loopback = |text: &str| is_loopback(&text.parse().expect("a URL"));
-        for url in ["http://localhost:1/", "http://127.3.2.1/", "http://[::1]:80/mcp", "ws://a.localhost/"] {
-            assert!(loopback(url), "{url}");
-        }
-        for url in ["http://example.com/", "http://10.0.0.1/", "http://localhost.example/"] {
-            assert!(!loopback(url), "{url}");
-        }
-    }
-
-    #[test]
-    fn a_url_is_shown_without_its_secrets() {
-        assert_eq!(display_url("http://u:p@h:1/mcp?token=x#y"), "http://h:1/mcp");
-    }
 
     #[test]
     fn a_bad_url_or_header_is_named_without_the_value() {

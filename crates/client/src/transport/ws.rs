@@ -10,10 +10,11 @@ use super::{
     Duplex, OpenConnection, OpenError,
     auth::{AuthMiddleware, RefusedRequest},
     duplex::{Incoming, OrderedWriter, Outgoing, Writer},
-    tls, web,
+    web,
     ws_stream::{Socket, Stream},
 };
 use crate::recorder::TraceRecorder;
+use rehearse_net::tls;
 use rehearse_protocol::{EventKind, MAX_FRAME};
 
 type Handshake = http::Request<()>;

@@ -24,6 +24,9 @@ pub enum ModelError {
     /// The answer is not one of this API.
     #[error("{endpoint}: the answer is not one of this API: {why}")]
     Malformed { endpoint: String, why: String },
+    /// The API cannot take a part of the request.
+    #[error("{endpoint}: this API does not take {what}")]
+    Unsupported { endpoint: String, what: String },
     /// No rule of a scripted model matches the conversation.
     #[error("{script}: no rule matches turn {turn} ({last})")]
     NoRule { script: String, turn: usize, last: String },
@@ -33,12 +36,15 @@ pub enum ModelError {
 }
 
 impl ModelError {
-    /// Whether the same request may succeed later: the provider is busy (408, 429, 5xx) or could not be reached.
+    /// Whether the same request may succeed later: the provider is busy (408, 409, 429, 5xx) or could not be reached.
     pub fn is_temporary(&self) -> bool {
         match self {
             ModelError::Rejected { status, .. } => matches!(status, 408 | 409 | 429 | 500..=599),
             ModelError::Unreachable { .. } | ModelError::TimedOut { .. } => true,
-            ModelError::Malformed { .. } | ModelError::NoRule { .. } | ModelError::Script { .. } => false,
+            ModelError::Malformed { .. }
+            | ModelError::Unsupported { .. }
+            | ModelError::NoRule { .. }
+            | ModelError::Script { .. } => false,
         }
     }
 }

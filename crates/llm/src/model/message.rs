@@ -34,7 +34,8 @@ pub enum Block {
     /// What the model thought before it answered. Providers want it back unchanged.
     Thinking {
         text: String,
-        /// The provider's proof that the text is the model's. Encrypted thoughts have only this.
+        /// The provider's proof that the text is the model's. Of thoughts that are encrypted, it is the provider's own
+        /// form, as JSON.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         signature: Option<String>,
     },

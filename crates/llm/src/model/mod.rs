@@ -1,8 +1,10 @@
 //! Language models: one request, one answer.
 //!
-//! A [`Model`] gets a whole conversation and returns the next message. [`ScriptedModel`] answers from a YAML file.
+//! A [`Model`] gets a whole conversation and returns the next message. [`HttpModel`] asks a provider; [`ScriptedModel`]
+//! answers from a YAML file.
 
 mod error;
+pub mod http;
 mod message;
 pub mod scripted;
 
@@ -10,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::{
     error::ModelError,
+    http::{ApiKey, HttpModel, HttpModelOptions, RetryPolicy},
     message::{Block, Media, Message, ToolCall, ToolResult, text_of},
     scripted::ScriptedModel,
 };
@@ -20,6 +23,8 @@ use crate::ToolDefinition;
 pub enum Model {
     /// Answers from a script.
     Scripted(ScriptedModel),
+    /// Asks a provider.
+    Http(HttpModel),
 }
 
 /// What a model is asked.
@@ -78,9 +83,12 @@ pub enum StopReason {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Usage {
+    /// All that the model read, with those of the cache.
     pub input_tokens: u64,
     pub output_tokens: u64,
+    /// How many of the input came from the provider's cache.
     pub cache_read_tokens: u64,
+    /// How many of the input were written to it.
     pub cache_write_tokens: u64,
 }
 
@@ -103,6 +111,15 @@ impl Model {
     pub async fn generate(&self, request: &Request<'_>, deltas: Option<DeltaSink<'_>>) -> Result<Response, ModelError> {
         match self {
             Model::Scripted(model) => model.generate(request, deltas).await,
+            Model::Http(model) => model.generate(request, deltas).await,
+        }
+    }
+
+    /// The name of the model.
+    pub fn name(&self) -> &str {
+        match self {
+            Model::Scripted(model) => model.name(),
+            Model::Http(model) => model.name(),
         }
     }
 }

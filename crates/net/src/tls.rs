@@ -14,7 +14,7 @@ use rustls_platform_verifier::Verifier;
 static CONFIG: OnceLock<Arc<ClientConfig>> = OnceLock::new();
 
 /// The configuration, which reads nothing of the system yet.
-pub(super) fn config() -> Arc<ClientConfig> {
+pub fn config() -> Arc<ClientConfig> {
     let config = CONFIG.get_or_init(|| {
         // Unless the process has a provider already.
         let _ = ring::default_provider().install_default();

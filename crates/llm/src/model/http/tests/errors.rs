@@ -1,0 +1,186 @@
+use std::sync::atomic::AtomicU32;
+
+use serde_json::json;
+
+use super::*;
+
+fn busy(retry_after: Option<Duration>) -> ModelError {
+    ModelError::Rejected { endpoint: "e".into(), status: 429, message: String::new(), retry_after }
+}
+
+/// How many tries there were, how long it took, and the result.
+async fn retry(policy: RetryPolicy, failures: u32, error: ModelError) -> (u32, Duration, Result<(), ModelError>) {
+    let (tries, start) = (AtomicU32::new(0), tokio::time::Instant::now());
+    let attempt = || async {
+        let earlier = tries.fetch_add(1, Ordering::Relaxed);
+        if earlier < failures { Err(error.clone()) } else { Ok(()) }
+    };
+    let result = policy.run(attempt, || true).await;
+    (tries.load(Ordering::Relaxed), start.elapsed(), result)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_busy_provider_is_asked_again_after_the_time_that_it_names() {
+    let usual = RetryPolicy::default();
+    let ms = Duration::from_millis;
+    assert_eq!(retry(usual, 2, busy(None)).await, (3, ms(1500), Ok(())));
+    assert_eq!(retry(usual, 9, busy(None)).await, (3, ms(1500), Err(busy(None))));
+    let asked = busy(Some(ms(7000)));
+    assert_eq!(retry(usual, 1, asked).await, (2, ms(7000), Ok(())));
+    let too_long = busy(Some(ms(60_001)));
+    assert_eq!(retry(usual, 1, too_long.clone()).await, (1, ms(0), Err(too_long)));
+    assert_eq!(retry(RetryPolicy::NEVER, 1, busy(None)).await, (1, ms(0), Err(busy(None))));
+    let many = RetryPolicy { retries: 40, max_wait: ms(1000), ..usual };
+    assert_eq!(retry(many, 40, busy(None)).await, (41, ms(39_500), Ok(())));
+    let refused = ModelError::Rejected { endpoint: "e".into(), status: 401, message: String::new(), retry_after: None };
+    assert_eq!(retry(usual, 1, refused.clone()).await, (1, ms(0), Err(refused)));
+}
+
+#[tokio::test]
+async fn a_request_is_repeated_over_the_network() {
+    let server = MockServer::start().await;
+    let busy = ResponseTemplate::new(529).insert_header("retry-after-ms", "1");
+    Mock::given(method("POST")).respond_with(busy).up_to_n_times(2).mount(&server).await;
+    let whole = json!({ "content": [], "stop_reason": "end_turn" });
+    Mock::given(method("POST")).respond_with(json_answer(&whole.to_string())).mount(&server).await;
+    let options = HttpModelOptions { retry: RetryPolicy::default(), ..options(Provider::Anthropic, &server.uri()) };
+    let model = HttpModel::new(options).expect("a model");
+    assert_eq!(ask(&model, None).await.expect("an answer").stop, StopReason::EndTurn);
+    assert_eq!(server.received_requests().await.expect("recorded").len(), 3);
+}
+
+#[tokio::test]
+async fn nothing_is_repeated_after_the_first_piece() {
+    let piece = "data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\n";
+    for (text, tries) in [(piece, 1), (": nothing\n\n", 3)] {
+        let server = MockServer::start().await;
+        Mock::given(method("POST")).respond_with(events(text)).mount(&server).await;
+        let retry = RetryPolicy { first_wait: Duration::ZERO, ..RetryPolicy::default() };
+        let model = HttpModel::new(HttpModelOptions { retry, ..options(Provider::OpenAi, &server.uri()) });
+        let error = ask(&model.expect("a model"), Some(&|_| {})).await.expect_err("a cut stream");
+        assert!(error.to_string().ends_with("the connection ended before the answer was complete"), "{error}");
+        assert_eq!(server.received_requests().await.expect("recorded").len(), tries);
+    }
+}
+
+#[tokio::test]
+async fn an_error_has_the_message_of_the_provider_and_never_the_key() {
+    let answer = |status, body: &str, media_type: &str| ResponseTemplate::new(status).set_body_raw(body, media_type);
+    for (answer, expected) in [
+        (
+            answer(
+                401,
+                r#"{"type":"error","error":{"type":"authentication_error","message":"invalid key sk-secret"}}"#,
+                "application/json",
+            ),
+            "HTTP 401: invalid key ***",
+        ),
+        (
+            answer(404, r#"{"error":{"message":"no model m","code":"model_not_found"}}"#, "application/json"),
+            "HTTP 404: no model m",
+        ),
+        (answer(400, r#"{"detail":"bad"}"#, "application/json"), "HTTP 400: bad"),
+        (answer(400, r#"{"error":"bad"}"#, "application/json"), "HTTP 400: bad"),
+        (answer(502, "no upstream\nsk-secret", "text/plain"), "HTTP 502: no upstream"),
+        (answer(502, "<html>sk-secret</html>", "text/html"), "HTTP 502"),
+        (
+            answer(307, "", "text/plain").insert_header("location", "http://127.0.0.1:1/other?a=b"),
+            "HTTP 307: it redirects to http://127.0.0.1:1/other",
+        ),
+        (json_answer(r#"{"error":{"message":"no credits","code":402}}"#), "HTTP 402: no credits"),
+        (
+            json_answer("sk-secret"),
+            "the answer is not one of this API: it is not JSON: expected value at line 1 column 1",
+        ),
+    ] {
+        let (_server, model) = model(Provider::OpenAi, answer).await;
+        let error = ask(&model, None).await.expect_err(expected).to_string();
+        assert_eq!(error, format!("{}: {expected}", model.endpoint()));
+    }
+    let long = json!({ "message": "x".repeat(1000) }).to_string();
+    let (_server, model) =
+        model(Provider::OpenAi, answer(400, &long, "application/json").insert_header("retry-after", "2.5")).await;
+    let ModelError::Rejected { message, retry_after, .. } = ask(&model, None).await.expect_err("400") else {
+        panic!("400")
+    };
+    assert_eq!((message.len(), retry_after), (500, Some(Duration::from_millis(2500))));
+}
+
+#[tokio::test]
+async fn an_error_in_a_stream_has_a_status() {
+    let event = |event: Json| format!("data: {event}\n\n");
+    for (api, event, expected) in [
+        (
+            Provider::Anthropic,
+            json!({ "type": "error", "error": { "type": "overloaded_error", "message": "Overloaded" } }),
+            529,
+        ),
+        (Provider::OpenAi, json!({ "error": { "message": "Overloaded", "type": "server_error" } }), 500),
+        (
+            Provider::OpenAiResponses,
+            json!({ "type": "error", "code": "rate_limit_exceeded", "message": "Overloaded" }),
+            429,
+        ),
+        (
+            Provider::OpenAiResponses,
+            json!({ "type": "response.failed", "response": { "status": "failed", "output": [],
+            "error": { "code": "server_error", "message": "Overloaded" } } }),
+            500,
+        ),
+    ]
+    .map(|(api, it, status)| (api, event(it), status))
+    {
+        let error = stream(api, &event).await.0.expect_err(&event);
+        let ModelError::Rejected { status, message, .. } = error else { panic!("{error}") };
+        assert_eq!((status, message.as_str()), (expected, "Overloaded"));
+    }
+}
+
+#[tokio::test]
+async fn answers_of_another_form_are_errors() {
+    let anthropic = |event: &str| format!("data: {{\"type\":\"message_start\",\"message\":{{}}}}\n\ndata: {event}\n\n");
+    for (api, text) in [
+        (Provider::Anthropic, "data: {\n\n".to_owned()),
+        (Provider::Anthropic, "data: {\"type\":\"message_start\",\"message\":7}\n\n".to_owned()),
+        (
+            Provider::Anthropic,
+            "data: {\"type\":\"message_delta\",\"delta\":7}\n\ndata: {\"type\":\"message_stop\"}\n\n".to_owned(),
+        ),
+        (Provider::Anthropic, anthropic(r#"{"type":"content_block_start","index":4000000000,"content_block":{}}"#)),
+        (Provider::Anthropic, anthropic(r#"{"type":"content_block_delta","index":0,"delta":{}}"#)),
+        (Provider::Anthropic, anthropic(r#"{"type":"message_stop"}"#)),
+        (Provider::OpenAi, "data: 7\n\n".to_owned()),
+        (Provider::OpenAi, "data: [DONE]\n\n".to_owned()),
+        (Provider::OpenAi, "data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":7}]}}]}\n\n".to_owned()),
+        (Provider::OpenAiResponses, "data: {\"type\":\"response.completed\",\"response\":7}\n\n".to_owned()),
+        (
+            Provider::OpenAiResponses,
+            "data: {\"type\":\"response.completed\",\"response\":{\"output\":[{\"type\":\"function_call\"}]}}\n\n"
+                .to_owned(),
+        ),
+    ] {
+        let error = stream(api, &text).await.0.expect_err(&text);
+        assert!(matches!(error, ModelError::Malformed { .. }), "{text}: {error}");
+    }
+    for whole in ["7", "{}", r#"{"content":[7],"choices":[7],"output":[{"type":"function_call","call_id":7}]}"#] {
+        for api in Provider::ALL {
+            let (_server, model) = model(api, json_answer(whole)).await;
+            let error = ask(&model, None).await.expect_err(whole);
+            assert!(matches!(error, ModelError::Malformed { .. }), "{api} {whole}: {error}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_there_or_does_not_answer_is_named() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let uri = format!("http://{}", listener.local_addr().expect("bound"));
+    let limit = Duration::from_millis(20);
+    let silent = HttpModelOptions { timeout: limit, ..options(Provider::Anthropic, &uri) };
+    let error = ask(&HttpModel::new(silent).expect("a model"), None).await.expect_err("silence");
+    assert_eq!(error, ModelError::TimedOut { endpoint: format!("{uri}/v1/messages"), limit });
+    drop(listener);
+    let model = HttpModel::new(options(Provider::Anthropic, &uri)).expect("a model");
+    let error = ask(&model, None).await.expect_err("nobody");
+    assert!(matches!(error, ModelError::Unreachable { .. }) && error.is_temporary(), "{error}");
+}
