@@ -63,6 +63,7 @@ impl Secrets {
         for server in &scenario.servers {
             match &server.kind {
                 ServerKind::Mock(_, headers) => add_headers(&mut secrets, headers),
+                ServerKind::Subagent(_) => {}
                 ServerKind::Targets(targets) => targets.iter().for_each(|spec| {
                     add_target(&mut secrets, &spec.target);
                     let env = spec.command.iter().flat_map(|network| &network.command.env);

@@ -1,6 +1,7 @@
 //! Tests of the binary, by its output and exit codes.
 
 mod admin_docs;
+mod chat;
 mod check;
 mod config_convert;
 mod config_docs;
@@ -35,6 +36,7 @@ mod run_servers;
 mod schema;
 mod script_schema;
 mod serve;
+mod subagents;
 mod terminal;
 mod trace_files;
 mod traces;

@@ -531,6 +531,11 @@ fn every_command_of_the_page_has_the_shown_output() {
 
 /// Runs the commands of a page and compares their output with the page. Returns the number of commands.
 pub(crate) fn commands_of(page: &str) -> usize {
+    commands_with(page, &[])
+}
+
+/// As [`commands_of`], with these files beside those of the page.
+pub(crate) fn commands_with(page: &str, more: &[(String, String)]) -> usize {
     let blocks: Vec<_> = page.split("\n```").skip(1).step_by(2).filter_map(|block| block.split_once('\n')).collect();
     let files = blocks.iter().filter_map(|(info, text)| Some((info.split_once(' ')?.1, *text)));
     let files: Vec<_> = files.filter(|(name, _)| name.contains('.')).collect();
@@ -541,8 +546,10 @@ pub(crate) fn commands_of(page: &str) -> usize {
     for (_, console) in blocks.iter().filter(|(info, _)| *info == "console") {
         for command in console.split("$ ").skip(1) {
             let (command, expected) = command.split_once('\n').expect("a command has an output");
-            let story = without_configs().program("sh").args(["-c", &format!("{command} 2>&1")]);
-            let story = files.iter().fold(story.env("PATH", path), |story, (name, text)| story.file(name, text));
+            let redirect = if command.contains("2>") { "" } else { " 2>&1" };
+            let story = without_configs().program("sh").args(["-c", &format!("{command}{redirect}")]);
+            let story = more.iter().fold(story.env("PATH", path), |story, (name, text)| story.file(name, text));
+            let story = files.iter().fold(story, |story, (name, text)| story.file(name, text));
             story.run().stdout(&format!("{}\n", expected.trim_end()));
             commands += 1;
         }

@@ -116,7 +116,7 @@ fn everything_that_is_missing_or_wrong_is_found_at_the_start() {
     fails(&|config| config["defaults"] = json!({}), "no model is chosen");
     fails(&|config| config["defaults"]["model"] = "scrip".into(), "did you mean `script`?");
     fails(&|config| config["models"][0]["id"] = "none.yaml".into(), "cannot read none.yaml");
-    fails(&|config| config["models"][0]["type"] = "oracle".into(), "unknown model type `oracle`");
+    fails(&|config| config["models"][0]["type"] = "oracle".into(), "unknown model type \"oracle\"");
     fails(
         &|config| config["defaults"]["systemPromptPath"] = "none.md".into(),
         "could not open system prompt file \"none.md\"",

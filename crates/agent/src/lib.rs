@@ -15,12 +15,14 @@ mod conversation;
 mod error;
 mod event;
 pub mod inputs;
+mod model_spec;
 mod native_tool;
 pub mod setup;
 mod subagent;
 pub mod system_prompt;
 mod tool_result;
 mod toolbox;
+pub mod transcript;
 
 #[cfg(test)]
 mod tests;
@@ -30,6 +32,7 @@ pub use self::{
     conversation::Conversation,
     error::AgentError,
     event::{EmitError, EmitFuture, Event, EventSink, RunLabel},
+    model_spec::{ModelAccess, ModelApi, ModelSpec, ModelSpecError},
     native_tool::{NativeTool, NativeToolFuture},
     subagent::{Subagent, SubagentSpec},
     toolbox::{ToolKind, Toolbox},

@@ -8,7 +8,7 @@ use std::{
 };
 
 use crate::{
-    AgentOptions, CallOrder,
+    AgentOptions, CallOrder, ModelAccess, ModelApi, ModelSpec, ModelSpecError,
     system_prompt::{self, PromptError, PromptValues},
 };
 use rehearse_client_configs::{
@@ -18,7 +18,7 @@ use rehearse_client_configs::{
 use rehearse_document::{Problem, Problems, Source};
 use rehearse_llm::{
     final_answer::AnswerSchema,
-    model::{GenerationOptions, Model, ScriptedModel, scripted::LoadError},
+    model::{GenerationOptions, Model, scripted::LoadError},
 };
 
 /// How long a request to a model may take, unless the config says so.
@@ -119,24 +119,31 @@ fn answer_schema(path: &At<String>, context: &SetupContext<'_>) -> Result<Answer
 
 /// The model of a config.
 fn model(config: &ModelConfig, timeout: Duration, context: &SetupContext<'_>) -> Result<Model, Problems> {
-    match config.api.value.as_str() {
-        "scripted" => scripted(config, context).map(Model::Scripted),
-        other => {
-            let _ = timeout;
-            let problem = Problem::new(config.api.span, format!("unknown model type `{other}`"));
-            Err(problem.hint("known types are anthropic, openai, responses and scripted").into())
-        }
-    }
-}
-
-fn scripted(config: &ModelConfig, context: &SetupContext<'_>) -> Result<ScriptedModel, Problems> {
-    let path = find(&config.id.value, context);
-    ScriptedModel::load(&path).map_err(|error| {
-        let problem = Problem::new(config.id.span, error.to_string());
+    let api: ModelApi = config.api.value.parse().map_err(|error: ModelSpecError| {
+        let problem = Problem::new(config.api.span, error.to_string());
+        problem.hint("for a provider with the API of OpenAI, write `type: openai` and its `base_url`")
+    })?;
+    let id = match api {
+        ModelApi::Scripted => find(&config.id.value, context).display().to_string(),
+        ModelApi::Http(_) => config.id.value.clone(),
+    };
+    let access = ModelAccess {
+        base_url: config.base_url.as_ref().map(|url| url.value.as_str()),
+        key_variable: config.api_key_env.as_ref().map(|name| name.value.as_str()),
+        variables: context.variables,
+        timeout,
+    };
+    ModelSpec { api, id }.to_model(&access).map_err(|error| {
+        let of_key = config.api_key_env.as_ref().filter(|_| matches!(error, ModelSpecError::NoKey(_)));
+        let of_url = config.base_url.as_ref().filter(|_| matches!(error, ModelSpecError::Invalid(_)));
+        let span = of_key.or(of_url).unwrap_or(&config.id).span;
+        let problem = Problem::new(span, error.to_string());
         match error {
-            LoadError::Unreadable(..) => problem.hint(places(&config.id.value, context)).into(),
-            LoadError::Invalid(_) => problem.into(),
+            ModelSpecError::NoKey(_) => problem.hint("set the variable, or name another one with `api_key_env`"),
+            ModelSpecError::Script(LoadError::Unreadable(..)) => problem.hint(places(&config.id.value, context)),
+            _ => problem,
         }
+        .into()
     })
 }
 

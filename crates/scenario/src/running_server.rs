@@ -69,6 +69,11 @@ impl RunningServer {
                     target.ok_or_else(|| format!("the server `{}` does not support {transport}", spec.name))?;
                 start_command(spec, target, stderr, shutdown).await?
             }
+            ServerKind::Subagent(config) => {
+                let target = TargetSpec::for_subagent(config, &options.rehearse, transport);
+                let target = target.map_err(|error| format!("cannot start the server `{}`: {error}", spec.name))?;
+                start_command(spec, &target, stderr, shutdown).await?
+            }
             ServerKind::Mock(path, headers) => start_mock(path, headers, transport, options).await?,
         };
         let (timeouts, shutdown) = (spec.timeouts, shutdown.clone());

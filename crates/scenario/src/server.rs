@@ -13,8 +13,8 @@ use rehearse_mock::script::{BuiltinScript, Script};
 use rehearse_protocol::Transport;
 
 const KEYS: &[&str] = &[
-    "mock", "command", "url", "args", "env", "cwd", "headers", "type", "ready", "stdio", "http", "sse", "ws",
-    "timeouts",
+    "mock", "subagent", "command", "url", "args", "env", "cwd", "headers", "type", "ready", "stdio", "http", "sse",
+    "ws", "timeouts",
 ];
 
 const COMMAND_KEYS: &[&str] = &["command", "args", "env", "cwd"];
@@ -44,6 +44,8 @@ pub enum ServerKind {
     /// A mock script, by path or by the name of a built-in script, and the HTTP headers of requests. Every cell starts a
     /// fresh mock.
     Mock(PathBuf, Vec<(String, String)>),
+    /// A config of a subagent, served by this program. Every cell starts a fresh server.
+    Subagent(PathBuf),
     /// A command or a URL for each of its transports.
     Targets(Vec<TargetSpec>),
 }
@@ -102,6 +104,7 @@ impl ServerSpec {
         };
         let mut secrets = match &self.kind {
             ServerKind::Mock(_, headers) => of_headers(headers),
+            ServerKind::Subagent(_) => Vec::new(),
             ServerKind::Targets(targets) => targets.iter().flat_map(of_target).collect(),
         };
         // Shorter values occur in other strings by chance.
@@ -113,6 +116,7 @@ impl ServerSpec {
     pub fn transports(&self) -> Vec<Transport> {
         match &self.kind {
             ServerKind::Mock(..) => Transport::ALL.to_vec(),
+            ServerKind::Subagent(_) => TRANSPORTS.iter().map(|(_, transport)| *transport).collect(),
             ServerKind::Targets(targets) => targets.iter().map(|spec| spec.target.transport()).collect(),
         }
     }
@@ -144,10 +148,11 @@ fn read_targets(fields: &Fields<'_>, folder: &Path) -> Result<Vec<TargetSpec>, P
 fn read_kind(fields: &Fields<'_>, folder: &Path, builtins: &[BuiltinScript]) -> Result<ServerKind, Problems> {
     let key = match fields.get("url") {
         Some(_) => fields.exactly_one(&["mock", "url"])?,
-        None => fields.exactly_one(&["mock", "command", "url"])?,
+        None => fields.exactly_one(&["mock", "subagent", "command", "url"])?,
     };
     let foreign: &[&str] = match key.key.as_str() {
         "mock" => &["args", "env", "cwd", "type", "ready"],
+        "subagent" => &["args", "env", "cwd", "type", "ready", "headers"],
         "command" => &["headers", "type", "ready"],
         _ if fields.get("command").is_none() => &["args", "env", "cwd", "ready"],
         _ => &[],
@@ -158,6 +163,13 @@ fn read_kind(fields: &Fields<'_>, folder: &Path, builtins: &[BuiltinScript]) -> 
     }
     let target = match key.key.as_str() {
         "mock" => return Ok(ServerKind::Mock(read_script(&key.node, folder, builtins)?, pairs(fields, "headers")?)),
+        "subagent" => {
+            let path = folder.join(key.node.str()?);
+            if !path.is_file() {
+                return Err(key.node.problem(format!("there is no file {}", path.display())).into());
+            }
+            return Ok(ServerKind::Subagent(path));
+        }
         "command" => TargetSpec { target: Target::Stdio(read_command(fields, &key.node, folder)?), command: None },
         _ => {
             let transport = fields.read("type", |node| match node.str()? {
@@ -173,6 +185,37 @@ fn read_kind(fields: &Fields<'_>, folder: &Path, builtins: &[BuiltinScript]) -> 
 }
 
 impl TargetSpec {
+    /// The subagent of a config as a server over this transport. The program `rehearse` that its config names is this one.
+    pub(super) fn for_subagent(config: &Path, rehearse: &Path, transport: Transport) -> io::Result<TargetSpec> {
+        let config = config.canonicalize()?;
+        let mut path = rehearse.parent().map(|folder| folder.display().to_string()).unwrap_or_default();
+        if let Some(usual) = std::env::var_os("PATH") {
+            path = format!("{path}:{}", usual.to_string_lossy());
+        }
+        let mut command = CommandSpec {
+            program: rehearse.display().to_string(),
+            args: ["serve", "--quiet", "--config"].map(str::to_owned).to_vec(),
+            env: BTreeMap::from([("PATH".to_owned(), path)]),
+            cwd: config.parent().map(Path::to_owned),
+            ..CommandSpec::default()
+        };
+        command.args.push(config.display().to_string());
+        let endpoint = |scheme: &str, path: &str| Endpoint {
+            url: format!("{scheme}://127.0.0.1:{}/{path}", PORT[0]),
+            headers: Vec::new(),
+        };
+        let target = match transport {
+            Transport::Http => Target::Http(endpoint("http", "mcp")),
+            Transport::Sse => Target::Sse(endpoint("http", "sse")),
+            Transport::Ws => Target::Ws(endpoint("ws", "ws")),
+            Transport::Stdio | Transport::Memory => {
+                return Ok(TargetSpec { target: Target::Stdio(command), command: None });
+            }
+        };
+        command.args.extend(["--listen".to_owned(), PORT[0].to_owned()]);
+        Ok(TargetSpec { target, command: Some(NetworkCommand { command, ready: None }) })
+    }
+
     /// Replaces `{{ port }}` by a free port.
     ///
     /// # Errors

@@ -98,6 +98,8 @@ pub(super) const ALL: [Spec; 18] = [
 /// A command with its arguments.
 #[derive(Debug, PartialEq)]
 pub(super) enum Command {
+    /// A message to the model.
+    Say(String),
     Status,
     ListTools(Option<String>),
     Connect(String),
@@ -105,13 +107,33 @@ pub(super) enum Command {
     Reconnect(String),
     Enable(String),
     Disable(String),
-    Debug { server: Option<String>, on: Option<bool> },
-    Auth { server: String, is_logout: bool },
-    Call { tool: String, server: Option<String>, arguments: ArgumentInput, shown: ResultFormat },
+    Debug {
+        server: Option<String>,
+        on: Option<bool>,
+    },
+    Auth {
+        server: String,
+        is_logout: bool,
+    },
+    Call {
+        tool: String,
+        server: Option<String>,
+        arguments: ArgumentInput,
+        shown: ResultFormat,
+    },
     Resources(Option<String>),
-    Read { uri: String, server: Option<String>, output: Option<PathBuf> },
+    Read {
+        uri: String,
+        server: Option<String>,
+        output: Option<PathBuf>,
+    },
     Prompts(Option<String>),
-    Prompt { name: String, words: Vec<String>, server: Option<String>, output: Option<PathBuf> },
+    Prompt {
+        name: String,
+        words: Vec<String>,
+        server: Option<String>,
+        output: Option<PathBuf>,
+    },
     Usage,
     Reload,
     Help,
@@ -148,6 +170,18 @@ pub(super) fn spec_by_name(name: &str) -> Option<&'static Spec> {
 }
 
 impl Command {
+    /// A line of a conversation: a message, unless it begins with `/`.
+    ///
+    /// # Errors
+    /// As [`Command::parse`].
+    pub(super) fn parse_in_chat(line: &str) -> Result<Option<Command>, String> {
+        match line.trim() {
+            "" => Ok(None),
+            command if command.starts_with('/') => Command::parse(command),
+            message => Ok(Some(Command::Say(message.to_owned()))),
+        }
+    }
+
     /// Parses a line; `None` for an empty line or a comment.
     ///
     /// # Errors

@@ -145,7 +145,8 @@ pub(super) async fn run_commands(shell: &Arc<Shell>, input: &mut Input, signals:
             }
         };
         was_interrupted = false;
-        let command = match Command::parse(&line) {
+        let parse = if shell.chat.is_some() { Command::parse_in_chat } else { Command::parse };
+        let command = match parse(&line) {
             Ok(Some(Command::Quit)) => return exit(has_failed && input.is_piped()),
             Ok(Some(Command::Help)) => {
                 print_unchecked(&command::help());

@@ -12,6 +12,7 @@
 mod args;
 mod backoff;
 mod call;
+mod chat;
 mod command;
 mod complete;
 mod config_watch;
@@ -30,8 +31,11 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 
-pub(super) use self::args::ReplArgs;
-use self::{input::Input, shell::Shell};
+pub(super) use self::{
+    args::ReplArgs,
+    chat::{ChatArgs, run as chat},
+};
+use self::{chat::Chat, input::Input, shell::Shell};
 use super::{
     Exit, Failure,
     mcp::target::{Files, Server, print_no_servers},
@@ -42,19 +46,30 @@ use super::{
 use rehearse_client::AnswerScript;
 
 pub(super) fn run(args: ReplArgs) -> Result<Exit, Failure> {
+    run_with(args, None)
+}
+
+/// Runs the REPL, with a conversation if there is one. A conversation needs no servers.
+fn run_with(args: ReplArgs, chat: Option<Chat>) -> Result<Exit, Failure> {
     let (servers, files) = args.target.read(None, args.connection.show_secrets)?;
-    if servers.is_empty() {
+    if servers.is_empty() && chat.is_none() {
         print_no_servers();
         return Ok(Exit::NothingSelected);
     }
     let answers = args.connection.answer_script()?;
-    block_on_guarded(run_shell(args, servers, files, answers))
+    block_on_guarded(run_shell(args, servers, files, answers, chat))
 }
 
-async fn run_shell(args: ReplArgs, servers: Vec<Server>, files: Files, answers: AnswerScript) -> Result<Exit, Failure> {
+async fn run_shell(
+    args: ReplArgs,
+    servers: Vec<Server>,
+    files: Files,
+    answers: AnswerScript,
+    chat: Option<Chat>,
+) -> Result<Exit, Failure> {
     let mut signals = Signals::install().map_err(|error| Failure::cannot(format!("cannot handle signals: {error}")))?;
     let person = TerminalUser::detect();
-    let shell = Arc::new(Shell::new(args, servers, files, answers, person.clone())?);
+    let shell = Arc::new(Shell::new(args, servers, files, answers, person.clone(), chat)?);
     let mut input = match &person {
         Some(person) => Input::terminal(person.keyboard().clone(), editor::editor(&shell, person.keyboard())),
         None => Input::piped(),

@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     args::ReplArgs,
     backoff::ReconnectBackoff,
+    chat::Chat,
     command::Command,
     complete::{KnownNames, quoted},
     debug_switch::{DebugSwitch, VARIABLE},
@@ -39,6 +40,8 @@ pub(super) struct Shell {
     pub(super) args: ReplArgs,
     answers: AnswerScript,
     pub(super) hub: Hub,
+    /// The conversation with a model.
+    pub(super) chat: Option<Chat>,
     pub(super) person: Option<TerminalUser>,
     pub(super) switch: Arc<DebugSwitch>,
     /// The reconnection backoff of each server.
@@ -86,6 +89,7 @@ impl Shell {
         files: Files,
         answers: AnswerScript,
         person: Option<TerminalUser>,
+        chat: Option<Chat>,
     ) -> Result<Shell, Failure> {
         let variable = Machine::here().variables.remove(VARIABLE);
         let switch = Arc::new(DebugSwitch::new(args.debug || args.connection.trace, variable.as_deref()));
@@ -119,6 +123,7 @@ impl Shell {
         members.iter().for_each(|member| tracer.follow_authorizer(&member.config));
         Ok(Shell {
             hub: Hub::new(members, options),
+            chat,
             args,
             answers,
             person,
@@ -228,10 +233,17 @@ impl Shell {
     /// Runs a command and returns whether it succeeded. After a cancellation only the server is notified.
     pub(super) async fn run(&self, command: Command, is_piped: bool, cancel: &CancellationToken) -> bool {
         let work = async {
-            if is_piped {
+            // A model gets the tools of all servers.
+            if is_piped || matches!(command, Command::Say(_)) {
                 self.ready_for(&command).await;
             }
             match command {
+                Command::Say(text) => {
+                    return match &self.chat {
+                        Some(chat) => Some(Box::pin(chat.say(self, &text, cancel)).await),
+                        None => Some(false),
+                    };
+                }
                 Command::Call { tool, server, arguments, shown } => {
                     return Some(self.call(&tool, server.as_deref(), arguments, &shown, cancel).await);
                 }
@@ -278,9 +290,12 @@ impl Shell {
             Command::Usage => self.usage(),
             Command::Reload => self.reload().await,
             // Handled elsewhere.
-            Command::Call { .. } | Command::Read { .. } | Command::Prompt { .. } | Command::Help | Command::Quit => {
-                true
-            }
+            Command::Say(_)
+            | Command::Call { .. }
+            | Command::Read { .. }
+            | Command::Prompt { .. }
+            | Command::Help
+            | Command::Quit => true,
         }
     }
 

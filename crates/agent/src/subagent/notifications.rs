@@ -23,9 +23,8 @@ impl CallNotifications {
         CallNotifications { call, logger: format!("subagent.{name}"), turns: AtomicU32::new(0) }
     }
 
-    fn log(&self, run: &RunLabel, level: LogLevel, event: &str, mut data: Json) {
+    fn log(&self, level: LogLevel, event: &str, mut data: Json) {
         data["event"] = event.into();
-        data["runId"] = (*run.run_id).into();
         self.call.log(level, Some(&self.logger), data);
     }
 
@@ -42,22 +41,22 @@ impl CallNotifications {
 }
 
 impl EventSink for CallNotifications {
-    fn emit<'a>(&'a self, run: &'a RunLabel, event: Event<'a>) -> EmitFuture<'a> {
+    fn emit<'a>(&'a self, _: &'a RunLabel, event: Event<'a>) -> EmitFuture<'a> {
         match event {
-            Event::Thought { text, .. } => self.log(run, LogLevel::DEBUG, event.name(), json!({ "text": text })),
-            Event::Response(text) => self.log(run, LogLevel::INFO, event.name(), json!({ "text": text })),
+            Event::Thought { text, .. } => self.log(LogLevel::DEBUG, event.name(), json!({ "text": text })),
+            Event::Response(text) => self.log(LogLevel::INFO, event.name(), json!({ "text": text })),
             Event::ToolCall { call, .. } => {
                 let data = json!({ "toolName": call.name, "toolCallId": call.id, "arguments": call.arguments });
-                self.log(run, LogLevel::INFO, event.name(), data);
+                self.log(LogLevel::INFO, event.name(), data);
             }
             Event::ToolResult(result) => {
                 let text = text_of(&result.content);
                 let data = json!({ "toolName": result.tool, "toolCallId": result.call_id, "isError": result.is_error, "text": text });
-                self.log(run, LogLevel::INFO, event.name(), data);
+                self.log(LogLevel::INFO, event.name(), data);
             }
-            Event::Warning(text) => self.log(run, LogLevel::WARNING, event.name(), json!({ "text": text })),
+            Event::Warning(text) => self.log(LogLevel::WARNING, event.name(), json!({ "text": text })),
             Event::Ended { error: Some(error) } => {
-                self.log(run, LogLevel::ERROR, event.name(), json!({ "error": error }));
+                self.log(LogLevel::ERROR, event.name(), json!({ "error": error }));
             }
             Event::Message(message @ Message::Assistant { .. }) => self.progress(message),
             Event::Started | Event::Message(_) | Event::Ended { error: None } => {}

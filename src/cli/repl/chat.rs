@@ -1,0 +1,125 @@
+//! A conversation with a model in the REPL.
+
+use std::{path::PathBuf, sync::Arc, time::Duration};
+
+use tokio_util::sync::CancellationToken;
+
+use super::{ReplArgs, shell::Shell};
+use crate::cli::{Exit, Failure, mcp::print::print_unchecked, style, style::printable};
+use rehearse_agent::{
+    Agent, AgentOptions, Conversation, EmitFuture, Event, EventSink, ModelAccess, ModelSpec, RunLabel,
+    system_prompt::{PromptValues, load},
+    transcript,
+};
+use rehearse_client_configs::Machine;
+use rehearse_llm::model::{Block, Delta, Model};
+use rehearse_report::text::printable_lines;
+
+const EXAMPLES: &str = "\
+Examples:
+  rehearse chat --model scripted:model.yaml --mcp-config .mcp.json
+  rehearse chat --model anthropic:claude-sonnet-4-5 --stdio 'npx -y mcp-files'
+  rehearse chat --model openai:gpt-5 --base-url http://127.0.0.1:8889
+  echo 'What can you do?' | rehearse chat --model scripted:model.yaml
+
+A line is a message to the model; a line that begins with `/` is a command of `rehearse repl`, such as /status.
+The key is in ANTHROPIC_API_KEY or OPENAI_API_KEY, or in the variable that --api-key-env names.";
+
+/// How long a request to the model may take.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(5 * 60);
+
+/// Talk to a model that uses the tools of MCP servers
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct ChatArgs {
+    /// The model: anthropic:ID, openai:ID, responses:ID or scripted:FILE
+    #[arg(long, value_name = "MODEL")]
+    model: ModelSpec,
+    /// The URL of the API [default: that of the provider]
+    #[arg(long, value_name = "URL")]
+    base_url: Option<String>,
+    /// The variable that has the key
+    #[arg(long, value_name = "NAME", hide_short_help = true)]
+    api_key_env: Option<String>,
+    /// A file with the system prompt, a MiniJinja template
+    #[arg(long, value_name = "FILE")]
+    system_prompt: Option<PathBuf>,
+    /// How often the model may answer one message
+    #[arg(long, value_name = "NUMBER", default_value_t = 100, hide_short_help = true)]
+    max_turns: u32,
+    #[command(flatten)]
+    repl: ReplArgs,
+}
+
+/// The conversation of a REPL.
+pub(super) struct Chat {
+    model: Arc<Model>,
+    options: AgentOptions,
+    conversation: tokio::sync::Mutex<Conversation>,
+}
+
+/// Runs the REPL with a conversation.
+///
+/// # Errors
+/// The model cannot be used; otherwise as [`super::run`].
+pub(crate) fn run(args: ChatArgs) -> Result<Exit, Failure> {
+    let ChatArgs { model, base_url, api_key_env, system_prompt, max_turns, repl } = args;
+    let variables = Machine::here().variables;
+    let access = ModelAccess {
+        base_url: base_url.as_deref(),
+        key_variable: api_key_env.as_deref(),
+        variables: &variables,
+        timeout: REQUEST_TIMEOUT,
+    };
+    let model = model.to_model(&access).map_err(|error| Failure::Usage(error.to_string()))?;
+    let values = PromptValues { env: variables.clone(), ..PromptValues::default() };
+    let system = system_prompt.map(|path| load(&path, &values)).transpose();
+    let system = system.map_err(|error| Failure::Usage(error.to_string()))?;
+    let options = AgentOptions { system, max_turns, ..AgentOptions::default() };
+    let chat = Chat { model: Arc::new(model), options, conversation: tokio::sync::Mutex::default() };
+    super::run_with(repl, Some(chat))
+}
+
+impl Chat {
+    /// Sends a message and prints what happens: the answer on stdout, everything else on stderr. Returns whether there is
+    /// an answer.
+    pub(super) async fn say(&self, shell: &Shell, text: &str, cancel: &CancellationToken) -> bool {
+        let agent = Agent::new(self.model.clone(), shell.hub.clone(), self.options.clone());
+        let agent = agent.with_sink(Arc::new(TranscriptPrinter));
+        let label = RunLabel { agent: "chat".into(), run_id: "chat".into() };
+        let mut conversation = self.conversation.lock().await;
+        let print = |delta| {
+            if let Delta::Text(text) = delta {
+                print_unchecked(&printable_text(&text));
+            }
+        };
+        let prompt = vec![Block::text(text)];
+        let done = Box::pin(agent.run(&mut conversation, prompt, &label, cancel, Some(&print))).await;
+        print_unchecked("\n");
+        match done {
+            Ok(_) => true,
+            Err(error) => {
+                shell.error(&error.to_string());
+                false
+            }
+        }
+    }
+}
+
+/// The text without control characters that change the terminal.
+fn printable_text(text: &str) -> String {
+    text.split('\n').map(|line| printable(line).to_string()).collect::<Vec<_>>().join("\n")
+}
+
+/// Prints tool calls, results and thoughts.
+struct TranscriptPrinter;
+
+impl EventSink for TranscriptPrinter {
+    fn emit<'a>(&'a self, _: &'a RunLabel, event: Event<'a>) -> EmitFuture<'a> {
+        if let Some(text) = transcript::text(&event) {
+            let lines: Vec<_> = printable_lines(&text).collect();
+            style::print(&format!("{}\n", lines.join("\n")));
+        }
+        Box::pin(async { Ok(()) })
+    }
+}
