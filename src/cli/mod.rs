@@ -114,6 +114,7 @@ enum Command {
     Init(init::InitArgs),
     Schema(schema::SchemaArgs),
     FinalAnswer(final_answer::FinalAnswerArgs),
+    Codegen(Box<mcp::CodegenArgs>),
     ConformanceClient(conformance::ConformanceArgs),
     /// Kill the processes of a run that was killed
     #[command(hide = true)]
@@ -144,6 +145,7 @@ impl Command {
             Command::Schema(args) => schema::run(&args),
             Command::ConformanceClient(args) => conformance::run(args),
             Command::FinalAnswer(args) => final_answer::run(&args),
+            Command::Codegen(args) => mcp::write_bindings(&args),
             Command::Guard => {
                 ReaperProcess::watch(std::io::stdin().lock());
                 Ok(Exit::Success)
@@ -157,6 +159,7 @@ impl Command {
         matches!(
             self,
             Command::Check(_)
+                | Command::Codegen(_)
                 | Command::Mcp(_)
                 | Command::Record(_)
                 | Command::Repl(_)

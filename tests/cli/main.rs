@@ -3,6 +3,7 @@
 mod admin_docs;
 mod chat;
 mod check;
+mod codegen;
 mod config_convert;
 mod config_docs;
 mod config_show;

@@ -9,6 +9,7 @@ pub(crate) mod auth;
 mod authorization;
 mod call_tool;
 mod call_tool_args;
+mod codegen;
 pub(crate) mod command_line_server;
 mod complete;
 pub(crate) mod connection;
@@ -40,6 +41,7 @@ mod traffic;
 
 use clap::{Args, Subcommand};
 
+pub(super) use self::codegen::{CodegenArgs, run as write_bindings};
 use super::{Exit, Failure, serve};
 
 const EXAMPLES: &str = "\

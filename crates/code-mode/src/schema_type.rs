@@ -1,0 +1,480 @@
+//! JSON Schema (2020-12, and what is left of older drafts) as types that a programming language can express.
+
+use std::collections::HashSet;
+
+use serde_json::{Map, Value};
+
+/// What a note of a property says besides its description.
+const NOTED: &[&str] = &[
+    "format",
+    "pattern",
+    "default",
+    "minimum",
+    "maximum",
+    "exclusiveMinimum",
+    "exclusiveMaximum",
+    "multipleOf",
+    "minLength",
+    "maxLength",
+    "minItems",
+    "maxItems",
+    "uniqueItems",
+    "deprecated",
+];
+
+/// A type.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Type {
+    Any,
+    Never,
+    Null,
+    Boolean,
+    Integer,
+    Number,
+    String,
+    /// A boolean, number or string.
+    Literal(Value),
+    Array(Box<Type>),
+    Tuple {
+        items: Vec<Type>,
+        /// How many items there must be.
+        required: usize,
+        /// The type of further items; `None` if there are none.
+        rest: Option<Box<Type>>,
+    },
+    Object(Object),
+    Union(Vec<Type>),
+    Intersection(Vec<Type>),
+    /// A definition, by its index.
+    Reference(usize),
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Object {
+    /// Sorted by name.
+    pub(crate) fields: Vec<Field>,
+    /// The type of other properties; `None` if the schema does not say.
+    pub(crate) rest: Option<Box<Type>>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Field {
+    pub(crate) name: String,
+    pub(crate) ty: Type,
+    pub(crate) is_required: bool,
+    /// Lines about the value.
+    pub(crate) notes: Vec<String>,
+}
+
+/// A schema that others refer to.
+#[derive(Clone, Debug)]
+pub(crate) struct Definition {
+    /// The last part of the reference; empty for the whole schema.
+    pub(crate) name: String,
+    pub(crate) ty: Type,
+    pub(crate) notes: Vec<String>,
+}
+
+/// The definitions of a schema. The first is the schema itself.
+#[derive(Clone, Debug)]
+pub(crate) struct Definitions(pub(crate) Vec<Definition>);
+
+impl Definitions {
+    pub(crate) fn read(schema: &Value) -> Definitions {
+        let mut reader = Reader { root: schema, targets: vec![(String::new(), schema)] };
+        let mut definitions = Vec::new();
+        while let Some((name, schema)) = reader.targets.get(definitions.len()).cloned() {
+            definitions.push(Definition { name, ty: reader.read(schema), notes: notes(schema) });
+        }
+        let mut definitions = Definitions(definitions);
+        for index in 0..definitions.0.len() {
+            if definitions.reaches(index, index, &direct, &mut HashSet::new()) {
+                definitions.0[index].ty = Type::Any;
+            }
+        }
+        definitions
+    }
+
+    pub(crate) fn get(&self, index: usize) -> &Type {
+        self.0.get(index).map_or(&Type::Any, |definition| &definition.ty)
+    }
+
+    /// The type behind references. Definitions that are only themselves do not exist.
+    pub(crate) fn resolve<'t>(&'t self, mut ty: &'t Type) -> &'t Type {
+        while let Type::Reference(index) = ty {
+            ty = self.get(*index);
+        }
+        ty
+    }
+
+    /// Whether a value of the definition contains another of it without an array, a map or a choice in between.
+    pub(crate) fn contains_itself(&self, index: usize) -> bool {
+        self.reaches(index, index, &embedded, &mut HashSet::new())
+    }
+
+    fn reaches(
+        &self,
+        from: usize,
+        to: usize,
+        edges: &impl Fn(&Type, &mut Vec<usize>),
+        seen: &mut HashSet<usize>,
+    ) -> bool {
+        let mut next = Vec::new();
+        edges(self.get(from), &mut next);
+        next.into_iter().any(|index| index == to || (seen.insert(index) && self.reaches(index, to, edges, seen)))
+    }
+
+    /// The fields of a type whose values are all objects. A field that only some alternatives have is optional.
+    pub(crate) fn fields(&self, ty: &Type) -> Option<Vec<Field>> {
+        let merged = match ty {
+            Type::Object(object) => return Some(object.fields.clone()),
+            Type::Reference(index) => return self.fields(self.get(*index)),
+            Type::Intersection(parts) => {
+                let parts: Vec<_> = parts.iter().map(|part| self.fields(part)).collect::<Option<_>>()?;
+                return Some(merge_parts(parts));
+            }
+            Type::Union(parts) => parts.iter().map(|part| self.fields(part)).collect::<Option<Vec<_>>>()?,
+            _ => return None,
+        };
+        let count = merged.len();
+        let mut fields: Vec<(Field, usize)> = Vec::new();
+        for field in merged.into_iter().flatten() {
+            match fields.iter_mut().find(|(known, _)| known.name == field.name) {
+                Some((known, found)) => {
+                    *found += 1;
+                    known.is_required &= field.is_required;
+                    known.ty = union(vec![known.ty.clone(), field.ty]);
+                    if known.notes != field.notes {
+                        known.notes.clear();
+                    }
+                }
+                None => fields.push((field, 1)),
+            }
+        }
+        let all = fields.into_iter();
+        let mut all: Vec<_> =
+            all.map(|(field, found)| Field { is_required: field.is_required && found == count, ..field }).collect();
+        all.sort_by(|a, b| a.name.cmp(&b.name));
+        Some(all)
+    }
+}
+
+/// References that are the type itself, or an alternative or part of it.
+fn direct(ty: &Type, found: &mut Vec<usize>) {
+    match ty {
+        Type::Reference(index) => found.push(*index),
+        Type::Union(parts) | Type::Intersection(parts) => parts.iter().for_each(|part| direct(part, found)),
+        _ => {}
+    }
+}
+
+/// References in required fields, as well.
+fn embedded(ty: &Type, found: &mut Vec<usize>) {
+    match ty {
+        Type::Reference(index) => found.push(*index),
+        Type::Union(parts) | Type::Intersection(parts) => parts.iter().for_each(|part| embedded(part, found)),
+        Type::Object(object) => {
+            object.fields.iter().filter(|field| field.is_required).for_each(|field| embedded(&field.ty, found));
+        }
+        _ => {}
+    }
+}
+
+fn merge_parts(parts: Vec<Vec<Field>>) -> Vec<Field> {
+    let mut fields: Vec<Field> = Vec::new();
+    for field in parts.into_iter().flatten() {
+        match fields.iter_mut().find(|known| known.name == field.name) {
+            Some(known) => {
+                known.is_required |= field.is_required;
+                known.ty = intersection(vec![known.ty.clone(), field.ty]);
+                if known.notes.is_empty() {
+                    known.notes = field.notes;
+                }
+            }
+            None => fields.push(field),
+        }
+    }
+    fields.sort_by(|a, b| a.name.cmp(&b.name));
+    fields
+}
+
+/// What a person should know about a value: its description and the limits that types do not have.
+pub(crate) fn notes(schema: &Value) -> Vec<String> {
+    let mut notes: Vec<String> = Vec::new();
+    if let Some(text) = schema.get("description").and_then(Value::as_str) {
+        notes.extend(text.trim().lines().map(|line| line.trim_end().to_owned()));
+    }
+    // A nullable value has its limits in the alternative that is not null.
+    let choice = ["anyOf", "oneOf"].iter().find_map(|key| schema.get(key)?.as_array());
+    let is_null = |schema: &&Value| schema.get("type").is_some_and(|name| name == "null");
+    let real: Vec<_> = choice.into_iter().flatten().filter(|schema| !is_null(schema)).collect();
+    let only = match &real[..] {
+        [only] => only,
+        _ => &Value::Null,
+    };
+    let noted = NOTED.iter().filter_map(|key| Some((key, schema.get(key).or_else(|| only.get(key))?)));
+    notes.extend(noted.filter(|(_, value)| !value.is_null()).map(|(key, value)| match value {
+        Value::String(text) => format!("{key}: {}", text.escape_debug()),
+        value => format!("{key}: {value}"),
+    }));
+    notes
+}
+
+struct Reader<'s> {
+    root: &'s Value,
+    /// The referenced schemas and their names, in the order in which they were found.
+    targets: Vec<(String, &'s Value)>,
+}
+
+impl<'s> Reader<'s> {
+    fn read(&mut self, schema: &'s Value) -> Type {
+        let schema = match schema {
+            Value::Bool(false) => return Type::Never,
+            Value::Object(schema) => schema,
+            _ => return Type::Any,
+        };
+        let mut parts = Vec::new();
+        for key in ["$ref", "$dynamicRef"] {
+            if let Some(reference) = schema.get(key).and_then(Value::as_str) {
+                parts.push(self.reference(reference));
+            }
+        }
+        if let Some(value) = schema.get("const") {
+            parts.push(literal(value));
+        } else if let Some(Value::Array(values)) = schema.get("enum") {
+            parts.push(union(values.iter().map(literal).collect()));
+        } else {
+            parts.push(match schema.get("type") {
+                Some(Value::Array(names)) => {
+                    union(names.iter().filter_map(Value::as_str).map(|name| self.named(name, schema)).collect())
+                }
+                Some(Value::String(name)) => self.named(name, schema),
+                _ if schema.contains_key("properties") => self.named("object", schema),
+                _ if schema.contains_key("items") || schema.contains_key("prefixItems") => self.named("array", schema),
+                _ => Type::Any,
+            });
+        }
+        for key in ["anyOf", "oneOf"] {
+            if let Some(Value::Array(schemas)) = schema.get(key) {
+                parts.push(union(schemas.iter().map(|schema| self.read(schema)).collect()));
+            }
+        }
+        if let Some(Value::Array(schemas)) = schema.get("allOf") {
+            parts.extend(schemas.iter().map(|schema| self.read(schema)));
+        }
+        let ty = intersection(parts);
+        match schema.get("nullable") {
+            Some(Value::Bool(true)) => union(vec![ty, Type::Null]),
+            _ => ty,
+        }
+    }
+
+    fn named(&mut self, name: &str, schema: &'s Map<String, Value>) -> Type {
+        match name {
+            "null" => Type::Null,
+            "boolean" => Type::Boolean,
+            "integer" => Type::Integer,
+            "number" => Type::Number,
+            "string" => Type::String,
+            "array" => self.array(schema),
+            "object" => self.object(schema),
+            _ => Type::Any,
+        }
+    }
+
+    fn array(&mut self, schema: &'s Map<String, Value>) -> Type {
+        let count = |key: &str| schema.get(key).and_then(Value::as_u64).and_then(|count| usize::try_from(count).ok());
+        // Older drafts write a tuple as a list of `items`.
+        let (items, rest) = match (schema.get("prefixItems"), schema.get("items")) {
+            (Some(Value::Array(items)), rest) => (items, rest),
+            (_, Some(Value::Array(items))) => (items, schema.get("additionalItems")),
+            (_, Some(item)) => return Type::Array(Box::new(self.read(item))),
+            _ => return Type::Array(Box::new(Type::Any)),
+        };
+        let is_closed = count("maxItems").is_some_and(|most| most <= items.len());
+        let rest = rest.map_or(Type::Any, |rest| self.read(rest));
+        Type::Tuple {
+            required: count("minItems").unwrap_or_default().min(items.len()),
+            items: items.iter().map(|item| self.read(item)).collect(),
+            rest: (!is_closed && rest != Type::Never).then(|| Box::new(rest)),
+        }
+    }
+
+    fn object(&mut self, schema: &'s Map<String, Value>) -> Type {
+        let required = schema.get("required").and_then(Value::as_array);
+        let required: Vec<_> = required.into_iter().flatten().filter_map(Value::as_str).collect();
+        let mut fields = Vec::new();
+        if let Some(Value::Object(properties)) = schema.get("properties") {
+            for (name, schema) in properties {
+                let is_required = required.contains(&&**name);
+                fields.push(Field { name: name.clone(), ty: self.read(schema), is_required, notes: notes(schema) });
+            }
+        }
+        for name in required {
+            if fields.iter().all(|field| field.name != name) {
+                fields.push(Field { name: name.to_owned(), ty: Type::Any, is_required: true, notes: Vec::new() });
+            }
+        }
+        fields.sort_by(|a, b| a.name.cmp(&b.name));
+        let patterns = schema.get("patternProperties").and_then(Value::as_object).filter(|it| !it.is_empty());
+        let rest = match (schema.get("additionalProperties"), patterns) {
+            (Some(Value::Bool(false)), Some(patterns)) => {
+                Some(union(patterns.values().map(|schema| self.read(schema)).collect()))
+            }
+            (_, Some(_)) => Some(Type::Any),
+            (rest, None) => rest.map(|rest| self.read(rest)),
+        };
+        Type::Object(Object { fields, rest: rest.map(Box::new) })
+    }
+
+    /// A reference within the document; anything else may be any value.
+    fn reference(&mut self, reference: &str) -> Type {
+        let Some(target) = reference.strip_prefix('#').and_then(|fragment| self.target(fragment)) else {
+            return Type::Any;
+        };
+        if let Some(known) = self.targets.iter().position(|(_, schema)| std::ptr::eq(*schema, target)) {
+            return Type::Reference(known);
+        }
+        let name = reference.rsplit(['/', '#']).next().unwrap_or_default();
+        self.targets.push((decoded(name), target));
+        Type::Reference(self.targets.len() - 1)
+    }
+
+    fn target(&self, fragment: &str) -> Option<&'s Value> {
+        if fragment.is_empty() || fragment.starts_with('/') {
+            return self.root.pointer(&percent_decoded(fragment));
+        }
+        let is_anchor = |schema: &&Value| {
+            ["$anchor", "$dynamicAnchor"].iter().any(|key| schema.get(key).is_some_and(|name| name == fragment))
+        };
+        let definitions = ["$defs", "definitions"].iter().filter_map(|key| self.root.get(key)?.as_object());
+        std::iter::once(self.root).chain(definitions.flat_map(Map::values)).find(is_anchor)
+    }
+}
+
+/// The last part of a pointer without its escapes.
+fn decoded(name: &str) -> String {
+    percent_decoded(name).replace("~1", "/").replace("~0", "~")
+}
+
+fn percent_decoded(text: &str) -> String {
+    let mut bytes = Vec::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('%') {
+        bytes.extend(before.bytes());
+        match after.get(..2).and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = &after[2..];
+            }
+            None => {
+                bytes.push(b'%');
+                rest = after;
+            }
+        }
+    }
+    bytes.extend(rest.bytes());
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+fn literal(value: &Value) -> Type {
+    match value {
+        Value::Null => Type::Null,
+        Value::Array(_) => Type::Array(Box::new(Type::Any)),
+        Value::Object(_) => Type::Object(Object::default()),
+        scalar => Type::Literal(scalar.clone()),
+    }
+}
+
+pub(crate) fn union(parts: Vec<Type>) -> Type {
+    let mut all = Vec::new();
+    for part in parts {
+        match part {
+            Type::Any => return Type::Any,
+            Type::Never => {}
+            Type::Union(parts) => all.extend(parts),
+            part => all.push(part),
+        }
+    }
+    let mut distinct: Vec<Type> = Vec::new();
+    for part in all {
+        if !distinct.contains(&part) {
+            distinct.push(part);
+        }
+    }
+    match distinct.len() {
+        0 => Type::Never,
+        1 => distinct.swap_remove(0),
+        _ => Type::Union(distinct),
+    }
+}
+
+pub(crate) fn intersection(parts: Vec<Type>) -> Type {
+    let mut all = Vec::new();
+    for part in parts {
+        match part {
+            Type::Any => {}
+            Type::Intersection(parts) => all.extend(parts),
+            part => all.push(part),
+        }
+    }
+    // `type` beside alternatives says nothing that they do not say.
+    let plain = |ty: &Type| !matches!(ty, Type::Union(_) | Type::Literal(_));
+    let kinds: Vec<_> = all.iter().map(kind).collect();
+    let is_said = |index: usize| {
+        let others = || (0..all.len()).filter(|other| *other != index);
+        match &all[index] {
+            Type::Object(object) => *object == Object::default() && all.len() > 1,
+            ty if plain(ty) => others().any(|other| {
+                kinds[index].is_some() && kinds[other] == kinds[index] && (!plain(&all[other]) || other < index)
+            }),
+            _ => false,
+        }
+    };
+    let mut distinct: Vec<Type> = Vec::new();
+    let kept = (0..all.len()).filter(|index| !is_said(*index)).map(|index| all[index].clone());
+    for part in kept {
+        if !distinct.contains(&part) {
+            distinct.push(part);
+        }
+    }
+    let is_object = |ty: &Type| matches!(ty, Type::Object(_));
+    if distinct.len() > 1 && distinct.iter().all(is_object) {
+        let mut rest = None;
+        let mut fields = Vec::new();
+        for part in distinct {
+            if let Type::Object(object) = part {
+                rest = object.rest.or(rest);
+                fields.push(object.fields);
+            }
+        }
+        return Type::Object(Object { fields: merge_parts(fields), rest });
+    }
+    match distinct.len() {
+        0 if all.is_empty() => Type::Any,
+        0 => all.swap_remove(0),
+        1 => distinct.swap_remove(0),
+        _ => Type::Intersection(distinct),
+    }
+}
+
+/// The one JSON type of all values, for scalars; `integer` is a type of its own.
+pub(crate) fn kind(ty: &Type) -> Option<&'static str> {
+    match ty {
+        Type::Boolean | Type::Literal(Value::Bool(_)) => Some("boolean"),
+        Type::String | Type::Literal(Value::String(_)) => Some("string"),
+        Type::Integer => Some("integer"),
+        Type::Literal(Value::Number(number)) if !number.is_f64() => Some("integer"),
+        Type::Number | Type::Literal(Value::Number(_)) => Some("number"),
+        Type::Union(parts) => {
+            let kinds: Vec<_> = parts.iter().map(kind).collect::<Option<_>>()?;
+            let is_numeric = kinds.iter().all(|kind| matches!(*kind, "integer" | "number"));
+            match kinds.first()? {
+                first if kinds.iter().all(|kind| kind == first) => Some(first),
+                _ if is_numeric => Some("number"),
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}
