@@ -173,6 +173,14 @@ mod tests {
         // Its timeout is for calls alone, or it has none.
         assert_eq!(limits("roo", r#"{"command": "c", "timeout": 7}"#), [30, 30, 7]);
         assert_eq!(limits("vscode", r#"{"command": "c"}"#), [30, 30, 60]);
+        for (dialect, text, expected) in [
+            ("mcpilot", r#"{"command": "c"}"#, 60),
+            ("mcpilot", r#"{"command": "c", "timeout": 7}"#, 7),
+            ("code_agent", r#"{"type": "stdio", "command": "c"}"#, 30),
+            ("code_agent", r#"{"type": "stdio", "command": "c", "timeout": 7000}"#, 7),
+        ] {
+            assert_eq!(limits(dialect, text), [expected; 3], "{dialect} {text}");
+        }
     }
 
     #[test]

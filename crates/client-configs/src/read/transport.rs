@@ -104,7 +104,8 @@ impl Reader<'_> {
                 let keys = self.dialect.keys.iter().filter(|key| is_address(key));
                 let names: Vec<_> = keys.map(|key| format!("`{}`", key.name)).collect();
                 let message = format!("the server `{}` needs {}", name.value, names.join(" or "));
-                self.missing(RequiredField::Address, codes::MISSING.at(name.span, message).hint("add one of them"));
+                let hint = if names.len() == 1 { "add it" } else { "add one of them" };
+                self.missing(RequiredField::Address, codes::MISSING.at(name.span, message).hint(hint));
                 Target::Unknown
             }
         }
