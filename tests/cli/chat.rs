@@ -50,3 +50,26 @@ fn a_model_that_cannot_be_used_is_an_error_at_once() {
     fails("openai:gpt", "API key missing: OPENAI_API_KEY not set");
     fails("gpt", "write TYPE:ID");
 }
+
+#[test]
+fn the_events_of_subagents_are_printed_with_their_names() {
+    let child = "models: [{ ref: m, id: child.model.yaml, type: scripted }]\ndefaults: { model: m }\nsubagent: { name: coder-subagent, description: d }\n";
+    let child = format!(
+        "{child}mcpServers: {{ tools: {{ type: stdio, command: {}, args: [mock, tools.yaml] }} }}\n",
+        Rehearse::BINARY
+    );
+    let parent = format!(
+        "mcpServers: {{ coder: {{ type: stdio, command: {}, args: [serve, --quiet, --config, coder.cpe.yaml], env: {{ CPE_SUBAGENT_LOGGING_ADDRESS: elsewhere }} }} }}\nmodels: [{{ ref: m, id: x, type: scripted }}]\n",
+        Rehearse::BINARY
+    );
+    let models =
+        "rules: [{ turns: [{ calls: [{ tool: coder-subagent, args: { prompt: go } }] }, 'It says {{ result }}.'] }]\n";
+    let of_child =
+        "rules: [{ turns: [{ thinking: Hm., calls: [{ tool: look, args: { at: sea } }] }, '{{ result }}'] }]\n";
+    let story = Rehearse::new().env("HOME", "home").env("XDG_CONFIG_HOME", "");
+    let story = story.file("model.yaml", models).file("child.model.yaml", of_child).file("tools.yaml", TOOLS);
+    let story = story.file("coder.cpe.yaml", &child).file("parent.cpe.yaml", &parent);
+    let args = ["chat", "--model", "scripted:model.yaml", "--mcp-config", "parent.cpe.yaml"];
+    let run = story.args(args).stdin("go\n").run().stdout_has("It says at sea.").code(0);
+    run.stderr_has("#### coder thought trace\nHm.\n#### coder → look\n#### coder ✓ look\n");
+}

@@ -19,6 +19,7 @@ mod model_spec;
 mod native_tool;
 pub mod setup;
 mod subagent;
+pub mod subagent_events;
 pub mod system_prompt;
 mod tool_result;
 mod toolbox;

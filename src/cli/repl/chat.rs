@@ -1,6 +1,11 @@
 //! A conversation with a model in the REPL.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    collections::HashSet,
+    path::PathBuf,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use tokio_util::sync::CancellationToken;
 
@@ -8,12 +13,14 @@ use super::{ReplArgs, shell::Shell};
 use crate::cli::{Exit, Failure, mcp::print::print_unchecked, style, style::printable};
 use rehearse_agent::{
     Agent, AgentOptions, Conversation, EmitFuture, Event, EventSink, ModelAccess, ModelSpec, RunLabel,
+    subagent_events::{ADDRESS_VARIABLE, EventKind, EventListener, EventRecord, Form},
     system_prompt::{PromptValues, load},
     transcript,
 };
+use rehearse_client::Target;
 use rehearse_client_configs::Machine;
+use rehearse_hub::HubServer;
 use rehearse_llm::model::{Block, Delta, Model};
-use rehearse_report::text::printable_lines;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -47,6 +54,9 @@ pub(crate) struct ChatArgs {
     /// How often the model may answer one message
     #[arg(long, value_name = "NUMBER", default_value_t = 100, hide_short_help = true)]
     max_turns: u32,
+    /// Print the arguments and results of subagents, too [default: if CPE_VERBOSE_SUBAGENT is 1 or true]
+    #[arg(long, hide_short_help = true)]
+    verbose_subagent: bool,
     #[command(flatten)]
     repl: ReplArgs,
 }
@@ -55,6 +65,9 @@ pub(crate) struct ChatArgs {
 pub(super) struct Chat {
     model: Arc<Model>,
     options: AgentOptions,
+    form: Form,
+    /// Where subagents send their events.
+    address: Option<String>,
     conversation: tokio::sync::Mutex<Conversation>,
 }
 
@@ -63,7 +76,7 @@ pub(super) struct Chat {
 /// # Errors
 /// The model cannot be used; otherwise as [`super::run`].
 pub(crate) fn run(args: ChatArgs) -> Result<Exit, Failure> {
-    let ChatArgs { model, base_url, api_key_env, system_prompt, max_turns, repl } = args;
+    let ChatArgs { model, base_url, api_key_env, system_prompt, max_turns, verbose_subagent, repl } = args;
     let variables = Machine::here().variables;
     let access = ModelAccess {
         base_url: base_url.as_deref(),
@@ -76,11 +89,40 @@ pub(crate) fn run(args: ChatArgs) -> Result<Exit, Failure> {
     let system = system_prompt.map(|path| load(&path, &values)).transpose();
     let system = system.map_err(|error| Failure::Usage(error.to_string()))?;
     let options = AgentOptions { system, max_turns, ..AgentOptions::default() };
-    let chat = Chat { model: Arc::new(model), options, conversation: tokio::sync::Mutex::default() };
+    let is_verbose = variables.get("CPE_VERBOSE_SUBAGENT").is_some_and(|value| matches!(value.as_str(), "1" | "true"));
+    let form = if verbose_subagent || is_verbose { Form::Verbose } else { Form::Concise };
+    let chat =
+        Chat { model: Arc::new(model), options, form, address: None, conversation: tokio::sync::Mutex::default() };
     super::run_with(repl, Some(chat))
 }
 
 impl Chat {
+    /// Listens for the events of subagents and prints them; `None` if they go to the parent of this process.
+    ///
+    /// # Errors
+    /// No port can be bound.
+    pub(super) async fn listen(&mut self) -> Result<Option<EventListener>, Failure> {
+        if std::env::var_os(ADDRESS_VARIABLE).is_some_and(|address| !address.is_empty()) {
+            return Ok(None);
+        }
+        let (form, runs) = (self.form, Mutex::new(HashSet::new()));
+        let listener = EventListener::start(move |record| print_event(&record, form, &runs)).await;
+        let listener =
+            listener.map_err(|error| Failure::cannot(format!("cannot listen for events of subagents: {error}")))?;
+        self.address = Some(listener.url().to_owned());
+        Ok(Some(listener))
+    }
+
+    /// Tells the processes of servers where to send events. Nothing in a config takes precedence.
+    pub(super) fn inject_address(&self, members: &mut [HubServer]) {
+        let Some(address) = &self.address else { return };
+        for member in members {
+            if let Target::Stdio(command) = &mut member.config.target {
+                command.env.insert(ADDRESS_VARIABLE.to_owned(), address.clone());
+            }
+        }
+    }
+
     /// Sends a message and prints what happens: the answer on stdout, everything else on stderr. Returns whether there is
     /// an answer.
     pub(super) async fn say(&self, shell: &Shell, text: &str, cancel: &CancellationToken) -> bool {
@@ -106,6 +148,19 @@ impl Chat {
     }
 }
 
+/// Prints an event of a subagent, with the id of its run if several run.
+fn print_event(record: &EventRecord, form: Form, runs: &Mutex<HashSet<String>>) {
+    let mut runs = runs.lock().unwrap_or_else(PoisonError::into_inner);
+    match record.kind {
+        EventKind::SubagentStart => drop(runs.insert(record.subagent_run_id.clone())),
+        EventKind::SubagentEnd => drop(runs.remove(&record.subagent_run_id)),
+        _ => {}
+    }
+    if let Some(text) = record.text(form, runs.len() > 1) {
+        style::print(&format!("{}\n", printable_text(text.trim_end())));
+    }
+}
+
 /// The text without control characters that change the terminal.
 fn printable_text(text: &str) -> String {
     text.split('\n').map(|line| printable(line).to_string()).collect::<Vec<_>>().join("\n")
@@ -117,8 +172,7 @@ struct TranscriptPrinter;
 impl EventSink for TranscriptPrinter {
     fn emit<'a>(&'a self, _: &'a RunLabel, event: Event<'a>) -> EmitFuture<'a> {
         if let Some(text) = transcript::text(&event) {
-            let lines: Vec<_> = printable_lines(&text).collect();
-            style::print(&format!("{}\n", lines.join("\n")));
+            style::print(&format!("{}\n", printable_text(text.trim_end())));
         }
         Box::pin(async { Ok(()) })
     }

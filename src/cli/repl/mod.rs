@@ -65,10 +65,14 @@ async fn run_shell(
     servers: Vec<Server>,
     files: Files,
     answers: AnswerScript,
-    chat: Option<Chat>,
+    mut chat: Option<Chat>,
 ) -> Result<Exit, Failure> {
     let mut signals = Signals::install().map_err(|error| Failure::cannot(format!("cannot handle signals: {error}")))?;
     let person = TerminalUser::detect();
+    let events = match &mut chat {
+        Some(chat) => chat.listen().await?,
+        None => None,
+    };
     let shell = Arc::new(Shell::new(args, servers, files, answers, person.clone(), chat)?);
     let mut input = match &person {
         Some(person) => Input::terminal(person.keyboard().clone(), editor::editor(&shell, person.keyboard())),
@@ -92,5 +96,8 @@ async fn run_shell(
         }
     };
     signals.run_until_signal(&shell.shutdown, input::INTERRUPTED, closing).await;
+    if let Some(events) = events {
+        events.stop().await;
+    }
     Ok(if shell.shutdown.is_cancelled() { Exit::CannotRun } else { exit })
 }

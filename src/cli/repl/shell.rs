@@ -119,7 +119,8 @@ impl Shell {
         });
         let unreachable = options.unreachable;
         let shutdown = CancellationToken::new();
-        let members = args.connection.members(&loaded.servers, &answers, person.as_ref(), &shutdown)?;
+        let mut members = args.connection.members(&loaded.servers, &answers, person.as_ref(), &shutdown)?;
+        chat.iter().for_each(|chat| chat.inject_address(&mut members));
         members.iter().for_each(|member| tracer.follow_authorizer(&member.config));
         Ok(Shell {
             hub: Hub::new(members, options),
@@ -151,7 +152,9 @@ impl Shell {
     /// # Errors
     /// The transport of the only server does not support the requested version.
     pub(super) fn load(&self, servers: Vec<Server>, files: Files) -> Result<Vec<HubServer>, Failure> {
-        let members = self.args.connection.members(&servers, &self.answers, self.person.as_ref(), &self.shutdown)?;
+        let mut members =
+            self.args.connection.members(&servers, &self.answers, self.person.as_ref(), &self.shutdown)?;
+        self.chat.iter().for_each(|chat| chat.inject_address(&mut members));
         apply_config_debug(&self.switch, &servers);
         let loaded = LoadedConfigs::new(servers, files);
         self.tracer.hide((!self.args.connection.show_secrets).then(|| loaded.secrets.clone()));

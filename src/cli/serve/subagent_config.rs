@@ -18,6 +18,7 @@ use crate::cli::{
 use rehearse_agent::{
     EventSink, Subagent, SubagentSpec,
     setup::{AgentSetup, SetupContext},
+    subagent_events::{ADDRESS_VARIABLE, EventEmitter},
 };
 use rehearse_client::{AnswerScript, StderrLine};
 use rehearse_client_configs::{Machine, agent::AgentConfig, dialect, lint};
@@ -85,6 +86,13 @@ impl SubagentFile {
             }));
             sinks.push(Arc::new(EventPrinter::new(console)));
         }
+        // The parent prints the events; its address reaches the subagents of this one with the environment.
+        let address = std::env::var(ADDRESS_VARIABLE).ok().filter(|address| !address.is_empty());
+        if let Some(address) = &address {
+            let emitter =
+                EventEmitter::new(address).map_err(|why| Failure::Usage(format!("{ADDRESS_VARIABLE}: {why}")))?;
+            sinks.push(Arc::new(emitter));
+        }
         Ok(Subagent::new(SubagentSpec {
             name: subagent.name.value,
             description: subagent.description.value,
@@ -95,7 +103,7 @@ impl SubagentFile {
             hub,
             timeout: subagent.timeout,
             sinks,
-            takes_run_id: false,
+            takes_run_id: address.is_some(),
         }))
     }
 }

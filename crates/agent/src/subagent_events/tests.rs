@@ -1,0 +1,97 @@
+use std::{
+    sync::{Arc, Mutex},
+    time::{Duration, SystemTime},
+};
+
+use rehearse_llm::model::{Block, ToolCall, ToolResult};
+
+use super::*;
+use crate::{Event, EventSink, RunLabel};
+
+fn label() -> RunLabel {
+    RunLabel { agent: "coder".into(), run_id: "abcd1234".into() }
+}
+
+fn call() -> ToolCall {
+    ToolCall { id: "call_1".into(), name: "read".into(), arguments: r#"{"path":"a"}"#.into() }
+}
+
+fn record(event: &Event<'_>) -> EventRecord {
+    EventRecord::new(&label(), event, SystemTime::UNIX_EPOCH + Duration::from_millis(1_795_597_200_123)).expect("sent")
+}
+
+#[test]
+fn an_event_has_the_fields_of_cpe() {
+    let call = call();
+    let json = serde_json::to_string(&record(&Event::ToolCall { call: &call, timeout: None })).expect("JSON");
+    let expected = r#"{"subagentName":"coder","subagentRunId":"abcd1234","timestamp":"2026-11-25T09:00:00.123Z","type":"tool_call","toolName":"read","toolCallId":"call_1","payload":"{\"path\":\"a\"}"}"#;
+    assert_eq!(json, expected);
+    let other = r#"{"subagentName":"coder","subagentRunID":"abcd1234","timestamp":1795597200123,"type":"tool_call","toolName":"read","toolCallID":"call_1","payload":"{\"path\":\"a\"}"}"#;
+    assert_eq!(
+        serde_json::from_str::<EventRecord>(other).expect("the other spelling"),
+        serde_json::from_str(expected).expect("JSON")
+    );
+    assert_eq!(EventRecord::new(&label(), &Event::Response("x"), SystemTime::now()), None);
+}
+
+#[test]
+fn people_see_calls_results_and_thoughts() {
+    let call = call();
+    let called = record(&Event::ToolCall { call: &call, timeout: None });
+    assert_eq!(called.text(Form::Concise, true).expect("text"), "#### coder [abcd1234] → read\n");
+    assert_eq!(
+        called.text(Form::Verbose, false).expect("text"),
+        "#### coder [tool call]\n```json\n{\n  \"path\": \"a\"\n}\n```\n"
+    );
+    let result =
+        ToolResult { call_id: "call_1".into(), tool: "read".into(), content: vec![Block::text("x")], is_error: false };
+    let result = record(&Event::ToolResult(&result));
+    assert_eq!(result.text(Form::Concise, true).expect("text"), "#### coder [abcd1234] ✓ read\n");
+    assert_eq!(
+        result.text(Form::Verbose, true).expect("text"),
+        "#### coder [abcd1234] Tool \"read\" result:\n```shell\nx\n```\n"
+    );
+    let thought = record(&Event::Thought { text: "a\nb\nc", is_encrypted: false });
+    assert_eq!(thought.text(Form::Concise, false).expect("text"), "#### coder thought trace\na\nb\n...\n");
+    let code = ToolCall { name: "execute_go_code".into(), ..call };
+    let code = record(&Event::ToolCall { call: &code, timeout: None });
+    assert!(
+        code.text(Form::Verbose, false).expect("text").starts_with("#### coder [tool call] (timeout: 0s)\n```go\n")
+    );
+    assert_eq!(record(&Event::Started).text(Form::Verbose, true), None);
+}
+
+#[tokio::test]
+async fn events_arrive_in_order_and_one_that_does_not_is_an_error() {
+    let seen = Arc::<Mutex<Vec<EventRecord>>>::default();
+    let log = seen.clone();
+    let listener =
+        EventListener::start(move |record| log.lock().expect("no panic").push(record)).await.expect("listens");
+    let emitter = EventEmitter::new(listener.url()).expect("a URL");
+    emitter.emit(&label(), Event::Started).await.expect("arrives");
+    emitter.emit(&label(), Event::Response("not sent")).await.expect("nothing to send");
+    emitter.emit(&label(), Event::Ended { error: Some("no") }).await.expect("arrives");
+    let kinds: Vec<_> =
+        seen.lock().expect("no panic").iter().map(|record| (record.kind, record.payload.clone())).collect();
+    assert_eq!(kinds, [(EventKind::SubagentStart, String::new()), (EventKind::SubagentEnd, "no".to_owned())]);
+    listener.stop().await;
+    let error = emitter.emit(&label(), Event::Started).await.expect_err("nobody listens");
+    assert_eq!(error.event, "subagent_start");
+    assert!(error.why.starts_with("failed to send event: "), "{error}");
+    assert!(EventEmitter::new("nowhere").is_err());
+}
+
+#[tokio::test]
+async fn what_is_not_an_event_is_refused() {
+    let listener = EventListener::start(|record| panic!("{record:?}")).await.expect("listens");
+    let http = rehearse_net::http_client::builder(true).build().expect("a client");
+    let status = async |request: reqwest::RequestBuilder| {
+        let response = request.send().await.expect("an answer");
+        (response.status().as_u16(), response.text().await.expect("a text"))
+    };
+    let url = format!("{}{PATH}", listener.url());
+    assert_eq!(status(http.get(&url)).await, (405, "Method Not Allowed".to_owned()));
+    assert_eq!(status(http.post(&url).body("{")).await, (400, "Bad Request: invalid JSON".to_owned()));
+    assert_eq!(status(http.post(format!("{}/other", listener.url()))).await.0, 404);
+    assert_eq!(status(http.post(&url).header("origin", "https://evil.example").body("{}")).await.0, 403);
+}
