@@ -10,9 +10,13 @@ use rehearse_hub::{Hub, projection::Projection};
 use rehearse_llm::{
     final_answer::{Answer, AnswerSchema, extract},
     model::{Block, DeltaSink, GenerationOptions, Message, Model, Request, Response, ToolCall, ToolResult, Usage},
+    xml::system_prompt,
 };
 
-use crate::{AgentError, Conversation, Event, EventSink, NativeTool, RunLabel, ToolKind, Toolbox};
+use crate::{
+    AgentError, Conversation, Event, EventSink, NativeTool, RunLabel, ToolFormat, ToolKind, Toolbox,
+    tool_format::{Requests, dialog_of},
+};
 
 /// How long cancelled tools may take to end.
 const CANCEL_GRACE: Duration = Duration::from_secs(2);
@@ -68,6 +72,8 @@ pub struct AgentOptions {
     pub answer_retries: u32,
     /// The MCP tools that the model does not get, by their registered names.
     pub hidden: Vec<String>,
+    /// How the model calls tools.
+    pub format: ToolFormat,
 }
 
 /// The order of the tool calls of one turn. Results are always in the order of the calls.
@@ -111,6 +117,7 @@ impl Default for AgentOptions {
             answer: None,
             answer_retries: 0,
             hidden: Vec::new(),
+            format: ToolFormat::Native,
         }
     }
 }
@@ -217,19 +224,20 @@ impl Turns<'_> {
             }
             self.report(&response.content).await?;
             let message = Message::Assistant { content: response.content };
-            let calls: Vec<_> = message.tool_calls().cloned().collect();
-            let latest = conversation.messages.len();
+            let Requests { calls, errors } = options.format.requests(&message, &toolbox, self.statistics.tool_calls);
+            let latest = dialog_of(&message, &calls);
             self.add(conversation, message).await?;
             let final_call = calls.iter().position(|call| toolbox.kind(&call.name) == Some(ToolKind::FinalAnswer));
             let (executed, rest) = calls.split_at(final_call.unwrap_or(calls.len()));
-            self.call(conversation, &toolbox, executed).await?;
-            if !executed.is_empty() && final_call.is_none() {
+            let goes_on = final_call.is_none() && !(executed.is_empty() && errors.is_empty());
+            self.call(conversation, &toolbox, executed, errors).await?;
+            if goes_on {
                 self.check_budget()?;
                 continue;
             }
-            // A structured answer is in the latest message; the latest text may be in an earlier one.
-            let from = if options.answer.is_some() { latest } else { start };
-            match extract(&conversation.dialog_from(from), options.answer.as_deref()) {
+            // A structured answer is in the latest message; the last text may be in an earlier one.
+            let dialog = if options.answer.is_some() { latest } else { conversation.dialog_from(start) };
+            match extract(&dialog, options.answer.as_deref()) {
                 Ok(answer) => return Ok(answer),
                 Err(error) if retries == 0 => return Err(error.into()),
                 Err(error) => {
@@ -251,12 +259,15 @@ impl Turns<'_> {
     ) -> Result<Response, AgentError> {
         let options = &self.agent.options;
         let definitions = toolbox.definitions();
-        let request = Request {
-            system: options.system.as_deref(),
-            messages: &conversation.messages,
-            tools: &definitions,
-            options: &options.generation,
+        let described;
+        let (system, tools) = match options.format {
+            ToolFormat::Native => (options.system.as_deref(), &definitions[..]),
+            ToolFormat::Xml(xml) => {
+                described = system_prompt(options.system.as_deref().unwrap_or_default(), &[], &definitions, &xml);
+                (Some(described.as_str()), &[][..])
+            }
         };
+        let request = Request { system, messages: &conversation.messages, tools, options: &options.generation };
         let response = tokio::select! {
             biased;
             () = self.cancel.cancelled() => return Err(AgentError::Cancelled),
@@ -267,31 +278,34 @@ impl Turns<'_> {
         Ok(response)
     }
 
-    /// Calls tools and adds their results, in the order of the calls.
+    /// Calls tools and adds their results, in the order of the calls, and what is wrong with other requests.
     async fn call(
         &mut self,
         conversation: &mut Conversation,
         toolbox: &Toolbox,
         calls: &[ToolCall],
+        errors: Vec<String>,
     ) -> Result<(), AgentError> {
-        let results = match self.agent.options.order {
-            CallOrder::Parallel => {
-                let this = &*self;
-                let all = join_all(calls.iter().map(|call| this.call_one(toolbox, call))).await;
-                all.into_iter().collect::<Result<Vec<_>, _>>()?
-            }
-            CallOrder::Sequential => {
-                for call in calls {
-                    let result = self.call_one(toolbox, call).await?;
-                    self.count(&result);
-                    self.add(conversation, Message::ToolResult(result)).await?;
+        let AgentOptions { order, format, .. } = self.agent.options;
+        let mut results = Vec::new();
+        if order == CallOrder::Parallel {
+            let this = &*self;
+            let all = join_all(calls.iter().map(|call| this.call_one(toolbox, call))).await;
+            results = all.into_iter().collect::<Result<Vec<_>, _>>()?;
+            results.iter().for_each(|result| self.count(result));
+        } else {
+            for call in calls {
+                let result = self.call_one(toolbox, call).await?;
+                self.count(&result);
+                match format {
+                    // What is there stays if a later call ends the run.
+                    ToolFormat::Native => self.add(conversation, Message::ToolResult(result)).await?,
+                    ToolFormat::Xml(_) => results.push(result),
                 }
-                Vec::new()
             }
-        };
-        for result in results {
-            self.count(&result);
-            self.add(conversation, Message::ToolResult(result)).await?;
+        }
+        for message in format.messages(results, errors) {
+            self.add(conversation, message).await?;
         }
         Ok(())
     }
@@ -325,7 +339,7 @@ impl Turns<'_> {
 
     /// Tells the model why its answer is wrong. Providers want a result for every call.
     async fn reject(&self, conversation: &mut Conversation, calls: &[ToolCall], error: &str) -> Result<(), AgentError> {
-        if calls.is_empty() {
+        if calls.is_empty() || self.agent.options.format != ToolFormat::Native {
             return self.add(conversation, Message::user(error)).await;
         }
         for (index, call) in calls.iter().enumerate() {

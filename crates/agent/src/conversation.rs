@@ -1,9 +1,8 @@
 //! The messages of a conversation.
 
-use rehearse_llm::{
-    final_answer::{Arguments, Call, Dialog, Location, Turn, TurnItem},
-    model::{Block, Message},
-};
+use rehearse_llm::{final_answer::Dialog, model::Message};
+
+use crate::tool_format::dialog_of;
 
 /// A conversation with a model, which a run continues.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -12,21 +11,9 @@ pub struct Conversation {
 }
 
 impl Conversation {
-    /// The messages from `start`, as the dialog of which [`extract`](rehearse_llm::final_answer::extract) gets the answer.
+    /// The messages of the assistant from `start`, as the dialog of which the last text is taken.
     pub(crate) fn dialog_from(&self, start: usize) -> Dialog {
-        let item = |block: &Block| match block {
-            Block::Text { text } => Some(TurnItem::Text { text: text.clone(), at: Location::default() }),
-            Block::ToolCall(call) => Some(TurnItem::Call(Call {
-                name: call.name.clone(),
-                arguments: Arguments::Text(call.arguments.clone()),
-                at: Location::default(),
-            })),
-            Block::Thinking { .. } | Block::Media(_) => None,
-        };
-        let turns = self.messages[start..].iter().filter_map(|message| match message {
-            Message::Assistant { content } => Some(Turn { items: content.iter().filter_map(item).collect() }),
-            Message::User { .. } | Message::ToolResult(_) => None,
-        });
-        Dialog { turns: turns.collect() }
+        let of_assistant = self.messages[start..].iter().filter(|message| matches!(message, Message::Assistant { .. }));
+        Dialog { turns: of_assistant.flat_map(|message| dialog_of(message, &[]).turns).collect() }
     }
 }

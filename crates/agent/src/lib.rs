@@ -21,6 +21,7 @@ pub mod setup;
 mod subagent;
 pub mod subagent_events;
 pub mod system_prompt;
+mod tool_format;
 mod tool_result;
 mod toolbox;
 pub mod transcript;
@@ -36,5 +37,6 @@ pub use self::{
     model_spec::{ModelAccess, ModelApi, ModelSpec, ModelSpecError},
     native_tool::{NativeTool, NativeToolFuture},
     subagent::{Subagent, SubagentSpec},
+    tool_format::ToolFormat,
     toolbox::{ToolKind, Toolbox},
 };

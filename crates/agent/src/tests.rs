@@ -279,6 +279,27 @@ async fn an_event_that_must_be_delivered_ends_the_run_but_its_end_does_not() {
     }
 }
 
+#[tokio::test]
+async fn a_model_without_tool_calls_writes_them_and_gets_results_as_messages() {
+    let script = "rules:
+    - { when: { prompt: { contains: Go }, system: { contains: '### echo' } }, reply: 'I call it. <echo><txt>a</txt></echo>' }
+    - { when: { prompt: { contains: VALIDATION_ERROR } }, reply: '<echo><text>b</text></echo>' }
+    - { reply: 'The record: {{ prompt }}' }";
+    let format = ToolFormat::Xml(rehearse_llm::xml::Options::default());
+    let options =
+        AgentOptions { format, projection: rehearse_hub::projection::Projection::Mcpilot, ..AgentOptions::default() };
+    let run = fixture(script, vec![echo()], options).await;
+    let (conversation, done) = run.run("Go").await;
+    let done = done.expect("an answer");
+    let record = r#"{"content":[{"type":"text","text":"b"}],"isError":false,"success":true}"#;
+    assert_eq!(done.answer.text, format!("The record: {record}"));
+    assert_eq!((done.statistics.turns, done.statistics.tool_calls), (3, 1));
+    assert!(conversation.messages.iter().all(|message| !matches!(message, Message::ToolResult(_))));
+    let script = "rules: [{ reply: '<final_answer><verdict>no</verdict></final_answer>' }]";
+    let run = fixture(script, vec![], AgentOptions { format, answer: schema(), ..AgentOptions::default() }).await;
+    assert_eq!(run.run("Go").await.1.expect("an answer").answer.text, r#"{"verdict":"no"}"#);
+}
+
 mod any {
     use proptest::prelude::*;
 

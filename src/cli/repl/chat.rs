@@ -12,15 +12,18 @@ use tokio_util::sync::CancellationToken;
 use super::{ReplArgs, shell::Shell};
 use crate::cli::{Exit, Failure, mcp::print::print_unchecked, style, style::printable};
 use rehearse_agent::{
-    Agent, AgentOptions, Conversation, EmitFuture, Event, EventSink, ModelAccess, ModelSpec, RunLabel,
+    Agent, AgentOptions, Conversation, EmitFuture, Event, EventSink, ModelAccess, ModelSpec, RunLabel, ToolFormat,
     subagent_events::{ADDRESS_VARIABLE, EventKind, EventListener, EventRecord, Form},
     system_prompt::{PromptValues, load},
     transcript,
 };
 use rehearse_client::Target;
 use rehearse_client_configs::Machine;
-use rehearse_hub::HubServer;
-use rehearse_llm::model::{Block, Delta, Model};
+use rehearse_hub::{HubServer, projection::Projection};
+use rehearse_llm::{
+    model::{Block, Delta, Model},
+    xml,
+};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -54,11 +57,21 @@ pub(crate) struct ChatArgs {
     /// How often the model may answer one message
     #[arg(long, value_name = "NUMBER", default_value_t = 100, hide_short_help = true)]
     max_turns: u32,
+    /// How the model calls tools: native, or xml for a model that can only write text
+    #[arg(long, value_name = "HOW", value_enum, default_value_t, hide_possible_values = true, hide_short_help = true)]
+    tool_format: ToolFormatArg,
     /// Print the arguments and results of subagents, too [default: if CPE_VERBOSE_SUBAGENT is 1 or true]
     #[arg(long, hide_short_help = true)]
     verbose_subagent: bool,
     #[command(flatten)]
     repl: ReplArgs,
+}
+
+#[derive(Clone, Copy, Debug, Default, clap::ValueEnum)]
+enum ToolFormatArg {
+    #[default]
+    Native,
+    Xml,
 }
 
 /// The conversation of a REPL.
@@ -76,7 +89,7 @@ pub(super) struct Chat {
 /// # Errors
 /// The model cannot be used; otherwise as [`super::run`].
 pub(crate) fn run(args: ChatArgs) -> Result<Exit, Failure> {
-    let ChatArgs { model, base_url, api_key_env, system_prompt, max_turns, verbose_subagent, repl } = args;
+    let ChatArgs { model, base_url, api_key_env, system_prompt, max_turns, tool_format, verbose_subagent, repl } = args;
     let variables = Machine::here().variables;
     let access = ModelAccess {
         base_url: base_url.as_deref(),
@@ -88,7 +101,11 @@ pub(crate) fn run(args: ChatArgs) -> Result<Exit, Failure> {
     let values = PromptValues { env: variables.clone(), ..PromptValues::default() };
     let system = system_prompt.map(|path| load(&path, &values)).transpose();
     let system = system.map_err(|error| Failure::Usage(error.to_string()))?;
-    let options = AgentOptions { system, max_turns, ..AgentOptions::default() };
+    let (format, projection) = match tool_format {
+        ToolFormatArg::Native => (ToolFormat::Native, Projection::Cpe),
+        ToolFormatArg::Xml => (ToolFormat::Xml(xml::Options::default()), Projection::Mcpilot),
+    };
+    let options = AgentOptions { system, max_turns, format, projection, ..AgentOptions::default() };
     let is_verbose = variables.get("CPE_VERBOSE_SUBAGENT").is_some_and(|value| matches!(value.as_str(), "1" | "true"));
     let form = if verbose_subagent || is_verbose { Form::Verbose } else { Form::Concise };
     let chat =
