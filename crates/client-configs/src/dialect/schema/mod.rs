@@ -2,6 +2,7 @@
 //!
 //! It is made of the dialect's table, and rejects what the program rejects. What a program passes over is allowed.
 
+mod agent;
 mod place;
 mod server;
 mod value;
@@ -36,7 +37,9 @@ impl Dialect {
         }
         let (RootKeys::Known(known) | RootKeys::Section(known)) = self.root_keys;
         for key in known {
-            insert(&mut part, &[key], described(json!({}), format!("A setting of {}.", self.program)), false);
+            let of_agent = agent::setting(key).filter(|_| self.describes_agent);
+            let any = || described(json!({}), format!("A setting of {}.", self.program));
+            insert(&mut part, &[key], of_agent.unwrap_or_else(any), false);
         }
         for keys in self.name_lists.iter().flat_map(|lists| [lists.allowed, lists.excluded]) {
             let names = json!({ "type": "array", "items": text() });
@@ -290,6 +293,18 @@ mod tests {
             }
             let no_servers = json!({ dialect.roots[0][0]: 7 });
             assert!(!validator(dialect).is_valid(&no_servers), "{}", dialect.name);
+        }
+    }
+
+    #[test]
+    fn the_schema_of_cpe_has_the_fields_of_a_subagent() {
+        let validator = validator(by_name("cpe").expect("cpe"));
+        let file = |subagent: Json| json!({ "mcpServers": {}, "subagent": subagent });
+        assert!(validator.is_valid(&file(json!({ "name": "a", "description": "b", "outputSchemaPath": "c.json" }))));
+        for wrong in
+            [json!({ "name": "a" }), json!({ "description": "b" }), json!({ "name": 1, "description": "b" }), json!([])]
+        {
+            assert!(!validator.is_valid(&file(wrong.clone())), "{wrong}");
         }
     }
 
