@@ -16,6 +16,7 @@ SDK_CHECKS = """handshake tools echo large tool_error bad_arguments structured u
     pagination resources prompts progress logging""".split()
 INSPECTOR_CHECKS = """handshake tools echo tool_error bad_arguments structured unknown_tool slow pagination resources
     prompts progress""".split()
+MODEL_CHECKS = [f"{api}_{check}" for api in ("messages", "chat", "responses") for check in ("text", "tools_round", "stream", "errors")]
 
 
 class Peers:
@@ -75,6 +76,17 @@ class Peers:
             for era, transport in cells:
                 title = f"{name} {self.version(package)} · {transport} · {era}"
                 yield title, self.client([*command, era, transport], checks)
+
+        versions = f"{self.version('python-models:anthropic')}, {self.version('python-models:openai')}"
+        python = [str(self.folder / "python-models/bin/python"), str(HERE / "clients/models.py")]
+        yield f"Python SDKs of models {versions}", self.client(python, MODEL_CHECKS, self.model)
+        versions = f"{self.version('@anthropic-ai/sdk')}, {self.version('openai')}"
+        yield f"TypeScript SDKs of models {versions}", self.client([self.node, str(HERE / "clients/models.mjs")], MODEL_CHECKS, self.model)
+
+    def model(self):
+        """The address of a new scripted model."""
+        command = [REHEARSE, "model", str(HERE / "model.yaml"), "--listen", "127.0.0.1:0"]
+        return self.processes.listen(command, r"ANTHROPIC_BASE_URL=(http://127\.0\.0\.1:\d+)")
 
     def everything(self, mode):
         """The address of a new server-everything."""
@@ -147,11 +159,11 @@ class Peers:
         copy.write_text(text)
         return copy
 
-    def client(self, command, expected):
+    def client(self, command, expected, target=None):
         """Runs a client that reports its checks as JSON lines; all expected checks must be among them."""
 
         def meet():
-            code, out, err = self.processes.run([*command, json.dumps(self.targets)])
+            code, out, err = self.processes.run([*command, target() if target else json.dumps(self.targets)])
             reports = [json.loads(line) for line in out.split("\n") if line.startswith('{"check"')]
             failures = [f"{report['check']}: {report['error'][:200]}" for report in reports if report["error"] is not None]
             missing = [name for name in expected if name not in {report["check"] for report in reports}]

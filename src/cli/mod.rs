@@ -14,6 +14,7 @@ mod init;
 mod input;
 mod mcp;
 mod mock;
+mod model;
 mod output;
 mod process_guard;
 mod record;
@@ -107,6 +108,7 @@ enum Command {
     Mcp(Box<mcp::McpArgs>),
     Record(record::RecordArgs),
     Serve(serve::ServeArgs),
+    Model(model::ModelArgs),
     ValidateConfig(config::ValidateArgs),
     Config(config::ConfigArgs),
     Repl(Box<repl::ReplArgs>),
@@ -139,6 +141,7 @@ impl Command {
             Command::Mcp(args) => mcp::run(&args),
             Command::Record(args) => record::run(&args),
             Command::Serve(args) => serve::run(&args),
+            Command::Model(args) => model::run(args),
             Command::Repl(args) => repl::run(*args),
             Command::Chat(args) => repl::chat(*args),
             Command::Init(args) => init::run(&args),

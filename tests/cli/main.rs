@@ -25,6 +25,7 @@ mod mcp_policy;
 mod mock;
 mod mock_exec;
 mod mock_scripts;
+mod model;
 mod oauth_transports;
 mod orphans;
 mod parity;

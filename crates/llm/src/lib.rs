@@ -1,4 +1,5 @@
-//! Language models: [`model`] asks them, and the rest is how tools are shown to them and how they call tools.
+//! Language models: [`model`] asks them, [`endpoint`] serves a scripted one, and the rest is how tools are shown to them
+//! and how they call tools.
 //!
 //! Tools have two forms: [`native`] definitions for providers with tool calls, and [`xml`] for models
 //! that can only write text. [`alias`] makes names that providers accept; [`validate`] reports invalid arguments in a
@@ -6,6 +7,7 @@
 
 pub mod alias;
 mod api;
+pub mod endpoint;
 pub mod final_answer;
 pub mod model;
 pub mod native;

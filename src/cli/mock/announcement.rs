@@ -126,7 +126,7 @@ fn command(script: &Path) -> String {
 }
 
 /// An address that a client can connect to.
-fn reachable(address: SocketAddr) -> SocketAddr {
+pub(in crate::cli) fn reachable(address: SocketAddr) -> SocketAddr {
     let ip = match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
         IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),

@@ -1,6 +1,7 @@
 //! `--exec`: runs a command against a mock.
 
 use std::{
+    convert::Infallible,
     net::SocketAddr,
     os::unix::process::ExitStatusExt,
     process::{Command, ExitStatus},
@@ -37,7 +38,15 @@ impl Mock<'_> {
         self.console.print(announcement::line(&server, self.seed));
         let admin = start_admin(self.args, &self.engine, server.started()).await?;
         let ended = match self.start(&environment, &server, admin.as_ref()) {
-            Ok(job) => self.wait_for_command(job, &server, &mut signals).await,
+            Ok(job) => {
+                let died = async {
+                    let code = server.wait_exit().await;
+                    let doubtful = style::DOUBTFUL;
+                    self.console.print(format!("{doubtful}the script ended the server{doubtful:#} (exit {code})\n"));
+                    std::future::pending().await
+                };
+                wait_for_command(job, &mut signals, died).await
+            }
             Err(failure) => Err(failure),
         };
         stop.cancel();
@@ -45,7 +54,7 @@ impl Mock<'_> {
         server.stop(Duration::ZERO).await;
         drop(environment);
         ReaperProcess::dismiss();
-        ended.map(exit)
+        ended.map(exit_of)
     }
 
     fn start(
@@ -63,53 +72,47 @@ impl Mock<'_> {
         ProcessHandle::start(command)
             .map_err(|error| Failure::cannot(format!("cannot run {}: {error}", program.display())))
     }
+}
 
-    /// Waits for the command. Forwards signals to it, and lends it the terminal.
-    async fn wait_for_command(
-        &self,
-        mut job: ProcessHandle,
-        server: &MockServer,
-        signals: &mut Signals,
-    ) -> Result<ExitStatus, Failure> {
-        let terminal = Terminal::foreground();
-        if let Some(terminal) = &terminal {
-            terminal.lend(job.group());
-            // The command may have been stopped because it used the terminal before.
-            job.signal(Signal::CONT);
-        }
-        let mut died = std::pin::pin!(async {
-            let code = server.wait_exit().await;
-            let doubtful = style::DOUBTFUL;
-            self.console.print(format!("{doubtful}the script ended the server{doubtful:#} (exit {code})\n"));
-            std::future::pending().await
-        });
-        let status = loop {
-            tokio::select! {
-                change = job.change() => match (change, &terminal) {
-                    (Ok(ProcessChange::Ended(status)), _) => break Ok(status),
-                    (Ok(ProcessChange::Stopped(signal)), Some(terminal)) => {
-                        if !terminal.was_stopped_in_background(signal, job.group()) {
-                            terminal.suspend(job.group());
-                        }
-                        job.signal(Signal::CONT);
-                    }
-                    (Ok(ProcessChange::Stopped(_)), None) => {}
-                    (Err(error), _) => break Err(Failure::cannot(format!("cannot wait for the command: {error}"))),
-                },
-                signal = signals.next() => job.signal(signal),
-                () = died.as_mut() => {}
-            }
-        };
-        job.finish(LEFTOVER_TIMEOUT).await;
-        if let Some(terminal) = &terminal {
-            terminal.take_back();
-        }
-        status
+/// Waits for the command. Forwards signals to it, and lends it the terminal. `meanwhile` runs as long.
+pub(in crate::cli) async fn wait_for_command(
+    mut job: ProcessHandle,
+    signals: &mut Signals,
+    meanwhile: impl Future<Output = Infallible>,
+) -> Result<ExitStatus, Failure> {
+    let terminal = Terminal::foreground();
+    if let Some(terminal) = &terminal {
+        terminal.lend(job.group());
+        // The command may have been stopped because it used the terminal before.
+        job.signal(Signal::CONT);
     }
+    let mut meanwhile = std::pin::pin!(meanwhile);
+    let status = loop {
+        tokio::select! {
+            change = job.change() => match (change, &terminal) {
+                (Ok(ProcessChange::Ended(status)), _) => break Ok(status),
+                (Ok(ProcessChange::Stopped(signal)), Some(terminal)) => {
+                    if !terminal.was_stopped_in_background(signal, job.group()) {
+                        terminal.suspend(job.group());
+                    }
+                    job.signal(Signal::CONT);
+                }
+                (Ok(ProcessChange::Stopped(_)), None) => {}
+                (Err(error), _) => break Err(Failure::cannot(format!("cannot wait for the command: {error}"))),
+            },
+            signal = signals.next() => job.signal(signal),
+            never = meanwhile.as_mut() => match never {},
+        }
+    };
+    job.finish(LEFTOVER_TIMEOUT).await;
+    if let Some(terminal) = &terminal {
+        terminal.take_back();
+    }
+    status
 }
 
 /// The exit code of the command as a shell reports it.
-fn exit(status: ExitStatus) -> Exit {
+pub(in crate::cli) fn exit_of(status: ExitStatus) -> Exit {
     let code = status.code().or(status.signal().map(|signal| 128 + signal));
     match code.map(u8::try_from) {
         Some(Ok(0)) => Exit::Success,

@@ -1,10 +1,10 @@
 //! `rehearse mock`: serves a script over stdio, or over all network transports on one port.
 
-mod announcement;
+pub(super) mod announcement;
 mod args;
 mod catalogue;
 pub(super) mod console;
-mod exec;
+pub(super) mod exec;
 mod exec_environment;
 mod journal_writer;
 pub(super) mod recording;

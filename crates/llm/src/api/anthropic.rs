@@ -90,3 +90,22 @@ pub(crate) fn read_usage(usage: &Json) -> Usage {
         cache_write_tokens: write,
     }
 }
+
+pub(crate) fn write_stop(stop: &StopReason) -> &str {
+    match stop {
+        StopReason::EndTurn => "end_turn",
+        StopReason::ToolUse => "tool_use",
+        StopReason::MaxTokens => "max_tokens",
+        StopReason::Other(other) => other,
+    }
+}
+
+pub(crate) fn write_usage(usage: Usage) -> Json {
+    let Usage { input_tokens, output_tokens, cache_read_tokens: read, cache_write_tokens: write } = usage;
+    json!({
+        "input_tokens": input_tokens.saturating_sub(read).saturating_sub(write),
+        "cache_creation_input_tokens": write,
+        "cache_read_input_tokens": read,
+        "output_tokens": output_tokens,
+    })
+}

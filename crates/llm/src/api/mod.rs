@@ -13,7 +13,7 @@ use crate::model::Media;
 #[derive(Debug)]
 pub(crate) struct Unsupported(pub(crate) String);
 
-/// The types and codes of errors, and the HTTP status of each.
+/// The types and codes of errors, and the HTTP status of each. The first of a status is that of Anthropic.
 const ERRORS: &[(&str, u16)] = &[
     ("invalid_request_error", 400),
     ("authentication_error", 401),
@@ -40,6 +40,12 @@ pub(crate) fn error_status(error: &Json) -> u16 {
         ERRORS.iter().find_map(|(known, status)| (*known == name).then_some(*status))
     };
     number().or_else(|| named("code")).or_else(|| named("type")).unwrap_or(500)
+}
+
+/// The type of an error with this HTTP status.
+pub(crate) fn error_type(status: u16) -> &'static str {
+    let usual = if status < 500 { "invalid_request_error" } else { "api_error" };
+    ERRORS.iter().find_map(|(name, it)| (*it == status).then_some(*name)).unwrap_or(usual)
 }
 
 /// The message in the body of an error, in any of the forms that servers use.

@@ -120,3 +120,21 @@ pub(crate) fn read_usage(usage: &Json) -> Usage {
         cache_write_tokens: 0,
     }
 }
+
+pub(crate) fn write_stop(stop: &StopReason) -> &str {
+    match stop {
+        StopReason::EndTurn => "stop",
+        StopReason::ToolUse => "tool_calls",
+        StopReason::MaxTokens => "length",
+        StopReason::Other(other) => other,
+    }
+}
+
+pub(crate) fn write_usage(usage: Usage) -> Json {
+    json!({
+        "prompt_tokens": usage.input_tokens,
+        "completion_tokens": usage.output_tokens,
+        "total_tokens": usage.total(),
+        "prompt_tokens_details": { "cached_tokens": usage.cache_read_tokens },
+    })
+}

@@ -96,3 +96,13 @@ pub(crate) fn read_usage(usage: &Json) -> Usage {
         cache_write_tokens: 0,
     }
 }
+
+pub(crate) fn write_usage(usage: Usage) -> Json {
+    json!({
+        "input_tokens": usage.input_tokens,
+        "input_tokens_details": { "cached_tokens": usage.cache_read_tokens },
+        "output_tokens": usage.output_tokens,
+        "output_tokens_details": { "reasoning_tokens": 0 },
+        "total_tokens": usage.total(),
+    })
+}

@@ -1,0 +1,104 @@
+//! What a client asks, independent of the API.
+
+use std::collections::HashMap;
+
+use serde_json::{
+    Value as Json,
+    value::{RawValue, to_raw_value},
+};
+
+use crate::{
+    ToolDefinition,
+    model::{Block, GenerationOptions, Message, Request, ToolResult},
+};
+
+/// A request of a client.
+#[derive(Debug, Default)]
+pub(super) struct Question {
+    /// The model that the client names.
+    pub(super) model: String,
+    system: Option<String>,
+    messages: Vec<Message>,
+    tools: Vec<Tool>,
+    pub(super) is_streamed: bool,
+    /// Whether a stream of chat completions ends with the usage.
+    pub(super) with_usage: bool,
+    /// The tool of each call so far.
+    calls: HashMap<String, String>,
+}
+
+#[derive(Debug)]
+struct Tool {
+    name: String,
+    description: Option<String>,
+    schema: Box<RawValue>,
+}
+
+impl Question {
+    /// The members that all APIs have.
+    ///
+    /// # Errors
+    /// The client names no model.
+    pub(super) fn new(body: &Json) -> Result<Question, String> {
+        let model = body["model"].as_str().ok_or("`model` must be a text")?.to_owned();
+        Ok(Question { model, is_streamed: body["stream"] == true, ..Question::default() })
+    }
+
+    pub(super) fn add_system(&mut self, text: String) {
+        self.system = Some(self.system.take().map_or(text.clone(), |system| format!("{system}\n{text}")));
+    }
+
+    pub(super) fn add_user(&mut self, content: Vec<Block>) {
+        self.messages.push(Message::User { content });
+    }
+
+    pub(super) fn add_assistant(&mut self, content: Vec<Block>) {
+        let message = Message::Assistant { content };
+        self.calls.extend(message.tool_calls().map(|call| (call.id.clone(), call.name.clone())));
+        self.messages.push(message);
+    }
+
+    /// Adds to the message of the assistant, if it is the last one.
+    pub(super) fn extend_assistant(&mut self, more: Vec<Block>) {
+        match self.messages.pop() {
+            Some(Message::Assistant { mut content }) => {
+                content.extend(more);
+                self.add_assistant(content);
+            }
+            last => {
+                self.messages.extend(last);
+                self.add_assistant(more);
+            }
+        }
+    }
+
+    pub(super) fn add_result(&mut self, call_id: &str, content: Vec<Block>, is_error: bool) {
+        let tool = self.calls.get(call_id).cloned().unwrap_or_default();
+        self.messages.push(Message::ToolResult(ToolResult { call_id: call_id.to_owned(), tool, content, is_error }));
+    }
+
+    /// Adds a tool. A tool of the provider has only a type.
+    pub(super) fn add_tool(&mut self, tool: &Json, schema: &Json) {
+        let name = tool["name"].as_str().or(tool["type"].as_str()).unwrap_or_default().to_owned();
+        let description = tool["description"].as_str().map(str::to_owned);
+        if let Ok(schema) = to_raw_value(schema) {
+            self.tools.push(Tool { name, description, schema });
+        }
+    }
+
+    pub(super) fn tools(&self) -> Vec<ToolDefinition<'_>> {
+        let tools = self.tools.iter().map(|Tool { name, description, schema }| ToolDefinition {
+            description: description.as_deref(),
+            ..ToolDefinition::new(name, schema)
+        });
+        tools.collect()
+    }
+
+    pub(super) fn request<'a>(
+        &'a self,
+        tools: &'a [ToolDefinition<'a>],
+        options: &'a GenerationOptions,
+    ) -> Request<'a> {
+        Request { system: self.system.as_deref(), messages: &self.messages, tools, options }
+    }
+}

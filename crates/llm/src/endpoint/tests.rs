@@ -1,0 +1,288 @@
+use std::sync::Mutex;
+
+use reqwest::Client;
+use serde_json::value::RawValue;
+
+use super::*;
+use crate::{
+    ToolDefinition,
+    model::{
+        ApiKey, Block, HttpModel, HttpModelOptions, Message, Request as Asked, RetryPolicy, StopReason, ToolResult,
+    },
+};
+use rehearse_document::Source;
+use rehearse_net::http_client;
+
+const SCRIPT: &str = "
+model: scripted
+rules:
+- when: { prompt: { contains: round } }
+  turns:
+  - { thinking: I read it., text: First I read., calls: [{ tool: read, args: { path: 'a file', n: 1 } }, { tool: read, raw: '{oops' }] }
+  - 'It says {{ result }}.'
+- when: { prompt: busy }
+  reply: { error: { status: 429, retryAfter: 1500ms } }
+- when: { prompt: cut }
+  reply: { error: the wire broke }
+- when: { prompt: long }
+  reply: { text: and so on, stop: max_tokens }
+- when: { prompt: { not: nothing } }
+  reply: '{{ turn }}|{{ prompt }}|{{ system }}|{{ tools | join(\",\") }}|{{ tool }}|{{ result }}|{{ failed }}|{{ media }}'
+";
+const PATHS: [(Provider, &str); 3] = [
+    (Provider::Anthropic, "/v1/messages"),
+    (Provider::OpenAi, "/v1/chat/completions"),
+    (Provider::OpenAiResponses, "/v1/responses"),
+];
+
+async fn start() -> (ModelEndpoint, Arc<Mutex<Vec<String>>>) {
+    let model = ScriptedModel::parse(&Source::new("m", SCRIPT)).unwrap_or_else(|error| panic!("{error}"));
+    let lines = Arc::new(Mutex::new(Vec::new()));
+    let log = lines.clone();
+    let log = Box::new(move |line| log.lock().expect("no panic").push(line));
+    (ModelEndpoint::start(model, EndpointOptions { log, ..EndpointOptions::default() }).await.expect("binds"), lines)
+}
+
+fn client() -> Client {
+    http_client::builder(true).build().expect("a client")
+}
+
+async fn post(endpoint: &ModelEndpoint, path: &str, body: &Json) -> (u16, Json) {
+    let url = format!("{}{path}", endpoint.url());
+    let response = client().post(url).body(body.to_string()).send().await.expect("an answer");
+    (response.status().as_u16(), serde_json::from_str(&response.text().await.expect("text")).expect("JSON"))
+}
+
+/// The text of an answer of any API.
+fn text(answer: &Json) -> &str {
+    let texts = ["/content/0/text", "/choices/0/message/content", "/output/0/content/0/text"];
+    texts.into_iter().find_map(|path| answer.pointer(path)?.as_str()).unwrap_or_else(|| panic!("{answer}"))
+}
+
+#[tokio::test]
+async fn our_own_client_gets_what_the_script_says_over_every_api() {
+    let (endpoint, lines) = start().await;
+    let schema = RawValue::from_string("{}".to_owned()).expect("JSON");
+    let tools = [ToolDefinition::new("read", &schema)];
+    let options = GenerationOptions::default();
+    for api in Provider::ALL {
+        let options_of = HttpModelOptions { base_url: Some(endpoint.url()), ..HttpModelOptions::new(api, "any") };
+        let options_of =
+            HttpModelOptions { key: Some(ApiKey::new("sk-secret")), retry: RetryPolicy::NEVER, ..options_of };
+        let model = HttpModel::new(options_of).expect("a model");
+        for is_streamed in [false, true] {
+            let pieces = Mutex::new(String::new());
+            let sink = |delta| {
+                let (crate::model::Delta::Text(it) | crate::model::Delta::Thinking(it)) = delta;
+                pieces.lock().expect("no panic").push_str(&it);
+            };
+            let deltas: Option<crate::model::DeltaSink<'_>> = if is_streamed { Some(&sink) } else { None };
+            let mut messages = vec![Message::user("a round, please")];
+            let ask = async |messages: &[Message]| {
+                model.generate(&Asked { system: None, messages, tools: &tools, options: &options }, deltas).await
+            };
+            let first = ask(&messages).await.expect("an answer");
+            assert_eq!(first.stop, StopReason::ToolUse);
+            assert!(first.usage.input_tokens > 0 && first.usage.output_tokens > 0);
+            let [Block::Thinking { text: thought, .. }, rest @ ..] = &first.content[..] else { panic!("{first:?}") };
+            assert_eq!((thought.as_str(), &rest[0]), ("I read it.", &Block::text("First I read.")));
+            let calls = |block: &Block| match block {
+                Block::ToolCall(call) => Some((call.id.clone(), call.name.clone(), call.arguments.clone())),
+                _ => None,
+            };
+            let calls: Vec<_> = rest.iter().filter_map(calls).collect();
+            let raw = if api == Provider::Anthropic && !is_streamed { r#"{"INVALID_JSON":"{oops"}"# } else { "{oops" };
+            let call = |id: &str, arguments: &str| (id.to_owned(), "read".to_owned(), arguments.to_owned());
+            assert_eq!(calls, [call("call_1", r#"{"path":"a file","n":1}"#), call("call_2", raw)], "{api}");
+            assert_eq!(*pieces.lock().expect("no panic"), if is_streamed { "I read it.First I read." } else { "" });
+            messages.push(Message::Assistant { content: first.content });
+            for (id, text) in [("call_1", "+x"), ("call_2", "+y")] {
+                let content = vec![Block::text(text)];
+                let result = ToolResult { call_id: id.into(), tool: "read".into(), content, is_error: false };
+                messages.push(Message::ToolResult(result));
+            }
+            let second = ask(&messages).await.expect("an answer");
+            assert_eq!((&second.content[..], &second.stop), (&[Block::text("It says +y.")][..], &StopReason::EndTurn));
+            let long = ask(&[Message::user("long")]).await.expect("an answer");
+            assert_eq!(long.stop, StopReason::MaxTokens, "{api}");
+            let error = ask(&[Message::user("cut")]).await.expect_err("a broken connection");
+            assert!(matches!(error, ModelError::Unreachable { .. }), "{error}");
+            let error = ask(&[Message::user("busy")]).await.expect_err("429");
+            let ModelError::Rejected { status, message, retry_after, .. } = error else { panic!("{error}") };
+            assert_eq!(
+                (status, message.as_str(), retry_after),
+                (429, "rate limit exceeded", Some(Duration::from_millis(1500)))
+            );
+        }
+    }
+    let lines = lines.lock().expect("no panic").join("\n");
+    assert!(lines.contains("POST /v1/messages: 200 thinking, text, calls read, calls read, streamed"), "{lines}");
+    assert!(lines.contains("POST /v1/responses: connection closed: the wire broke"), "{lines}");
+    assert!(!lines.contains("secret"), "{lines}");
+    endpoint.stop(Duration::ZERO).await;
+}
+
+#[tokio::test]
+async fn every_form_of_a_conversation_is_understood() {
+    let (endpoint, _) = start().await;
+    let call = json!({ "id": "c", "type": "function", "function": { "name": "f", "arguments": "{}" } });
+    let item = json!({ "type": "function_call", "call_id": "c", "name": "f", "arguments": "{}" });
+    let anthropic = |messages: Json| json!({ "model": "m", "max_tokens": 9, "messages": messages });
+    let (mut with_system, image) = (
+        anthropic(json!([{ "role": "user", "content": "Hi" }])),
+        json!({ "type": "base64", "media_type": "image/png", "data": "" }),
+    );
+    with_system["system"] = json!([{ "type": "text", "text": "a", "cache_control": { "type": "ephemeral" } }, { "type": "text", "text": "b" }]);
+    with_system["tools"] = json!([{ "name": "f", "input_schema": {} }, { "type": "bash_20250124", "name": "bash" }]);
+    for (path, body, expected) in [
+        ("/messages", with_system, "1|Hi|a\nb|f,bash|None|None|False|0"),
+        (
+            "/v1/messages?beta=true",
+            anthropic(json!([{ "role": "user", "content": [
+            { "type": "text", "text": "Hi" }, { "type": "image", "source": image }, { "type": "later", "x": 1 },
+        ] }])),
+            "1|Hi|||None|None|False|1",
+        ),
+        (
+            "/v1/messages",
+            anthropic(json!([
+                { "role": "user", "content": "Hi" },
+                { "role": "assistant", "content": [{ "type": "tool_use", "id": "c", "name": "f", "input": {} }] },
+                { "role": "user", "content": [
+                    { "type": "text", "text": "(reminder)" },
+                    { "type": "tool_result", "tool_use_id": "c", "content": [{ "type": "text", "text": "r" }], "is_error": true },
+                ] },
+            ])),
+            "2|Hi|||f|r\n(reminder)|True|0",
+        ),
+        (
+            "/chat/completions",
+            json!({ "model": "m", "messages": [
+            { "role": "system", "content": "a" }, { "role": "developer", "content": [{ "type": "text", "text": "b" }] },
+            { "role": "user", "content": [{ "type": "text", "text": "Hi" }, { "type": "image_url", "image_url": { "url": "http://h/x" } }] },
+            { "role": "assistant", "content": null, "tool_calls": [call] },
+            { "role": "tool", "tool_call_id": "c", "content": [{ "type": "text", "text": "r" }] },
+        ], "tools": [{ "type": "function", "function": { "name": "f" } }] }),
+            "2|Hi|a\nb|f|f|r|False|1",
+        ),
+        ("/responses", json!({ "model": "m", "input": "Hi", "instructions": "a" }), "1|Hi|a||None|None|False|0"),
+        (
+            "/v1/responses",
+            json!({ "model": "m", "input": [
+            { "role": "developer", "content": "b" },
+            { "type": "message", "role": "user", "content": [{ "type": "input_text", "text": "Hi" }, { "type": "input_image", "image_url": "data:image/png;base64,AA==" }] },
+            { "type": "reasoning", "id": "rs", "summary": [] }, { "role": "assistant", "content": "I call." }, item,
+            { "type": "function_call_output", "call_id": "c", "output": [{ "type": "input_text", "text": "r" }] },
+        ], "instructions": "a", "tools": [{ "type": "function", "name": "f", "parameters": {} }, { "type": "web_search" }] }),
+            "2|Hi|a\nb|f,web_search|f|r|False|1",
+        ),
+    ] {
+        let (status, answer) = post(&endpoint, path, &body).await;
+        assert_eq!(status, 200, "{answer}");
+        assert_eq!(text(&answer), expected, "{path}");
+        assert_eq!(answer["model"], "m");
+    }
+}
+
+#[tokio::test]
+async fn a_request_that_a_provider_would_refuse_is_refused_in_its_form() {
+    let (endpoint, _) = start().await;
+    let user = json!([{ "role": "user", "content": "nothing" }]);
+    for (path, body, expected) in [
+        ("/v1/messages", json!({ "max_tokens": 9, "messages": user }), "`model` must be a text"),
+        ("/v1/messages", json!({ "model": "m", "messages": user }), "max_tokens: must be a number"),
+        (
+            "/v1/messages",
+            json!({ "model": "m", "max_tokens": 9, "messages": [] }),
+            "messages: must be a list of messages",
+        ),
+        (
+            "/v1/messages",
+            json!({ "model": "m", "max_tokens": 9, "messages": [{ "role": "user", "content": 7 }] }),
+            "messages.0.content: must be a text or a list of blocks",
+        ),
+        (
+            "/v1/messages",
+            json!({ "model": "m", "max_tokens": 9, "messages": [{ "role": "x" }] }),
+            "messages.0.role: must be `user` or `assistant`",
+        ),
+        (
+            "/v1/messages",
+            json!({ "model": "m", "max_tokens": 9, "messages": user }),
+            "m: no rule matches turn 1 (the last message is \"nothing\")",
+        ),
+        (
+            "/v1/chat/completions",
+            json!({ "model": "m", "messages": [{ "role": "tool" }] }),
+            "messages[0] has no `tool_call_id`",
+        ),
+        ("/v1/chat/completions", json!({ "model": "m", "messages": 7 }), "`messages` must be a list of messages"),
+        ("/v1/responses", json!({ "model": "m" }), "`input` must be a text or a list of items"),
+        (
+            "/v1/responses",
+            json!({ "model": "m", "input": "x", "previous_response_id": "r" }),
+            "`previous_response_id` is not supported: nothing is stored; send all items in `input`",
+        ),
+        (
+            "/v1/responses",
+            json!({ "model": "m", "input": [{ "type": "item_reference", "id": "r" }] }),
+            "input[0] is a reference: nothing is stored; send the item",
+        ),
+    ] {
+        let (status, answer) = post(&endpoint, path, &body).await;
+        assert_eq!((status, answer["error"]["message"].as_str()), (400, Some(expected)), "{path} {body}");
+        let kind = if path == "/v1/messages" { &answer["type"] } else { &answer["error"]["type"] };
+        assert_eq!(kind, if path == "/v1/messages" { "error" } else { "invalid_request_error" });
+    }
+    let (status, answer) = post(&endpoint, "/v1/embeddings", &json!({})).await;
+    assert!(
+        status == 404 && answer["error"]["message"].as_str().is_some_and(|it| it.contains("POST /v1/embeddings")),
+        "{answer}"
+    );
+    let (_, answer) = post(&endpoint, "/v1/messages/count_tokens", &json!({ "model": "m" })).await;
+    assert_eq!(answer, json!({ "input_tokens": 4 }));
+    let models = client().get(format!("{}/v1/models", endpoint.url())).send().await.expect("an answer");
+    assert!(models.text().await.expect("text").contains(r#""data":[{"id":"scripted""#));
+    let foreign = client().get(format!("{}/v1/models", endpoint.url())).header("host", "evil.example.com").send().await;
+    assert_eq!(foreign.expect("an answer").status(), 403);
+}
+
+#[tokio::test]
+async fn events_have_the_order_of_each_api() {
+    let (endpoint, _) = start().await;
+    let expected = [
+        "message_start ping content_block_start content_block_delta content_block_stop content_block_start content_block_delta \
+         content_block_stop content_block_start content_block_delta content_block_stop content_block_start content_block_delta \
+         content_block_stop message_delta message_stop",
+        "chunk [DONE]",
+        "response.created response.in_progress response.output_item.added response.reasoning_summary_part.added \
+         response.reasoning_summary_text.delta response.reasoning_summary_text.done response.reasoning_summary_part.done \
+         response.output_item.done response.output_item.added response.content_part.added response.output_text.delta \
+         response.output_text.done response.content_part.done response.output_item.done response.output_item.added \
+         response.function_call_arguments.delta response.function_call_arguments.done response.output_item.done \
+         response.output_item.added response.function_call_arguments.delta response.function_call_arguments.done \
+         response.output_item.done response.completed",
+    ];
+    for ((_, path), expected) in PATHS.into_iter().zip(expected) {
+        let messages = json!([{ "role": "user", "content": "round" }]);
+        let body = json!({ "model": "m", "max_tokens": 9, "messages": messages, "input": messages, "stream": true });
+        let response =
+            client().post(format!("{}{path}", endpoint.url())).body(body.to_string()).send().await.expect("an answer");
+        assert_eq!(response.headers()["content-type"], "text/event-stream; charset=utf-8");
+        let (mut decoder, mut events) = (rehearse_protocol::sse::Decoder::default(), Vec::new());
+        decoder.push(&response.bytes().await.expect("a body"), &mut events).expect("events");
+        let mut order: Vec<String> = Vec::new();
+        for (number, event) in events.iter().enumerate() {
+            let data: Json =
+                serde_json::from_slice(event.data.as_deref().expect("data")).unwrap_or(json!({ "type": "[DONE]" }));
+            let name = data["type"].as_str().unwrap_or("chunk").to_owned();
+            assert!(path != "/v1/responses" || data["sequence_number"] == number);
+            assert_eq!(event.event.as_ref().unwrap_or(&name), &name);
+            // Deltas come in any number.
+            if order.last() != Some(&name) {
+                order.push(name);
+            }
+        }
+        assert_eq!(order.join(" "), expected, "{path}");
+    }
+}

@@ -1,0 +1,137 @@
+//! `rehearse model`: a scripted model behind the APIs of Anthropic and OpenAI.
+
+use std::{ffi::OsString, net::SocketAddr, path::PathBuf, process::Command, time::Duration};
+
+use super::{
+    Exit, Failure,
+    mock::{
+        announcement::reachable,
+        console::Console,
+        exec::{exit_of, wait_for_command},
+        parse_address,
+        server::{listen_failure, runtime_failure},
+    },
+    process_guard::block_on_guarded,
+    signals::{Signals, limit_shutdown},
+    style,
+};
+use rehearse_client::ProcessHandle;
+use rehearse_llm::{
+    endpoint::{EndpointOptions, ModelEndpoint},
+    model::{ScriptedModel, scripted::LoadError},
+};
+
+const EXAMPLES: &str = "\
+Examples:
+  rehearse model review.yaml --listen 8889             # for any agent, without a key
+  rehearse model review.yaml --exec -- npm test        # run tests against the model
+
+  ANTHROPIC_BASE_URL=http://127.0.0.1:8889 ANTHROPIC_API_KEY=none claude -p 'Review it'
+  OPENAI_BASE_URL=http://127.0.0.1:8889/v1 OPENAI_API_KEY=none node agent.js
+
+A script:
+  rules:
+    - when: { prompt: { contains: diff } }
+      turns:
+        - calls: [{ tool: read_file, args: { path: change.diff } }]
+        - \"The diff says: {{ result }}\"
+    - reply: Hello.
+
+With --exec the command gets ANTHROPIC_BASE_URL and OPENAI_BASE_URL, and a key
+for each API where you have set none. The exit code is that of the command.";
+
+/// How long answers in progress may take after a signal, and the end of the process.
+const GRACE: Duration = Duration::from_secs(1);
+const SHUTDOWN_LIMIT: Duration = Duration::from_secs(5);
+/// How long printing the rest of stderr may take.
+const STDERR_TIMEOUT: Duration = Duration::from_secs(1);
+/// The variables that the SDKs require.
+const KEYS: [&str; 2] = ["ANTHROPIC_API_KEY", "OPENAI_API_KEY"];
+
+/// Serve a scripted model over the APIs of Anthropic and OpenAI
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct ModelArgs {
+    /// The script of the model
+    #[arg(value_name = "SCRIPT")]
+    script: PathBuf,
+    /// Listen on this address or port [default: a free port]
+    #[arg(long, alias = "port", value_name = "ADDR", value_parser = parse_address, default_value = ":0", hide_default_value = true)]
+    listen: SocketAddr,
+    /// Also accept requests for this host name (repeatable)
+    #[arg(long = "allow-host", value_name = "NAME")]
+    allowed_hosts: Vec<String>,
+    /// Print a line for each request on stderr
+    #[arg(short, long)]
+    verbose: bool,
+    /// Run the command after `--` with the URLs in its environment
+    #[arg(long, requires = "command")]
+    exec: bool,
+    /// The command of --exec with its arguments
+    #[arg(value_name = "COMMAND", last = true, requires = "exec", value_hint = clap::ValueHint::CommandWithArguments)]
+    command: Vec<OsString>,
+}
+
+/// Serves until a signal arrives or the command ends.
+///
+/// # Errors
+/// The script has mistakes, the address is in use, or the command cannot be run.
+pub(super) fn run(args: ModelArgs) -> Result<Exit, Failure> {
+    let model = ScriptedModel::load(&args.script).map_err(|error| match error {
+        LoadError::Invalid(diagnostics) => Failure::Invalid(diagnostics),
+        unreadable => Failure::Usage(unreadable.to_string()),
+    })?;
+    let (console, printer) = Console::open();
+    let exit = block_on_guarded(serve(args, model, &console)).unwrap_or_else(|failure| {
+        console.print(failure.text());
+        failure.exit()
+    });
+    drop(console);
+    printer.join_timeout(STDERR_TIMEOUT);
+    Ok(exit)
+}
+
+async fn serve(args: ModelArgs, model: ScriptedModel, console: &Console) -> Result<Exit, Failure> {
+    let mut signals = Signals::install().map_err(runtime_failure)?;
+    let name = model.name().to_owned();
+    let printer = args.verbose.then(|| console.clone());
+    let log = move |line: String| {
+        if let Some(console) = &printer {
+            console.print(format!("{}\n", style::printable(&line)));
+        }
+    };
+    let options = EndpointOptions { address: args.listen, allowed_hosts: args.allowed_hosts, log: Box::new(log) };
+    let endpoint = ModelEndpoint::start(model, options).await;
+    let endpoint = endpoint.map_err(|error| listen_failure(args.listen, "--listen :0", &error))?;
+    let url = format!("http://{}", reachable(endpoint.address()));
+    let variables = [("ANTHROPIC_BASE_URL", url.clone()), ("OPENAI_BASE_URL", format!("{url}/v1"))];
+    let ended = if let Some((program, words)) = args.command.split_first() {
+        let mut command = Command::new(program);
+        command.args(words).envs(variables);
+        command.envs(KEYS.into_iter().filter(|key| std::env::var_os(key).is_none()).map(|key| (key, "none")));
+        let job = ProcessHandle::start(command);
+        let job = job.map_err(|error| Failure::cannot(format!("cannot run {}: {error}", program.display())))?;
+        wait_for_command(job, &mut signals, std::future::pending()).await.map(exit_of)
+    } else {
+        let (strong, dim) = (style::STRONG, style::DIM);
+        let mut text = format!("{strong}{}{strong:#} listens on {}\n\n", style::printable(&name), endpoint.address());
+        variables.iter().for_each(|(name, value)| text.push_str(&format!("  {name}={strong}{value}{strong:#}\n")));
+        text.push_str(&format!("\n{dim}Any key is accepted. Ctrl-C ends it.{dim:#}\n\n"));
+        if !endpoint.address().ip().is_loopback() {
+            let doubtful = style::DOUBTFUL;
+            text.push_str(&format!(
+                "{doubtful}warning: everyone who can reach this machine can use the model{doubtful:#}\n\n"
+            ));
+        }
+        console.print(text);
+        signals.next().await;
+        limit_shutdown(SHUTDOWN_LIMIT);
+        console.leave_line();
+        Ok(Exit::Success)
+    };
+    tokio::select! {
+        () = endpoint.stop(GRACE) => {}
+        _ = signals.next() => {}
+    }
+    ended
+}
