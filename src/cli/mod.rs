@@ -7,6 +7,7 @@ mod background;
 mod check;
 mod config;
 mod conformance;
+mod conversation;
 mod failure;
 mod final_answer;
 mod format;
@@ -109,6 +110,8 @@ enum Command {
     Record(record::RecordArgs),
     Serve(serve::ServeArgs),
     Model(model::ModelArgs),
+    #[command(visible_aliases = ["convo", "conv"])]
+    Conversation(conversation::ConversationArgs),
     ValidateConfig(config::ValidateArgs),
     Config(config::ConfigArgs),
     Repl(Box<repl::ReplArgs>),
@@ -142,6 +145,7 @@ impl Command {
             Command::Record(args) => record::run(&args),
             Command::Serve(args) => serve::run(&args),
             Command::Model(args) => model::run(args),
+            Command::Conversation(args) => conversation::run(&args),
             Command::Repl(args) => repl::run(*args),
             Command::Chat(args) => repl::chat(*args),
             Command::Init(args) => init::run(&args),

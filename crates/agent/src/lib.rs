@@ -18,6 +18,7 @@ pub mod inputs;
 mod model_spec;
 mod native_tool;
 pub mod setup;
+pub mod store;
 mod subagent;
 pub mod subagent_events;
 pub mod system_prompt;
