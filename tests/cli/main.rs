@@ -8,6 +8,7 @@ mod config_convert;
 mod config_docs;
 mod config_show;
 mod conformance_client;
+mod conversation;
 mod final_answer;
 mod full_disk;
 mod hub;

@@ -65,11 +65,11 @@ fn story(config: &Json) -> Rehearse {
         .file("coder.cpe.json", &config.to_string())
 }
 
-fn serve() -> Rehearse {
+pub(crate) fn serve() -> Rehearse {
     story(&config()).args(["serve", "--config", "coder.cpe.json"])
 }
 
-fn greet(running: &mut Running) {
+pub(crate) fn greet(running: &mut Running) {
     let client = json!({ "name": "c", "version": "1" });
     let params = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client });
     running.send(&json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params }).to_string());
@@ -77,12 +77,12 @@ fn greet(running: &mut Running) {
     running.send(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
 }
 
-fn call(running: &mut Running, id: u32, arguments: &Json) {
+pub(crate) fn call(running: &mut Running, id: u32, arguments: &Json) {
     let params = json!({ "name": "coder", "arguments": arguments, "_meta": { "progressToken": id } });
     running.send(&json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params }).to_string());
 }
 
-fn result(running: &mut Running, id: u32) -> Json {
+pub(crate) fn result(running: &mut Running, id: u32) -> Json {
     let line = running.stdout_line(&format!("\"id\":{id}"));
     serde_json::from_str::<Json>(&line).expect("JSON")["result"].clone()
 }

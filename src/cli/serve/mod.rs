@@ -3,7 +3,12 @@
 mod events;
 mod subagent_config;
 
-use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use rehearse_protocol::Transport;
 use tokio_util::sync::CancellationToken;
@@ -19,8 +24,12 @@ use super::{
     },
     process_guard::block_on_guarded,
     signals::{Signals, limit_shutdown},
+    style::printable,
 };
-use rehearse_agent::Subagent;
+use rehearse_agent::{
+    EventSink, Subagent,
+    store::{ConversationSink, ConversationStore, FILE_NAME, StoreError},
+};
 use rehearse_mock::{
     engine::Engine,
     serve::{ListenOptions, MockServer, PipeEnd, serve_pipe},
@@ -56,6 +65,9 @@ pub(super) struct ServeArgs {
     /// The `ref` of the model [default: `defaults.model`]
     #[arg(long, value_name = "REF")]
     model: Option<String>,
+    /// The file in which all runs are saved, for `rehearse conversation`
+    #[arg(long, value_name = "PATH", default_value = FILE_NAME)]
+    conversations: PathBuf,
     /// Do not print the events of runs and the stderr of servers
     #[arg(short, long)]
     quiet: bool,
@@ -69,8 +81,9 @@ pub(super) fn run(args: &ServeArgs) -> Result<Exit, Failure> {
     let (console, printer) = Console::open();
     let shutdown = CancellationToken::new();
     let console_of_runs = (!args.quiet).then(|| console.clone());
+    let saved = save_runs(&args.conversations, &console);
     let exit = SubagentFile::load(&args.config, args.model.as_deref())
-        .and_then(|file| file.subagent(console_of_runs, &shutdown))
+        .and_then(|file| file.subagent(console_of_runs, saved, &shutdown))
         .and_then(|subagent| block_on_guarded(serve(args, subagent, &console)));
     let exit = exit.unwrap_or_else(|failure| {
         console.print(failure.text());
@@ -79,6 +92,21 @@ pub(super) fn run(args: &ServeArgs) -> Result<Exit, Failure> {
     drop(console);
     printer.join_timeout(STDERR_TIMEOUT);
     Ok(exit)
+}
+
+/// Saves the runs, if the file can be written.
+fn save_runs(path: &Path, console: &Console) -> Option<Arc<dyn EventSink>> {
+    let console = console.clone();
+    let warn = move |error: &StoreError| {
+        console.print(format!("warning: failed to save subagent trace: {}\n", printable(&error.to_string())));
+    };
+    match ConversationStore::open(path) {
+        Ok(store) => Some(Arc::new(ConversationSink::of_subagent(store, warn))),
+        Err(error) => {
+            warn(&error);
+            None
+        }
+    }
 }
 
 async fn serve(args: &ServeArgs, subagent: Arc<Subagent>, console: &Console) -> Result<Exit, Failure> {

@@ -62,13 +62,14 @@ impl SubagentFile {
         Ok(SubagentFile { config, setup, servers })
     }
 
-    /// The subagent, whose runs print their events.
+    /// The subagent, whose runs are saved and print their events.
     ///
     /// # Errors
     /// A server of the config cannot be used.
     pub(super) fn subagent(
         self,
         console: Option<Console>,
+        saved: Option<Arc<dyn EventSink>>,
         shutdown: &CancellationToken,
     ) -> Result<Arc<Subagent>, Failure> {
         let SubagentFile { config, setup, servers } = self;
@@ -77,7 +78,7 @@ impl SubagentFile {
         let secrets = servers.iter().fold(Secrets::default(), |all, server| all.merge(&server.resolved.secrets));
         let policy = dialect::by_name("cpe").map(|cpe| &cpe.policy);
         let mut hub = policy.map_or_else(HubOptions::default, HubOptions::from_policy);
-        let mut sinks: Vec<Arc<dyn EventSink>> = Vec::new();
+        let mut sinks: Vec<_> = saved.into_iter().collect();
         if let Some(console) = console {
             let of_servers = console.clone();
             hub.stderr = Some(Arc::new(move |StderrLine { server, line }| {
