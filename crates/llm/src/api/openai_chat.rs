@@ -39,17 +39,16 @@ fn write_media(media: &Media) -> Result<Json, Unsupported> {
 
 /// A message of the assistant, without its thoughts, which this API does not take back.
 pub(crate) fn write_assistant(blocks: &[Block]) -> Json {
-    let text = text_of(blocks);
-    let content = if text.is_empty() { Json::Null } else { text.into() };
-    let mut message = json!({ "role": "assistant", "content": content });
-    let calls: Vec<_> = blocks.iter().filter_map(write_call).collect();
-    if !calls.is_empty() {
-        message["tool_calls"] = calls.into();
+    let (text, calls) = (text_of(blocks), blocks.iter().filter_map(write_call).collect::<Vec<_>>());
+    if calls.is_empty() {
+        return json!({ "role": "assistant", "content": text });
     }
-    message
+    // Only a message with calls may have no content.
+    let content = if text.is_empty() { Json::Null } else { text.into() };
+    json!({ "role": "assistant", "content": content, "tool_calls": calls })
 }
 
-pub(crate) fn write_call(block: &Block) -> Option<Json> {
+fn write_call(block: &Block) -> Option<Json> {
     let Block::ToolCall(ToolCall { id, name, arguments }) = block else { return None };
     Some(json!({ "id": id, "type": "function", "function": { "name": name, "arguments": arguments } }))
 }

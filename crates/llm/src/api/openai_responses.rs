@@ -10,8 +10,10 @@ use crate::model::{Block, Media, ToolCall, Usage};
 /// # Errors
 /// The API has no such part.
 pub(crate) fn write_content(blocks: &[Block]) -> Result<Json, Unsupported> {
-    if let [Block::Text { text }] = blocks {
-        return Ok(text.as_str().into());
+    match blocks {
+        [] => return Ok("".into()),
+        [Block::Text { text }] => return Ok(text.as_str().into()),
+        _ => {}
     }
     let part = |block: &Block| match block {
         Block::Text { text } => Some(Ok(json!({ "type": "input_text", "text": text }))),

@@ -169,6 +169,52 @@ async fn what_an_api_does_not_have_is_an_error_before_the_request() {
     }
 }
 
+#[tokio::test]
+async fn an_empty_message_is_sent_as_each_api_accepts_it() {
+    let thought = Block::Thinking { text: "Hm.".into(), signature: None };
+    let result = ToolResult { call_id: "1".into(), tool: "read".into(), content: Vec::new(), is_error: false };
+    let messages = [
+        Message::Assistant { content: vec![thought] },
+        Message::Assistant { content: vec![call("1", "read", "{}")] },
+        Message::ToolResult(result),
+    ];
+    let options = GenerationOptions::default();
+    let request = Request { system: None, messages: &messages, tools: &[], options: &options };
+    for (api, expected) in [
+        (
+            Provider::Anthropic,
+            json!([
+                { "role": "assistant", "content": [{ "type": "tool_use", "id": "1", "name": "read", "input": {} }] },
+                { "role": "user", "content": [{ "type": "tool_result", "tool_use_id": "1", "content": [] }] },
+            ]),
+        ),
+        (
+            Provider::OpenAi,
+            json!([
+                { "role": "assistant", "content": "" },
+                { "role": "assistant", "content": null, "tool_calls": [
+                    { "id": "1", "type": "function", "function": { "name": "read", "arguments": "{}" } },
+                ] },
+                { "role": "tool", "tool_call_id": "1", "content": "" },
+            ]),
+        ),
+        (
+            Provider::OpenAiResponses,
+            json!([
+                { "type": "function_call", "call_id": "1", "name": "read", "arguments": "{}" },
+                { "type": "function_call_output", "call_id": "1", "output": "" },
+            ]),
+        ),
+    ] {
+        let (server, model) = model(api, ResponseTemplate::new(400)).await;
+        model.generate(&request, None).await.expect_err("400");
+        let sent = server.received_requests().await.expect("recorded").remove(0);
+        let body: Json = serde_json::from_slice(&sent.body).expect("JSON");
+        let key = if api == Provider::OpenAiResponses { "input" } else { "messages" };
+        assert_eq!(body[key], expected, "{api}");
+    }
+}
+
 #[test]
 fn a_base_url_may_have_a_version_and_a_slash() {
     let url = |base: &str| resource(base, "messages").map(|url| url.to_string());
