@@ -168,3 +168,31 @@ fn a_config_of_the_engine_is_used_as_documented() {
     call("events.other").stdout("other\n");
     call("socket.other").stdout("other\n");
 }
+
+#[test]
+fn a_subagent_of_cpe_has_the_folder_the_variables_and_the_servers_of_its_config() {
+    let model = "rules:\n- when: { prompt: { contains: wait } }\n  reply: { wait: 1m, text: late }\n\
+                 - turns: [{ calls: [{ tool: where }, { tool: note }] }, '{{ prompt }} {{ results.where }} {{ results.note }}']\n";
+    let local = |script: &str, env: &Json| json!({ "type": "stdio", "command": Rehearse::BINARY, "args": ["mock", script], "env": env });
+    let config = |model: &Json| {
+        let config = json!({ "version": "1.0", "models": [model], "defaults": { "model": "m" },
+            "subagent": { "name": "scout", "description": "Looks.", "timeout": "1s" }, "mcpServers": {
+                "local": local("local.yaml", &json!({ "CITY": "Oslo" })), "notes": local("notes.yaml", &json!({})) } });
+        config.to_string()
+    };
+    let scripted = json!({ "ref": "m", "display_name": "M", "id": "model.yaml", "type": "scripted" });
+    let real = json!({ "ref": "m", "display_name": "M", "id": "claude", "type": "anthropic", "api_key_env": "NOBODY_HAS_SET_THIS" });
+    let story = |args: &[&str]| {
+        let story = mcp(args.iter().copied()).file("local.yaml", LOCAL).file("agents/model.yaml", model);
+        let story = story.file("notes.yaml", "tools: [{ name: note, reply: noted }]").file("in.txt", "a file");
+        let story = story.file("agents/scout.cpe.json", &config(&scripted)).file("real.cpe.json", &config(&real));
+        story.env("CITY", "Bergen").env("AREA", "west")
+    };
+    let server = format!("{} mcp serve --quiet --config agents/scout.cpe.json", Rehearse::BINARY);
+    let call = |arguments: &[&str]| story(&[&["call-tool", "scout", "--stdio", &server], arguments].concat()).run();
+    call(&["prompt=Look:", "inputs=[\"in.txt\"]"]).stdout("Look:\na file Oslo west - noted\n").code(0);
+    let late = "execution cancelled or timed out: subagent \"scout\" had 1s";
+    call(&["prompt=wait"]).stdout_has(late).code(1);
+    let run = story(&["serve", "--config", "real.cpe.json"]).run().stdout("").code(2);
+    run.stderr_has("real.cpe.json:1:").stderr_has("API key missing: NOBODY_HAS_SET_THIS not set");
+}
