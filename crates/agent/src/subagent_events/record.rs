@@ -2,7 +2,10 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use rehearse_llm::model::{Usage, text_of};
+use rehearse_llm::{
+    final_answer,
+    model::{Usage, text_of},
+};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value as Json;
 
@@ -10,6 +13,9 @@ use crate::{Event, RunLabel};
 
 /// The tools that run a program of the model.
 const CODE_TOOLS: &[&str] = &["execute_go_code", "execute_code"];
+
+/// The type of thoughts that only the provider can read.
+const ENCRYPTED: &str = "reasoning.encrypted";
 
 /// How many lines of a thought the concise form has.
 const MAX_THOUGHT_LINES: usize = 2;
@@ -23,6 +29,9 @@ pub enum EventKind {
     ThoughtTrace,
     SubagentStart,
     SubagentEnd,
+    /// A kind of a later version, which people do not see.
+    #[serde(other)]
+    Unknown,
 }
 
 /// An event as it is sent. Both spellings of the ids are read: `subagentRunId` and `subagentRunID`.
@@ -63,7 +72,7 @@ pub enum Form {
 }
 
 impl EventRecord {
-    /// The event of a run; `None` for events that are not sent.
+    /// The event of a run; `None` for events that are not sent: the answer, and calls whose arguments are no JSON.
     pub fn new(run: &RunLabel, event: &Event<'_>, now: SystemTime) -> Option<EventRecord> {
         let record = EventRecord {
             subagent_name: run.agent.to_string(),
@@ -82,18 +91,23 @@ impl EventRecord {
             Event::Thought { text, is_encrypted } => EventRecord {
                 kind: EventKind::ThoughtTrace,
                 payload: (*text).to_owned(),
-                reasoning_type: if *is_encrypted { "reasoning.encrypted".to_owned() } else { String::new() },
+                reasoning_type: if *is_encrypted { ENCRYPTED.to_owned() } else { String::new() },
                 ..record
             },
-            Event::ToolCall { call, timeout } => EventRecord {
-                kind: EventKind::ToolCall,
-                tool_name: call.name.clone(),
-                tool_call_id: call.id.clone(),
-                payload: call.arguments.clone(),
-                execution_timeout_seconds: timeout.map(|limit| limit.as_secs()),
-                ..record
-            },
-            Event::ToolResult(result) => EventRecord {
+            Event::ToolCall { call, timeout } if call.name != final_answer::NAME => {
+                let arguments: Json = serde_json::from_str(&call.arguments).ok()?;
+                let is_code = CODE_TOOLS.contains(&call.name.as_str());
+                let program = arguments.get("code").and_then(Json::as_str).filter(|_| is_code);
+                EventRecord {
+                    kind: EventKind::ToolCall,
+                    tool_name: call.name.clone(),
+                    tool_call_id: call.id.clone(),
+                    payload: program.unwrap_or(&call.arguments).to_owned(),
+                    execution_timeout_seconds: timeout.map(|limit| limit.as_secs()),
+                    ..record
+                }
+            }
+            Event::ToolResult(result) if result.tool != final_answer::NAME => EventRecord {
                 kind: EventKind::ToolResult,
                 tool_name: result.tool.clone(),
                 tool_call_id: result.call_id.clone(),
@@ -103,7 +117,11 @@ impl EventRecord {
             Event::Ended { error } => {
                 EventRecord { kind: EventKind::SubagentEnd, payload: error.unwrap_or_default().to_owned(), ..record }
             }
-            Event::Message(_) | Event::Response(_) | Event::Warning(_) => return None,
+            Event::ToolCall { .. }
+            | Event::ToolResult(_)
+            | Event::Message(_)
+            | Event::Response(_)
+            | Event::Warning(_) => return None,
         })
     }
 
@@ -120,7 +138,8 @@ impl EventRecord {
             (EventKind::ToolCall, Form::Concise) => format!("{head} → {tool}\n"),
             (EventKind::ToolCall, Form::Verbose) => {
                 let language = if is_code { "go" } else { "json" };
-                format!("{head} [tool call]{limit}\n```{language}\n{}\n```\n", indented(&self.payload))
+                let shown = if is_code { self.payload.clone() } else { indented(&self.payload) };
+                format!("{head} [tool call]{limit}\n```{language}\n{}\n```\n", shown.trim_end())
             }
             (EventKind::ToolResult, Form::Concise) => format!("{head} ✓ {tool}\n"),
             (EventKind::ToolResult, Form::Verbose) if is_code => {
@@ -129,6 +148,9 @@ impl EventRecord {
             (EventKind::ToolResult, Form::Verbose) => {
                 format!("{head} Tool \"{tool}\" result:\n```shell\n{}\n```\n", self.payload)
             }
+            (EventKind::ThoughtTrace, _) if self.reasoning_type == ENCRYPTED => {
+                format!("{head} thought trace\n[Reasoning content is encrypted]\n")
+            }
             (EventKind::ThoughtTrace, Form::Concise) => {
                 let mut lines = self.payload.lines();
                 let first: Vec<_> = lines.by_ref().take(MAX_THOUGHT_LINES).collect();
@@ -136,7 +158,7 @@ impl EventRecord {
                 format!("{head} thought trace\n{}{more}\n", first.join("\n"))
             }
             (EventKind::ThoughtTrace, Form::Verbose) => format!("{head} thought trace\n{}\n", self.payload),
-            (EventKind::SubagentStart | EventKind::SubagentEnd, _) => return None,
+            (EventKind::SubagentStart | EventKind::SubagentEnd | EventKind::Unknown, _) => return None,
         })
     }
 }

@@ -95,3 +95,36 @@ async fn what_is_not_an_event_is_refused() {
     assert_eq!(status(http.post(format!("{}/other", listener.url()))).await.0, 404);
     assert_eq!(status(http.post(&url).header("origin", "https://evil.example").body("{}")).await.0, 403);
 }
+
+#[test]
+fn a_program_is_sent_as_it_is_and_the_answer_is_not_sent() {
+    let arguments = r#"{"code":"package main\n","executionTimeout":30}"#;
+    let program = ToolCall { name: "execute_go_code".into(), arguments: arguments.into(), ..call() };
+    let sent = record(&Event::ToolCall { call: &program, timeout: Some(Duration::from_secs(30)) });
+    assert_eq!((&*sent.payload, sent.execution_timeout_seconds), ("package main\n", Some(30)));
+    let shown = sent.text(Form::Verbose, false).expect("text");
+    assert_eq!(shown, "#### coder [tool call] (timeout: 30s)\n```go\npackage main\n```\n");
+    let answer = ToolCall { name: "final_answer".into(), ..call() };
+    let broken = ToolCall { arguments: "{".into(), ..call() };
+    let answered =
+        ToolResult { call_id: "1".into(), tool: "final_answer".into(), content: Vec::new(), is_error: false };
+    for event in [
+        Event::ToolCall { call: &answer, timeout: None },
+        Event::ToolCall { call: &broken, timeout: None },
+        Event::ToolResult(&answered),
+    ] {
+        assert_eq!(EventRecord::new(&label(), &event, SystemTime::now()), None, "{event:?}");
+    }
+}
+
+#[test]
+fn encrypted_thoughts_and_unknown_events_are_no_error() {
+    let thought = record(&Event::Thought { text: "", is_encrypted: true });
+    for form in [Form::Concise, Form::Verbose] {
+        let shown = thought.text(form, false).expect("text");
+        assert_eq!(shown, "#### coder thought trace\n[Reasoning content is encrypted]\n");
+    }
+    let later = r#"{"subagentName":"a","subagentRunId":"r","timestamp":"t","type":"something_new","more":1}"#;
+    let later: EventRecord = serde_json::from_str(later).expect("read");
+    assert_eq!((later.kind, later.text(Form::Verbose, true)), (EventKind::Unknown, None));
+}
