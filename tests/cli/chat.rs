@@ -73,3 +73,20 @@ fn the_events_of_subagents_are_printed_with_their_names() {
     let run = story.args(args).stdin("go\n").run().stdout_has("It says at sea.").code(0);
     run.stderr_has("#### coder thought trace\nHm.\n#### coder → look\n#### coder ✓ look\n");
 }
+
+#[test]
+fn a_saved_conversation_can_be_continued() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("talks").display().to_string();
+    let options = ["--save".to_owned(), format!("--conversations={file}")];
+    let run = chat("hello\n", &options).code(0);
+    let id = run.stderr().split("--resume ").nth(1).expect("an id")[..6].to_owned();
+    let mut options = vec!["--resume".to_owned(), id, format!("--conversations={file}")];
+    options.extend(stdio("tools.yaml"));
+    let run = chat("look again\n", &options).stdout_has("It is at sea.").code(0);
+    let last = run.stderr().split("--resume ").nth(1).expect("an id")[..6].to_owned();
+    let args = ["conversation", "print", &last, "--file", &file];
+    Rehearse::new().args(args).run().stdout_has("You said: hello").stdout_has("It is at sea.").code(0);
+    let options = ["--resume".to_owned(), "none00".to_owned(), format!("--conversations={file}")];
+    chat("x\n", &options).stderr_has("there is no message none00").code(2);
+}

@@ -194,7 +194,8 @@ impl TargetSpec {
         }
         let mut command = CommandSpec {
             program: rehearse.display().to_string(),
-            args: ["serve", "--quiet", "--config"].map(str::to_owned).to_vec(),
+            // A test leaves no files.
+            args: ["serve", "--quiet", "--conversations=", "--config"].map(str::to_owned).to_vec(),
             env: BTreeMap::from([("PATH".to_owned(), path)]),
             cwd: config.parent().map(Path::to_owned),
             ..CommandSpec::default()

@@ -13,6 +13,7 @@ use super::{ReplArgs, shell::Shell};
 use crate::cli::{Exit, Failure, mcp::print::print_unchecked, style, style::printable};
 use rehearse_agent::{
     Agent, AgentOptions, Conversation, EmitFuture, Event, EventSink, ModelAccess, ModelSpec, RunLabel, ToolFormat,
+    store::{ConversationSink, ConversationStore, FILE_NAME, StoreError},
     subagent_events::{ADDRESS_VARIABLE, EventKind, EventListener, EventRecord, Form},
     system_prompt::{PromptValues, load},
     transcript,
@@ -57,6 +58,15 @@ pub(crate) struct ChatArgs {
     /// How often the model may answer one message
     #[arg(long, value_name = "NUMBER", default_value_t = 100, hide_short_help = true)]
     max_turns: u32,
+    /// Save the conversation, for --resume and `rehearse conversation`
+    #[arg(long)]
+    save: bool,
+    /// Continue the saved conversation that ends with this message
+    #[arg(long, value_name = "ID")]
+    resume: Option<String>,
+    /// The file with the saved conversations
+    #[arg(long, value_name = "PATH", default_value = FILE_NAME, hide_short_help = true)]
+    conversations: PathBuf,
     /// How the model calls tools: native, or xml for a model that can only write text
     #[arg(long, value_name = "HOW", value_enum, default_value_t, hide_possible_values = true, hide_short_help = true)]
     tool_format: ToolFormatArg,
@@ -82,6 +92,35 @@ pub(super) struct Chat {
     /// Where subagents send their events.
     address: Option<String>,
     conversation: tokio::sync::Mutex<Conversation>,
+    sink: Option<Arc<ConversationSink>>,
+}
+
+/// The conversation to begin with, and what saves it.
+struct SavedConversation {
+    conversation: Conversation,
+    sink: Option<Arc<ConversationSink>>,
+}
+
+impl SavedConversation {
+    /// # Errors
+    /// The file cannot be used, or has no such message.
+    fn open(args: &ChatArgs) -> Result<SavedConversation, Failure> {
+        if !args.save && args.resume.is_none() {
+            return Ok(SavedConversation { conversation: Conversation::default(), sink: None });
+        }
+        let cannot = |error: StoreError| Failure::Usage(error.to_string());
+        let messages = match &args.resume {
+            Some(id) => {
+                ConversationStore::read(&args.conversations).and_then(|store| store.load(id)).map_err(cannot)?
+            }
+            None => Vec::new(),
+        };
+        let store = ConversationStore::open(&args.conversations).map_err(cannot)?;
+        let warn = |error: &StoreError| style::warn(&format!("the conversation cannot be saved: {error}"));
+        let sink = ConversationSink::of_session(store, args.resume.clone(), warn);
+        let messages = messages.into_iter().map(|stored| stored.message).collect();
+        Ok(SavedConversation { conversation: Conversation { messages }, sink: Some(Arc::new(sink)) })
+    }
 }
 
 /// Runs the REPL with a conversation.
@@ -89,7 +128,10 @@ pub(super) struct Chat {
 /// # Errors
 /// The model cannot be used; otherwise as [`super::run`].
 pub(crate) fn run(args: ChatArgs) -> Result<Exit, Failure> {
-    let ChatArgs { model, base_url, api_key_env, system_prompt, max_turns, tool_format, verbose_subagent, repl } = args;
+    let saved = SavedConversation::open(&args)?;
+    let ChatArgs {
+        model, base_url, api_key_env, system_prompt, max_turns, tool_format, verbose_subagent, repl, ..
+    } = args;
     let variables = Machine::here().variables;
     let access = ModelAccess {
         base_url: base_url.as_deref(),
@@ -108,12 +150,20 @@ pub(crate) fn run(args: ChatArgs) -> Result<Exit, Failure> {
     let options = AgentOptions { system, max_turns, format, projection, ..AgentOptions::default() };
     let is_verbose = variables.get("CPE_VERBOSE_SUBAGENT").is_some_and(|value| matches!(value.as_str(), "1" | "true"));
     let form = if verbose_subagent || is_verbose { Form::Verbose } else { Form::Concise };
-    let chat =
-        Chat { model: Arc::new(model), options, form, address: None, conversation: tokio::sync::Mutex::default() };
+    let SavedConversation { conversation, sink } = saved;
+    let conversation = tokio::sync::Mutex::new(conversation);
+    let chat = Chat { model: Arc::new(model), options, form, address: None, conversation, sink };
     super::run_with(repl, Some(chat))
 }
 
 impl Chat {
+    /// Says how to continue a saved conversation.
+    pub(super) fn print_end(&self) {
+        if let Some(id) = self.sink.as_ref().and_then(|sink| sink.last()) {
+            style::print(&format!("saved: `rehearse chat --resume {id}` continues this conversation\n"));
+        }
+    }
+
     /// Listens for the events of subagents and prints them; `None` if they go to the parent of this process.
     ///
     /// # Errors
@@ -144,7 +194,10 @@ impl Chat {
     /// an answer.
     pub(super) async fn say(&self, shell: &Shell, text: &str, cancel: &CancellationToken) -> bool {
         let agent = Agent::new(self.model.clone(), shell.hub.clone(), self.options.clone());
-        let agent = agent.with_sink(Arc::new(TranscriptPrinter));
+        let mut agent = agent.with_sink(Arc::new(TranscriptPrinter));
+        if let Some(sink) = &self.sink {
+            agent = agent.with_sink(sink.clone());
+        }
         let label = RunLabel { agent: "chat".into(), run_id: "chat".into() };
         let mut conversation = self.conversation.lock().await;
         let print = |delta| {
@@ -154,7 +207,6 @@ impl Chat {
         };
         let prompt = vec![Block::text(text)];
         let done = Box::pin(agent.run(&mut conversation, prompt, &label, cancel, Some(&print))).await;
-        print_unchecked("\n");
         match done {
             Ok(_) => true,
             Err(error) => {
@@ -188,6 +240,10 @@ struct TranscriptPrinter;
 
 impl EventSink for TranscriptPrinter {
     fn emit<'a>(&'a self, _: &'a RunLabel, event: Event<'a>) -> EmitFuture<'a> {
+        // Its pieces are printed already.
+        if let Event::Response(_) = event {
+            print_unchecked("\n");
+        }
         if let Some(text) = transcript::text(&event) {
             style::print(&format!("{}\n", printable_text(text.trim_end())));
         }

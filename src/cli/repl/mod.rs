@@ -96,6 +96,7 @@ async fn run_shell(
         }
     };
     signals.run_until_signal(&shell.shutdown, input::INTERRUPTED, closing).await;
+    shell.chat.iter().for_each(Chat::print_end);
     if let Some(events) = events {
         events.stop().await;
     }

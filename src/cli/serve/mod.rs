@@ -65,7 +65,7 @@ pub(super) struct ServeArgs {
     /// The `ref` of the model [default: `defaults.model`]
     #[arg(long, value_name = "REF")]
     model: Option<String>,
-    /// The file in which all runs are saved, for `rehearse conversation`
+    /// The file in which all runs are saved, for `rehearse conversation`; an empty path saves none
     #[arg(long, value_name = "PATH", default_value = FILE_NAME)]
     conversations: PathBuf,
     /// Do not print the events of runs and the stderr of servers
@@ -96,6 +96,9 @@ pub(super) fn run(args: &ServeArgs) -> Result<Exit, Failure> {
 
 /// Saves the runs, if the file can be written.
 fn save_runs(path: &Path, console: &Console) -> Option<Arc<dyn EventSink>> {
+    if path.as_os_str().is_empty() {
+        return None;
+    }
     let console = console.clone();
     let warn = move |error: &StoreError| {
         console.print(format!("warning: failed to save subagent trace: {}\n", printable(&error.to_string())));
