@@ -172,6 +172,23 @@ fn a_call_runs_the_agent_and_returns_its_answer() {
 }
 
 #[test]
+fn saved_messages_are_reported_with_their_parents() {
+    let mut running = serve().start();
+    greet(&mut running);
+    running.send(r#"{"jsonrpc":"2.0","id":2,"method":"logging/setLevel","params":{"level":"debug"}}"#);
+    running.stdout_line("\"id\":2");
+    call(&mut running, 3, &json!({ "prompt": "look" }));
+    let mut parent = Json::Null;
+    for role in ["user", "assistant", "tool_result", "assistant"] {
+        let line: Json = serde_json::from_str(&running.stdout_line("message_saved")).expect("JSON");
+        let data = &line["params"]["data"];
+        assert_eq!((&data["role"], &data["parentId"]), (&json!(role), &parent), "{line}");
+        parent = data["messageId"].clone();
+        assert_eq!(parent.as_str().map(str::len), Some(6), "{line}");
+    }
+}
+
+#[test]
 fn every_failure_of_a_run_is_an_error_of_the_tool_that_says_why() {
     let mut running = serve().start();
     greet(&mut running);

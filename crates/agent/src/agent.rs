@@ -376,6 +376,9 @@ impl Turns<'_> {
     async fn add(&self, conversation: &mut Conversation, message: Message) -> Result<(), AgentError> {
         let added = self.emit(Event::Message(&message)).await;
         conversation.messages.push(message);
+        for saved in self.agent.sinks.iter().filter_map(|sink| sink.take_saved(self.label)) {
+            self.emit(Event::MessageSaved(&saved)).await?;
+        }
         added
     }
 

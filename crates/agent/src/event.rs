@@ -3,6 +3,7 @@
 use std::{pin::Pin, sync::Arc, time::Duration};
 
 use rehearse_llm::model::{Message, ToolCall, ToolResult};
+use serde::Serialize;
 
 /// Which run an event is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,6 +21,8 @@ pub enum Event<'a> {
     Started,
     /// A message was added to the conversation.
     Message(&'a Message),
+    /// The message was saved.
+    MessageSaved(&'a SavedMessage),
     /// The model thought.
     Thought {
         text: &'a str,
@@ -61,6 +64,21 @@ pub trait EventSink: Send + Sync {
     /// # Errors
     /// The event could not be delivered, which ends the run. A sink that may lose events returns `Ok`.
     fn emit<'a>(&'a self, run: &'a RunLabel, event: Event<'a>) -> EmitFuture<'a>;
+
+    /// Takes what this sink has saved for the latest [`Event::Message`] of the run; most save nothing.
+    fn take_saved(&self, _: &RunLabel) -> Option<SavedMessage> {
+        None
+    }
+}
+
+/// A message in a file of conversations.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SavedMessage {
+    pub message_id: String,
+    /// `user`, `assistant` or `tool_result`.
+    pub role: &'static str,
+    pub parent_id: Option<String>,
 }
 
 impl Event<'_> {
@@ -69,6 +87,7 @@ impl Event<'_> {
         match self {
             Event::Started => "subagent_start",
             Event::Message(_) => "message",
+            Event::MessageSaved(_) => "message_saved",
             Event::Thought { .. } => "thought_trace",
             Event::Response(_) => "response",
             Event::ToolCall { .. } => "tool_call",

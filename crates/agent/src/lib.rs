@@ -34,7 +34,7 @@ pub use self::{
     agent::{Agent, AgentOptions, CallOrder, Run, RunStatistics},
     conversation::Conversation,
     error::AgentError,
-    event::{EmitError, EmitFuture, Event, EventSink, RunLabel},
+    event::{EmitError, EmitFuture, Event, EventSink, RunLabel, SavedMessage},
     model_spec::{ModelAccess, ModelApi, ModelSpec, ModelSpecError},
     native_tool::{NativeTool, NativeToolFuture},
     subagent::{Subagent, SubagentSpec},

@@ -28,6 +28,7 @@ impl EventSink for Log {
     fn emit<'a>(&'a self, run: &'a RunLabel, event: Event<'a>) -> EmitFuture<'a> {
         let line = match event {
             Event::Message(message) => format!("message {}", message.text()),
+            Event::MessageSaved(saved) => format!("message_saved {}", saved.role),
             Event::Thought { text, .. } | Event::Response(text) | Event::Warning(text) => {
                 format!("{} {text}", event.name())
             }

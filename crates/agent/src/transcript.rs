@@ -21,7 +21,7 @@ pub fn text(event: &Event<'_>) -> Option<String> {
         Event::Thought { is_encrypted: true, .. } => Some("[Reasoning content is encrypted]\n".to_owned()),
         Event::Thought { text, .. } => Some(format!("{text}\n")),
         Event::Warning(text) => Some(format!("warning: {text}\n")),
-        Event::Started | Event::Message(_) | Event::Response(_) | Event::Ended { .. } => None,
+        Event::Started | Event::Message(_) | Event::MessageSaved(_) | Event::Response(_) | Event::Ended { .. } => None,
     }
 }
 

@@ -5,8 +5,8 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use super::{ConversationStore, StoreError};
-use crate::{EmitFuture, Event, EventSink, RunLabel};
+use super::{ConversationStore, StoreError, role};
+use crate::{EmitFuture, Event, EventSink, RunLabel, SavedMessage};
 use rehearse_llm::model::Message;
 
 /// Saves every message of every run when it is added to its conversation, so that failed and killed runs are saved too.
@@ -16,6 +16,8 @@ pub struct ConversationSink(Arc<Inner>);
 struct Inner {
     store: ConversationStore,
     chains: Mutex<Chains>,
+    /// What was saved and not taken yet, by run.
+    saved: Mutex<Vec<(Arc<str>, SavedMessage)>>,
     on_error: Box<dyn Fn(&StoreError) + Send + Sync>,
 }
 
@@ -51,7 +53,12 @@ impl ConversationSink {
         chains: Chains,
         on_error: impl Fn(&StoreError) + Send + Sync + 'static,
     ) -> ConversationSink {
-        ConversationSink(Arc::new(Inner { store, chains: Mutex::new(chains), on_error: Box::new(on_error) }))
+        ConversationSink(Arc::new(Inner {
+            store,
+            chains: Mutex::new(chains),
+            saved: Mutex::default(),
+            on_error: Box::new(on_error),
+        }))
     }
 
     /// The id of the last message of a session, with which it can be resumed.
@@ -71,22 +78,35 @@ impl Inner {
     fn save(&self, run: &RunLabel, message: &Message) {
         let mut chains = self.chains();
         let saved = match &mut *chains {
-            Chains::Session(last) => self.store.append(last.as_deref(), None, message).map(|id| *last = Some(id)),
+            Chains::Session(last) => {
+                let parent = last.clone();
+                self.store.append(parent.as_deref(), None, message).map(|id| {
+                    *last = Some(id.clone());
+                    (id, parent)
+                })
+            }
             Chains::Runs(runs) => {
                 // Only this list still has the ids of runs that have ended.
                 runs.retain(|(id, _)| Arc::strong_count(id) > 1);
                 let position = runs.iter().position(|(id, _)| Arc::ptr_eq(id, &run.run_id));
-                let parent = position.map(|position| runs[position].1.as_str());
+                let parent = position.map(|position| runs[position].1.clone());
                 let label = format!("subagent:{}:{}", run.agent, run.run_id);
-                self.store.append(parent, Some(&label), message).map(|id| match position {
-                    Some(position) => runs[position].1 = id,
-                    None => runs.push((run.run_id.clone(), id)),
+                self.store.append(parent.as_deref(), Some(&label), message).map(|id| {
+                    match position {
+                        Some(position) => runs[position].1 = id.clone(),
+                        None => runs.push((run.run_id.clone(), id.clone())),
+                    }
+                    (id, parent)
                 })
             }
         };
         drop(chains);
-        if let Err(error) = saved {
-            (self.on_error)(&error);
+        match saved {
+            Ok((message_id, parent_id)) => {
+                let saved = SavedMessage { message_id, role: role(message), parent_id };
+                self.saved.lock().unwrap_or_else(PoisonError::into_inner).push((run.run_id.clone(), saved));
+            }
+            Err(error) => (self.on_error)(&error),
         }
     }
 }
@@ -100,6 +120,12 @@ impl EventSink for ConversationSink {
             let _ = tokio::task::spawn_blocking(move || inner.save(&run, &message)).await;
             Ok(())
         })
+    }
+
+    fn take_saved(&self, run: &RunLabel) -> Option<SavedMessage> {
+        let mut saved = self.0.saved.lock().unwrap_or_else(PoisonError::into_inner);
+        let position = saved.iter().position(|(id, _)| Arc::ptr_eq(id, &run.run_id))?;
+        Some(saved.swap_remove(position).1)
     }
 }
 

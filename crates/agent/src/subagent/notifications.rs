@@ -59,6 +59,7 @@ impl EventSink for CallNotifications {
                 self.log(LogLevel::ERROR, event.name(), json!({ "error": error }));
             }
             Event::Message(message @ Message::Assistant { .. }) => self.progress(message),
+            Event::MessageSaved(saved) => self.log(LogLevel::DEBUG, event.name(), json!(saved)),
             Event::Started | Event::Message(_) | Event::Ended { error: None } => {}
         }
         Box::pin(async { Ok(()) })

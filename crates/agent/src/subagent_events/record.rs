@@ -120,6 +120,7 @@ impl EventRecord {
             Event::ToolCall { .. }
             | Event::ToolResult(_)
             | Event::Message(_)
+            | Event::MessageSaved(_)
             | Event::Response(_)
             | Event::Warning(_) => return None,
         })
