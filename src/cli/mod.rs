@@ -5,6 +5,8 @@
 
 mod background;
 mod check;
+#[cfg(feature = "code-mode")]
+mod code_worker;
 mod config;
 mod conformance;
 mod conversation;
@@ -121,6 +123,10 @@ enum Command {
     FinalAnswer(final_answer::FinalAnswerArgs),
     Codegen(Box<mcp::CodegenArgs>),
     ConformanceClient(conformance::ConformanceArgs),
+    /// Run a program of a model, for the process that started this one
+    #[cfg(feature = "code-mode")]
+    #[command(hide = true, name = "__code-worker")]
+    CodeWorker,
     /// Kill the processes of a run that was killed
     #[command(hide = true)]
     Guard,
@@ -153,6 +159,8 @@ impl Command {
             Command::ConformanceClient(args) => conformance::run(args),
             Command::FinalAnswer(args) => final_answer::run(&args),
             Command::Codegen(args) => mcp::write_bindings(&args),
+            #[cfg(feature = "code-mode")]
+            Command::CodeWorker => code_worker::run(),
             Command::Guard => {
                 ReaperProcess::watch(std::io::stdin().lock());
                 Ok(Exit::Success)

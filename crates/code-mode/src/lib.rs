@@ -1,12 +1,24 @@
 //! Code mode: a model calls tools from a program that it writes, instead of one by one.
 //!
-//! [`partition`] says which tools a program can call. [`codegen`] turns them into typed definitions.
+//! [`partition`] says which tools a program can call. [`codegen`] turns them into typed definitions. [`quickjs`] runs
+//! programs in JavaScript, [`go`] in Go. Each program runs in a process of its own, which has no connection but the one to us: its tool calls
+//! arrive as [`ToolCall`]s, and what they need (sessions, approval, secrets) stays on this side.
 
 pub mod codegen;
+mod definition;
+mod execution;
+pub mod go;
 mod names;
+mod process;
+pub mod quickjs;
 mod schema_type;
 
 use serde_json::Value;
+
+pub use self::{
+    definition::{ArgumentError, Arguments, Definition, MAX_TIMEOUT},
+    execution::{CallError, Execution, ExecutionError, Limits, Outcome, ToolCall},
+};
 
 /// A tool as its server lists it.
 #[derive(Clone, Debug, PartialEq)]

@@ -52,6 +52,17 @@ impl Function {
     }
 }
 
+/// The file `tools.go` of a program of code mode.
+pub(super) fn program(tools: &[&Tool]) -> String {
+    let mut text = "package main\n\nimport \"context\"\n\nvar _ context.Context\n".to_owned();
+    for (function, tool) in functions(tools).iter().zip(tools) {
+        let input = if function.input.is_some() { "input" } else { "struct{}{}" };
+        text.push_str(&format!("\n{}\nfunc {} {{\n", function.types, function.signature()));
+        text.push_str(&format!("\treturn call[{}](ctx, {:?}, {input})\n}}\n", function.output, tool.name));
+    }
+    text
+}
+
 fn functions(tools: &[&Tool]) -> Vec<Function> {
     // Types and functions share their names.
     let mut names = Names::with_taken(TAKEN);

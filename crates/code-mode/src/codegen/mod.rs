@@ -89,6 +89,18 @@ impl Language {
     }
 }
 
+/// The functions of a JavaScript program and the names of their tools.
+pub(crate) fn javascript_functions(tools: &[Tool]) -> Vec<(String, String)> {
+    let tools = sorted(tools);
+    let names = typescript::function_names(&tools);
+    names.into_iter().zip(tools.iter().map(|tool| tool.name.clone())).collect()
+}
+
+/// The file of a Go program of code mode with the functions of its tools.
+pub(crate) fn go_program(tools: &[Tool]) -> String {
+    go::program(&sorted(tools))
+}
+
 fn sorted(tools: &[Tool]) -> Vec<&Tool> {
     let mut tools: Vec<_> = tools.iter().collect();
     tools.sort_by(|a, b| a.name.cmp(&b.name));

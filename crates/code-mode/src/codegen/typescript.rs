@@ -72,6 +72,11 @@ impl Function {
     }
 }
 
+/// The names of the functions.
+pub(super) fn function_names(tools: &[&Tool]) -> Vec<String> {
+    functions(tools, "").into_iter().map(|function| function.name).collect()
+}
+
 fn functions(tools: &[&Tool], export: &str) -> Vec<Function> {
     let mut values = Names::with_taken(TAKEN);
     let mut types = Names::with_taken(TAKEN);

@@ -35,6 +35,14 @@ fn definitions_for_a_model() {
 }
 
 #[test]
+fn a_reference_to_another_document_is_any_value() {
+    let schema = json!({ "type": "object", "properties": { "a": { "$ref": "https://example.com/schema" } } });
+    let tools = [Tool { input_schema: schema, ..named("t") }];
+    assert!(Language::TypeScript.definitions(&tools).contains("  a?: unknown;\n"));
+    assert!(Language::Go.definitions(&tools).contains("\tA any `json:\"a,omitempty\"`\n"));
+}
+
+#[test]
 fn the_order_of_the_tools_does_not_matter() {
     let (tools, mut reversed) = (tools(), tools());
     reversed.reverse();

@@ -1,0 +1,160 @@
+//! `execute_go_code`: programs in Go, with the toolchain of this machine.
+//!
+//! A program is compiled with the standard library alone; nothing is downloaded. Imports that are missing or not used
+//! are errors of the compiler, which the model sees. Unlike a program of [`quickjs`](crate::quickjs) it can read files
+//! and use the network; it does not get our environment.
+
+use std::{fs, path::Path, process::Stdio, time::Duration};
+
+use serde_json::Value;
+use tokio::{process::Command, time::timeout};
+
+use crate::{
+    Definition, Tool,
+    codegen::{Language, go_program},
+    execution::{CallError, Execution, ExecutionError, Limits, Outcome, ToolCall},
+    process::{End, Ended, Group, run},
+};
+
+/// The name of the tool.
+pub const NAME: &str = "execute_go_code";
+
+const DESCRIPTION: &str = include_str!("description.md");
+/// How long the compiler may take.
+const BUILD_TIME: Duration = Duration::from_secs(180);
+/// What the compiler and a program get of our environment.
+const ENVIRONMENT: &[&str] = &["GOCACHE", "GOROOT", "HOME", "PATH", "TMPDIR", "XDG_CACHE_HOME"];
+const FOLDER: &str = "rehearse-code-mode-";
+
+/// A Go toolchain.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Toolchain {
+    program: String,
+    /// Such as `go1.24.3`.
+    version: String,
+}
+
+impl Toolchain {
+    /// Asks `go`, a program or its path, for its version; `None` if it is not there.
+    pub async fn find(go: &str) -> Option<Toolchain> {
+        let mut command = command(go);
+        let output = command.args(["env", "GOVERSION"]).output().await.ok().filter(|output| output.status.success())?;
+        let version = String::from_utf8(output.stdout).ok()?.trim().to_owned();
+        Some(Toolchain { program: go.to_owned(), version }).filter(|found| found.version.starts_with("go"))
+    }
+
+    /// Such as `go1.24.3`.
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// The version for `go.mod`.
+    fn language(&self) -> String {
+        let parts: Vec<_> = self.version.trim_start_matches("go").split('.').take(2).collect();
+        let is_number = |part: &&str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+        if parts.len() == 2 && parts.iter().all(is_number) { parts.join(".") } else { "1.22".to_owned() }
+    }
+}
+
+fn command(program: impl AsRef<std::ffi::OsStr>) -> Command {
+    let mut command = Command::new(program);
+    command.env_clear().envs(ENVIRONMENT.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
+    command
+        .env("GOTOOLCHAIN", "local")
+        .env("GOPROXY", "off")
+        .env("GOFLAGS", "")
+        .env("CGO_ENABLED", "0")
+        .env("GOWORK", "off");
+    command.kill_on_drop(true).stdin(Stdio::null());
+    command
+}
+
+/// The tool for a model; `max_timeout` is in seconds.
+pub fn definition(toolchain: &Toolchain, tools: &[Tool], max_timeout: u64) -> Definition {
+    let description =
+        DESCRIPTION.replace("{version}", &toolchain.version).replace("{definitions}", &Language::Go.definitions(tools));
+    Definition::new(NAME, description, "The file run.go of the package main, with func Run", max_timeout)
+}
+
+/// Compiles a program, and runs it. `call` answers its tool calls, several at a time; the arguments are not checked.
+/// Dropping the future kills the compiler and the program.
+///
+/// # Errors
+/// The files cannot be written, or the toolchain cannot be started.
+pub async fn execute<F>(
+    toolchain: &Toolchain,
+    code: &str,
+    tools: &[Tool],
+    limits: &Limits,
+    call: impl Fn(ToolCall) -> F,
+) -> Result<Execution, ExecutionError>
+where
+    F: Future<Output = Result<Value, CallError>>,
+{
+    let folder = tempfile::Builder::new().prefix(FOLDER).tempdir().map_err(ExecutionError::Files)?;
+    write_program(folder.path(), toolchain, code, tools, limits).map_err(ExecutionError::Files)?;
+    let ended = |outcome, output, content| Execution { outcome, output, content, time: limits.time };
+    if let Some(error) = build(toolchain, folder.path()).await? {
+        return Ok(ended(Outcome::CompileError(error), String::new(), Vec::new()));
+    }
+    let mut program = command(folder.path().join("program"));
+    program.current_dir(folder.path());
+    let Ended { how, status, output, is_timed_out } = run(&mut program, None, tools, limits, true, call).await?;
+    let outcome = match how {
+        _ if is_timed_out => Outcome::TimedOut(None),
+        End::Message(mut message) => match message.remove("error") {
+            Some(Value::String(error)) => Outcome::Exception(error),
+            _ => {
+                let content = message.remove("content").and_then(|it| it.as_array().cloned());
+                return Ok(ended(Outcome::Success, output, content.unwrap_or_default()));
+            }
+        },
+        End::Silence if status.is_some_and(|status| status.success()) => Outcome::Success,
+        End::Silence => Outcome::crashed(status),
+        End::Invalid(what) => Outcome::Crashed(format!("the program was killed: {what}")),
+        End::Fatal(message) => Outcome::Fatal(message),
+        End::Killed => Outcome::TimedOut(None),
+    };
+    Ok(ended(outcome, output, Vec::new()))
+}
+
+fn write_program(
+    folder: &Path,
+    toolchain: &Toolchain,
+    code: &str,
+    tools: &[Tool],
+    limits: &Limits,
+) -> std::io::Result<()> {
+    let version = toolchain.language();
+    let sdk = folder.join("sdk");
+    fs::create_dir_all(sdk.join("mcp"))?;
+    fs::write(
+        folder.join("go.mod"),
+        format!(
+            "module program\n\ngo {version}\n\nrequire github.com/modelcontextprotocol/go-sdk v1.0.0\n\n\
+         replace github.com/modelcontextprotocol/go-sdk => ./sdk\n"
+        ),
+    )?;
+    fs::write(sdk.join("go.mod"), format!("module github.com/modelcontextprotocol/go-sdk\n\ngo {version}\n"))?;
+    fs::write(sdk.join("mcp/content.go"), include_str!("content.go.txt"))?;
+    let main = include_str!("main.go.txt").replace("{memory}", &limits.memory.to_string());
+    fs::write(folder.join("main.go"), main)?;
+    fs::write(folder.join("tools.go"), go_program(tools))?;
+    fs::write(folder.join("run.go"), code)
+}
+
+/// The errors of the compiler, if there are any.
+async fn build(toolchain: &Toolchain, folder: &Path) -> Result<Option<String>, ExecutionError> {
+    let start = |error| ExecutionError::Start { program: toolchain.program.clone(), error };
+    let mut go = command(&toolchain.program);
+    go.args(["build", "-o", "program", "."]).current_dir(folder).process_group(0);
+    go.stdout(Stdio::null()).stderr(Stdio::piped());
+    let child = go.spawn().map_err(start)?;
+    let mut group = Group::of(&child).ok_or_else(|| start(std::io::Error::other("it has no process id")))?;
+    let Ok(output) = timeout(BUILD_TIME, child.wait_with_output()).await else {
+        return Ok(Some(format!("the compiler was killed after {} s", BUILD_TIME.as_secs())));
+    };
+    let output = output.map_err(start)?;
+    group.has_ended = true;
+    Ok((!output.status.success()).then(|| String::from_utf8_lossy(&output.stderr).into_owned()))
+}
