@@ -68,6 +68,7 @@ class Peers:
             ("Python SDK", "python-1:mcp", [str(self.folder / "python-1/bin/python"), *python], SDK_CHECKS),
             ("Python SDK", "python-2:mcp", [str(self.folder / "python-2/bin/python"), *python], SDK_CHECKS),
         ]
+        yield f"codegen, TypeScript SDK {self.version(js + 'sdk')} · stdio", self.bindings
         for name, package, command, checks in clients:
             legacy_only = package in (js + "sdk", "python-1:mcp")
             cells = [("legacy", "stdio"), ("legacy", "http"), ("legacy", "sse")]
@@ -158,6 +159,18 @@ class Peers:
         copy = folder / "scenarios" / scenario.name
         copy.write_text(text)
         return copy
+
+    def bindings(self):
+        """Writes typed functions for the tools of a mock, and calls them."""
+        mock = [REHEARSE, "mock", str(ROOT / "crates/code-mode/src/codegen/tests/tools.json")]
+        file = self.processes.scratch / "tools.mts"
+        write = [REHEARSE, "codegen", "--lang", "typescript", "--out", str(file), "--stdio", " ".join(mock)]
+        code, out, err = self.processes.run(write)
+        if code != 0:
+            return "no bindings", [f"codegen ended with {code}\n{out}{err}"]
+        program = [self.node, "--no-warnings", str(HERE / "clients/bindings.mjs"), str(file)]
+        checks = ["structured", "blocks", "tool_error", "collision"]
+        return self.client(program, checks, lambda: json.dumps(mock))()
 
     def client(self, command, expected, target=None):
         """Runs a client that reports its checks as JSON lines; all expected checks must be among them."""
