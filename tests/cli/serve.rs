@@ -231,6 +231,18 @@ fn a_server_of_the_config_that_cannot_start_fails_the_call() {
 }
 
 #[test]
+fn a_run_has_a_time_limit() {
+    let mut config = config();
+    config["subagent"]["timeout"] = "300ms".into();
+    let mut running = story(&config).args(["serve", "--config", "coder.cpe.json"]).start();
+    greet(&mut running);
+    call(&mut running, 2, &json!({ "prompt": "think" }));
+    let answer = result(&mut running, 2);
+    assert!(text(&answer).contains("timed out: subagent \"coder\" had 300ms"), "{answer}");
+    running.stderr_line("failed: execution cancelled");
+}
+
+#[test]
 fn calls_run_side_by_side_and_a_cancelled_one_stops_its_servers() {
     let mut running = serve().start();
     greet(&mut running);
@@ -264,7 +276,7 @@ fn whatever_ends_the_server_in_a_run_leaves_no_process() {
         match prompt {
             "hang" => drop(running.stdout_line("turn 1")),
             // Nothing shows that the model thinks; its servers run before that.
-            _ => drop(started_tools(&mut running)),
+            _ => started_tools(&running),
         }
         match end {
             "EOF" => running.close_stdin(),
@@ -277,7 +289,7 @@ fn whatever_ends_the_server_in_a_run_leaves_no_process() {
 }
 
 /// Waits until the servers of a run are there.
-fn started_tools(running: &mut Running) {
+fn started_tools(running: &Running) {
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
     while crate::rehearse::children(running.id()).len() < 2 {
         assert!(std::time::Instant::now() < deadline, "the servers start");

@@ -242,10 +242,8 @@ impl Shell {
             }
             match command {
                 Command::Say(text) => {
-                    return match &self.chat {
-                        Some(chat) => Some(Box::pin(chat.say(self, &text, cancel)).await),
-                        None => Some(false),
-                    };
+                    let Some(chat) = &self.chat else { return Some(false) };
+                    return Some(Box::pin(chat.say(self, &text, cancel)).await);
                 }
                 Command::Call { tool, server, arguments, shown } => {
                     return Some(self.call(&tool, server.as_deref(), arguments, &shown, cancel).await);

@@ -79,21 +79,23 @@ impl SubagentFile {
         let policy = dialect::by_name("cpe").map(|cpe| &cpe.policy);
         let mut hub = policy.map_or_else(HubOptions::default, HubOptions::from_policy);
         let mut sinks: Vec<_> = saved.into_iter().collect();
+        let mut events = None;
         if let Some(console) = console {
             let of_servers = console.clone();
             hub.stderr = Some(Arc::new(move |StderrLine { server, line }| {
                 let line = secrets.hidden(&format!("[{server}] {line}"));
                 of_servers.print(format!("{}\n", printable(&line)));
             }));
-            sinks.push(Arc::new(EventPrinter::new(console)));
+            events = Some(Arc::new(EventPrinter::new(console)) as Arc<dyn EventSink>);
         }
         // The parent prints the events; its address reaches the subagents of this one with the environment.
         let address = std::env::var(ADDRESS_VARIABLE).ok().filter(|address| !address.is_empty());
         if let Some(address) = &address {
             let emitter =
                 EventEmitter::new(address).map_err(|why| Failure::Usage(format!("{ADDRESS_VARIABLE}: {why}")))?;
-            sinks.push(Arc::new(emitter));
+            events = Some(Arc::new(emitter));
         }
+        sinks.extend(events);
         Ok(Subagent::new(SubagentSpec {
             name: subagent.name.value,
             description: subagent.description.value,

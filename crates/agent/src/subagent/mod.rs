@@ -163,33 +163,40 @@ impl Subagent {
         for sink in &spec.sinks {
             agent = agent.with_sink(sink.clone());
         }
+        let cancel = cancel.child_token();
+        let mut run = Box::pin(run_in(&agent, &label, prompt, &cancel));
         let limit = spec.timeout.unwrap_or(Duration::MAX);
-        let run = Box::pin(run_in(&agent, &label, prompt, cancel));
-        let done = tokio::time::timeout(limit, run).await;
+        let done = match tokio::time::timeout(limit, &mut run).await {
+            Ok(done) => done.map_err(|error| match error {
+                error @ AgentError::Cancelled => RunError::Cancelled(error),
+                error @ AgentError::Answer(_) => RunError::Answer(error),
+                error => RunError::Failed { name: spec.name.clone(), error },
+            }),
+            Err(_) => {
+                cancel.cancel();
+                // It reports its end.
+                let _ = run.await;
+                Err(RunError::TimedOut { name: spec.name.clone(), limit })
+            }
+        };
         hub.close().await;
-        let name = || spec.name.clone();
-        done.unwrap_or(Err(None)).map_err(|error| match error {
-            None => RunError::TimedOut { name: name(), limit },
-            Some(error @ AgentError::Cancelled) => RunError::Cancelled(error),
-            Some(error @ AgentError::Answer(_)) => RunError::Answer(error),
-            Some(error) => RunError::Failed { name: name(), error },
-        })
+        done
     }
 }
 
-/// Connects to the servers and runs the agent. The error of a run that is out of time is `None`.
+/// Connects to the servers and runs the agent.
 async fn run_in(
     agent: &Agent,
     label: &RunLabel,
     prompt: Vec<Block>,
     cancel: &CancellationToken,
-) -> Result<Run, Option<AgentError>> {
+) -> Result<Run, AgentError> {
     let discovered = tokio::select! {
         biased;
         () = cancel.cancelled() => Err(AgentError::Cancelled),
         discovered = agent.hub().discover() => discovered.map_err(AgentError::Hub),
     };
-    let discovery = discovered.map_err(Some)?;
+    let discovery = discovered?;
     let mut warnings: Vec<_> = discovery
         .unreachable
         .iter()
@@ -204,7 +211,7 @@ async fn run_in(
     for warning in &warnings {
         agent.warn(label, warning).await;
     }
-    agent.run(&mut Conversation::default(), prompt, label, cancel, None).await.map_err(Some)
+    agent.run(&mut Conversation::default(), prompt, label, cancel, None).await
 }
 
 /// The result of a tool that failed.
