@@ -29,7 +29,7 @@
 //!         server::{At, ToolFilter},
 //!     },
 //!     document::Span,
-//!     hub::{Registry, registry::ServerTools},
+//!     hub::{Registry, registry::{AllowedCalls, ServerTools}},
 //!     mock::{MockServer, Tool},
 //!     protocol::{Protocol, Transport},
 //! };
@@ -64,6 +64,7 @@
 //!     filter: &filter,
 //!     policy: &Policy::USUAL,
 //!     tools,
+//!     always_allow: AllowedCalls::Of(&[]),
 //!     mirrors: false,
 //! });
 //! let registry = Registry::build(listed, Naming::Literal("{server}.{tool}"), Duplicates::Rejected)?;

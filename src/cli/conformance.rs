@@ -20,7 +20,10 @@ use rehearse_client_configs::{
     policy::{Duplicates, Naming, Policy},
     server::ToolFilter,
 };
-use rehearse_hub::{Registry, registry::ServerTools};
+use rehearse_hub::{
+    Registry,
+    registry::{AllowedCalls, ServerTools},
+};
 use rehearse_protocol::{Era, Protocol};
 
 /// The client's metadata document, which the suite knows without fetching it.
@@ -124,8 +127,14 @@ impl SuiteClient<'_> {
         self.print_failure("tools/list", failure.map_or(Ok(()), Err));
         let (server, filter) = ("server".into(), ToolFilter::default());
         let mirrors = self.session.info().version.era() == Era::Modern;
-        let listed =
-            ServerTools { server: &server, filter: &filter, policy: &Policy::USUAL, tools: &listing.items, mirrors };
+        let listed = ServerTools {
+            server: &server,
+            filter: &filter,
+            policy: &Policy::USUAL,
+            tools: &listing.items,
+            always_allow: AllowedCalls::All,
+            mirrors,
+        };
         let registry = Registry::build([listed], Naming::Bare, Duplicates::FirstWins).unwrap_or_default();
         for notice in &registry.notices {
             style::print(&format!("{}\n", style::printable(&notice.to_string())));

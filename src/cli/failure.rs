@@ -1,6 +1,6 @@
 //! The failure of a subcommand.
 
-use super::{Exit, style};
+use super::{Exit, log, style};
 use rehearse_document::Diagnostics;
 use rehearse_mock::script::ScriptError;
 use rehearse_report::text::printable_lines;
@@ -34,7 +34,9 @@ impl Failure {
 
     /// The message with its hint.
     pub(super) fn text(&self) -> String {
-        if let Failure::Invalid(diagnostics) = self {
+        if let Failure::Invalid(diagnostics) = self
+            && !log::is_json()
+        {
             return style::render(diagnostics);
         }
         let (bad, strong) = (style::BAD, style::STRONG);

@@ -15,6 +15,7 @@ mod final_answer;
 mod format;
 mod init;
 mod input;
+mod log;
 mod mcp;
 mod mock;
 mod model;
@@ -101,6 +102,10 @@ Exit codes:
 struct Cli {
     #[command(subcommand)]
     command: Command,
+    /// Messages on standard error as text or as JSON: human or json
+    #[arg(long, global = true, value_enum, value_name = "FORMAT", default_value_t, hide_possible_values = true)]
+    #[arg(hide_short_help = true, hide_default_value = true)]
+    log_format: Format,
 }
 
 #[derive(Debug, Subcommand)]
@@ -190,7 +195,12 @@ pub(crate) fn main() -> ExitCode {
     let is_full = args.iter().any(|arg| arg == "--help" || arg == "help");
     let command = if is_full { full_help(Cli::command()) } else { Cli::command() };
     let exit = match command.try_get_matches_from(args).and_then(|matches| Cli::from_arg_matches(&matches)) {
-        Ok(cli) => cli.command.run(),
+        Ok(cli) => {
+            if cli.log_format == Format::Json {
+                log::use_json();
+            }
+            cli.command.run()
+        }
         Err(error) if error.use_stderr() => {
             let _ = error.print();
             Ok(Exit::Usage)

@@ -9,7 +9,9 @@ use std::{
 use anstream::{ColorChoice, adapter::strip_bytes};
 use anstyle::AnsiColor;
 use miette::{MietteHandler, ReportHandler};
+use serde_json::Value;
 
+use super::log;
 use rehearse_document::{Diagnostic, Diagnostics};
 
 const UNLIMITED: usize = 10_000;
@@ -65,7 +67,19 @@ pub(super) fn print_above(text: &str) -> bool {
 
 /// Prints on stderr in one write. Errors are ignored.
 pub(super) fn print(text: &str) {
-    if print_above(text) {
+    match log::is_json() {
+        true => print_as_is(&log::line_of(text)),
+        false => print_as_is(text),
+    }
+}
+
+/// Prints a message with fields as JSON; only for a log of JSON.
+pub(super) fn print_record(level: &str, message: &str, fields: &[(&str, Value)]) {
+    print_as_is(&log::line(level, message, fields));
+}
+
+fn print_as_is(text: &str) {
+    if text.is_empty() || print_above(text) {
         return;
     }
     let choice = anstream::stderr().current_choice();

@@ -1,6 +1,7 @@
 //! Tests of the binary, by its output and exit codes.
 
 mod admin_docs;
+mod calls;
 mod chat;
 mod check;
 mod codegen;
@@ -41,6 +42,7 @@ mod run_servers;
 mod schema;
 mod script_schema;
 mod serve;
+mod server_messages;
 mod source_configs;
 mod subagents;
 mod terminal;
@@ -52,7 +54,7 @@ use rehearse::Rehearse;
 
 #[test]
 fn without_a_command_the_help_is_shown_as_a_usage_error() {
-    Rehearse::new().run().stdout("").stderr_has("Usage: rehearse <COMMAND>").code(2);
+    Rehearse::new().run().stdout("").stderr_has("Usage: rehearse [OPTIONS] <COMMAND>").code(2);
 }
 
 #[test]

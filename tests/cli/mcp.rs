@@ -3,6 +3,7 @@
 use serde_json::{Value as Json, json};
 
 use crate::{
+    mcp_interrupts::shell,
     rehearse::{Rehearse, Running},
     terminal::Terminal,
 };
@@ -216,6 +217,36 @@ rehearse: 2 tools
 }
 
 #[test]
+fn tools_are_grouped_by_what_they_may_do() {
+    let tool = |name: &str, hint: &str| format!("- {{ name: {name}, reply: done, annotations: {{ {hint} }} }}\n");
+    let tools = tool("erase", "destructiveHint: true") + &tool("say", "") + &tool("look", "readOnlyHint: true");
+    let script = format!("tools:\n{tools}{}", tool("add", "destructiveHint: false"));
+    let story =
+        |args: &[&str]| mcp(["list-tools"]).args(args.iter().copied()).args(stdio("t.yaml")).file("t.yaml", &script);
+    story(&["--by-effect"]).run().code(0).stdout(
+        "rehearse: 4 tools\n only read:\n  look\n add, and delete nothing:\n  add\n may delete or overwrite:\n  \
+         erase\n the server does not say what they do:\n  say\n",
+    );
+    let tools = &json_of(story(&[]), 0)["servers"][0]["tools"];
+    let effects: Vec<_> = tools.as_array().expect("tools").iter().map(|tool| tool["effect"].as_str()).collect();
+    assert_eq!(effects, [Some("destructive"), Some("unknown"), Some("read-only"), Some("additive")]);
+}
+
+#[test]
+fn the_record_of_a_tool_says_whether_its_calls_are_always_allowed() {
+    let server =
+        |key: &str, value: Json| json!({ "command": Rehearse::BINARY, "args": ["mock", "tools.yaml"], key: value });
+    let config = json!({ "mcpServers": { "one": server("alwaysAllow", json!(["echo"])) } }).to_string();
+    let story = mcp(["list-tools", "--mcp-config", "mcpilot.config.json"]);
+    let tools = json_of(story.file("mcpilot.config.json", &config), 0)["servers"][0]["tools"].clone();
+    assert_eq!(tools[0]["type"], "mcp");
+    assert_eq!(
+        (&tools[0]["name"], &tools[0]["alwaysAllow"], &tools[1]["alwaysAllow"]),
+        (&json!("echo"), &json!(true), &json!(false))
+    );
+}
+
+#[test]
 fn the_status_counts_tools_as_their_list_does() {
     let config = json!({ "mcpServers": { "one": mock("tools.yaml"), "two": mock("tools.yaml") } }).to_string();
     let story = |command: &str| {
@@ -425,7 +456,8 @@ fn the_trace_has_every_frame_on_a_line_with_its_direction_and_time() {
         assert!(line.contains(&format!("\"method\":\"{method}\"")), "{line}");
     }
     assert_eq!(run.stderr().lines().filter(|line| line.contains(" ms ← {")).count(), 3, "{}", run.stderr());
-    assert!(run.stderr().contains("stderr: tools is served over stdio"), "{}", run.stderr());
+    let chatty = mcp(["ping", "--trace"]).args(shell("echo hello >&2; $MOCK")).run().code(0);
+    assert!(chatty.stderr().contains("stderr: hello"), "{}", chatty.stderr());
     story(&[]).env("CLICOLOR_FORCE", "1").run().coloured(true);
 
     // The command ends before the list of the server changes.

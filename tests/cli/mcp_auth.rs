@@ -157,6 +157,23 @@ fn a_token_is_reused_until_logout() {
 }
 
 #[test]
+fn the_tokens_of_code_agent_are_in_its_folder() {
+    let world = Fixture::new();
+    let config = json!({ "mcp": { "servers": { "my web": { "type": "http", "httpUrl": world.url } } } }).to_string();
+    let story = |args: &[&str]| {
+        let story = mcp(args.iter().copied()).args(["--mcp-config", "c.json", "--dialect", "code_agent"]);
+        story.env("HOME", world.data).env("XDG_DATA_HOME", world.data).file("c.json", &config).run()
+    };
+    story(&["auth", "--headless"]).stdout_has("✓ my web\n").code(0);
+    let file = Path::new(world.data).join(".code_agent/mcp-tokens/my_web.json");
+    assert_eq!((mode(&file), mode(file.parent().expect("a folder"))), (0o600, 0o700));
+    assert!(!Path::new(world.data).join("rehearse").exists(), "there is one store");
+    story(&["call-tool", "read"]).stdout("Buy milk.\n").code(0);
+    story(&["auth", "--logout"]).code(0);
+    assert!(!file.exists() || !std::fs::read_to_string(&file).expect("reads").contains("refresh"));
+}
+
+#[test]
 fn a_token_in_server_output_is_hidden_except_in_results() {
     let world = Fixture::new();
     world.run(&["auth", "--headless"]).code(0);

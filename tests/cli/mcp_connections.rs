@@ -81,6 +81,36 @@ fn an_interrupted_status_shows_what_is_known() {
 }
 
 #[test]
+fn a_watched_status_is_printed_when_it_changes() {
+    let lives = format!("exec {} mock tools.yaml", Rehearse::BINARY);
+    let servers =
+        json!({ "mcpServers": { "one": { "command": "sh", "args": ["-c", format!("echo $$ > pid; {lives}")] } } });
+    let story = mcp(["status", "--watch=60s", "--mcp-config", "c.json"]).file("c.json", &servers.to_string());
+    let pid = story.folder().join("pid");
+    let mut running = story.start();
+    running.stdout_line("│ one    │ Connected │ 9     │");
+    let pid = std::fs::read_to_string(pid).expect("a process");
+    assert!(std::process::Command::new("kill").arg(pid.trim()).status().expect("kills").success());
+    running.stdout_line("│ one    │ Failed │ -     │");
+    running.signal("INT");
+    running.end().code(3);
+    mcp(["status", "--watch", "--json"]).run().stderr_has("cannot be used with").code(2);
+}
+
+#[test]
+fn a_tool_has_a_timeout_of_its_own() {
+    let never = |args: &[&str]| mcp(["call-tool", "never"]).args(args.iter().copied()).args(stdio("tools.yaml")).run();
+    never(&["--tool-timeout", "never=200ms"]).stderr_has("error: timeout: no answer within 200ms").code(1);
+    never(&["--tool-timeout", "never"]).stderr_has("write it as TOOL=30s").code(2);
+    let server =
+        json!({ "command": Rehearse::BINARY, "args": ["mock", "tools.yaml"], "toolTimeouts": { "never": 300 } });
+    let config = json!({ "mcp": { "servers": { "one": server } } }).to_string();
+    let story =
+        mcp(["call-tool", "never", "--mcp-config", "c.json", "--dialect", "code_agent"]).file("c.json", &config);
+    story.run().stderr_has("error: timeout: no answer within 300ms").code(1);
+}
+
+#[test]
 fn servers_are_pinged() {
     for (protocol, method) in [("2025-11-25", "ping"), ("2026-07-28", "server/discover")] {
         let story = || mcp(["ping", "--protocol", protocol]).args(stdio("tools.yaml"));

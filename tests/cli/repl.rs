@@ -416,8 +416,9 @@ fn the_repl_and_its_servers_end_with_the_pipe() {
 }
 
 #[test]
-fn without_servers_the_repl_exits() {
-    repl([""; 0]).run().stdout("").stderr_has("No MCP servers configured.\nhint: --http URL").code(4);
+fn the_repl_starts_without_servers() {
+    let run = repl([""; 0]).stdin("status\ncall echo\n").run().stdout_has("MCP Servers Status:\n").code(1);
+    run.stderr_has("No MCP servers configured.\nhint: --http URL").stderr_has("error: no server has a tool \"echo\"\n");
     let wrong = repl(["--mcp-config", "mcp.json"]).file("mcp.json", "{\"mcpServers\": {\"one\": {}}}");
     wrong.run().stdout("").stderr_has("mcp.json:1:").code(2);
 }

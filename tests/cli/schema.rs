@@ -36,7 +36,10 @@ fn each_program_has_a_config_schema() {
         serde_json::from_str::<Json>(run.stdout_text()).expect("JSON")
     };
     assert!(schema("vscode")["properties"]["servers"].is_object());
-    assert!(schema("code_agent")["properties"]["mcp"]["properties"]["servers"].is_object());
+    let code_agent = &schema("code_agent")["properties"];
+    assert!(code_agent["mcp"]["properties"]["servers"].is_object());
+    assert_eq!(code_agent["mcp"]["properties"]["enabled"]["type"], "boolean");
+    assert_eq!(code_agent["enabled"]["type"], "boolean");
     Rehearse::new()
         .args(["schema", "config"])
         .run()

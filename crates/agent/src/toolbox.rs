@@ -149,8 +149,8 @@ impl Toolbox {
             },
             Body::Mcp(registered) => {
                 let options = CallOptions { cancel: Some(cancel.clone()), ..CallOptions::default() };
-                let called = Box::pin(hub.call_tool(registered, Some(arguments), options)).await;
-                let (content, is_error) = match called {
+                let called = Box::pin(hub.call_routed(registered, Some(arguments), options)).await;
+                let (content, is_error) = match called.result {
                     Ok(outcome) => tool_result::from_call(projection, &target, Ok(&outcome)),
                     Err(CallError::Failed(failure)) => tool_result::from_call(projection, &target, Err(&failure)),
                     Err(error) => (tool_result::from_rejection(projection, &target, &rejection(error)), true),
@@ -194,6 +194,10 @@ fn rejection(error: CallError) -> CallRejection {
         CallError::UnknownServer(_) => CallRejection::UnknownServer,
         CallError::Disabled(_) => CallRejection::Disabled,
         CallError::Denied { .. } => CallRejection::Denied,
+        CallError::InvalidArguments { violations, .. } => {
+            let lines: Vec<_> = violations.iter().map(ToString::to_string).collect();
+            CallRejection::InvalidArguments(lines.join("\n"))
+        }
         CallError::Unreachable { error, .. } => CallRejection::NotConnected(error.to_string()),
         CallError::Failed(failure) => CallRejection::NotConnected(failure.to_string()),
     }

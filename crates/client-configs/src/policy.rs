@@ -1,5 +1,7 @@
 //! What a client does where programs disagree.
 
+use std::num::NonZeroUsize;
+
 /// The behaviour of a program that its files do not say. Each dialect has its own; a user may want another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policy {
@@ -7,10 +9,26 @@ pub struct Policy {
     pub empty_filter: EmptyFilter,
     pub patterns: Patterns,
     pub naming: Naming,
+    /// Whether the description of a tool names its server.
+    pub describes_server: bool,
     pub duplicates: Duplicates,
     pub unreachable: Unreachable,
     pub approval: ApprovalRule,
     pub environment: Environment,
+    /// How many servers it connects to at once.
+    pub concurrency: NonZeroUsize,
+    pub client_info: ClientInfo,
+    /// Where it keeps a file with the tokens of each server, in the home folder.
+    pub token_folder: Option<&'static str>,
+}
+
+/// How a program names itself at the handshake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClientInfo {
+    /// As this client does.
+    Own,
+    /// With a name, a title, and a version unless it is that of the build.
+    Named { name: &'static str, title: Option<&'static str>, version: Option<&'static str> },
 }
 
 /// What happens to a tool whose name another server's tool has already. Servers count in the order of the config.
@@ -102,10 +120,14 @@ impl Policy {
         empty_filter: EmptyFilter::Literal,
         patterns: Patterns::Exact,
         naming: Naming::Qualified("mcp__{server}__{tool}"),
+        describes_server: false,
         duplicates: Duplicates::FirstWins,
         unreachable: Unreachable::Skipped,
         approval: ApprovalRule::Always,
         environment: Environment::Inherited,
+        concurrency: NonZeroUsize::MIN.saturating_add(7),
+        client_info: ClientInfo::Own,
+        token_folder: None,
     };
 }
 

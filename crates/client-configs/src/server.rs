@@ -165,7 +165,7 @@ pub struct Timeouts {
     pub list: Option<At<Duration>>,
     /// For any other request.
     pub call: Option<At<Duration>>,
-    /// For calls of one tool. No known program writes these; a client may set them otherwise.
+    /// For calls of one tool.
     pub tools: Vec<(At<String>, At<Duration>)>,
 }
 

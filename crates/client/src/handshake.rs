@@ -16,7 +16,7 @@ use rmcp::{
 use tokio::time::timeout;
 
 use super::{
-    Answers, ConnectError, PeerInfo, ServerParams, handler::Handler, order::OrderedTransport, probe::ProbeTransport,
+    ClientInfo, ConnectError, PeerInfo, ServerParams, handler::Handler, order::OrderedTransport, probe::ProbeTransport,
     probe::probe_timeout,
 };
 use crate::{
@@ -40,7 +40,7 @@ pub(super) async fn perform(
     target: &str,
 ) -> Result<(Running, PeerInfo), ConnectError> {
     let answers = &config.answers;
-    let (identity, lifecycle) = lifecycle(config.target.transport(), protocol, answers);
+    let (identity, lifecycle) = lifecycle(config, protocol);
     let service = Handler::new(identity, answers.clone(), recorder.connection());
     let may_fall_back = matches!(lifecycle, ClientLifecycleMode::Auto { .. });
     let patience = may_fall_back.then(|| probe_timeout(config.timeouts.connect));
@@ -88,16 +88,20 @@ const LISTENING: Duration = Duration::from_millis(500);
 /// rmcp's first request. Any answer of a legacy server to it leads to the fallback.
 const PROBE: Id = Id::Number(0);
 
-fn lifecycle(transport: Transport, protocol: Protocol, answers: &Answers) -> (ClientConfig, ClientLifecycleMode) {
-    let identity = Implementation::new("rehearse", env!("CARGO_PKG_VERSION"));
-    let capabilities = serde_json::from_value::<ClientCapabilities>(answers.capabilities().into());
+fn lifecycle(params: &ServerParams, protocol: Protocol) -> (ClientConfig, ClientLifecycleMode) {
+    let ClientInfo { name, title, version } = &params.client_info;
+    let mut identity = Implementation::new(name, version);
+    identity.title.clone_from(title);
+    let capabilities = serde_json::from_value::<ClientCapabilities>(params.answers.capabilities().into());
     let config = ClientConfig::new(capabilities.unwrap_or_default(), identity);
     let (version, mode) = match protocol {
         Protocol::Exact(version) if version.era() == Era::Modern => {
             (version, ClientLifecycleMode::Discover { preferred_versions: vec![rmcp_version(version)] })
         }
         Protocol::Exact(version) => (version, ClientLifecycleMode::Initialize),
-        Protocol::Auto if transport == Transport::Sse => (Version::LATEST_LEGACY, ClientLifecycleMode::Initialize),
+        Protocol::Auto if params.target.transport() == Transport::Sse => {
+            (Version::LATEST_LEGACY, ClientLifecycleMode::Initialize)
+        }
         Protocol::Auto => {
             let preferred_versions = vec![rmcp_version(Version::LATEST)];
             let legacy_version = Some(rmcp_version(Version::LATEST_LEGACY));

@@ -61,7 +61,7 @@ pub use raw::RawReply;
 pub use recorder::{EventSink, TraceRecorder, UnsolicitedFrame};
 pub use rehearse_net::pipe;
 pub use rounds::FinalResult;
-pub use server_params::{Endpoint, ServerParams, Target, Timeouts};
+pub use server_params::{ClientInfo, Endpoint, ServerParams, Target, Timeouts};
 pub use session::{ConnectOptions, Session};
 pub use stderr::STDERR_HEADING;
 pub use subscription::SubscriptionFilter;
@@ -71,5 +71,5 @@ pub use wire::{Wire, WireExchange, WireRequest};
 
 pub use crate::transport::{
     CommandSpec, HeaderChange, LastLines, ProcessChange, ProcessHandle, ReaperProcess, StderrLine, StderrSink,
-    StopGrace, TempFolder, mirrored_headers,
+    StopGrace, TempFolder, is_started_by_client, mirrored_headers,
 };

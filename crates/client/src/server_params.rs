@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
 use super::{Answers, CommandSpec, ConnectError, oauth};
@@ -30,11 +31,39 @@ pub struct ServerParams {
     pub timeouts: Timeouts,
     /// Gets tokens for a server over HTTP that requires them. An `Authorization` header of the target takes precedence.
     pub authorizer: Option<oauth::Authorizer>,
+    /// How the client names itself at the handshake.
+    pub client_info: ClientInfo,
     /// The answers to the server's requests. They are used up, so each session needs its own.
     pub answers: Answers,
     /// Cancelled when this program has to exit. From then on a process gets no time to exit by itself before SIGTERM, and
     /// closing a session over the network is cut short.
     pub shutdown: CancellationToken,
+}
+
+/// The name of the client for servers (2026-07-28, `Implementation`). As JSON, it is the member `clientInfo`.
+///
+/// ```
+/// use rehearse_client::ClientInfo;
+///
+/// let named: ClientInfo = serde_json::from_str(r#"{"name":"cpe","title":"CPE"}"#)?;
+/// assert_eq!((&*named.name, &named.version), ("cpe", &ClientInfo::default().version));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ClientInfo {
+    /// The name for programs.
+    pub name: String,
+    /// The name for people.
+    pub title: Option<String>,
+    /// The version of the program.
+    pub version: String,
+}
+
+impl Default for ClientInfo {
+    fn default() -> Self {
+        ClientInfo { name: "rehearse".to_owned(), title: None, version: env!("CARGO_PKG_VERSION").to_owned() }
+    }
 }
 
 /// Where a server is.
@@ -78,7 +107,8 @@ impl Target {
     }
 }
 
-/// A URL, and headers for every HTTP request to it. Headers of the protocol take precedence.
+/// A URL, and headers for every HTTP request to it. Headers that the protocol sets itself
+/// ([`is_protocol_header`](rehearse_protocol::is_protocol_header)) are not sent.
 #[derive(Clone, Debug, Default)]
 pub struct Endpoint {
     /// The URL of the MCP endpoint.
@@ -113,6 +143,7 @@ impl ServerParams {
             target,
             timeouts,
             authorizer: None,
+            client_info: ClientInfo::default(),
             answers,
             shutdown: CancellationToken::new(),
         }

@@ -11,6 +11,7 @@ use super::{
 };
 use rehearse_client::{CallOptions, ConnectError, Failure, ToolOutcome, call_params};
 use rehearse_document::nearest;
+use rehearse_llm::Violation;
 
 /// Why a call has no result.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -24,6 +25,9 @@ pub enum CallError {
     /// The server is disabled.
     #[error("the server {0:?} is disabled")]
     Disabled(Arc<str>),
+    /// The arguments break the input schema of the tool, and the options forbid that. The call was not sent.
+    #[error("the arguments of {tool:?} are invalid: {}", .violations.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+    InvalidArguments { tool: String, violations: Vec<Violation> },
     /// The call was denied and not sent.
     #[error("{}", denied(.tool, *.denial))]
     Denied { tool: String, denial: Denial },
@@ -47,8 +51,9 @@ impl Hub {
     /// Calls a tool by its registered name, connecting to its server if necessary. The timeout is that of the options, else
     /// of the tool, else of the server.
     ///
-    /// If the server has lost the session, the call is repeated once in a new session. If the connection is lost, the call is
-    /// repeated once if the tool is read-only or idempotent and the options have retries.
+    /// The options decide which server gets the call if several have the tool. If a server has lost the session, the call is
+    /// repeated once in a new session. If the connection is lost, the call is repeated once if the tool is read-only or
+    /// idempotent and the options want it.
     ///
     /// # Errors
     /// [`CallError`]. An error that the tool reports is an `Ok` with `is_error`.
@@ -64,10 +69,10 @@ impl Hub {
             let suggestion = nearest(name, &names).map(str::to_owned);
             return Err(CallError::UnknownTool { name: name.to_owned(), suggestion });
         };
-        self.call_tool(&tool, arguments, options).await
+        self.call_routed(&tool, arguments, options).await.result
     }
 
-    /// As [`Hub::call`], for a tool of the registry, also a shadowed one.
+    /// As [`Hub::call`], for exactly this tool of the registry, also a shadowed one.
     ///
     /// # Errors
     /// As [`Hub::call`].
@@ -81,6 +86,10 @@ impl Hub {
         let member = connection.member();
         if connection.status().state == ConnectionState::Disabled {
             return Err(CallError::Disabled(tool.server.clone()));
+        }
+        let violations = if self.0.options.checks_arguments { tool.violations(arguments.as_ref()) } else { Vec::new() };
+        if !violations.is_empty() {
+            return Err(CallError::InvalidArguments { tool: tool.name.clone(), violations });
         }
         let approved = tokio::select! {
             biased;
@@ -127,8 +136,7 @@ impl Hub {
         options: CallOptions,
     ) -> Result<ToolOutcome, CallError> {
         let connection = self.connection(&tool.server).map_err(|_| CallError::UnknownServer(tool.server.clone()))?;
-        let mut may_repeat =
-            self.0.options.retry.attempts > 0 && (tool.annotations.read_only || tool.annotations.idempotent);
+        let mut may_repeat = self.0.options.repeats_calls && tool.annotations.may_repeat();
         let mut may_renew = true;
         loop {
             let (session, is_new) = connection

@@ -6,13 +6,13 @@ use std::{
 };
 
 use rehearse_client::{
-    CommandSpec, Endpoint, ServerParams, Target, Timeouts,
+    ClientInfo, CommandSpec, Endpoint, ServerParams, Target, Timeouts,
     oauth::{ClientSecret, Identity, Options, PreregisteredClient, Secret},
 };
 use rehearse_client_configs::{
     dialect::Dialect,
     parse_dotenv,
-    policy::{Environment, Policy},
+    policy::{self, Environment, Policy},
     server::{self, At},
 };
 use rehearse_document::text::text_of;
@@ -52,7 +52,18 @@ pub fn server_params(
         list: own.list.as_ref().map_or(defaults.list, |it| it.value),
         call: own.call.as_ref().map_or(defaults.call, |it| it.value),
     };
-    Ok(ServerParams { timeouts, ..ServerParams::new(&server.name.value, target) })
+    Ok(ServerParams { timeouts, client_info: client_info(policy), ..ServerParams::new(&server.name.value, target) })
+}
+
+fn client_info(policy: &Policy) -> ClientInfo {
+    match policy.client_info {
+        policy::ClientInfo::Own => ClientInfo::default(),
+        policy::ClientInfo::Named { name, title, version } => ClientInfo {
+            name: name.to_owned(),
+            title: title.map(str::to_owned),
+            version: version.map_or_else(|| ClientInfo::default().version, str::to_owned),
+        },
+    }
 }
 
 /// The default timeouts of a program, or those of the client if they are unknown.
@@ -157,7 +168,7 @@ mod tests {
         assert!(spec.inherit.is_some_and(|names| names.contains(&"PATH")), "{:?}", spec.inherit);
         assert_eq!(config.timeouts.connect, Duration::from_secs(7));
         let config = configured("vscode", r#"{"command": "c"}"#, folder);
-        assert_eq!(config.timeouts.connect, Duration::from_secs(30));
+        assert_eq!((config.timeouts.connect, config.client_info), (Duration::from_secs(30), ClientInfo::default()));
         let Target::Stdio(spec) = config.target else { panic!("{:?}", config.target) };
         assert_eq!((spec.inherit, spec.cwd), (None, None));
     }
@@ -181,6 +192,19 @@ mod tests {
         ] {
             assert_eq!(limits(dialect, text), [expected; 3], "{dialect} {text}");
         }
+    }
+
+    #[test]
+    fn a_server_of_a_program_sees_the_name_of_that_program() {
+        let named = |dialect: &str, text: &str| {
+            let ClientInfo { name, title, version } = configured(dialect, text, Path::new("/project")).client_info;
+            [name, title.unwrap_or_default(), version]
+        };
+        let own = ClientInfo::default().version;
+        assert_eq!(named("cpe", r#"{"type": "stdio", "command": "c"}"#), ["cpe", "CPE", &own]);
+        assert_eq!(named("mcpilot", r#"{"command": "c"}"#), ["MCPilot", "", "1.0.0"]);
+        assert_eq!(named("engine", r#"{"command": "c"}"#), ["aidk-engine", "", "1.0.0"]);
+        assert_eq!(named("cursor", r#"{"command": "c"}"#), ["rehearse", "", &own]);
     }
 
     #[test]

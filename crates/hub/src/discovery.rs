@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, pin::pin, sync::Arc};
 
-use futures_util::{Stream, StreamExt, future::ready, stream};
+use futures_util::{StreamExt, future::ready, stream, stream::BoxStream};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -137,12 +137,13 @@ impl Hub {
             .collect()
     }
 
-    /// Connects to servers and lists their tools, several at a time, until `enough` is cancelled.
+    /// Connects to servers and lists their tools, several at a time, until `enough` is cancelled. If one unreachable server
+    /// is fatal, the attempts are in the order of the config, so that the first error is always the same.
     fn attempts(
         &self,
         connections: Vec<(usize, Arc<ServerConnection>)>,
         enough: CancellationToken,
-    ) -> impl Stream<Item = Attempt> + Send + '_ {
+    ) -> BoxStream<'_, Attempt> {
         let attempts = connections.into_iter().map(move |(place, connection)| {
             let enough = enough.clone();
             async move {
@@ -153,7 +154,11 @@ impl Hub {
                 Attempt { place, server: connection.name.clone(), outcome }
             }
         });
-        stream::iter(attempts).buffer_unordered(self.options().concurrency.get())
+        let (attempts, at_once) = (stream::iter(attempts), self.options().concurrency.get());
+        match self.options().unreachable {
+            Unreachable::Fatal => attempts.buffered(at_once).boxed(),
+            Unreachable::Skipped => attempts.buffer_unordered(at_once).boxed(),
+        }
     }
 }
 

@@ -43,6 +43,7 @@ mod options;
 pub mod projection;
 pub mod registry;
 mod reload;
+mod routing;
 mod server_connection;
 mod status;
 mod store;
@@ -70,14 +71,16 @@ pub use self::{
         ApprovalDecision, ApprovalMode, ApprovalRequest, Approver, ConnectMode, HubOptions, HubServer, RecordSink,
         Retry, RetrySink,
     },
-    registry::{DuplicateTool, Notice, RegisteredTool, Registry},
+    registry::{DuplicateTool, Effect, Notice, RegisteredTool, Registry},
     reload::ReloadReport,
+    routing::{RoutedCall, Routing},
+    server_connection::is_retryable,
     status::{ConnectionState, ServerStatus},
     usage::Usage,
 };
 use self::{
-    approval::SavedApprovals, registry::ServerTools, server_connection::ServerConnection, store::ResultStore,
-    usage::UsageCounter,
+    approval::SavedApprovals, registry::AllowedCalls, registry::ServerTools, routing::Turns,
+    server_connection::ServerConnection, store::ResultStore, usage::UsageCounter,
 };
 use rehearse_client::UnsolicitedFrame;
 use rehearse_client::{ConnectError, Failure, Session};
@@ -103,6 +106,7 @@ struct Inner {
     saved_approvals: SavedApprovals,
     results: ResultStore,
     usages: UsageCounter,
+    turns: Turns,
     /// Stops the background tasks.
     stop: CancellationToken,
     tasks: TaskTracker,
@@ -121,6 +125,8 @@ pub enum Event {
     Disconnected { server: Arc<str>, why: Arc<str> },
     /// A server could not list all its tools.
     ListingFailed { server: Arc<str>, failure: Failure },
+    /// A call failed at a server, and goes to another one.
+    Rerouted { tool: String, from: Arc<str>, to: Arc<str>, why: Arc<str> },
     /// A changed list has a duplicate that the policy rejects; the registry stays as it was.
     RegistryRejected(DuplicateTool),
 }
@@ -158,6 +164,7 @@ impl Hub {
             saved_approvals: SavedApprovals::default(),
             results,
             usages: UsageCounter::default(),
+            turns: Turns::default(),
             stop,
             tasks: TaskTracker::new(),
         }))
@@ -421,6 +428,7 @@ impl Hub {
             filter: &member.filter,
             policy: member.policy,
             tools: &listing.tools,
+            always_allow: if member.is_trusted { AllowedCalls::All } else { AllowedCalls::Of(&member.always_allow) },
             mirrors: listing.mirrors,
         });
         let registry = Arc::new(Registry::build(listed, self.0.options.naming, self.0.options.duplicates)?);

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fmt, num::NonZeroUsize, pin::Pin, sync::Arc, ti
 
 use serde_json::{Map, Value};
 
-use super::RegisteredTool;
+use super::{RegisteredTool, Routing};
 use rehearse_client::{ConnectError, ServerParams, StderrSink, TraceRecorder};
 use rehearse_client_configs::{
     policy::{ApprovalRule, Duplicates, Naming, Policy, Unreachable},
@@ -54,6 +54,12 @@ pub struct HubOptions {
     pub retry_sink: Option<RetrySink>,
     /// The interval of health checks.
     pub health_interval: Option<Duration>,
+    /// Which server gets a call if several have the tool.
+    pub routing: Routing,
+    /// Whether a call of a read-only or idempotent tool is repeated once if its connection is lost.
+    pub repeats_calls: bool,
+    /// Whether the arguments of a call must match the input schema of the tool.
+    pub checks_arguments: bool,
     /// How calls are approved.
     pub approval: ApprovalMode,
     /// How long results of read-only tools are reused for calls with the same arguments, at most until a tool of the same
@@ -170,6 +176,7 @@ impl HubOptions {
             duplicates: policy.duplicates,
             unreachable: policy.unreachable,
             approval,
+            concurrency: policy.concurrency,
             ..HubOptions::default()
         }
     }
@@ -187,6 +194,9 @@ impl Default for HubOptions {
             retry: Retry::NEVER,
             retry_sink: None,
             health_interval: None,
+            routing: Routing::Registered,
+            repeats_calls: false,
+            checks_arguments: true,
             approval: ApprovalMode::AllowAll,
             result_ttl: None,
             stderr: None,

@@ -7,7 +7,7 @@ use std::{
 };
 
 use serde::Deserialize;
-use serde_json::value::RawValue;
+use serde_json::{Map, Value, value::RawValue};
 
 use rehearse_client::check_item;
 use rehearse_client_configs::{
@@ -19,7 +19,7 @@ use rehearse_document::{
     mirrored::{ANNOTATION, MirroredParameters},
     parse_yaml,
 };
-use rehearse_llm::{Aliases, Origin, ToolDefinition};
+use rehearse_llm::{Aliases, Origin, ToolDefinition, Violation, validate::Validator};
 
 /// The listed tools of one server.
 #[derive(Clone, Copy, Debug)]
@@ -32,8 +32,18 @@ pub struct ServerTools<'a> {
     pub policy: &'a Policy,
     /// The definitions, verbatim.
     pub tools: &'a [Box<RawValue>],
+    /// The calls that the config allows without approval.
+    pub always_allow: AllowedCalls<'a>,
     /// Whether calls mirror parameters in headers, as over modern HTTP.
     pub mirrors: bool,
+}
+
+/// Calls that need no approval.
+#[derive(Clone, Copy, Debug)]
+pub enum AllowedCalls<'a> {
+    All,
+    /// Of the tools with these original names.
+    Of(&'a [String]),
 }
 
 /// The tools of all servers with distinct names, in the order of the config.
@@ -56,8 +66,10 @@ pub struct RegisteredTool {
     pub name: String,
     /// The name of the tool at its server.
     pub original: String,
-    /// The description from its server.
+    /// The description from its server; if the policy wants it, with the name of the server.
     pub description: Option<String>,
+    /// Whether the config allows its calls without approval.
+    pub always_allow: bool,
     /// The hints from its server.
     pub annotations: Annotations,
     /// The input schema, a JSON object, verbatim.
@@ -76,6 +88,51 @@ pub struct Annotations {
     /// The tool may be called again with the same arguments.
     #[serde(rename = "idempotentHint")]
     pub idempotent: bool,
+    /// Whether the tool may delete or overwrite something; `None` if the server does not say.
+    #[serde(rename = "destructiveHint")]
+    pub destructive: Option<bool>,
+}
+
+/// What a tool may do, as its server says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Effect {
+    /// It only reads.
+    ReadOnly,
+    /// It adds, and neither deletes nor overwrites.
+    Additive,
+    /// It may delete or overwrite.
+    Destructive,
+    /// The server does not say.
+    Unknown,
+}
+
+impl Annotations {
+    /// Whether a second call with the same arguments does no harm.
+    pub fn may_repeat(&self) -> bool {
+        self.read_only || self.idempotent
+    }
+
+    /// The effect of the tool.
+    pub fn effect(&self) -> Effect {
+        match (self.read_only, self.destructive) {
+            (true, _) => Effect::ReadOnly,
+            (false, Some(false)) => Effect::Additive,
+            (false, Some(true)) => Effect::Destructive,
+            (false, None) => Effect::Unknown,
+        }
+    }
+}
+
+impl Effect {
+    /// One word, as in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Effect::ReadOnly => "read-only",
+            Effect::Additive => "additive",
+            Effect::Destructive => "destructive",
+            Effect::Unknown => "unknown",
+        }
+    }
 }
 
 /// A tool that was left out or renamed. `Display` is a log message.
@@ -115,6 +172,13 @@ struct Definition {
 }
 
 impl RegisteredTool {
+    /// How the arguments of a call break the input schema; empty if they are valid, or if the schema is not.
+    pub fn violations(&self, arguments: Option<&Map<String, Value>>) -> Vec<Violation> {
+        let schema = serde_json::from_str(self.input_schema.get()).unwrap_or_default();
+        let none = Map::new();
+        Validator::new(schema).violations(arguments.unwrap_or(&none))
+    }
+
     /// The definition for a model, with the registered name.
     pub fn for_model(&self) -> ToolDefinition<'_> {
         ToolDefinition {
@@ -141,13 +205,22 @@ impl Registry {
         duplicates: Duplicates,
     ) -> Result<Registry, DuplicateTool> {
         let mut registry = Registry::default();
-        for ServerTools { server, filter, policy, tools, mirrors } in listed {
+        for ServerTools { server, filter, policy, tools, always_allow, mirrors } in listed {
             let mut filtered = Vec::new();
             for (index, definition) in tools.iter().enumerate() {
                 match parse_tool(server, index, definition, mirrors) {
                     Ok(tool) if !filter.offers(policy, &tool.original) => filtered.push(tool.original),
                     Ok(mut tool) => {
                         tool.name = naming.name(server, &tool.original);
+                        tool.always_allow = match always_allow {
+                            AllowedCalls::All => true,
+                            AllowedCalls::Of(names) => names.contains(&tool.original),
+                        };
+                        if policy.describes_server {
+                            let description = tool.description.take().unwrap_or_default();
+                            tool.description =
+                                Some(format!("{description} (MCP server: {server})").trim_start().to_owned());
+                        }
                         registry.add(tool, duplicates)?;
                     }
                     Err(notice) => registry.notices.push(notice),
@@ -262,6 +335,7 @@ fn parse_tool(server: &Arc<str>, index: usize, definition: &RawValue, mirrors: b
         name: name.clone(),
         original: name,
         description,
+        always_allow: false,
         annotations: annotations.unwrap_or_default(),
         input_schema,
         definition: definition.to_owned(),
@@ -330,8 +404,22 @@ mod tests {
         let (one, two): (Arc<str>, Arc<str>) = ("server1".into(), "server2".into());
         let (filter, all) = (excluding(&["write"]), ToolFilter::default());
         let listed = [
-            ServerTools { server: &one, filter: &filter, policy: &Policy::USUAL, tools: &first, mirrors: false },
-            ServerTools { server: &two, filter: &all, policy: &Policy::USUAL, tools: &second, mirrors: false },
+            ServerTools {
+                server: &one,
+                filter: &filter,
+                policy: &Policy::USUAL,
+                tools: &first,
+                always_allow: AllowedCalls::Of(&[]),
+                mirrors: false,
+            },
+            ServerTools {
+                server: &two,
+                filter: &all,
+                policy: &Policy::USUAL,
+                tools: &second,
+                always_allow: AllowedCalls::Of(&[]),
+                mirrors: false,
+            },
         ];
         Registry::build(listed, naming, duplicates)
     }
@@ -369,6 +457,30 @@ mod tests {
     }
 
     #[test]
+    fn code_agent_names_the_server_after_the_tool_and_in_its_description() {
+        let server: Arc<str> = "filesystem".into();
+        let tool = |about: &str| format!(r#"{{"name":"read_file"{about},"inputSchema":{{"type":"object"}}}}"#);
+        let policy = &rehearse_client_configs::dialect::by_name("code_agent").expect("a dialect").policy;
+        let seen = |about: &str| {
+            let tools = [RawValue::from_string(tool(about)).expect("JSON")];
+            let filter = ToolFilter::default();
+            let listed = ServerTools {
+                server: &server,
+                filter: &filter,
+                policy,
+                tools: &tools,
+                always_allow: AllowedCalls::Of(&[]),
+                mirrors: false,
+            };
+            let registry = Registry::build([listed], policy.naming, policy.duplicates).expect("registers");
+            let tool = registry.get("read_file@filesystem").expect("its name").for_model();
+            tool.description.map(str::to_owned)
+        };
+        assert_eq!(seen(r#","description":"Reads.""#).as_deref(), Some("Reads. (MCP server: filesystem)"));
+        assert_eq!(seen("").as_deref(), Some("(MCP server: filesystem)"));
+    }
+
+    #[test]
     fn policies_with_server_names_have_no_duplicates() {
         for (naming, expected) in [
             (Naming::Literal("{tool}@{server}"), "read@server2"),
@@ -383,13 +495,39 @@ mod tests {
     }
 
     #[test]
+    fn the_record_of_a_tool_says_whether_its_calls_are_always_allowed() {
+        let (server, filter, listed): (Arc<str>, _, _) = ("s".into(), ToolFilter::default(), tools(&["read", "write"]));
+        for (always_allow, expected) in
+            [(AllowedCalls::Of(&["read".to_owned()]), [true, false]), (AllowedCalls::All, [true, true])]
+        {
+            let listed = ServerTools {
+                server: &server,
+                filter: &filter,
+                policy: &Policy::USUAL,
+                tools: &listed,
+                always_allow,
+                mirrors: false,
+            };
+            let registry = Registry::build([listed], Naming::Bare, Duplicates::FirstWins).expect("registers");
+            let allowed: Vec<_> = registry.tools().iter().map(|tool| tool.always_allow).collect();
+            assert_eq!(allowed, expected);
+        }
+    }
+
+    #[test]
     fn an_invalid_definition_is_skipped_and_reported() {
         let server: Arc<str> = "s".into();
         let raw = |text: &str| RawValue::from_string(text.to_owned()).expect("JSON");
         let tools = [raw("7"), raw(r#"{"name":"a"}"#), raw(r#"{"name":"b","inputSchema":true}"#), raw(r#"{"name":7}"#)];
         let filter = ToolFilter::default();
-        let listed =
-            ServerTools { server: &server, filter: &filter, policy: &Policy::USUAL, tools: &tools, mirrors: false };
+        let listed = ServerTools {
+            server: &server,
+            filter: &filter,
+            policy: &Policy::USUAL,
+            tools: &tools,
+            always_allow: AllowedCalls::Of(&[]),
+            mirrors: false,
+        };
         let registry = Registry::build([listed], Naming::Bare, Duplicates::FirstWins).expect("registers");
         assert!(registry.tools().is_empty());
         let notices: Vec<_> = registry.notices.iter().map(ToString::to_string).collect();
@@ -409,8 +547,14 @@ mod tests {
         let tools = [tool("good", "string", "Region"), tool("a", "string", ""), tool("b", "number", "N")];
         let filter = ToolFilter::default();
         let count = |mirrors| {
-            let listed =
-                ServerTools { server: &server, filter: &filter, policy: &Policy::USUAL, tools: &tools, mirrors };
+            let listed = ServerTools {
+                server: &server,
+                filter: &filter,
+                policy: &Policy::USUAL,
+                tools: &tools,
+                always_allow: AllowedCalls::Of(&[]),
+                mirrors,
+            };
             let registry = Registry::build([listed], Naming::Bare, Duplicates::FirstWins).expect("registers");
             let notices: Vec<_> = registry.notices.iter().map(ToString::to_string).collect();
             (registry.tools().len(), notices)
@@ -432,7 +576,7 @@ mod tests {
                 lists.iter().map(|names| tools(&names.iter().map(String::as_str).collect::<Vec<_>>())).collect();
             let filter = ToolFilter::default();
             let listed = servers.iter().zip(&definitions).map(|(server, tools)| {
-                ServerTools { server, filter: &filter, policy: &Policy::USUAL, tools, mirrors: false }
+                ServerTools { server, filter: &filter, policy: &Policy::USUAL, tools, always_allow: AllowedCalls::Of(&[]), mirrors: false }
             });
             let duplicates = [Duplicates::FirstWins, Duplicates::LastWins, Duplicates::Qualified][which];
             let registry = Registry::build(listed, Naming::Bare, duplicates).expect("registers");

@@ -287,8 +287,8 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whether a retry may succeed.
-fn is_retryable(error: &ConnectError) -> bool {
+/// Whether another attempt to connect may succeed.
+pub fn is_retryable(error: &ConnectError) -> bool {
     // A retry would ask the user to authorize the client again.
     let is_unauthorized = matches!(error, ConnectError::Unauthorized { .. });
     let is_wrong =

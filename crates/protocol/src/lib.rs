@@ -18,5 +18,5 @@ pub use id::Id;
 pub use message::{Message, Notification, ParseError, Request, Response, RpcError};
 pub use protocol::{Protocol, UnknownProtocol};
 pub use trace::{Event, EventKind, Trace};
-pub use transport::{Transport, UnknownTransport};
+pub use transport::{Transport, UnknownTransport, is_protocol_header};
 pub use version::{Era, UnknownVersion, Version};

@@ -94,6 +94,7 @@ impl CommonArgs {
     pub(super) fn apply(&self, options: &mut HubOptions) {
         self.connection.apply(options);
         options.retry = self.retry.retry();
+        options.repeats_calls = options.retry.attempts > 0;
     }
 
     /// As [`CommonArgs::servers`], for a command that prints a result for each server. Without servers, the JSON format

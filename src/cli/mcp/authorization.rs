@@ -1,6 +1,6 @@
 //! The authorizers of a command's servers.
 
-use std::io::IsTerminal;
+use std::{io::IsTerminal, path::PathBuf};
 
 use super::target::Server;
 use crate::cli::style::{self, STRONG, printable};
@@ -63,7 +63,7 @@ pub(super) fn options(server: &Server, ask: Consent) -> Options {
     let port = oauth.callback_port.as_ref().map(|port| port.value);
     let mut options = oauth_options(oauth);
     options.identity.lookup = |name| std::env::var(name).ok();
-    Options { interaction: ask.interaction(server.name(), port), store: store(), ..options }
+    Options { interaction: ask.interaction(server.name(), port), store: store(server), ..options }
 }
 
 /// The authorizer of a server; `None` for stdio, for a configured Authorization header, and for an invalid URL.
@@ -83,9 +83,16 @@ pub(super) fn has_authorization(server: &Server) -> bool {
     endpoint(server).is_some_and(|endpoint| endpoint.headers.iter().any(is_it))
 }
 
-/// The token store; in memory without a home folder.
-fn store() -> TokenStore {
-    TokenStore::default_folder(|name| std::env::var(name).ok()).map_or_else(TokenStore::memory, TokenStore::Folder)
+/// The token store; in memory without a home folder. A program may have a place of its own, with a file for each server.
+fn store(server: &Server) -> TokenStore {
+    let variable = |name: &str| std::env::var(name).ok();
+    let home = variable("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
+    if let (Some(folder), Some(home)) = (server.policy.token_folder, home) {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+        let name: String = server.name().chars().map(|c| if is_plain(c) { c } else { '_' }).collect();
+        return TokenStore::File(home.join(folder).join(name + ".json"));
+    }
+    TokenStore::default_folder(variable).map_or_else(TokenStore::memory, TokenStore::Folder)
 }
 
 /// The command that gets a token for the server, with the options of the last one.

@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use serde_json::value::RawValue;
-
 use super::{
     arguments::Arguments,
     call_tool_args::CallToolArgs,
@@ -21,11 +19,13 @@ use rehearse_document::nearest;
 use rehearse_hub::{Discovery, RegisteredTool};
 
 /// The tool to call.
-struct ResolvedTool {
-    server: Arc<str>,
-    /// The original name.
-    tool: String,
-    schema: Option<Box<RawValue>>,
+enum ResolvedTool {
+    Registered(Arc<RegisteredTool>),
+    /// The original name of a tool that its server does not list.
+    Unlisted {
+        server: Arc<str>,
+        tool: String,
+    },
 }
 
 pub(super) fn run(args: &CallToolArgs) -> Result<Exit, Failure> {
@@ -48,14 +48,26 @@ pub(super) fn run(args: &CallToolArgs) -> Result<Exit, Failure> {
         TerminalUser::detect(),
         &args.common,
         &servers,
-        |options| args.policy.apply(options),
+        |options| {
+            args.policy.apply(options);
+            args.calls.apply(options);
+        },
         async |hub_session| {
-            let found = hub_session.discover_for(tool).await?;
-            let resolved = resolve_tool(hub_session, &found, tool)?;
-            let arguments = arguments.typed(resolved.schema.as_deref()).map_err(Failure::Usage)?;
-            let mut called =
-                ToolCall::send(hub_session, resolved.server, resolved.tool, arguments, args.log_level.as_deref())
-                    .await?;
+            let found = match args.calls.needs_all() {
+                true => hub_session.discover().await?,
+                false => hub_session.discover_for(tool).await?,
+            };
+            let level = args.log_level.as_deref();
+            let mut called = match resolve_tool(hub_session, &found, tool)? {
+                ResolvedTool::Registered(tool) => {
+                    let arguments = arguments.typed(Some(&tool.input_schema)).map_err(Failure::Usage)?;
+                    ToolCall::send_with_log(hub_session, &tool, arguments, level).await?
+                }
+                ResolvedTool::Unlisted { server, tool } => {
+                    let arguments = arguments.typed(None).map_err(Failure::Usage)?;
+                    ToolCall::send(hub_session, server, tool, arguments, level).await?
+                }
+            };
             called.show(hub_session, args, 0).await?;
             if args.is_json_output() {
                 print_json(&called.report(hub_session, args.form))?;
@@ -68,11 +80,7 @@ pub(super) fn run(args: &CallToolArgs) -> Result<Exit, Failure> {
 /// Finds a tool by its registered name, its alias or its original name. With a single server, an unknown name is sent to
 /// that server.
 fn resolve_tool(hub_session: &HubSession, found: &Discovery, name: &str) -> Result<ResolvedTool, CommandError> {
-    let resolved = |tool: &RegisteredTool| ResolvedTool {
-        server: tool.server.clone(),
-        tool: tool.original.clone(),
-        schema: Some(tool.input_schema.clone()),
-    };
+    let resolved = |tool: &Arc<RegisteredTool>| ResolvedTool::Registered(tool.clone());
     let aliases = found.registry.aliases();
     if let Some(tool) = found.registry.get(name).or_else(|| found.registry.get(aliases.name(name)?)) {
         return Ok(resolved(tool));
@@ -110,7 +118,7 @@ fn resolve_tool(hub_session: &HubSession, found: &Discovery, name: &str) -> Resu
                 hub_session.note(&format!("server '{server}' lists no tool {name:?}{near}"));
             }
             hub_session.warn_incomplete(found);
-            Ok(ResolvedTool { server: server.clone(), tool: name.to_owned(), schema: None })
+            Ok(ResolvedTool::Unlisted { server: server.clone(), tool: name.to_owned() })
         }
         _ if !found.incomplete.is_empty() => {
             hub_session.report_incomplete(found)?;

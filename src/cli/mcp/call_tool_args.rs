@@ -4,7 +4,7 @@ use std::{num::NonZeroUsize, path::PathBuf};
 
 use super::{
     args::{CommonArgs, ContentArgs},
-    connection::PolicyArgs,
+    connection::{CallArgs, PolicyArgs},
     server_log::LEVELS,
 };
 use crate::cli::{Format, terminal_user::ApprovalChoice};
@@ -58,6 +58,8 @@ pub(super) struct CallToolArgs {
     pub(super) common: CommonArgs,
     #[command(flatten)]
     pub(super) policy: PolicyArgs,
+    #[command(flatten)]
+    pub(super) calls: CallArgs,
 }
 
 impl CallToolArgs {

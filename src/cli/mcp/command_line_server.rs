@@ -4,7 +4,7 @@ use std::iter::Peekable;
 
 use rehearse_client_configs::server::{At, ConfiguredServer, Pair};
 use rehearse_document::{Source, Span};
-use rehearse_protocol::Transport;
+use rehearse_protocol::{Transport, is_protocol_header};
 
 /// The arguments that describe one server.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -120,6 +120,9 @@ fn at(text: &str) -> At<String> {
 
 fn header(text: &str) -> Result<Pair, String> {
     match text.split_once(':') {
+        Some((name, _)) if is_protocol_header(name.trim()) => {
+            Err(format!("the protocol sets the header {}: remove --header", name.trim()))
+        }
         Some((name, value)) => Ok(Pair { name: at(name.trim()), value: at(value.trim()) }),
         _ => Err("a --header is not of the form `Name: value`".to_owned()),
     }
@@ -188,6 +191,8 @@ mod tests {
         let expected = |name: &str, value: &str| Ok((name.to_owned(), value.to_owned()));
         assert_eq!(pair(header("Authorization: Bearer a:b")), expected("Authorization", "Bearer a:b"));
         assert_eq!(pair(variable("A=b=c")), expected("A", "b=c"));
+        let reserved = header("Mcp-Session-Id: geheim").map(|_| ()).expect_err("reserved");
+        assert_eq!(reserved, "the protocol sets the header Mcp-Session-Id: remove --header");
         for wrong in [header("geheim"), variable("geheim"), variable("=geheim")] {
             assert!(!pair(wrong).expect_err("wrong").contains("geheim"));
         }

@@ -9,10 +9,10 @@ use super::{
     target::Server,
 };
 use crate::cli::{Failure, config::resolved_server::default_protocol, terminal_user::TerminalUser};
-use rehearse_client::{AnswerScript, Answers, ConnectError, Timeouts};
+use rehearse_client::{AnswerScript, Answers, ClientInfo, ConnectError, Timeouts};
 use rehearse_client_configs::policy::{Duplicates, Naming, Unreachable};
 use rehearse_document::{Source, parse_duration};
-use rehearse_hub::{ApprovalMode, HubOptions, HubServer, Retry};
+use rehearse_hub::{ApprovalMode, HubOptions, HubServer, Retry, Routing};
 use rehearse_protocol::{Protocol, Transport};
 use rehearse_scenario::parse_answers;
 
@@ -28,12 +28,21 @@ pub(crate) struct ConnectionArgs {
     /// Timeout from the start of a server to the end of its handshake [default: from the config, or 30s]
     #[arg(long, value_name = "TIME", value_parser = duration, hide_short_help = true)]
     start_timeout: Option<Duration>,
-    /// Number of servers to connect to at once [default: 8]
+    /// Timeout of the calls of one tool, as TOOL=TIME (repeatable)
+    #[arg(long, value_name = "LIMIT", value_parser = tool_timeout, hide_short_help = true)]
+    tool_timeout: Vec<(String, Duration)>,
+    /// Number of servers to connect to at once [default: the client's]
     #[arg(long, value_name = "NUMBER", hide_short_help = true)]
     parallel: Option<NonZeroUsize>,
     /// Print all frames and the stderr of servers
     #[arg(short, long)]
     pub(crate) trace: bool,
+    /// Do not print the stderr of servers
+    #[arg(short, long, conflicts_with = "trace", hide_short_help = true)]
+    pub(crate) quiet: bool,
+    /// Name of this client for servers, or its `clientInfo` as JSON
+    #[arg(long, value_name = "NAME", value_parser = client_info, hide_short_help = true)]
+    client_info: Option<ClientInfo>,
     /// Answer server requests (elicitation, sampling, roots) from this file
     #[arg(long = "answer", value_name = "FILE", hide_short_help = true)]
     answers: Option<PathBuf>,
@@ -56,6 +65,45 @@ pub(super) struct RetryArgs {
     #[arg(long, value_name = "TIME", value_parser = pause, default_value = "1s", requires = "retries")]
     #[arg(hide_short_help = true)]
     retry_pause: Duration,
+}
+
+/// How tools are called.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Several servers")]
+pub(crate) struct CallArgs {
+    /// If several servers have the tool: registered, fallback or round-robin
+    #[arg(long, value_name = "WHAT", value_enum, default_value_t, hide_possible_values = true, hide_short_help = true)]
+    routing: RoutingChoice,
+    /// Send a call whose arguments break the input schema of the tool
+    #[arg(long, hide_short_help = true, help_heading = None::<&'static str>)]
+    no_check_arguments: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, clap::ValueEnum)]
+enum RoutingChoice {
+    /// The server of the registered tool
+    #[default]
+    Registered,
+    /// Another one if that server cannot be reached
+    Fallback,
+    /// Each in turn
+    RoundRobin,
+}
+
+impl CallArgs {
+    pub(crate) fn apply(&self, options: &mut HubOptions) {
+        options.checks_arguments = !self.no_check_arguments;
+        options.routing = match self.routing {
+            RoutingChoice::Registered => Routing::Registered,
+            RoutingChoice::Fallback => Routing::Fallback,
+            RoutingChoice::RoundRobin => Routing::RoundRobin,
+        };
+    }
+
+    /// Whether a call may go to any server that has the tool.
+    pub(super) fn needs_all(&self) -> bool {
+        self.routing != RoutingChoice::Registered
+    }
 }
 
 /// The handling of several servers.
@@ -134,6 +182,9 @@ impl ConnectionArgs {
             if let Some(limit) = self.start_timeout {
                 config.timeouts.connect = limit;
             }
+            if let Some(client_info) = &self.client_info {
+                config.client_info.clone_from(client_info);
+            }
             config.authorizer = authorizer(server, ask);
             config.shutdown = shutdown.clone();
             config.answers = match person {
@@ -142,6 +193,7 @@ impl ConnectionArgs {
             };
             let written = &server.written;
             let per_tool = written.timeouts.tools.iter().map(|(tool, limit)| (tool.value.clone(), limit.value));
+            let per_tool = per_tool.filter(|_| self.timeout.is_none()).chain(self.tool_timeout.iter().cloned());
             HubServer {
                 protocol: Some(protocol),
                 is_enabled: written.is_enabled(),
@@ -149,7 +201,7 @@ impl ConnectionArgs {
                 policy: server.policy,
                 is_trusted: written.approval.trust.as_ref().is_some_and(|trust| trust.value),
                 always_allow: written.approval.always_allow.iter().map(|tool| tool.value.clone()).collect(),
-                tool_timeouts: per_tool.filter(|_| self.timeout.is_none()).collect(),
+                tool_timeouts: per_tool.collect(),
                 ..HubServer::new(config)
             }
         };
@@ -220,8 +272,21 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     limit.ok_or_else(|| "write it as 500ms, 30s or 2m".to_owned())
 }
 
+fn tool_timeout(text: &str) -> Result<(String, Duration), String> {
+    let (tool, limit) = text.rsplit_once('=').filter(|(tool, _)| !tool.is_empty()).ok_or("write it as TOOL=30s")?;
+    Ok((tool.to_owned(), duration(limit)?))
+}
+
 fn pause(text: &str) -> Result<Duration, String> {
     parse_duration(text).ok_or_else(|| "write it as 500ms, 30s or 0s".to_owned())
+}
+
+/// A name alone, or the name, the title and the version.
+fn client_info(text: &str) -> Result<ClientInfo, String> {
+    match text.starts_with('{') {
+        true => serde_json::from_str(text).map_err(|error| error.to_string()),
+        false => Ok(ClientInfo { name: text.to_owned(), ..ClientInfo::default() }),
+    }
 }
 
 fn naming(text: &str) -> Result<Naming, String> {
@@ -263,5 +328,7 @@ mod tests {
         );
         assert!(duration("0s").is_err() && duration("30").is_err() && pause("30").is_err());
         assert_eq!(pause("0s"), Ok(Duration::ZERO));
+        assert_eq!(tool_timeout("a=b=2s"), Ok(("a=b".to_owned(), Duration::from_secs(2))));
+        assert!(tool_timeout("a=2").is_err() && tool_timeout("=2s").is_err() && tool_timeout("a").is_err());
     }
 }

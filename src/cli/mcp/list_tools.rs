@@ -22,7 +22,7 @@ use crate::cli::{
 };
 use rehearse_client as client;
 use rehearse_client_configs::server::{At, ToolFilter};
-use rehearse_hub::{HubError, RegisteredTool, Registry};
+use rehearse_hub::{Effect, HubError, RegisteredTool, Registry};
 
 /// The maximum width of the column of names.
 const NAME_WIDTH: usize = 24;
@@ -51,6 +51,9 @@ pub(super) struct ListToolsArgs {
     /// Show whole descriptions and schemas [default for servers of CPE]
     #[arg(long)]
     long: bool,
+    /// Group the tools by what they may do: only read, add, or delete and overwrite
+    #[arg(long, hide_short_help = true, conflicts_with_all = ["long", "format", "json", "tool_format"])]
+    by_effect: bool,
     /// Print the tool definitions for a model API (anthropic, openai, openai-responses or xml) or as a mock script (script)
     #[arg(long = "for", value_name = "API", value_enum, hide_possible_values = true, conflicts_with_all = ["show_all", "show_filtered", "long", "format", "json"])]
     tool_format: Option<ToolFormat>,
@@ -135,7 +138,10 @@ pub(super) fn run(args: &ListToolsArgs) -> Result<Exit, Failure> {
                 // The error replaces an empty list.
                 let known = lists.iter().filter(|list| list.failure.is_none() || list.total > 0);
                 let is_long = args.long || servers.iter().any(Server::is_of_cpe);
-                let text = |list: &Tools<'_>| if is_long { list.human(which) } else { list.overview(which) };
+                let text = |list: &Tools<'_>| match is_long && !args.by_effect {
+                    true => list.human(which),
+                    false => list.overview(which, args.by_effect),
+                };
                 print(&known.map(text).collect::<Vec<_>>().join("\n"))?;
             }
             outcome?;
@@ -221,6 +227,12 @@ struct ToolReport<'a> {
     /// The name for a model; `null` if the tool cannot be called.
     registered_as: Option<&'a str>,
     filtered: bool,
+    /// What executes it.
+    r#type: &'static str,
+    /// Whether the config allows calls without asking.
+    always_allow: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    effect: Option<&'static str>,
     definition: &'a RawValue,
 }
 
@@ -260,13 +272,13 @@ impl<'a> Tools<'a> {
             available,
             filtered_out,
             unusable,
-            tools: self.shown(which).map(Tool::report).collect(),
+            tools: self.shown(which).map(|tool| tool.report(self.server)).collect(),
             failure: self.failure.as_ref().map(|failure| hub_session.failure_json(failure)),
         }
     }
 
-    /// One line for each tool.
-    fn overview(&self, which: ToolSelection) -> String {
+    /// One line for each tool, if wanted in groups by what the tools may do.
+    fn overview(&self, which: ToolSelection, has_groups: bool) -> String {
         let Counts { total, filtered_out, unusable, .. } = self.counts();
         let tools = if total == 1 { "tool" } else { "tools" };
         let mut text = format!("{STRONG}{}{STRONG:#}: {total} {tools}", printable(self.server.name()));
@@ -281,7 +293,20 @@ impl<'a> Tools<'a> {
         if self.shown(which).next().is_none() {
             text.push_str("  no tools\n");
         }
-        for tool in self.shown(which) {
+        let (mut shown, mut group): (Vec<_>, _) = (self.shown(which).collect(), None);
+        if has_groups {
+            shown.sort_by_key(|tool| tool.effect());
+        }
+        for tool in shown {
+            if has_groups && group.replace(tool.effect()) != Some(tool.effect()) {
+                let heading = match tool.effect() {
+                    Effect::ReadOnly => "only read",
+                    Effect::Additive => "add, and delete nothing",
+                    Effect::Destructive => "may delete or overwrite",
+                    Effect::Unknown => "the server does not say what they do",
+                };
+                text.push_str(&format!(" {DIM}{heading}:{DIM:#}\n"));
+            }
             let name = tool.called();
             text.push_str(&format!("  {STRONG}{}{STRONG:#}", printable(name)));
             let mut column = 2 + name.width();
@@ -355,11 +380,21 @@ impl Tool {
         printable(&format!("{sentence}{note}")).into_owned()
     }
 
-    fn report(&self) -> ToolReport<'_> {
+    /// What the tool may do; unknown if it cannot be called.
+    fn effect(&self) -> Effect {
+        self.registered.as_ref().map_or(Effect::Unknown, |tool| tool.annotations.effect())
+    }
+
+    fn report(&self, server: &Server) -> ToolReport<'_> {
+        let approval = &server.written.approval;
+        let is_trusted = approval.trust.as_ref().is_some_and(|trust| trust.value);
         ToolReport {
             name: &self.name,
             registered_as: self.registered.as_ref().map(|tool| &*tool.name),
             filtered: self.is_filtered,
+            r#type: "mcp",
+            always_allow: is_trusted || approval.always_allow.iter().any(|tool| tool.value == self.name),
+            effect: Some(self.effect().as_str()).filter(|_| self.registered.is_some()),
             definition: &self.definition,
         }
     }

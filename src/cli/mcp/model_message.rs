@@ -58,6 +58,7 @@ pub(super) fn run(args: &CallToolArgs, path: &Path) -> Result<Exit, Failure> {
         &servers,
         |options| {
             args.policy.apply(options);
+            args.calls.apply(options);
             options.approval = args.approve.approval(person.as_ref());
         },
         async |hub_session| {

@@ -35,6 +35,10 @@ impl<'a> ProjectedResult<'a> {
             Err(CallError::UnknownTool { .. }) => CallRejection::UnknownTool,
             Err(CallError::UnknownServer(_)) => CallRejection::UnknownServer,
             Err(CallError::Disabled(_)) => CallRejection::Disabled,
+            Err(CallError::InvalidArguments { violations, .. }) => {
+                let all: Vec<_> = violations.iter().map(ToString::to_string).collect();
+                CallRejection::InvalidArguments(all.join("; "))
+            }
             Err(CallError::Denied { .. }) => CallRejection::Denied,
             Err(CallError::Unreachable { error, .. }) => CallRejection::NotConnected(error.to_string()),
         };

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::session::HubSession;
-use rehearse_client::Session;
+use rehearse_client::TraceRecorder;
 use rehearse_protocol::{Direction, Event, Frame, Message};
 
 /// How many characters of a message are shown.
@@ -15,17 +15,17 @@ pub(super) const LEVELS: [&str; 8] = ["debug", "info", "notice", "warning", "err
 /// Runs `work`, and prints the log messages and progress of the server meanwhile.
 pub(super) async fn with_server_log<T>(
     hub_session: &HubSession,
-    session: &Session,
+    recorder: &TraceRecorder,
+    server: &str,
     work: impl Future<Output = T>,
 ) -> T {
-    let recorder = session.recorder();
     let mut read = recorder.end();
     let print = |entries: Vec<Event>| {
         for entry in entries {
             let Some(frame) = entry.frame() else { continue };
             match log_entry(frame) {
-                Some(LogEntry { is_bad: true, text }) => hub_session.warn(&format!("{}: {text}", session.name())),
-                Some(LogEntry { is_bad: false, text }) => hub_session.note(&format!("{}: {text}", session.name())),
+                Some(LogEntry { is_bad: true, text }) => hub_session.warn(&format!("{server}: {text}")),
+                Some(LogEntry { is_bad: false, text }) => hub_session.note(&format!("{server}: {text}")),
                 None => {}
             }
         }

@@ -8,6 +8,8 @@ use futures_util::{StreamExt, future::LocalBoxFuture, stream};
 use tokio::sync::broadcast::{Receiver, error::TryRecvError};
 use tokio_util::sync::CancellationToken;
 
+pub(crate) use self::messages::without_stderr;
+use self::messages::{retries, stderr};
 use super::{
     args::CommonArgs,
     authorization::Authorizers,
@@ -18,7 +20,7 @@ use super::{
     traffic::Traffic,
 };
 use crate::cli::{
-    Exit, Failure,
+    Exit, Failure, log,
     process_guard::block_on_guarded,
     secrets::Secrets,
     signals::Signals,
@@ -27,7 +29,7 @@ use crate::cli::{
 };
 use rehearse_client::{self as client, CallOptions, ConnectError, Session};
 use rehearse_client_configs::policy::Unreachable;
-use rehearse_hub::{Discovery, Event, Hub, HubError, HubOptions, Notice, RecordSink, RetrySink};
+use rehearse_hub::{Discovery, Event, Hub, HubError, HubOptions, Notice, RecordSink};
 use rehearse_report::text::printable_lines;
 
 /// How many notices of one kind are printed.
@@ -46,6 +48,8 @@ pub(crate) struct HubSession {
     pub(super) is_interrupted: CancellationToken,
     /// The user who answers server requests.
     pub(crate) person: Option<TerminalUser>,
+    /// Whether the stderr of servers is printed as it comes, so that errors need not repeat it.
+    prints_stderr: bool,
 }
 
 /// How long a cancelled request may take, to notify the server.
@@ -95,7 +99,10 @@ pub(super) fn run_with_user(
     set(&mut options);
     let traffic = Traffic::new(&args.traffic, &members, (!connection.show_secrets).then(|| secrets.clone()))?;
     options.record_sink = both(tracer.as_ref().map(Tracer::records), traffic.as_ref().map(Traffic::records));
-    options.stderr = tracer.as_ref().map(Tracer::stderr);
+    options.stderr = match &tracer {
+        Some(tracer) => Some(tracer.stderr(true)),
+        None => (!connection.quiet).then(|| stderr(secrets.clone())),
+    };
     options.retry_sink = Some(retries(secrets.clone()));
     block_on_guarded(async {
         let mut signals =
@@ -114,6 +121,7 @@ pub(super) fn run_with_user(
             authorizers,
             is_interrupted,
             person,
+            prints_stderr: !connection.quiet,
         };
         let done = hub_session.until_done_or_interrupted(&mut signals, Box::pin(work(&hub_session))).await;
         if let Some(tracer) = tracer {
@@ -144,10 +152,10 @@ fn both(one: Option<RecordSink>, two: Option<RecordSink>) -> Option<RecordSink> 
 
 impl HubSession {
     /// A session for an existing hub.
-    pub(crate) fn for_hub(hub: Hub, names: Vec<Arc<str>>, secrets: Secrets) -> HubSession {
+    pub(crate) fn for_hub(hub: Hub, names: Vec<Arc<str>>, secrets: Secrets, prints_stderr: bool) -> HubSession {
         let is_interrupted = CancellationToken::new();
         let (unreachable, authorizers) = (Unreachable::Skipped, Authorizers::default());
-        HubSession { hub, names, unreachable, secrets, authorizers, is_interrupted, person: None }
+        HubSession { hub, names, unreachable, secrets, authorizers, is_interrupted, person: None, prints_stderr }
     }
 
     /// Runs the work and closes the hub. A signal cancels the work or speeds up closing; a second one kills the server
@@ -190,6 +198,7 @@ impl HubSession {
         loop {
             match events.try_recv() {
                 Ok(Event::SessionRenewed(server)) => self.warn(&renewal_message(&server)),
+                Ok(Event::Rerouted { tool, from, to, why }) => self.warn(&rerouted_message(&tool, &from, &to, &why)),
                 Ok(_) | Err(TryRecvError::Lagged(_)) => {}
                 Err(TryRecvError::Empty | TryRecvError::Closed) => return,
             }
@@ -247,7 +256,7 @@ impl HubSession {
 
     fn without_secrets(&self, failure: Failure) -> Failure {
         match failure {
-            Failure::CannotRun { what, hint } => Failure::CannotRun { what: self.hidden(&what), hint },
+            Failure::CannotRun { what, hint } => Failure::CannotRun { what: self.message(&what), hint },
             Failure::Usage(what) => Failure::Usage(self.hidden(&what)),
             other => other,
         }
@@ -271,6 +280,12 @@ impl HubSession {
     /// Hides the secrets of all servers in a text.
     pub(crate) fn hidden(&self, text: &str) -> String {
         self.secrets.hidden(text)
+    }
+
+    /// A text for people without secrets, and without the stderr that was printed before.
+    pub(crate) fn message(&self, text: &str) -> String {
+        let text = if self.prints_stderr { without_stderr(text) } else { text };
+        self.hidden(text)
     }
 
     /// Runs `work` with the session of a server.
@@ -403,6 +418,9 @@ impl HubSession {
 
     /// Prints what was filtered, and warns about the first tools that were left out or renamed.
     pub(crate) fn print_notices(&self, notices: &[Notice]) {
+        if log::is_json() {
+            return notices.iter().for_each(|notice| self.record(notice));
+        }
         let (filtered, others): (Vec<_>, Vec<_>) =
             notices.iter().partition(|notice| matches!(notice, Notice::Filtered { .. }));
         filtered.iter().for_each(|notice| self.note(&notice.to_string()));
@@ -442,7 +460,7 @@ impl HubSession {
 
     /// Prints even after an interruption.
     pub(super) fn print_always(&self, level: &str, text: &str) {
-        let lines: Vec<_> = printable_lines(&self.hidden(text)).collect();
+        let lines: Vec<_> = printable_lines(&self.message(text)).collect();
         style::print(&format!("{level} {}\n", lines.join("\n  ")));
     }
 }
@@ -454,19 +472,9 @@ pub(crate) fn first_notices<T: fmt::Display>(notices: &[T]) -> impl Iterator<Ite
     notices.iter().take(MAX_NOTICES).map(T::to_string).chain(more)
 }
 
-/// Warns before each retry, in one line.
-fn retries(secrets: Secrets) -> RetrySink {
-    Arc::new(move |server, error, pause| {
-        let pause = match Duration::from_millis(pause.as_millis().try_into().unwrap_or(u64::MAX)) {
-            Duration::ZERO => "at once".to_owned(),
-            pause => format!("in {}", humantime::format_duration(pause)),
-        };
-        let why = secrets.hidden(&error.to_string());
-        let why = why.lines().next().unwrap_or_default().trim_end_matches(':');
-        let text = format!("MCP server '{server}' connection failed: {why}; retrying {pause}");
-        style::leave_line();
-        style::print(&format!("{DOUBTFUL}warning:{DOUBTFUL:#} {}\n", printable(&text)));
-    })
+/// The message about a call that goes to another server.
+pub(crate) fn rerouted_message(tool: &str, from: &str, to: &str, why: &str) -> String {
+    format!("the call of '{tool}' failed at MCP server '{from}', and goes to '{to}': {why}")
 }
 
 /// The message about a server that lost its session.

@@ -1,11 +1,18 @@
 //! `rehearse mcp status`: the connection state and the number of tools of each server.
 
-use std::{collections::HashMap, sync::Arc, time::SystemTime};
+use std::{
+    collections::HashMap,
+    io::IsTerminal,
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
 
+use futures_util::future::join_all;
 use serde_json::{Value, json};
 
 use super::{
     args::CommonArgs,
+    connection::duration,
     error::CommandError,
     print::{print, print_json},
     session::{HubSession, run_session},
@@ -20,6 +27,7 @@ const EXAMPLES: &str = "\
 Examples:
   rehearse mcp status                            every configured server
   rehearse mcp status --mcp-config .mcp.json --timeout 5s --format json
+  rehearse mcp status --watch                    a table that follows the servers
 
 The exit code is 3 if a server cannot be reached. Ctrl-C prints the state so far.";
 
@@ -29,6 +37,10 @@ The exit code is 3 if a server cannot be reached. Ctrl-C prints the state so far
 pub(super) struct StatusArgs {
     /// The server [default: all]
     server: Option<String>,
+    /// Print the table again when it changes, until Ctrl-C; ask the servers at this interval [default: 5s]
+    #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, default_missing_value = "5s")]
+    #[arg(value_parser = duration, conflicts_with_all = ["format", "json"])]
+    watch: Option<Duration>,
     #[command(flatten)]
     common: CommonArgs,
 }
@@ -41,6 +53,9 @@ pub(super) fn run(args: &StatusArgs) -> Result<Exit, Failure> {
         if options.duplicates == Duplicates::Rejected {
             options.duplicates = Duplicates::FirstWins;
         }
+        if args.watch.is_some() {
+            (options.health_interval, options.watch_changes) = (args.watch, true);
+        }
     };
     run_session(&args.common, &servers, all, async |hub_session| {
         let mut discovering = std::pin::pin!(hub_session.hub.discover());
@@ -50,6 +65,9 @@ pub(super) fn run(args: &StatusArgs) -> Result<Exit, Failure> {
             () = hub_session.interrupted() => return print_partial_status(hub_session, args.common.format()),
             found = &mut discovering => found.map_err(CommandError::from)?,
         };
+        if let Some(interval) = args.watch {
+            return watch(hub_session, interval).await;
+        }
         let statuses = callable_statuses(&hub_session.hub);
         match args.common.format() {
             Format::Human => {
@@ -70,6 +88,33 @@ pub(super) fn run(args: &StatusArgs) -> Result<Exit, Failure> {
             (true, true) => Exit::Success,
         })
     })
+}
+
+/// Prints the table when it changes, on a terminal in place, and reconnects lost servers, until an interruption.
+async fn watch(hub_session: &HubSession, interval: Duration) -> Result<Exit, CommandError> {
+    let (hub, mut events, mut before) = (&hub_session.hub, hub_session.hub.events(), None);
+    let is_terminal = std::io::stdout().is_terminal();
+    loop {
+        let statuses = callable_statuses(hub);
+        let now: Vec<_> = statuses.iter().map(|(_, status)| (status.state, status.tools)).collect();
+        let has_changed = before.replace(now.clone()) != Some(now);
+        if is_terminal || has_changed {
+            let clear = if is_terminal { "\x1b[H\x1b[2J" } else { "" };
+            print(&format!("{clear}{}", status_table(&statuses, SystemTime::now(), "rehearse mcp ")))?;
+        }
+        let lost = statuses.iter().filter(|(_, status)| status.state == ConnectionState::Failed);
+        let again = async {
+            tokio::time::sleep(interval).await;
+            // The table says who cannot be reached.
+            join_all(lost.map(|(name, _)| hub.connect(name))).await;
+        };
+        tokio::select! {
+            biased;
+            () = hub_session.interrupted() => return Ok(Exit::Success),
+            _ = events.recv() => {}
+            _ = Box::pin(again) => {}
+        }
+    }
 }
 
 /// Prints the status of each server at the time of an interruption.

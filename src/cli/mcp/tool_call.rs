@@ -19,7 +19,7 @@ use crate::cli::{
     style::{self, BAD, STRONG, printable},
     terminal_user::TerminalUser,
 };
-use rehearse_client::{CallOptions, Content, Failure as CallFailure, ToolOutcome};
+use rehearse_client::{CallOptions, Content, Failure as CallFailure, Session, ToolOutcome};
 use rehearse_hub::{
     CallError, RegisteredTool,
     projection::{Call, Projection},
@@ -56,7 +56,7 @@ pub(super) enum Report<'a> {
 }
 
 impl ToolCall {
-    /// Calls a tool, which may be unregistered, without approval. The timeout excludes the time of user prompts.
+    /// Calls a tool that its server does not list, without approval. The timeout excludes the time of user prompts.
     ///
     /// # Errors
     /// The server cannot be reached.
@@ -77,13 +77,35 @@ impl ToolCall {
                     session.set_log_level(level, options.clone()).await?;
                 }
                 let call = TerminalUser::with_timeout(hub_session.person.as_ref(), limit, options, call);
-                Box::pin(with_server_log(hub_session, session, call)).await
+                Box::pin(with_server_log(hub_session, session.recorder(), session.name(), call)).await
             })
             .await?;
         Ok(ToolCall { server, tool, result: result.map_err(CallError::Failed), saved: Vec::new() })
     }
 
-    /// Calls a registered tool with approval.
+    /// As [`ToolCall::send_with_approval`], and prints the log messages of the server meanwhile, those of this level or worse
+    /// if there is one.
+    ///
+    /// # Errors
+    /// The server cannot be reached, or rejects the level.
+    pub(super) async fn send_with_log(
+        hub_session: &HubSession,
+        tool: &Arc<RegisteredTool>,
+        arguments: Map<String, Value>,
+        log_level: Option<&str>,
+    ) -> Result<ToolCall, CommandError> {
+        let prepare = async |session: &Session, options: CallOptions| {
+            if let Some(level) = log_level.filter(|_| session.info().declares("logging")) {
+                session.set_log_level(level, options).await?;
+            }
+            Ok(session.recorder().clone())
+        };
+        let recorder = hub_session.request(&tool.server, prepare).await??;
+        let call = ToolCall::send_with_approval(hub_session, tool, arguments);
+        Ok(Box::pin(with_server_log(hub_session, &recorder, &tool.server, call)).await)
+    }
+
+    /// Calls a registered tool with approval, at the server that the options choose.
     pub(super) async fn send_with_approval(
         hub_session: &HubSession,
         tool: &Arc<RegisteredTool>,
@@ -92,7 +114,17 @@ impl ToolCall {
         let member = hub_session.hub.server(&tool.server).ok();
         let limit = member
             .map(|member| member.tool_timeouts.get(&tool.original).copied().unwrap_or(member.config.timeouts.call));
-        let call = async |options: CallOptions| hub_session.hub.call_tool(tool, Some(arguments), options).await;
+        let is_registered = hub_session.hub.registry().get(&tool.name).is_some_and(|known| Arc::ptr_eq(known, tool));
+        let mut answered = tool.clone();
+        let call = async |options: CallOptions| {
+            if !is_registered {
+                // It was named with its server.
+                return hub_session.hub.call_tool(tool, Some(arguments), options).await;
+            }
+            let called = hub_session.hub.call_routed(tool, Some(arguments), options).await;
+            answered = called.tool;
+            called.result
+        };
         let options = CallOptions { cancel: Some(hub_session.is_interrupted.clone()), ..CallOptions::default() };
         let call = TerminalUser::with_timeout(hub_session.person.as_ref(), limit.unwrap_or_default(), options, call);
         let result = tokio::select! {
@@ -100,7 +132,7 @@ impl ToolCall {
             result = Box::pin(call) => result,
             () = hub_session.given_up() => Err(CallFailure::Cancelled.into()),
         };
-        ToolCall { server: tool.server.clone(), tool: tool.original.clone(), result, saved: Vec::new() }
+        ToolCall { server: answered.server.clone(), tool: answered.original.clone(), result, saved: Vec::new() }
     }
 
     /// The number of saved files.
@@ -170,6 +202,7 @@ impl ToolCall {
         match &self.result {
             Err(CallError::Failed(failure)) => exit_of(failure),
             Err(CallError::Unreachable { .. }) => Exit::CannotRun,
+            Err(CallError::InvalidArguments { .. }) => Exit::Usage,
             Err(_) => Exit::Violation,
             Ok(outcome) if outcome.is_error => Exit::Violation,
             Ok(_) => Exit::Success,
@@ -180,7 +213,10 @@ impl ToolCall {
 fn print_error(hub_session: &HubSession, error: &CallError) {
     match error {
         CallError::Failed(failure) => hub_session.print_failure(failure),
-        error => style::print(&format!("{BAD}error:{BAD:#} {}\n", printable(&hub_session.hidden(&error.to_string())))),
+        error => style::print(&format!("{BAD}error:{BAD:#} {}\n", printable(&hub_session.message(&error.to_string())))),
+    }
+    if let CallError::InvalidArguments { .. } = error {
+        style::print(&format!("{STRONG}hint:{STRONG:#} --no-check-arguments sends the call\n"));
     }
 }
 
@@ -188,6 +224,7 @@ fn failure_report(hub_session: &HubSession, error: &CallError) -> FailureReport 
     let kind = match error {
         CallError::Failed(failure) => return hub_session.failure_json(failure),
         CallError::Denied { .. } => "denied",
+        CallError::InvalidArguments { .. } => "invalidArguments",
         CallError::Unreachable { .. } => "unreachable",
         CallError::Disabled(_) => "disabled",
         CallError::UnknownTool { .. } | CallError::UnknownServer(_) => "unknown",

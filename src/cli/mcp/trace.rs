@@ -10,6 +10,7 @@ use tokio::{task::JoinHandle, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::{
+    log,
     secrets::Secrets,
     style::{self, DIM, STRONG, printable},
 };
@@ -129,10 +130,14 @@ impl Tracer {
         }
     }
 
-    pub(crate) fn stderr(&self) -> StderrSink {
+    /// Prints the stderr of all servers if `is_complete`, else only of those whose frames are printed.
+    pub(crate) fn stderr(&self, is_complete: bool) -> StderrSink {
         let tracer = self.0.clone();
         Arc::new(move |StderrLine { server, line }| {
             if !(tracer.shows)(&server) {
+                if is_complete {
+                    print_stderr(&server, &tracer.masked(&line, Secrets::hidden_in_stderr));
+                }
                 return;
             }
             // Earlier frames come first.
@@ -152,6 +157,14 @@ impl Tracer {
         self.0.stop.cancel();
         let tasks = std::mem::take(&mut *locked(&self.0.tasks));
         futures_util::future::join_all(tasks).await;
+    }
+}
+
+/// Prints a line of a server's stderr with the name of the server.
+pub(super) fn print_stderr(server: &str, line: &str) {
+    match log::is_json() {
+        true => style::print_record("INFO", line, &[("server", server.into()), ("stream", "stderr".into())]),
+        false => style::print(&format!("{DIM}[{}]{DIM:#} {}\n", printable(server), printable(line))),
     }
 }
 

@@ -9,13 +9,18 @@ use std::{
 use serde_json::{Map, Value as Json, json};
 
 use crate::cli::{Failure, style};
+use rehearse_client::is_started_by_client;
 use rehearse_mock::{admin::AdminServer, engine::Engine, serve::MockServer};
 use rehearse_protocol::Transport;
 
-/// The message for stdio; on a terminal with the configuration for a client.
+/// The message for stdio; on a terminal with the configuration for a client. A server of `rehearse` itself says only what
+/// its client cannot know.
 pub(super) fn stdio(engine: &Engine, path: &Path, seed: u64, admin: Option<&AdminServer>) -> String {
     let (strong, name) = (style::STRONG, engine.name());
-    let mut text = format!("{strong}{}{strong:#} is served over stdio (seed {seed})\n", style::printable(&name));
+    let mut text = match is_started_by_client() {
+        true => String::new(),
+        false => format!("{strong}{}{strong:#} is served over stdio (seed {seed})\n", style::printable(&name)),
+    };
     text.extend(admin.map(describe));
     if stdin().is_terminal() {
         text.push_str("\nWaiting for JSON-RPC messages, one per line. Ctrl-D ends it.\n");

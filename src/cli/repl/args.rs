@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::cli::{
     mcp::{
-        connection::{ConnectionArgs, PolicyArgs, duration},
+        connection::{CallArgs, ConnectionArgs, PolicyArgs, duration},
         target::TargetArgs,
     },
     terminal_user::ApprovalChoice,
@@ -24,8 +24,7 @@ Exit codes:
   0  success
   1  a command from a pipe failed
   2  wrong usage, or a config with mistakes
-  3  interrupted, or a required server cannot be reached
-  4  no servers are configured";
+  3  interrupted, or a required server cannot be reached";
 
 /// Talk to MCP servers interactively
 #[derive(Debug, clap::Args)]
@@ -43,6 +42,9 @@ pub(crate) struct ReplArgs {
     /// How to approve calls: ask, always or never [default: that of the client]
     #[arg(long, hide_possible_values = true, value_name = "WHO", value_enum, conflicts_with = "yes")]
     pub(super) approve: Option<ApprovalChoice>,
+    /// Number of attempts to reconnect a server; with any, a lost call of a read-only tool is repeated [default: 6]
+    #[arg(long, hide_short_help = true, value_name = "NUMBER", default_value_t = 6, hide_default_value = true)]
+    pub(super) retries: usize,
     /// Reuse results of read-only tools for this time [default: never]
     #[arg(long, hide_short_help = true, value_name = "TIME", value_parser = duration)]
     pub(super) result_ttl: Option<Duration>,
@@ -55,4 +57,6 @@ pub(crate) struct ReplArgs {
     pub(super) connection: ConnectionArgs,
     #[command(flatten)]
     pub(super) policy: PolicyArgs,
+    #[command(flatten)]
+    pub(super) calls: CallArgs,
 }

@@ -71,9 +71,18 @@ impl Shell {
         let user_time = || self.person.as_ref().map(TerminalUser::conversation_time).unwrap_or_default();
         let (started, user_time_before) = (Instant::now(), user_time());
         let options = CallOptions { cancel: Some(cancel.clone()), ..CallOptions::default() };
-        let call = async |options: CallOptions| self.hub.call_tool(&tool, Some(arguments), options).await;
+        let mut answered = tool.clone();
+        let call = async |options: CallOptions| {
+            if server.is_some() {
+                return self.hub.call_tool(&tool, Some(arguments), options).await;
+            }
+            let called = self.hub.call_routed(&tool, Some(arguments), options).await;
+            answered = called.tool;
+            called.result
+        };
         let called =
             Box::pin(TerminalUser::with_timeout(self.person.as_ref(), limit.unwrap_or_default(), options, call)).await;
+        let tool = answered;
         // The time of conversations with the user does not count.
         let took =
             started.elapsed().saturating_sub(user_time().saturating_sub(user_time_before)).as_secs_f64() * 1000.0;
@@ -98,6 +107,10 @@ impl Shell {
             }
             Err(error) => {
                 self.error(&error.to_string());
+                if let CallError::InvalidArguments { .. } = error {
+                    let hint = "start `rehearse repl` with --no-check-arguments to send such calls";
+                    style::print(&format!("{STRONG}hint:{STRONG:#} {hint}\n"));
+                }
                 return false;
             }
         };

@@ -255,6 +255,7 @@ mod tests {
                 name: format!("{server}__{name}"),
                 original: name.to_owned(),
                 description: Some("\n Does it.\nMore.".to_owned()),
+                always_allow: false,
                 annotations: Default::default(),
                 definition: raw.clone(),
                 input_schema: raw,

@@ -5,11 +5,14 @@ use std::{
     sync::Arc,
 };
 
-use futures_util::{StreamExt, stream::FuturesUnordered};
+use futures_util::{StreamExt, future::join_all, stream::FuturesUnordered};
 use tokio::{sync::broadcast::error::RecvError, time::Instant};
 
 use super::shell::{Never, Shell, locked};
-use crate::cli::mcp::{list_tools::name_of, session::renewal_message};
+use crate::cli::mcp::{
+    list_tools::name_of,
+    session::{renewal_message, rerouted_message},
+};
 use rehearse_hub::{ConnectionState, Event, ServerStatus};
 
 /// Prints the events of the hub.
@@ -26,11 +29,14 @@ pub(super) async fn watch_hub(shell: &Arc<Shell>) -> Never {
             Ok(Event::Disconnected { server, why }) => {
                 hub_session.warn(&format!("lost the connection to MCP server '{server}': {why}"));
                 tools.0.remove(&server);
-                reconnecting.push(Box::pin(reconnect(shell, server)));
+                reconnecting.push(Box::pin(reconnect(shell, server, shell.args.retries)));
             }
             Ok(Event::SessionRenewed(server)) => hub_session.warn(&renewal_message(&server)),
             Ok(Event::ListingFailed { server, failure }) => {
                 hub_session.warn(&format!("failed to list MCP tools for server {server}: {failure}"));
+            }
+            Ok(Event::Rerouted { tool, from, to, why }) => {
+                hub_session.warn(&rerouted_message(&tool, &from, &to, &why));
             }
             Ok(Event::RegistryRejected(duplicate)) => hub_session.warn(&duplicate.to_string()),
             Ok(Event::StatusChanged(server)) => {
@@ -67,10 +73,10 @@ pub(super) async fn watch_hub(shell: &Arc<Shell>) -> Never {
 }
 
 /// Reconnects a server whose connection was lost, unless its state has changed in the meantime.
-async fn reconnect(shell: &Arc<Shell>, server: Arc<str>) {
+async fn reconnect(shell: &Shell, server: Arc<str>, most: usize) {
     let mut last = None;
     let backoffs = || locked(&shell.backoffs);
-    let next = || backoffs().entry(server.clone()).or_default().pause();
+    let next = || backoffs().entry(server.clone()).or_default().pause(most);
     while let Some(pause) = next() {
         tokio::time::sleep(pause).await;
         let is_broken =
@@ -90,6 +96,16 @@ async fn reconnect(shell: &Arc<Shell>, server: Arc<str>) {
         shell.print_hub_error(&error);
     }
     shell.hub_session().warn(&format!("giving up on MCP server '{server}'; type 'reconnect {server}' to retry"));
+}
+
+/// Connects again to servers whose first connection failed.
+pub(super) async fn connect_again(shell: &Shell, servers: Vec<Arc<str>>) {
+    let most = shell.args.retries;
+    let again = servers.into_iter().filter(|_| most > 0).map(|server| {
+        locked(&shell.backoffs).entry(server.clone()).or_default().count_first();
+        reconnect(shell, server, most + 1)
+    });
+    join_all(again).await;
 }
 
 /// The last known tools of each connected server.

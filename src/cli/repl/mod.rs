@@ -54,7 +54,6 @@ fn run_with(args: ReplArgs, chat: Option<Chat>) -> Result<Exit, Failure> {
     let (servers, files) = args.target.read(None, args.connection.show_secrets)?;
     if servers.is_empty() && chat.is_none() {
         print_no_servers();
-        return Ok(Exit::NothingSelected);
     }
     let answers = args.connection.answer_script()?;
     block_on_guarded(run_shell(args, servers, files, answers, chat))

@@ -17,12 +17,13 @@ use super::{
     command::Command,
     complete::{KnownNames, quoted},
     debug_switch::{DebugSwitch, VARIABLE},
+    hub_events::connect_again,
     initial_connections::InitialConnections,
 };
 use crate::cli::{
     Exit, Failure,
     mcp::{
-        session::{CANCEL_GRACE, HubSession},
+        session::{CANCEL_GRACE, HubSession, without_stderr},
         target::{Files, Server},
         trace::Tracer,
     },
@@ -33,7 +34,9 @@ use crate::cli::{
 use rehearse_client::{AnswerScript, ConnectError, LastLines, StderrLine};
 use rehearse_client_configs::{Machine, policy::Unreachable};
 use rehearse_document::nearest;
-use rehearse_hub::{ApprovalMode, ConnectMode, ConnectionState, Hub, HubError, HubOptions, HubServer, Notice};
+use rehearse_hub::{
+    ApprovalMode, ConnectMode, ConnectionState, Hub, HubError, HubOptions, HubServer, Notice, is_retryable,
+};
 use rehearse_report::text::printable_lines;
 
 pub(super) struct Shell {
@@ -104,7 +107,7 @@ impl Shell {
         );
         let mut options = options(&args, &loaded.servers, person.as_ref());
         options.stderr = Some({
-            let (show, recent_stderr) = (tracer.stderr(), recent_stderr.clone());
+            let (show, recent_stderr) = (tracer.stderr(!args.connection.quiet), recent_stderr.clone());
             Arc::new(move |line: StderrLine| {
                 locked(&recent_stderr).entry(line.server.clone()).or_default().push(line.line.clone());
                 show(line);
@@ -176,11 +179,13 @@ impl Shell {
         if self.hub.is_closed() {
             return std::future::pending().await;
         }
-        if failed > 0 && failed < hub_session.names.len() {
+        if !failed.is_empty() && failed.len() < hub_session.names.len() {
             hub_session.note("continuing with the other servers");
         }
         self.print_new_notices();
         self.initial_connections.mark_all_done();
+        let again = failed.into_iter().filter(|(_, error)| is_retryable(error)).map(|(server, _)| server);
+        Box::pin(connect_again(self, again.collect())).await;
         std::future::pending().await
     }
 
@@ -192,16 +197,24 @@ impl Shell {
         hub_session.print_notices(&new);
     }
 
-    /// Connects to these servers, several at a time, and prints the results. Returns how many failed; `None` if the command
-    /// must exit.
-    pub(super) async fn connect_to(&self, names: Vec<Arc<str>>, unreachable: Unreachable) -> Option<usize> {
+    /// Connects to these servers, several at a time, and prints the results. Returns those that failed; `None` if the
+    /// command must exit.
+    pub(super) async fn connect_to(
+        &self,
+        names: Vec<Arc<str>>,
+        unreachable: Unreachable,
+    ) -> Option<Vec<(Arc<str>, Arc<ConnectError>)>> {
         let hub_session = self.hub_session();
         let connect = |name: Arc<str>| async move {
             let came = Box::pin(self.hub.connect(&name)).await;
             (name, came)
         };
-        let mut connecting = stream::iter(names).map(connect).buffer_unordered(self.hub.options().concurrency.get());
-        let mut failed = 0;
+        let (connecting, at_once) = (stream::iter(names).map(connect), self.hub.options().concurrency.get());
+        let mut connecting = match unreachable {
+            Unreachable::Fatal => connecting.buffered(at_once).left_stream(),
+            Unreachable::Skipped => connecting.buffer_unordered(at_once).right_stream(),
+        };
+        let mut failed = Vec::new();
         while let Some((name, came)) = connecting.next().await {
             match came {
                 Ok(None) => hub_session.note(&format!("connected to MCP server '{name}': {}", self.count(&name))),
@@ -212,7 +225,7 @@ impl Shell {
                 Err(HubError::Disabled(_) | HubError::UnknownServer(_)) => {}
                 Err(HubError::Unreachable { error, .. }) if matches!(*error, ConnectError::Cancelled) => {}
                 Err(HubError::Unreachable { server, error }) => {
-                    failed += 1;
+                    failed.push((server.clone(), error.clone()));
                     hub_session.warn(&format!("MCP server '{server}' connection failed: {error}"));
                     self.print_auth_hint(&server);
                     if unreachable == Unreachable::Fatal {
@@ -311,7 +324,7 @@ impl Shell {
     }
 
     pub(super) fn session_for(&self, names: Vec<Arc<str>>) -> HubSession {
-        HubSession::for_hub(self.hub.clone(), names, self.loaded().secrets.clone())
+        HubSession::for_hub(self.hub.clone(), names, self.loaded().secrets.clone(), !self.args.connection.quiet)
     }
 
     /// A session with one server, or with all that are connected or connect lazily.
@@ -354,7 +367,7 @@ impl Shell {
 
     /// Prints an error.
     pub(super) fn error(&self, text: &str) {
-        let text = self.hidden(text);
+        let text = self.hidden(if self.args.connection.quiet { text } else { without_stderr(text) });
         let lines: Vec<_> = printable_lines(&text).collect();
         style::print(&format!("{BAD}error:{BAD:#} {}\n", lines.join("\n  ")));
     }
@@ -428,6 +441,8 @@ fn options(args: &ReplArgs, servers: &[Server], person: Option<&TerminalUser>) -
     };
     args.connection.apply(&mut options);
     args.policy.apply(&mut options);
+    args.calls.apply(&mut options);
+    options.repeats_calls = args.retries > 0;
     options
 }
 

@@ -5,7 +5,7 @@ use std::{collections::HashSet, sync::Arc};
 
 use super::{command::Command, shell::Shell};
 use rehearse_client_configs::policy::Unreachable;
-use rehearse_hub::ConnectionState;
+use rehearse_hub::{ConnectionState, Routing};
 
 impl Shell {
     /// Waits until all first connection attempts have ended.
@@ -38,6 +38,8 @@ impl Shell {
     fn is_ready(&self, command: &Command, over: &HashSet<Arc<str>>) -> bool {
         let is_over = |server: &str| over.contains(server) || !self.is_expected(server);
         match command {
+            // Any server may get the call.
+            Command::Call { server: None, .. } if self.hub.options().routing != Routing::Registered => false,
             Command::Call { tool, server: None, .. } => self.hub.is_settled(tool, is_over),
             Command::Call { server: Some(server), .. }
             | Command::Read { server: Some(server), .. }

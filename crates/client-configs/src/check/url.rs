@@ -12,12 +12,8 @@ use crate::{
     secret::is_secret_name,
 };
 use rehearse_document::references;
-use rehearse_protocol::Transport;
+use rehearse_protocol::{Transport, is_protocol_header};
 use rehearse_report::findings::Finding;
-
-/// Headers whose values depend on the session or the request (2026-07-28, Streamable HTTP).
-const PROTOCOL_HEADERS: [&str; 5] =
-    ["mcp-session-id", "mcp-protocol-version", "mcp-method", "mcp-name", "last-event-id"];
 
 pub(super) fn check(subject: &Subject<'_>, server: &ConfiguredServer, findings: &mut Vec<Finding>) {
     headers(server, findings);
@@ -156,13 +152,12 @@ fn headers(server: &ConfiguredServer, findings: &mut Vec<Finding>) {
             };
             findings.push(codes::HEADER.at(pair.name.span, message).hint(hint));
         }
-        let lower = name.to_ascii_lowercase();
-        if PROTOCOL_HEADERS.contains(&&*lower) || lower.starts_with("mcp-param-") {
-            let message = format!("{name} belongs to the protocol, which sets it itself");
-            findings.push(codes::HEADER_OVERRIDDEN.at(pair.name.span, message).hint("remove it"));
-        } else if matches!(&*lower, "accept" | "content-type") {
+        if ["accept", "content-type"].iter().any(|own| name.eq_ignore_ascii_case(own)) {
             let message = format!("{name} is sent anyway, as the protocol requires it");
             findings.push(codes::HEADER_NEEDLESS.at(pair.name.span, message).hint("remove it"));
+        } else if is_protocol_header(name) {
+            let message = format!("{name} belongs to the protocol, which sets it itself");
+            findings.push(codes::HEADER_OVERRIDDEN.at(pair.name.span, message).hint("remove it"));
         }
         if pair.value.value.contains(['\r', '\n', '\0']) {
             let message = format!("the value of {name} has a line break");

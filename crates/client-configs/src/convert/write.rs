@@ -348,8 +348,22 @@ impl Writer<'_> {
 
     fn timeouts(&mut self) {
         let (timeouts, to) = (&self.server.timeouts, self.to);
+        let mut of_tools = Vec::new();
         for (tool, timeout) in &timeouts.tools {
-            self.lose(format!("timeouts.{}", tool.value), timeout.span, format!("{} has no such timeout", to.program));
+            let rule = to.timeout.as_ref().filter(|_| self.path(|field| field == Field::ToolTimeouts).is_some());
+            match rule.map(|rule| count(timeout.value, rule, to.program)) {
+                Some(Counted::Exactly(number)) => {
+                    let number = Node { span: timeout.span, value: Value::Number(number.to_string()) };
+                    of_tools.push(entry(&tool.value, number));
+                }
+                _ => {
+                    let reason = format!("{} has no such timeout", to.program);
+                    self.lose(format!("timeouts.{}", tool.value), timeout.span, reason);
+                }
+            }
+        }
+        if let Some((_, first)) = timeouts.tools.first().filter(|_| !of_tools.is_empty()) {
+            self.carry(Field::ToolTimeouts, Field::ToolTimeouts, first.span, mapping(of_tools));
         }
         let Some(any) = timeouts.call.as_ref().or(timeouts.list.as_ref()).or(timeouts.connect.as_ref()) else { return };
         let called = match self.from.keys.iter().find(|key| matches!(key.field, Field::Timeout | Field::CallTimeout)) {

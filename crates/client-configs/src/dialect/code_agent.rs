@@ -27,6 +27,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         Key::remote("httpUrl", Field::Url(Some(Transport::Http))),
         Key::remote("headers", Field::Headers),
         Key::new("timeout", Field::Timeout),
+        Key::new("toolTimeouts", Field::ToolTimeouts),
         Key::new("trust", Field::Trust),
         Key::new("includeTools", Field::Include),
         Key::new("excludeTools", Field::Exclude),
@@ -54,7 +55,9 @@ pub(super) static DIALECT: Dialect = Dialect {
     policy: Policy {
         both_filters: BothFilters::IncludeWins,
         patterns: Patterns::Globs,
-        naming: Naming::Qualified("mcp_{server}_{tool}"),
+        naming: Naming::Literal("{tool}@{server}"),
+        describes_server: true,
+        token_folder: Some(".code_agent/mcp-tokens"),
         ..Policy::USUAL
     },
     ..Dialect::PLAIN

@@ -2,7 +2,18 @@
 
 use super::prelude::*;
 
-pub(super) static DIALECT: Dialect = Dialect {
+pub(super) static DIALECT: Dialect = CPE;
+
+/// The same, with the rule of its transports: a server without `type`, or with an empty one, is local.
+pub(super) static LENIENT: Dialect = Dialect {
+    name: "cpe-lenient",
+    files: &[],
+    when_type_missing: MissingType::Process,
+    empty_type_is_absent: true,
+    ..CPE
+};
+
+const CPE: Dialect = Dialect {
     name: "cpe",
     program: "CPE",
     syntax: Syntax::JsonOrYaml,
@@ -33,7 +44,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     // Of its own tools, in some of its versions.
     elsewhere_word: Some("builtin"),
     when_type_missing: MissingType::Rejected,
-    timeout: Some(TimeoutRule { default: 60, ..TimeoutRule::SECONDS }),
+    timeout: Some(TimeoutRule { default: 60, whole: true, ..TimeoutRule::SECONDS }),
     variables: VariableRule {
         forms: &[Form::Bare, Form::Braced],
         by_go: true,
@@ -56,6 +67,8 @@ pub(super) static DIALECT: Dialect = Dialect {
         naming: Naming::Bare,
         unreachable: Unreachable::Fatal,
         approval: ApprovalRule::Never,
+        concurrency: NonZeroUsize::MIN,
+        client_info: ClientInfo::Named { name: "cpe", title: Some("CPE"), version: None },
         ..Policy::USUAL
     },
     ..Dialect::PLAIN

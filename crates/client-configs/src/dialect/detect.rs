@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::{ALL, Dialect, FileLocation, Syntax};
 use crate::document::Document;
-use rehearse_document::{Node, Source};
+use rehearse_document::{Entry, Node, Source, nearest};
 
 /// The dialect of a file, and why.
 #[derive(Clone, Debug)]
@@ -125,6 +125,9 @@ pub(crate) fn detect(path: Option<&Path>, document: &Document, source: &Source) 
     if let Some((dialect, mark)) = marked {
         return Some(Detected::certain(dialect, format!("it has `{mark}`")));
     }
+    if let Some((dialect, key)) = by_name("code_agent").and_then(|dialect| Some((dialect, key_of_code_agent(root)?))) {
+        return Some(Detected::certain(dialect, format!("it has `{key}` with `servers`")));
+    }
     let fits = |dialect: &&Dialect| match dialect.syntax {
         Syntax::Toml => document.is_toml(),
         Syntax::Yaml => document.is_yaml(),
@@ -136,6 +139,17 @@ pub(crate) fn detect(path: Option<&Path>, document: &Document, source: &Source) 
     let keys = first.roots.iter().find(|keys| root.get_path(keys).is_some()).copied().unwrap_or_default();
     let why = format!("its servers are under `{}`", keys.join("."));
     Some(Detected { dialect: first, why, is_guess: readers.next().is_some() })
+}
+
+/// A key of code_agent in a file with `servers`, also a misspelled one: Visual Studio Code, which has the same place for
+/// its servers, knows none like it.
+fn key_of_code_agent(root: &Node) -> Option<&str> {
+    let servers = root.get("servers")?.as_entries()?;
+    let is_switch = |entry: &&Entry| nearest(&entry.key, &["enabled", "globalSettings"]).is_some();
+    let own = ["httpUrl", "includeTools", "excludeTools", "trust"];
+    let in_server = |entry: &Entry| own.into_iter().find(|key| entry.node.get(key).is_some());
+    let switch = root.as_entries()?.iter().find(is_switch).map(|entry| &*entry.key);
+    switch.or_else(|| servers.iter().find_map(in_server))
 }
 
 /// Whether a file has something at the first place where this program looks for servers.

@@ -45,6 +45,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         duplicates: Duplicates::LastWins,
         approval: ApprovalRule::Never,
         environment: Environment::SDK,
+        client_info: ClientInfo::Named { name: "aidk-engine", title: None, version: Some("1.0.0") },
         ..Policy::USUAL
     },
     ..Dialect::PLAIN

@@ -33,6 +33,12 @@ pub(super) static DIALECT: Dialect = Dialect {
         empty: EmptyVariable::Unset,
         ..VariableRule::NONE
     },
-    policy: Policy { naming: Naming::Bare, environment: Environment::Only(&["PATH"]), ..Policy::USUAL },
+    policy: Policy {
+        naming: Naming::Bare,
+        environment: Environment::Only(&["PATH"]),
+        concurrency: NonZeroUsize::MIN,
+        client_info: ClientInfo::Named { name: "MCPilot", title: None, version: Some("1.0.0") },
+        ..Policy::USUAL
+    },
     ..Dialect::PLAIN
 };

@@ -70,6 +70,7 @@ pub static ALL: &[&Dialect] = &[
     &opencode::DIALECT,
     &zed::DIALECT,
     &cpe::DIALECT,
+    &cpe::LENIENT,
     &librechat::DIALECT,
     &continue_dev::DIALECT,
     &continue_json::DIALECT,
@@ -88,10 +89,12 @@ mod prelude {
         VariableRule, VariableScope,
     };
     pub(super) use crate::policy::{
-        ApprovalRule, BothFilters, Duplicates, EmptyFilter, Environment, Naming, Patterns, Policy, Unreachable,
+        ApprovalRule, BothFilters, ClientInfo, Duplicates, EmptyFilter, Environment, Naming, Patterns, Policy,
+        Unreachable,
     };
     pub(super) use rehearse_document::{Form, json::SyntaxExtensionKind};
     pub(super) use rehearse_protocol::Transport;
+    pub(super) use std::num::NonZeroUsize;
 }
 
 /// How a program writes its servers.
@@ -171,6 +174,8 @@ pub struct Dialect {
     /// Whether an empty value of a key for the other kind of server is as good as none; an empty object only if the
     /// program does not reject such keys.
     pub empty_is_absent: bool,
+    /// Whether an empty word for the transport is as good as none.
+    pub empty_type_is_absent: bool,
     /// Whether `env` may be `null`.
     pub null_env: bool,
     /// Characters besides letters and digits that the name of a server may have; `None` if any.
@@ -320,6 +325,8 @@ pub enum Field {
     CallTimeout,
     /// For connecting and listing only.
     StartTimeout,
+    /// For calls of single tools: an object of timeouts by the name of the tool.
+    ToolTimeouts,
     Include,
     Exclude,
     Enabled,
@@ -360,6 +367,7 @@ impl Field {
                 | Field::Timeout
                 | Field::CallTimeout
                 | Field::StartTimeout
+                | Field::ToolTimeouts
                 | Field::Include
                 | Field::Exclude
                 | Field::Enabled
@@ -481,6 +489,7 @@ impl Dialect {
         command_variables: None,
         loose_values: false,
         empty_is_absent: false,
+        empty_type_is_absent: false,
         null_env: false,
         name_characters: None,
         name_discouraged: None,

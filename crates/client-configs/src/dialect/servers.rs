@@ -124,9 +124,15 @@ impl Dialect {
 
     /// What turns all servers of a file on or off.
     pub fn global_enable_entry<'n>(&self, root: &'n Node) -> Option<&'n Entry> {
-        let (key, place) = (self.global_enable_key?, self.roots.iter().find(|keys| root.get_path(keys).is_some())?);
-        let (_, above) = place.split_last()?;
-        root.get_path(above)?.as_entries()?.iter().find(|entry| entry.key == key)
+        let key = self.global_enable_key?;
+        self.around_servers(root).iter().find(|entry| entry.key == key)
+    }
+
+    /// The object that has the servers.
+    pub(crate) fn around_servers<'n>(&self, root: &'n Node) -> &'n [Entry] {
+        let place = self.roots.iter().find(|keys| root.get_path(keys).is_some());
+        let above = place.and_then(|keys| root.get_path(keys.split_last()?.1));
+        above.and_then(Node::as_entries).unwrap_or_default()
     }
 
     /// The words for transports, each once.

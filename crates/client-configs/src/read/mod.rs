@@ -211,6 +211,13 @@ fn defaults(
             None => reader.unknown_default(entry),
         }
     }
+    let around = dialect.global_enable_key.map(|key| (key, dialect.around_servers(root)));
+    for (key, entry) in around.into_iter().flat_map(|(key, entries)| entries.iter().map(move |entry| (key, entry))) {
+        if entry.key != key && nearest(&entry.key, &[key]).is_some() {
+            let finding = codes::UNKNOWN_KEY.at(entry.key_span, format!("unknown key `{}`", entry.key));
+            reader.findings.push(finding.hint(did_you_mean(key)));
+        }
+    }
     if let Some(entry) = dialect.global_enable_entry(root) {
         reader.fill(&mut defaults, Field::Enabled, entry);
         // Servers are on unless something switches them off.

@@ -38,7 +38,8 @@ impl Reader<'_> {
             self.findings.push(codes::FORBIDDEN.at(entry.key_span, message).hint("keep one of them"));
             return Target::Unknown;
         }
-        let kind = find(|field| *field == Field::Transport);
+        let is_absent = |entry: &Entry| self.dialect.empty_type_is_absent && entry.node.as_str() == Some("");
+        let kind = find(|field| *field == Field::Transport).filter(|(_, entry)| !is_absent(entry));
         // A word that is replaced later says nothing.
         let is_open = kind.is_some_and(|(_, entry)| self.dialect.is_unresolved(&entry.node));
         if let Some((key, entry)) = kind.filter(|_| !is_open) {

@@ -39,6 +39,15 @@ impl Reader<'_> {
                 let timeout = self.timeout(key, node);
                 (server.timeouts.connect, server.timeouts.list) = (timeout.clone(), timeout);
             }
+            Field::ToolTimeouts => {
+                if node.as_entries().is_none() {
+                    self.wrong_type(key, node, "an object");
+                }
+                for Entry { key, key_span, node } in node.as_entries().unwrap_or_default() {
+                    let tool = At { value: key.clone(), span: *key_span };
+                    server.timeouts.tools.extend(self.timeout(key, node).map(|timeout| (tool, timeout)));
+                }
+            }
             Field::Include => server.tools.include = self.list(entry),
             Field::Exclude => server.tools.exclude = self.list(entry),
             Field::Enabled => server.enabled = self.flag(key, node),

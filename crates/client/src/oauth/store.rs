@@ -33,6 +33,8 @@ pub enum TokenStore {
     Memory(MemoryStore),
     /// In files that only their owner can read.
     Folder(PathBuf),
+    /// In one file, for a single server. The tokens of another server in it are not used, and are replaced.
+    File(PathBuf),
 }
 
 /// Tokens in memory.
@@ -111,11 +113,20 @@ impl TokenStore {
         Some(data.join("rehearse").join("tokens"))
     }
 
+    /// The file of a server; nothing in memory.
+    fn path(&self, server: &Url) -> PathBuf {
+        match self {
+            TokenStore::Memory(_) => PathBuf::new(),
+            TokenStore::Folder(folder) => file(folder, server),
+            TokenStore::File(path) => path.clone(),
+        }
+    }
+
     /// Whether there is a record of the server.
     pub(super) fn contains(&self, server: &Url) -> bool {
         match self {
             TokenStore::Memory(memory) => memory.records().contains_key(&key(server)),
-            TokenStore::Folder(folder) => fs::symlink_metadata(file(folder, server)).is_ok(),
+            TokenStore::Folder(_) | TokenStore::File(_) => fs::symlink_metadata(self.path(server)).is_ok(),
         }
     }
 
@@ -133,8 +144,8 @@ impl TokenStore {
                 self.save(lock, server, &Record { issuer: None, issuers: BTreeMap::new(), ..record })?;
             }
             (_, TokenStore::Memory(memory)) => drop(memory.records().remove(&key(server))),
-            (_, TokenStore::Folder(folder)) => {
-                let path = file(folder, server);
+            (_, TokenStore::Folder(_) | TokenStore::File(_)) => {
+                let path = self.path(server);
                 match fs::remove_file(&path) {
                     Err(error) if error.kind() != io::ErrorKind::NotFound => {
                         return Err(failed("remove", &path, &error));
@@ -151,8 +162,11 @@ impl TokenStore {
     /// # Errors
     /// [`AuthError::Store`] if it cannot be locked, or another process keeps the lock.
     pub(super) async fn lock(&self, server: &Url) -> Result<StoreLock, AuthError> {
-        let TokenStore::Folder(folder) = self else { return Ok(StoreLock { _file: None }) };
-        let path = file(folder, server).with_extension("lock");
+        if let TokenStore::Memory(_) = self {
+            return Ok(StoreLock { _file: None });
+        }
+        let path = self.path(server).with_extension("lock");
+        let folder = path.parent().unwrap_or(&path);
         make_folder(folder).map_err(|error| failed("make", folder, &error))?;
         close(folder).map_err(|error| failed("take from others", folder, &error))?;
         let opened = OpenOptions::new().create(true).append(true).mode(0o600).open(&path);
@@ -180,15 +194,21 @@ impl TokenStore {
         let fresh = || Record { server: display_url(server.as_str()), ..Record::default() };
         match self {
             TokenStore::Memory(memory) => Ok(memory.records().get(&key(server)).cloned().unwrap_or_else(fresh)),
-            TokenStore::Folder(folder) => {
-                let path = file(folder, server);
-                for path in [folder, &path] {
+            TokenStore::Folder(_) | TokenStore::File(_) => {
+                let path = self.path(server);
+                for path in [path.parent().unwrap_or(&path), &path] {
                     close(path).map_err(|error| failed("take from others", path, &error))?;
                 }
+                let is_of_server = |record: &Record| record.server == display_url(server.as_str());
                 match fs::read(&path) {
-                    Ok(bytes) => serde_json::from_slice(&bytes).map_err(|_| {
-                        AuthError::Store(format!("{} does not hold tokens; log out to start again", path.display()))
-                    }),
+                    Ok(bytes) => match serde_json::from_slice(&bytes) {
+                        Ok(record) if is_of_server(&record) => Ok(record),
+                        Ok(_) => Ok(fresh()),
+                        Err(_) => Err(AuthError::Store(format!(
+                            "{} does not hold tokens; log out to start again",
+                            path.display()
+                        ))),
+                    },
                     Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(fresh()),
                     Err(error) => Err(failed("read", &path, &error)),
                 }
@@ -206,8 +226,8 @@ impl TokenStore {
                 memory.records().insert(key(server), record.clone());
                 Ok(())
             }
-            TokenStore::Folder(folder) => {
-                let path = file(folder, server);
+            TokenStore::Folder(_) | TokenStore::File(_) => {
+                let path = self.path(server);
                 let bytes = serde_json::to_vec_pretty(record).map_err(|error| AuthError::Store(error.to_string()))?;
                 replace(&path, &bytes).map_err(|error| failed("write", &path, &error))
             }
@@ -322,6 +342,21 @@ mod tests {
             let token = store.load(&other).expect("loads").token().cloned();
             assert_eq!(token.expect("a token").access, Secret::new("other"));
         }
+    }
+
+    #[tokio::test]
+    async fn a_file_of_one_server_gives_no_token_to_another() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("mcp-tokens/web.json");
+        let store = TokenStore::File(path.clone());
+        let (one, other) = (url("https://h/mcp"), url("https://other/mcp"));
+        save(&store, &one, "first").await;
+        assert_eq!(store.load(&one).expect("loads"), record(&one, "first"));
+        assert_eq!(store.load(&other).expect("loads").token(), None, "the URL of the server has changed");
+        save(&store, &other, "second").await;
+        assert_eq!((store.load(&one).expect("loads").token(), path.is_file()), (None, true));
+        let mode = |path: &Path| std::fs::metadata(path).expect("there").permissions().mode() & 0o777;
+        assert_eq!((mode(&path), mode(path.parent().expect("a folder"))), (0o600, 0o700));
     }
 
     #[tokio::test]

@@ -49,6 +49,7 @@ async fn a_legacy_session_carries_its_id_and_version_and_ends_with_delete() {
     assert_eq!(header(post, "accept"), Some("application/json, text/event-stream"));
     let last = seen.last().expect("a request");
     assert_eq!((last.method.as_str(), header(last, "mcp-session-id")), ("DELETE", Some("s-1")));
+    assert_eq!((header(last, "accept"), header(last, "x-own")), (Some("*/*"), Some("1")));
 }
 
 #[tokio::test]

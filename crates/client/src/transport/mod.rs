@@ -38,5 +38,6 @@ pub(crate) use events::EventChunks;
 pub use folder::TempFolder;
 pub use headers::{HeaderChange, mirrored as mirrored_headers};
 pub use process_handle::{ProcessChange, ProcessHandle};
+pub use process_tag::is_started_by_client;
 pub(crate) use raw::RawSender;
 pub use reaper::ReaperProcess;

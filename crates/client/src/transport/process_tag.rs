@@ -33,6 +33,11 @@ const PATIENCE: Duration = Duration::from_secs(2);
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct ProcessTag(String);
 
+/// Whether this process, or one above it, was started as a server by this client.
+pub fn is_started_by_client() -> bool {
+    std::env::vars_os().any(|(name, _)| name.as_encoded_bytes().starts_with(PREFIX.as_bytes()))
+}
+
 impl ProcessTag {
     /// A new tag.
     pub(super) fn new() -> ProcessTag {

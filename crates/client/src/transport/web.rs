@@ -13,7 +13,7 @@ use super::{
 };
 use crate::recorder::TraceRecorder;
 pub(crate) use rehearse_net::http_client::{builder, describe, display_url, is_loopback};
-use rehearse_protocol::{Direction, EventKind};
+use rehearse_protocol::{Direction, EventKind, is_protocol_header};
 
 const MAX_ERROR_BODY: usize = 64 << 10;
 const MAX_REDIRECTS: usize = 5;
@@ -58,11 +58,14 @@ pub(crate) fn parse_url(text: &str, schemes: &[&str]) -> Result<Url, OpenError> 
     Ok(url)
 }
 
+/// The headers, without those that the protocol sets itself.
+///
 /// # Errors
 /// [`OpenError::Invalid`] names the header that cannot be sent, without its value.
 pub(crate) fn header_map(headers: &[(String, String)]) -> Result<HeaderMap, OpenError> {
     headers
         .iter()
+        .filter(|(name, _)| !is_protocol_header(name))
         .map(|(name, value)| match (name.parse::<HeaderName>(), HeaderValue::from_str(value)) {
             (Ok(name), Ok(value)) => Ok((name, value)),
             _ => Err(OpenError::Invalid(format!("the header {name:?} has an invalid name or value"))),

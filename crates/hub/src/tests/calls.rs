@@ -244,3 +244,33 @@ async fn closing_cancels_a_listing_on_the_wire() {
     let found = discovering.await.expect("ends").expect("discovers");
     assert!(matches!(found.incomplete[..], [(_, Failure::Cancelled)]), "{found:?}");
 }
+
+#[tokio::test]
+async fn arguments_must_match_the_schema_of_the_tool_unless_the_options_allow_others() {
+    let calls = Arc::new(AtomicUsize::new(0));
+    let count = calls.clone();
+    let server = in_memory(move |message| match message["method"].as_str() {
+        Some("tools/list") => {
+            let properties = json!({ "text": { "type": "string" }, "n": { "type": "integer", "minimum": 1 } });
+            let schema = json!({ "type": "object", "properties": properties, "required": ["text"] });
+            vec![result(message, &json!({ "tools": [{ "name": "say", "inputSchema": schema }] }).to_string())]
+        }
+        Some("tools/call") => {
+            count.fetch_add(1, Ordering::Relaxed);
+            answer("s", &["say"], message)
+        }
+        _ => answer("s", &[], message),
+    });
+    let wrong = || json!({ "n": 0, "txt": "a" }).as_object().cloned();
+    for (checks_arguments, sent) in [(true, 0), (false, 1)] {
+        let hub = Hub::new([member("s", &target(&server))], HubOptions { checks_arguments, ..options() });
+        hub.discover().await.expect("discovers");
+        let called = hub.call("say", wrong(), CallOptions::default()).await;
+        assert_eq!((called.is_ok(), calls.load(Ordering::Relaxed)), (!checks_arguments, sent));
+        if let Err(CallError::InvalidArguments { violations, .. }) = &called {
+            let codes: Vec<_> = violations.iter().map(|it| format!("{} {}", it.parameter, it.code)).collect();
+            assert_eq!(codes, ["text MISSING_REQUIRED", "n OUT_OF_RANGE", "txt UNKNOWN_PARAMETER"]);
+        }
+        hub.close().await;
+    }
+}

@@ -45,7 +45,7 @@ async fn a_lost_connection_is_restored_by_retries() {
 
     let retry = Retry { attempts: 2, pause: Duration::from_secs(1), max_pause: Duration::from_secs(1) };
     let (server, _methods) = changing();
-    let hub = Hub::new([member("s", &target(&server))], HubOptions { retry, ..options() });
+    let hub = Hub::new([member("s", &target(&server))], HubOptions { retry, repeats_calls: true, ..options() });
     hub.discover().await.expect("discovers");
     let mut events = hub.events();
     assert!(matches!(text(&hub, "die").await, Err(CallError::Failed(Failure::Disconnected { .. }))));

@@ -67,8 +67,12 @@ async fn a_server_that_cannot_be_reached_is_skipped_or_fatal() {
     assert!(status.last_error.as_deref().is_some_and(|error| error.contains("cannot reach")), "{status:?}");
     hub.close().await;
 
-    let fatal = HubOptions { unreachable: Unreachable::Fatal, ..options() };
-    let hub = Hub::new([member("good", &target(&good)), member("bad", &unreachable_target())], fatal);
+    let fatal = || HubOptions { unreachable: Unreachable::Fatal, ..options() };
+    let hub = Hub::new([member("bad", &target(&late)), member("worse", &last)], fatal());
+    let error = hub.discover().await.expect_err("fatal").to_string();
+    assert!(error.starts_with("cannot connect to server bad: "), "the first of the config: {error}");
+    hub.close().await;
+    let hub = Hub::new([member("good", &target(&good)), member("bad", &unreachable_target())], fatal());
     let error = hub.discover().await.expect_err("fatal").to_string();
     assert!(error.starts_with("cannot connect to server bad: cannot reach"), "{error}");
     assert_eq!(states(&hub)[0], ConnectionState::NotConnected);
@@ -254,4 +258,13 @@ async fn finding_a_name_does_not_wait_for_irrelevant_servers() {
     let found = hub.discover_for("list").await.expect("discovers");
     assert_eq!((names(&hub).len(), found.unreachable.len()), (2, 1));
     hub.close().await;
+}
+
+#[test]
+fn one_server_at_a_time_is_the_rule_of_some_programs() {
+    let at_once = |dialect: &str| {
+        let dialect = rehearse_client_configs::dialect::by_name(dialect).expect(dialect);
+        HubOptions::from_policy(&dialect.policy).concurrency.get()
+    };
+    assert_eq!(["cpe", "mcpilot", "cursor"].map(at_once), [1, 1, 8]);
 }

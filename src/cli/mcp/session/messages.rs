@@ -1,16 +1,20 @@
 //! What a [`HubSession`] prints on stderr, and failures as JSON.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use serde_json::{Value, value::RawValue};
 
 use super::HubSession;
 use crate::cli::{
-    mcp::error::{CommandError, FailureReport},
-    style::{self, BAD, STRONG, printable},
+    mcp::{
+        error::{CommandError, FailureReport},
+        trace::print_stderr,
+    },
+    secrets::Secrets,
+    style::{self, BAD, DOUBTFUL, STRONG, printable},
 };
-use rehearse_client::{self as client, ConnectError};
-use rehearse_hub::Discovery;
+use rehearse_client::{self as client, ConnectError, STDERR_HEADING, StderrLine, StderrSink};
+use rehearse_hub::{Discovery, Notice, RetrySink};
 use rehearse_protocol::{RpcError, message::MISSING_CAPABILITY};
 use rehearse_report::text::printable_lines;
 
@@ -26,6 +30,25 @@ impl HubSession {
         }
         self.warn_incomplete(found);
         Ok(())
+    }
+
+    /// Logs what was left out or renamed, in the words of CPE.
+    pub(super) fn record(&self, notice: &Notice) {
+        match notice {
+            Notice::Filtered { server, tools } => {
+                let filtered = self.hidden(&tools.join(", "));
+                let fields = [
+                    ("server", Value::from(&**server)),
+                    ("filtered_count", tools.len().into()),
+                    ("filtered", filtered.into()),
+                ];
+                style::print_record("INFO", "mcp tools filtered", &fields);
+            }
+            notice => {
+                let warning = self.hidden(&notice.to_string()).into();
+                style::print_record("WARN", "mcp tool registration warning", &[("warning", warning)]);
+            }
+        }
     }
 
     pub(crate) fn warn_incomplete(&self, found: &Discovery) {
@@ -64,7 +87,7 @@ impl HubSession {
         if self.is_interrupted.is_cancelled() {
             return;
         }
-        let (kind, text) = (failure.kind(), self.hidden(&failure.to_string()));
+        let (kind, text) = (failure.kind(), self.message(&failure.to_string()));
         let mut lines = printable_lines(&text);
         let first = lines.next().unwrap_or_default();
         let rest: String = lines.map(|line| format!("  {line}\n")).collect();
@@ -86,6 +109,16 @@ impl HubSession {
     }
 }
 
+/// Prints the stderr of servers.
+pub(super) fn stderr(secrets: Secrets) -> StderrSink {
+    Arc::new(move |StderrLine { server, line }| print_stderr(&server, &secrets.hidden_in_stderr(&line)))
+}
+
+/// The message of an error without the last lines of a server's stderr.
+pub(crate) fn without_stderr(text: &str) -> &str {
+    text.split_once(STDERR_HEADING).map_or(text, |(before, _)| before.trim_end())
+}
+
 /// Whether the failure is a server request that the client cannot answer.
 fn wants_an_answer(failure: &client::Failure) -> bool {
     match failure {
@@ -102,4 +135,19 @@ fn wants_an_answer(failure: &client::Failure) -> bool {
 /// One message for each server that could not list its tools.
 fn listing_failures(found: &Discovery) -> impl Iterator<Item = String> {
     found.incomplete.iter().map(|(server, failure)| format!("failed to list MCP tools for server {server}: {failure}"))
+}
+
+/// Warns before each retry, in one line.
+pub(super) fn retries(secrets: Secrets) -> RetrySink {
+    Arc::new(move |server, error, pause| {
+        let pause = match Duration::from_millis(pause.as_millis().try_into().unwrap_or(u64::MAX)) {
+            Duration::ZERO => "at once".to_owned(),
+            pause => format!("in {}", humantime::format_duration(pause)),
+        };
+        let why = secrets.hidden(&error.to_string());
+        let why = why.lines().next().unwrap_or_default().trim_end_matches(':');
+        let text = format!("MCP server '{server}' connection failed: {why}; retrying {pause}");
+        style::leave_line();
+        style::print(&format!("{DOUBTFUL}warning:{DOUBTFUL:#} {}\n", printable(&text)));
+    })
 }

@@ -41,6 +41,12 @@ impl Dialect {
             let any = || described(json!({}), format!("A setting of {}.", self.program));
             insert(&mut part, &[key], of_agent.unwrap_or_else(any), false);
         }
+        for (key, keys) in self.global_enable_key.iter().flat_map(|key| self.roots.iter().map(move |keys| (*key, keys)))
+        {
+            let place: Vec<_> = keys.iter().rev().skip(1).rev().copied().chain([key]).collect();
+            let enabled = json!({ "type": "boolean" });
+            insert(&mut part, &place, described(enabled, "Whether the servers are used."), false);
+        }
         for keys in self.name_lists.iter().flat_map(|lists| [lists.allowed, lists.excluded]) {
             let names = json!({ "type": "array", "items": text() });
             insert(&mut part, keys, described(names, "Names of servers."), false);

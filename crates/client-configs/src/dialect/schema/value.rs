@@ -24,6 +24,8 @@ impl Dialect {
         let list = || json!({ "type": "array", "items": text() });
         let pairs = |values: Json| json!({ "type": "object", "additionalProperties": values });
         let loose = match self.loose_values {
+            // Its reader of YAML takes any scalar for a string.
+            _ if self.variables.by_go => json!({ "type": ["string", "number", "boolean", "null"] }),
             true => json!({ "type": ["string", "number", "null"] }),
             false => text(),
         };
@@ -34,6 +36,7 @@ impl Dialect {
         let schema = match key.field {
             Field::Transport => {
                 let words: Vec<_> = self.words().into_iter().chain(self.elsewhere_word).collect();
+                let words = [&words[..], if self.empty_type_is_absent { &[""] } else { &[] }].concat();
                 let words = json!({ "enum": words });
                 // Editors still offer the words.
                 if self.ignores_unknown_transport { json!({ "anyOf": [words, text()] }) } else { words }
@@ -59,6 +62,7 @@ impl Dialect {
                 or_text(self.number(), "^[0-9.]+$|\\$")
             }
             Field::Timeout | Field::CallTimeout | Field::StartTimeout => self.number(),
+            Field::ToolTimeouts => pairs(self.number()),
             Field::Include | Field::Exclude => tools(),
             Field::Trust | Field::Debug if self.coerces_scalars => {
                 or_text(json!({ "type": "boolean" }), "^([Tt]rue|[Ff]alse|.*\\$.*)$")
@@ -124,6 +128,7 @@ impl Dialect {
             Field::Headers => "Headers of every request.".into(),
             Field::Timeout => format!("How long to wait for the server, in {unit}{range}."),
             Field::StartTimeout => format!("How long to wait for the start of the server, in {unit}{range}."),
+            Field::ToolTimeouts => format!("How long to wait for a call of each of these tools, in {unit}{range}."),
             Field::CallTimeout => format!("How long to wait for a call, in {unit}{range}."),
             Field::Include => format!("The only tools that may be used.{patterns}"),
             Field::Exclude => format!("Tools that may not be used.{patterns}"),
