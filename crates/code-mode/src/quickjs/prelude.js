@@ -12,8 +12,11 @@
   // The lines of the program in a stack.
   const lines = (error) =>
     String(error.stack ?? "").split("\n").filter((line) => line.includes("program.js")).map((line) => "\n" + line).join("");
-  const describe = (error) =>
-    error instanceof Error ? `${error.name}: ${error.message}${lines(error)}` : `thrown: ${inspect(error)}`;
+  const describe = (error) => {
+    if (error instanceof Error) return `${error.name}: ${error.message}${lines(error)}`;
+    // Without memory for an error, the engine throws this.
+    return error === null ? "thrown: null, or the program ran out of memory" : `thrown: ${inspect(error)}`;
+  };
   const inspect = (value) => {
     if (typeof value === "string") return value;
     if (value instanceof Error) return describe(value);
