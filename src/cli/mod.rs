@@ -79,13 +79,22 @@ impl From<Exit> for ExitCode {
     }
 }
 
-const AFTER_HELP: &str = "\
+macro_rules! examples {
+    () => {
+        "\
 Examples:
   rehearse mock basic --listen 8888                         a mock server for your client
   rehearse check --stdio 'node server.js'                   your server against the specification
   rehearse run scenarios/                                   snapshot tests of your server
   rehearse mcp list-tools --http http://127.0.0.1:8888/mcp  a look at any server
-  rehearse validate-config .mcp.json                        mistakes in a config file
+  rehearse serve --config coder.cpe.yaml                    an agent as a server
+  rehearse validate-config .mcp.json                        mistakes in a config file"
+    };
+}
+
+const AFTER_HELP: &str = concat!(
+    examples!(),
+    "
 
 Exit codes:
   0  success
@@ -94,11 +103,12 @@ Exit codes:
   3  could not run: a server did not start, a port is taken; or interrupted
   4  nothing was selected
 
-`rehearse --validate-config [FILE]` is short for `rehearse validate-config [FILE]`.";
+`rehearse --validate-config [FILE]` is short for `rehearse validate-config [FILE]`."
+);
 
 /// Test MCP clients and servers: mock servers, snapshot tests and config checks
 #[derive(Debug, Parser)]
-#[command(name = "rehearse", version, styles = style::HELP, max_term_width = 100, after_help = AFTER_HELP)]
+#[command(name = "rehearse", version, styles = style::HELP, max_term_width = 100, after_help = examples!(), after_long_help = AFTER_HELP)]
 struct Cli {
     #[command(subcommand)]
     command: Command,

@@ -14,7 +14,7 @@ use rehearse_llm::{
 };
 
 use crate::{
-    AgentError, Conversation, Event, EventSink, NativeTool, RunLabel, ToolFormat, ToolKind, Toolbox,
+    AgentError, Conversation, Event, EventSink, NativeTool, RunLabel, ToolFormat, ToolKind, Toolbox, code_mode,
     tool_format::{Requests, dialog_of},
 };
 
@@ -139,6 +139,13 @@ impl Agent {
     #[must_use]
     pub fn with_sink(mut self, sink: Arc<dyn EventSink>) -> Agent {
         self.sinks.push(sink);
+        self
+    }
+
+    /// Hides MCP tools from the model, by their registered names.
+    #[must_use]
+    pub fn without_tools(mut self, names: impl IntoIterator<Item = String>) -> Agent {
+        self.options.hidden.extend(names);
         self
     }
 
@@ -319,7 +326,8 @@ impl Turns<'_> {
         if self.cancel.is_cancelled() {
             return Err(AgentError::Cancelled);
         }
-        self.emit(Event::ToolCall { call, timeout: None }).await?;
+        let timeout = code_mode::timeout_of(&call.name, &call.arguments);
+        self.emit(Event::ToolCall { call, timeout }).await?;
         let called = toolbox.call(&self.agent.hub, self.agent.options.projection, call, self.cancel);
         let given_up = async {
             self.cancel.cancelled().await;
@@ -327,12 +335,13 @@ impl Turns<'_> {
         };
         let result = tokio::select! {
             biased;
-            result = called => result,
+            result = called => result.map_err(|why| AgentError::Tool { tool: call.name.clone(), why }),
             () = given_up => return Err(AgentError::Cancelled),
         };
         if self.cancel.is_cancelled() {
             return Err(AgentError::Cancelled);
         }
+        let result = result?;
         self.emit(Event::ToolResult(&result)).await?;
         Ok(result)
     }

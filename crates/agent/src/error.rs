@@ -20,6 +20,12 @@ pub enum AgentError {
     /// There was nothing to do.
     #[error("empty input")]
     EmptyInput,
+    /// Code mode cannot be used with the tools of the servers.
+    #[error("{0}")]
+    CodeMode(String),
+    /// A tool says that the run must end.
+    #[error("tool '{tool}': {why}")]
+    Tool { tool: String, why: String },
     /// The caller cancelled the run.
     #[error("execution cancelled")]
     Cancelled,

@@ -11,6 +11,7 @@
 //! model ends the run.
 
 mod agent;
+mod code_mode;
 mod conversation;
 mod error;
 mod event;
@@ -32,11 +33,12 @@ mod tests;
 
 pub use self::{
     agent::{Agent, AgentOptions, CallOrder, Run, RunStatistics},
+    code_mode::{CodeEngine, CodeMode},
     conversation::Conversation,
     error::AgentError,
     event::{EmitError, EmitFuture, Event, EventSink, RunLabel, SavedMessage},
     model_spec::{ModelAccess, ModelApi, ModelSpec, ModelSpecError},
-    native_tool::{NativeTool, NativeToolFuture},
+    native_tool::{NativeTool, NativeToolError, NativeToolFuture},
     subagent::{Subagent, SubagentSpec},
     tool_format::ToolFormat,
     toolbox::{ToolKind, Toolbox},

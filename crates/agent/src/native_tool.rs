@@ -7,8 +7,25 @@ use tokio_util::sync::CancellationToken;
 
 use rehearse_llm::{ToolDefinition, model::Block};
 
-/// The result of a native tool: what the model gets, or the text of an error.
-pub type NativeToolFuture = Pin<Box<dyn Future<Output = Result<Vec<Block>, String>> + Send>>;
+/// The result of a native tool: what the model gets.
+pub type NativeToolFuture = Pin<Box<dyn Future<Output = Result<Vec<Block>, NativeToolError>> + Send>>;
+
+/// Why a native tool has no result.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NativeToolError {
+    /// The model gets this text as the error of the tool.
+    #[error("{0}")]
+    Failed(String),
+    /// The run ends: it makes no sense to go on.
+    #[error("{0}")]
+    Fatal(String),
+}
+
+impl From<String> for NativeToolError {
+    fn from(text: String) -> Self {
+        NativeToolError::Failed(text)
+    }
+}
 
 type Run = dyn Fn(Map<String, Value>, CancellationToken) -> NativeToolFuture + Send + Sync;
 

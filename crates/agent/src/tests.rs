@@ -253,7 +253,7 @@ async fn a_cancelled_run_ends_and_so_does_its_tool() {
         Box::pin(async move {
             from_tool.cancel();
             cancelled.cancelled().await;
-            Err("cancelled".to_owned())
+            Err("cancelled".to_owned().into())
         })
     });
     let agent = run.agent.clone().with_tool(hang);

@@ -17,7 +17,7 @@ use rehearse_llm::{
     validate::Validator,
 };
 
-use crate::{NativeTool, tool_result};
+use crate::{NativeTool, NativeToolError, tool_result};
 
 /// What executes a tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]
@@ -107,13 +107,16 @@ impl Toolbox {
     }
 
     /// Calls a tool. What goes wrong is a result for the model.
+    ///
+    /// # Errors
+    /// The tool says that the run must end.
     pub(crate) async fn call(
         &self,
         hub: &Hub,
         projection: Projection,
         call: &ToolCall,
         cancel: &CancellationToken,
-    ) -> ToolResult {
+    ) -> Result<ToolResult, String> {
         let of = |content: Vec<Block>, is_error| ToolResult {
             call_id: call.id.clone(),
             tool: call.name.clone(),
@@ -127,25 +130,26 @@ impl Toolbox {
         };
         let target = Call { id: &call.id, server, tool: original };
         let reject = |rejection| of(tool_result::from_rejection(projection, &target, &rejection), true);
-        let Some(tool) = tool else { return reject(CallRejection::UnknownTool) };
+        let Some(tool) = tool else { return Ok(reject(CallRejection::UnknownTool)) };
         let arguments = match parse(&call.arguments) {
             Ok(arguments) => arguments,
-            Err(why) => return reject(CallRejection::InvalidArguments(why)),
+            Err(why) => return Ok(reject(CallRejection::InvalidArguments(why))),
         };
         let schema = match &tool.body {
             Body::Native(native) => native.definition().input_schema,
             Body::Mcp(registered) => &registered.input_schema,
-            Body::FinalAnswer(_) => return of(Vec::new(), false),
+            Body::FinalAnswer(_) => return Ok(of(Vec::new(), false)),
         };
         let violations = Validator::new(serde_json::from_str(schema.get()).unwrap_or_default()).violations(&arguments);
         if !violations.is_empty() {
             let lines: Vec<_> = violations.iter().map(ToString::to_string).collect();
-            return reject(CallRejection::InvalidArguments(lines.join("\n")));
+            return Ok(reject(CallRejection::InvalidArguments(lines.join("\n"))));
         }
-        match &tool.body {
+        Ok(match &tool.body {
             Body::Native(native) => match native.call(arguments, cancel.clone()).await {
                 Ok(content) => of(content, false),
-                Err(error) => of(vec![Block::text(error)], true),
+                Err(NativeToolError::Failed(error)) => of(vec![Block::text(error)], true),
+                Err(NativeToolError::Fatal(error)) => return Err(error),
             },
             Body::Mcp(registered) => {
                 let options = CallOptions { cancel: Some(cancel.clone()), ..CallOptions::default() };
@@ -158,7 +162,7 @@ impl Toolbox {
                 of(content, is_error)
             }
             Body::FinalAnswer(_) => of(Vec::new(), false),
-        }
+        })
     }
 }
 

@@ -82,9 +82,13 @@ pub(super) fn run(args: &ServeArgs) -> Result<Exit, Failure> {
     let shutdown = CancellationToken::new();
     let console_of_runs = (!args.quiet).then(|| console.clone());
     let saved = save_runs(&args.conversations, &console);
-    let exit = SubagentFile::load(&args.config, args.model.as_deref())
-        .and_then(|file| file.subagent(console_of_runs, saved, &shutdown))
-        .and_then(|subagent| block_on_guarded(serve(args, subagent, &console)));
+    let exit = SubagentFile::load(&args.config, args.model.as_deref()).and_then(|file| {
+        block_on_guarded(async {
+            let code_mode = file.code_mode(args.model.as_deref()).await?;
+            let subagent = file.subagent(console_of_runs, saved, code_mode, &shutdown)?;
+            serve(args, subagent, &console).await
+        })
+    });
     let exit = exit.unwrap_or_else(|failure| {
         console.print(failure.text());
         failure.exit()

@@ -16,12 +16,13 @@ use crate::cli::{
     style::printable,
 };
 use rehearse_agent::{
-    EventSink, Subagent, SubagentSpec,
+    CodeEngine, CodeMode, EventSink, Subagent, SubagentSpec,
     setup::{AgentSetup, SetupContext},
     subagent_events::{ADDRESS_VARIABLE, EventEmitter},
 };
 use rehearse_client::{AnswerScript, StderrLine};
 use rehearse_client_configs::{Machine, agent::AgentConfig, dialect, lint};
+use rehearse_code_mode::{MAX_TIMEOUT, go::Toolchain, quickjs::Worker};
 use rehearse_document::Source;
 use rehearse_hub::HubOptions;
 
@@ -62,6 +63,28 @@ impl SubagentFile {
         Ok(SubagentFile { config, setup, servers })
     }
 
+    /// How the config wants code mode: in Go if this machine has it, else in JavaScript.
+    ///
+    /// # Errors
+    /// There is no engine.
+    pub(super) async fn code_mode(&self, model: Option<&str>) -> Result<Option<CodeMode>, Failure> {
+        let of_model = self.config.model(model).ok().and_then(|model| model.code_mode.as_ref());
+        let Some(wanted) = of_model.or(self.config.code_mode.as_ref()).filter(|wanted| wanted.is_enabled) else {
+            return Ok(None);
+        };
+        let engine = match Toolchain::find("go").await {
+            Some(toolchain) => CodeEngine::Go(toolchain),
+            None if cfg!(feature = "code-mode") => {
+                let program = std::env::current_exe();
+                let program = program.map_err(|error| Failure::cannot(format!("cannot find this program: {error}")))?;
+                CodeEngine::QuickJs(Worker { program, args: vec!["__code-worker".to_owned()] })
+            }
+            None => return Err(Failure::cannot("code mode needs `go`, or a build with the feature `code-mode`")),
+        };
+        let max_timeout = wanted.max_timeout.unwrap_or(MAX_TIMEOUT);
+        Ok(Some(CodeMode { engine, excluded: wanted.excluded_tools.clone(), max_timeout }))
+    }
+
     /// The subagent, whose runs are saved and print their events.
     ///
     /// # Errors
@@ -70,6 +93,7 @@ impl SubagentFile {
         self,
         console: Option<Console>,
         saved: Option<Arc<dyn EventSink>>,
+        code_mode: Option<CodeMode>,
         shutdown: &CancellationToken,
     ) -> Result<Arc<Subagent>, Failure> {
         let SubagentFile { config, setup, servers } = self;
@@ -102,6 +126,7 @@ impl SubagentFile {
             model: setup.model,
             agent: setup.options,
             native_tools: Vec::new(),
+            code_mode,
             servers: members,
             hub,
             timeout: subagent.timeout,

@@ -19,7 +19,7 @@ use serde_json::{Value as Json, json, value::RawValue};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use self::{arguments::RunArguments, notifications::CallNotifications};
-use crate::{Agent, AgentError, AgentOptions, Conversation, EventSink, NativeTool, Run, RunLabel, inputs};
+use crate::{Agent, AgentError, AgentOptions, CodeMode, Conversation, EventSink, NativeTool, Run, RunLabel, inputs};
 use rehearse_hub::{Hub, HubOptions, HubServer};
 use rehearse_llm::model::{Block, Model};
 use rehearse_mock::{HandlerCall, MockServer, MockServerBuilder, Tool};
@@ -34,6 +34,8 @@ pub struct SubagentSpec {
     pub model: Arc<Model>,
     pub agent: AgentOptions,
     pub native_tools: Vec<NativeTool>,
+    /// Programs call the tools of the servers, not the model itself.
+    pub code_mode: Option<CodeMode>,
     /// The servers of each run.
     pub servers: Vec<HubServer>,
     pub hub: HubOptions,
@@ -164,7 +166,7 @@ impl Subagent {
             agent = agent.with_sink(sink.clone());
         }
         let cancel = cancel.child_token();
-        let mut run = Box::pin(run_in(&agent, &label, prompt, &cancel));
+        let mut run = Box::pin(run_in(spec, agent, &label, prompt, &cancel));
         let limit = spec.timeout.unwrap_or(Duration::MAX);
         let done = match tokio::time::timeout(limit, &mut run).await {
             Ok(done) => done.map_err(|error| match error {
@@ -186,7 +188,8 @@ impl Subagent {
 
 /// Connects to the servers and runs the agent.
 async fn run_in(
-    agent: &Agent,
+    spec: &SubagentSpec,
+    mut agent: Agent,
     label: &RunLabel,
     prompt: Vec<Block>,
     cancel: &CancellationToken,
@@ -197,6 +200,9 @@ async fn run_in(
         discovered = agent.hub().discover() => discovered.map_err(AgentError::Hub),
     };
     let discovery = discovered?;
+    if let Some(code_mode) = &spec.code_mode {
+        agent = code_mode.apply(agent, &spec.servers, &spec.hub)?;
+    }
     let mut warnings: Vec<_> = discovery
         .unreachable
         .iter()
