@@ -195,7 +195,7 @@ impl TargetSpec {
         let mut command = CommandSpec {
             program: rehearse.display().to_string(),
             // A test leaves no files.
-            args: ["serve", "--quiet", "--conversations=", "--config"].map(str::to_owned).to_vec(),
+            args: ["serve", "--quiet", "--no-save", "--config"].map(str::to_owned).to_vec(),
             env: BTreeMap::from([("PATH".to_owned(), path)]),
             cwd: config.parent().map(Path::to_owned),
             ..CommandSpec::default()

@@ -65,9 +65,12 @@ pub(super) struct ServeArgs {
     /// The `ref` of the model [default: `defaults.model`]
     #[arg(long, value_name = "REF")]
     model: Option<String>,
-    /// The file in which all runs are saved, for `rehearse conversation`; an empty path saves none
+    /// The file in which all runs are saved, for `rehearse conversation`
     #[arg(long, value_name = "PATH", default_value = FILE_NAME)]
     conversations: PathBuf,
+    /// Do not save the runs
+    #[arg(long, conflicts_with = "conversations")]
+    no_save: bool,
     /// Do not print the events of runs and the stderr of servers
     #[arg(short, long)]
     quiet: bool,
@@ -81,7 +84,7 @@ pub(super) fn run(args: &ServeArgs) -> Result<Exit, Failure> {
     let (console, printer) = Console::open();
     let shutdown = CancellationToken::new();
     let console_of_runs = (!args.quiet).then(|| console.clone());
-    let saved = save_runs(&args.conversations, &console);
+    let saved = if args.no_save { None } else { save_runs(&args.conversations, &console) };
     let exit = SubagentFile::load(&args.config, args.model.as_deref()).and_then(|file| {
         block_on_guarded(async {
             let code_mode = file.code_mode(args.model.as_deref()).await?;
@@ -100,9 +103,6 @@ pub(super) fn run(args: &ServeArgs) -> Result<Exit, Failure> {
 
 /// Saves the runs, if the file can be written.
 fn save_runs(path: &Path, console: &Console) -> Option<Arc<dyn EventSink>> {
-    if path.as_os_str().is_empty() {
-        return None;
-    }
     let console = console.clone();
     let warn = move |error: &StoreError| {
         console.print(format!("warning: failed to save subagent trace: {}\n", printable(&error.to_string())));
