@@ -123,7 +123,7 @@ impl Default for AgentOptions {
 }
 
 impl Agent {
-    /// An agent without native tools, whose runs nobody watches.
+    /// An agent without native tools and event sinks.
     pub fn new(model: Arc<Model>, hub: Hub, options: AgentOptions) -> Agent {
         Agent { model, hub, native: Vec::new(), options, sinks: Vec::new() }
     }

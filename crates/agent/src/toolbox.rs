@@ -1,4 +1,4 @@
-//! The tools of an agent in one list, whoever has them.
+//! The tools of an agent in one list: native tools and those of MCP servers.
 
 use std::{collections::HashSet, sync::Arc};
 

@@ -100,9 +100,9 @@ fn what_is_not_there_is_an_error() {
     assert!(matches!(ConversationStore::read(&path), Err(StoreError::NoFile(_))));
     assert!(!path.exists(), "reading creates nothing");
     let store = ConversationStore::open(&path).expect("new");
-    let missing = format!("there is no message nobody in {}", path.display());
-    assert_eq!(store.load("nobody").expect_err("missing").to_string(), missing);
-    let error = store.append(Some("nobody"), None, &Message::user("x")).expect_err("missing");
+    let missing = format!("there is no message none00 in {}", path.display());
+    assert_eq!(store.load("none00").expect_err("missing").to_string(), missing);
+    let error = store.append(Some("none00"), None, &Message::user("x")).expect_err("missing");
     assert_eq!(error.to_string(), missing);
     assert_eq!(store.list().expect("readable"), []);
     let text = folder.path().join("text");
@@ -276,9 +276,9 @@ async fn a_message_that_cannot_be_saved_is_reported_and_the_run_goes_on() {
     let errors = Arc::new(Mutex::new(Vec::new()));
     let reported = errors.clone();
     let store = ConversationStore::open(&path).expect("new");
-    let sink = ConversationSink::of_session(store, Some("nobody".into()), move |error| {
+    let sink = ConversationSink::of_session(store, Some("none00".into()), move |error| {
         reported.lock().expect("free").push(error.to_string());
     });
     assert_eq!(sink.emit(&label("a"), Event::Message(&Message::user("1"))).await, Ok(()));
-    assert_eq!(*errors.lock().expect("free"), [format!("there is no message nobody in {}", path.display())]);
+    assert_eq!(*errors.lock().expect("free"), [format!("there is no message none00 in {}", path.display())]);
 }

@@ -75,7 +75,7 @@ async fn events_arrive_in_order_and_one_that_does_not_is_an_error() {
         seen.lock().expect("no panic").iter().map(|record| (record.kind, record.payload.clone())).collect();
     assert_eq!(kinds, [(EventKind::SubagentStart, String::new()), (EventKind::SubagentEnd, "no".to_owned())]);
     listener.stop().await;
-    let error = emitter.emit(&label(), Event::Started).await.expect_err("nobody listens");
+    let error = emitter.emit(&label(), Event::Started).await.expect_err("there is no listener");
     assert_eq!(error.event, "subagent_start");
     assert!(error.why.starts_with("failed to send event: "), "{error}");
     assert!(EventEmitter::new("nowhere").is_err());

@@ -60,7 +60,7 @@ enum Stop {
     No,
     /// Its time is over.
     Time,
-    /// Nobody listens.
+    /// The parent does not read.
     Closed,
 }
 
@@ -81,7 +81,7 @@ pub fn work(
     let (sender, answers) = channel();
     let is_closed = Arc::new(AtomicBool::new(false));
     let closed = Arc::clone(&is_closed);
-    // Reads on while a program computes, so that whoever writes does not wait, and its end is noticed.
+    // Reads on while a program computes, so that the parent does not wait, and its end is noticed.
     std::thread::spawn(move || {
         input.lines().map_while(Result::ok).try_for_each(|line| sender.send(line).ok());
         closed.store(true, Ordering::Relaxed);
@@ -143,7 +143,7 @@ impl<'js> Program<'js> {
         let print = Function::new(
             ctx.clone(),
             rquickjs::function::MutFn::new(move |text: String| {
-                // Nobody reads it if this fails.
+                // The parent is gone if this fails.
                 let _ = console.write_all(text.as_bytes());
             }),
         )?;
@@ -158,7 +158,7 @@ impl<'js> Program<'js> {
         finished.take().map_or(Ok(()), |error| Err(error.into()))
     }
 
-    /// The last message; `None` if nobody listens.
+    /// The last message; `None` if the parent does not read.
     fn end(&self, host: &Object<'js>, code: &str, answers: &Receiver<String>) -> Option<String> {
         let options = || {
             let mut options = EvalOptions::default();
