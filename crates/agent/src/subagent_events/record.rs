@@ -138,7 +138,11 @@ impl EventRecord {
         Some(match (self.kind, form) {
             (EventKind::ToolCall, Form::Concise) => format!("{head} → {tool}\n"),
             (EventKind::ToolCall, Form::Verbose) => {
-                let language = if is_code { "go" } else { "json" };
+                let language = match tool {
+                    "execute_code" => "js",
+                    _ if is_code => "go",
+                    _ => "json",
+                };
                 let shown = if is_code { self.payload.clone() } else { indented(&self.payload) };
                 format!("{head} [tool call]{limit}\n```{language}\n{}\n```\n", shown.trim_end())
             }

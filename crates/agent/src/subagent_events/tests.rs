@@ -58,6 +58,9 @@ fn people_see_calls_results_and_thoughts() {
     assert!(
         code.text(Form::Verbose, false).expect("text").starts_with("#### coder [tool call] (timeout: 0s)\n```go\n")
     );
+    let code = ToolCall { id: "call_2".into(), name: "execute_code".into(), arguments: r#"{"code":"1"}"#.into() };
+    let code = record(&Event::ToolCall { call: &code, timeout: None });
+    assert!(code.text(Form::Verbose, false).expect("text").contains("\n```js\n"));
     assert_eq!(record(&Event::Started).text(Form::Verbose, true), None);
 }
 
