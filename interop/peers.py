@@ -1,8 +1,12 @@
 """Who is met, and how."""
 
 import json
+import os
 import re
+import shutil
 import sys
+import tempfile
+from functools import partial
 from pathlib import Path
 
 from install import node
@@ -13,7 +17,7 @@ HERE = Path(__file__).resolve().parent
 MOCKS = ["basic", "pages", "library", "prompts", "worker"]
 AUTHORIZED = [("http", "legacy", "2025-11-25"), ("http", "modern", "2026-07-28"), ("sse", "legacy", "2025-11-25")]
 SDK_CHECKS = """handshake tools echo large tool_error bad_arguments structured unknown_tool timeout cancel alive parallel
-    pagination resources prompts progress logging""".split()
+    pagination resources prompts progress logging subagent_tools subagent_answer subagent_cancel subagent_close""".split()
 INSPECTOR_CHECKS = """handshake tools echo tool_error bad_arguments structured unknown_tool slow pagination resources
     prompts progress""".split()
 MODEL_CHECKS = [f"{api}_{check}" for api in ("messages", "chat", "responses") for check in ("text", "tools_round", "stream", "errors")]
@@ -34,6 +38,7 @@ class Peers:
             "PYTHON": str(folder / "python-2/bin/python"),
             "PYTHON_1_6": str(folder / "python-1.6/bin/python"),
             "PYTHON_1_8": str(folder / "python-1.8/bin/python"),
+            "PATH": f"{Path(REHEARSE).parent}:{os.environ['PATH']}",
         }
 
     def version(self, package):
@@ -76,7 +81,7 @@ class Peers:
             cells += [] if legacy_only else [("modern", "stdio"), ("modern", "http")]
             for era, transport in cells:
                 title = f"{name} {self.version(package)} · {transport} · {era}"
-                yield title, self.client([*command, era, transport], checks)
+                yield title, self.client([*command, era, transport], checks, partial(self.mocks_and_subagent, transport))
 
         versions = f"{self.version('python-models:anthropic')}, {self.version('python-models:openai')}"
         python = [str(self.folder / "python-models/bin/python"), str(HERE / "clients/models.py")]
@@ -172,11 +177,11 @@ class Peers:
         checks = ["structured", "blocks", "tool_error", "collision"]
         return self.client(program, checks, lambda: json.dumps(mock))()
 
-    def client(self, command, expected, target=None):
+    def client(self, command, expected, target):
         """Runs a client that reports its checks as JSON lines; all expected checks must be among them."""
 
         def meet():
-            code, out, err = self.processes.run([*command, target() if target else json.dumps(self.targets)])
+            code, out, err = self.processes.run([*command, target()])
             reports = [json.loads(line) for line in out.split("\n") if line.startswith('{"check"')]
             failures = [f"{report['check']}: {report['error'][:200]}" for report in reports if report["error"] is not None]
             missing = [name for name in expected if name not in {report["check"] for report in reports}]
@@ -195,5 +200,20 @@ class Peers:
             address = self.processes.listen(
                 [REHEARSE, "mock", script, "--listen", "127.0.0.1:0"], r"http://(127\.0\.0\.1:\d+)/mcp"
             )
-            urls = {"http": f"http://{address}/mcp", "sse": f"http://{address}/sse", "ws": f"ws://{address}/ws"}
-            self.targets[mock] = {"command": REHEARSE, "args": ["mock", script], **urls}
+            self.targets[mock] = {"command": REHEARSE, "args": ["mock", script], **urls(address)}
+
+    def mocks_and_subagent(self, transport):
+        """The targets of a client: the mocks, and a subagent of its own, whose processes run in a new folder."""
+        folder = Path(tempfile.mkdtemp(dir=self.processes.scratch)).resolve() / "subagent"
+        shutil.copytree(ROOT / "tests/subagents", folder)
+        args = ["serve", "--config", "probe.cpe.yaml"]
+        probe = {"command": REHEARSE, "args": args, "cwd": str(folder)}
+        if transport != "stdio":
+            command = [REHEARSE, *args, "--listen", "127.0.0.1:0"]
+            probe |= urls(self.processes.listen(command, r"http://(127\.0\.0\.1:\d+)/mcp", cwd=folder))
+        return json.dumps(self.targets | {"probe": probe})
+
+
+def urls(address):
+    """Of a server of ours, by transport."""
+    return {"http": f"http://{address}/mcp", "sse": f"http://{address}/sse", "ws": f"ws://{address}/ws"}

@@ -73,9 +73,9 @@ class Processes:
             raise Failure(f"no end after {seconds} s") from None
         return process.returncode, out, err
 
-    def listen(self, command, pattern, env=None, lines=None):
+    def listen(self, command, pattern, env=None, lines=None, **options):
         """The address that a server on a free port writes when it is ready. All that it writes goes into `lines`."""
-        process = self.start(command, env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        process = self.start(command, env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **options)
         address, lines, ready = [], [] if lines is None else lines, threading.Event()
 
         def read():

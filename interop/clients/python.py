@@ -1,16 +1,17 @@
 """The client of the Python SDK, 1.x or 2.x, against our mocks: `python.py ERA TRANSPORT TARGETS`.
 
-TARGETS is a JSON object from the name of a mock to { command, args, http, sse, ws }. Writes one JSON line for each
-check.
+TARGETS is a JSON object from the name of a mock, or of the subagent `probe`, to { command, args, cwd, http, sse, ws }.
+Writes one JSON line for each check.
 """
 
 import asyncio
 import json
 import sys
 import time
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from datetime import timedelta
 from importlib.metadata import version
+from pathlib import Path
 
 import anyio
 from mcp import ClientSession, StdioServerParameters
@@ -30,7 +31,8 @@ def link(mock):
     match TRANSPORT:
         case "stdio":
             quiet = open("/dev/null", "w")
-            return stdio_client(StdioServerParameters(command=target["command"], args=target["args"]), errlog=quiet)
+            server = StdioServerParameters(command=target["command"], args=target["args"], cwd=target.get("cwd"))
+            return stdio_client(server, errlog=quiet)
         case "http":
             return streamable_http_client(target["http"])
         case "sse":
@@ -78,6 +80,14 @@ class Old:
     async def log_level(self, level):
         await self.session.set_logging_level(level)
 
+    async def cancelled(self):
+        """Says that the last request is cancelled: this SDK does not."""
+        from mcp.types import CancelledNotification, CancelledNotificationParams, ClientNotification
+
+        params = CancelledNotificationParams(requestId=self.session._request_id - 1)
+        message = CancelledNotification(method="notifications/cancelled", params=params)
+        await self.session.send_notification(ClientNotification(message))
+
 
 class New:
     """SDK 2.x: a client that owns its transport."""
@@ -115,6 +125,9 @@ class New:
     async def log_level(self, level):
         if ERA == "legacy":
             await self.client.set_logging_level(level)
+
+    async def cancelled(self):
+        """The SDK has said so."""
 
 
 def wire(result):
@@ -279,6 +292,60 @@ async def logging():
     equal(seen, [{"level": "info", "logger": "oven", "data": {"item": "bread"}}])
 
 
+async def subagent_tools(client):
+    tools = (await client.list("tools"))["tools"]
+    equal(names(tools), ["probe"])
+    schema = tools[0]["inputSchema"]
+    equal((list(schema["properties"]), schema["required"]), (["prompt", "inputs"], ["prompt"]))
+    equal(tools[0]["outputSchema"]["required"], ["answer"])
+
+
+async def subagent_answer(client):
+    seen = []
+
+    async def on_progress(progress, total, message):
+        seen.append((progress, total, message))
+
+    result = await client.call("probe", {"prompt": "look at sea"}, progress=on_progress)
+    equal(result["structuredContent"], {"answer": "at sea"})
+    equal(seen, [(1, None, "turn 1: calls look"), (2, None, "turn 2: calls final_answer")])
+
+
+async def subagent_cancel(client):
+    works = anyio.Event()
+
+    async def on_progress(*_):
+        works.set()
+
+    async def hang():
+        await client.call("probe", {"prompt": "hang"}, progress=on_progress)
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(hang)
+        await works.wait()
+        await subagent_processes("tools.yaml", 1)
+        group.cancel_scope.cancel()
+    await client.cancelled()
+    await subagent_processes("tools.yaml", 0)
+    await subagent_answer(client)
+
+
+async def subagent_processes(part, count):
+    """Waits until so many processes in the folder of the subagent have this in their command."""
+
+    def commands():
+        for process in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):
+                if (process / "cwd").readlink() == Path(TARGETS["probe"]["cwd"]):
+                    yield (process / "cmdline").read_text().replace("\0", " ")
+
+    deadline = time.monotonic() + 10
+    while len(found := [command for command in commands() if part in command]) != count:
+        if time.monotonic() > deadline:
+            raise AssertionError(f"expected {count} processes, found {found}")
+        await anyio.sleep(0.02)
+
+
 async def main():
     async with KIND.open("basic") as client:
         first = (handshake, tools, echo, large, tool_error, bad_arguments, structured, unknown_tool)
@@ -286,6 +353,10 @@ async def main():
             await check(run.__name__, run(client))
     for run in (pagination, resources, prompts, progress, logging):
         await check(run.__name__, run())
+    async with KIND.open("probe") as client:
+        for run in (subagent_tools, subagent_answer, subagent_cancel):
+            await check(run.__name__, run(client))
+    await check("subagent_close", subagent_processes("", 0 if TRANSPORT == "stdio" else 1))
 
 
 KIND = Old if IS_OLD else New

@@ -1,7 +1,9 @@
 // The clients of the TypeScript SDK against our mocks: `typescript.mjs PACKAGE ERA TRANSPORT TARGETS`, where TARGETS is
-// a JSON object from the name of a mock to { command, args, http, sse }. Writes one JSON line for each check.
+// a JSON object from the name of a mock, or of the subagent `probe`, to { command, args, cwd, http, sse }. Writes one JSON line for each check.
 import assert from 'node:assert/strict';
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { setTimeout as sleep } from 'node:timers/promises';
 
 const [pkg, era, transport, targetsJson] = process.argv.slice(2);
 const targets = JSON.parse(targetsJson);
@@ -23,10 +25,10 @@ const sdk =
 const version = era === 'modern' ? '2026-07-28' : '2025-11-25';
 const UNICODE = 'Grüße, 世界! 👩‍👩‍👧 עברית \u0000 \u2028 "quoted" \\ back\n\ttab';
 
-function open({ command, args, http, sse }) {
+function open({ command, args, cwd, http, sse }) {
   switch (transport) {
     case 'stdio':
-      return new sdk.StdioClientTransport({ command, args, stderr: 'ignore' });
+      return new sdk.StdioClientTransport({ command, args, cwd, stderr: 'ignore' });
     case 'http':
       return new sdk.StreamableHTTPClientTransport(new URL(http));
     case 'sse':
@@ -207,6 +209,59 @@ await check('logging', () =>
     assert.deepEqual(messages.map((message) => message.params), expected);
   }),
 );
+
+/** Waits until so many processes in the folder of the subagent have this in their command. */
+async function subagentProcesses(part, count) {
+  const isOne = (id) => {
+    try {
+      if (readlinkSync(`/proc/${id}/cwd`) !== targets.probe.cwd) return false;
+      return readFileSync(`/proc/${id}/cmdline`, 'utf8').replaceAll('\0', ' ').includes(part);
+    } catch {
+      return false; // it has ended, or is not ours
+    }
+  };
+  const deadline = performance.now() + 10000;
+  let found;
+  while ((found = readdirSync('/proc').filter(isOne)).length !== count) {
+    assert.ok(performance.now() < deadline, `expected ${count} processes, found ${found}`);
+    await sleep(20);
+  }
+}
+
+await withClient('probe', async (client, _, received) => {
+  const call = (prompt, options) => sdk.call(client, { name: 'probe', arguments: { prompt } }, options);
+  const answer = async () => {
+    const seen = [];
+    const start = received.length;
+    const { structuredContent } = await call('look at sea', { onprogress: (progress) => seen.push(progress) });
+    assert.deepEqual(structuredContent, { answer: 'at sea' });
+    const onWire = received.slice(start).filter((message) => message.method === 'notifications/progress');
+    const expected = ['turn 1: calls look', 'turn 2: calls final_answer'];
+    assert.deepEqual(onWire.map(({ params }) => params.message), expected);
+    assert.deepEqual(seen[0], { progress: 1, message: expected[0] });
+  };
+
+  await check('subagent_tools', async () => {
+    const { tools } = await client.listTools();
+    assert.deepEqual(names(tools), ['probe']);
+    const { properties, required } = tools[0].inputSchema;
+    assert.deepEqual([Object.keys(properties), required], [['prompt', 'inputs'], ['prompt']]);
+    assert.deepEqual(tools[0].outputSchema.required, ['answer']);
+  });
+  await check('subagent_answer', answer);
+  await check('subagent_cancel', async () => {
+    const controller = new AbortController();
+    const works = Promise.withResolvers();
+    const hanging = call('hang', { signal: controller.signal, onprogress: works.resolve });
+    await Promise.race([works.promise, hanging]);
+    await subagentProcesses('tools.yaml', 1);
+    controller.abort('enough');
+    await assert.rejects(hanging, /enough/);
+    await subagentProcesses('tools.yaml', 0);
+    await answer();
+  });
+});
+await check('subagent_close', () => subagentProcesses('', transport === 'stdio' ? 0 : 1));
 
 // Idle connections of the SDK's HTTP client would keep the process for some seconds.
 process.exit(0);
