@@ -17,6 +17,51 @@ fn parsed(run: &Run) -> Json {
     serde_json::from_str(run.stdout_text()).expect("JSON")
 }
 
+/// The newest conversation of a file, as JSON.
+pub(crate) fn last_exported(file: &Path) -> String {
+    let listed = parsed(&conversation(&["conversation", "list", "--format", "json"], file).code(0));
+    let id = listed["conversations"][0]["id"].as_str().expect("an id");
+    let exported = conversation(&["conversation", "export", id, "--format", "json"], file).code(0);
+    exported.stdout_text().to_owned()
+}
+
+/// Replaces each random id by its number, and all times.
+fn redacted(text: &str) -> String {
+    let mut text = text.to_owned();
+    for key in ["id", "messageId", "parentId", "runId", "label", "createdAt", "timestamp"] {
+        let compact = text.replace("\": \"", "\":\"");
+        for (number, rest) in compact.split(&format!("\"{key}\":\"")).skip(1).enumerate() {
+            let value = rest.split('"').next().expect("a value");
+            let name =
+                if ["createdAt", "timestamp"].contains(&key) { "time".to_owned() } else { format!("{key}-{number}") };
+            text = text.replace(&format!("\"{value}\""), &format!("\"{name}\""));
+        }
+    }
+    text
+}
+
+#[test]
+fn a_scripted_run_has_the_same_traces_each_time() {
+    let traces = || {
+        let mut running = serve().start();
+        greet(&mut running);
+        running.send(r#"{"jsonrpc":"2.0","id":2,"method":"logging/setLevel","params":{"level":"debug"}}"#);
+        running.stdout_line("\"id\":2");
+        for (id, prompt) in [(3, "look"), (4, "wrong"), (5, "look")] {
+            call(&mut running, id, &json!({ "prompt": prompt }));
+            result(&mut running, id);
+        }
+        running.close_stdin();
+        let run = running.end().code(0);
+        (run.stdout_text().to_owned(), last_exported(&run.path(".cpeconvo")))
+    };
+    let (first, second) = (traces(), traces());
+    assert!(first.0.contains("message_saved") && first.1.contains("tool_result"), "{first:?}");
+    assert!(first.0 != second.0 && first.1 != second.1, "ids differ");
+    assert_eq!(redacted(&first.0), redacted(&second.0));
+    assert_eq!(redacted(&first.1), redacted(&second.1));
+}
+
 #[test]
 fn runs_are_saved_also_those_that_fail_and_that_are_killed() {
     let mut running = serve().start();

@@ -89,7 +89,7 @@ impl Process {
         runs.then(|| Process { id, started: fields[19].clone() })
     }
 
-    fn command(&self) -> String {
+    pub(crate) fn command(&self) -> String {
         fs::read_to_string(format!("/proc/{}/cmdline", self.id))
             .unwrap_or_default()
             .replace('\0', " ")

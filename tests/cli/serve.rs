@@ -1,11 +1,19 @@
 //! `rehearse serve`: start-up, calls, and every kind of end.
 
+use std::{
+    io::{BufRead, BufReader, Read, Write},
+    net::{TcpListener, TcpStream},
+    sync::mpsc,
+    thread,
+};
+
 use serde_json::{Value as Json, json};
 
 use crate::{
+    conversation::last_exported,
     mcp::mcp,
     mcp_faults::assert_no_processes_in,
-    orphans::gone,
+    orphans::{descendants, gone},
     rehearse::{Rehearse, Run, Running},
 };
 
@@ -267,6 +275,72 @@ fn a_server_that_dies_in_a_run_is_named() {
     assert!(text(&answer).contains("Error calling MCP tool tools/die: "), "{answer}");
 }
 
+/// Reads the next request to an endpoint.
+fn request(endpoint: &TcpListener) -> TcpStream {
+    let stream = endpoint.accept().expect("a connection").0;
+    let mut reader = BufReader::new(&stream);
+    let mut length = 0;
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line).expect("a line");
+        if line == "\r\n" {
+            break;
+        }
+        if let Some(value) = line.to_lowercase().strip_prefix("content-length:") {
+            length = value.trim().parse().expect("a length");
+        }
+    }
+    reader.read_exact(&mut vec![0; length]).expect("the body");
+    stream
+}
+
+#[test]
+fn a_model_endpoint_that_dies_in_a_run_is_named_and_the_messages_before_are_saved() {
+    let function = json!({ "name": "look", "arguments": r#"{"at":"sea"}"# });
+    let message =
+        json!({ "role": "assistant", "tool_calls": [{ "id": "c1", "type": "function", "function": function }] });
+    let first = json!({ "choices": [{ "message": message, "finish_reason": "tool_calls" }] }).to_string();
+    let head = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Type: ";
+    let whole = format!("{head}application/json\r\nContent-Length: {}\r\n\r\n{first}", first.len());
+    let piece =
+        format!("{head}text/event-stream\r\n\r\ndata: {{\"choices\":[{{\"delta\":{{\"content\":\"I see\"}}}}]}}\n\n");
+    for begun in [String::new(), piece] {
+        let endpoint = TcpListener::bind("127.0.0.1:0").expect("binds");
+        let url = format!("http://{}/v1", endpoint.local_addr().expect("an address"));
+        let mut config = config();
+        config["models"][0] =
+            json!({ "ref": "script", "display_name": "H", "id": "m", "type": "openai", "base_url": url });
+        let mut running = story(&config).args(["serve", "--config", "coder.cpe.json"]).start();
+        greet(&mut running);
+        call(&mut running, 2, &json!({ "prompt": "look" }));
+        let (die, death) = mpsc::channel();
+        let whole = whole.clone();
+        let process = thread::spawn(move || {
+            request(&endpoint).write_all(whole.as_bytes()).expect("writes");
+            let mut second = request(&endpoint);
+            second.write_all(begun.as_bytes()).expect("writes");
+            death.recv().expect("the test goes on");
+        });
+        running.stdout_line("turn 1: calls look");
+        let processes = descendants(running.id());
+        let servers: Vec<_> = processes.into_iter().filter(|it| it.command().ends_with("mock tools.yaml")).collect();
+        assert_eq!(servers.len(), 1);
+        die.send(()).expect("the endpoint lives");
+        process.join().expect("the endpoint ends");
+        let answer = result(&mut running, 2);
+        let reason = format!("generation failed: {url}/chat/completions: ");
+        assert!(answer["isError"] == true && text(&answer).contains(&reason), "{answer}");
+        gone(&servers);
+        running.close_stdin();
+        let run = running.end().code(0);
+        assert_no_processes_in(&run.path(""));
+        let saved: Json = serde_json::from_str(&last_exported(&run.path(".cpeconvo"))).expect("JSON");
+        let roles: Vec<_> =
+            saved["messages"].as_array().expect("messages").iter().map(|it| it["role"].clone()).collect();
+        assert_eq!(roles, ["user", "assistant", "tool_result"]);
+    }
+}
+
 #[test]
 fn whatever_ends_the_server_in_a_run_leaves_no_process() {
     for (prompt, end) in [("hang", "EOF"), ("think", "EOF"), ("hang", "INT"), ("think", "TERM"), ("hang", "HUP")] {
@@ -303,7 +377,7 @@ fn the_servers_of_a_killed_server_end() {
     greet(&mut running);
     call(&mut running, 2, &json!({ "prompt": "hang" }));
     running.stdout_line("turn 1");
-    let processes = crate::orphans::descendants(running.id());
+    let processes = descendants(running.id());
     assert!(processes.len() >= 2, "{processes:?}");
     running.signal("KILL");
     gone(&processes);
