@@ -37,6 +37,7 @@ interop: ## Test against real clients and servers; needs Node and Python, and a 
 
 nightly: ## Check real servers against the specification; needs what interop needs, and takes minutes
 	$(CARGO) build
+	! command -v go || REHEARSE_GO=go $(CARGO) test -p rehearse-code-mode --test execute go_
 	interop/run --check
 
 official: ## Run the official MCP conformance suite against the mock; needs what interop needs

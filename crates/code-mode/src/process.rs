@@ -26,7 +26,7 @@ use tokio::{
 
 use crate::{
     Tool,
-    execution::{CallError, ExecutionError, Limits, ToolCall, value_of},
+    execution::{CallError, Execution, ExecutionError, Limits, Outcome, ToolCall, value_of},
 };
 
 /// How long the output of a process that has ended may take to arrive.
@@ -34,16 +34,40 @@ const OUTPUT_DELAY: Duration = Duration::from_secs(1);
 
 /// How a process ended.
 pub(crate) struct Ended {
-    pub(crate) how: End,
+    how: End,
     pub(crate) is_timed_out: bool,
     /// `None` if it was killed by us.
-    pub(crate) status: Option<ExitStatus>,
-    pub(crate) output: String,
+    status: Option<ExitStatus>,
+    output: String,
+}
+
+impl Ended {
+    /// What became of the program. `read` says what its last message, without the content, means.
+    pub(crate) fn into_execution(self, limits: &Limits, read: impl FnOnce(Map<String, Value>) -> Outcome) -> Execution {
+        let mut content = Vec::new();
+        let outcome = match self.how {
+            End::Message(mut message) => {
+                let returned = message.remove("content").and_then(|it| it.as_array().cloned());
+                let outcome = read(message);
+                if outcome == Outcome::Success {
+                    content = returned.unwrap_or_default();
+                }
+                outcome
+            }
+            End::Killed => Outcome::TimedOut(None),
+            End::Silence if self.is_timed_out => Outcome::TimedOut(None),
+            End::Silence if self.status.is_some_and(|status| status.success()) => Outcome::Success,
+            End::Silence => Outcome::crashed(self.status),
+            End::Invalid(what) => Outcome::Crashed(format!("the program was killed: {what}")),
+            End::Fatal(message) => Outcome::Fatal(message),
+        };
+        Execution { outcome, output: self.output, content, time: limits.time }
+    }
 }
 
 /// The end of a conversation.
 #[derive(Debug)]
-pub(crate) enum End {
+enum End {
     /// The message with the key `end`.
     Message(Map<String, Value>),
     /// The process closed its output without one.

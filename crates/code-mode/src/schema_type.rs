@@ -2,25 +2,12 @@
 
 use std::collections::HashSet;
 
+use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
 
 /// What a note of a property says besides its description.
-const NOTED: &[&str] = &[
-    "format",
-    "pattern",
-    "default",
-    "minimum",
-    "maximum",
-    "exclusiveMinimum",
-    "exclusiveMaximum",
-    "multipleOf",
-    "minLength",
-    "maxLength",
-    "minItems",
-    "maxItems",
-    "uniqueItems",
-    "deprecated",
-];
+const NOTED: &str = "format pattern default minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minLength maxLength \
+                     minItems maxItems uniqueItems deprecated";
 
 /// A type.
 #[derive(Clone, Debug, PartialEq)]
@@ -57,6 +44,13 @@ pub(crate) struct Object {
     pub(crate) rest: Option<Box<Type>>,
 }
 
+impl Object {
+    /// Whether the schema asks for properties that it does not name.
+    pub(crate) fn has_rest(&self) -> bool {
+        self.rest.as_deref().is_some_and(|rest| *rest != Type::Never)
+    }
+}
+
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Field {
     pub(crate) name: String,
@@ -88,11 +82,19 @@ impl Definitions {
         }
         let mut definitions = Definitions(definitions);
         for index in 0..definitions.0.len() {
-            if definitions.reaches(index, index, &direct, &mut HashSet::new()) {
+            if definitions.reaches(index, index, false, &mut HashSet::new()) {
                 definitions.0[index].ty = Type::Any;
             }
         }
         definitions
+    }
+
+    /// Whether an input of this schema says anything.
+    pub(crate) fn has_input(&self) -> bool {
+        match self.resolve(self.get(0)) {
+            Type::Object(object) => !object.fields.is_empty() || object.has_rest(),
+            ty => *ty != Type::Any,
+        }
     }
 
     pub(crate) fn get(&self, index: usize) -> &Type {
@@ -109,91 +111,72 @@ impl Definitions {
 
     /// Whether a value of the definition contains another of it without an array, a map or a choice in between.
     pub(crate) fn contains_itself(&self, index: usize) -> bool {
-        self.reaches(index, index, &embedded, &mut HashSet::new())
+        self.reaches(index, index, true, &mut HashSet::new())
     }
 
-    fn reaches(
-        &self,
-        from: usize,
-        to: usize,
-        edges: &impl Fn(&Type, &mut Vec<usize>),
-        seen: &mut HashSet<usize>,
-    ) -> bool {
+    fn reaches(&self, from: usize, to: usize, embedded: bool, seen: &mut HashSet<usize>) -> bool {
         let mut next = Vec::new();
-        edges(self.get(from), &mut next);
-        next.into_iter().any(|index| index == to || (seen.insert(index) && self.reaches(index, to, edges, seen)))
+        references(self.get(from), embedded, &mut next);
+        next.into_iter().any(|index| index == to || (seen.insert(index) && self.reaches(index, to, embedded, seen)))
     }
 
-    /// The fields of a type whose values are all objects. A field that only some alternatives have is optional.
+    /// The fields of a type whose values are all objects.
     pub(crate) fn fields(&self, ty: &Type) -> Option<Vec<Field>> {
-        let merged = match ty {
-            Type::Object(object) => return Some(object.fields.clone()),
-            Type::Reference(index) => return self.fields(self.get(*index)),
-            Type::Intersection(parts) => {
-                let parts: Vec<_> = parts.iter().map(|part| self.fields(part)).collect::<Option<_>>()?;
-                return Some(merge_parts(parts));
-            }
-            Type::Union(parts) => parts.iter().map(|part| self.fields(part)).collect::<Option<Vec<_>>>()?,
-            _ => return None,
+        let fields_of = |parts: &[Type]| parts.iter().map(|part| self.fields(part)).collect::<Option<Vec<_>>>();
+        match ty {
+            Type::Object(object) => Some(object.fields.clone()),
+            Type::Reference(index) => self.fields(self.get(*index)),
+            Type::Intersection(parts) => Some(merge(fields_of(parts)?, false)),
+            Type::Union(parts) => Some(merge(fields_of(parts)?, true)),
+            _ => None,
+        }
+    }
+}
+
+/// References that are the type itself, or an alternative or part of it; with `embedded`, also those in required fields.
+fn references(ty: &Type, embedded: bool, found: &mut Vec<usize>) {
+    match ty {
+        Type::Reference(index) => found.push(*index),
+        Type::Union(parts) | Type::Intersection(parts) => {
+            parts.iter().for_each(|part| references(part, embedded, found));
+        }
+        Type::Object(object) if embedded => {
+            let required = object.fields.iter().filter(|field| field.is_required);
+            required.for_each(|field| references(&field.ty, embedded, found));
+        }
+        _ => {}
+    }
+}
+
+/// The fields of objects that are the parts of one, or its alternatives.
+fn merge(objects: Vec<Vec<Field>>, is_choice: bool) -> Vec<Field> {
+    let count = objects.len();
+    let mut fields: Vec<(Field, usize)> = Vec::new();
+    for field in objects.into_iter().flatten() {
+        let Some((known, found)) = fields.iter_mut().find(|(known, _)| known.name == field.name) else {
+            fields.push((field, 1));
+            continue;
         };
-        let count = merged.len();
-        let mut fields: Vec<(Field, usize)> = Vec::new();
-        for field in merged.into_iter().flatten() {
-            match fields.iter_mut().find(|(known, _)| known.name == field.name) {
-                Some((known, found)) => {
-                    *found += 1;
-                    known.is_required &= field.is_required;
-                    known.ty = union(vec![known.ty.clone(), field.ty]);
-                    if known.notes != field.notes {
-                        known.notes.clear();
-                    }
-                }
-                None => fields.push((field, 1)),
+        *found += 1;
+        let types = vec![known.ty.clone(), field.ty];
+        if is_choice {
+            known.is_required &= field.is_required;
+            known.ty = union(types);
+            if known.notes != field.notes {
+                known.notes.clear();
+            }
+        } else {
+            known.is_required |= field.is_required;
+            known.ty = intersection(types);
+            if known.notes.is_empty() {
+                known.notes = field.notes;
             }
         }
-        let all = fields.into_iter();
-        let mut all: Vec<_> =
-            all.map(|(field, found)| Field { is_required: field.is_required && found == count, ..field }).collect();
-        all.sort_by(|a, b| a.name.cmp(&b.name));
-        Some(all)
     }
-}
-
-/// References that are the type itself, or an alternative or part of it.
-fn direct(ty: &Type, found: &mut Vec<usize>) {
-    match ty {
-        Type::Reference(index) => found.push(*index),
-        Type::Union(parts) | Type::Intersection(parts) => parts.iter().for_each(|part| direct(part, found)),
-        _ => {}
-    }
-}
-
-/// References in required fields, as well.
-fn embedded(ty: &Type, found: &mut Vec<usize>) {
-    match ty {
-        Type::Reference(index) => found.push(*index),
-        Type::Union(parts) | Type::Intersection(parts) => parts.iter().for_each(|part| embedded(part, found)),
-        Type::Object(object) => {
-            object.fields.iter().filter(|field| field.is_required).for_each(|field| embedded(&field.ty, found));
-        }
-        _ => {}
-    }
-}
-
-fn merge_parts(parts: Vec<Vec<Field>>) -> Vec<Field> {
-    let mut fields: Vec<Field> = Vec::new();
-    for field in parts.into_iter().flatten() {
-        match fields.iter_mut().find(|known| known.name == field.name) {
-            Some(known) => {
-                known.is_required |= field.is_required;
-                known.ty = intersection(vec![known.ty.clone(), field.ty]);
-                if known.notes.is_empty() {
-                    known.notes = field.notes;
-                }
-            }
-            None => fields.push(field),
-        }
-    }
+    // A field that only some alternatives have is optional.
+    let is_required = |field: &Field, found| field.is_required && (!is_choice || found == count);
+    let mut fields: Vec<_> =
+        fields.into_iter().map(|(field, found)| Field { is_required: is_required(&field, found), ..field }).collect();
     fields.sort_by(|a, b| a.name.cmp(&b.name));
     fields
 }
@@ -212,7 +195,7 @@ pub(crate) fn notes(schema: &Value) -> Vec<String> {
         [only] => only,
         _ => &Value::Null,
     };
-    let noted = NOTED.iter().filter_map(|key| Some((key, schema.get(key).or_else(|| only.get(key))?)));
+    let noted = NOTED.split(' ').filter_map(|key| Some((key, schema.get(key).or_else(|| only.get(key))?)));
     notes.extend(noted.filter(|(_, value)| !value.is_null()).map(|(key, value)| match value {
         Value::String(text) => format!("{key}: {}", text.escape_debug()),
         value => format!("{key}: {value}"),
@@ -342,7 +325,7 @@ impl<'s> Reader<'s> {
 
     fn target(&self, fragment: &str) -> Option<&'s Value> {
         if fragment.is_empty() || fragment.starts_with('/') {
-            return self.root.pointer(&percent_decoded(fragment));
+            return self.root.pointer(&percent_decode_str(fragment).decode_utf8_lossy());
         }
         let is_anchor = |schema: &&Value| {
             ["$anchor", "$dynamicAnchor"].iter().any(|key| schema.get(key).is_some_and(|name| name == fragment))
@@ -354,27 +337,7 @@ impl<'s> Reader<'s> {
 
 /// The last part of a pointer without its escapes.
 fn decoded(name: &str) -> String {
-    percent_decoded(name).replace("~1", "/").replace("~0", "~")
-}
-
-fn percent_decoded(text: &str) -> String {
-    let mut bytes = Vec::new();
-    let mut rest = text;
-    while let Some((before, after)) = rest.split_once('%') {
-        bytes.extend(before.bytes());
-        match after.get(..2).and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
-            Some(byte) => {
-                bytes.push(byte);
-                rest = &after[2..];
-            }
-            None => {
-                bytes.push(b'%');
-                rest = after;
-            }
-        }
-    }
-    bytes.extend(rest.bytes());
-    String::from_utf8_lossy(&bytes).into_owned()
+    percent_decode_str(name).decode_utf8_lossy().replace("~1", "/").replace("~0", "~")
 }
 
 fn literal(value: &Value) -> Type {
@@ -384,6 +347,17 @@ fn literal(value: &Value) -> Type {
         Value::Object(_) => Type::Object(Object::default()),
         scalar => Type::Literal(scalar.clone()),
     }
+}
+
+/// Each value once, in order.
+pub(crate) fn distinct<T: PartialEq>(all: impl IntoIterator<Item = T>) -> Vec<T> {
+    let mut distinct = Vec::new();
+    for part in all {
+        if !distinct.contains(&part) {
+            distinct.push(part);
+        }
+    }
+    distinct
 }
 
 pub(crate) fn union(parts: Vec<Type>) -> Type {
@@ -396,12 +370,7 @@ pub(crate) fn union(parts: Vec<Type>) -> Type {
             part => all.push(part),
         }
     }
-    let mut distinct: Vec<Type> = Vec::new();
-    for part in all {
-        if !distinct.contains(&part) {
-            distinct.push(part);
-        }
-    }
+    let mut distinct = distinct(all);
     match distinct.len() {
         0 => Type::Never,
         1 => distinct.swap_remove(0),
@@ -431,13 +400,7 @@ pub(crate) fn intersection(parts: Vec<Type>) -> Type {
             _ => false,
         }
     };
-    let mut distinct: Vec<Type> = Vec::new();
-    let kept = (0..all.len()).filter(|index| !is_said(*index)).map(|index| all[index].clone());
-    for part in kept {
-        if !distinct.contains(&part) {
-            distinct.push(part);
-        }
-    }
+    let mut distinct = distinct((0..all.len()).filter(|index| !is_said(*index)).map(|index| all[index].clone()));
     let is_object = |ty: &Type| matches!(ty, Type::Object(_));
     if distinct.len() > 1 && distinct.iter().all(is_object) {
         let mut rest = None;
@@ -448,7 +411,7 @@ pub(crate) fn intersection(parts: Vec<Type>) -> Type {
                 fields.push(object.fields);
             }
         }
-        return Type::Object(Object { fields: merge_parts(fields), rest });
+        return Type::Object(Object { fields: merge(fields, false), rest });
     }
     match distinct.len() {
         0 if all.is_empty() => Type::Any,

@@ -392,6 +392,11 @@ mod tests {
         names.iter().map(|name| RawValue::from_string(definition(name)).expect("JSON")).collect()
     }
 
+    fn listed<'a>(server: &'a Arc<str>, filter: &'a ToolFilter, tools: &'a [Box<RawValue>]) -> ServerTools<'a> {
+        let always_allow = AllowedCalls::Of(&[]);
+        ServerTools { server, filter, policy: &Policy::USUAL, tools, always_allow, mirrors: false }
+    }
+
     fn excluding(names: &[&str]) -> ToolFilter {
         let at = |value: &&str| At { value: (*value).to_owned(), span: Span::default() };
         let exclude = At { value: names.iter().map(at).collect(), span: Span::default() };
@@ -403,24 +408,7 @@ mod tests {
         let (first, second) = (tools(&["read", "write"]), tools(&["write", "read", "list"]));
         let (one, two): (Arc<str>, Arc<str>) = ("server1".into(), "server2".into());
         let (filter, all) = (excluding(&["write"]), ToolFilter::default());
-        let listed = [
-            ServerTools {
-                server: &one,
-                filter: &filter,
-                policy: &Policy::USUAL,
-                tools: &first,
-                always_allow: AllowedCalls::Of(&[]),
-                mirrors: false,
-            },
-            ServerTools {
-                server: &two,
-                filter: &all,
-                policy: &Policy::USUAL,
-                tools: &second,
-                always_allow: AllowedCalls::Of(&[]),
-                mirrors: false,
-            },
-        ];
+        let listed = [listed(&one, &filter, &first), listed(&two, &all, &second)];
         Registry::build(listed, naming, duplicates)
     }
 
@@ -464,14 +452,7 @@ mod tests {
         let seen = |about: &str| {
             let tools = [RawValue::from_string(tool(about)).expect("JSON")];
             let filter = ToolFilter::default();
-            let listed = ServerTools {
-                server: &server,
-                filter: &filter,
-                policy,
-                tools: &tools,
-                always_allow: AllowedCalls::Of(&[]),
-                mirrors: false,
-            };
+            let listed = ServerTools { policy, ..listed(&server, &filter, &tools) };
             let registry = Registry::build([listed], policy.naming, policy.duplicates).expect("registers");
             let tool = registry.get("read_file@filesystem").expect("its name").for_model();
             tool.description.map(str::to_owned)
@@ -500,14 +481,7 @@ mod tests {
         for (always_allow, expected) in
             [(AllowedCalls::Of(&["read".to_owned()]), [true, false]), (AllowedCalls::All, [true, true])]
         {
-            let listed = ServerTools {
-                server: &server,
-                filter: &filter,
-                policy: &Policy::USUAL,
-                tools: &listed,
-                always_allow,
-                mirrors: false,
-            };
+            let listed = ServerTools { always_allow, ..listed(&server, &filter, &listed) };
             let registry = Registry::build([listed], Naming::Bare, Duplicates::FirstWins).expect("registers");
             let allowed: Vec<_> = registry.tools().iter().map(|tool| tool.always_allow).collect();
             assert_eq!(allowed, expected);
@@ -520,14 +494,7 @@ mod tests {
         let raw = |text: &str| RawValue::from_string(text.to_owned()).expect("JSON");
         let tools = [raw("7"), raw(r#"{"name":"a"}"#), raw(r#"{"name":"b","inputSchema":true}"#), raw(r#"{"name":7}"#)];
         let filter = ToolFilter::default();
-        let listed = ServerTools {
-            server: &server,
-            filter: &filter,
-            policy: &Policy::USUAL,
-            tools: &tools,
-            always_allow: AllowedCalls::Of(&[]),
-            mirrors: false,
-        };
+        let listed = listed(&server, &filter, &tools);
         let registry = Registry::build([listed], Naming::Bare, Duplicates::FirstWins).expect("registers");
         assert!(registry.tools().is_empty());
         let notices: Vec<_> = registry.notices.iter().map(ToString::to_string).collect();
@@ -547,14 +514,7 @@ mod tests {
         let tools = [tool("good", "string", "Region"), tool("a", "string", ""), tool("b", "number", "N")];
         let filter = ToolFilter::default();
         let count = |mirrors| {
-            let listed = ServerTools {
-                server: &server,
-                filter: &filter,
-                policy: &Policy::USUAL,
-                tools: &tools,
-                always_allow: AllowedCalls::Of(&[]),
-                mirrors,
-            };
+            let listed = ServerTools { mirrors, ..listed(&server, &filter, &tools) };
             let registry = Registry::build([listed], Naming::Bare, Duplicates::FirstWins).expect("registers");
             let notices: Vec<_> = registry.notices.iter().map(ToString::to_string).collect();
             (registry.tools().len(), notices)
@@ -576,7 +536,7 @@ mod tests {
                 lists.iter().map(|names| tools(&names.iter().map(String::as_str).collect::<Vec<_>>())).collect();
             let filter = ToolFilter::default();
             let listed = servers.iter().zip(&definitions).map(|(server, tools)| {
-                ServerTools { server, filter: &filter, policy: &Policy::USUAL, tools, always_allow: AllowedCalls::Of(&[]), mirrors: false }
+                listed(server, &filter, tools)
             });
             let duplicates = [Duplicates::FirstWins, Duplicates::LastWins, Duplicates::Qualified][which];
             let registry = Registry::build(listed, Naming::Bare, duplicates).expect("registers");

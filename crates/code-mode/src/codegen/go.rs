@@ -70,15 +70,8 @@ fn functions(tools: &[&Tool]) -> Vec<Function> {
     let function = |(tool, name): (&&Tool, String)| {
         let base = pascal(&tool.name);
         let input = Definitions::read(&tool.input_schema);
-        let has_input = match input.resolve(input.get(0)) {
-            Type::Object(object) => {
-                !object.fields.is_empty() || object.rest.as_deref().is_some_and(|rest| *rest != Type::Never)
-            }
-            Type::Any => false,
-            _ => true,
-        };
         let mut types = Vec::new();
-        let input = has_input.then(|| Writer::write(&input, &format!("{base}Input"), &mut names, &mut types));
+        let input = input.has_input().then(|| Writer::write(&input, &format!("{base}Input"), &mut names, &mut types));
         let output = match tool.structured_output() {
             Some(schema) => Writer::write(&Definitions::read(schema), &format!("{base}Output"), &mut names, &mut types),
             None => {

@@ -6,7 +6,7 @@ use super::comment_lines;
 use crate::{
     Tool,
     names::{Names, is_javascript_property, javascript, pascal},
-    schema_type::{Definitions, Field, Object, Type},
+    schema_type::{Definitions, Field, Object, Type, distinct},
 };
 
 /// What every file of bindings begins with.
@@ -84,12 +84,10 @@ fn functions(tools: &[&Tool], export: &str) -> Vec<Function> {
         let name = values.give(&javascript(&tool.name));
         let base = pascal(&tool.name);
         let input = Definitions::read(&tool.input_schema);
-        let (has_input, input_is_optional) = match input.resolve(input.get(0)) {
-            Type::Object(object) => {
-                (!object.fields.is_empty() || has_rest(object), object.fields.iter().all(|field| !field.is_required))
-            }
-            Type::Any => (false, true),
-            _ => (true, false),
+        let has_input = input.has_input();
+        let input_is_optional = match input.resolve(input.get(0)) {
+            Type::Object(object) => object.fields.iter().all(|field| !field.is_required),
+            ty => *ty == Type::Any,
         };
         let mut text = String::new();
         let mut input_name = String::new();
@@ -116,11 +114,6 @@ fn functions(tools: &[&Tool], export: &str) -> Vec<Function> {
         Function { name, input: input_name, output: output_name, has_input, input_is_optional, types: text, comment }
     };
     tools.iter().map(function).collect()
-}
-
-/// Whether the schema asks for properties that it does not name.
-fn has_rest(object: &Object) -> bool {
-    object.rest.as_deref().is_some_and(|rest| *rest != Type::Never)
 }
 
 /// Writes the types of one schema.
@@ -183,14 +176,7 @@ impl<'d> Writer<'d> {
     }
 
     fn joined(&self, parts: &[Type], operator: &str, indent: &str) -> String {
-        let mut texts: Vec<String> = Vec::new();
-        for part in parts {
-            let text = self.operand(part, indent);
-            if !texts.contains(&text) {
-                texts.push(text);
-            }
-        }
-        texts.join(operator)
+        distinct(parts.iter().map(|part| self.operand(part, indent))).join(operator)
     }
 
     fn object(&self, object: &Object, indent: &str) -> String {
@@ -206,7 +192,7 @@ impl<'d> Writer<'d> {
             let mark = if *is_required { "" } else { "?" };
             text.push_str(&format!("{inner}{name}{mark}: {};\n", self.ty(ty, &inner)));
         }
-        if has_rest(object) {
+        if object.has_rest() {
             // A type of its own would have to fit the properties above.
             text.push_str(&format!("{inner}[key: string]: unknown;\n"));
         }

@@ -13,7 +13,7 @@ use crate::{
     Definition, Tool,
     codegen::{Language, go_program},
     execution::{CallError, Execution, ExecutionError, Limits, Outcome, ToolCall},
-    process::{End, Ended, Group, run},
+    process::{Group, run},
 };
 
 /// The name of the tool.
@@ -93,29 +93,19 @@ where
 {
     let folder = tempfile::Builder::new().prefix(FOLDER).tempdir().map_err(ExecutionError::Files)?;
     write_program(folder.path(), toolchain, code, tools, limits).map_err(ExecutionError::Files)?;
-    let ended = |outcome, output, content| Execution { outcome, output, content, time: limits.time };
     if let Some(error) = build(toolchain, folder.path()).await? {
-        return Ok(ended(Outcome::CompileError(error), String::new(), Vec::new()));
+        let (outcome, output) = (Outcome::CompileError(error), String::new());
+        return Ok(Execution { outcome, output, content: Vec::new(), time: limits.time });
     }
     let mut program = command(folder.path().join("program"));
     program.current_dir(folder.path());
-    let Ended { how, status, output, is_timed_out } = run(&mut program, None, tools, limits, true, call).await?;
-    let outcome = match how {
+    let ended = run(&mut program, None, tools, limits, true, call).await?;
+    let is_timed_out = ended.is_timed_out;
+    Ok(ended.into_execution(limits, |mut message| match message.remove("error") {
         _ if is_timed_out => Outcome::TimedOut(None),
-        End::Message(mut message) => match message.remove("error") {
-            Some(Value::String(error)) => Outcome::Exception(error),
-            _ => {
-                let content = message.remove("content").and_then(|it| it.as_array().cloned());
-                return Ok(ended(Outcome::Success, output, content.unwrap_or_default()));
-            }
-        },
-        End::Silence if status.is_some_and(|status| status.success()) => Outcome::Success,
-        End::Silence => Outcome::crashed(status),
-        End::Invalid(what) => Outcome::Crashed(format!("the program was killed: {what}")),
-        End::Fatal(message) => Outcome::Fatal(message),
-        End::Killed => Outcome::TimedOut(None),
-    };
-    Ok(ended(outcome, output, Vec::new()))
+        Some(Value::String(error)) => Outcome::Exception(error),
+        _ => Outcome::Success,
+    }))
 }
 
 fn write_program(

@@ -17,7 +17,7 @@ use crate::{
     Definition, Tool,
     codegen::{Language, javascript_functions},
     execution::{CallError, Execution, ExecutionError, Limits, Outcome, ToolCall},
-    process::{End, Ended, run},
+    process::run,
 };
 
 /// The name of the tool.
@@ -61,27 +61,14 @@ where
         "milliseconds": u64::try_from(limits.time.as_millis()).unwrap_or(u64::MAX),
         "memory": limits.memory,
     });
-    let Ended { how, status, output, is_timed_out } =
-        run(&mut command, Some(first), tools, limits, false, call).await?;
-    let mut content = Vec::new();
-    let outcome = match how {
-        End::Message(mut message) => {
-            let text = message.remove("message").and_then(|text| text.as_str().map(str::to_owned)).unwrap_or_default();
-            match message.remove("end").as_ref().and_then(Value::as_str) {
-                Some("success") => {
-                    content = message.remove("content").and_then(|it| it.as_array().cloned()).unwrap_or_default();
-                    Outcome::Success
-                }
-                Some("exception") => Outcome::Exception(text),
-                Some("compile error") => Outcome::CompileError(text),
-                _ => Outcome::TimedOut(Some(text).filter(|text| !text.is_empty())),
-            }
+    let ended = run(&mut command, Some(first), tools, limits, false, call).await?;
+    Ok(ended.into_execution(limits, |mut message| {
+        let text = message.remove("message").and_then(|text| text.as_str().map(str::to_owned)).unwrap_or_default();
+        match message.get("end").and_then(Value::as_str) {
+            Some("success") => Outcome::Success,
+            Some("exception") => Outcome::Exception(text),
+            Some("compile error") => Outcome::CompileError(text),
+            _ => Outcome::TimedOut(Some(text).filter(|text| !text.is_empty())),
         }
-        End::Killed => Outcome::TimedOut(None),
-        End::Silence if is_timed_out => Outcome::TimedOut(None),
-        End::Silence => Outcome::crashed(status),
-        End::Invalid(what) => Outcome::Crashed(format!("the program was killed: {what}")),
-        End::Fatal(message) => Outcome::Fatal(message),
-    };
-    Ok(Execution { outcome, output, content, time: limits.time })
+    }))
 }

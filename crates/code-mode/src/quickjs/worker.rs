@@ -172,19 +172,11 @@ impl<'js> Program<'js> {
             Ok(main) => main,
             Err(error) => return Some(message("compile error", &self.describe(host, error))),
         };
-        let step = |name: &str, line: Option<&str>| -> Result<(), String> {
+        let step = |name: &str, argument: Option<Value<'js>>| -> Result<(), String> {
             let run: Function<'js> = host.get(name).map_err(|error| error.to_string())?;
-            let done = match line {
-                Some(line) => run.call::<_, ()>((line,)),
-                None => run.call::<_, ()>(()),
-            };
-            done.catch(&self.ctx).map_err(|error| self.describe(host, error))
+            run.call::<_, ()>((argument,)).catch(&self.ctx).map_err(|error| self.describe(host, error))
         };
-        let start = || -> Result<(), String> {
-            let run: Function<'js> = host.get("start").map_err(|error| error.to_string())?;
-            run.call::<_, ()>((main.clone(),)).catch(&self.ctx).map_err(|error| self.describe(host, error))
-        };
-        let mut done = start();
+        let mut done = step("start", Some(main.into_value()));
         loop {
             // What promises have queued.
             while done.is_ok() && self.stop.get() == Stop::No && self.ctx.execute_pending_job() {}
@@ -202,7 +194,10 @@ impl<'js> Program<'js> {
             };
             let left = self.deadline.saturating_duration_since(Instant::now());
             done = match answers.recv_timeout(pause.min(left)) {
-                Ok(line) => step("settle", Some(&line)),
+                Ok(line) => match rquickjs::String::from_str(self.ctx.clone(), &line) {
+                    Ok(line) => step("settle", Some(line.into_value())),
+                    Err(_) => Err(OUT_OF_MEMORY.to_owned()),
+                },
                 Err(RecvTimeoutError::Disconnected) => return None,
                 Err(RecvTimeoutError::Timeout) if pause < left => step("fire", None),
                 Err(RecvTimeoutError::Timeout) => return Some(message("timeout", "")),

@@ -1,4 +1,4 @@
-//! Programs in Go. `REHEARSE_GO` names the `go` to use.
+//! Programs in Go. They run if `REHEARSE_GO` names the `go` to use.
 
 use std::time::Duration;
 
@@ -14,8 +14,12 @@ pub(crate) const TESTS: &[Test] = &[
     ("go_says_how_a_program_ended", || Box::pin(go_says_how_a_program_ended())),
 ];
 
-pub(crate) async fn toolchain() -> Option<Toolchain> {
-    Toolchain::find(&std::env::var("REHEARSE_GO").unwrap_or_else(|_| "go".to_owned())).await
+pub(crate) fn program() -> Option<String> {
+    std::env::var("REHEARSE_GO").ok()
+}
+
+async fn toolchain() -> Toolchain {
+    Toolchain::find(&program().unwrap_or_default()).await.expect("go")
 }
 
 async fn ran(imports: &[&str], body: &str, limits: &Limits) -> Execution {
@@ -24,7 +28,7 @@ async fn ran(imports: &[&str], body: &str, limits: &Limits) -> Execution {
         "package main\n\nimport (\n\t\"context\"\n\t\"github.com/modelcontextprotocol/go-sdk/mcp\"\n{imports})\n\n\
          func Run(ctx context.Context) ([]mcp.Content, error) {{\n{body}\n}}\n"
     );
-    let (toolchain, server) = (toolchain().await.expect("go"), Server::new());
+    let (toolchain, server) = (toolchain().await, Server::new());
     execute(&toolchain, &code, &tools(), limits, |call| server.call(call)).await.expect("it starts")
 }
 
@@ -44,7 +48,7 @@ async fn go_calls_tools_and_returns_content() {
     assert!(is_success(&execution), "{execution:?}");
     let image = r#"{"data":"AA==","mimeType":"image/png","type":"image"}"#;
     assert_eq!(text(&execution), format!("printed\n|42metmetIt is broken.|{image}"));
-    let description = definition(&toolchain().await.expect("go"), &tools(), 300).description;
+    let description = definition(&toolchain().await, &tools(), 300).description;
     assert!(description.contains("func AddOne(ctx context.Context, input AddOneInput) (AddOneOutput, error)"));
 }
 

@@ -14,13 +14,9 @@ use serde_json::{Value, json};
 
 pub(crate) type Test = (&'static str, fn() -> Pin<Box<dyn Future<Output = ()>>>);
 
-pub(crate) fn block_on<T>(work: impl Future<Output = T>) -> T {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
-    runtime.expect("a runtime").block_on(work)
-}
-
 pub(crate) fn run(test: impl Future<Output = ()>) -> Result<(), Failed> {
-    block_on(test);
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+    runtime.expect("a runtime").block_on(test);
     Ok(())
 }
 
