@@ -11,17 +11,14 @@ use tokio_util::sync::CancellationToken;
 use crate::{Agent, AgentError, NativeTool, NativeToolError};
 use rehearse_client::CallOptions;
 use rehearse_code_mode::{
-    self as code_mode, Arguments, Definition, Execution, Limits, Outcome, ToolCall,
+    self as code_mode, Arguments, Definition, Limits, Outcome, ToolCall,
     codegen::Language,
     go::{self, Toolchain},
     partition,
     quickjs::{self, Worker},
 };
 use rehearse_hub::{CallError, Hub, HubOptions, HubServer, RegisteredTool};
-use rehearse_llm::{
-    model::{Block, Media},
-    validate::Validator,
-};
+use rehearse_llm::model::{Block, Media};
 
 /// What runs the programs.
 #[derive(Clone, Debug)]
@@ -127,15 +124,12 @@ impl Program {
         };
         hub.close().await;
         match ended {
-            None => Err(NativeToolError::Failed("cancelled".to_owned())),
-            Some(Err(error)) => Err(NativeToolError::Fatal(error.to_string())),
-            Some(Ok(Execution { outcome: Outcome::Fatal(_), .. })) if cancel.is_cancelled() => {
-                Err(NativeToolError::Failed("cancelled".to_owned()))
-            }
-            Some(Ok(execution)) => match execution.outcome {
+            Some(Ok(execution)) if !cancel.is_cancelled() => match execution.outcome {
                 Outcome::Fatal(_) => Err(NativeToolError::Fatal(execution.text())),
                 _ => Ok(execution.blocks().iter().map(block).collect()),
             },
+            Some(Err(error)) => Err(NativeToolError::Fatal(error.to_string())),
+            _ => Err(NativeToolError::Failed("cancelled".to_owned())),
         }
     }
 
@@ -143,12 +137,6 @@ impl Program {
     async fn call(&self, hub: &Hub, call: ToolCall, cancel: &CancellationToken) -> Result<Value, code_mode::CallError> {
         let failed = |text: String| code_mode::CallError::Failed(text);
         let tool = self.registered.get(&call.tool).ok_or_else(|| failed(format!("tool '{}' not found", call.tool)))?;
-        let schema = serde_json::from_str(tool.input_schema.get()).unwrap_or_default();
-        let violations: Vec<_> =
-            Validator::new(schema).violations(&call.arguments).iter().map(ToString::to_string).collect();
-        if !violations.is_empty() {
-            return Err(failed(violations.join("\n")));
-        }
         let options = CallOptions { cancel: Some(cancel.clone()), ..CallOptions::default() };
         match Box::pin(hub.call_tool(tool, Some(call.arguments), options)).await {
             Ok(outcome) => Ok(serde_json::from_str(outcome.raw.get()).unwrap_or_default()),

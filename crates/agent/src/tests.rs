@@ -82,11 +82,18 @@ fn label() -> RunLabel {
 
 impl Fixture {
     async fn run(&self, prompt: &str) -> (Conversation, Result<Run, AgentError>) {
-        let mut conversation = Conversation::default();
-        let prompt = vec![Block::text(prompt)];
-        let done = self.agent.run(&mut conversation, prompt, &label(), &CancellationToken::new(), None).await;
-        (conversation, done)
+        run(&self.agent, vec![Block::text(prompt)], &CancellationToken::new()).await
     }
+}
+
+async fn run(agent: &Agent, prompt: Vec<Block>, cancel: &CancellationToken) -> (Conversation, Result<Run, AgentError>) {
+    let mut conversation = Conversation::default();
+    let done = agent.run(&mut conversation, prompt, &label(), cancel, None).await;
+    (conversation, done)
+}
+
+async fn go(agent: &Agent) -> (Conversation, Result<Run, AgentError>) {
+    run(agent, vec![Block::text("Go")], &CancellationToken::new()).await
 }
 
 fn schema() -> Option<Arc<AnswerSchema>> {
@@ -159,9 +166,8 @@ async fn a_native_tool_takes_the_same_way_and_wins() {
     assert_eq!(toolbox.kind("echo"), Some(ToolKind::Native));
     assert_eq!(toolbox.kind("fail"), Some(ToolKind::Mcp));
     assert_eq!(toolbox.dropped().len(), 1);
-    let mut conversation = Conversation::default();
-    let prompt = vec![Block::text("Go")];
-    agent.run(&mut conversation, prompt, &label(), &CancellationToken::new(), None).await.expect("an answer");
+    let (conversation, done) = go(&agent).await;
+    done.expect("an answer");
     assert_eq!(conversation.messages[2].text(), "native \"a\"");
     assert!(conversation.messages[3].text().contains("MISSING_REQUIRED"), "{:?}", conversation.messages[3]);
 }
@@ -212,10 +218,8 @@ async fn limits_end_a_run_with_an_error_that_says_which() {
     let run = fixture(script, vec![echo()], AgentOptions { max_tokens: Some(5), ..AgentOptions::default() }).await;
     let error = run.run("Go").await.1.expect_err("no budget");
     assert!(matches!(error, AgentError::Budget { limit: 5, used } if used >= 5), "{error}");
-    assert!(matches!(
-        run.agent.run(&mut Conversation::default(), vec![], &label(), &CancellationToken::new(), None).await,
-        Err(AgentError::EmptyInput)
-    ));
+    let (_, done) = super::tests::run(&run.agent, vec![], &CancellationToken::new()).await;
+    assert!(matches!(done, Err(AgentError::EmptyInput)));
 }
 
 #[tokio::test]
@@ -233,11 +237,8 @@ async fn calls_of_one_turn_can_run_at_once_and_their_results_stay_in_order() {
         })
     });
     let agent = run.agent.clone().with_tool(meet);
-    let mut conversation = Conversation::default();
-    agent
-        .run(&mut conversation, vec![Block::text("Go")], &label(), &CancellationToken::new(), None)
-        .await
-        .expect("ends");
+    let (conversation, done) = go(&agent).await;
+    done.expect("ends");
     let results: Vec<_> = conversation.messages[2..5].iter().map(Message::text).collect();
     assert_eq!(results, ["1", "2", "3"]);
 }
@@ -257,8 +258,7 @@ async fn a_cancelled_run_ends_and_so_does_its_tool() {
         })
     });
     let agent = run.agent.clone().with_tool(hang);
-    let mut conversation = Conversation::default();
-    let done = agent.run(&mut conversation, vec![Block::text("Go")], &label(), &cancel, None).await;
+    let (conversation, done) = super::tests::run(&agent, vec![Block::text("Go")], &cancel).await;
     assert!(matches!(done, Err(AgentError::Cancelled)), "{done:?}");
     assert_eq!(conversation.messages.len(), 2, "what was said stays");
     assert_eq!(run.log.lines().last().expect("events"), "subagent_end execution cancelled");
@@ -270,9 +270,7 @@ async fn an_event_that_must_be_delivered_ends_the_run_but_its_end_does_not() {
         let run = fixture("rules: [{ reply: hello }]", vec![], AgentOptions::default()).await;
         let log = Arc::new(Log { broken: Some(event), ..Log::default() });
         let agent = run.agent.clone().with_sink(log.clone());
-        let prompt = vec![Block::text("Go")];
-        let done = agent.run(&mut Conversation::default(), prompt, &label(), &CancellationToken::new(), None).await;
-        let error = done.err().map(|error| error.to_string());
+        let error = go(&agent).await.1.err().map(|error| error.to_string());
         assert_eq!(error, is_fatal.then(|| format!("failed to emit {event} event: no listener")));
         let last = log.lines().pop().expect("events");
         let warning = "warning failed to emit subagent_end event: no listener";

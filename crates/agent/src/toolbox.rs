@@ -11,7 +11,7 @@ use rehearse_hub::{
     projection::{Call, CallRejection, Projection},
 };
 use rehearse_llm::{
-    Aliases, ToolDefinition,
+    Aliases, ToolDefinition, Violation,
     final_answer::{self, AnswerSchema},
     model::{Block, ToolCall, ToolResult},
     validate::Validator,
@@ -40,13 +40,7 @@ pub struct Toolbox {
 }
 
 #[derive(Debug)]
-struct Tool {
-    name: String,
-    body: Body,
-}
-
-#[derive(Debug)]
-enum Body {
+enum Tool {
     Native(NativeTool),
     Mcp(Arc<RegisteredTool>),
     FinalAnswer(Box<RawValue>),
@@ -65,15 +59,15 @@ impl Toolbox {
         if let Some(answer) = answer {
             names.insert(final_answer::NAME);
             let schema = serde_json::value::to_raw_value(answer.json()).unwrap_or_else(|_| RawValue::NULL.to_owned());
-            tools.push(Tool { name: final_answer::NAME.to_owned(), body: Body::FinalAnswer(schema) });
+            tools.push(Tool::FinalAnswer(schema));
         }
         let named = native.iter().filter(|tool| answer.is_none() || tool.name() != final_answer::NAME);
-        tools.extend(named.map(|tool| Tool { name: tool.name().to_owned(), body: Body::Native(tool.clone()) }));
+        tools.extend(named.cloned().map(Tool::Native));
         let registry = hub.registry();
         let offered = registry.tools().iter().filter(|tool| is_offered(tool)).cloned();
         let (dropped, offered): (Vec<_>, Vec<_>) = offered.partition(|tool| names.contains(tool.name.as_str()));
-        tools.extend(offered.into_iter().map(|tool| Tool { name: tool.name.clone(), body: Body::Mcp(tool) }));
-        let aliases = Aliases::new(tools.iter().map(|tool| tool.name.as_str()));
+        tools.extend(offered.into_iter().map(Tool::Mcp));
+        let aliases = Aliases::new(tools.iter().map(|tool| tool.definition().name));
         Toolbox { tools, aliases, dropped }
     }
 
@@ -94,16 +88,16 @@ impl Toolbox {
 
     /// What executes the tool that the model calls `name`.
     pub fn kind(&self, name: &str) -> Option<ToolKind> {
-        self.find(name).map(|tool| match tool.body {
-            Body::Native(_) => ToolKind::Native,
-            Body::Mcp(_) => ToolKind::Mcp,
-            Body::FinalAnswer(_) => ToolKind::FinalAnswer,
+        self.find(name).map(|tool| match tool {
+            Tool::Native(_) => ToolKind::Native,
+            Tool::Mcp(_) => ToolKind::Mcp,
+            Tool::FinalAnswer(_) => ToolKind::FinalAnswer,
         })
     }
 
     fn find(&self, name: &str) -> Option<&Tool> {
         let name = self.aliases.name(name).unwrap_or(name);
-        self.tools.iter().find(|tool| tool.name == name)
+        self.tools.iter().find(|tool| tool.definition().name == name)
     }
 
     /// Calls a tool. What goes wrong is a result for the model.
@@ -124,8 +118,8 @@ impl Toolbox {
             is_error,
         };
         let tool = self.find(&call.name);
-        let (server, original) = match tool.map(|tool| &tool.body) {
-            Some(Body::Mcp(tool)) => (&*tool.server, &*tool.original),
+        let (server, original) = match tool {
+            Some(Tool::Mcp(tool)) => (&*tool.server, &*tool.original),
             _ => ("", &*call.name),
         };
         let target = Call { id: &call.id, server, tool: original };
@@ -135,23 +129,20 @@ impl Toolbox {
             Ok(arguments) => arguments,
             Err(why) => return Ok(reject(CallRejection::InvalidArguments(why))),
         };
-        let schema = match &tool.body {
-            Body::Native(native) => native.definition().input_schema,
-            Body::Mcp(registered) => &registered.input_schema,
-            Body::FinalAnswer(_) => return Ok(of(Vec::new(), false)),
-        };
-        let violations = Validator::new(serde_json::from_str(schema.get()).unwrap_or_default()).violations(&arguments);
-        if !violations.is_empty() {
-            let lines: Vec<_> = violations.iter().map(ToString::to_string).collect();
-            return Ok(reject(CallRejection::InvalidArguments(lines.join("\n"))));
-        }
-        Ok(match &tool.body {
-            Body::Native(native) => match native.call(arguments, cancel.clone()).await {
-                Ok(content) => of(content, false),
-                Err(NativeToolError::Failed(error)) => of(vec![Block::text(error)], true),
-                Err(NativeToolError::Fatal(error)) => return Err(error),
-            },
-            Body::Mcp(registered) => {
+        Ok(match tool {
+            Tool::Native(native) => {
+                let schema = serde_json::from_str(native.definition().input_schema.get()).unwrap_or_default();
+                let violations = Validator::new(schema).violations(&arguments);
+                if !violations.is_empty() {
+                    return Ok(reject(invalid(&violations)));
+                }
+                match native.call(arguments, cancel.clone()).await {
+                    Ok(content) => of(content, false),
+                    Err(NativeToolError::Failed(error)) => of(vec![Block::text(error)], true),
+                    Err(NativeToolError::Fatal(error)) => return Err(error),
+                }
+            }
+            Tool::Mcp(registered) => {
                 let options = CallOptions { cancel: Some(cancel.clone()), ..CallOptions::default() };
                 let called = Box::pin(hub.call_routed(registered, Some(arguments), options)).await;
                 let (content, is_error) = match called.result {
@@ -161,17 +152,17 @@ impl Toolbox {
                 };
                 of(content, is_error)
             }
-            Body::FinalAnswer(_) => of(Vec::new(), false),
+            Tool::FinalAnswer(_) => of(Vec::new(), false),
         })
     }
 }
 
 impl Tool {
     fn definition(&self) -> ToolDefinition<'_> {
-        match &self.body {
-            Body::Native(native) => native.definition(),
-            Body::Mcp(registered) => registered.for_model(),
-            Body::FinalAnswer(schema) => {
+        match self {
+            Tool::Native(native) => native.definition(),
+            Tool::Mcp(registered) => registered.for_model(),
+            Tool::FinalAnswer(schema) => {
                 let description = Some(final_answer::DESCRIPTION);
                 ToolDefinition { description, ..ToolDefinition::new(final_answer::NAME, schema) }
             }
@@ -192,16 +183,17 @@ fn parse(arguments: &str) -> Result<Map<String, Value>, String> {
     }
 }
 
+fn invalid(violations: &[Violation]) -> CallRejection {
+    CallRejection::InvalidArguments(violations.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
+}
+
 fn rejection(error: CallError) -> CallRejection {
     match error {
         CallError::UnknownTool { .. } => CallRejection::UnknownTool,
         CallError::UnknownServer(_) => CallRejection::UnknownServer,
         CallError::Disabled(_) => CallRejection::Disabled,
         CallError::Denied { .. } => CallRejection::Denied,
-        CallError::InvalidArguments { violations, .. } => {
-            let lines: Vec<_> = violations.iter().map(ToString::to_string).collect();
-            CallRejection::InvalidArguments(lines.join("\n"))
-        }
+        CallError::InvalidArguments { violations, .. } => invalid(&violations),
         CallError::Unreachable { error, .. } => CallRejection::NotConnected(error.to_string()),
         CallError::Failed(failure) => CallRejection::NotConnected(failure.to_string()),
     }

@@ -1,4 +1,4 @@
-//! Reads texts from paths of the user, which may be files, pipes or endless devices.
+//! Texts: shortened, and read from paths of the user, which may be files, pipes or endless devices.
 
 use std::{
     fmt,
@@ -20,6 +20,14 @@ impl fmt::Display for ByteCount {
             count if count > 0 && count % (1 << 20) == 0 => write!(f, "{} MiB", count >> 20),
             count => write!(f, "{count} bytes"),
         }
+    }
+}
+
+/// The beginning of a text, with `…` if it has more characters.
+pub fn shortened(text: &str, characters: usize) -> String {
+    match text.char_indices().nth(characters) {
+        Some((cut, _)) => format!("{}…", &text[..cut]),
+        None => text.to_owned(),
     }
 }
 

@@ -4,7 +4,7 @@ use serde_json::Value as Json;
 
 use super::{Observation, observation::Outcome};
 use rehearse_client::{Failure, UnsolicitedFrame};
-use rehearse_document::{Node, Problem, Problems, Value, matcher::Matcher, nearest};
+use rehearse_document::{Node, Problem, Problems, Value, matcher::Matcher, nearest, text::shortened};
 
 const KEYS: &[&str] = &[
     "text",
@@ -305,11 +305,7 @@ fn mismatches(name: &str, matcher: &Matcher, value: Option<&Json>, found: &mut V
 
 /// The start of a result as JSON.
 fn excerpt(result: &Json) -> String {
-    let text = result.to_string();
-    match text.char_indices().nth(EXCERPT) {
-        Some((cut, _)) => format!("{}…", &text[..cut]),
-        None => text,
-    }
+    shortened(&result.to_string(), EXCERPT)
 }
 
 /// The text of all content blocks of a result, joined by newlines.

@@ -18,7 +18,7 @@ use std::{
     collections::HashSet,
     path::{Path, PathBuf},
     sync::{Mutex, MutexGuard, PoisonError},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use rand::RngExt as _;
@@ -66,18 +66,6 @@ CREATE TABLE IF NOT EXISTS blocks (
 ";
 
 /// A file with conversations.
-///
-/// ```
-/// use rehearse_agent::store::ConversationStore;
-/// use rehearse_llm::model::Message;
-///
-/// # let folder = tempfile::tempdir()?;
-/// let store = ConversationStore::open(&folder.path().join(".cpeconvo"))?;
-/// let first = store.append(None, Some("subagent:coder:Ab12Cd34"), &Message::user("Fix it."))?;
-/// let second = store.append(Some(&first), Some("subagent:coder:Ab12Cd34"), &Message::user("Now, please."))?;
-/// assert_eq!(store.load(&second)?.len(), 2);
-/// # Ok::<_, Box<dyn std::error::Error>>(())
-/// ```
 #[derive(Debug)]
 pub struct ConversationStore {
     path: PathBuf,
@@ -301,13 +289,10 @@ impl Layout {
 fn prepare(connection: &mut Connection) -> rusqlite::Result<()> {
     connection.busy_timeout(BUSY_LIMIT)?;
     connection.pragma_update(None, "foreign_keys", true)?;
-    let started = Instant::now();
-    // SQLite does not wait by itself when several processes do this at once.
-    while let Err(error) = connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(())) {
-        if error.sqlite_error_code() != Some(ErrorCode::DatabaseBusy) || started.elapsed() > BUSY_LIMIT {
-            return Err(error);
-        }
-        std::thread::sleep(Duration::from_millis(5));
+    // Another process may do this now; the file keeps it.
+    match connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(())) {
+        Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => {}
+        done => done?,
     }
     // A killed process loses nothing with it.
     connection.pragma_update(None, "synchronous", "NORMAL")?;

@@ -164,31 +164,27 @@ fn write_many(path: &Path, label: &str) {
     append_all(&ConversationStore::open(path).expect("opens"), Some(label), &messages);
 }
 
-#[test]
-fn threads_with_their_own_connections_lose_nothing() {
-    let (_folder, path) = folder();
-    std::thread::scope(|scope| {
-        for writer in 0..WRITERS {
-            let path = &path;
-            scope.spawn(move || write_many(path, &writer.to_string()));
-        }
-    });
-    expect_whole(&path, WRITERS);
+/// The file of a process that a test has started.
+fn file_of_child() -> Option<PathBuf> {
+    std::env::var_os(FILE_VARIABLE).map(PathBuf::from)
 }
 
-/// Starts this test program once more, to run the test `name`.
+/// Starts this test program once more, to run the test `name`, which finds a file.
 fn child(name: &str, path: &Path) -> Command {
     let mut command = Command::new(std::env::current_exe().expect("this program"));
     let name = format!("store::tests::{name}");
-    command.args(["--exact", &name, "--nocapture", "--ignored"]).env(FILE_VARIABLE, path).stdout(Stdio::piped());
+    command.args(["--exact", &name, "--nocapture"]).env(FILE_VARIABLE, path).stdout(Stdio::piped());
     command
 }
 
 #[test]
 fn processes_lose_nothing() {
+    if let Some(path) = file_of_child() {
+        return write_many(&path, &std::process::id().to_string());
+    }
     let (_folder, path) = folder();
     let children: Vec<_> =
-        (0..WRITERS).map(|_| child("a_process_that_writes", &path).spawn().expect("starts")).collect();
+        (0..WRITERS).map(|_| child("processes_lose_nothing", &path).spawn().expect("starts")).collect();
     for mut child in children {
         assert!(child.wait().expect("ends").success());
     }
@@ -196,16 +192,12 @@ fn processes_lose_nothing() {
 }
 
 #[test]
-#[ignore = "only other tests start it"]
-fn a_process_that_writes() {
-    let path = std::env::var_os(FILE_VARIABLE).expect("a file");
-    write_many(Path::new(&path), &std::process::id().to_string());
-}
-
-#[test]
 fn a_killed_process_leaves_what_it_has_saved() {
+    if let Some(path) = file_of_child() {
+        return write_without_end(&path);
+    }
     let (_folder, path) = folder();
-    let mut writer = child("a_process_that_writes_without_end", &path).spawn().expect("starts");
+    let mut writer = child("a_killed_process_leaves_what_it_has_saved", &path).spawn().expect("starts");
     let lines = BufReader::new(writer.stdout.take().expect("a pipe")).lines();
     let saved: Vec<_> = lines.filter_map(|line| Some(line.ok()?.strip_prefix("saved ")?.to_owned())).take(20).collect();
     writer.kill().expect("runs");
@@ -217,11 +209,8 @@ fn a_killed_process_leaves_what_it_has_saved() {
     store.append(Some(&saved[19]), None, &Message::user("on")).expect("goes on");
 }
 
-#[test]
-#[ignore = "only another test starts it, and kills it"]
-fn a_process_that_writes_without_end() {
-    let path = std::env::var_os(FILE_VARIABLE).expect("a file");
-    let store = ConversationStore::open(Path::new(&path)).expect("opens");
+fn write_without_end(path: &Path) {
+    let store = ConversationStore::open(path).expect("opens");
     let mut last: Option<String> = None;
     loop {
         let id = store.append(last.as_deref(), None, &Message::user("x")).expect("saved");

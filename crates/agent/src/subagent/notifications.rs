@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use serde_json::{Value as Json, json};
 
 use crate::{EmitFuture, Event, EventSink, RunLabel};
+use rehearse_document::text::shortened;
 use rehearse_llm::model::{Message, text_of};
 use rehearse_mock::{HandlerCall, script::LogLevel};
 
@@ -33,7 +34,7 @@ impl CallNotifications {
         let turn = self.turns.fetch_add(1, Ordering::Relaxed) + 1;
         let calls: Vec<_> = message.tool_calls().map(|call| call.name.as_str()).collect();
         let text = match &calls[..] {
-            [] => shorten(&message.text()),
+            [] => shortened(&message.text(), MAX_MESSAGE),
             calls => format!("calls {}", calls.join(", ")),
         };
         self.call.progress(f64::from(turn), None, Some(&format!("turn {turn}: {text}")));
@@ -42,33 +43,32 @@ impl CallNotifications {
 
 impl EventSink for CallNotifications {
     fn emit<'a>(&'a self, _: &'a RunLabel, event: Event<'a>) -> EmitFuture<'a> {
-        match event {
-            Event::Thought { text, .. } => self.log(LogLevel::DEBUG, event.name(), json!({ "text": text })),
-            Event::Response(text) => self.log(LogLevel::INFO, event.name(), json!({ "text": text })),
+        let data = match event {
+            Event::Thought { text, .. } | Event::Response(text) | Event::Warning(text) => json!({ "text": text }),
             Event::ToolCall { call, .. } => {
-                let data = json!({ "toolName": call.name, "toolCallId": call.id, "arguments": call.arguments });
-                self.log(LogLevel::INFO, event.name(), data);
+                json!({ "toolName": call.name, "toolCallId": call.id, "arguments": call.arguments })
             }
             Event::ToolResult(result) => {
                 let text = text_of(&result.content);
-                let data = json!({ "toolName": result.tool, "toolCallId": result.call_id, "isError": result.is_error, "text": text });
-                self.log(LogLevel::INFO, event.name(), data);
+                json!({ "toolName": result.tool, "toolCallId": result.call_id, "isError": result.is_error, "text": text })
             }
-            Event::Warning(text) => self.log(LogLevel::WARNING, event.name(), json!({ "text": text })),
-            Event::Ended { error: Some(error) } => {
-                self.log(LogLevel::ERROR, event.name(), json!({ "error": error }));
+            Event::Ended { error: Some(error) } => json!({ "error": error }),
+            Event::MessageSaved(saved) => json!(saved),
+            Event::Message(message @ Message::Assistant { .. }) => {
+                self.progress(message);
+                Json::Null
             }
-            Event::Message(message @ Message::Assistant { .. }) => self.progress(message),
-            Event::MessageSaved(saved) => self.log(LogLevel::DEBUG, event.name(), json!(saved)),
-            Event::Started | Event::Message(_) | Event::Ended { error: None } => {}
+            Event::Started | Event::Message(_) | Event::Ended { error: None } => Json::Null,
+        };
+        let level = match event {
+            Event::Thought { .. } | Event::MessageSaved(_) => LogLevel::DEBUG,
+            Event::Warning(_) => LogLevel::WARNING,
+            Event::Ended { .. } => LogLevel::ERROR,
+            _ => LogLevel::INFO,
+        };
+        if !data.is_null() {
+            self.log(level, event.name(), data);
         }
         Box::pin(async { Ok(()) })
-    }
-}
-
-fn shorten(text: &str) -> String {
-    match text.char_indices().nth(MAX_MESSAGE) {
-        Some((cut, _)) => format!("{}…", &text[..cut]),
-        None => text.to_owned(),
     }
 }

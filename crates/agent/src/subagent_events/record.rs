@@ -21,12 +21,13 @@ const ENCRYPTED: &str = "reasoning.encrypted";
 const MAX_THOUGHT_LINES: usize = 2;
 
 /// The kind of an event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EventKind {
     ToolCall,
     ToolResult,
     ThoughtTrace,
+    #[default]
     SubagentStart,
     SubagentEnd,
     /// A kind of a later version, which people do not see.
@@ -35,7 +36,7 @@ pub enum EventKind {
 }
 
 /// An event as it is sent. Both spellings of the ids are read: `subagentRunId` and `subagentRunID`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EventRecord {
     pub subagent_name: String,
@@ -78,13 +79,7 @@ impl EventRecord {
             subagent_name: run.agent.to_string(),
             subagent_run_id: run.run_id.to_string(),
             timestamp: humantime::format_rfc3339_millis(now).to_string(),
-            kind: EventKind::SubagentStart,
-            tool_name: String::new(),
-            tool_call_id: String::new(),
-            payload: String::new(),
-            execution_timeout_seconds: None,
-            reasoning_type: String::new(),
-            token_usage: None,
+            ..EventRecord::default()
         };
         Some(match event {
             Event::Started => record,
@@ -117,12 +112,7 @@ impl EventRecord {
             Event::Ended { error } => {
                 EventRecord { kind: EventKind::SubagentEnd, payload: error.unwrap_or_default().to_owned(), ..record }
             }
-            Event::ToolCall { .. }
-            | Event::ToolResult(_)
-            | Event::Message(_)
-            | Event::MessageSaved(_)
-            | Event::Response(_)
-            | Event::Warning(_) => return None,
+            _ => return None,
         })
     }
 

@@ -6,7 +6,7 @@ use std::{collections::HashSet, fmt, sync::OnceLock};
 
 use serde_json::Value as Json;
 
-use crate::{Entry, Node, Problem, Problems, Value};
+use crate::{Entry, Node, Problem, Problems, Value, text::shortened};
 
 /// The values of `type` (JSON Schema 2020-12 Validation, 6.1.1).
 const TYPES: [&str; 7] = ["array", "boolean", "integer", "null", "number", "object", "string"];
@@ -163,11 +163,7 @@ pub(crate) fn at_member<T>(pointer: &mut String, key: &str, visit: impl FnOnce(&
 
 /// A value for a message: JSON, shortened.
 pub(crate) fn shorten(value: &Json) -> String {
-    let text = value.to_string();
-    match text.char_indices().nth(120) {
-        Some((cut, _)) => format!("{}…", &text[..cut]),
-        None => text,
-    }
+    shortened(&value.to_string(), 120)
 }
 
 #[cfg(test)]

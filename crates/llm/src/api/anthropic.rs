@@ -70,13 +70,14 @@ pub(crate) fn read_block(block: &Json) -> Result<Option<Block>, String> {
     }))
 }
 
+const STOPS: [&str; 3] = ["end_turn", "tool_use", "max_tokens"];
+
 pub(crate) fn read_stop(name: &str) -> StopReason {
-    match name {
-        "end_turn" | "stop_sequence" => StopReason::EndTurn,
-        "tool_use" => StopReason::ToolUse,
-        "max_tokens" => StopReason::MaxTokens,
-        other => StopReason::Other(other.to_owned()),
-    }
+    super::read_stop(STOPS, if name == "stop_sequence" { "end_turn" } else { name })
+}
+
+pub(crate) fn write_stop(stop: &StopReason) -> &str {
+    super::write_stop(STOPS, stop)
 }
 
 /// The API counts the tokens of the cache apart from the others.
@@ -88,15 +89,6 @@ pub(crate) fn read_usage(usage: &Json) -> Usage {
         output_tokens: tokens("output_tokens"),
         cache_read_tokens: read,
         cache_write_tokens: write,
-    }
-}
-
-pub(crate) fn write_stop(stop: &StopReason) -> &str {
-    match stop {
-        StopReason::EndTurn => "end_turn",
-        StopReason::ToolUse => "tool_use",
-        StopReason::MaxTokens => "max_tokens",
-        StopReason::Other(other) => other,
     }
 }
 

@@ -7,7 +7,7 @@ pub(crate) mod openai_responses;
 
 use serde_json::{Value as Json, json};
 
-use crate::model::Media;
+use crate::model::{Media, StopReason, Usage};
 
 /// A block that an API does not have, such as `video/mp4 in a tool result`.
 #[derive(Debug)]
@@ -30,6 +30,49 @@ const ERRORS: &[(&str, u16)] = &[
     ("overloaded_error", 529),
     ("invalid_prompt", 400),
 ];
+
+/// Why an answer ends. `names` are those of the API for the end of the turn, for tool calls, and for the limit of tokens.
+pub(crate) fn read_stop(names: [&str; 3], name: &str) -> StopReason {
+    match names.iter().position(|known| *known == name) {
+        Some(0) => StopReason::EndTurn,
+        Some(1) => StopReason::ToolUse,
+        Some(_) => StopReason::MaxTokens,
+        None => StopReason::Other(name.to_owned()),
+    }
+}
+
+/// The opposite of [`read_stop`].
+pub(crate) fn write_stop<'a>(names: [&'a str; 3], stop: &'a StopReason) -> &'a str {
+    let [end, calls, limit] = names;
+    match stop {
+        StopReason::EndTurn => end,
+        StopReason::ToolUse => calls,
+        StopReason::MaxTokens => limit,
+        StopReason::Other(other) => other,
+    }
+}
+
+/// Usage in the form of OpenAI: `input` and `output` name the counts.
+pub(crate) fn read_usage(usage: &Json, input: &str, output: &str) -> Usage {
+    let tokens = |value: &Json| value.as_u64().unwrap_or_default();
+    Usage {
+        input_tokens: tokens(&usage[input]),
+        output_tokens: tokens(&usage[output]),
+        cache_read_tokens: tokens(&usage[format!("{input}_details")]["cached_tokens"]),
+        cache_write_tokens: 0,
+    }
+}
+
+/// The opposite of [`read_usage`].
+pub(crate) fn write_usage(usage: Usage, input: &str, output: &str) -> Json {
+    let details = format!("{input}_details");
+    json!({
+        input: usage.input_tokens,
+        details: { "cached_tokens": usage.cache_read_tokens },
+        output: usage.output_tokens,
+        "total_tokens": usage.total(),
+    })
+}
 
 /// The HTTP status of an error in an answer that began with status 200.
 pub(crate) fn error_status(error: &Json) -> u16 {

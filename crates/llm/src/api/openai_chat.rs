@@ -101,39 +101,20 @@ pub(crate) fn read_content(content: &Json) -> Vec<Block> {
     items(content).iter().filter_map(part).collect()
 }
 
-pub(crate) fn read_stop(name: &str) -> StopReason {
-    match name {
-        "stop" => StopReason::EndTurn,
-        "tool_calls" | "function_call" => StopReason::ToolUse,
-        "length" => StopReason::MaxTokens,
-        other => StopReason::Other(other.to_owned()),
-    }
-}
+const STOPS: [&str; 3] = ["stop", "tool_calls", "length"];
 
-pub(crate) fn read_usage(usage: &Json) -> Usage {
-    let tokens = |value: &Json| value.as_u64().unwrap_or_default();
-    Usage {
-        input_tokens: tokens(&usage["prompt_tokens"]),
-        output_tokens: tokens(&usage["completion_tokens"]),
-        cache_read_tokens: tokens(&usage["prompt_tokens_details"]["cached_tokens"]),
-        cache_write_tokens: 0,
-    }
+pub(crate) fn read_stop(name: &str) -> StopReason {
+    super::read_stop(STOPS, if name == "function_call" { "tool_calls" } else { name })
 }
 
 pub(crate) fn write_stop(stop: &StopReason) -> &str {
-    match stop {
-        StopReason::EndTurn => "stop",
-        StopReason::ToolUse => "tool_calls",
-        StopReason::MaxTokens => "length",
-        StopReason::Other(other) => other,
-    }
+    super::write_stop(STOPS, stop)
+}
+
+pub(crate) fn read_usage(usage: &Json) -> Usage {
+    super::read_usage(usage, "prompt_tokens", "completion_tokens")
 }
 
 pub(crate) fn write_usage(usage: Usage) -> Json {
-    json!({
-        "prompt_tokens": usage.input_tokens,
-        "completion_tokens": usage.output_tokens,
-        "total_tokens": usage.total(),
-        "prompt_tokens_details": { "cached_tokens": usage.cache_read_tokens },
-    })
+    super::write_usage(usage, "prompt_tokens", "completion_tokens")
 }

@@ -90,21 +90,11 @@ pub(crate) fn read_content(content: &Json) -> Vec<Block> {
 }
 
 pub(crate) fn read_usage(usage: &Json) -> Usage {
-    let tokens = |value: &Json| value.as_u64().unwrap_or_default();
-    Usage {
-        input_tokens: tokens(&usage["input_tokens"]),
-        output_tokens: tokens(&usage["output_tokens"]),
-        cache_read_tokens: tokens(&usage["input_tokens_details"]["cached_tokens"]),
-        cache_write_tokens: 0,
-    }
+    super::read_usage(usage, "input_tokens", "output_tokens")
 }
 
 pub(crate) fn write_usage(usage: Usage) -> Json {
-    json!({
-        "input_tokens": usage.input_tokens,
-        "input_tokens_details": { "cached_tokens": usage.cache_read_tokens },
-        "output_tokens": usage.output_tokens,
-        "output_tokens_details": { "reasoning_tokens": 0 },
-        "total_tokens": usage.total(),
-    })
+    let mut written = super::write_usage(usage, "input_tokens", "output_tokens");
+    written["output_tokens_details"] = json!({ "reasoning_tokens": 0 });
+    written
 }

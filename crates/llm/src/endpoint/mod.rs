@@ -47,19 +47,6 @@ use rehearse_protocol::{MAX_FRAME, sse::Event};
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A scripted model that listens for requests. Dropping it ends it at once.
-///
-/// ```
-/// # use rehearse_document::Source;
-/// # use rehearse_llm::{endpoint::{EndpointOptions, ModelEndpoint}, model::ScriptedModel};
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let model = ScriptedModel::parse(&Source::new("model.yaml", "rules: [{ reply: Hello. }]"))?;
-/// let endpoint = ModelEndpoint::start(model, EndpointOptions::default()).await?;
-/// // Set ANTHROPIC_BASE_URL to `endpoint.url()`, and OPENAI_BASE_URL to that with `/v1`.
-/// endpoint.stop(std::time::Duration::ZERO).await;
-/// # Ok(())
-/// # }
-/// ```
 #[derive(Debug)]
 pub struct ModelEndpoint {
     address: SocketAddr,

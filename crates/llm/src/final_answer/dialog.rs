@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use super::{Location, NAME, message, source};
-use rehearse_document::{Diagnostics, Node, Problems, Source, nearest};
+use rehearse_document::{Diagnostics, Node, Problems, Source, nearest, text::shortened};
+
+/// How many characters of a text are in a message.
+const LONGEST: usize = 60;
 
 /// The turns of the assistant, in order. Other messages do not affect the answer.
 ///
@@ -77,13 +80,13 @@ impl Dialog {
         let is_meant = |name: &&&str| plain(name).ends_with("finalanswer") || nearest(name, &[NAME]).is_some();
         match (self.turns.last(), names.iter().rev().find(is_meant)) {
             (None, _) => Some("no message has the role `assistant`".into()),
-            (_, Some(name)) => Some(format!("it called `{}`", truncate(name))),
+            (_, Some(name)) => Some(format!("it called `{}`", shortened(name, LONGEST))),
             (Some(last), None) => {
                 let texts = last.texts().map(|(text, _)| text).collect::<Vec<_>>().join("\n");
-                let called = last.calls().last().map(|call| truncate(&call.name));
-                called
-                    .map(|name| format!("its last turn calls `{name}`"))
-                    .or_else(|| (!texts.is_empty()).then(|| format!("its last turn is a text: {:?}", truncate(&texts))))
+                let called = last.calls().last().map(|call| shortened(&call.name, LONGEST));
+                called.map(|name| format!("its last turn calls `{name}`")).or_else(|| {
+                    (!texts.is_empty()).then(|| format!("its last turn is a text: {:?}", shortened(&texts, LONGEST)))
+                })
             }
         }
     }
@@ -107,12 +110,5 @@ impl Turn {
 
     pub fn calls_of<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Call> {
         self.calls().filter(move |call| call.name == name)
-    }
-}
-
-fn truncate(text: &str) -> String {
-    match text.char_indices().nth(60) {
-        Some((cut, _)) => format!("{}…", &text[..cut]),
-        None => text.to_owned(),
     }
 }

@@ -1,6 +1,6 @@
 //! Requests and answers of the Messages API.
 
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Value as Json, json};
 
 use super::answer::{AnswerError, Progress, append, emit, failed, malformed};
 use crate::{
@@ -14,11 +14,11 @@ use crate::{
 /// The longest answer, in tokens, unless it is set: the API requires a limit.
 const MAX_TOKENS: u32 = 8192;
 
-/// The members of a request but its tools. Messages with the same role become one.
+/// The members of a request that only this API has. Messages with the same role become one.
 ///
 /// # Errors
 /// A message has a block that the API does not have.
-pub(super) fn members(model: &str, request: &Request<'_>) -> Result<Map<String, Json>, Unsupported> {
+pub(super) fn members(request: &Request<'_>) -> Result<Json, Unsupported> {
     let mut messages: Vec<(&str, Vec<Json>)> = Vec::new();
     for message in request.messages {
         let (role, blocks) = match message {
@@ -41,38 +41,25 @@ pub(super) fn members(model: &str, request: &Request<'_>) -> Result<Map<String, 
     }
     let messages: Json =
         messages.into_iter().map(|(role, content)| json!({ "role": role, "content": content })).collect();
-    let mut members = Map::from_iter([("model".to_owned(), model.into()), ("messages".to_owned(), messages)]);
-    let mut set = |key: &str, value: Option<Json>| members.extend(value.map(|value| (key.to_owned(), value)));
-    let GenerationOptions { max_tokens, temperature, top_p, top_k, stop_sequences, .. } = request.options;
-    let thinking = request.options.thinking.as_deref();
-    let budget: Option<u32> = thinking.and_then(|it| it.parse().ok());
-    // The limit includes the thoughts.
-    set("max_tokens", Some(max_tokens.unwrap_or_else(|| MAX_TOKENS.saturating_add(budget.unwrap_or(0))).into()));
-    set("system", request.system.filter(|it| !it.is_empty()).map(Json::from));
-    set("temperature", temperature.map(Json::from));
-    set("top_p", top_p.map(Json::from));
-    set("top_k", top_k.map(Json::from));
-    set("frequency_penalty", request.options.frequency_penalty.map(Json::from));
-    set("presence_penalty", request.options.presence_penalty.map(Json::from));
-    set("stop_sequences", (!stop_sequences.is_empty()).then(|| json!(stop_sequences)));
-    match (thinking, budget) {
-        (None, _) => {}
-        (Some(_), Some(budget)) => set("thinking", Some(json!({ "type": "enabled", "budget_tokens": budget }))),
-        (Some(effort), None) => {
-            set("thinking", Some(json!({ "type": "adaptive" })));
-            set("output_config", Some(json!({ "effort": effort })));
-        }
-    }
-    let choice = request.options.tool_choice.as_deref().filter(|_| !request.tools.is_empty());
-    set(
-        "tool_choice",
-        choice.map(|choice| match choice {
+    let GenerationOptions { max_tokens, stop_sequences, thinking, tool_choice, .. } = request.options;
+    let budget: Option<u32> = thinking.as_deref().and_then(|it| it.parse().ok());
+    let effort = thinking.as_deref().filter(|_| budget.is_none());
+    let of_effort = effort.map(|_| json!({ "type": "adaptive" }));
+    let choice = tool_choice.as_deref().filter(|_| !request.tools.is_empty());
+    Ok(json!({
+        "messages": messages,
+        // The limit includes the thoughts.
+        "max_tokens": max_tokens.unwrap_or_else(|| MAX_TOKENS.saturating_add(budget.unwrap_or(0))),
+        "system": request.system.filter(|it| !it.is_empty()),
+        "stop_sequences": (!stop_sequences.is_empty()).then_some(stop_sequences),
+        "thinking": budget.map_or(of_effort, |budget| Some(json!({ "type": "enabled", "budget_tokens": budget }))),
+        "output_config": effort.map(|effort| json!({ "effort": effort })),
+        "tool_choice": choice.map(|choice| match choice {
             "auto" | "none" => json!({ "type": choice }),
             "required" => json!({ "type": "any" }),
             name => json!({ "type": "tool", "name": name }),
         }),
-    );
-    Ok(members)
+    }))
 }
 
 /// # Errors

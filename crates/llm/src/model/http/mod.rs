@@ -26,10 +26,10 @@ use reqwest::{
     redirect,
 };
 use serde::Serialize;
-use serde_json::{Map, Value as Json};
+use serde_json::{Map, Value as Json, json};
 
 pub use self::retry_policy::RetryPolicy;
-use super::{Delta, DeltaSink, ModelError, Request, Response};
+use super::{Delta, DeltaSink, GenerationOptions, ModelError, Request, Response};
 use crate::native::{Definition, Provider};
 use rehearse_net::http_client;
 
@@ -162,17 +162,25 @@ impl HttpModel {
     }
 
     fn body(&self, request: &Request<'_>, is_streamed: bool) -> Result<Bytes, ModelError> {
-        let model = &self.options.model;
+        let GenerationOptions { temperature, top_p, top_k, frequency_penalty, presence_penalty, .. } = request.options;
+        // `top_k` is not of OpenAI, but of many servers with its APIs.
+        let all = json!({
+            "model": self.options.model, "temperature": temperature, "top_p": top_p, "top_k": top_k,
+            "frequency_penalty": frequency_penalty, "presence_penalty": presence_penalty,
+            "stream": is_streamed.then_some(true),
+        });
         let members = match self.options.api {
-            Provider::Anthropic => anthropic::members(model, request),
-            Provider::OpenAi => openai_chat::members(model, request, is_streamed),
-            Provider::OpenAiResponses => openai_responses::members(model, request),
+            Provider::Anthropic => anthropic::members(request),
+            Provider::OpenAi => openai_chat::members(request, is_streamed),
+            Provider::OpenAiResponses => openai_responses::members(request),
         };
         let unsupported = |what| ModelError::Unsupported { endpoint: self.endpoint.clone(), what };
-        let mut members = members.map_err(|error| unsupported(error.0))?;
-        if is_streamed {
-            members.insert("stream".to_owned(), true.into());
-        }
+        let members = [all, members.map_err(|error| unsupported(error.0))?];
+        let members = members.into_iter().filter_map(|members| match members {
+            Json::Object(members) => Some(members),
+            _ => None,
+        });
+        let members = members.flatten().filter(|(_, value)| !value.is_null()).collect();
         let tools = request.tools.iter().map(|tool| self.options.api.definition(tool)).collect();
         let body = serde_json::to_vec(&Body { members, tools }).map_err(|error| unsupported(error.to_string()))?;
         Ok(body.into())

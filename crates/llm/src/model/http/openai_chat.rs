@@ -1,6 +1,6 @@
 //! Requests and answers of the Chat Completions API.
 
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Value as Json, json};
 
 use super::answer::{AnswerError, Progress, append, emit, failed, malformed};
 use crate::{
@@ -11,11 +11,11 @@ use crate::{
     model::{Block, Delta, DeltaSink, GenerationOptions, Message, Request, Response, StopReason},
 };
 
-/// The members of a request but its tools.
+/// The members of a request that only this API has.
 ///
 /// # Errors
 /// A message has a block that the API does not have.
-pub(super) fn members(model: &str, request: &Request<'_>, is_streamed: bool) -> Result<Map<String, Json>, Unsupported> {
+pub(super) fn members(request: &Request<'_>, is_streamed: bool) -> Result<Json, Unsupported> {
     let mut messages = Vec::new();
     messages.extend(request.system.map(|system| json!({ "role": "system", "content": system })));
     for message in request.messages {
@@ -34,28 +34,21 @@ pub(super) fn members(model: &str, request: &Request<'_>, is_streamed: bool) -> 
             }
         });
     }
-    let mut members = Map::from_iter([("model".to_owned(), model.into()), ("messages".to_owned(), messages.into())]);
-    let mut set = |key: &str, value: Option<Json>| members.extend(value.map(|value| (key.to_owned(), value)));
-    let GenerationOptions { max_tokens, temperature, top_p, top_k, stop_sequences, .. } = request.options;
-    set("max_completion_tokens", max_tokens.map(Json::from));
-    set("temperature", temperature.map(Json::from));
-    set("top_p", top_p.map(Json::from));
-    // Not of OpenAI, but of many servers with this API.
-    set("top_k", top_k.map(Json::from));
-    set("frequency_penalty", request.options.frequency_penalty.map(Json::from));
-    set("presence_penalty", request.options.presence_penalty.map(Json::from));
-    set("stop", (!stop_sequences.is_empty()).then(|| json!(stop_sequences)));
-    set("reasoning_effort", effort(request.options)?.map(Json::from));
-    let choice = request.options.tool_choice.as_deref().filter(|_| !request.tools.is_empty());
-    set(
-        "tool_choice",
-        choice.map(|choice| match choice {
-            "auto" | "none" | "required" => choice.into(),
-            name => json!({ "type": "function", "function": { "name": name } }),
-        }),
-    );
-    set("stream_options", is_streamed.then(|| json!({ "include_usage": true })));
-    Ok(members)
+    let GenerationOptions { max_tokens, stop_sequences, .. } = request.options;
+    Ok(json!({
+        "messages": messages,
+        "max_completion_tokens": max_tokens,
+        "stop": (!stop_sequences.is_empty()).then_some(stop_sequences),
+        "reasoning_effort": effort(request.options)?,
+        "tool_choice": tool_choice(request, |name| json!({ "type": "function", "function": { "name": name } })),
+        "stream_options": is_streamed.then(|| json!({ "include_usage": true })),
+    }))
+}
+
+/// Which tool the model must call; `named` is the form of a name.
+pub(super) fn tool_choice(request: &Request<'_>, named: fn(&str) -> Json) -> Option<Json> {
+    let choice = request.options.tool_choice.as_deref().filter(|_| !request.tools.is_empty())?;
+    Some(if ["auto", "none", "required"].contains(&choice) { choice.into() } else { named(choice) })
 }
 
 /// How much the model thinks, which these APIs take as a word.

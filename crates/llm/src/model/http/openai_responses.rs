@@ -1,10 +1,10 @@
 //! Requests and answers of the Responses API.
 
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Value as Json, json};
 
 use super::{
     answer::{AnswerError, Progress, emit, failed, malformed},
-    openai_chat::effort,
+    openai_chat::{effort, tool_choice},
 };
 use crate::{
     api::{
@@ -14,11 +14,12 @@ use crate::{
     model::{Block, Delta, DeltaSink, GenerationOptions, Message, Request, Response, StopReason},
 };
 
-/// The members of a request but its tools. The provider stores nothing, so it sends thoughts encrypted, and gets them back.
+/// The members of a request that only this API has. The provider stores nothing, so it sends thoughts encrypted, and gets
+/// them back.
 ///
 /// # Errors
 /// A message has a block that the API does not have.
-pub(super) fn members(model: &str, request: &Request<'_>) -> Result<Map<String, Json>, Unsupported> {
+pub(super) fn members(request: &Request<'_>) -> Result<Json, Unsupported> {
     let mut input = Vec::new();
     for message in request.messages {
         match message {
@@ -30,35 +31,19 @@ pub(super) fn members(model: &str, request: &Request<'_>) -> Result<Map<String, 
             }
         }
     }
-    let mut members = Map::from_iter([
-        ("model".to_owned(), model.into()),
-        ("input".to_owned(), input.into()),
-        ("store".to_owned(), false.into()),
-    ]);
-    let mut set = |key: &str, value: Option<Json>| members.extend(value.map(|value| (key.to_owned(), value)));
-    let GenerationOptions { max_tokens, temperature, top_p, top_k, stop_sequences, .. } = request.options;
-    set("instructions", request.system.map(Json::from));
-    set("max_output_tokens", max_tokens.map(Json::from));
-    set("temperature", temperature.map(Json::from));
-    set("top_p", top_p.map(Json::from));
-    set("top_k", top_k.map(Json::from));
-    set("frequency_penalty", request.options.frequency_penalty.map(Json::from));
-    set("presence_penalty", request.options.presence_penalty.map(Json::from));
-    set("stop", (!stop_sequences.is_empty()).then(|| json!(stop_sequences)));
-    if let Some(effort) = effort(request.options)? {
-        set("reasoning", Some(json!({ "effort": effort, "summary": "auto" })));
+    let GenerationOptions { max_tokens, stop_sequences, .. } = request.options;
+    let effort = effort(request.options)?;
+    Ok(json!({
+        "input": input,
+        "store": false,
+        "instructions": request.system,
+        "max_output_tokens": max_tokens,
+        "stop": (!stop_sequences.is_empty()).then_some(stop_sequences),
+        "reasoning": effort.map(|effort| json!({ "effort": effort, "summary": "auto" })),
         // Models that do not think refuse it.
-        set("include", Some(json!(["reasoning.encrypted_content"])));
-    }
-    let choice = request.options.tool_choice.as_deref().filter(|_| !request.tools.is_empty());
-    set(
-        "tool_choice",
-        choice.map(|choice| match choice {
-            "auto" | "none" | "required" => choice.into(),
-            name => json!({ "type": "function", "name": name }),
-        }),
-    );
-    Ok(members)
+        "include": effort.map(|_| ["reasoning.encrypted_content"]),
+        "tool_choice": tool_choice(request, |name| json!({ "type": "function", "name": name })),
+    }))
 }
 
 /// # Errors

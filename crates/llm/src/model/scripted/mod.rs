@@ -29,24 +29,13 @@ use self::{
     rule::{NAMES, Rule},
 };
 use super::{Block, Delta, DeltaSink, Message, ModelError, Request, Response, StopReason, ToolCall, Usage, text_of};
-use rehearse_document::{Diagnostics, Node, Problems, Source, parse_yaml, template::Templates};
+use rehearse_document::{
+    Diagnostics, Node, Problems, Source, parse_yaml,
+    template::{RenderError, Templates},
+    text::shortened,
+};
 
 /// A model that answers from a script.
-///
-/// ```
-/// # use rehearse_llm::model::{GenerationOptions, Message, Request, ScriptedModel};
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let script = "rules: [{ reply: 'You said: {{ prompt }}' }]";
-/// let model = ScriptedModel::parse(&rehearse_document::Source::new("model.yaml", script))?;
-/// let messages = [Message::user("hello")];
-/// let options = GenerationOptions::default();
-/// let request = Request { system: None, messages: &messages, tools: &[], options: &options };
-/// let response = model.generate(&request, None).await?;
-/// assert_eq!(Message::Assistant { content: response.content }.text(), "You said: hello");
-/// # Ok(())
-/// # }
-/// ```
 #[derive(Debug)]
 pub struct ScriptedModel {
     /// The path of the script.
@@ -99,7 +88,7 @@ impl ScriptedModel {
         let position = usize::try_from(turn).unwrap_or(usize::MAX) - 1;
         let Some(reply) = self.rules.iter().find_map(|rule| rule.reply(position, &view)) else {
             let last = request.messages.last().map(Message::text).unwrap_or_default();
-            let last = format!("the last message is {:?}", shorten(&last));
+            let last = format!("the last message is {:?}", shortened(&last, 80));
             return Err(ModelError::NoRule { script: self.file.clone(), turn: position + 1, last });
         };
         if !reply.wait.is_zero() {
@@ -108,10 +97,7 @@ impl ScriptedModel {
         if let Some(error) = reply.error(&self.file) {
             return Err(error);
         }
-        let failed = |error: rehearse_document::template::RenderError| ModelError::Script {
-            script: self.file.clone(),
-            why: error.to_string(),
-        };
+        let failed = |error: RenderError| ModelError::Script { script: self.file.clone(), why: error.to_string() };
         let content = self.content(reply, view, request.messages).map_err(failed)?;
         if let Some(deltas) = deltas {
             stream(&content, deltas);
@@ -127,12 +113,7 @@ impl ScriptedModel {
     }
 
     /// The blocks of a reply: thoughts, text, calls.
-    fn content(
-        &self,
-        reply: &Reply,
-        view: Json,
-        messages: &[Message],
-    ) -> Result<Vec<Block>, rehearse_document::template::RenderError> {
+    fn content(&self, reply: &Reply, view: Json, messages: &[Message]) -> Result<Vec<Block>, RenderError> {
         let context = minijinja::Value::from(minijinja::value::Serde(&view));
         let mut blocks = Vec::new();
         if let Some(thinking) = &reply.thinking {
@@ -200,13 +181,12 @@ fn view(request: &Request<'_>) -> Json {
 /// Streams the texts of an answer word by word.
 fn stream(content: &[Block], deltas: DeltaSink<'_>) {
     for block in content {
-        match block {
-            Block::Text { text } => text.split_inclusive(' ').for_each(|word| deltas(Delta::Text(word.to_owned()))),
-            Block::Thinking { text, .. } => {
-                text.split_inclusive(' ').for_each(|word| deltas(Delta::Thinking(word.to_owned())));
-            }
-            _ => {}
-        }
+        let (text, delta): (_, fn(String) -> Delta) = match block {
+            Block::Text { text } => (text, Delta::Text),
+            Block::Thinking { text, .. } => (text, Delta::Thinking),
+            _ => continue,
+        };
+        text.split_inclusive(' ').for_each(|word| deltas(delta(word.to_owned())));
     }
 }
 
@@ -224,13 +204,6 @@ fn estimate(request: &Request<'_>, content: &[Block]) -> Usage {
     let input = input + request.system.map_or(0, str::len);
     let tokens = |bytes: usize| bytes.div_ceil(4) as u64;
     Usage { input_tokens: tokens(input), output_tokens: tokens(size(content)), ..Usage::default() }
-}
-
-fn shorten(text: &str) -> String {
-    match text.char_indices().nth(80) {
-        Some((cut, _)) => format!("{}…", &text[..cut]),
-        None => text.to_owned(),
-    }
 }
 
 #[cfg(test)]

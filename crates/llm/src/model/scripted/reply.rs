@@ -5,7 +5,10 @@ use std::{
     time::Duration,
 };
 
-use crate::model::{ModelError, StopReason, Usage};
+use crate::{
+    api::anthropic::read_stop,
+    model::{ModelError, StopReason, Usage},
+};
 use rehearse_document::{
     Node, Problems, Value,
     template::{Data, Templates, Text},
@@ -63,7 +66,7 @@ impl Reply {
             calls: fields.read_each("calls", |node| Call::read(node, templates))?,
             wait: fields.read("wait", Node::duration)?.unwrap_or_default(),
             error: fields.read("error", Failure::read)?,
-            stop: fields.read("stop", |node| Ok(stop_reason(node.str()?)))?,
+            stop: fields.read("stop", |node| Ok(read_stop(node.str()?)))?,
             usage: fields.read("usage", |node| {
                 let fields = node.fields("a usage", &["input", "output"])?;
                 let tokens = |key| Ok::<u64, Problems>(fields.read(key, Node::integer)?.unwrap_or_default());
@@ -138,13 +141,4 @@ fn default_message(status: u16) -> String {
         _ => "the request failed",
     }
     .to_owned()
-}
-
-fn stop_reason(text: &str) -> StopReason {
-    match text {
-        "end_turn" => StopReason::EndTurn,
-        "tool_use" => StopReason::ToolUse,
-        "max_tokens" => StopReason::MaxTokens,
-        other => StopReason::Other(other.to_owned()),
-    }
 }
