@@ -220,6 +220,9 @@ impl Turns<'_> {
         if prompt.is_empty() {
             return Err(AgentError::EmptyInput);
         }
+        for result in conversation.fill_gaps() {
+            self.add(conversation, Message::ToolResult(result)).await?;
+        }
         let start = conversation.messages.len();
         self.add(conversation, Message::User { content: prompt }).await?;
         let mut retries = options.answer_retries;

@@ -245,7 +245,9 @@ async fn calls_of_one_turn_can_run_at_once_and_their_results_stay_in_order() {
 
 #[tokio::test]
 async fn a_cancelled_run_ends_and_so_does_its_tool() {
-    let script = "rules: [{ reply: { calls: [{ tool: hang }] } }]";
+    let script = "rules:
+    - { when: { prompt: { contains: again } }, reply: hello }
+    - { reply: { calls: [{ tool: hang }, { tool: hang }] } }";
     let run = fixture(script, vec![], AgentOptions::default()).await;
     let cancel = CancellationToken::new();
     let from_tool = cancel.clone();
@@ -262,6 +264,18 @@ async fn a_cancelled_run_ends_and_so_does_its_tool() {
     assert!(matches!(done, Err(AgentError::Cancelled)), "{done:?}");
     assert_eq!(conversation.messages.len(), 2, "what was said stays");
     assert_eq!(run.log.lines().last().expect("events"), "subagent_end execution cancelled");
+    // Also if the file of a killed process has a message after the calls.
+    for later in [vec![], vec![Message::user("Still?")]] {
+        let mut continued = Conversation { messages: [conversation.messages.clone(), later].concat() };
+        let prompt = vec![Block::text("hello again")];
+        agent.run(&mut continued, prompt, &label(), &CancellationToken::new(), None).await.expect("an answer");
+        let calls: Vec<_> = continued.messages[1].tool_calls().map(|call| call.id.clone()).collect();
+        let results = continued.messages.iter().enumerate().filter_map(|(index, message)| match message {
+            Message::ToolResult(result) if result.is_error => Some((index, result.call_id.clone())),
+            _ => None,
+        });
+        assert_eq!(results.collect::<Vec<_>>(), [(2, calls[0].clone()), (3, calls[1].clone())], "{continued:?}");
+    }
 }
 
 #[tokio::test]
