@@ -7,9 +7,9 @@ use std::{
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
-use rehearse_client::{ConnectError, ServerParams, Target, TraceRecorder, Wire, WireExchange, WireRequest};
-use rehearse_conformance::{Case, CaseBody, without_mark};
-use rehearse_protocol::{Direction, Era, Event, EventKind, Frame, Trace, Version};
+use rehearse_client::{ConnectError, ServerParams, Target, Wire, WireExchange, WireRequest};
+use rehearse_conformance::{Case, CaseBody};
+use rehearse_protocol::{Era, Event, Frame, Trace, Version};
 use serde_json::{Map, Value, json};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
@@ -19,10 +19,14 @@ use crate::{
     replies::{Replies, requests},
 };
 
+mod answer;
 mod begun;
 mod exchanges;
+mod http_exchange;
 mod messages;
 
+pub(crate) use answer::Answer;
+use answer::{answer_among, has_id, is_answer, parse};
 pub(crate) use exchanges::other_id;
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -81,19 +85,6 @@ pub(crate) struct Lane {
     open: Vec<WireExchange>,
     /// Those of them that should end, because the message that was asked for has come.
     ending: Vec<WireExchange>,
-}
-
-/// What came back.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Answer {
-    /// The response, if one came.
-    pub(crate) message: Option<Value>,
-}
-
-impl Answer {
-    pub(crate) fn result(&self) -> Option<&Value> {
-        self.message.as_ref()?.get("result")
-    }
 }
 
 impl Lane {
@@ -395,49 +386,6 @@ impl Lane {
         Answer { message }
     }
 
-    /// Sends an HTTP request, and waits for the response to the message in it, or for the end of the body.
-    async fn exchange(
-        &mut self,
-        case: &Case,
-        name: Option<Arc<str>>,
-        body: Option<Bytes>,
-        id: Option<&Value>,
-        from: usize,
-        limit: Duration,
-    ) -> Option<Value> {
-        let mut exchange = self.wire.exchange(self.http_request(case, name, body)).ok()?;
-        let number = exchange.number;
-        // A POST always gets a status, also for a notification.
-        let limit = if limit.is_zero() { self.budget.within(LEAST_WAIT) } else { limit };
-        let recorder = self.wire.recorder().clone();
-        // Without a message in it, a request wants a status; an event stream that it opens may never end.
-        let is_empty = matches!(case.body, CaseBody::Empty);
-        let message = tokio::select! {
-            frame = self.wait_for_answer(from, limit, id, Some(number), Duration::ZERO) => frame,
-            _ = exchange.ended(limit) => None,
-            () = has_head(&recorder, number), if is_empty => None,
-        };
-        let mut read = from;
-        let message = message.or_else(|| answer_among(&self.wire.recorder().read(&mut read), id, Some(number)));
-        self.note_session(number);
-        self.last_head = self.head(number);
-        if exchange.is_finished() {
-            if message.is_none() && !self.has_status(number) {
-                self.unanswered += 1;
-            }
-        } else if exchange.ended(Duration::from_millis(20)).await {
-        } else {
-            if message.is_none() && !self.has_status(number) {
-                self.unanswered += 1;
-            }
-            match message {
-                Some(_) => self.ending.push(exchange),
-                None => self.open.push(exchange),
-            }
-        }
-        message.and_then(|frame| parse(&frame))
-    }
-
     /// Waits for the response with this id, or in this exchange, among the events from `read` on, and meanwhile answers the
     /// server's requests. Over a pipe an error without an id is taken for it if none follows so soon: it may be about
     /// something else.
@@ -505,55 +453,6 @@ impl Lane {
         }
     }
 
-    /// Opens the stream of a legacy session on which a server may send what belongs to no request.
-    pub(crate) async fn open_stream(&mut self) {
-        if !self.wire.is_http() || self.version.era() == Era::Modern {
-            return;
-        }
-        let headers = self.headers(&Case::http("", rehearse_conformance::Lane::Main, "GET"), None);
-        let request = WireRequest { method: Method::GET, headers, ..WireRequest::default() };
-        let mut read = self.wire.recorder().end();
-        let Ok(exchange) = self.wire.exchange(request) else { return };
-        let recorder = self.wire.recorder();
-        let has_begun = async {
-            while !exchange.is_finished() && !self.has_status(exchange.number) && recorder.has_more(read).await {
-                read = recorder.end();
-            }
-        };
-        let _ = tokio::time::timeout(self.grace(), has_begun).await;
-        self.open.push(exchange);
-    }
-
-    fn has_status(&self, number: u32) -> bool {
-        self.head(number).is_some()
-    }
-
-    /// The headers of the response of an exchange.
-    pub(crate) fn head(&self, number: u32) -> Option<(u16, HeaderMap)> {
-        self.wire.recorder().find_last(|event| head_of(event, number))
-    }
-
-    fn note_session(&mut self, number: u32) {
-        if self.session.is_none() && self.version.era() == Era::Legacy {
-            self.session = self.head(number).and_then(|(_, headers)| headers.get(&SESSION).cloned());
-        }
-    }
-
-    /// Status and headers of the last HTTP response; none if there was no answer.
-    pub(crate) fn last_head(&self) -> Option<&(u16, HeaderMap)> {
-        self.last_head.as_ref()
-    }
-
-    /// The id of the session.
-    pub(crate) fn session(&self) -> Option<String> {
-        self.session.as_ref()?.to_str().ok().map(ToOwned::to_owned)
-    }
-
-    /// Forgets the session, which has ended.
-    pub(crate) fn end_session(&mut self) {
-        self.session = None;
-    }
-
     /// Waits for the window in which nothing must happen.
     pub(crate) async fn be_silent(&self) {
         tokio::time::sleep(self.grace()).await;
@@ -573,88 +472,7 @@ impl Lane {
     }
 }
 
-/// Waits for the head of the response of an exchange; for ever if none comes.
-async fn has_head(recorder: &TraceRecorder, number: u32) {
-    let mut read = recorder.start();
-    loop {
-        if recorder.read(&mut read).iter().any(|event| head_of(event, number).is_some()) {
-            return;
-        }
-        if !recorder.has_more(read).await {
-            return std::future::pending().await;
-        }
-    }
-}
-
-/// Status and headers, if this event is the head of the response of an exchange.
-fn head_of(event: &Event, number: u32) -> Option<(u16, HeaderMap)> {
-    match &event.kind {
-        EventKind::HttpResponse { status, headers } if event.exchange == Some(number) => {
-            Some((status.as_u16(), headers.clone()))
-        }
-        _ => None,
-    }
-}
-
 /// Whether a request takes as long as the work that it asks for.
 fn does_work(case: &Case) -> bool {
     matches!(&case.body, CaseBody::Request { method, .. } if method == "tools/call" || method == "tasks/result")
-}
-
-/// The first answer to the request of this id. Over HTTP what has no id answers only the request of its own exchange.
-fn answer_among(events: &[Event], id: Option<&Value>, exchange: Option<u32>) -> Option<Frame> {
-    let is_found = |event: &Event, frame: &Frame| {
-        let is_anonymous = (id.is_none() || exchange.is_some()) && is_answer(frame, None);
-        (id.is_some() && is_answer(frame, id)) || (is_anonymous && (exchange.is_none() || event.exchange == exchange))
-    };
-    let mut answers = events.iter().filter_map(|event| Some((event, event.frame()?)));
-    answers.find(|(event, frame)| is_found(event, frame)).map(|(_, frame)| frame.clone())
-}
-
-/// Whether a frame answers the request of this id, of whichever type; without one, whether it is an error without an id.
-fn is_answer(frame: &Frame, id: Option<&Value>) -> bool {
-    if frame.direction != Direction::ServerToClient {
-        return false;
-    }
-    let Some(message) = parse(frame) else { return false };
-    if message.get("method").is_some() {
-        return false;
-    }
-    let text = |id: &Value| id.as_str().map_or_else(|| id.to_string(), ToOwned::to_owned);
-    let own = message.get("id").filter(|id| !id.is_null());
-    match (own, id) {
-        (Some(own), Some(id)) => text(own) == text(id),
-        (None, Some(_)) => false,
-        (None, None) => message.get("error").is_some(),
-        (Some(_), None) => message.is_array(),
-    }
-}
-
-fn has_id(message: &Value) -> bool {
-    message.get("id").is_some_and(|id| !id.is_null())
-}
-
-fn parse(frame: &Frame) -> Option<Value> {
-    serde_json::from_str(&String::from_utf8_lossy(without_mark(&frame.bytes))).ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_has_no_id_answers_only_in_its_exchange() {
-        let event = |exchange, text: &'static str| {
-            let (direction, bytes) = (Direction::ServerToClient, Bytes::from_static(text.as_bytes()));
-            let kind = EventKind::Frame(Frame { direction, at: Duration::ZERO, bytes });
-            Event { at: Duration::ZERO, exchange: Some(exchange), kind }
-        };
-        let refused = event(4, r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"no session"}}"#);
-        let resumed = event(5, r#"{"jsonrpc":"2.0","id":7,"result":{}}"#);
-        let events = [refused, resumed];
-        let found = |id: Option<Value>, exchange| answer_among(&events, id.as_ref(), Some(exchange)).is_some();
-        assert!(found(None, 4) && !found(None, 6), "a DELETE waits for its own end");
-        assert!(found(Some(json!(7)), 6), "the answer to a request may come on a resumed stream");
-        assert!(found(Some(json!(8)), 4) && !found(Some(json!(8)), 6));
-    }
 }

@@ -1,0 +1,132 @@
+//! Messages over HTTP: their exchanges, the heads of the responses, and the session.
+
+use std::{sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use http::{HeaderMap, Method};
+use rehearse_client::{TraceRecorder, WireRequest};
+use rehearse_conformance::{Case, CaseBody};
+use rehearse_protocol::{Era, Event, EventKind};
+use serde_json::Value;
+
+use super::{
+    LEAST_WAIT, Lane, SESSION,
+    answer::{answer_among, parse},
+};
+
+impl Lane {
+    /// Sends an HTTP request, and waits for the response to the message in it, or for the end of the body.
+    pub(super) async fn exchange(
+        &mut self,
+        case: &Case,
+        name: Option<Arc<str>>,
+        body: Option<Bytes>,
+        id: Option<&Value>,
+        from: usize,
+        limit: Duration,
+    ) -> Option<Value> {
+        let mut exchange = self.wire.exchange(self.http_request(case, name, body)).ok()?;
+        let number = exchange.number;
+        // A POST always gets a status, also for a notification.
+        let limit = if limit.is_zero() { self.budget.within(LEAST_WAIT) } else { limit };
+        let recorder = self.wire.recorder().clone();
+        // Without a message in it, a request wants a status; an event stream that it opens may never end.
+        let is_empty = matches!(case.body, CaseBody::Empty);
+        let message = tokio::select! {
+            frame = self.wait_for_answer(from, limit, id, Some(number), Duration::ZERO) => frame,
+            _ = exchange.ended(limit) => None,
+            () = has_head(&recorder, number), if is_empty => None,
+        };
+        let mut read = from;
+        let message = message.or_else(|| answer_among(&self.wire.recorder().read(&mut read), id, Some(number)));
+        self.note_session(number);
+        self.last_head = self.head(number);
+        if exchange.is_finished() {
+            if message.is_none() && !self.has_status(number) {
+                self.unanswered += 1;
+            }
+        } else if exchange.ended(Duration::from_millis(20)).await {
+        } else {
+            if message.is_none() && !self.has_status(number) {
+                self.unanswered += 1;
+            }
+            match message {
+                Some(_) => self.ending.push(exchange),
+                None => self.open.push(exchange),
+            }
+        }
+        message.and_then(|frame| parse(&frame))
+    }
+
+    /// Opens the stream of a legacy session on which a server may send what belongs to no request.
+    pub(crate) async fn open_stream(&mut self) {
+        if !self.wire.is_http() || self.version.era() == Era::Modern {
+            return;
+        }
+        let headers = self.headers(&Case::http("", rehearse_conformance::Lane::Main, "GET"), None);
+        let request = WireRequest { method: Method::GET, headers, ..WireRequest::default() };
+        let mut read = self.wire.recorder().end();
+        let Ok(exchange) = self.wire.exchange(request) else { return };
+        let recorder = self.wire.recorder();
+        let has_begun = async {
+            while !exchange.is_finished() && !self.has_status(exchange.number) && recorder.has_more(read).await {
+                read = recorder.end();
+            }
+        };
+        let _ = tokio::time::timeout(self.grace(), has_begun).await;
+        self.open.push(exchange);
+    }
+
+    pub(super) fn has_status(&self, number: u32) -> bool {
+        self.head(number).is_some()
+    }
+
+    /// The headers of the response of an exchange.
+    pub(crate) fn head(&self, number: u32) -> Option<(u16, HeaderMap)> {
+        self.wire.recorder().find_last(|event| head_of(event, number))
+    }
+
+    pub(super) fn note_session(&mut self, number: u32) {
+        if self.session.is_none() && self.version.era() == Era::Legacy {
+            self.session = self.head(number).and_then(|(_, headers)| headers.get(&SESSION).cloned());
+        }
+    }
+
+    /// Status and headers of the last HTTP response; none if there was no answer.
+    pub(crate) fn last_head(&self) -> Option<&(u16, HeaderMap)> {
+        self.last_head.as_ref()
+    }
+
+    /// The id of the session.
+    pub(crate) fn session(&self) -> Option<String> {
+        self.session.as_ref()?.to_str().ok().map(ToOwned::to_owned)
+    }
+
+    /// Forgets the session, which has ended.
+    pub(crate) fn end_session(&mut self) {
+        self.session = None;
+    }
+}
+
+/// Waits for the head of the response of an exchange; for ever if none comes.
+async fn has_head(recorder: &TraceRecorder, number: u32) {
+    let mut read = recorder.start();
+    loop {
+        if recorder.read(&mut read).iter().any(|event| head_of(event, number).is_some()) {
+            return;
+        }
+        if !recorder.has_more(read).await {
+            return std::future::pending().await;
+        }
+    }
+}
+
+/// Status and headers, if this event is the head of the response of an exchange.
+fn head_of(event: &Event, number: u32) -> Option<(u16, HeaderMap)> {
+    match &event.kind {
+        EventKind::HttpResponse { status, headers } if event.exchange == Some(number) => {
+            Some((status.as_u16(), headers.clone()))
+        }
+        _ => None,
+    }
+}
