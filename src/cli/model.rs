@@ -43,8 +43,6 @@ for each API where you have set none. The exit code is that of the command.";
 /// How long answers in progress may take after a signal, and the end of the process.
 const GRACE: Duration = Duration::from_secs(1);
 const SHUTDOWN_LIMIT: Duration = Duration::from_secs(5);
-/// How long printing the rest of stderr may take.
-const STDERR_TIMEOUT: Duration = Duration::from_secs(1);
 /// The variables that the SDKs require.
 const KEYS: [&str; 2] = ["ANTHROPIC_API_KEY", "OPENAI_API_KEY"];
 
@@ -81,14 +79,7 @@ pub(super) fn run(args: ModelArgs) -> Result<Exit, Failure> {
         LoadError::Invalid(diagnostics) => Failure::Invalid(diagnostics),
         unreadable => Failure::Usage(unreadable.to_string()),
     })?;
-    let (console, printer) = Console::open();
-    let exit = block_on_guarded(serve(args, model, &console)).unwrap_or_else(|failure| {
-        console.print(failure.text());
-        failure.exit()
-    });
-    drop(console);
-    printer.join_timeout(STDERR_TIMEOUT);
-    Ok(exit)
+    Ok(Console::run(|console| block_on_guarded(serve(args, model, console))))
 }
 
 async fn serve(args: ModelArgs, model: ScriptedModel, console: &Console) -> Result<Exit, Failure> {

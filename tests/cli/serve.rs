@@ -14,7 +14,7 @@ use crate::{
     mcp::mcp,
     mcp_faults::assert_no_processes_in,
     orphans::{descendants, gone},
-    rehearse::{Rehearse, Run, Running},
+    rehearse::{Rehearse, Running},
 };
 
 const MODEL: &str = "\
@@ -73,8 +73,12 @@ fn story(config: &Json) -> Rehearse {
         .file("coder.cpe.json", &config.to_string())
 }
 
+fn served(config: &Json) -> Rehearse {
+    story(config).args(["serve", "--config", "coder.cpe.json"])
+}
+
 pub(crate) fn serve() -> Rehearse {
-    story(&config()).args(["serve", "--config", "coder.cpe.json"])
+    served(&config())
 }
 
 pub(crate) fn greet(running: &mut Running) {
@@ -90,6 +94,21 @@ pub(crate) fn call(running: &mut Running, id: u32, arguments: &Json) {
     running.send(&json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params }).to_string());
 }
 
+/// A server with a call whose prompt this is.
+fn begun(story: Rehearse, prompt: &str) -> Running {
+    let mut running = story.start();
+    greet(&mut running);
+    call(&mut running, 2, &json!({ "prompt": prompt }));
+    running
+}
+
+/// What a new server of this config answers to the prompt.
+fn answered(config: &Json, prompt: &str) -> (Running, Json) {
+    let mut running = begun(served(config), prompt);
+    let answer = result(&mut running, 2);
+    (running, answer)
+}
+
 pub(crate) fn result(running: &mut Running, id: u32) -> Json {
     let line = running.stdout_line(&format!("\"id\":{id}"));
     serde_json::from_str::<Json>(&line).expect("JSON")["result"].clone()
@@ -99,13 +118,15 @@ fn text(result: &Json) -> &str {
     result["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{result}"))
 }
 
-/// Every line of stdout is a message.
+/// The server has ended: every line of its stdout is a message, and its servers are gone.
 #[track_caller]
-fn assert_protocol_only(run: &Run) {
+fn assert_clean(running: Running) {
+    let run = running.end().code(0);
     for line in run.stdout_text().lines() {
         let message: Json = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line:?}"));
         assert_eq!(message["jsonrpc"], "2.0", "{line}");
     }
+    assert_no_processes_in(&run.path(""));
 }
 
 #[test]
@@ -113,8 +134,7 @@ fn everything_that_is_missing_or_wrong_is_found_at_the_start() {
     let fails = |change: &dyn Fn(&mut Json), expected: &str| {
         let mut config = config();
         change(&mut config);
-        let run = story(&config).args(["serve", "--config", "coder.cpe.json"]).run();
-        run.stdout("").stderr_has(expected).code(2);
+        served(&config).run().stdout("").stderr_has(expected).code(2);
     };
     fails(
         &|config| drop(config.as_object_mut().expect("an object").remove("subagent")),
@@ -161,9 +181,7 @@ fn the_server_has_one_tool_with_both_schemas() {
 
 #[test]
 fn a_call_runs_the_agent_and_returns_its_answer() {
-    let mut running = serve().start();
-    greet(&mut running);
-    call(&mut running, 2, &json!({ "prompt": "look" }));
+    let mut running = begun(serve(), "look");
     let progress = running.stdout_line("notifications/progress");
     assert!(progress.contains("turn 1: calls look"), "{progress}");
     let answer = result(&mut running, 2);
@@ -174,9 +192,7 @@ fn a_call_runs_the_agent_and_returns_its_answer() {
     call(&mut running, 4, &json!({ "prompt": "system" }));
     assert_eq!(result(&mut running, 4)["structuredContent"]["verdict"], "You are coder.");
     running.close_stdin();
-    let run = running.end().code(0);
-    assert_protocol_only(&run);
-    assert_no_processes_in(&run.path(""));
+    assert_clean(running);
 }
 
 #[test]
@@ -223,18 +239,14 @@ fn every_failure_of_a_run_is_an_error_of_the_tool_that_says_why() {
     call(&mut running, 20, &json!({ "prompt": "x", "more": 1 }));
     running.stdout_line("\"id\":20");
     running.signal("INT");
-    let run = running.end().code(0);
-    assert_protocol_only(&run);
+    assert_clean(running);
 }
 
 #[test]
 fn a_server_of_the_config_that_cannot_start_fails_the_call() {
     let mut config = config();
     config["mcpServers"]["tools"]["args"] = json!(["mock", "none.yaml"]);
-    let mut running = story(&config).args(["serve", "--config", "coder.cpe.json"]).start();
-    greet(&mut running);
-    call(&mut running, 2, &json!({ "prompt": "look" }));
-    let answer = result(&mut running, 2);
+    let (_running, answer) = answered(&config, "look");
     assert!(text(&answer).contains("failed to initialize MCP connections: cannot connect to server tools"), "{answer}");
 }
 
@@ -242,36 +254,26 @@ fn a_server_of_the_config_that_cannot_start_fails_the_call() {
 fn a_run_has_a_time_limit() {
     let mut config = config();
     config["subagent"]["timeout"] = "300ms".into();
-    let mut running = story(&config).args(["serve", "--config", "coder.cpe.json"]).start();
-    greet(&mut running);
-    call(&mut running, 2, &json!({ "prompt": "think" }));
-    let answer = result(&mut running, 2);
+    let (mut running, answer) = answered(&config, "think");
     assert!(text(&answer).contains("timed out: subagent \"coder\" had 300ms"), "{answer}");
     running.stderr_line("failed: execution cancelled");
 }
 
 #[test]
 fn calls_run_side_by_side_and_a_cancelled_one_stops_its_servers() {
-    let mut running = serve().start();
-    greet(&mut running);
-    call(&mut running, 2, &json!({ "prompt": "hang" }));
+    let mut running = begun(serve(), "hang");
     running.stdout_line("turn 1: calls hang");
     call(&mut running, 3, &json!({ "prompt": "look" }));
     assert_eq!(result(&mut running, 3)["structuredContent"]["verdict"], "at sea");
     running.send(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}"#);
     running.stderr_line("failed: execution cancelled");
     running.signal("TERM");
-    let run = running.end().code(0);
-    assert_protocol_only(&run);
-    assert_no_processes_in(&run.path(""));
+    assert_clean(running);
 }
 
 #[test]
 fn a_server_that_dies_in_a_run_is_named() {
-    let mut running = serve().start();
-    greet(&mut running);
-    call(&mut running, 2, &json!({ "prompt": "die" }));
-    let answer = result(&mut running, 2);
+    let (_running, answer) = answered(&config(), "die");
     assert!(text(&answer).contains("Error calling MCP tool tools/die: "), "{answer}");
 }
 
@@ -344,9 +346,7 @@ fn a_model_endpoint_that_dies_in_a_run_is_named_and_the_messages_before_are_save
 #[test]
 fn whatever_ends_the_server_in_a_run_leaves_no_process() {
     for (prompt, end) in [("hang", "EOF"), ("think", "EOF"), ("hang", "INT"), ("think", "TERM"), ("hang", "HUP")] {
-        let mut running = serve().start();
-        greet(&mut running);
-        call(&mut running, 2, &json!({ "prompt": prompt }));
+        let mut running = begun(serve(), prompt);
         match prompt {
             "hang" => drop(running.stdout_line("turn 1")),
             // Nothing shows that the model thinks; its servers run before that.
@@ -356,9 +356,7 @@ fn whatever_ends_the_server_in_a_run_leaves_no_process() {
             "EOF" => running.close_stdin(),
             signal => running.signal(signal),
         }
-        let run = running.end().code(0);
-        assert_protocol_only(&run);
-        assert_no_processes_in(&run.path(""));
+        assert_clean(running);
     }
 }
 
@@ -373,9 +371,7 @@ fn started_tools(running: &Running) {
 
 #[test]
 fn the_servers_of_a_killed_server_end() {
-    let mut running = serve().start();
-    greet(&mut running);
-    call(&mut running, 2, &json!({ "prompt": "hang" }));
+    let mut running = begun(serve(), "hang");
     running.stdout_line("turn 1");
     let processes = descendants(running.id());
     assert!(processes.len() >= 2, "{processes:?}");
@@ -385,7 +381,7 @@ fn the_servers_of_a_killed_server_end() {
 
 #[test]
 fn the_same_answer_comes_over_the_network_in_both_eras() {
-    let mut running = story(&config()).args(["serve", "--config", "coder.cpe.json", "--listen", ":0"]).start();
+    let mut running = serve().args(["--listen", ":0"]).start();
     let line = running.stderr_line("serving http://");
     let url = line.split_whitespace().find(|word| word.ends_with("/mcp")).expect("a URL").to_owned();
     for protocol in ["2025-11-25", "2026-07-28"] {
@@ -439,7 +435,5 @@ rules:
     call(&mut running, 4, &json!({ "prompt": "hang" }));
     running.stdout_line("turn 1");
     running.close_stdin();
-    let run = running.end().code(0);
-    assert_protocol_only(&run);
-    assert_no_processes_in(&run.path(""));
+    assert_clean(running);
 }

@@ -73,27 +73,22 @@ pub(in crate::cli) fn run(args: &CodegenArgs) -> Result<Exit, Failure> {
         Lang::Typescript => Language::TypeScript,
         Lang::Go => Language::Go,
     };
-    run_session(
-        &args.common,
-        &servers,
-        |_| {},
-        async |hub_session| {
-            let found = hub_session.discover().await?;
-            hub_session.print_notices(&found.registry.notices);
-            // A part of the tools would look like all of them.
-            if let Some((server, failure)) = found.incomplete.first() {
-                return Err(CommandError::Listing(format!("cannot list the tools of {server}: {failure}")));
-            }
-            let tools: Vec<_> = found.registry.tools().iter().filter_map(|tool| tool_of(tool)).collect();
-            let text = language.bindings(&tools);
-            match &args.out {
-                Some(path) => output::write_file(path, text.as_bytes())?,
-                None if io::stdout().is_terminal() => print(&text_of(&text))?,
-                None => output::write(text.as_bytes())?,
-            }
-            Ok(Exit::Success)
-        },
-    )
+    run_session(&args.common, &servers, async |hub_session| {
+        let found = hub_session.discover().await?;
+        hub_session.print_notices(&found.registry.notices);
+        // A part of the tools would look like all of them.
+        if let Some((server, failure)) = found.incomplete.first() {
+            return Err(CommandError::Listing(format!("cannot list the tools of {server}: {failure}")));
+        }
+        let tools: Vec<_> = found.registry.tools().iter().filter_map(|tool| tool_of(tool)).collect();
+        let text = language.bindings(&tools);
+        match &args.out {
+            Some(path) => output::write_file(path, text.as_bytes())?,
+            None if io::stdout().is_terminal() => print(&text_of(&text))?,
+            None => output::write(text.as_bytes())?,
+        }
+        Ok(Exit::Success)
+    })
 }
 
 /// The tool under its name on the server; the registry has only tools with valid definitions.

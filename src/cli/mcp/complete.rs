@@ -68,32 +68,26 @@ pub(super) fn run(args: &CompleteArgs) -> Result<Exit, Failure> {
         (_, Some(uri)) => CompletionReference::Resource(uri),
         (prompt, None) => CompletionReference::Prompt(prompt.as_deref().unwrap_or_default()),
     };
-    run_session(
-        &args.common,
-        &servers,
-        |_| {},
-        async |hub_session| {
-            let server = &hub_session.names[0];
-            let completed = hub_session.request(server, async |session, options| {
-                session.complete(reference, &args.argument, &args.value, context.clone(), options).await
-            });
-            let completed = completed.await?.and_then(|result| {
-                let parsed = serde_json::from_str::<Completed>(result.get());
-                let parsed =
-                    parsed.map_err(|error| client::Failure::Malformed(format!("invalid completion: {error}")))?;
-                Ok((result, parsed.completion))
-            });
-            let shown = |Completion { values, .. }: &Completion, _: &mut Saver<'_>| {
-                Ok(values.iter().map(|value| format!("{}\n", printable(value))).collect())
-            };
-            let exit = print_result(hub_session, args.common.format(), server, &completed, Saver::new(None, ""), shown)
-                .await?;
-            if let (Format::Human, Ok((_, completion))) = (args.common.format(), &completed) {
-                print_remaining(completion);
-            }
-            Ok(exit)
-        },
-    )
+    run_session(&args.common, &servers, async |hub_session| {
+        let server = &hub_session.names[0];
+        let completed = hub_session.request(server, async |session, options| {
+            session.complete(reference, &args.argument, &args.value, context.clone(), options).await
+        });
+        let completed = completed.await?.and_then(|result| {
+            let parsed = serde_json::from_str::<Completed>(result.get());
+            let parsed = parsed.map_err(|error| client::Failure::Malformed(format!("invalid completion: {error}")))?;
+            Ok((result, parsed.completion))
+        });
+        let shown = |Completion { values, .. }: &Completion, _: &mut Saver<'_>| {
+            Ok(values.iter().map(|value| format!("{}\n", printable(value))).collect())
+        };
+        let exit =
+            print_result(hub_session, args.common.format(), server, &completed, Saver::new(None, ""), shown).await?;
+        if let (Format::Human, Ok((_, completion))) = (args.common.format(), &completed) {
+            print_remaining(completion);
+        }
+        Ok(exit)
+    })
 }
 
 /// Prints how many values the server has omitted.

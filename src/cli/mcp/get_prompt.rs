@@ -85,22 +85,16 @@ pub(super) fn run(args: &GetPromptArgs) -> Result<Exit, Failure> {
     let arguments = Arguments::read(args.args.as_deref(), &args.arguments).map_err(Failure::Usage)?;
     let arguments = arguments.texts().map_err(Failure::Usage)?;
     let servers = args.common.one(args.content.server.as_deref(), "--server")?;
-    run_session(
-        &args.common,
-        &servers,
-        |_| {},
-        async |hub_session| {
-            let server = &hub_session.names[0];
-            let arguments = Some(arguments).filter(|arguments| !arguments.is_empty());
-            let get =
-                async |session: &Session, options| session.get_prompt(&args.name, arguments.clone(), options).await;
-            let got = hub_session.request(server, get);
-            let got = got.await?.and_then(|result| Prompt::parse(&result).map(|parsed| (result, parsed)));
-            if let Err(failure) = &got {
-                suggest(hub_session, server, failure, &PROMPTS, &args.name).await;
-            }
-            let saver = Saver::new(args.content.output.as_deref(), &args.name);
-            print_result(hub_session, args.common.format(), server, &got, saver, Prompt::text).await
-        },
-    )
+    run_session(&args.common, &servers, async |hub_session| {
+        let server = &hub_session.names[0];
+        let arguments = Some(arguments).filter(|arguments| !arguments.is_empty());
+        let get = async |session: &Session, options| session.get_prompt(&args.name, arguments.clone(), options).await;
+        let got = hub_session.request(server, get);
+        let got = got.await?.and_then(|result| Prompt::parse(&result).map(|parsed| (result, parsed)));
+        if let Err(failure) = &got {
+            suggest(hub_session, server, failure, &PROMPTS, &args.name).await;
+        }
+        let saver = Saver::new(args.content.output.as_deref(), &args.name);
+        print_result(hub_session, args.common.format(), server, &got, saver, Prompt::text).await
+    })
 }

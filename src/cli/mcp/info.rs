@@ -59,39 +59,33 @@ struct Unreachable<'a> {
 pub(super) fn run(args: &InfoArgs) -> Result<Exit, Failure> {
     let servers = args.common.one(args.server.as_deref(), "SERVER")?;
     let transport = servers.first().map(|server| server.resolved.config.target.transport());
-    run_session(
-        &args.common,
-        &servers,
-        |_| {},
-        async |hub_session| {
-            let server = &hub_session.names[0];
-            let info = hub_session
-                .with_session(server, async |session, _| Ok::<_, CommandError>(session.info().clone()))
-                .await;
-            if let (Format::Json, Err(CommandError::Failure(failure)), false) =
-                (args.common.format(), &info, hub_session.is_interrupted())
-            {
-                let transport = transport.map_or("", Transport::as_str);
-                let error = hub_session.hidden(&failure.to_string());
-                print_json(&Unreachable { server, transport, status: "failed", error })?;
-            }
-            let info = info?;
-            match args.common.format() {
-                Format::Human => print(&hub_session.hidden(&human(server, &info)))?,
-                Format::Json => print_json(&Report {
-                    server,
-                    transport: transport.map_or("", Transport::as_str),
-                    status: "connected",
-                    protocol_version: info.version.to_string(),
-                    server_info: info.server_info.as_deref(),
-                    capabilities: &info.capabilities,
-                    instructions: info.instructions.as_deref(),
-                    handshake: &info.raw,
-                })?,
-            }
-            Ok(Exit::Success)
-        },
-    )
+    run_session(&args.common, &servers, async |hub_session| {
+        let server = &hub_session.names[0];
+        let info =
+            hub_session.with_session(server, async |session, _| Ok::<_, CommandError>(session.info().clone())).await;
+        if let (Format::Json, Err(CommandError::Failure(failure)), false) =
+            (args.common.format(), &info, hub_session.is_interrupted())
+        {
+            let transport = transport.map_or("", Transport::as_str);
+            let error = hub_session.hidden(&failure.to_string());
+            print_json(&Unreachable { server, transport, status: "failed", error })?;
+        }
+        let info = info?;
+        match args.common.format() {
+            Format::Human => print(&hub_session.hidden(&human(server, &info)))?,
+            Format::Json => print_json(&Report {
+                server,
+                transport: transport.map_or("", Transport::as_str),
+                status: "connected",
+                protocol_version: info.version.to_string(),
+                server_info: info.server_info.as_deref(),
+                capabilities: &info.capabilities,
+                instructions: info.instructions.as_deref(),
+                handshake: &info.raw,
+            })?,
+        }
+        Ok(Exit::Success)
+    })
 }
 
 pub(crate) fn human(server: &str, info: &PeerInfo) -> String {

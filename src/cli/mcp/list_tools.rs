@@ -12,7 +12,7 @@ use super::{
     error::{CommandError, FailureReport},
     print::{indented, print, print_json, text_of},
     prose::{OVERVIEW_WIDTH, first_sentence, plain, wrap},
-    session::{HubSession, run_session},
+    session::{HubSession, run_with_user},
     target::{Select, Server},
     tool_format::{self, ToolFormat},
 };
@@ -102,7 +102,8 @@ pub(super) fn run(args: &ListToolsArgs) -> Result<Exit, Failure> {
         (false, true) => ToolSelection::Filtered,
         (false, false) => ToolSelection::Offered,
     };
-    run_session(
+    run_with_user(
+        None,
         &args.common,
         &servers,
         |options| args.policy.apply(options),

@@ -10,7 +10,7 @@ use super::{
     connection::UnreachableArgs,
     error::{CommandError, FailureReport},
     print::{print, print_json},
-    session::{HubSession, ServerResult, ServerResults, first_notices, run_session},
+    session::{HubSession, ServerResult, ServerResults, first_notices, run_with_user},
     target::Select,
 };
 use crate::cli::{
@@ -106,14 +106,15 @@ impl Serialize for ServerReport<'_> {
 /// Lists the items of every selected server.
 ///
 /// # Errors
-/// As `run_session`.
+/// As `run_with_user`.
 pub(super) fn run(
     args: &ListingArgs,
     kind: &ListingKind,
     list: impl AsyncFn(&Session, CallOptions) -> Result<Listing, client::Failure>,
 ) -> Result<Exit, Failure> {
     let servers = args.common.several(Select::from_name(args.server.as_deref()))?;
-    run_session(
+    run_with_user(
+        None,
         &args.common,
         &servers,
         |options| args.unreachable.apply(options),

@@ -12,7 +12,7 @@ use super::{
     connection::UnreachableArgs,
     error::FailureReport,
     print::{print, print_json},
-    session::{ServerResult, ServerResults, run_session},
+    session::{ServerResult, ServerResults, run_with_user},
     target::Select,
 };
 use crate::cli::{
@@ -71,7 +71,8 @@ enum PingOutcome {
 
 pub(super) fn run(args: &PingArgs) -> Result<Exit, Failure> {
     let servers = args.common.several(Select::from_name(args.server.as_deref()))?;
-    run_session(
+    run_with_user(
+        None,
         &args.common,
         &servers,
         |options| args.unreachable.apply(options),

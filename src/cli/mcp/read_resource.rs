@@ -58,21 +58,16 @@ impl Contents {
 
 pub(super) fn run(args: &ReadResourceArgs) -> Result<Exit, Failure> {
     let servers = args.common.one(args.content.server.as_deref(), "--server")?;
-    run_session(
-        &args.common,
-        &servers,
-        |_| {},
-        async |hub_session| {
-            let server = &hub_session.names[0];
-            let read =
-                hub_session.request(server, async |session, options| session.read_resource(&args.uri, options).await);
-            let read = read.await?;
-            let read = read.and_then(|result| Contents::parse(&result).map(|parsed| (result, parsed)));
-            if let Err(failure) = &read {
-                suggest(hub_session, server, failure, &RESOURCES, &args.uri).await;
-            }
-            let saver = Saver::new(args.content.output.as_deref(), "resource");
-            print_result(hub_session, args.common.format(), server, &read, saver, Contents::text).await
-        },
-    )
+    run_session(&args.common, &servers, async |hub_session| {
+        let server = &hub_session.names[0];
+        let read =
+            hub_session.request(server, async |session, options| session.read_resource(&args.uri, options).await);
+        let read = read.await?;
+        let read = read.and_then(|result| Contents::parse(&result).map(|parsed| (result, parsed)));
+        if let Err(failure) = &read {
+            suggest(hub_session, server, failure, &RESOURCES, &args.uri).await;
+        }
+        let saver = Saver::new(args.content.output.as_deref(), "resource");
+        print_result(hub_session, args.common.format(), server, &read, saver, Contents::text).await
+    })
 }

@@ -55,21 +55,20 @@ pub(crate) struct HubSession {
 /// How long a cancelled request may take, to notify the server.
 pub(crate) const CANCEL_GRACE: Duration = Duration::from_secs(3);
 
-/// Runs `work` with a hub of these servers, whose options `set` changes. When this returns, even after an interruption,
-/// all connections are closed and all processes have ended.
+/// Runs `work` with a hub of these servers. When this returns, even after an interruption, all connections are closed and
+/// all processes have ended.
 ///
 /// # Errors
 /// The error of `work`; or processes cannot be started.
 pub(super) fn run_session(
     args: &CommonArgs,
     servers: &[Server],
-    set: impl FnOnce(&mut HubOptions),
     work: impl AsyncFnOnce(&HubSession) -> Result<Exit, CommandError>,
 ) -> Result<Exit, Failure> {
-    run_with_user(None, args, servers, set, work)
+    run_with_user(None, args, servers, |_| {}, work)
 }
 
-/// As [`run_session`], with a user who answers server requests.
+/// As [`run_session`], with a user who answers server requests; `set` changes the options of the hub.
 ///
 /// # Errors
 /// As [`run_session`].

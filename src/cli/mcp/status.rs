@@ -15,7 +15,7 @@ use super::{
     connection::duration,
     error::CommandError,
     print::{print, print_json},
-    session::{HubSession, run_session},
+    session::{HubSession, run_with_user},
     table::{callable_statuses, status_table, status_table_in},
     target::Select,
 };
@@ -57,7 +57,7 @@ pub(super) fn run(args: &StatusArgs) -> Result<Exit, Failure> {
             (options.health_interval, options.watch_changes) = (args.watch, true);
         }
     };
-    run_session(&args.common, &servers, all, async |hub_session| {
+    run_with_user(None, &args.common, &servers, all, async |hub_session| {
         let mut discovering = std::pin::pin!(hub_session.hub.discover());
         let found = tokio::select! {
             biased;

@@ -7,12 +7,16 @@ use std::{
         atomic::{AtomicUsize, Ordering},
         mpsc::{self, Receiver, SyncSender},
     },
+    time::Duration,
 };
 
-use crate::cli::{background::BackgroundThread, style};
+use crate::cli::{Exit, Failure, background::BackgroundThread, style};
 
 /// The capacity of the queue; further messages are dropped.
 const CAPACITY: usize = 1024;
+
+/// How long printing the rest of stderr may take.
+const STDERR_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Prints messages in order and never blocks.
 #[derive(Clone, Debug)]
@@ -22,11 +26,19 @@ pub(crate) struct Console {
 }
 
 impl Console {
-    /// Starts the printing thread, which ends when all clones are dropped and all messages are printed.
-    pub(crate) fn open() -> (Console, BackgroundThread<()>) {
-        Console::start(style::print)
+    /// Runs `work` with a console that prints on a thread of its own. A failure is printed there, too.
+    pub(crate) fn run(work: impl FnOnce(&Console) -> Result<Exit, Failure>) -> Exit {
+        let (console, printer) = Console::start(style::print);
+        let exit = work(&console).unwrap_or_else(|failure| {
+            console.print(failure.text());
+            failure.exit()
+        });
+        drop(console);
+        printer.join_timeout(STDERR_TIMEOUT);
+        exit
     }
 
+    /// Starts the printing thread, which ends when all clones are dropped and all messages are printed.
     fn start(print: impl FnMut(&str) + Send + 'static) -> (Console, BackgroundThread<()>) {
         let (queue, messages) = mpsc::sync_channel(CAPACITY);
         let dropped = Arc::<AtomicUsize>::default();
@@ -67,8 +79,6 @@ fn print_all(messages: &Receiver<String>, dropped: &AtomicUsize, mut print: impl
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     const TIMEOUT: Duration = Duration::from_secs(60);

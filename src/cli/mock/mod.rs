@@ -15,7 +15,7 @@ pub(super) mod stdio;
 mod terminal;
 mod verification;
 
-use std::{fs::File, net::Ipv4Addr, time::Duration};
+use std::{fs::File, net::Ipv4Addr};
 
 pub(super) use args::{MockArgs, parse_address};
 pub(super) use relay::{RelayArgs, relay};
@@ -33,9 +33,6 @@ use rehearse_mock::{
     journal::Journal,
     script::Script,
 };
-
-/// How long printing the rest of stderr may take.
-const STDERR_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Serves until the client closes the connection or a signal arrives. An unread stderr does not block it.
 ///
@@ -75,14 +72,7 @@ pub(super) fn run(args: MockArgs) -> Result<Exit, Failure> {
         .as_deref()
         .map(|path| journal_writer::open(path, args.listen.is_none() && !args.exec))
         .transpose()?;
-    let (console, printer) = Console::open();
-    let exit = serve(&args, script, watch, journal, &console).unwrap_or_else(|failure| {
-        console.print(failure.text());
-        failure.exit()
-    });
-    drop(console);
-    printer.join_timeout(STDERR_TIMEOUT);
-    Ok(exit)
+    Ok(Console::run(|console| serve(&args, script, watch, journal, console)))
 }
 
 fn serve(

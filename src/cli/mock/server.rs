@@ -29,7 +29,7 @@ use rehearse_protocol::Transport;
 /// How long responses in progress may take after a signal, and writing the journal after that.
 pub(super) const GRACE: Duration = Duration::from_secs(5);
 /// How long the end of the process may take after a signal: twice the grace period, and the time to end.
-const SHUTDOWN_LIMIT: Duration = Duration::from_secs(12);
+pub(crate) const SHUTDOWN_LIMIT: Duration = Duration::from_secs(15);
 /// How long stopping may take before a message is printed.
 const STOP_NOTICE_DELAY: Duration = Duration::from_millis(200);
 pub(crate) fn runtime_failure(error: std::io::Error) -> Failure {
@@ -49,33 +49,11 @@ impl Mock<'_> {
     pub(super) async fn stdio(self) -> Result<Exit, Failure> {
         let Mock { args, seed, engine, watch, console } = self;
         let mut signals = Signals::install().map_err(runtime_failure)?;
-        let (stop, started) = (CancellationToken::new(), Instant::now());
+        let started = Instant::now();
         let admin = start_admin(args, &engine, started).await?;
         console.print(announcement::stdio(&engine, &args.scripts[0], seed, admin.as_ref()));
-        let (mut input, mut output) = (stdio::Input::open(), stdio::Output::open());
-        let second_signal = async {
-            signals.next().await;
-            limit_shutdown(SHUTDOWN_LIMIT);
-            console.leave_line();
-            stop.cancel();
-            tokio::select! {
-                _ = signals.next() => {}
-                () = print_stopping(console) => {}
-            }
-        };
-        let ended = tokio::select! {
-            ended = serve_pipe(engine.clone(), Transport::Stdio, &mut input, &mut output, stop.clone(), GRACE) => ended,
-            () = stdio::stdout_closed() => Ok(PipeEnd::Closed),
-            () = second_signal => Ok(PipeEnd::Stopped),
-            () = script_watcher::watch(watch, &engine, started, console) => Ok(PipeEnd::Stopped),
-        };
-        input.restore();
-        output.restore();
-        match ended {
-            Ok(PipeEnd::Closed | PipeEnd::Stopped) => Ok(Exit::Success),
-            Ok(PipeEnd::Exited(code)) => Ok(Exit::Scripted(code)),
-            Err(error) => Err(Failure::cannot(format!("cannot read stdin: {error}"))),
-        }
+        let watched = script_watcher::watch(watch, &engine, started, console);
+        serve_stdio(&engine, GRACE, &mut signals, console, watched).await
     }
 
     pub(super) async fn listen(self, address: SocketAddr) -> Result<Exit, Failure> {
@@ -107,6 +85,42 @@ impl Mock<'_> {
             () = print_stopping(console) => {}
         }
         Ok(Exit::Success)
+    }
+}
+
+/// Serves over the standard streams until one of them ends, a signal arrives or `watched` ends. Responses in progress have
+/// the time `grace` after a signal.
+pub(crate) async fn serve_stdio(
+    engine: &Arc<Engine>,
+    grace: Duration,
+    signals: &mut Signals,
+    console: &Console,
+    watched: impl Future<Output = ()>,
+) -> Result<Exit, Failure> {
+    let stop = CancellationToken::new();
+    let (mut input, mut output) = (stdio::Input::open(), stdio::Output::open());
+    let second_signal = async {
+        signals.next().await;
+        limit_shutdown(SHUTDOWN_LIMIT);
+        console.leave_line();
+        stop.cancel();
+        tokio::select! {
+            _ = signals.next() => {}
+            () = print_stopping(console), if !grace.is_zero() => {}
+        }
+    };
+    let ended = tokio::select! {
+        ended = serve_pipe(engine.clone(), Transport::Stdio, &mut input, &mut output, stop.clone(), grace) => ended,
+        () = stdio::stdout_closed() => Ok(PipeEnd::Closed),
+        () = second_signal => Ok(PipeEnd::Stopped),
+        () = watched => Ok(PipeEnd::Stopped),
+    };
+    input.restore();
+    output.restore();
+    match ended {
+        Ok(PipeEnd::Closed | PipeEnd::Stopped) => Ok(Exit::Success),
+        Ok(PipeEnd::Exited(code)) => Ok(Exit::Scripted(code)),
+        Err(error) => Err(Failure::cannot(format!("cannot read stdin: {error}"))),
     }
 }
 

@@ -19,8 +19,7 @@ use super::{
     mock::{
         console::Console,
         parse_address,
-        server::{listen_failure, runtime_failure},
-        stdio,
+        server::{SHUTDOWN_LIMIT, listen_failure, runtime_failure, serve_stdio},
     },
     process_guard::block_on_guarded,
     signals::{Signals, limit_shutdown},
@@ -32,7 +31,7 @@ use rehearse_agent::{
 };
 use rehearse_mock::{
     engine::Engine,
-    serve::{ListenOptions, MockServer, PipeEnd, serve_pipe},
+    serve::{ListenOptions, MockServer},
 };
 
 const EXAMPLES: &str = "\
@@ -47,10 +46,6 @@ In the config of the parent:
 
 /// How long a run may take to stop its servers after a signal.
 const GRACE: Duration = Duration::from_secs(5);
-/// When the process ends after a signal, even if something hangs.
-const SHUTDOWN_LIMIT: Duration = Duration::from_secs(15);
-/// How long printing the rest of stderr may take.
-const STDERR_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Serve the subagent of a config as an MCP server with one tool
 #[derive(Debug, clap::Args)]
@@ -81,24 +76,17 @@ pub(super) struct ServeArgs {
 /// # Errors
 /// The config, or a file that it names, is missing or has mistakes; an API key is not set; the address is in use.
 pub(super) fn run(args: &ServeArgs) -> Result<Exit, Failure> {
-    let (console, printer) = Console::open();
     let shutdown = CancellationToken::new();
-    let console_of_runs = (!args.quiet).then(|| console.clone());
-    let saved = if args.no_save { None } else { save_runs(&args.conversations, &console) };
-    let exit = SubagentFile::load(&args.config, args.model.as_deref()).and_then(|file| {
+    Ok(Console::run(|console| {
+        let of_runs = (!args.quiet).then(|| console.clone());
+        let saved = if args.no_save { None } else { save_runs(&args.conversations, console) };
+        let file = SubagentFile::load(&args.config, args.model.as_deref())?;
         block_on_guarded(async {
             let code_mode = file.code_mode(args.model.as_deref()).await?;
-            let subagent = file.subagent(console_of_runs, saved, code_mode, &shutdown)?;
-            serve(args, subagent, &console).await
+            let subagent = file.subagent(of_runs, saved, code_mode, &shutdown)?;
+            serve(args, subagent, console).await
         })
-    });
-    let exit = exit.unwrap_or_else(|failure| {
-        console.print(failure.text());
-        failure.exit()
-    });
-    drop(console);
-    printer.join_timeout(STDERR_TIMEOUT);
-    Ok(exit)
+    }))
 }
 
 /// Saves the runs, if the file can be written.
@@ -121,36 +109,13 @@ async fn serve(args: &ServeArgs, subagent: Arc<Subagent>, console: &Console) -> 
     let mut signals = Signals::install().map_err(runtime_failure)?;
     let exit = match args.listen {
         Some(address) => listen(address, engine, &mut signals, console).await,
-        None => pipe(engine, &mut signals, console).await,
+        None => serve_stdio(&engine, Duration::ZERO, &mut signals, console, std::future::pending()).await,
     };
     tokio::select! {
         () = subagent.close() => {}
         _ = signals.next() => {}
     }
     exit
-}
-
-async fn pipe(engine: Arc<Engine>, signals: &mut Signals, console: &Console) -> Result<Exit, Failure> {
-    let stop = CancellationToken::new();
-    let (mut input, mut output) = (stdio::Input::open(), stdio::Output::open());
-    let stopped = async {
-        signals.next().await;
-        limit_shutdown(SHUTDOWN_LIMIT);
-        console.leave_line();
-        stop.cancel();
-        signals.next().await;
-    };
-    let ended = tokio::select! {
-        ended = serve_pipe(engine, Transport::Stdio, &mut input, &mut output, stop.clone(), Duration::ZERO) => ended,
-        () = stdio::stdout_closed() => Ok(PipeEnd::Closed),
-        () = stopped => Ok(PipeEnd::Stopped),
-    };
-    input.restore();
-    output.restore();
-    match ended {
-        Ok(_) => Ok(Exit::Success),
-        Err(error) => Err(Failure::cannot(format!("cannot read stdin: {error}"))),
-    }
 }
 
 async fn listen(

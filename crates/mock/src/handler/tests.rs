@@ -154,6 +154,16 @@ fn endless(count: usize) -> (Tool, Vec<CallEnds>) {
     (tool, receivers)
 }
 
+impl Client {
+    /// Begins an endless call, and waits until it runs.
+    async fn hang(&mut self, calls: &mut Vec<CallEnds>) -> oneshot::Receiver<()> {
+        self.begin(1, json!({}), json!({})).await;
+        let (begun, ended) = calls.remove(0);
+        begun.await.expect("it runs");
+        ended
+    }
+}
+
 async fn assert_dropped(ended: oneshot::Receiver<()>) {
     assert!(tokio::time::timeout(Duration::from_secs(60), ended).await.expect("in time").is_err());
 }
@@ -164,17 +174,13 @@ async fn cancelling_a_call_closing_the_connection_and_stopping_the_server_drop_t
     let server = serve(tool).await;
     for era in ERAS {
         let mut client = Client::connect(&server, era).await;
-        client.begin(1, json!({}), json!({})).await;
-        let (begun, ended) = calls.remove(0);
-        begun.await.expect("it runs");
+        let ended = client.hang(&mut calls).await;
         let params = json!({ "requestId": 1 });
         client.send(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params })).await;
         assert_dropped(ended).await;
     }
     let mut client = Client::connect(&server, Era::Legacy).await;
-    client.begin(1, json!({}), json!({})).await;
-    let (begun, ended) = calls.remove(0);
-    begun.await.expect("it runs");
+    let ended = client.hang(&mut calls).await;
     drop(client);
     assert_dropped(ended).await;
 
@@ -201,9 +207,7 @@ async fn cancelling_a_call_closing_the_connection_and_stopping_the_server_drop_t
     assert_dropped(ended).await;
 
     let mut client = Client::connect(&server, Era::Legacy).await;
-    client.begin(1, json!({}), json!({})).await;
-    let (begun, ended) = calls.remove(0);
-    begun.await.expect("it runs");
+    let ended = client.hang(&mut calls).await;
     server.stop(Duration::ZERO).await;
     assert_dropped(ended).await;
 }
