@@ -7,8 +7,10 @@ use super::*;
 use crate::{
     ToolDefinition,
     model::{
-        ApiKey, Block, HttpModel, HttpModelOptions, Message, Request as Asked, RetryPolicy, StopReason, ToolResult,
+        ApiKey, Block, Delta, DeltaSink, HttpModel, HttpModelOptions, Message, Request as Asked, RetryPolicy,
+        StopReason, ToolCall, ToolResult,
     },
+    native::Provider::{Anthropic, OpenAi, OpenAiResponses},
 };
 use rehearse_document::Source;
 use rehearse_net::http_client;
@@ -29,11 +31,8 @@ rules:
 - when: { prompt: { not: nothing } }
   reply: '{{ turn }}|{{ prompt }}|{{ system }}|{{ tools | join(\",\") }}|{{ tool }}|{{ result }}|{{ failed }}|{{ media }}'
 ";
-const PATHS: [(Provider, &str); 3] = [
-    (Provider::Anthropic, "/v1/messages"),
-    (Provider::OpenAi, "/v1/chat/completions"),
-    (Provider::OpenAiResponses, "/v1/responses"),
-];
+const PATHS: [(Provider, &str); 3] =
+    [(Anthropic, "/v1/messages"), (OpenAi, "/v1/chat/completions"), (OpenAiResponses, "/v1/responses")];
 
 async fn start() -> (ModelEndpoint, Arc<Mutex<Vec<String>>>) {
     let model = ScriptedModel::parse(&Source::new("m", SCRIPT)).unwrap_or_else(|error| panic!("{error}"));
@@ -66,17 +65,17 @@ async fn our_own_client_gets_what_the_script_says_over_every_api() {
     let tools = [ToolDefinition::new("read", &schema)];
     let options = GenerationOptions::default();
     for api in Provider::ALL {
-        let options_of = HttpModelOptions { base_url: Some(endpoint.url()), ..HttpModelOptions::new(api, "any") };
-        let options_of =
-            HttpModelOptions { key: Some(ApiKey::new("sk-secret")), retry: RetryPolicy::NEVER, ..options_of };
-        let model = HttpModel::new(options_of).expect("a model");
+        let (base_url, key) = (Some(endpoint.url()), Some(ApiKey::new("sk-secret")));
+        let usual = HttpModelOptions::new(api, "any");
+        let model = HttpModel::new(HttpModelOptions { base_url, key, retry: RetryPolicy::NEVER, ..usual });
+        let model = model.expect("a model");
         for is_streamed in [false, true] {
             let pieces = Mutex::new(String::new());
             let sink = |delta| {
-                let (crate::model::Delta::Text(it) | crate::model::Delta::Thinking(it)) = delta;
+                let (Delta::Text(it) | Delta::Thinking(it)) = delta;
                 pieces.lock().expect("no panic").push_str(&it);
             };
-            let deltas: Option<crate::model::DeltaSink<'_>> = if is_streamed { Some(&sink) } else { None };
+            let deltas: Option<DeltaSink<'_>> = if is_streamed { Some(&sink) } else { None };
             let mut messages = vec![Message::user("a round, please")];
             let ask = async |messages: &[Message]| {
                 model.generate(&Asked { system: None, messages, tools: &tools, options: &options }, deltas).await
@@ -86,14 +85,11 @@ async fn our_own_client_gets_what_the_script_says_over_every_api() {
             assert!(first.usage.input_tokens > 0 && first.usage.output_tokens > 0);
             let [Block::Thinking { text: thought, .. }, rest @ ..] = &first.content[..] else { panic!("{first:?}") };
             assert_eq!((thought.as_str(), &rest[0]), ("I read it.", &Block::text("First I read.")));
-            let calls = |block: &Block| match block {
-                Block::ToolCall(call) => Some((call.id.clone(), call.name.clone(), call.arguments.clone())),
-                _ => None,
+            let raw = if api == Anthropic && !is_streamed { r#"{"INVALID_JSON":"{oops"}"# } else { "{oops" };
+            let call = |id: &str, arguments: &str| {
+                Block::ToolCall(ToolCall { id: id.into(), name: "read".into(), arguments: arguments.into() })
             };
-            let calls: Vec<_> = rest.iter().filter_map(calls).collect();
-            let raw = if api == Provider::Anthropic && !is_streamed { r#"{"INVALID_JSON":"{oops"}"# } else { "{oops" };
-            let call = |id: &str, arguments: &str| (id.to_owned(), "read".to_owned(), arguments.to_owned());
-            assert_eq!(calls, [call("call_1", r#"{"path":"a file","n":1}"#), call("call_2", raw)], "{api}");
+            assert_eq!(rest[1..], [call("call_1", r#"{"path":"a file","n":1}"#), call("call_2", raw)], "{api}");
             assert_eq!(*pieces.lock().expect("no panic"), if is_streamed { "I read it.First I read." } else { "" });
             messages.push(Message::Assistant { content: first.content });
             for (id, text) in [("call_1", "+x"), ("call_2", "+y")] {
@@ -188,44 +184,28 @@ async fn every_form_of_a_conversation_is_understood() {
 async fn a_request_that_a_provider_would_refuse_is_refused_in_its_form() {
     let (endpoint, _) = start().await;
     let user = json!([{ "role": "user", "content": "nothing" }]);
-    for (path, body, expected) in [
-        ("/v1/messages", json!({ "max_tokens": 9, "messages": user }), "`model` must be a text"),
-        ("/v1/messages", json!({ "model": "m", "messages": user }), "max_tokens: must be a number"),
+    let anthropic = |messages: Json| ("/v1/messages", json!({ "model": "m", "max_tokens": 9, "messages": messages }));
+    let chat = |messages: Json| ("/v1/chat/completions", json!({ "model": "m", "messages": messages }));
+    let responses = |more: Json| ("/v1/responses", more);
+    for ((path, body), expected) in [
+        (("/v1/messages", json!({ "max_tokens": 9, "messages": user })), "`model` must be a text"),
+        (("/v1/messages", json!({ "model": "m", "messages": user })), "max_tokens: must be a number"),
+        (anthropic(json!([])), "messages: must be a list of messages"),
         (
-            "/v1/messages",
-            json!({ "model": "m", "max_tokens": 9, "messages": [] }),
-            "messages: must be a list of messages",
-        ),
-        (
-            "/v1/messages",
-            json!({ "model": "m", "max_tokens": 9, "messages": [{ "role": "user", "content": 7 }] }),
+            anthropic(json!([{ "role": "user", "content": 7 }])),
             "messages.0.content: must be a text or a list of blocks",
         ),
+        (anthropic(json!([{ "role": "x" }])), "messages.0.role: must be `user` or `assistant`"),
+        (anthropic(user.clone()), "m: no rule matches turn 1 (the last message is \"nothing\")"),
+        (chat(json!([{ "role": "tool" }])), "messages[0] has no `tool_call_id`"),
+        (chat(json!(7)), "`messages` must be a list of messages"),
+        (responses(json!({ "model": "m" })), "`input` must be a text or a list of items"),
         (
-            "/v1/messages",
-            json!({ "model": "m", "max_tokens": 9, "messages": [{ "role": "x" }] }),
-            "messages.0.role: must be `user` or `assistant`",
-        ),
-        (
-            "/v1/messages",
-            json!({ "model": "m", "max_tokens": 9, "messages": user }),
-            "m: no rule matches turn 1 (the last message is \"nothing\")",
-        ),
-        (
-            "/v1/chat/completions",
-            json!({ "model": "m", "messages": [{ "role": "tool" }] }),
-            "messages[0] has no `tool_call_id`",
-        ),
-        ("/v1/chat/completions", json!({ "model": "m", "messages": 7 }), "`messages` must be a list of messages"),
-        ("/v1/responses", json!({ "model": "m" }), "`input` must be a text or a list of items"),
-        (
-            "/v1/responses",
-            json!({ "model": "m", "input": "x", "previous_response_id": "r" }),
+            responses(json!({ "model": "m", "input": "x", "previous_response_id": "r" })),
             "`previous_response_id` is not supported: nothing is stored; send all items in `input`",
         ),
         (
-            "/v1/responses",
-            json!({ "model": "m", "input": [{ "type": "item_reference", "id": "r" }] }),
+            responses(json!({ "model": "m", "input": [{ "type": "item_reference", "id": "r" }] })),
             "input[0] is a reference: nothing is stored; send the item",
         ),
     ] {

@@ -31,7 +31,7 @@ async fn a_whole_and_a_streamed_answer_of_the_messages_api_are_the_same() {
         "tool_use".into(),
         usage,
     );
-    let (_server, model) = model(Provider::Anthropic, json_answer(&whole.to_string())).await;
+    let (_server, model) = model(Anthropic, json_answer(&whole.to_string())).await;
     let answer = ask(&model, None).await.expect("an answer");
     let sealed = r#"{"type":"redacted_thinking","data":"x"}"#;
     let expected = Response {
@@ -71,7 +71,7 @@ async fn a_whole_and_a_streamed_answer_of_the_messages_api_are_the_same() {
         json!({ "type": "message_delta", "delta": { "stop_reason": "tool_use" }, "usage": { "output_tokens": 5, "input_tokens": null } }),
         json!({ "type": "message_stop" }),
     ]);
-    let (answer, pieces) = stream(Provider::Anthropic, &stream_text).await;
+    let (answer, pieces) = stream(Anthropic, &stream_text).await;
     assert_eq!(answer.expect("an answer"), expected);
     assert_eq!(pieces, [thought("Hm"), thought("."), text("I "), text("read.")]);
 }
@@ -86,7 +86,7 @@ async fn a_whole_and_a_streamed_answer_of_chat_completions_are_the_same() {
             { "id": "2", "type": "function", "function": { "name": "now", "arguments": "" } },
         ],
     } }], "usage": usage });
-    let (_server, model) = model(Provider::OpenAi, json_answer(&whole.to_string())).await;
+    let (_server, model) = model(OpenAi, json_answer(&whole.to_string())).await;
     let answer = ask(&model, None).await.expect("an answer");
     let expected = Response {
         content: vec![
@@ -114,7 +114,7 @@ async fn a_whole_and_a_streamed_answer_of_chat_completions_are_the_same() {
         json!({ "choices": [], "usage": usage }),
     ]);
     for end in ["data: [DONE]\n\n", ""] {
-        let (answer, pieces) = stream(Provider::OpenAi, &format!("{stream_text}{end}")).await;
+        let (answer, pieces) = stream(OpenAi, &format!("{stream_text}{end}")).await;
         assert_eq!(answer.expect("an answer"), expected, "{end}");
         assert_eq!(pieces, [thought("Hm."), text("I "), text("read.")]);
     }
@@ -131,7 +131,7 @@ async fn a_whole_and_a_streamed_answer_of_the_responses_api_are_the_same() {
     ]);
     let usage = json!({ "input_tokens": 9, "output_tokens": 4, "input_tokens_details": { "cached_tokens": 8 } });
     let response = |output: &Json| json!({ "status": "completed", "error": null, "output": output, "usage": usage });
-    let (_server, model) = model(Provider::OpenAiResponses, json_answer(&response(&output).to_string())).await;
+    let (_server, model) = model(OpenAiResponses, json_answer(&response(&output).to_string())).await;
     let answer = ask(&model, None).await.expect("an answer");
     let expected = Response {
         content: vec![
@@ -158,7 +158,7 @@ async fn a_whole_and_a_streamed_answer_of_the_responses_api_are_the_same() {
         ];
         events.extend(done);
         events.push(json!({ "type": "response.completed", "response": response(last) }));
-        let (answer, pieces) = stream(Provider::OpenAiResponses, &sse(&events)).await;
+        let (answer, pieces) = stream(OpenAiResponses, &sse(&events)).await;
         assert_eq!(answer.expect("an answer"), expected);
         assert_eq!(pieces, [thought("Hm."), text("I "), text("read.")]);
     }
@@ -172,21 +172,21 @@ async fn every_api_says_why_an_answer_ends() {
         |reason: &str| json!({ "status": "incomplete", "incomplete_details": { "reason": reason }, "output": [] });
     let other = |reason: &str| StopReason::Other(reason.to_owned());
     for (api, whole, expected) in [
-        (Provider::Anthropic, anthropic("end_turn"), StopReason::EndTurn),
-        (Provider::Anthropic, anthropic("stop_sequence"), StopReason::EndTurn),
-        (Provider::Anthropic, anthropic("max_tokens"), StopReason::MaxTokens),
-        (Provider::Anthropic, anthropic("refusal"), other("refusal")),
-        (Provider::OpenAi, chat("stop"), StopReason::EndTurn),
-        (Provider::OpenAi, chat("length"), StopReason::MaxTokens),
-        (Provider::OpenAi, chat("content_filter"), other("content_filter")),
+        (Anthropic, anthropic("end_turn"), StopReason::EndTurn),
+        (Anthropic, anthropic("stop_sequence"), StopReason::EndTurn),
+        (Anthropic, anthropic("max_tokens"), StopReason::MaxTokens),
+        (Anthropic, anthropic("refusal"), other("refusal")),
+        (OpenAi, chat("stop"), StopReason::EndTurn),
+        (OpenAi, chat("length"), StopReason::MaxTokens),
+        (OpenAi, chat("content_filter"), other("content_filter")),
         (
-            Provider::OpenAi,
+            OpenAi,
             json!({ "choices": [{ "message": { "refusal": "No." }, "finish_reason": "stop" }] }),
             other("refusal"),
         ),
-        (Provider::OpenAiResponses, json!({ "status": "completed", "output": [] }), StopReason::EndTurn),
-        (Provider::OpenAiResponses, incomplete("max_output_tokens"), StopReason::MaxTokens),
-        (Provider::OpenAiResponses, incomplete("content_filter"), other("content_filter")),
+        (OpenAiResponses, json!({ "status": "completed", "output": [] }), StopReason::EndTurn),
+        (OpenAiResponses, incomplete("max_output_tokens"), StopReason::MaxTokens),
+        (OpenAiResponses, incomplete("content_filter"), other("content_filter")),
     ] {
         let (_server, model) = model(api, json_answer(&whole.to_string())).await;
         assert_eq!(ask(&model, None).await.expect("an answer").stop, expected, "{whole}");
@@ -196,7 +196,7 @@ async fn every_api_says_why_an_answer_ends() {
 #[tokio::test]
 async fn a_server_that_does_not_stream_gives_its_texts_as_one_piece() {
     let whole = json!({ "content": [{ "type": "text", "text": "a b" }], "stop_reason": "end_turn" });
-    let (_server, model) = model(Provider::Anthropic, json_answer(&whole.to_string())).await;
+    let (_server, model) = model(Anthropic, json_answer(&whole.to_string())).await;
     let pieces = Mutex::new(Vec::new());
     ask(&model, Some(&|delta| pieces.lock().expect("no panic").push(delta))).await.expect("an answer");
     assert_eq!(pieces.into_inner().expect("no panic"), [text("a b")]);

@@ -43,7 +43,7 @@ async fn a_request_is_repeated_over_the_network() {
     Mock::given(method("POST")).respond_with(busy).up_to_n_times(2).mount(&server).await;
     let whole = json!({ "content": [], "stop_reason": "end_turn" });
     Mock::given(method("POST")).respond_with(json_answer(&whole.to_string())).mount(&server).await;
-    let options = HttpModelOptions { retry: RetryPolicy::default(), ..options(Provider::Anthropic, &server.uri()) };
+    let options = HttpModelOptions { retry: RetryPolicy::default(), ..options(Anthropic, &server.uri()) };
     let model = HttpModel::new(options).expect("a model");
     assert_eq!(ask(&model, None).await.expect("an answer").stop, StopReason::EndTurn);
     assert_eq!(server.received_requests().await.expect("recorded").len(), 3);
@@ -56,7 +56,7 @@ async fn nothing_is_repeated_after_the_first_piece() {
         let server = MockServer::start().await;
         Mock::given(method("POST")).respond_with(events(text)).mount(&server).await;
         let retry = RetryPolicy { first_wait: Duration::ZERO, ..RetryPolicy::default() };
-        let model = HttpModel::new(HttpModelOptions { retry, ..options(Provider::OpenAi, &server.uri()) });
+        let model = HttpModel::new(HttpModelOptions { retry, ..options(OpenAi, &server.uri()) });
         let error = ask(&model.expect("a model"), Some(&|_| {})).await.expect_err("a cut stream");
         assert!(error.to_string().ends_with("the connection ended before the answer was complete"), "{error}");
         assert_eq!(server.received_requests().await.expect("recorded").len(), tries);
@@ -66,21 +66,13 @@ async fn nothing_is_repeated_after_the_first_piece() {
 #[tokio::test]
 async fn an_error_has_the_message_of_the_provider_and_never_the_key() {
     let answer = |status, body: &str, media_type: &str| ResponseTemplate::new(status).set_body_raw(body, media_type);
+    let json = |status, body: &str| answer(status, body, "application/json");
+    let unknown_key = r#"{"type":"error","error":{"type":"authentication_error","message":"invalid key sk-secret"}}"#;
     for (answer, expected) in [
-        (
-            answer(
-                401,
-                r#"{"type":"error","error":{"type":"authentication_error","message":"invalid key sk-secret"}}"#,
-                "application/json",
-            ),
-            "HTTP 401: invalid key ***",
-        ),
-        (
-            answer(404, r#"{"error":{"message":"no model m","code":"model_not_found"}}"#, "application/json"),
-            "HTTP 404: no model m",
-        ),
-        (answer(400, r#"{"detail":"bad"}"#, "application/json"), "HTTP 400: bad"),
-        (answer(400, r#"{"error":"bad"}"#, "application/json"), "HTTP 400: bad"),
+        (json(401, unknown_key), "HTTP 401: invalid key ***"),
+        (json(404, r#"{"error":{"message":"no model m","code":"model_not_found"}}"#), "HTTP 404: no model m"),
+        (json(400, r#"{"detail":"bad"}"#), "HTTP 400: bad"),
+        (json(400, r#"{"error":"bad"}"#), "HTTP 400: bad"),
         (answer(502, "no upstream\nsk-secret", "text/plain"), "HTTP 502: no upstream"),
         (answer(502, "<html>sk-secret</html>", "text/html"), "HTTP 502"),
         (
@@ -93,13 +85,12 @@ async fn an_error_has_the_message_of_the_provider_and_never_the_key() {
             "the answer is not one of this API: it is not JSON: expected value at line 1 column 1",
         ),
     ] {
-        let (_server, model) = model(Provider::OpenAi, answer).await;
+        let (_server, model) = model(OpenAi, answer).await;
         let error = ask(&model, None).await.expect_err(expected).to_string();
         assert_eq!(error, format!("{}: {expected}", model.endpoint()));
     }
     let long = json!({ "message": "x".repeat(1000) }).to_string();
-    let (_server, model) =
-        model(Provider::OpenAi, answer(400, &long, "application/json").insert_header("retry-after", "2.5")).await;
+    let (_server, model) = model(OpenAi, json(400, &long).insert_header("retry-after", "2.5")).await;
     let ModelError::Rejected { message, retry_after, .. } = ask(&model, None).await.expect_err("400") else {
         panic!("400")
     };
@@ -108,28 +99,15 @@ async fn an_error_has_the_message_of_the_provider_and_never_the_key() {
 
 #[tokio::test]
 async fn an_error_in_a_stream_has_a_status() {
-    let event = |event: Json| format!("data: {event}\n\n");
+    let failed =
+        json!({ "status": "failed", "output": [], "error": { "code": "server_error", "message": "Overloaded" } });
     for (api, event, expected) in [
-        (
-            Provider::Anthropic,
-            json!({ "type": "error", "error": { "type": "overloaded_error", "message": "Overloaded" } }),
-            529,
-        ),
-        (Provider::OpenAi, json!({ "error": { "message": "Overloaded", "type": "server_error" } }), 500),
-        (
-            Provider::OpenAiResponses,
-            json!({ "type": "error", "code": "rate_limit_exceeded", "message": "Overloaded" }),
-            429,
-        ),
-        (
-            Provider::OpenAiResponses,
-            json!({ "type": "response.failed", "response": { "status": "failed", "output": [],
-            "error": { "code": "server_error", "message": "Overloaded" } } }),
-            500,
-        ),
-    ]
-    .map(|(api, it, status)| (api, event(it), status))
-    {
+        (Anthropic, json!({ "type": "error", "error": { "type": "overloaded_error", "message": "Overloaded" } }), 529),
+        (OpenAi, json!({ "error": { "message": "Overloaded", "type": "server_error" } }), 500),
+        (OpenAiResponses, json!({ "type": "error", "code": "rate_limit_exceeded", "message": "Overloaded" }), 429),
+        (OpenAiResponses, json!({ "type": "response.failed", "response": failed }), 500),
+    ] {
+        let event = format!("data: {event}\n\n");
         let error = stream(api, &event).await.0.expect_err(&event);
         let ModelError::Rejected { status, message, .. } = error else { panic!("{error}") };
         assert_eq!((status, message.as_str()), (expected, "Overloaded"));
@@ -138,27 +116,21 @@ async fn an_error_in_a_stream_has_a_status() {
 
 #[tokio::test]
 async fn answers_of_another_form_are_errors() {
-    let anthropic = |event: &str| format!("data: {{\"type\":\"message_start\",\"message\":{{}}}}\n\ndata: {event}\n\n");
-    for (api, text) in [
-        (Provider::Anthropic, "data: {\n\n".to_owned()),
-        (Provider::Anthropic, "data: {\"type\":\"message_start\",\"message\":7}\n\n".to_owned()),
-        (
-            Provider::Anthropic,
-            "data: {\"type\":\"message_delta\",\"delta\":7}\n\ndata: {\"type\":\"message_stop\"}\n\n".to_owned(),
-        ),
-        (Provider::Anthropic, anthropic(r#"{"type":"content_block_start","index":4000000000,"content_block":{}}"#)),
-        (Provider::Anthropic, anthropic(r#"{"type":"content_block_delta","index":0,"delta":{}}"#)),
-        (Provider::Anthropic, anthropic(r#"{"type":"message_stop"}"#)),
-        (Provider::OpenAi, "data: 7\n\n".to_owned()),
-        (Provider::OpenAi, "data: [DONE]\n\n".to_owned()),
-        (Provider::OpenAi, "data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":7}]}}]}\n\n".to_owned()),
-        (Provider::OpenAiResponses, "data: {\"type\":\"response.completed\",\"response\":7}\n\n".to_owned()),
-        (
-            Provider::OpenAiResponses,
-            "data: {\"type\":\"response.completed\",\"response\":{\"output\":[{\"type\":\"function_call\"}]}}\n\n"
-                .to_owned(),
-        ),
+    let begun = r#"{"type":"message_start","message":{}}"#;
+    for (api, events) in [
+        (Anthropic, vec!["{"]),
+        (Anthropic, vec![r#"{"type":"message_start","message":7}"#]),
+        (Anthropic, vec![r#"{"type":"message_delta","delta":7}"#, r#"{"type":"message_stop"}"#]),
+        (Anthropic, vec![begun, r#"{"type":"content_block_start","index":4000000000,"content_block":{}}"#]),
+        (Anthropic, vec![begun, r#"{"type":"content_block_delta","index":0,"delta":{}}"#]),
+        (Anthropic, vec![begun, r#"{"type":"message_stop"}"#]),
+        (OpenAi, vec!["7"]),
+        (OpenAi, vec!["[DONE]"]),
+        (OpenAi, vec![r#"{"choices":[{"delta":{"tool_calls":[{"index":7}]}}]}"#]),
+        (OpenAiResponses, vec![r#"{"type":"response.completed","response":7}"#]),
+        (OpenAiResponses, vec![r#"{"type":"response.completed","response":{"output":[{"type":"function_call"}]}}"#]),
     ] {
+        let text: String = events.iter().map(|event| format!("data: {event}\n\n")).collect();
         let error = stream(api, &text).await.0.expect_err(&text);
         assert!(matches!(error, ModelError::Malformed { .. }), "{text}: {error}");
     }
@@ -176,11 +148,11 @@ async fn a_server_that_is_not_there_or_does_not_answer_is_named() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let uri = format!("http://{}", listener.local_addr().expect("bound"));
     let limit = Duration::from_millis(20);
-    let silent = HttpModelOptions { timeout: limit, ..options(Provider::Anthropic, &uri) };
+    let silent = HttpModelOptions { timeout: limit, ..options(Anthropic, &uri) };
     let error = ask(&HttpModel::new(silent).expect("a model"), None).await.expect_err("silence");
     assert_eq!(error, ModelError::TimedOut { endpoint: format!("{uri}/v1/messages"), limit });
     drop(listener);
-    let model = HttpModel::new(options(Provider::Anthropic, &uri)).expect("a model");
+    let model = HttpModel::new(options(Anthropic, &uri)).expect("a model");
     let error = ask(&model, None).await.expect_err("nobody");
     assert!(matches!(error, ModelError::Unreachable { .. }) && error.is_temporary(), "{error}");
 }

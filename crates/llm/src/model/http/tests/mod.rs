@@ -11,6 +11,7 @@ use super::*;
 use crate::{
     ToolDefinition,
     model::{Block, GenerationOptions, Media, Message, StopReason, ToolCall, ToolResult, Usage},
+    native::Provider::{Anthropic, OpenAi, OpenAiResponses},
 };
 
 const KEY: &str = "sk-secret";

@@ -43,7 +43,7 @@ fn all_options(thinking: &str) -> GenerationOptions {
 
 #[tokio::test]
 async fn a_request_of_the_messages_api_has_everything() {
-    let (body, request) = body_of(Provider::Anthropic, &all_options("50"), "c2ln").await;
+    let (body, request) = body_of(Anthropic, &all_options("50"), "c2ln").await;
     assert_eq!(request.url.path(), "/v1/messages");
     let header = |name: &str| request.headers.get(name).map(|it| it.to_str().expect("text").to_owned());
     assert_eq!(
@@ -77,16 +77,16 @@ async fn a_request_of_the_messages_api_has_everything() {
     });
     assert_eq!(body, expected);
     let (body, _) =
-        body_of(Provider::Anthropic, &GenerationOptions::default(), r#"{"type":"redacted_thinking","data":"x"}"#).await;
+        body_of(Anthropic, &GenerationOptions::default(), r#"{"type":"redacted_thinking","data":"x"}"#).await;
     assert_eq!(body["max_tokens"], 8192);
     assert_eq!(body["messages"][1]["content"][0], json!({ "type": "redacted_thinking", "data": "x" }));
-    let (body, _) = body_of(Provider::Anthropic, &all_options("high"), "c2ln").await;
+    let (body, _) = body_of(Anthropic, &all_options("high"), "c2ln").await;
     assert_eq!((&body["thinking"]["type"], &body["output_config"]["effort"]), (&json!("adaptive"), &json!("high")));
 }
 
 #[tokio::test]
 async fn a_request_of_chat_completions_has_everything_but_thoughts() {
-    let (body, request) = body_of(Provider::OpenAi, &all_options("low"), "c2ln").await;
+    let (body, request) = body_of(OpenAi, &all_options("low"), "c2ln").await;
     assert_eq!(request.url.path(), "/v1/chat/completions");
     assert_eq!(request.headers["authorization"], format!("Bearer {KEY}"));
     let function = |arguments: &str| json!({ "name": "read", "arguments": arguments });
@@ -117,7 +117,7 @@ async fn a_request_of_chat_completions_has_everything_but_thoughts() {
 #[tokio::test]
 async fn a_request_of_the_responses_api_has_everything() {
     let reasoning = json!({ "type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "x" });
-    let (body, request) = body_of(Provider::OpenAiResponses, &all_options("low"), &reasoning.to_string()).await;
+    let (body, request) = body_of(OpenAiResponses, &all_options("low"), &reasoning.to_string()).await;
     assert_eq!(request.url.path(), "/v1/responses");
     let expected = json!({
         "model": "m", "max_output_tokens": 100, "temperature": 0.5, "top_p": 0.9, "stop": ["END"], "stream": true,
@@ -160,7 +160,7 @@ async fn what_an_api_does_not_have_is_an_error_before_the_request() {
         let request = Request { system: None, messages: &film, tools: &[], options: &options };
         let error = model.generate(&request, None).await.expect_err("a film").to_string();
         assert_eq!(error, format!("{}: this API does not take video/mp4", model.endpoint()));
-        if api != Provider::Anthropic {
+        if api != Anthropic {
             let request = Request { messages: &[], options: &budget, ..request };
             let error = model.generate(&request, None).await.expect_err("a budget").to_string();
             assert!(error.contains("1000 tokens for thinking; it takes an effort"), "{error}");
@@ -182,14 +182,14 @@ async fn an_empty_message_is_sent_as_each_api_accepts_it() {
     let request = Request { system: None, messages: &messages, tools: &[], options: &options };
     for (api, expected) in [
         (
-            Provider::Anthropic,
+            Anthropic,
             json!([
                 { "role": "assistant", "content": [{ "type": "tool_use", "id": "1", "name": "read", "input": {} }] },
                 { "role": "user", "content": [{ "type": "tool_result", "tool_use_id": "1", "content": [] }] },
             ]),
         ),
         (
-            Provider::OpenAi,
+            OpenAi,
             json!([
                 { "role": "assistant", "content": "" },
                 { "role": "assistant", "content": null, "tool_calls": [
@@ -199,7 +199,7 @@ async fn an_empty_message_is_sent_as_each_api_accepts_it() {
             ]),
         ),
         (
-            Provider::OpenAiResponses,
+            OpenAiResponses,
             json!([
                 { "type": "function_call", "call_id": "1", "name": "read", "arguments": "{}" },
                 { "type": "function_call_output", "call_id": "1", "output": "" },
@@ -210,7 +210,7 @@ async fn an_empty_message_is_sent_as_each_api_accepts_it() {
         model.generate(&request, None).await.expect_err("400");
         let sent = server.received_requests().await.expect("recorded").remove(0);
         let body: Json = serde_json::from_slice(&sent.body).expect("JSON");
-        let key = if api == Provider::OpenAiResponses { "input" } else { "messages" };
+        let key = if api == OpenAiResponses { "input" } else { "messages" };
         assert_eq!(body[key], expected, "{api}");
     }
 }
@@ -235,10 +235,10 @@ fn a_base_url_may_have_a_version_and_a_slash() {
 
 #[test]
 fn a_key_is_not_shown() {
-    let model = HttpModel::new(options(Provider::OpenAi, "http://u:pass@h/?token=tok")).expect("a model");
+    let model = HttpModel::new(options(OpenAi, "http://u:pass@h/?token=tok")).expect("a model");
     assert_eq!(model.endpoint(), "http://h/v1/chat/completions");
     assert!(!format!("{:?}", model.options.key).contains("secret"));
     let key = Some(ApiKey::new("sk\nsecret"));
-    let error = HttpModel::new(HttpModelOptions { key, ..HttpModelOptions::new(Provider::Anthropic, "m") });
+    let error = HttpModel::new(HttpModelOptions { key, ..HttpModelOptions::new(Anthropic, "m") });
     assert!(!error.expect_err("a line break").to_string().contains("secret"));
 }
