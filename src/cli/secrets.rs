@@ -64,6 +64,9 @@ impl Secrets {
             match &server.kind {
                 ServerKind::Mock(_, headers) => add_headers(&mut secrets, headers),
                 ServerKind::Subagent(_) => {}
+                ServerKind::Config(members) => {
+                    members.iter().for_each(|member| add_target(&mut secrets, &member.config.target));
+                }
                 ServerKind::Targets(targets) => targets.iter().for_each(|spec| {
                     add_target(&mut secrets, &spec.target);
                     let env = spec.command.iter().flat_map(|network| &network.command.env);

@@ -42,6 +42,24 @@ impl Machine {
         }
     }
 
+    /// The variables of this machine, and those that programs define for a project.
+    pub fn variables_in(&self, project: &Path) -> BTreeMap<String, String> {
+        let mut variables = self.variables.clone();
+        let home = variables.get("HOME").cloned().unwrap_or_default();
+        let folder = project.display().to_string();
+        let base = project.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let known = [
+            ("workspaceFolder", folder.clone()),
+            ("workspaceFolderBasename", base),
+            ("cwd", folder),
+            ("userHome", home),
+            ("pathSeparator", std::path::MAIN_SEPARATOR.to_string()),
+            ("/", std::path::MAIN_SEPARATOR.to_string()),
+        ];
+        variables.extend(known.map(|(name, value)| (name.to_owned(), value)));
+        variables
+    }
+
     /// What there is under a path, which may be relative.
     pub fn path_kind(&self, path: &Path) -> PathKind {
         (self.look)(&self.directory.join(path))

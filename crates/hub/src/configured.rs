@@ -5,6 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use crate::HubServer;
 use rehearse_client::{
     ClientInfo, CommandSpec, Endpoint, ServerParams, Target, Timeouts,
     oauth::{ClientSecret, Identity, Options, PreregisteredClient, Secret},
@@ -53,6 +54,20 @@ pub fn server_params(
         call: own.call.as_ref().map_or(defaults.call, |it| it.value),
     };
     Ok(ServerParams { timeouts, client_info: client_info(policy), ..ServerParams::new(&server.name.value, target) })
+}
+
+/// A configured server as a server of a hub. Its variables need not be replaced; `config` has the values.
+pub fn hub_server(server: &server::ConfiguredServer, policy: &'static Policy, config: ServerParams) -> HubServer {
+    let per_tool = server.timeouts.tools.iter().map(|(tool, limit)| (tool.value.clone(), limit.value));
+    HubServer {
+        is_enabled: server.is_enabled(),
+        filter: server.tools.clone(),
+        policy,
+        is_trusted: server.approval.trust.as_ref().is_some_and(|trust| trust.value),
+        always_allow: server.approval.always_allow.iter().map(|tool| tool.value.clone()).collect(),
+        tool_timeouts: per_tool.collect(),
+        ..HubServer::new(config)
+    }
 }
 
 fn client_info(policy: &Policy) -> ClientInfo {

@@ -2,7 +2,7 @@
 
 use std::{path::Path, time::Duration};
 
-use super::{Expectations, Step, final_answer::FinalAnswer};
+use super::{Expectations, Step, agent_step::AgentStep, final_answer::FinalAnswer};
 use rehearse_document::{
     Entry, Fields, Node, Problems, Source, Value,
     matcher::Matcher,
@@ -30,6 +30,7 @@ pub(super) const ACTIONS: &[&str] = &[
     "parallel",
     "raw",
     "final_answer",
+    "agent",
 ];
 const CALL_KEYS: &[&str] = &["tool", "args", "logLevel", "task"];
 
@@ -112,6 +113,8 @@ pub enum Action {
     },
     /// Extracts the final answer of a subagent from a dialog. This needs no server.
     FinalAnswer(FinalAnswer),
+    /// Lets a scripted model work with the tools of the server.
+    Agent(AgentStep),
 }
 
 /// The call of a tool.
@@ -214,6 +217,7 @@ impl Action {
             }
             "parallel" => read_parallel(node, source, folder, servers, templates),
             "final_answer" => Ok(Action::FinalAnswer(FinalAnswer::read(node, folder, templates)?)),
+            "agent" => Ok(Action::Agent(AgentStep::read(node, folder, templates)?)),
             _ => read_raw(node, templates),
         }
     }
@@ -229,6 +233,15 @@ impl Action {
     /// Whether the action needs a server.
     pub(super) fn needs_session(&self) -> bool {
         !matches!(self, Action::FinalAnswer(_))
+    }
+
+    /// Whether the servers of a config can do it.
+    pub(super) fn exists_for_config(&self) -> bool {
+        match self {
+            Action::Call(call) => call.log_level.is_none() && !call.is_task,
+            Action::Discover | Action::Parallel(_) | Action::FinalAnswer(_) | Action::Agent(_) => true,
+            _ => false,
+        }
     }
 
     /// The title of the action in reports: `call echo`.
@@ -266,6 +279,7 @@ impl Action {
             }
             Action::Raw { .. } => "raw".into(),
             Action::FinalAnswer(_) => "final_answer".into(),
+            Action::Agent(_) => "agent".into(),
         }
     }
 }

@@ -31,44 +31,20 @@ impl CellRunner<'_> {
 
     /// Gives the answers of a step precedence over those of the scenario, until the result is dropped.
     pub(super) fn overlay(&self, step: &Step, server: usize) -> Option<ScopedAnswers> {
-        let session = self.servers[server].session.as_ref()?;
-        step.answers.clone().map(|answers| session.answers().push_scoped(answers))
+        step.answers.clone().map(|answers| self.servers[server].answers.push_scoped(answers))
     }
 
     /// Runs a step, and collects the notifications of its request.
     pub(super) async fn observe(&self, step: &Step) -> Result<Observation, String> {
-        let session = self.session(step.server)?;
-        let from = session.recorder().end();
+        let marks = self.connections.marks();
         let _overlay = self.overlay(step, step.server);
         let mut observation = self.run_within_limit(step).await?;
         if observation.is_overflow() {
             return Ok(observation);
         }
-        let frames = session.recorder().since(from);
-        let is_answer = |frame: &Frame| matches!(frame.message(), Ok(Message::Response(_)));
-        // Frames after the response belong to no step.
-        let end = frames.iter().rposition(is_answer).map_or(frames.len(), |answer| answer + 1);
-        let first = frames.iter().position(|frame| frame.direction == Direction::ClientToServer);
-        observation.client_requests =
-            client_requests(&frames[first.unwrap_or(end).min(end)..end], session.info().version.era());
-        let mut token = None;
-        let mut asked = false;
-        for frame in &frames[..end] {
-            match (frame.direction, frame.message()) {
-                (Direction::ClientToServer, Ok(Message::Request(request))) => {
-                    let params = request.params.and_then(|params| serde_json::from_str::<Json>(params.get()).ok());
-                    token = params.and_then(|params| params.pointer("/_meta/progressToken").cloned());
-                    asked = true;
-                }
-                (Direction::ServerToClient, Ok(Message::Notification(notification)))
-                    if asked && matches!(&*notification.method, "notifications/progress" | "notifications/message") =>
-                {
-                    let params = notification.params.map(|params| params.get());
-                    let view = observation::notification(&notification.method, params, token.as_ref());
-                    observation.notifications.push(view);
-                }
-                _ => {}
-            }
+        let era = self.version(step).map_or(Era::Legacy, Version::era);
+        for frames in self.connections.frames(step.server, &marks) {
+            observe_frames(&frames, era, &mut observation);
         }
         Ok(observation)
     }
@@ -78,6 +54,10 @@ impl CellRunner<'_> {
     /// # Errors
     /// A template of the step cannot be rendered.
     pub(super) async fn run_within_limit(&self, step: &Step) -> Result<Observation, String> {
+        let server = &self.servers[step.server];
+        if server.uses_hub(&step.action) {
+            return self.run_on_hub(server, step).await;
+        }
         let session = self.session(step.server)?;
         let recorder = session.recorder();
         tokio::select! {
@@ -160,7 +140,7 @@ impl CellRunner<'_> {
                 self.raw(session, frame, *is_text, headers, step.timeout.unwrap_or(RAW_TIMEOUT)).await?
             }
             Action::FinalAnswer(answer) => self.final_answer(answer)?,
-            Action::Parallel(_) => return Err("steps in parallel cannot be nested".into()),
+            Action::Parallel(_) | Action::Agent(_) => return Err("a session cannot do this".into()),
         })
     }
 
@@ -299,15 +279,44 @@ impl CellRunner<'_> {
         minijinja::context! { captured, env }
     }
 
-    fn text(&self, text: &Text) -> Result<String, String> {
+    pub(super) fn text(&self, text: &Text) -> Result<String, String> {
         self.scenario.templates.render(text, &self.context()).map_err(|error| error.to_string())
     }
 
-    fn arguments(&self, data: Option<&Data>) -> Result<Option<Map<String, Json>>, String> {
+    pub(super) fn arguments(&self, data: Option<&Data>) -> Result<Option<Map<String, Json>>, String> {
         let Some(data) = data else { return Ok(None) };
         let mut text = String::new();
         self.scenario.templates.write_json(data, &self.context(), &mut text).map_err(|error| error.to_string())?;
         serde_json::from_str(&text).map(Some).map_err(|error| error.to_string())
+    }
+}
+
+/// Adds the notifications and the server's requests in the frames of one connection.
+fn observe_frames(frames: &[Frame], era: Era, observation: &mut Observation) {
+    let is_answer = |frame: &Frame| matches!(frame.message(), Ok(Message::Response(_)));
+    // Frames after the response belong to no step.
+    let end = frames.iter().rposition(is_answer).map_or(frames.len(), |answer| answer + 1);
+    let first = frames.iter().position(|frame| frame.direction == Direction::ClientToServer);
+    let asked = client_requests(&frames[first.unwrap_or(end).min(end)..end], era);
+    observation.client_requests.extend(asked);
+    let mut token = None;
+    let mut asked = false;
+    for frame in &frames[..end] {
+        match (frame.direction, frame.message()) {
+            (Direction::ClientToServer, Ok(Message::Request(request))) => {
+                let params = request.params.and_then(|params| serde_json::from_str::<Json>(params.get()).ok());
+                token = params.and_then(|params| params.pointer("/_meta/progressToken").cloned());
+                asked = true;
+            }
+            (Direction::ServerToClient, Ok(Message::Notification(notification)))
+                if asked && matches!(&*notification.method, "notifications/progress" | "notifications/message") =>
+            {
+                let params = notification.params.map(|params| params.get());
+                let view = observation::notification(&notification.method, params, token.as_ref());
+                observation.notifications.push(view);
+            }
+            _ => {}
+        }
     }
 }
 

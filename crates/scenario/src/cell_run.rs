@@ -14,21 +14,17 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     Action, CellServer, Expectations, Observation, RecordedSnapshot, RunOptions, Scenario, Step, TrafficHooks,
-    observation::{MAX_EVENTS, Outcome},
+    connections::Connections,
+    observation::Outcome,
     redaction::{self, RunValue, UsedRules},
     running_server::RunningServer,
 };
 use rehearse_client::{
-    Answers, ConnectError, ConnectOptions, LastLines, Session, StderrLine, StderrSink, TraceRecorder, UnsolicitedFrame,
+    Answers, ConnectError, ConnectOptions, LastLines, Session, StderrLine, StderrSink, UnsolicitedFrame,
     UnsolicitedPolicy,
 };
 use rehearse_protocol::{Protocol, Version};
-use rehearse_report::{
-    Cell, CellResult, CellViolation, Difference, Problem, Status, StepResult, TraceLine, check::RowVerdict,
-};
-
-const TRACE_LINES: usize = 200;
-const TRACE_WIDTH: usize = 2000;
+use rehearse_report::{Cell, CellResult, CellViolation, Difference, Problem, Status, StepResult, check::RowVerdict};
 
 /// The result of a cell before its snapshots are compared.
 pub(super) struct CellRun {
@@ -99,8 +95,7 @@ async fn run_once(scenario: &Scenario, cell: Cell, options: &RunOptions, cancel:
         sink,
         tools: AsyncMutex::default(),
         negotiated: None,
-        hooks: &options.hooks,
-        connections: Vec::new(),
+        connections: Connections::new(scenario, cell, &options.hooks),
     };
     let mut steps = Vec::new();
     let ended = match runner.start(options, cancel).await {
@@ -109,7 +104,7 @@ async fn run_once(scenario: &Scenario, cell: Cell, options: &RunOptions, cancel:
     };
     let CellRunner { servers, recorded, redacted, negotiated, connections, .. } = runner;
     let negotiated = negotiated.filter(|_| cell.protocol == Protocol::Auto).map(|version| version.to_string());
-    future::join_all(servers.into_iter().map(RunningServer::stop)).await;
+    future::join_all(servers.into_iter().map(|server| server.stop(cancel))).await;
     let violations = violations(scenario, cell, &options.hooks, &connections);
     let failed = steps.iter().any(|step| step.status == Status::Failed)
         || violations.iter().any(|found| found.row.verdict == RowVerdict::Fail);
@@ -138,18 +133,11 @@ async fn run_once(scenario: &Scenario, cell: Cell, options: &RunOptions, cancel:
 }
 
 /// The violated rows in the traffic with each server.
-fn violations(
-    scenario: &Scenario,
-    cell: Cell,
-    hooks: &TrafficHooks,
-    connections: &[(String, TraceRecorder)],
-) -> Vec<CellViolation> {
+fn violations(scenario: &Scenario, cell: Cell, hooks: &TrafficHooks, connections: &Connections) -> Vec<CellViolation> {
     let Some(judge) = &hooks.judge else { return Vec::new() };
     let mut found = Vec::new();
-    for server in scenario.servers.iter().map(|server| &server.name) {
-        let own = connections.iter().filter(|(name, _)| name == server);
-        let traces: Vec<_> = own.map(|(_, recorder)| recorder.trace()).collect();
-        let at = CellServer { scenario: &scenario.name, path: &scenario.path, cell, server };
+    for (server, traces) in connections.traces() {
+        let at = CellServer { scenario: &scenario.name, path: &scenario.path, cell, server: &server };
         let rows = judge(at, &traces).into_iter();
         found.extend(rows.map(|row| CellViolation { server: server.clone(), row }));
     }
@@ -171,17 +159,17 @@ pub(super) struct CellRunner<'a> {
     pub(super) tools: AsyncMutex<HashMap<String, Vec<Box<RawValue>>>>,
     /// The version of the first session.
     negotiated: Option<Version>,
-    hooks: &'a TrafficHooks,
-    /// Every connection with the name of its server, if someone wants to see them.
-    connections: Vec<(String, TraceRecorder)>,
+    pub(super) connections: Connections,
 }
 
 impl CellRunner<'_> {
     async fn start(&mut self, options: &RunOptions, shutdown: &CancellationToken) -> Result<(), String> {
         for (index, spec) in self.scenario.servers.iter().enumerate() {
             let answers = Answers::from_script(self.scenario.answers.clone(), self.scenario.questions(index));
-            let (transport, stderr) = (self.cell.transport, self.sink.clone());
-            self.servers.push(RunningServer::start(spec, answers, transport, options, stderr, shutdown).await?);
+            let (stderr, connections) = (self.sink.clone(), &self.connections);
+            let started =
+                RunningServer::start((index, spec), answers, self.cell, options, stderr, connections, shutdown).await?;
+            self.servers.push(started);
         }
         Ok(())
     }
@@ -196,7 +184,7 @@ impl CellRunner<'_> {
         let scenario = self.scenario;
         for step in &scenario.steps {
             let started = Instant::now();
-            let marks = self.marks();
+            let marks = self.connections.marks();
             self.expects_unsolicited = step.expect.as_ref().is_some_and(Expectations::expects_unsolicited);
             let mut ran = tokio::select! {
                 ran = self.step(step, done.len()) => ran,
@@ -213,7 +201,7 @@ impl CellRunner<'_> {
                 Err(why) if done.iter().any(|step| step.status == Status::Failed) => (vec![why], Status::Failed),
                 Err(why) => return Err((Status::Error, format!("{} (line {}): {why}", step.title(), step.line))),
             };
-            let trace = self.trace(&marks);
+            let trace = self.connections.lines(&marks);
             done.push(StepResult {
                 title: step.title(),
                 line: step.line,
@@ -240,7 +228,10 @@ impl CellRunner<'_> {
 
     /// The unsolicited frames of all servers since the last call.
     fn take_unsolicited_frames(&self) -> Vec<UnsolicitedFrame> {
-        self.servers.iter().filter_map(|live| live.session.as_ref()).flat_map(Session::take_unsolicited).collect()
+        let of_hub = |live: &RunningServer| live.hub.take_unsolicited().into_iter().map(|(_, frame)| frame);
+        let of_session = |live: &RunningServer| live.session.as_ref().map(Session::take_unsolicited);
+        let all = self.servers.iter();
+        all.flat_map(|live| of_session(live).unwrap_or_default().into_iter().chain(of_hub(live))).collect()
     }
 
     /// The problems of a step; `None` if `only` excludes it in this cell.
@@ -272,9 +263,8 @@ impl CellRunner<'_> {
         step.only.holds(self.cell.transport, self.cell.protocol, self.version(step))
     }
 
-    fn version(&self, step: &Step) -> Option<Version> {
-        let session = self.servers.get(step.server)?.session.as_ref()?;
-        session.info().version.known()
+    pub(super) fn version(&self, step: &Step) -> Option<Version> {
+        self.servers.get(step.server)?.version
     }
 
     /// Checks an observation against the expectations. If they hold, the result is captured and recorded.
@@ -326,23 +316,20 @@ impl CellRunner<'_> {
         let ignored =
             if self.expects_unsolicited { UnsolicitedPolicy::IgnoreAll } else { UnsolicitedPolicy::FailOnAny };
         let live = self.servers.get_mut(step.server).ok_or("the scenario has no server")?;
+        if live.uses_hub(&step.action) {
+            let discovered = live.discover(step, self.cell.protocol).await;
+            self.negotiated = self.negotiated.or(live.version);
+            return Ok(discovered);
+        }
         if let Some(session) = &live.session {
             session.set_unsolicited_policy(ignored);
             return Ok(Ok(()));
         }
-        let mut config = live.config.clone();
+        let mut config = live.config.clone().ok_or("a config has no session")?;
         if let (Action::Connect, Some(limit)) = (&step.action, step.timeout) {
             config.timeouts.connect = limit;
         }
-        let mut recorder = live.recorder.insert(TraceRecorder::with_limit(MAX_EVENTS)).clone();
-        if self.hooks.is_some() {
-            recorder = recorder.with_details();
-            let Scenario { name, path, .. } = self.scenario;
-            if let Some(sink) = &self.hooks.record_sink {
-                sink(CellServer { scenario: name, path, cell: self.cell, server: &live.config.name }, &recorder);
-            }
-            self.connections.push((live.config.name.clone(), recorder.clone()));
-        }
+        let recorder = self.connections.recorder(step.server, &config.name);
         let options = ConnectOptions { stderr: Some(self.sink.clone()), recorder, ..ConnectOptions::default() };
         match Session::connect_with(&config, self.cell.protocol, options).await {
             Ok(session) => {
@@ -353,7 +340,8 @@ impl CellRunner<'_> {
                     session.close().await;
                     return Ok(Err(Observation::other_version(requested, version)));
                 }
-                self.negotiated = self.negotiated.or(session.info().version.known());
+                live.version = session.info().version.known();
+                self.negotiated = self.negotiated.or(live.version);
                 session.set_unsolicited_policy(ignored);
                 live.session = Some(session);
                 Ok(Ok(()))
@@ -401,36 +389,6 @@ impl CellRunner<'_> {
         let text = serde_json::to_string_pretty(&view).unwrap_or_default();
         let key = spec.key(self.cell, self.version(step));
         self.recorded.push(RecordedSnapshot { step: index, key, title: step.header(), text, is_stable: true });
-    }
-
-    /// The number of frames that every connection has recorded so far.
-    fn marks(&self) -> Vec<Option<(TraceRecorder, usize)>> {
-        let mark = |recorder: &TraceRecorder| (recorder.clone(), recorder.end());
-        self.servers.iter().map(|live| live.recorder.as_ref().map(mark)).collect()
-    }
-
-    /// The last frames since the marks.
-    fn trace(&self, marks: &[Option<(TraceRecorder, usize)>]) -> Vec<TraceLine> {
-        let mut lines = Vec::new();
-        for (live, mark) in self.servers.iter().zip(marks) {
-            let Some(recorder) = &live.recorder else { continue };
-            let from = mark.as_ref().filter(|(marked, _)| marked.is_same_as(recorder)).map_or(0, |(_, from)| *from);
-            let frames = recorder.since(from);
-            let left_out = frames.len().saturating_sub(TRACE_LINES);
-            for (index, frame) in frames.into_iter().enumerate().skip(left_out) {
-                let text = String::from_utf8_lossy(&frame.bytes);
-                let mut frame_text = match text.char_indices().nth(TRACE_WIDTH) {
-                    Some((cut, _)) => format!("{}… ({} bytes)", &text[..cut], frame.bytes.len()),
-                    None => text.into_owned(),
-                };
-                if index == left_out && left_out > 0 {
-                    frame_text = format!("(after {left_out} more frames) {frame_text}");
-                }
-                let server = live.config.name.clone();
-                lines.push(TraceLine { server, direction: frame.direction, at: frame.at, frame: frame_text });
-            }
-        }
-        lines
     }
 }
 

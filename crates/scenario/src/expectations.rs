@@ -283,7 +283,7 @@ impl Expectations {
 
 /// A matcher for the kind of a failure.
 fn read_failure(node: &Node) -> Result<Matcher, Problems> {
-    let kinds = [&Failure::KINDS[..], &["connect", "overflow"]].concat();
+    let kinds = [&Failure::KINDS[..], &["connect", "rejected", "overflow"]].concat();
     match &node.value {
         Value::String(kind) if !kinds.contains(&kind.as_str()) => {
             let problem = node.problem(format!("unknown failure `{kind}`"));

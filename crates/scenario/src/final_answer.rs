@@ -1,10 +1,10 @@
 //! The action `final_answer`: extracts the answer of a subagent from a dialog.
 
-use std::{path::Path, sync::Arc};
+use std::path::Path;
 
-use super::{Observation, cell_run::CellRunner, observation::observe_raw};
+use super::{Observation, cell_run::CellRunner, named_file, observation::observe_raw};
 use rehearse_document::{
-    Diagnostics, Node, Problem, Problems, Source, Value,
+    Node, Problems, Source, Value,
     template::{Data, Templates},
 };
 use rehearse_llm::final_answer::{AnswerSchema, Dialog, extract};
@@ -33,12 +33,14 @@ impl FinalAnswer {
         let fields = node.fields("`final_answer`", &["dialog", "schema"])?;
         let dialog = fields.required("dialog")?;
         let dialog = match (&dialog.value, templates.data(dialog)?) {
-            (Value::String(_), Data::Literal(_)) => file(dialog, folder, Dialog::parse).map(DialogSource::File),
+            (Value::String(_), Data::Literal(_)) => {
+                named_file::read(dialog, folder, Dialog::parse).map(DialogSource::File)
+            }
             (Value::String(_), template) => Ok(DialogSource::Inline(template)),
             (_, data) => Dialog::read(dialog).map(|_| DialogSource::Inline(data)),
         };
         let schema = fields.read("schema", |node| match &node.value {
-            Value::String(_) => file(node, folder, AnswerSchema::parse),
+            Value::String(_) => named_file::read(node, folder, AnswerSchema::parse),
             _ => AnswerSchema::read(node),
         });
         match (dialog, schema) {
@@ -49,25 +51,6 @@ impl FinalAnswer {
             }
         }
     }
-}
-
-/// Parses the file whose path is the value of a node. Its problems are reported at that node.
-fn file<T>(
-    node: &Node,
-    folder: &Path,
-    parse: impl FnOnce(&Arc<Source>) -> Result<T, Diagnostics>,
-) -> Result<T, Problems> {
-    let path = folder.join(node.str()?);
-    let source = Source::read(&path);
-    let source = source.map_err(|error| node.problem(format!("cannot read {}: {error}", path.display())))?;
-    parse(&source).map_err(|diagnostics| {
-        let problem = |it: rehearse_document::Diagnostic| Problem {
-            span: node.span,
-            message: it.to_string().into(),
-            hint: it.problem.hint,
-        };
-        Problems(diagnostics.0.into_iter().map(problem).collect())
-    })
 }
 
 impl CellRunner<'_> {

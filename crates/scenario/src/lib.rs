@@ -49,14 +49,19 @@
 
 mod action;
 mod action_runner;
+mod agent_step;
 mod answers;
 mod capture_check;
 mod cell_run;
 mod client_requests;
+mod config_servers;
+mod connections;
 mod expectations;
 mod final_answer;
 mod hooks;
+mod hub_runner;
 mod model;
+mod named_file;
 mod notification;
 mod observation;
 mod redaction;

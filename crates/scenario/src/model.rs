@@ -7,7 +7,7 @@ use std::{
     sync::Arc,
 };
 
-use super::{Redaction, ServerSpec, Step, answers, capture_check, snapshot};
+use super::{Redaction, ServerKind, ServerSpec, Step, action::ACTIONS, answers, capture_check, snapshot};
 use rehearse_client::{AnswerScript, InputKind};
 use rehearse_document::{Diagnostics, Node, Problem, Problems, Source, parse_yaml, template::Templates};
 use rehearse_mock::script::BuiltinScript;
@@ -196,6 +196,7 @@ impl Scenario {
         }
         capture_check::check(&steps, step_nodes)?;
         check_names(&steps, step_nodes, &matrix, source)?;
+        check_config_steps(&steps, step_nodes, &servers)?;
         for (step, node) in steps.iter().zip(step_nodes) {
             if !matrix.cells().any(|cell| step.may_exist_in(cell)) {
                 let at = node.get("only").unwrap_or(node);
@@ -259,16 +260,18 @@ impl Matrix {
         })
     }
 
-    /// Every common transport of the servers, in the newest version of each era; one cell if there are no servers.
+    /// Every common transport of the servers, in the newest version of each era; one transport if all servers are those of
+    /// configs, and one cell if there are no servers.
     fn for_servers(servers: &[ServerSpec]) -> Matrix {
-        if servers.is_empty() {
-            return Matrix { transports: vec![Transport::Memory], protocols: vec![Protocol::Exact(Version::LATEST)] };
-        }
         let common = |transport: &Transport| servers.iter().all(|server| server.transports().contains(transport));
-        let transports = [Transport::Stdio, Transport::Http, Transport::Sse, Transport::Ws];
+        let transports = match servers.iter().all(|server| matches!(server.kind, ServerKind::Config(_))) {
+            true => vec![Transport::Memory],
+            false => vec![Transport::Stdio, Transport::Http, Transport::Sse, Transport::Ws],
+        };
+        let versions = [Version::LATEST_LEGACY, Version::LATEST];
         Matrix {
             transports: transports.into_iter().filter(common).collect(),
-            protocols: [Version::LATEST_LEGACY, Version::LATEST].map(Protocol::Exact).to_vec(),
+            protocols: versions[usize::from(servers.is_empty())..].iter().copied().map(Protocol::Exact).collect(),
         }
     }
 
@@ -289,6 +292,26 @@ impl Matrix {
             protocols: if protocols.is_empty() { default.protocols } else { protocols },
         }
     }
+}
+
+/// # Errors
+/// A problem for each step that needs one session, but whose server is a config.
+fn check_config_steps(steps: &[Step], nodes: &[Node], servers: &[ServerSpec]) -> Result<(), Problems> {
+    let all = steps.iter().zip(nodes).flat_map(|(step, node)| step.with_nodes(node));
+    let wrong = all.filter(|(step, _)| {
+        let server = servers.get(step.server).map(|server| &server.kind);
+        matches!(server, Some(ServerKind::Config(_))) && !step.action.exists_for_config()
+    });
+    let problems: Vec<_> = wrong
+        .map(|(_, node)| {
+            let at = ACTIONS.iter().find_map(|key| node.get(key)).unwrap_or(node);
+            at.problem(
+                "a server of a config takes `discover`, `agent`, `parallel`, and `call` without `logLevel` and `task`",
+            )
+            .hint("for other steps, describe the server with `command` or `url`")
+        })
+        .collect();
+    if problems.is_empty() { Ok(()) } else { Err(Problems(problems)) }
 }
 
 /// Checks that no two steps of a cell share a snapshot. Steps that depend on the negotiated version are ignored.

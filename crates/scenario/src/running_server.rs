@@ -10,12 +10,15 @@ use std::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    RunOptions, ServerSpec,
-    server::{ServerKind, TargetSpec},
+    Action, RunOptions, ServerSpec,
+    connections::Connections,
+    server::{ServerKind, TargetSpec, path_with},
 };
 use rehearse_client::{
-    Answers, CommandSpec, Endpoint, NetworkServer, Readiness, ServerParams, Session, StderrSink, Target, TraceRecorder,
+    Answers, CommandSpec, Endpoint, NetworkServer, Readiness, ServerParams, Session, StderrSink, Target, Timeouts,
 };
+use rehearse_client_configs::policy::Unreachable;
+use rehearse_hub::{ApprovalMode, Discovery, Hub, HubOptions, HubServer};
 use rehearse_mock::{
     engine::Engine,
     journal::Journal,
@@ -23,16 +26,24 @@ use rehearse_mock::{
     serve::{ListenOptions, MockServer, PipeServer},
 };
 use rehearse_net::pipe;
-use rehearse_protocol::Transport;
+use rehearse_protocol::{Transport, Version};
+use rehearse_report::Cell;
 
 const MOCK_GRACE: Duration = Duration::from_millis(500);
 
 /// A server of a running cell.
 pub(super) struct RunningServer {
-    pub(super) config: ServerParams,
+    /// How to open a session with it; `None` for the servers of a config, which have only the hub.
+    pub(super) config: Option<ServerParams>,
+    pub(super) answers: Answers,
+    pub(super) timeouts: Timeouts,
     process: Option<LocalServer>,
-    /// The recorded frames of the last attempt to open a session.
-    pub(super) recorder: Option<TraceRecorder>,
+    /// Its tools for agents. Connected by the first step that needs it.
+    pub(super) hub: Hub,
+    /// What the hub found.
+    pub(super) discovery: Option<Discovery>,
+    /// The negotiated version, once it is known.
+    pub(super) version: Option<Version>,
     /// Opened by the first step that needs it.
     pub(super) session: Option<Session>,
     /// The frames with notifications that steps have consumed.
@@ -55,34 +66,84 @@ impl RunningServer {
     /// # Errors
     /// The server cannot start: its script has changed, no port is free, or its command is not ready in time.
     pub(super) async fn start(
-        spec: &ServerSpec,
+        (index, spec): (usize, &ServerSpec),
         answers: Answers,
-        transport: Transport,
+        cell: Cell,
         options: &RunOptions,
         stderr: StderrSink,
+        connections: &Connections,
         shutdown: &CancellationToken,
     ) -> Result<RunningServer, String> {
+        let (transport, of_hub) = (cell.transport, stderr.clone());
         let (process, target) = match &spec.kind {
             ServerKind::Targets(targets) => {
                 let target = targets.iter().find(|it| it.target.transport() == transport);
                 let target =
                     target.ok_or_else(|| format!("the server `{}` does not support {transport}", spec.name))?;
-                start_command(spec, target, stderr, shutdown).await?
+                let (process, target) = start_command(spec, target, stderr, shutdown).await?;
+                (process, Some(target))
             }
+            ServerKind::Config(_) => (None, None),
             ServerKind::Subagent(config) => {
                 let target = TargetSpec::for_subagent(config, &options.rehearse, transport);
                 let target = target.map_err(|error| format!("cannot start the server `{}`: {error}", spec.name))?;
-                start_command(spec, &target, stderr, shutdown).await?
+                let (process, target) = start_command(spec, &target, stderr, shutdown).await?;
+                (process, Some(target))
             }
-            ServerKind::Mock(path, headers) => start_mock(path, headers, transport, options).await?,
+            ServerKind::Mock(path, headers) => {
+                let (process, target) = start_mock(path, headers, transport, options).await?;
+                (process, Some(target))
+            }
         };
-        let (timeouts, shutdown) = (spec.timeouts, shutdown.clone());
-        let config = ServerParams { timeouts, answers, shutdown, ..ServerParams::new(&spec.name, target) };
-        Ok(RunningServer { config, process, recorder: None, session: None, consumed: Mutex::default() })
+        let timeouts = spec.timeouts;
+        let with_answers = |params| ServerParams { answers: answers.clone(), shutdown: shutdown.clone(), ..params };
+        let config =
+            target.map(|target| with_answers(ServerParams { timeouts, ..ServerParams::new(&spec.name, target) }));
+        let usual = HubOptions { unreachable: Unreachable::Fatal, ..HubOptions::default() };
+        let (members, usual) = match &spec.kind {
+            ServerKind::Config(members) => {
+                let member = |member: &HubServer| {
+                    let mut params = with_answers(member.config.clone());
+                    if let Target::Stdio(command) = &mut params.target {
+                        command.env.entry("PATH".to_owned()).or_insert_with(|| path_with(&options.rehearse));
+                    }
+                    HubServer { config: params, ..member.clone() }
+                };
+                let policy = members.first().map(|member| HubOptions::from_policy(member.policy));
+                (members.iter().map(member).collect(), policy.unwrap_or(usual))
+            }
+            _ => (config.iter().cloned().map(HubServer::new).collect::<Vec<_>>(), usual),
+        };
+        let connections = connections.clone();
+        let hub = HubOptions {
+            protocol: cell.protocol,
+            approval: ApprovalMode::AllowAll,
+            watch_changes: false,
+            stderr: Some(of_hub),
+            record_sink: Some(Arc::new(move |name, recorder| connections.add(index, name, recorder))),
+            ..usual
+        };
+        Ok(RunningServer {
+            config,
+            answers,
+            timeouts,
+            process,
+            hub: Hub::new(members, hub),
+            discovery: None,
+            version: None,
+            session: None,
+            consumed: Mutex::default(),
+        })
+    }
+
+    /// Whether an action uses the hub of the server, and not its session.
+    pub(super) fn uses_hub(&self, action: &Action) -> bool {
+        self.config.is_none() || matches!(action, Action::Agent(_))
     }
 
     /// Closes the session and stops the server.
-    pub(super) async fn stop(self) {
+    pub(super) async fn stop(self, shutdown: &CancellationToken) {
+        self.hub.close().await;
         if let Some(session) = self.session {
             session.close().await;
         }
@@ -92,7 +153,7 @@ impl RunningServer {
                 stop.cancel();
                 let _ = serving.await;
             }
-            Some(LocalServer::Command(server)) => server.stop(&self.config.shutdown).await,
+            Some(LocalServer::Command(server)) => server.stop(shutdown).await,
             None => {}
         }
     }

@@ -7,14 +7,16 @@ use std::{
     time::Duration,
 };
 
+use super::config_servers;
 use rehearse_client::{CommandSpec, Endpoint, StopGrace, Target, Timeouts, free_port};
 use rehearse_document::{Fields, Node, Problem, Problems, Value, Variables};
+use rehearse_hub::HubServer;
 use rehearse_mock::script::{BuiltinScript, Script};
 use rehearse_protocol::Transport;
 
 const KEYS: &[&str] = &[
-    "mock", "subagent", "command", "url", "args", "env", "cwd", "headers", "type", "ready", "stdio", "http", "sse",
-    "ws", "timeouts",
+    "mock", "subagent", "config", "server", "command", "url", "args", "env", "cwd", "headers", "type", "ready",
+    "stdio", "http", "sse", "ws", "timeouts",
 ];
 
 const COMMAND_KEYS: &[&str] = &["command", "args", "env", "cwd"];
@@ -46,6 +48,8 @@ pub enum ServerKind {
     Mock(PathBuf, Vec<(String, String)>),
     /// A config of a subagent, served by this program. Every cell starts a fresh server.
     Subagent(PathBuf),
+    /// The servers of a client config, as one set of tools.
+    Config(Vec<HubServer>),
     /// A command or a URL for each of its transports.
     Targets(Vec<TargetSpec>),
 }
@@ -93,19 +97,21 @@ impl ServerSpec {
         let of_command = |command: &CommandSpec| -> Vec<_> {
             command.env.iter().map(|(name, value)| named("env", name, value)).collect()
         };
-        let of_target = |spec: &TargetSpec| {
-            let mut secrets = match &spec.target {
-                Target::Stdio(command) => of_command(command),
-                Target::Http(endpoint) | Target::Sse(endpoint) | Target::Ws(endpoint) => of_headers(&endpoint.headers),
-                Target::Memory(_) => Vec::new(),
-            };
+        let of_target = |target: &Target| match target {
+            Target::Stdio(command) => of_command(command),
+            Target::Http(endpoint) | Target::Sse(endpoint) | Target::Ws(endpoint) => of_headers(&endpoint.headers),
+            Target::Memory(_) => Vec::new(),
+        };
+        let of_spec = |spec: &TargetSpec| {
+            let mut secrets = of_target(&spec.target);
             secrets.extend(spec.command.iter().flat_map(|network| of_command(&network.command)));
             secrets
         };
         let mut secrets = match &self.kind {
             ServerKind::Mock(_, headers) => of_headers(headers),
             ServerKind::Subagent(_) => Vec::new(),
-            ServerKind::Targets(targets) => targets.iter().flat_map(of_target).collect(),
+            ServerKind::Config(members) => members.iter().flat_map(|member| of_target(&member.config.target)).collect(),
+            ServerKind::Targets(targets) => targets.iter().flat_map(of_spec).collect(),
         };
         // Shorter values occur in other strings by chance.
         secrets.retain(|(_, value)| value.len() >= 8);
@@ -115,7 +121,8 @@ impl ServerSpec {
     /// The transports of the server.
     pub fn transports(&self) -> Vec<Transport> {
         match &self.kind {
-            ServerKind::Mock(..) => Transport::ALL.to_vec(),
+            // A config says how to reach its servers, whatever the cell.
+            ServerKind::Mock(..) | ServerKind::Config(_) => Transport::ALL.to_vec(),
             ServerKind::Subagent(_) => TRANSPORTS.iter().map(|(_, transport)| *transport).collect(),
             ServerKind::Targets(targets) => targets.iter().map(|spec| spec.target.transport()).collect(),
         }
@@ -148,14 +155,15 @@ fn read_targets(fields: &Fields<'_>, folder: &Path) -> Result<Vec<TargetSpec>, P
 fn read_kind(fields: &Fields<'_>, folder: &Path, builtins: &[BuiltinScript]) -> Result<ServerKind, Problems> {
     let key = match fields.get("url") {
         Some(_) => fields.exactly_one(&["mock", "url"])?,
-        None => fields.exactly_one(&["mock", "subagent", "command", "url"])?,
+        None => fields.exactly_one(&["mock", "subagent", "config", "command", "url"])?,
     };
     let foreign: &[&str] = match key.key.as_str() {
-        "mock" => &["args", "env", "cwd", "type", "ready"],
-        "subagent" => &["args", "env", "cwd", "type", "ready", "headers"],
-        "command" => &["headers", "type", "ready"],
-        _ if fields.get("command").is_none() => &["args", "env", "cwd", "ready"],
-        _ => &[],
+        "mock" => &["args", "env", "cwd", "type", "ready", "server"],
+        "subagent" => &["args", "env", "cwd", "type", "ready", "headers", "server"],
+        "config" => &["args", "env", "cwd", "type", "ready", "headers", "timeouts"],
+        "command" => &["headers", "type", "ready", "server"],
+        _ if fields.get("command").is_none() => &["args", "env", "cwd", "ready", "server"],
+        _ => &["server"],
     };
     if let Some(entry) = fields.at_most_one(foreign)? {
         let message = format!("`{}` cannot be used with `{}`", entry.key, key.key);
@@ -170,6 +178,7 @@ fn read_kind(fields: &Fields<'_>, folder: &Path, builtins: &[BuiltinScript]) -> 
             }
             return Ok(ServerKind::Subagent(path));
         }
+        "config" => return config_servers::read(fields, &key.node, folder).map(ServerKind::Config),
         "command" => TargetSpec { target: Target::Stdio(read_command(fields, &key.node, folder)?), command: None },
         _ => {
             let transport = fields.read("type", |node| match node.str()? {
@@ -188,15 +197,11 @@ impl TargetSpec {
     /// The subagent of a config as a server over this transport. The program `rehearse` that its config names is this one.
     pub(super) fn for_subagent(config: &Path, rehearse: &Path, transport: Transport) -> io::Result<TargetSpec> {
         let config = config.canonicalize()?;
-        let mut path = rehearse.parent().map(|folder| folder.display().to_string()).unwrap_or_default();
-        if let Some(usual) = std::env::var_os("PATH") {
-            path = format!("{path}:{}", usual.to_string_lossy());
-        }
         let mut command = CommandSpec {
             program: rehearse.display().to_string(),
             // A test leaves no files.
             args: ["serve", "--quiet", "--no-save", "--config"].map(str::to_owned).to_vec(),
-            env: BTreeMap::from([("PATH".to_owned(), path)]),
+            env: BTreeMap::from([("PATH".to_owned(), path_with(rehearse))]),
             cwd: config.parent().map(Path::to_owned),
             ..CommandSpec::default()
         };
@@ -235,6 +240,15 @@ impl TargetSpec {
             texts.for_each(|text| *text = PORT.iter().fold(text.clone(), |text, name| text.replace(name, &port)));
         }
         Ok(spec)
+    }
+}
+
+/// The variable `PATH` of a process for which `rehearse` is this program.
+pub(super) fn path_with(rehearse: &Path) -> String {
+    let folder = rehearse.parent().map(|folder| folder.display().to_string()).unwrap_or_default();
+    match std::env::var_os("PATH") {
+        Some(usual) => format!("{folder}:{}", usual.to_string_lossy()),
+        None => folder,
     }
 }
 

@@ -43,7 +43,7 @@ async fn play(text: &str, answer: impl FnMut(&Value) -> Vec<String> + Send + 'st
 }
 
 /// The problems of every step of every cell, each with its cell.
-fn problems(result: &RunResult) -> Vec<String> {
+pub(super) fn problems(result: &RunResult) -> Vec<String> {
     let cells = result.scenarios.iter().flat_map(|scenario| &scenario.cells);
     let problems = cells.flat_map(|cell| {
         let is_error = matches!(cell.status, Status::Error | Status::NotRun);

@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     checked_file::CheckedFile,
-    resolved_server::{ResolvedServer, default_protocol, prepare, variables},
+    resolved_server::{ResolvedServer, default_protocol, prepare},
 };
 use crate::cli::{
     Failure,
@@ -22,7 +22,7 @@ use rehearse_client::{
     UnsolicitedFrame,
 };
 use rehearse_client_configs::{
-    ClientConfig, Project, codes,
+    ClientConfig, Machine, Project, codes,
     policy::{Patterns, Policy},
     server,
 };
@@ -89,7 +89,7 @@ fn plan(checked: &[CheckedFile], shows_secrets: bool) -> Vec<Candidate> {
         });
         let mut number = 0;
         for (servers, folder, is_here) in std::iter::once(global).chain(of_projects) {
-            let variables = if is_here { variables(folder) } else { BTreeMap::new() };
+            let variables = if is_here { Machine::here().variables_in(folder) } else { BTreeMap::new() };
             for (index, server) in servers.iter().enumerate().filter(|(_, server)| is_here && server.is_enabled()) {
                 let mut config = prepare(server, dialect, &variables, folder);
                 if let (true, Ok(prepared)) = (shows_secrets, &mut config) {

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, path::Path, time::Duration};
 
 use crate::cli::secrets::Secrets;
 use rehearse_client::ServerParams;
-use rehearse_client_configs::{Machine, Unresolved, codes, dialect::Dialect, resolve, server};
+use rehearse_client_configs::{Unresolved, codes, dialect::Dialect, resolve, server};
 use rehearse_hub::configured::{default_timeouts, server_params};
 use rehearse_protocol::{Protocol, Transport, Version};
 use rehearse_report::findings::Finding;
@@ -19,24 +19,6 @@ pub(crate) struct ResolvedServer {
     /// The OAuth settings of the config, with variables replaced.
     pub(crate) oauth: server::OAuth,
     pub(crate) secrets: Secrets,
-}
-
-/// The environment of this process, and the variables that programs define for a project.
-pub(crate) fn variables(project: &Path) -> BTreeMap<String, String> {
-    let mut variables = Machine::here().variables;
-    let home = variables.get("HOME").cloned().unwrap_or_default();
-    let folder = project.display().to_string();
-    let base = project.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let known = [
-        ("workspaceFolder", folder.clone()),
-        ("workspaceFolderBasename", base),
-        ("cwd", folder),
-        ("userHome", home),
-        ("pathSeparator", std::path::MAIN_SEPARATOR.to_string()),
-        ("/", std::path::MAIN_SEPARATOR.to_string()),
-    ];
-    variables.extend(known.map(|(name, value)| (name.to_owned(), value)));
-    variables
 }
 
 /// Replaces the variables of a configured server. Relative paths start at `folder`.

@@ -9,7 +9,6 @@ use serde_json::{Value as Json, json};
 
 use super::{
     SourceArgs,
-    resolved_server::variables,
     sources::{MOST_SHOWN, check_readable, warnings},
 };
 use crate::cli::{
@@ -69,7 +68,7 @@ pub(super) fn run(args: &ShowArgs) -> Result<Exit, Failure> {
     check_readable(&effective, args.show_secrets)?;
     let mut warnings = warnings(&effective, args.show_secrets);
     if args.resolve {
-        warnings.extend(replace_variables(&mut effective, variables(&machine.directory), args.show_secrets));
+        warnings.extend(replace_variables(&mut effective, machine.variables_in(&machine.directory), args.show_secrets));
     }
     let text = match args.format {
         Format::Human => human(&effective, args),

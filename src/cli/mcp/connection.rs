@@ -12,7 +12,7 @@ use crate::cli::{Failure, config::resolved_server::default_protocol, terminal_us
 use rehearse_client::{AnswerScript, Answers, ClientInfo, ConnectError, Timeouts};
 use rehearse_client_configs::policy::{Duplicates, Naming, Unreachable};
 use rehearse_document::{Source, parse_duration};
-use rehearse_hub::{ApprovalMode, HubOptions, HubServer, Retry, Routing};
+use rehearse_hub::{ApprovalMode, HubOptions, HubServer, Retry, Routing, configured::hub_server};
 use rehearse_protocol::{Protocol, Transport};
 use rehearse_scenario::parse_answers;
 
@@ -191,19 +191,13 @@ impl ConnectionArgs {
                 Some(person) => Answers::with_handler(answers.clone(), person.input_handler(server.name())),
                 None => Answers::from_script(answers.clone(), []),
             };
-            let written = &server.written;
-            let per_tool = written.timeouts.tools.iter().map(|(tool, limit)| (tool.value.clone(), limit.value));
-            let per_tool = per_tool.filter(|_| self.timeout.is_none()).chain(self.tool_timeout.iter().cloned());
-            HubServer {
-                protocol: Some(protocol),
-                is_enabled: written.is_enabled(),
-                filter: written.tools.clone(),
-                policy: server.policy,
-                is_trusted: written.approval.trust.as_ref().is_some_and(|trust| trust.value),
-                always_allow: written.approval.always_allow.iter().map(|tool| tool.value.clone()).collect(),
-                tool_timeouts: per_tool.collect(),
-                ..HubServer::new(config)
+            let mut member = hub_server(&server.written, server.policy, config);
+            member.protocol = Some(protocol);
+            if self.timeout.is_some() {
+                member.tool_timeouts.clear();
             }
+            member.tool_timeouts.extend(self.tool_timeout.iter().cloned());
+            member
         };
         Ok(servers.iter().map(member).collect())
     }

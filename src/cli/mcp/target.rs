@@ -11,7 +11,7 @@ use crate::cli::{
     Failure,
     config::{
         SourceArgs,
-        resolved_server::{ResolvedServer, prepare, variables},
+        resolved_server::{ResolvedServer, prepare},
         sources::{check_readable, diagnostics, folder, warnings},
     },
     secrets::Secrets,
@@ -382,7 +382,7 @@ fn resolve_server(kept: &Kept, file: &File, machine: &Machine, show_secrets: boo
         return Err(diagnostics(errors(file, &server.name.value), &file.report, show_secrets));
     }
     let folder = folder(file, machine);
-    let resolved = prepare(server, dialect, &variables(&folder), &folder);
+    let resolved = prepare(server, dialect, &machine.variables_in(&folder), &folder);
     let resolved = resolved.map_err(|findings| diagnostics(findings.iter(), &file.report, show_secrets))?;
     Ok(server_of(server.clone(), dialect, resolved, show_secrets))
 }

@@ -1,0 +1,106 @@
+//! The servers of a client config, as one server of a scenario.
+
+use std::{path::Path, sync::Arc};
+
+use super::named_file;
+use rehearse_client::Target;
+use rehearse_client_configs::{Machine, dialect::Dialect, lint, resolve, server::ConfiguredServer};
+use rehearse_document::{Diagnostics, Fields, Node, Problem, Problems, Source, nearest};
+use rehearse_hub::{
+    HubServer,
+    configured::{default_timeouts, hub_server, server_params},
+};
+use rehearse_report::findings::Severity;
+
+/// Reads the servers of the config that `node` names, or the one that the key `server` names.
+///
+/// # Errors
+/// The config cannot be read, or one of these servers cannot be used.
+pub(super) fn read(fields: &Fields<'_>, node: &Node, folder: &Path) -> Result<Vec<HubServer>, Problems> {
+    let all = named_file::read(node, folder, members)?;
+    let Some(wanted) = fields.get("server") else { return Ok(all) };
+    let name = wanted.str()?;
+    if let Some(member) = all.iter().find(|member| &*member.config.name == name) {
+        return Ok(vec![member.clone()]);
+    }
+    let names: Vec<_> = all.iter().map(|member| &*member.config.name).collect();
+    let near = nearest(name, &names).map(|near| format!("did you mean `{near}`?"));
+    let problem = wanted.problem(format!("the config has no server `{name}`"));
+    Err(problem.hint(near.unwrap_or_else(|| format!("use one of {}", names.join(", ")))).into())
+}
+
+/// The servers of a config, with their variables replaced. Their processes start in the folder of the config.
+fn members(source: &Arc<Source>) -> Result<Vec<HubServer>, Diagnostics> {
+    let path = Path::new(&source.name);
+    let mut report = lint(source, Some(path), None, None);
+    let config = report.config.take();
+    // No message may quote a secret of the config.
+    let findings = report.into_file(source.name.clone(), false).findings;
+    let errors = findings.into_iter().filter(|finding| finding.code.severity() == Severity::Error);
+    let errors: Vec<_> = errors.map(|finding| finding.problem).collect();
+    let read = match config {
+        _ if !errors.is_empty() => Err(Problems(errors)),
+        Some(config) if !config.servers.is_empty() => {
+            let folder = path.parent().and_then(|folder| folder.canonicalize().ok()).unwrap_or_default();
+            Problems::collect(config.servers.iter().map(|server| member(server, config.dialect, &folder)))
+        }
+        _ => Err(Problem::new(Default::default(), "no program finds a server in this file").into()),
+    };
+    read.map_err(|problems| problems.in_source(source))
+}
+
+fn member(server: &ConfiguredServer, dialect: &'static Dialect, folder: &Path) -> Result<HubServer, Problems> {
+    let resolved = resolve(server, dialect, &Machine::here().variables_in(folder));
+    let resolved = resolved.map_err(|unresolved| {
+        Problems(unresolved.iter().map(|it| Problem::new(it.span, it.describe(dialect.program))).collect())
+    })?;
+    let params = server_params(&resolved, &dialect.policy, default_timeouts(dialect), folder);
+    let mut params = params.map_err(|error| Problem::new(server.name.span, error.to_string()))?;
+    if let Target::Stdio(command) = &mut params.target {
+        command.cwd.get_or_insert_with(|| folder.to_owned());
+    }
+    Ok(hub_server(server, &dialect.policy, params))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Scenario;
+
+    #[test]
+    fn mistakes_in_a_config_and_steps_without_a_session_are_found_when_the_file_is_read() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let config = r#"{"mcpServers": {"one": {"command": "x"}, "two": {"command": "y"}}}"#;
+        let broken = "{\n\"mcpServers\": {\"one\": {\"comand\": \"x\"}}}";
+        for (name, text) in [(".mcp.json", config), ("broken/.mcp.json", broken), ("other.json", "{}")] {
+            std::fs::create_dir_all(folder.path().join("broken")).expect("creates");
+            std::fs::write(folder.path().join(name), text).expect("writes");
+        }
+        let step = "steps: [{ discover: {} }]";
+        let takes = "a server of a config takes `discover`, `agent`, `parallel`, and `call`";
+        for (server, steps, message) in [
+            ("config: gone.json", step, "s.yaml:1:25: cannot read DIR/gone.json: "),
+            ("config: broken/.mcp.json", step, "s.yaml:1:25: DIR/broken/.mcp.json:2:"),
+            ("config: other.json", step, "s.yaml:1:25: DIR/other.json:1:1: "),
+            (
+                "config: .mcp.json, server: tow",
+                step,
+                "s.yaml:1:44: the config has no server `tow` (did you mean `two`?)",
+            ),
+            ("config: .mcp.json, timeouts: { call: 5s }", step, "s.yaml:1:36: `timeouts` cannot be used with `config`"),
+            ("mock: basic, server: one", step, "s.yaml:1:30: `server` cannot be used with `mock`"),
+            ("config: .mcp.json", "steps: [{ ping: {} }]", &format!("s.yaml:2:17: {takes}")),
+            (
+                "config: .mcp.json",
+                "steps: [{ parallel: [{ call: { tool: a, logLevel: info } }] }]",
+                &format!("s.yaml:2:30: {takes}"),
+            ),
+        ] {
+            let source = Source::new("s.yaml", format!("servers: {{ s: {{ {server} }} }}\n{steps}"));
+            let parsed = Scenario::parse(&source, &folder.path().join("s.yaml"), crate::tests::BUILTINS);
+            let error = parsed.map(|_| ()).expect_err(server).to_string();
+            let error = error.replace(&folder.path().display().to_string(), "DIR");
+            assert!(error.starts_with(message), "{error}");
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! The connections of a running cell.
+
+use std::{
+    collections::BTreeSet,
+    path::PathBuf,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use super::{CellServer, RecordSink, Scenario, TrafficHooks, observation::MAX_EVENTS};
+use rehearse_client::TraceRecorder;
+use rehearse_protocol::{Frame, Trace};
+use rehearse_report::{Cell, TraceLine};
+
+const TRACE_LINES: usize = 200;
+const TRACE_WIDTH: usize = 2000;
+
+/// Every connection of a cell so far. Clones share the list.
+#[derive(Clone)]
+pub(super) struct Connections(Arc<Shared>);
+
+struct Shared {
+    scenario: String,
+    path: PathBuf,
+    cell: Cell,
+    has_details: bool,
+    sink: Option<RecordSink>,
+    list: Mutex<Vec<Connection>>,
+}
+
+struct Connection {
+    /// The index of the server in the scenario.
+    server: usize,
+    /// The name of the server, or that of a server of its config.
+    name: String,
+    recorder: TraceRecorder,
+}
+
+/// How many frames each connection has recorded.
+pub(super) struct Marks(Vec<usize>);
+
+impl Connections {
+    pub(super) fn new(scenario: &Scenario, cell: Cell, hooks: &TrafficHooks) -> Connections {
+        Connections(Arc::new(Shared {
+            scenario: scenario.name.clone(),
+            path: scenario.path.clone(),
+            cell,
+            has_details: hooks.is_some(),
+            sink: hooks.record_sink.clone(),
+            list: Mutex::default(),
+        }))
+    }
+
+    /// A recorder for the next session with a server.
+    pub(super) fn recorder(&self, server: usize, name: &str) -> TraceRecorder {
+        let recorder = TraceRecorder::with_limit(MAX_EVENTS);
+        let recorder = if self.0.has_details { recorder.with_details() } else { recorder };
+        self.add(server, name, &recorder);
+        recorder
+    }
+
+    /// Adds a connection before its first frame.
+    pub(super) fn add(&self, server: usize, name: &str, recorder: &TraceRecorder) {
+        let Shared { scenario, path, cell, sink, .. } = &*self.0;
+        if let Some(sink) = sink {
+            sink(CellServer { scenario, path, cell: *cell, server: name }, recorder);
+        }
+        self.list().push(Connection { server, name: name.to_owned(), recorder: recorder.clone() });
+    }
+
+    pub(super) fn marks(&self) -> Marks {
+        Marks(self.list().iter().map(|it| it.recorder.end()).collect())
+    }
+
+    /// The frames of each connection with a server since the marks.
+    pub(super) fn frames(&self, server: usize, marks: &Marks) -> Vec<Vec<Frame>> {
+        let list = self.list();
+        let own = list.iter().enumerate().filter(|(_, it)| it.server == server);
+        own.map(|(index, it)| it.recorder.since(marks.of(index))).collect()
+    }
+
+    /// The name and the traces of each server, in the order of their names.
+    pub(super) fn traces(&self) -> Vec<(String, Vec<Trace>)> {
+        let list = self.list();
+        let names: BTreeSet<_> = list.iter().map(|it| it.name.clone()).collect();
+        let of = |name: &String| list.iter().filter(|it| it.name == *name).map(|it| it.recorder.trace()).collect();
+        names.iter().map(|name| (name.clone(), of(name))).collect()
+    }
+
+    /// The last frames since the marks.
+    pub(super) fn lines(&self, marks: &Marks) -> Vec<TraceLine> {
+        let mut lines = Vec::new();
+        for (index, Connection { name, recorder, .. }) in self.list().iter().enumerate() {
+            let frames = recorder.since(marks.of(index));
+            let left_out = frames.len().saturating_sub(TRACE_LINES);
+            for (index, frame) in frames.into_iter().enumerate().skip(left_out) {
+                let text = String::from_utf8_lossy(&frame.bytes);
+                let mut frame_text = match text.char_indices().nth(TRACE_WIDTH) {
+                    Some((cut, _)) => format!("{}… ({} bytes)", &text[..cut], frame.bytes.len()),
+                    None => text.into_owned(),
+                };
+                if index == left_out && left_out > 0 {
+                    frame_text = format!("(after {left_out} more frames) {frame_text}");
+                }
+                let server = name.clone();
+                lines.push(TraceLine { server, direction: frame.direction, at: frame.at, frame: frame_text });
+            }
+        }
+        lines
+    }
+
+    fn list(&self) -> MutexGuard<'_, Vec<Connection>> {
+        self.0.list.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Marks {
+    /// A connection that is newer than the marks is new from its start.
+    fn of(&self, connection: usize) -> usize {
+        self.0.get(connection).copied().unwrap_or_default()
+    }
+}
