@@ -68,12 +68,14 @@ mod tests {
     use crate::Scenario;
 
     #[test]
-    fn mistakes_in_a_config_and_steps_without_a_session_are_found_when_the_file_is_read() {
+    fn mistakes_in_configs_and_agents_are_found_when_the_file_is_read() {
         let folder = tempfile::tempdir().expect("a folder");
         let config = r#"{"mcpServers": {"one": {"command": "x"}, "two": {"command": "y"}}}"#;
         let broken = "{\n\"mcpServers\": {\"one\": {\"comand\": \"x\"}}}";
-        for (name, text) in [(".mcp.json", config), ("broken/.mcp.json", broken), ("other.json", "{}")] {
-            std::fs::create_dir_all(folder.path().join("broken")).expect("creates");
+        std::fs::create_dir(folder.path().join("broken")).expect("creates");
+        let configs = [(".mcp.json", config), ("broken/.mcp.json", broken), ("other.json", "{}")];
+        let models = [("model.yaml", "rules: [{ reply: x }]"), ("bad.yaml", "rules: [{ replay: x }]")];
+        for (name, text) in configs.into_iter().chain(models) {
             std::fs::write(folder.path().join(name), text).expect("writes");
         }
         let step = "steps: [{ discover: {} }]";
@@ -94,6 +96,18 @@ mod tests {
                 "config: .mcp.json",
                 "steps: [{ parallel: [{ call: { tool: a, logLevel: info } }] }]",
                 &format!("s.yaml:2:30: {takes}"),
+            ),
+            ("mock: basic", "steps: [{ agent: { model: model.yaml } }]", "s.yaml:2:18: `agent` needs a `prompt`"),
+            ("mock: basic", "steps: [{ agent: { model: bad.yaml, prompt: Hi } }]", "s.yaml:2:27: DIR/bad.yaml:1:11: "),
+            (
+                "mock: basic",
+                "steps: [{ agent: { model: model.yaml, prompt: Hi, toolFormat: json } }]",
+                "s.yaml:2:63: `toolFormat` must be native or xml",
+            ),
+            (
+                "mock: basic",
+                "steps: [{ agent: { model: model.yaml, prompt: '{{ captured.x }}' } }]",
+                "s.yaml:2:47: no earlier step captures `x`",
             ),
         ] {
             let source = Source::new("s.yaml", format!("servers: {{ s: {{ {server} }} }}\n{steps}"));

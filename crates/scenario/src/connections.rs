@@ -35,9 +35,6 @@ struct Connection {
     recorder: TraceRecorder,
 }
 
-/// How many frames each connection has recorded.
-pub(super) struct Marks(Vec<usize>);
-
 impl Connections {
     pub(super) fn new(scenario: &Scenario, cell: Cell, hooks: &TrafficHooks) -> Connections {
         Connections(Arc::new(Shared {
@@ -67,15 +64,16 @@ impl Connections {
         self.list().push(Connection { server, name: name.to_owned(), recorder: recorder.clone() });
     }
 
-    pub(super) fn marks(&self) -> Marks {
-        Marks(self.list().iter().map(|it| it.recorder.end()).collect())
+    /// How many frames each connection has recorded.
+    pub(super) fn marks(&self) -> Vec<usize> {
+        self.list().iter().map(|it| it.recorder.end()).collect()
     }
 
     /// The frames of each connection with a server since the marks.
-    pub(super) fn frames(&self, server: usize, marks: &Marks) -> Vec<Vec<Frame>> {
+    pub(super) fn frames(&self, server: usize, marks: &[usize]) -> Vec<Vec<Frame>> {
         let list = self.list();
         let own = list.iter().enumerate().filter(|(_, it)| it.server == server);
-        own.map(|(index, it)| it.recorder.since(marks.of(index))).collect()
+        own.map(|(index, it)| it.recorder.since(mark(marks, index))).collect()
     }
 
     /// The name and the traces of each server, in the order of their names.
@@ -87,10 +85,10 @@ impl Connections {
     }
 
     /// The last frames since the marks.
-    pub(super) fn lines(&self, marks: &Marks) -> Vec<TraceLine> {
+    pub(super) fn lines(&self, marks: &[usize]) -> Vec<TraceLine> {
         let mut lines = Vec::new();
         for (index, Connection { name, recorder, .. }) in self.list().iter().enumerate() {
-            let frames = recorder.since(marks.of(index));
+            let frames = recorder.since(mark(marks, index));
             let left_out = frames.len().saturating_sub(TRACE_LINES);
             for (index, frame) in frames.into_iter().enumerate().skip(left_out) {
                 let text = String::from_utf8_lossy(&frame.bytes);
@@ -113,9 +111,7 @@ impl Connections {
     }
 }
 
-impl Marks {
-    /// A connection that is newer than the marks is new from its start.
-    fn of(&self, connection: usize) -> usize {
-        self.0.get(connection).copied().unwrap_or_default()
-    }
+/// The mark of a connection. One that is newer than the marks is new from its start.
+fn mark(marks: &[usize], connection: usize) -> usize {
+    marks.get(connection).copied().unwrap_or_default()
 }
