@@ -19,6 +19,7 @@ pub mod inputs;
 mod model_spec;
 mod native_tool;
 pub mod setup;
+#[cfg(feature = "store")]
 pub mod store;
 mod subagent;
 pub mod subagent_events;
