@@ -35,6 +35,21 @@ fn a_model_uses_the_tools_of_the_servers_and_keeps_the_conversation() {
 }
 
 #[test]
+fn calls_of_the_model_take_turns_among_servers_if_that_is_wanted() {
+    let look = |name: &str| TOOLS.replace("at {{ args.at }}", name);
+    let mock = |script: &str| serde_json::json!({ "command": Rehearse::BINARY, "args": ["mock", script] });
+    let config = serde_json::json!({ "mcpServers": { "one": mock("one.yaml"), "two": mock("two.yaml") } });
+    let story = Rehearse::new().env("HOME", "home").env("XDG_CONFIG_HOME", "").file("model.yaml", MODEL);
+    let story = story.file("c.json", &config.to_string()).file("one.yaml", &look("one")).file("two.yaml", &look("two"));
+    let story =
+        story.args(["chat", "--model", "scripted:model.yaml", "--mcp-config", "c.json", "--dialect", "mcpilot"]);
+    let run = story.args(["--yes", "--routing", "round-robin"]).stdin("look\nlook\nlook\n/usage\n").run().code(0);
+    let run = run.stdout_has("It is one.\nI look.\nIt is two.\nI look.\nIt is one.\n");
+    let usage = run.stdout_text().split("Model: ").nth(1).expect("the usage");
+    assert!(usage.starts_with("6 turns, 3 tool calls, ") && usage.contains("│ two    │ look │ 1     │"), "{usage}");
+}
+
+#[test]
 fn a_chat_needs_no_servers_and_an_error_of_the_model_does_not_end_it() {
     let run = chat("please fail\nhello\n", &[]);
     run.stderr_has("HTTP 400: no").stdout_has("You said: hello\n").code(1);

@@ -101,6 +101,7 @@ fn runs_are_saved_also_those_that_fail_and_that_are_killed() {
     let roles: Vec<_> = messages.iter().map(|message| message["role"].as_str().expect("a role")).collect();
     assert_eq!(roles, ["user", "assistant", "tool_result", "assistant"]);
     assert_eq!((&messages[2]["tool"], &messages[3]["id"]), (&json!("look"), &json!(last)));
+    assert_eq!(exported["statistics"], json!({ "turns": 2, "toolCalls": 1, "failedCalls": 0 }));
 
     let unknown = conversation(&["conversation", "print", "nobody"], &file);
     unknown.stdout("").stderr_has("there is no message nobody in ").code(2);

@@ -22,6 +22,7 @@ pub(crate) struct Rehearse {
     env: Vec<(&'static str, &'static str)>,
     stdin: String,
     unheard: bool,
+    reads_on_demand: bool,
 }
 
 impl Rehearse {
@@ -36,6 +37,7 @@ impl Rehearse {
             env: Vec::new(),
             stdin: String::new(),
             unheard: false,
+            reads_on_demand: false,
         }
     }
 
@@ -86,6 +88,12 @@ impl Rehearse {
         self
     }
 
+    /// Reads stdout only when the test waits for a line.
+    pub(crate) fn unread_stdout(mut self) -> Self {
+        self.reads_on_demand = true;
+        self
+    }
+
     /// Creates a named pipe in the working folder.
     pub(crate) fn fifo(self, name: &str) -> Self {
         let made = Command::new("mkfifo").arg(self.folder.path().join(name)).status();
@@ -131,7 +139,10 @@ impl Rehearse {
             stdin.write_all(self.stdin.as_bytes()).expect("writes");
             stdin
         });
-        let stdout = Lines::read(child.stdout.take().expect("a pipe"));
+        let stdout = match self.reads_on_demand {
+            true => Lines::on_demand(child.stdout.take().expect("a pipe")),
+            false => Lines::read(child.stdout.take().expect("a pipe")),
+        };
         let stderr = match self.unheard {
             true => Lines::on_demand(child.stderr.take().expect("a pipe")),
             false => Lines::read(child.stderr.take().expect("a pipe")),

@@ -5,6 +5,7 @@ use std::{io::Write, process::Stdio};
 use serde_json::{Value as Json, json};
 
 use crate::{
+    mcp::commands_of,
     orphans::{gone_already, started},
     rehearse::{Rehearse, Running, children},
 };
@@ -440,6 +441,11 @@ fn the_session_of_the_page_has_the_shown_output() {
         text = &text[at..];
     }
     assert_eq!(lines.len(), 4);
+}
+
+#[test]
+fn every_command_of_the_page_has_the_shown_output() {
+    assert_eq!(commands_of(PAGE), 1);
 }
 
 #[test]

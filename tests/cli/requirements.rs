@@ -8,7 +8,7 @@ const LIST: &str = include_str!("../requirements.txt");
 const COUNTS: [usize; 5] = [113, 143, 137, 95, 60];
 
 /// How many requirements may be `open`.
-const OPEN: usize = 3;
+const OPEN: usize = 1;
 
 /// All ids, in order.
 fn ids() -> Vec<String> {

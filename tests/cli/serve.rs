@@ -165,6 +165,61 @@ fn an_error_at_the_start_has_its_place_in_the_config() {
 }
 
 #[test]
+fn with_lazy_check_a_call_reports_what_is_missing_until_it_is_there() {
+    let mut config = config();
+    config["models"][0]["id"] = "later.yaml".into();
+    let lazy = |config: &Json| story(config).args(["serve", "--config", "coder.cpe.json", "--lazy-check"]);
+    let mut running = lazy(&config).start();
+    greet(&mut running);
+    call(&mut running, 2, &json!({ "prompt": "look" }));
+    let answer = result(&mut running, 2);
+    let expected = "Subagent execution failed: coder.cpe.json:1:";
+    assert!(text(&answer).starts_with(expected) && text(&answer).contains("cannot read later.yaml"), "{answer}");
+    std::fs::write(running.path("later.yaml"), MODEL).expect("writes");
+    call(&mut running, 3, &json!({ "prompt": "look" }));
+    assert_eq!(result(&mut running, 3)["structuredContent"]["verdict"], "at sea");
+    // The schema is a part of the tool.
+    config["subagent"]["outputSchemaPath"] = "none.json".into();
+    lazy(&config).run().stderr_has("none.json").code(2);
+}
+
+#[test]
+fn a_call_of_the_agent_goes_to_another_server_if_that_is_wanted() {
+    let mut config = config();
+    let lost = "tools: [{ name: look, annotations: { readOnlyHint: true }, steps: [{ exit: 1 }] }]";
+    config["mcpServers"] = json!({
+        "broken": { "type": "stdio", "command": Rehearse::BINARY, "args": ["mock", "broken.yaml"] },
+        "tools": config["mcpServers"]["tools"],
+    });
+    for (routing, verdict) in [("fallback", "at sea"), ("registered", "Error calling MCP tool broken/look: ")] {
+        let story = story(&config).file("broken.yaml", lost);
+        let mut running = story.args(["serve", "--config", "coder.cpe.json", "--routing", routing]).start();
+        greet(&mut running);
+        call(&mut running, 2, &json!({ "prompt": "look" }));
+        let answer = result(&mut running, 2);
+        assert!(answer["structuredContent"]["verdict"].as_str().is_some_and(|it| it.starts_with(verdict)), "{answer}");
+        if routing == "fallback" {
+            running.stderr_line("warning: the call of 'look' failed at MCP server 'broken', and goes to 'tools': ");
+        }
+    }
+}
+
+#[test]
+fn a_client_that_does_not_read_does_not_hold_up_a_run() {
+    // Several times what a pipe holds.
+    let text = "x".repeat(200_000);
+    let turn = format!("{{ text: {text}, calls: [{{ tool: look, args: {{ at: sea }} }}] }}");
+    let model = format!(
+        "rules: [{{ turns: [{turn}, {turn}, {turn}, {{ calls: [{{ tool: final_answer, args: {{ verdict: done }} }}] }}] }}]"
+    );
+    let mut running = serve().file("model.yaml", &model).unread_stdout().start();
+    greet(&mut running);
+    call(&mut running, 2, &json!({ "prompt": "x" }));
+    running.stderr_line("] ended: 4 turns, 3 tool calls, ");
+    assert_eq!(result(&mut running, 2)["structuredContent"]["verdict"], "done");
+}
+
+#[test]
 fn the_server_has_one_tool_with_both_schemas() {
     let server = format!("{} serve --config coder.cpe.json", Rehearse::BINARY);
     let run = story(&config()).args(["mcp", "list-tools", "--json", "--stdio", &server]).run().code(0);

@@ -31,6 +31,17 @@ fn the_stderr_of_a_server_is_printed_with_its_name_unless_it_is_unwanted() {
 }
 
 #[test]
+fn the_stack_trace_of_a_server_is_printed() {
+    let reply = r#"{ rpcError: { code: -32603, message: broken, data: { stack: "at f (s.js:1:2)" } } }"#;
+    let script = format!("tools: [{{ name: call, reply: {reply} }}]");
+    let run = mcp(["call-tool", "call"]).file("s.yaml", &script).args(stdio("s.yaml")).run().code(1);
+    run.stderr_has("error: rpc: broken").stderr_has("data: {\"stack\":\"at f (s.js:1:2)\"}\n");
+    let crash = "(echo Traceback:; echo '  File s.py, line 3'; echo ValueError: no) >&2; exit 1";
+    let run = mcp(["info", "--protocol", "2025-11-25", "--quiet"]).args(shell(crash)).run().code(3);
+    run.stderr_has("    Traceback:\n      File s.py, line 3\n    ValueError: no\n");
+}
+
+#[test]
 fn an_error_repeats_no_stderr_that_was_printed_before() {
     let story = |args: &[&str]| {
         mcp(["info", "--protocol", "2025-11-25"])

@@ -1,9 +1,9 @@
 //! The turn loop.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{fmt, ops::AddAssign, sync::Arc, time::Duration};
 
 use futures_util::future::join_all;
-use serde::Serialize;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use rehearse_hub::{Hub, projection::Projection};
@@ -94,8 +94,7 @@ pub struct Run {
 }
 
 /// What a run took.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RunStatistics {
     /// Answers of the model.
     pub turns: u32,
@@ -103,6 +102,36 @@ pub struct RunStatistics {
     /// Tool calls with an error.
     pub failed_calls: u32,
     pub usage: Usage,
+    pub time: Duration,
+}
+
+impl AddAssign for RunStatistics {
+    fn add_assign(&mut self, other: RunStatistics) {
+        self.turns += other.turns;
+        self.tool_calls += other.tool_calls;
+        self.failed_calls += other.failed_calls;
+        self.usage += other.usage;
+        self.time += other.time;
+    }
+}
+
+/// Such as `2 turns, 1 tool call (1 failed), 120 + 30 tokens, 1.5 s`.
+impl fmt::Display for RunStatistics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let RunStatistics { turns, tool_calls, failed_calls, usage, time } = self;
+        let plural = |count: u32| if count == 1 { "" } else { "s" };
+        write!(f, "{turns} turn{}, {tool_calls} tool call{}", plural(*turns), plural(*tool_calls))?;
+        if *failed_calls > 0 {
+            write!(f, " ({failed_calls} failed)")?;
+        }
+        write!(
+            f,
+            ", {} input and {} output tokens, {:.1} s",
+            usage.input_tokens,
+            usage.output_tokens,
+            time.as_secs_f64()
+        )
+    }
 }
 
 impl Default for AgentOptions {
@@ -187,13 +216,16 @@ impl Agent {
         cancel: &CancellationToken,
         deltas: Option<DeltaSink<'_>>,
     ) -> Result<Run, AgentError> {
+        let started = Instant::now();
         let mut turns = Turns { agent: self, label, cancel, statistics: RunStatistics::default() };
         let done = match turns.emit(Event::Started).await {
             Ok(()) => Box::pin(turns.run(conversation, prompt, deltas)).await,
             Err(error) => Err(error),
         };
         let error = done.as_ref().err().map(ToString::to_string);
-        if let Err(error) = turns.emit(Event::Ended { error: error.as_deref() }).await {
+        turns.statistics.time = started.elapsed();
+        let ended = Event::Ended { error: error.as_deref(), statistics: turns.statistics };
+        if let Err(error) = turns.emit(ended).await {
             // The answer counts more than the event.
             let _ = turns.emit(Event::Warning(&error.to_string())).await;
         }

@@ -2,6 +2,7 @@
 
 use std::{pin::Pin, sync::Arc, time::Duration};
 
+use crate::RunStatistics;
 use rehearse_llm::model::{Message, ToolCall, ToolResult};
 use serde::Serialize;
 
@@ -42,7 +43,7 @@ pub enum Event<'a> {
     /// Something went wrong that does not end the run.
     Warning(&'a str),
     /// The run ended, with this error if it failed.
-    Ended { error: Option<&'a str> },
+    Ended { error: Option<&'a str>, statistics: RunStatistics },
 }
 
 /// An event that a sink could not deliver, and that must be delivered.

@@ -40,7 +40,7 @@ pub use self::{
     event::{EmitError, EmitFuture, Event, EventSink, RunLabel, SavedMessage},
     model_spec::{ModelAccess, ModelApi, ModelSpec, ModelSpecError},
     native_tool::{NativeTool, NativeToolError, NativeToolFuture},
-    subagent::{Subagent, SubagentSpec},
+    subagent::{MakeSetup, Subagent, SubagentSpec},
     tool_format::ToolFormat,
     toolbox::{ToolKind, Toolbox},
 };

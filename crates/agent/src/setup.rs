@@ -36,7 +36,7 @@ pub struct SetupContext<'a> {
 }
 
 /// The model of a config and its options.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct AgentSetup {
     pub model: Arc<Model>,
     pub options: AgentOptions,
@@ -60,9 +60,8 @@ impl AgentSetup {
             };
             system_prompt(path, &values, context)
         });
-        let schema = subagent.and_then(|subagent| subagent.output_schema_path.as_ref());
-        let schema = schema.map(|path| answer_schema(path, context));
-        let (model, system, answer, ()) = Problems::all4(model, system.transpose(), schema.transpose(), Ok(()))?;
+        let (model, system, answer, ()) =
+            Problems::all4(model, system.transpose(), answer_schema(config, context), Ok(()))?;
         let usual = AgentOptions::default();
         let options = AgentOptions {
             system,
@@ -73,7 +72,7 @@ impl AgentSetup {
                 true => CallOrder::Parallel,
                 false => CallOrder::Sequential,
             },
-            answer: answer.map(Arc::new),
+            answer,
             answer_retries: subagent.map_or(0, |subagent| subagent.answer_retries),
             ..usual
         };
@@ -107,14 +106,20 @@ fn system_prompt(path: &At<String>, values: &PromptValues, context: &SetupContex
     })
 }
 
-fn answer_schema(path: &At<String>, context: &SetupContext<'_>) -> Result<AnswerSchema, Problems> {
+/// Reads the schema of the answer, if there is one.
+///
+/// # Errors
+/// The file cannot be read, or is no schema.
+pub fn answer_schema(config: &AgentConfig, context: &SetupContext<'_>) -> Result<Option<Arc<AnswerSchema>>, Problems> {
+    let path = config.subagent.as_ref().and_then(|subagent| subagent.output_schema_path.as_ref());
+    let Some(path) = path else { return Ok(None) };
     let file = find(&path.value, context);
     let source = Source::read(&file).map_err(|error| {
         let problem = Problem::new(path.span, format!("failed to read output schema file {:?}: {error}", path.value));
         problem.hint(places(&path.value, context))
     })?;
     let invalid = |error| Problem::new(path.span, format!("invalid output schema in {:?}: {error}", path.value));
-    AnswerSchema::parse(&source).map_err(|error| invalid(error).into())
+    AnswerSchema::parse(&source).map(|schema| Some(Arc::new(schema))).map_err(|error| invalid(error).into())
 }
 
 /// The model of a config.

@@ -1,6 +1,9 @@
 //! Runs with scripted models and mock servers.
 
-use std::sync::{Arc, Mutex};
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -11,7 +14,7 @@ use rehearse_document::Source;
 use rehearse_hub::{Hub, HubOptions, HubServer};
 use rehearse_llm::{
     final_answer::AnswerSchema,
-    model::{Block, Message, Model, ScriptedModel},
+    model::{Block, Message, Model, ScriptedModel, Usage},
 };
 use rehearse_mock::{MockServer, MockServerBuilder, Rule, Tool};
 use rehearse_protocol::Transport;
@@ -35,7 +38,7 @@ impl EventSink for Log {
             Event::ToolCall { call, .. } => format!("tool_call {} {}", call.name, call.arguments),
             Event::ToolResult(result) => format!("tool_result {} {}", result.tool, result.is_error),
             Event::Started => format!("subagent_start {}/{}", run.agent, run.run_id),
-            Event::Ended { error } => format!("subagent_end {}", error.unwrap_or("-")),
+            Event::Ended { error, .. } => format!("subagent_end {}", error.unwrap_or("-")),
         };
         self.lines.lock().expect("no panic").push(line);
         let done = match self.broken == Some(event.name()) {
@@ -118,7 +121,11 @@ async fn a_model_uses_tools_until_it_has_an_answer() {
     let done = done.expect("an answer");
     assert_eq!(done.answer.text, "The results: 1, It broke.");
     assert_eq!((done.statistics.turns, done.statistics.tool_calls, done.statistics.failed_calls), (2, 2, 1));
-    assert!(done.statistics.usage.total() > 0);
+    assert!(done.statistics.usage.total() > 0 && done.statistics.time > Duration::ZERO);
+    let mut twice = RunStatistics { time: Duration::from_millis(1250), usage: Usage::default(), ..done.statistics };
+    assert_eq!(twice.to_string(), "2 turns, 2 tool calls (1 failed), 0 input and 0 output tokens, 1.2 s");
+    twice += twice;
+    assert_eq!((twice.turns, twice.tool_calls, twice.failed_calls, twice.time.as_millis()), (4, 4, 2, 2500));
     assert_eq!(conversation.messages.len(), 5);
     let expected = [
         "subagent_start a/r",

@@ -73,7 +73,7 @@ pub use self::{
     },
     registry::{DuplicateTool, Effect, Notice, RegisteredTool, Registry},
     reload::ReloadReport,
-    routing::{RoutedCall, Routing},
+    routing::{Rerouted, RoutedCall, Routing},
     server_connection::is_retryable,
     status::{ConnectionState, ServerStatus},
     usage::Usage,
@@ -125,8 +125,8 @@ pub enum Event {
     Disconnected { server: Arc<str>, why: Arc<str> },
     /// A server could not list all its tools.
     ListingFailed { server: Arc<str>, failure: Failure },
-    /// A call failed at a server, and goes to another one.
-    Rerouted { tool: String, from: Arc<str>, to: Arc<str>, why: Arc<str> },
+    /// A call goes to another server.
+    Rerouted(Rerouted),
     /// A changed list has a duplicate that the policy rejects; the registry stays as it was.
     RegistryRejected(DuplicateTool),
 }

@@ -33,6 +33,16 @@ pub struct RoutedCall {
     pub result: Result<ToolOutcome, CallError>,
 }
 
+/// A call that failed at a server and goes to another one.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("the call of '{tool}' failed at MCP server '{from}', and goes to '{to}': {why}")]
+pub struct Rerouted {
+    pub tool: String,
+    pub from: Arc<str>,
+    pub to: Arc<str>,
+    pub why: Arc<str>,
+}
+
 /// How many calls of each tool were routed.
 #[derive(Debug, Default)]
 pub(super) struct Turns(Mutex<HashMap<String, usize>>);
@@ -63,7 +73,7 @@ impl Hub {
             if let Err(error) = &result {
                 let (from, to) = (tool.server.clone(), next.server.clone());
                 let why = error.to_string().into();
-                self.emit(Event::Rerouted { tool: tool.original.clone(), from, to, why });
+                self.emit(Event::Rerouted(Rerouted { tool: tool.original.clone(), from, to, why }));
             }
             tool = next;
         }

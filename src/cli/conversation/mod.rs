@@ -10,9 +10,11 @@ use std::{
 
 use clap::{Args, Subcommand, ValueEnum};
 use serde::Serialize;
+use serde_json::{Value as Json, json};
 
 use super::{Exit, Failure, Format, output};
 use rehearse_agent::store::{ConversationStore, ConversationSummary, FILE_NAME, StoreError, StoredMessage};
+use rehearse_llm::model::Message;
 use rehearse_report::text::printable_lines;
 
 const EXAMPLES: &str = "\
@@ -90,6 +92,7 @@ struct Listing {
 #[derive(Serialize)]
 struct Export<'a> {
     messages: &'a [StoredMessage],
+    statistics: Json,
 }
 
 /// # Errors
@@ -111,7 +114,14 @@ pub(super) fn run(args: &ConversationArgs) -> Result<Exit, Failure> {
             }
         }
         ConversationCommand::Export(ExportArgs { message, format: ExportFormat::Json }) => {
-            write_json(&Export { messages: &load(message)? })?;
+            let messages = load(message)?;
+            let count = |is: fn(&Message) -> bool| messages.iter().filter(|stored| is(&stored.message)).count();
+            let statistics = json!({
+                "turns": count(|message| matches!(message, Message::Assistant { .. })),
+                "toolCalls": count(|message| matches!(message, Message::ToolResult(_))),
+                "failedCalls": count(|message| matches!(message, Message::ToolResult(result) if result.is_error)),
+            });
+            write_json(&Export { messages: &messages, statistics })?;
         }
     }
     Ok(Exit::Success)

@@ -71,15 +71,22 @@ pub(super) struct RetryArgs {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Several servers")]
 pub(crate) struct CallArgs {
-    /// If several servers have the tool: registered, fallback or round-robin
-    #[arg(long, value_name = "WHAT", value_enum, default_value_t, hide_possible_values = true, hide_short_help = true)]
-    routing: RoutingChoice,
+    #[command(flatten)]
+    routing: RoutingArgs,
     /// Send a call whose arguments break the input schema of the tool
     #[arg(long, hide_short_help = true, help_heading = None::<&'static str>)]
     no_check_arguments: bool,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, clap::ValueEnum)]
+/// The choice among servers that have the same tool.
+#[derive(Debug, clap::Args)]
+pub(crate) struct RoutingArgs {
+    /// If several servers have the tool: registered, fallback or round-robin
+    #[arg(long, value_name = "WHAT", value_enum, default_value_t, hide_possible_values = true, hide_short_help = true)]
+    routing: RoutingChoice,
+}
+
+#[derive(Clone, Copy, Debug, Default, clap::ValueEnum)]
 enum RoutingChoice {
     /// The server of the registered tool
     #[default]
@@ -93,16 +100,22 @@ enum RoutingChoice {
 impl CallArgs {
     pub(crate) fn apply(&self, options: &mut HubOptions) {
         options.checks_arguments = !self.no_check_arguments;
-        options.routing = match self.routing {
-            RoutingChoice::Registered => Routing::Registered,
-            RoutingChoice::Fallback => Routing::Fallback,
-            RoutingChoice::RoundRobin => Routing::RoundRobin,
-        };
+        options.routing = self.routing.routing();
     }
 
     /// Whether a call may go to any server that has the tool.
     pub(super) fn needs_all(&self) -> bool {
-        self.routing != RoutingChoice::Registered
+        self.routing.routing() != Routing::Registered
+    }
+}
+
+impl RoutingArgs {
+    pub(crate) fn routing(&self) -> Routing {
+        match self.routing {
+            RoutingChoice::Registered => Routing::Registered,
+            RoutingChoice::Fallback => Routing::Fallback,
+            RoutingChoice::RoundRobin => Routing::RoundRobin,
+        }
     }
 }
 

@@ -197,7 +197,7 @@ impl HubSession {
         loop {
             match events.try_recv() {
                 Ok(Event::SessionRenewed(server)) => self.warn(&renewal_message(&server)),
-                Ok(Event::Rerouted { tool, from, to, why }) => self.warn(&rerouted_message(&tool, &from, &to, &why)),
+                Ok(Event::Rerouted(rerouted)) => self.warn(&rerouted.to_string()),
                 Ok(_) | Err(TryRecvError::Lagged(_)) => {}
                 Err(TryRecvError::Empty | TryRecvError::Closed) => return,
             }
@@ -469,11 +469,6 @@ pub(crate) fn first_notices<T: fmt::Display>(notices: &[T]) -> impl Iterator<Ite
     let more = notices.len().saturating_sub(MAX_NOTICES);
     let more = (more > 0).then(|| format!("… and {more} more"));
     notices.iter().take(MAX_NOTICES).map(T::to_string).chain(more)
-}
-
-/// The message about a call that goes to another server.
-pub(crate) fn rerouted_message(tool: &str, from: &str, to: &str, why: &str) -> String {
-    format!("the call of '{tool}' failed at MCP server '{from}', and goes to '{to}': {why}")
 }
 
 /// The message about a server that lost its session.

@@ -3,16 +3,20 @@
 use std::{
     collections::HashSet,
     path::PathBuf,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex},
     time::Duration,
 };
 
 use tokio_util::sync::CancellationToken;
 
-use super::{ReplArgs, shell::Shell};
+use super::{
+    ReplArgs,
+    shell::{Shell, locked},
+};
 use crate::cli::{Exit, Failure, mcp::print::print_unchecked, style, style::printable};
 use rehearse_agent::{
-    Agent, AgentOptions, Conversation, EmitFuture, Event, EventSink, ModelAccess, ModelSpec, RunLabel, ToolFormat,
+    Agent, AgentOptions, Conversation, EmitFuture, Event, EventSink, ModelAccess, ModelSpec, RunLabel, RunStatistics,
+    ToolFormat,
     store::{ConversationSink, ConversationStore, FILE_NAME, StoreError},
     subagent_events::{ADDRESS_VARIABLE, EventKind, EventListener, EventRecord, Form},
     system_prompt::{PromptValues, load},
@@ -93,6 +97,8 @@ pub(super) struct Chat {
     address: Option<String>,
     conversation: tokio::sync::Mutex<Conversation>,
     sink: Option<Arc<ConversationSink>>,
+    /// What all answers took.
+    statistics: Arc<Mutex<RunStatistics>>,
 }
 
 /// The conversation to begin with, and what saves it.
@@ -152,11 +158,17 @@ pub(crate) fn run(args: ChatArgs) -> Result<Exit, Failure> {
     let form = if verbose_subagent || is_verbose { Form::Verbose } else { Form::Concise };
     let SavedConversation { conversation, sink } = saved;
     let conversation = tokio::sync::Mutex::new(conversation);
-    let chat = Chat { model: Arc::new(model), options, form, address: None, conversation, sink };
+    let chat =
+        Chat { model: Arc::new(model), options, form, address: None, conversation, sink, statistics: Arc::default() };
     super::run_with(repl, Some(chat))
 }
 
 impl Chat {
+    /// Prints what the model took.
+    pub(super) fn print_usage(&self) {
+        print_unchecked(&format!("Model: {}\n", locked(&self.statistics)));
+    }
+
     /// Says how to continue a saved conversation.
     pub(super) fn print_end(&self) {
         if let Some(id) = self.sink.as_ref().and_then(|sink| sink.last()) {
@@ -194,7 +206,7 @@ impl Chat {
     /// an answer.
     pub(super) async fn say(&self, shell: &Shell, text: &str, cancel: &CancellationToken) -> bool {
         let agent = Agent::new(self.model.clone(), shell.hub.clone(), self.options.clone());
-        let mut agent = agent.with_sink(Arc::new(TranscriptPrinter));
+        let mut agent = agent.with_sink(Arc::new(TranscriptPrinter(self.statistics.clone())));
         if let Some(sink) = &self.sink {
             agent = agent.with_sink(sink.clone());
         }
@@ -219,7 +231,7 @@ impl Chat {
 
 /// Prints an event of a subagent, with the id of its run if several run.
 fn print_event(record: &EventRecord, form: Form, runs: &Mutex<HashSet<String>>) {
-    let mut runs = runs.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut runs = locked(runs);
     match record.kind {
         EventKind::SubagentStart => drop(runs.insert(record.subagent_run_id.clone())),
         EventKind::SubagentEnd => drop(runs.remove(&record.subagent_run_id)),
@@ -235,14 +247,17 @@ fn printable_text(text: &str) -> String {
     text.split('\n').map(|line| printable(line).to_string()).collect::<Vec<_>>().join("\n")
 }
 
-/// Prints tool calls, results and thoughts.
-struct TranscriptPrinter;
+/// Prints tool calls, results and thoughts, and adds up what the runs took.
+struct TranscriptPrinter(Arc<Mutex<RunStatistics>>);
 
 impl EventSink for TranscriptPrinter {
     fn emit<'a>(&'a self, _: &'a RunLabel, event: Event<'a>) -> EmitFuture<'a> {
         // Its pieces are printed already.
         if let Event::Response(_) = event {
             print_unchecked("\n");
+        }
+        if let Event::Ended { statistics, .. } = event {
+            *locked(&self.0) += statistics;
         }
         if let Some(text) = transcript::text(&event) {
             style::print(&format!("{}\n", printable_text(text.trim_end())));

@@ -9,10 +9,7 @@ use futures_util::{StreamExt, future::join_all, stream::FuturesUnordered};
 use tokio::{sync::broadcast::error::RecvError, time::Instant};
 
 use super::shell::{Never, Shell, locked};
-use crate::cli::mcp::{
-    list_tools::name_of,
-    session::{renewal_message, rerouted_message},
-};
+use crate::cli::mcp::{list_tools::name_of, session::renewal_message};
 use rehearse_hub::{ConnectionState, Event, ServerStatus};
 
 /// Prints the events of the hub.
@@ -35,9 +32,7 @@ pub(super) async fn watch_hub(shell: &Arc<Shell>) -> Never {
             Ok(Event::ListingFailed { server, failure }) => {
                 hub_session.warn(&format!("failed to list MCP tools for server {server}: {failure}"));
             }
-            Ok(Event::Rerouted { tool, from, to, why }) => {
-                hub_session.warn(&rerouted_message(&tool, &from, &to, &why));
-            }
+            Ok(Event::Rerouted(rerouted)) => hub_session.warn(&rerouted.to_string()),
             Ok(Event::RegistryRejected(duplicate)) => hub_session.warn(&duplicate.to_string()),
             Ok(Event::StatusChanged(server)) => {
                 let is_connected = |(name, status): &(Arc<str>, ServerStatus)| {

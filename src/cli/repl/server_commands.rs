@@ -2,7 +2,10 @@
 
 use std::{io::IsTerminal, time::SystemTime};
 
-use super::shell::{Shell, locked};
+use super::{
+    chat::Chat,
+    shell::{Shell, locked},
+};
 use crate::cli::{
     mcp::{
         auth, info,
@@ -185,6 +188,7 @@ impl Shell {
     }
 
     pub(super) fn usage(&self) -> bool {
+        self.chat.iter().for_each(Chat::print_usage);
         let now = SystemTime::now();
         let row = |(server, tool, usage): (std::sync::Arc<str>, String, Usage)| {
             let reached = u32::try_from(usage.calls - usage.stored).unwrap_or(u32::MAX).max(1);

@@ -3,7 +3,7 @@
 use crate::cli::{mock::console::Console, style::printable};
 use rehearse_agent::{EmitFuture, Event, EventSink, RunLabel};
 
-/// Prints a line for each tool call and what goes wrong.
+/// Prints a line for each tool call, what goes wrong, and what a run took.
 pub(super) struct EventPrinter {
     console: Console,
 }
@@ -16,15 +16,20 @@ impl EventPrinter {
 
 impl EventSink for EventPrinter {
     fn emit<'a>(&'a self, run: &'a RunLabel, event: Event<'a>) -> EmitFuture<'a> {
-        let text = match event {
-            Event::ToolCall { call, .. } => format!("→ {}", call.name),
-            Event::ToolResult(result) => format!("{} {}", if result.is_error { "✗" } else { "✓" }, result.tool),
-            Event::Warning(text) => format!("warning: {text}"),
-            Event::Ended { error: Some(error) } => format!("failed: {error}"),
-            _ => return Box::pin(async { Ok(()) }),
+        let print = |text: &str| {
+            let line = format!("#### {} [{}] {text}", run.agent, run.run_id);
+            self.console.print(format!("{}\n", printable(&line)));
         };
-        let line = format!("#### {} [{}] {text}", run.agent, run.run_id);
-        self.console.print(format!("{}\n", printable(&line)));
+        match event {
+            Event::ToolCall { call, .. } => print(&format!("→ {}", call.name)),
+            Event::ToolResult(result) => print(&format!("{} {}", if result.is_error { "✗" } else { "✓" }, result.tool)),
+            Event::Warning(text) => print(&format!("warning: {text}")),
+            Event::Ended { error, statistics } => {
+                error.iter().for_each(|error| print(&format!("failed: {error}")));
+                print(&format!("ended: {statistics}"));
+            }
+            _ => {}
+        }
         Box::pin(async { Ok(()) })
     }
 }

@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use self::subagent_config::SubagentFile;
 use super::{
     Exit, Failure,
+    mcp::connection::RoutingArgs,
     mock::{
         console::Console,
         parse_address,
@@ -66,9 +67,14 @@ pub(super) struct ServeArgs {
     /// Do not save the runs
     #[arg(long, conflicts_with = "conversations")]
     no_save: bool,
-    /// Do not print the events of runs and the stderr of servers
+    /// Read the system prompt and look for the model and its key at each call, not at the start
+    #[arg(long)]
+    lazy_check: bool,
+    /// Do not print the events of runs and the stderr of servers; the URLs of --listen are printed
     #[arg(short, long)]
     quiet: bool,
+    #[command(flatten)]
+    routing: RoutingArgs,
 }
 
 /// Serves until the client closes the connection or a signal arrives.
@@ -80,10 +86,10 @@ pub(super) fn run(args: &ServeArgs) -> Result<Exit, Failure> {
     Ok(Console::run(|console| {
         let of_runs = (!args.quiet).then(|| console.clone());
         let saved = if args.no_save { None } else { save_runs(&args.conversations, console) };
-        let file = SubagentFile::load(&args.config, args.model.as_deref())?;
+        let file = SubagentFile::load(&args.config, args.model.as_deref(), args.lazy_check)?;
         block_on_guarded(async {
             let code_mode = file.code_mode(args.model.as_deref()).await?;
-            let subagent = file.subagent(of_runs, saved, code_mode, &shutdown)?;
+            let subagent = file.subagent(of_runs, saved, code_mode, args.routing.routing(), &shutdown)?;
             serve(args, subagent, console).await
         })
     }))

@@ -16,29 +16,31 @@ use crate::cli::{
     style::printable,
 };
 use rehearse_agent::{
-    CodeEngine, CodeMode, EventSink, Subagent, SubagentSpec,
-    setup::{AgentSetup, SetupContext},
+    CodeEngine, CodeMode, EventSink, MakeSetup, Subagent, SubagentSpec,
+    setup::{self, AgentSetup, SetupContext},
     subagent_events::{ADDRESS_VARIABLE, EventEmitter},
 };
 use rehearse_client::{AnswerScript, StderrLine};
 use rehearse_client_configs::{Machine, agent::AgentConfig, dialect, lint};
 use rehearse_code_mode::{MAX_TIMEOUT, go::Toolchain, quickjs::Worker};
 use rehearse_document::Source;
-use rehearse_hub::HubOptions;
+use rehearse_hub::{HubOptions, Routing};
+use rehearse_llm::final_answer::AnswerSchema;
 
 /// A config that defines a subagent, with everything that its runs need.
 pub(super) struct SubagentFile {
     config: AgentConfig,
-    setup: AgentSetup,
+    answer: Option<Arc<AnswerSchema>>,
+    setup: MakeSetup,
     servers: Vec<Server>,
 }
 
 impl SubagentFile {
-    /// Reads the config and all files that it names.
+    /// Reads the config and all files that it names. With `is_lazy`, each run reads the system prompt and makes the model.
     ///
     /// # Errors
     /// Everything that is missing or wrong, with its position.
-    pub(super) fn load(path: &Path, model: Option<&str>) -> Result<SubagentFile, Failure> {
+    pub(super) fn load(path: &Path, model: Option<&str>, is_lazy: bool) -> Result<SubagentFile, Failure> {
         let shown = path.display();
         if !path.exists() {
             return Err(Failure::Usage(format!(
@@ -59,8 +61,22 @@ impl SubagentFile {
         }
         let folder = path.parent().unwrap_or(Path::new(""));
         let context = SetupContext { folder, variables: &variables, model };
-        let setup = AgentSetup::new(&config, &context).map_err(in_source)?;
-        Ok(SubagentFile { config, setup, servers })
+        let (answer, setup): (_, MakeSetup) = match is_lazy {
+            false => {
+                let made = AgentSetup::new(&config, &context).map_err(in_source)?;
+                (made.options.answer.clone(), Arc::new(move || Ok(made.clone())))
+            }
+            true => {
+                let answer = setup::answer_schema(&config, &context).map_err(in_source)?;
+                let (config, folder, model) = (config.clone(), folder.to_owned(), model.map(str::to_owned));
+                let make = move || {
+                    let context = SetupContext { folder: &folder, variables: &variables, model: model.as_deref() };
+                    AgentSetup::new(&config, &context).map_err(|problems| problems.in_source(&source))
+                };
+                (answer, Arc::new(make))
+            }
+        };
+        Ok(SubagentFile { config, answer, setup, servers })
     }
 
     /// How the config wants code mode: in Go if this machine has it, else in JavaScript.
@@ -94,14 +110,16 @@ impl SubagentFile {
         console: Option<Console>,
         saved: Option<Arc<dyn EventSink>>,
         code_mode: Option<CodeMode>,
+        routing: Routing,
         shutdown: &CancellationToken,
     ) -> Result<Arc<Subagent>, Failure> {
-        let SubagentFile { config, setup, servers } = self;
+        let SubagentFile { config, answer, setup, servers } = self;
         let Some(subagent) = config.subagent else { return Err(Failure::Usage("there is no subagent".to_owned())) };
         let members = ConnectionArgs::default().members(&servers, &AnswerScript::default(), None, shutdown)?;
         let secrets = servers.iter().fold(Secrets::default(), |all, server| all.merge(&server.resolved.secrets));
         let policy = dialect::by_name("cpe").map(|cpe| &cpe.policy);
         let mut hub = policy.map_or_else(HubOptions::default, HubOptions::from_policy);
+        hub.routing = routing;
         let mut sinks: Vec<_> = saved.into_iter().collect();
         let mut events = None;
         if let Some(console) = console {
@@ -123,8 +141,8 @@ impl SubagentFile {
         Ok(Subagent::new(SubagentSpec {
             name: subagent.name.value,
             description: subagent.description.value,
-            model: setup.model,
-            agent: setup.options,
+            answer,
+            setup,
             native_tools: Vec::new(),
             code_mode,
             servers: members,

@@ -16,12 +16,17 @@ mod notifications;
 use std::{sync::Arc, time::Duration};
 
 use serde_json::{Value as Json, json, value::RawValue};
+use tokio::sync::broadcast::error::RecvError;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use self::{arguments::RunArguments, notifications::CallNotifications};
-use crate::{Agent, AgentError, AgentOptions, CodeMode, Conversation, EventSink, NativeTool, Run, RunLabel, inputs};
-use rehearse_hub::{Hub, HubOptions, HubServer};
-use rehearse_llm::model::{Block, Model};
+use crate::{
+    Agent, AgentError, AgentOptions, CodeMode, Conversation, EventSink, NativeTool, Run, RunLabel, inputs,
+    setup::AgentSetup,
+};
+use rehearse_document::Diagnostics;
+use rehearse_hub::{Event, Hub, HubOptions, HubServer};
+use rehearse_llm::{final_answer::AnswerSchema, model::Block};
 use rehearse_mock::{HandlerCall, MockServer, MockServerBuilder, Tool};
 
 /// What a subagent is.
@@ -31,8 +36,10 @@ pub struct SubagentSpec {
     pub name: String,
     /// The description of the tool.
     pub description: String,
-    pub model: Arc<Model>,
-    pub agent: AgentOptions,
+    /// The schema of the answer.
+    pub answer: Option<Arc<AnswerSchema>>,
+    /// Makes the model and the options of each run.
+    pub setup: MakeSetup,
     pub native_tools: Vec<NativeTool>,
     /// Programs call the tools of the servers, not the model itself.
     pub code_mode: Option<CodeMode>,
@@ -47,6 +54,9 @@ pub struct SubagentSpec {
     pub takes_run_id: bool,
 }
 
+/// Makes the parts of an agent, or returns those that were made at the start.
+pub type MakeSetup = Arc<dyn Fn() -> Result<AgentSetup, Diagnostics> + Send + Sync>;
+
 /// A subagent that is served.
 pub struct Subagent {
     spec: SubagentSpec,
@@ -59,6 +69,8 @@ pub struct Subagent {
 enum RunError {
     #[error("{0}")]
     Argument(&'static str),
+    #[error("{0}")]
+    Setup(Diagnostics),
     #[error("failed to read input files [{}]: {error}", .inputs.join(" "))]
     Inputs { inputs: Vec<String>, error: inputs::InputError },
     #[error("execution cancelled or timed out: subagent {name:?} had {limit:?}")]
@@ -81,7 +93,7 @@ impl Subagent {
     pub fn server(self: &Arc<Self>) -> MockServerBuilder {
         let spec = &self.spec;
         let mut tool = Tool::new(&spec.name).description(&spec.description).set("inputSchema", self.input_schema());
-        if let Some(answer) = &spec.agent.answer {
+        if let Some(answer) = &spec.answer {
             tool = tool.set("outputSchema", answer.json().clone());
         }
         let this = self.clone();
@@ -155,8 +167,10 @@ impl Subagent {
         let read = read.map_err(|error| RunError::Inputs { inputs: arguments.inputs.clone(), error })?;
         let mut prompt = vec![Block::text(arguments.prompt)];
         prompt.extend(read);
+        let AgentSetup { model, options } = (spec.setup)().map_err(RunError::Setup)?;
         let hub = Hub::new(spec.servers.clone(), spec.hub.clone());
-        let mut agent = Agent::new(spec.model.clone(), hub.clone(), spec.agent.clone());
+        let options = AgentOptions { answer: spec.answer.clone(), ..options };
+        let mut agent = Agent::new(model, hub.clone(), options);
         for tool in &spec.native_tools {
             agent = agent.with_tool(tool.clone());
         }
@@ -217,7 +231,22 @@ async fn run_in(
     for warning in &warnings {
         agent.warn(label, warning).await;
     }
-    agent.run(&mut Conversation::default(), prompt, label, cancel, None).await
+    let mut events = agent.hub().events();
+    let report_rerouted = async {
+        loop {
+            match events.recv().await {
+                Ok(Event::Rerouted(rerouted)) => agent.warn(label, &rerouted.to_string()).await,
+                Err(RecvError::Closed) => std::future::pending().await,
+                Ok(_) | Err(RecvError::Lagged(_)) => {}
+            }
+        }
+    };
+    let mut conversation = Conversation::default();
+    tokio::select! {
+        biased;
+        never = report_rerouted => never,
+        done = agent.run(&mut conversation, prompt, label, cancel, None) => done,
+    }
 }
 
 /// The result of a tool that failed.

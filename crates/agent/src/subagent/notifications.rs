@@ -52,13 +52,13 @@ impl EventSink for CallNotifications {
                 let text = text_of(&result.content);
                 json!({ "toolName": result.tool, "toolCallId": result.call_id, "isError": result.is_error, "text": text })
             }
-            Event::Ended { error: Some(error) } => json!({ "error": error }),
+            Event::Ended { error: Some(error), .. } => json!({ "error": error }),
             Event::MessageSaved(saved) => json!(saved),
             Event::Message(message @ Message::Assistant { .. }) => {
                 self.progress(message);
                 Json::Null
             }
-            Event::Started | Event::Message(_) | Event::Ended { error: None } => Json::Null,
+            Event::Started | Event::Message(_) | Event::Ended { error: None, .. } => Json::Null,
         };
         let level = match event {
             Event::Thought { .. } | Event::MessageSaved(_) => LogLevel::DEBUG,

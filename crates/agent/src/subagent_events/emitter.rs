@@ -34,10 +34,7 @@ impl EventEmitter {
         let response = sent.map_err(|error| format!("failed to send event: {}", http_client::describe(error)))?;
         match response.status() {
             status if status.is_success() => Ok(()),
-            status => {
-                let name = status.canonical_reason().unwrap_or_default();
-                Err(format!("server returned non-2xx status: {} {} {name}", status.as_u16(), status.as_u16()))
-            }
+            status => Err(format!("server returned non-2xx status: {status}")),
         }
     }
 }

@@ -109,7 +109,7 @@ impl EventRecord {
                 payload: text_of(&result.content),
                 ..record
             },
-            Event::Ended { error } => {
+            Event::Ended { error, .. } => {
                 EventRecord { kind: EventKind::SubagentEnd, payload: error.unwrap_or_default().to_owned(), ..record }
             }
             _ => return None,
@@ -133,8 +133,11 @@ impl EventRecord {
                     _ if is_code => "go",
                     _ => "json",
                 };
-                let shown = if is_code { self.payload.clone() } else { indented(&self.payload) };
-                format!("{head} [tool call]{limit}\n```{language}\n{}\n```\n", shown.trim_end())
+                let (name, shown) = match is_code {
+                    true => (String::new(), self.payload.clone()),
+                    false => (format!(" {tool}"), indented(&self.payload)),
+                };
+                format!("{head} [tool call]{name}{limit}\n```{language}\n{}\n```\n", shown.trim_end())
             }
             (EventKind::ToolResult, Form::Concise) => format!("{head} ✓ {tool}\n"),
             (EventKind::ToolResult, Form::Verbose) if is_code => {

@@ -6,7 +6,7 @@ use std::{
 use rehearse_llm::model::{Block, ToolCall, ToolResult};
 
 use super::*;
-use crate::{Event, EventSink, RunLabel};
+use crate::{Event, EventSink, RunLabel, RunStatistics};
 
 fn label() -> RunLabel {
     RunLabel { agent: "coder".into(), run_id: "abcd1234".into() }
@@ -41,7 +41,7 @@ fn people_see_calls_results_and_thoughts() {
     assert_eq!(called.text(Form::Concise, true).expect("text"), "#### coder [abcd1234] → read\n");
     assert_eq!(
         called.text(Form::Verbose, false).expect("text"),
-        "#### coder [tool call]\n```json\n{\n  \"path\": \"a\"\n}\n```\n"
+        "#### coder [tool call] read\n```json\n{\n  \"path\": \"a\"\n}\n```\n"
     );
     let result =
         ToolResult { call_id: "call_1".into(), tool: "read".into(), content: vec![Block::text("x")], is_error: false };
@@ -73,10 +73,16 @@ async fn events_arrive_in_order_and_one_that_does_not_is_an_error() {
     let emitter = EventEmitter::new(listener.url()).expect("a URL");
     emitter.emit(&label(), Event::Started).await.expect("arrives");
     emitter.emit(&label(), Event::Response("not sent")).await.expect("nothing to send");
-    emitter.emit(&label(), Event::Ended { error: Some("no") }).await.expect("arrives");
+    emitter
+        .emit(&label(), Event::Ended { error: Some("no"), statistics: RunStatistics::default() })
+        .await
+        .expect("arrives");
     let kinds: Vec<_> =
         seen.lock().expect("no panic").iter().map(|record| (record.kind, record.payload.clone())).collect();
     assert_eq!(kinds, [(EventKind::SubagentStart, String::new()), (EventKind::SubagentEnd, "no".to_owned())]);
+    let elsewhere = EventEmitter::new(&format!("{}/other", listener.url())).expect("a URL");
+    let error = elsewhere.emit(&label(), Event::Started).await.expect_err("there is nothing");
+    assert_eq!(error.why, "server returned non-2xx status: 404 Not Found");
     listener.stop().await;
     let error = emitter.emit(&label(), Event::Started).await.expect_err("there is no listener");
     assert_eq!(error.event, "subagent_start");

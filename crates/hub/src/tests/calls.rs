@@ -140,6 +140,27 @@ async fn arguments_and_annotations_are_verbatim() {
     hub.close().await;
 }
 
+#[tokio::test]
+async fn calls_at_the_same_time_share_the_connection_to_their_server() {
+    let (mut greeted, mut waiting) = (0, Vec::new());
+    let one = in_memory(move |message| {
+        greeted += usize::from(message["method"] == "initialize");
+        if message["method"] != "tools/call" {
+            return answer("one", &["echo"], message);
+        }
+        // It answers when all three are there.
+        waiting.extend(answer(&format!("connection {greeted}"), &[], message));
+        if waiting.len() < 3 { Vec::new() } else { std::mem::take(&mut waiting) }
+    });
+    let hub = Hub::new([member("one", &target(&one))], HubOptions { connect: ConnectMode::Lazy, ..options() });
+    hub.discover().await.expect("discovers");
+    let (a, b, c) = tokio::join!(text(&hub, "echo"), text(&hub, "echo"), text(&hub, "echo"));
+    for text in [a, b, c] {
+        assert_eq!(text.expect("a result"), "connection 1: echo");
+    }
+    hub.close().await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn session_work_connects_once_and_is_dropped_after_the_grace_period() {
     let one = server("one", &["echo"]);

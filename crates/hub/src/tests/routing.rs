@@ -23,7 +23,7 @@ async fn a_lost_call_goes_to_another_server_only_if_the_tool_reads() {
     let hub = hub(&[("one", &one), ("two", &two)], Routing::Fallback).await;
     let mut events = hub.events();
     assert_eq!(text(&hub, "read").await.expect("another server"), "two: read");
-    let rerouted = |event: &Event| matches!(event, Event::Rerouted { tool, from, to, .. } if tool == "read" && &**from == "one" && &**to == "two");
+    let rerouted = |event: &Event| matches!(event, Event::Rerouted(Rerouted { tool, from, to, .. }) if tool == "read" && &**from == "one" && &**to == "two");
     wait_for(&mut events, rerouted).await;
     let error = text(&hub, "write").await.expect_err("it may have been done");
     assert!(matches!(error, CallError::Failed(Failure::Disconnected { .. })), "{error}");
