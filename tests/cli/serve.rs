@@ -308,9 +308,9 @@ fn a_server_of_the_config_that_cannot_start_fails_the_call() {
 #[test]
 fn a_run_has_a_time_limit() {
     let mut config = config();
-    config["subagent"]["timeout"] = "300ms".into();
+    config["subagent"]["timeout"] = "3s".into();
     let (mut running, answer) = answered(&config, "think");
-    assert!(text(&answer).contains("timed out: subagent \"coder\" had 300ms"), "{answer}");
+    assert!(text(&answer).contains("timed out: subagent \"coder\" had 3s"), "{answer}");
     running.stderr_line("failed: execution cancelled");
 }
 

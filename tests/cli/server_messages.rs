@@ -35,7 +35,7 @@ fn the_stack_trace_of_a_server_is_printed() {
     let reply = r#"{ rpcError: { code: -32603, message: broken, data: { stack: "at f (s.js:1:2)" } } }"#;
     let script = format!("tools: [{{ name: call, reply: {reply} }}]");
     let run = mcp(["call-tool", "call"]).file("s.yaml", &script).args(stdio("s.yaml")).run().code(1);
-    run.stderr_has("error: rpc: broken").stderr_has("data: {\"stack\":\"at f (s.js:1:2)\"}\n");
+    run.stderr_has("error: rpc: error -32603: broken").stderr_has("data: {\"stack\":\"at f (s.js:1:2)\"}\n");
     let crash = "(echo Traceback:; echo '  File s.py, line 3'; echo ValueError: no) >&2; exit 1";
     let run = mcp(["info", "--protocol", "2025-11-25", "--quiet"]).args(shell(crash)).run().code(3);
     run.stderr_has("    Traceback:\n      File s.py, line 3\n    ValueError: no\n");
