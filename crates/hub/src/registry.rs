@@ -477,11 +477,11 @@ mod tests {
 
     #[test]
     fn the_record_of_a_tool_says_whether_its_calls_are_always_allowed() {
-        let (server, filter, listed): (Arc<str>, _, _) = ("s".into(), ToolFilter::default(), tools(&["read", "write"]));
+        let (server, filter, both): (Arc<str>, _, _) = ("s".into(), ToolFilter::default(), tools(&["read", "write"]));
         for (always_allow, expected) in
             [(AllowedCalls::Of(&["read".to_owned()]), [true, false]), (AllowedCalls::All, [true, true])]
         {
-            let listed = ServerTools { always_allow, ..listed(&server, &filter, &listed) };
+            let listed = ServerTools { always_allow, ..listed(&server, &filter, &both) };
             let registry = Registry::build([listed], Naming::Bare, Duplicates::FirstWins).expect("registers");
             let allowed: Vec<_> = registry.tools().iter().map(|tool| tool.always_allow).collect();
             assert_eq!(allowed, expected);
