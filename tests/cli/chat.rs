@@ -3,12 +3,16 @@
 use crate::{
     mcp::stdio,
     rehearse::{Rehearse, Run},
+    terminal::Terminal,
 };
 
 const MODEL: &str = "\
 rules:
 - when: { prompt: { contains: look } }
   turns: [{ text: I look., calls: [{ tool: look, args: { at: sea } }] }, 'It is {{ result }}.']
+- { when: { prompt: { contains: \"one\\ntwo\" } }, reply: Both lines. }
+- when: { prompt: { contains: busy } }
+  reply: { error: { status: 429, retryAfter: 1ms, times: 1 }, text: Now. }
 - when: { prompt: { contains: fail } }
   reply: { error: { status: 400, message: no } }
 - reply: 'You said: {{ prompt }}'
@@ -17,7 +21,7 @@ rules:
 const TOOLS: &str = "\
 server: { name: tools }
 tools:
-- { name: look, inputSchema: { type: object, properties: { at: { type: string } } }, reply: 'at {{ args.at }}' }
+- { name: look, inputSchema: { type: object, properties: { at: { type: string } } }, steps: [{ progress: { progress: 1, total: 2 } }, { reply: 'at {{ args.at }}' }] }
 ";
 
 fn chat(lines: &str, options: &[String]) -> Run {
@@ -28,8 +32,8 @@ fn chat(lines: &str, options: &[String]) -> Run {
 
 #[test]
 fn a_model_uses_the_tools_of_the_servers_and_keeps_the_conversation() {
-    let run = chat("hello\nlook around\n/list-tools\n", &stdio("tools.yaml")).code(0);
-    let run = run.stdout_has("You said: hello\n").stdout_has("It is at sea.\n").stdout_has("look");
+    let run = chat("hello\nlook around\n", &stdio("tools.yaml")).code(0);
+    let run = run.stdout_has("I look.\nIt is at sea.\n").stderr_has(": progress 1 of 2\n");
     let run = run.stderr_has("#### [tool call]\n```json\n{\n  \"name\": \"look\",");
     run.stderr_has("#### Tool \"look\" result:\n```\nat sea\n```");
 }
@@ -43,16 +47,31 @@ fn calls_of_the_model_take_turns_among_servers_if_that_is_wanted() {
     let story = story.file("c.json", &config.to_string()).file("one.yaml", &look("one")).file("two.yaml", &look("two"));
     let story =
         story.args(["chat", "--model", "scripted:model.yaml", "--mcp-config", "c.json", "--dialect", "mcpilot"]);
-    let run = story.args(["--yes", "--routing", "round-robin"]).stdin("look\nlook\nlook\n/usage\n").run().code(0);
-    let run = run.stdout_has("It is one.\nI look.\nIt is two.\nI look.\nIt is one.\n");
-    let usage = run.stdout_text().split("Model: ").nth(1).expect("the usage");
-    assert!(usage.starts_with("6 turns, 3 tool calls, ") && usage.contains("│ two    │ look │ 1     │"), "{usage}");
+    let mut terminal = Terminal::start(story.args(["--yes", "--routing", "round-robin"]));
+    for server in ["one", "two", "one"] {
+        terminal.shows("chat> ").types("look\r").shows(&format!("It is {server}."));
+    }
+    terminal.shows("chat> ").types("/usage\r").shows("Model: 6 turns, 3 tool calls, ");
+    terminal.shows("│ two    │ look │ 1     │").shows("chat> ").types("exit\r");
+    terminal.end(0);
 }
 
 #[test]
-fn a_chat_needs_no_servers_and_an_error_of_the_model_does_not_end_it() {
-    let run = chat("please fail\nhello\n", &[]);
-    run.stderr_has("HTTP 400: no").stdout_has("You said: hello\n").code(1);
+fn a_chat_needs_no_servers_and_the_whole_pipe_is_one_message() {
+    chat("please fail\n", &[]).stderr_has("HTTP 400: no").code(1);
+    chat("/etc is\n\nexit\n", &[]).stdout("You said: /etc is\n\nexit\n").code(0);
+    chat(" \n", &[]).stdout("").code(0);
+}
+
+#[test]
+fn at_a_terminal_a_pasted_text_is_one_message_and_an_error_does_not_end_the_conversation() {
+    let story = Rehearse::new().env("HOME", "home").env("XDG_CONFIG_HOME", "").file("model.yaml", MODEL);
+    let mut terminal = Terminal::start(story.args(["chat", "--model", "scripted:model.yaml"]));
+    terminal.shows("chat> ").types("please fail\r").shows("HTTP 400: no");
+    terminal.shows("chat> ").types("\x1b[200~one\ntwo\x1b[201~\r").shows("Both lines.");
+    terminal.shows("chat> ").types("/status\r").shows("Use '/list-tools' to see");
+    terminal.shows("chat> ").types("exit\r");
+    terminal.end(0);
 }
 
 #[test]
@@ -64,6 +83,13 @@ fn a_model_that_cannot_be_used_is_an_error_at_once() {
     fails("scripted:none.yaml", "cannot read none.yaml");
     fails("openai:gpt", "API key missing: OPENAI_API_KEY not set");
     fails("gpt", "write TYPE:ID");
+    let url = "--base-url=127.0.0.1:1".to_owned();
+    chat("x", &[url.clone()])
+        .stdout("")
+        .stderr_has("--base-url and --api-key-env need a --model of a provider")
+        .code(2);
+    let story = Rehearse::new().env("HOME", "home").args(["chat", "--model", "openai:gpt", &url]);
+    story.run().stdout("").stderr_has(": write http://127.0.0.1:1\n").code(2);
 }
 
 #[test]
@@ -86,7 +112,9 @@ fn the_events_of_subagents_are_printed_with_their_names() {
     let story = story.file("coder.cpe.yaml", &child).file("parent.cpe.yaml", &parent);
     let args = ["chat", "--model", "scripted:model.yaml", "--mcp-config", "parent.cpe.yaml"];
     let run = story.args(args).stdin("go\n").run().stdout_has("It says at sea.").code(0);
-    run.stderr_has("#### coder thought trace\nHm.\n#### coder → look\n#### coder ✓ look\n");
+    run.stderr_has("#### coder thought trace\nHm.\n")
+        .stderr_has("#### coder → look\n")
+        .stderr_has("#### coder ✓ look\n");
 }
 
 #[test]
@@ -99,9 +127,56 @@ fn a_saved_conversation_can_be_continued() {
     let mut options = vec!["--resume".to_owned(), id, format!("--conversations={file}")];
     options.extend(stdio("tools.yaml"));
     let run = chat("look again\n", &options).stdout_has("It is at sea.").code(0);
+    let run = run.stderr_has("continuing 2 messages; the last: You said: hello\n");
     let last = run.stderr().split("--resume ").nth(1).expect("an id")[..6].to_owned();
     let args = ["conversation", "print", &last, "--file", &file];
     Rehearse::new().args(args).run().stdout_has("You said: hello").stdout_has("It is at sea.").code(0);
     let options = ["--resume".to_owned(), "none00".to_owned(), format!("--conversations={file}")];
     chat("x\n", &options).stderr_has("there is no message none00").code(2);
+}
+
+#[test]
+fn a_config_names_the_model_its_system_prompt_and_code_mode() {
+    let config = "\
+models:
+- { ref: plain, id: system.yaml, type: scripted }
+- { ref: coder, id: coder.yaml, type: scripted, codeMode: { enabled: true } }
+defaults: { model: plain, systemPromptPath: prompt.md }
+";
+    let servers = format!(
+        "mcpServers: {{ tools: {{ type: stdio, command: {}, args: [mock, tools.yaml] }} }}\n",
+        Rehearse::BINARY
+    );
+    let coder = "\
+rules:
+- turns:
+  - calls: [{ tool: execute_code, args: { code: \"return await look({ at: 'sea' });\", executionTimeout: 20 } }]
+  - '{{ result }} / {{ tools }}'
+";
+    let chat = |options: &[&str]| {
+        let story = Rehearse::new().env("HOME", "home").env("PATH", "/nonexistent").file("tools.yaml", TOOLS);
+        let story = story.file("a.cpe.yaml", &format!("{config}{servers}")).file("prompt.md", "Be kind.");
+        let story = story.file("system.yaml", "rules: [{ reply: 'System: {{ system }}' }]").file("coder.yaml", coder);
+        story.args(["chat", "--mcp-config", "a.cpe.yaml"]).args(options.to_vec()).stdin("go\n").run()
+    };
+    chat(&[]).stdout("System: Be kind.\n").stderr_has("model: plain (scripted:system.yaml)\n").code(0);
+    let run = chat(&["--model", "coder"]).stdout_has("at sea").stdout_has("execute_code").code(0);
+    assert!(!run.stdout_text().contains("look"), "{}", run.stdout_text());
+    chat(&["--model", "scripted:system.yaml"]).stdout("System: \n").code(0);
+    chat(&["--model", "plan"]).stderr_has("no model has the ref `plan`").stderr_has("did you mean `plain`?").code(2);
+    let run = Rehearse::new().env("HOME", "home").args(["chat"]).stdin("go\n").run();
+    run.stderr_has("no model is chosen: use --model TYPE:ID").code(2);
+}
+
+#[test]
+fn a_request_that_is_sent_again_is_reported() {
+    let mut endpoint = Rehearse::new().file("model.yaml", MODEL).args(["model", "model.yaml"]).start();
+    let url = format!("http://{}", endpoint.address("  ANTHROPIC_BASE_URL=http://", ""));
+    let story = Rehearse::new().env("HOME", "home").env("XDG_CONFIG_HOME", "");
+    let run = story.args(["chat", "--model", "openai:any", "--base-url", &url]).stdin("busy?\n").run();
+    run.stdout("Now.\n")
+        .stderr_has("/v1/chat/completions: HTTP 429: rate limit exceeded; asking again in 0.0 s\n")
+        .code(0);
+    endpoint.signal("INT");
+    endpoint.end().code(0);
 }

@@ -108,6 +108,12 @@ impl AgentConfig {
         Ok(AgentConfig { models, subagent, ..defaults.unwrap_or_default() })
     }
 
+    /// Code mode with this model, if it is enabled.
+    pub fn code_mode_of(&self, model: Option<&str>) -> Option<&CodeModeConfig> {
+        let of_model = self.model(model).ok().and_then(|model| model.code_mode.as_ref());
+        of_model.or(self.code_mode.as_ref()).filter(|wanted| wanted.is_enabled)
+    }
+
     /// The model of `defaults.model`, or the one that is named instead.
     ///
     /// # Errors

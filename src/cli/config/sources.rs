@@ -36,6 +36,11 @@ impl SourceArgs {
         SourceArgs { mcp_config: vec![path.to_owned()], config: None, dialect }
     }
 
+    /// The named config with the highest precedence.
+    pub(crate) fn named_file(&self) -> Option<&Path> {
+        self.mcp_config.last().or(self.config.as_ref()).map(PathBuf::as_path)
+    }
+
     /// The named dialect.
     pub(crate) fn dialect(&self) -> Option<&'static Dialect> {
         self.dialect

@@ -49,12 +49,12 @@ pub(super) async fn with_server_log<T>(
 
 /// A line of the log.
 #[derive(Debug, PartialEq)]
-struct LogEntry {
-    is_bad: bool,
-    text: String,
+pub(super) struct LogEntry {
+    pub(super) is_bad: bool,
+    pub(super) text: String,
 }
 
-fn log_entry(frame: &Frame) -> Option<LogEntry> {
+pub(super) fn log_entry(frame: &Frame) -> Option<LogEntry> {
     if frame.direction != Direction::ServerToClient {
         return None;
     }

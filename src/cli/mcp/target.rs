@@ -156,6 +156,11 @@ impl TargetArgs {
         TargetArgs { sources: SourceArgs::for_file(path, dialect), ad_hoc: ServerArgs::default() }
     }
 
+    /// The named config with the highest precedence.
+    pub(crate) fn named_file(&self) -> Option<&Path> {
+        self.sources.named_file()
+    }
+
     /// All servers, in order.
     ///
     /// # Errors

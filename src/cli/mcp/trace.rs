@@ -9,15 +9,19 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use tokio::{task::JoinHandle, time::Instant};
 use tokio_util::sync::CancellationToken;
 
+use super::server_log::{LogEntry, log_entry};
 use crate::cli::{
     log,
     secrets::Secrets,
-    style::{self, DIM, STRONG, printable},
+    style::{self, DIM, DOUBTFUL, STRONG, printable},
 };
 use rehearse_client::{ServerParams, StderrLine, StderrSink, TraceRecorder};
 use rehearse_hub::RecordSink;
 use rehearse_protocol::{Direction, Event, EventKind};
-use rehearse_report::palette::{ADDED, GOOD};
+use rehearse_report::{
+    palette::{ADDED, GOOD},
+    text::printable_lines,
+};
 
 /// Headers about the framing of HTTP messages.
 const HIDDEN_HEADERS: [&str; 5] = ["connection", "content-length", "date", "keep-alive", "transfer-encoding"];
@@ -33,6 +37,8 @@ struct Inner {
     secrets: Mutex<Option<Secrets>>,
     names_servers: bool,
     shows: ServerFilter,
+    /// Prints the log messages and progress of the other servers.
+    shows_log: bool,
     stop: CancellationToken,
     connections: Mutex<Connections>,
     tasks: Mutex<Vec<JoinHandle<()>>>,
@@ -84,14 +90,20 @@ impl Connections {
 impl Tracer {
     /// Without `secrets` nothing is hidden. With `names_servers` each line has the name of its server.
     pub(super) fn new(secrets: Option<Secrets>, names_servers: bool) -> Tracer {
-        Tracer::filtered(secrets, names_servers, Arc::new(|_| true))
+        Tracer::filtered(secrets, names_servers, Arc::new(|_| true), false)
     }
 
-    /// As [`Tracer::new`], only for servers that pass the filter.
-    pub(crate) fn filtered(secrets: Option<Secrets>, names_servers: bool, shows: ServerFilter) -> Tracer {
+    /// As [`Tracer::new`], only for servers that pass the filter. With `shows_log`, the log messages and progress of the
+    /// others are printed.
+    pub(crate) fn filtered(
+        secrets: Option<Secrets>,
+        names_servers: bool,
+        shows: ServerFilter,
+        shows_log: bool,
+    ) -> Tracer {
         let (secrets, stop) = (Mutex::new(secrets), CancellationToken::new());
         let (connections, tasks) = (Mutex::default(), Mutex::default());
-        Tracer(Arc::new(Inner { secrets, names_servers, shows, stop, connections, tasks }))
+        Tracer(Arc::new(Inner { secrets, names_servers, shows, shows_log, stop, connections, tasks }))
     }
 
     /// Replaces the secrets to hide.
@@ -198,6 +210,14 @@ impl Inner {
 
     fn show(&self, server: &str, at: Duration, entry: &Event) {
         if !(self.shows)(server) {
+            let log = entry.frame().filter(|_| self.shows_log).and_then(log_entry);
+            if let Some(LogEntry { is_bad, text }) = log {
+                let level =
+                    if is_bad { format!("{DOUBTFUL}warning:{DOUBTFUL:#}") } else { format!("{DIM}info:{DIM:#}") };
+                let text = self.masked(&format!("{server}: {text}"), Secrets::hidden);
+                let lines: Vec<_> = printable_lines(&text).collect();
+                style::print(&format!("{level} {}\n", lines.join("\n  ")));
+            }
             return;
         }
         let (direction, text) = match &entry.kind {

@@ -1,8 +1,8 @@
 //! A conversation with a model in the REPL.
 
 use std::{
-    collections::HashSet,
-    path::PathBuf,
+    collections::{BTreeMap, HashSet},
+    path::{Path, PathBuf},
     sync::{Arc, Mutex},
     time::Duration,
 };
@@ -13,17 +13,24 @@ use super::{
     ReplArgs,
     shell::{Shell, locked},
 };
-use crate::cli::{Exit, Failure, mcp::print::print_unchecked, style, style::printable};
+use crate::cli::{
+    Exit, Failure,
+    mcp::{print::print_unchecked, prose::first_sentence},
+    serve::{code_mode, read_agent},
+    style,
+    style::printable,
+};
 use rehearse_agent::{
-    Agent, AgentOptions, Conversation, EmitFuture, Event, EventSink, ModelAccess, ModelSpec, RunLabel, RunStatistics,
-    ToolFormat,
+    Agent, AgentOptions, CodeMode, Conversation, EmitFuture, Event, EventSink, ModelAccess, ModelApi, ModelSpec,
+    RunLabel, RunStatistics, ToolFormat,
+    setup::{AgentSetup, SetupContext},
     store::{ConversationSink, ConversationStore, FILE_NAME, StoreError},
     subagent_events::{ADDRESS_VARIABLE, EventKind, EventListener, EventRecord, Form},
     system_prompt::{PromptValues, load},
     transcript,
 };
 use rehearse_client::Target;
-use rehearse_client_configs::Machine;
+use rehearse_client_configs::{Machine, agent::CodeModeConfig};
 use rehearse_hub::{HubServer, projection::Projection};
 use rehearse_llm::{
     model::{Block, Delta, Model},
@@ -33,11 +40,13 @@ use rehearse_llm::{
 const EXAMPLES: &str = "\
 Examples:
   rehearse chat --model scripted:model.yaml --mcp-config .mcp.json
+  rehearse chat --mcp-config agent.cpe.yaml --model fast       # a `ref` of its `models`
   rehearse chat --model anthropic:claude-sonnet-4-5 --stdio 'npx -y mcp-files'
   rehearse chat --model openai:gpt-5 --base-url http://127.0.0.1:8889
   echo 'What can you do?' | rehearse chat --model scripted:model.yaml
 
 A line is a message to the model; a line that begins with `/` is a command of `rehearse repl`, such as /status.
+Alt-Enter begins another line, and a pasted text is one message. From a pipe, the whole input is one message.
 The key is in ANTHROPIC_API_KEY or OPENAI_API_KEY, or in the variable that --api-key-env names.";
 
 /// How long a request to the model may take.
@@ -47,9 +56,9 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(5 * 60);
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ChatArgs {
-    /// The model: anthropic:ID, openai:ID, responses:ID or scripted:FILE
+    /// anthropic:ID, openai:ID, responses:ID, scripted:FILE, or a `ref` of the config [default: its `defaults.model`]
     #[arg(long, value_name = "MODEL")]
-    model: ModelSpec,
+    model: Option<String>,
     /// The URL of the API [default: that of the provider]
     #[arg(long, value_name = "URL")]
     base_url: Option<String>,
@@ -59,9 +68,9 @@ pub(crate) struct ChatArgs {
     /// A file with the system prompt, a MiniJinja template
     #[arg(long, value_name = "FILE")]
     system_prompt: Option<PathBuf>,
-    /// How often the model may answer one message
-    #[arg(long, value_name = "NUMBER", default_value_t = 100, hide_short_help = true)]
-    max_turns: u32,
+    /// How often the model may answer one message [default: 100]
+    #[arg(long, value_name = "NUMBER", hide_short_help = true)]
+    max_turns: Option<u32>,
     /// Save the conversation, for --resume and `rehearse conversation`
     #[arg(long)]
     save: bool,
@@ -92,6 +101,9 @@ enum ToolFormatArg {
 pub(super) struct Chat {
     model: Arc<Model>,
     options: AgentOptions,
+    /// How the config wants code mode, and the code mode of this machine.
+    wanted: Option<CodeModeConfig>,
+    code_mode: Option<CodeMode>,
     form: Form,
     /// Where subagents send their events.
     address: Option<String>,
@@ -121,6 +133,11 @@ impl SavedConversation {
             }
             None => Vec::new(),
         };
+        if let Some(last) = messages.last() {
+            let count = messages.len();
+            let text = printable(&first_sentence(&last.message.text())).into_owned();
+            style::print(&format!("continuing {count} messages; the last: {text}\n"));
+        }
         let store = ConversationStore::open(&args.conversations).map_err(cannot)?;
         let warn = |error: &StoreError| style::warn(&format!("the conversation cannot be saved: {error}"));
         let sink = ConversationSink::of_session(store, args.resume.clone(), warn);
@@ -129,23 +146,84 @@ impl SavedConversation {
     }
 }
 
+/// What answers, and how.
+struct ChosenModel {
+    model: Arc<Model>,
+    options: AgentOptions,
+    code_mode: Option<CodeModeConfig>,
+}
+
+impl ChosenModel {
+    /// The model of `--model TYPE:ID`, or that of the config.
+    ///
+    /// # Errors
+    /// There is no such model, or it cannot be used.
+    fn of(args: &ChatArgs, variables: &BTreeMap<String, String>) -> Result<ChosenModel, Failure> {
+        let spec = args.model.as_deref().map(str::parse::<ModelSpec>);
+        match (spec, args.repl.target.named_file()) {
+            (Some(Ok(spec)), _) => ChosenModel::of_spec(&spec, args, variables),
+            (_, Some(path)) => ChosenModel::of_config(path, args, variables),
+            (Some(Err(error)), None) => Err(Failure::Usage(error.to_string())),
+            (None, None) => Err(Failure::Usage(
+                "no model is chosen: use --model TYPE:ID, or --mcp-config with a config that has `models`".to_owned(),
+            )),
+        }
+    }
+
+    fn of_spec(
+        spec: &ModelSpec,
+        args: &ChatArgs,
+        variables: &BTreeMap<String, String>,
+    ) -> Result<ChosenModel, Failure> {
+        if spec.api == ModelApi::Scripted {
+            refuse_access(args)?;
+        }
+        let access = ModelAccess {
+            base_url: args.base_url.as_deref(),
+            key_variable: args.api_key_env.as_deref(),
+            variables,
+            timeout: REQUEST_TIMEOUT,
+        };
+        let model = spec.to_model(&access).map_err(|error| Failure::Usage(error.to_string()))?;
+        Ok(ChosenModel { model: Arc::new(model), options: AgentOptions::default(), code_mode: None })
+    }
+
+    fn of_config(path: &Path, args: &ChatArgs, variables: &BTreeMap<String, String>) -> Result<ChosenModel, Failure> {
+        refuse_access(args)?;
+        let name = args.model.as_deref();
+        let (source, config) = read_agent(path)?;
+        let context = SetupContext { folder: path.parent().unwrap_or(Path::new("")), variables, model: name };
+        let setup = AgentSetup::new(&config, &context);
+        let setup = setup.map_err(|problems| Failure::Invalid(problems.in_source(&source)))?;
+        if let Ok(model) = config.model(name) {
+            let text = format!("{} ({}:{})", model.reference.value, model.api.value, model.id.value);
+            style::print(&format!("model: {}\n", printable(&text)));
+        }
+        // A conversation has texts as answers, also with the model of a subagent.
+        let options = AgentOptions { answer: None, ..setup.options };
+        Ok(ChosenModel { model: setup.model, options, code_mode: config.code_mode_of(name).cloned() })
+    }
+}
+
+/// # Errors
+/// There is an option for the access to a provider.
+fn refuse_access(args: &ChatArgs) -> Result<(), Failure> {
+    if args.base_url.is_some() || args.api_key_env.is_some() {
+        let why = "--base-url and --api-key-env need a --model of a provider, such as openai:ID";
+        return Err(Failure::Usage(why.to_owned()));
+    }
+    Ok(())
+}
+
 /// Runs the REPL with a conversation.
 ///
 /// # Errors
 /// The model cannot be used; otherwise as [`super::run`].
 pub(crate) fn run(args: ChatArgs) -> Result<Exit, Failure> {
     let saved = SavedConversation::open(&args)?;
-    let ChatArgs {
-        model, base_url, api_key_env, system_prompt, max_turns, tool_format, verbose_subagent, repl, ..
-    } = args;
     let variables = Machine::here().variables;
-    let access = ModelAccess {
-        base_url: base_url.as_deref(),
-        key_variable: api_key_env.as_deref(),
-        variables: &variables,
-        timeout: REQUEST_TIMEOUT,
-    };
-    let model = model.to_model(&access).map_err(|error| Failure::Usage(error.to_string()))?;
+    let ChosenModel { model, options, code_mode } = ChosenModel::of(&args, &variables)?;
+    let ChatArgs { system_prompt, max_turns, tool_format, verbose_subagent, repl, .. } = args;
     let values = PromptValues { env: variables.clone(), ..PromptValues::default() };
     let system = system_prompt.map(|path| load(&path, &values)).transpose();
     let system = system.map_err(|error| Failure::Usage(error.to_string()))?;
@@ -153,13 +231,23 @@ pub(crate) fn run(args: ChatArgs) -> Result<Exit, Failure> {
         ToolFormatArg::Native => (ToolFormat::Native, Projection::Cpe),
         ToolFormatArg::Xml => (ToolFormat::Xml(xml::Options::default()), Projection::Mcpilot),
     };
-    let options = AgentOptions { system, max_turns, format, projection, ..AgentOptions::default() };
+    let (system, max_turns) = (system.or(options.system), max_turns.unwrap_or(options.max_turns));
+    let options = AgentOptions { system, max_turns, format, projection, ..options };
     let is_verbose = variables.get("CPE_VERBOSE_SUBAGENT").is_some_and(|value| matches!(value.as_str(), "1" | "true"));
     let form = if verbose_subagent || is_verbose { Form::Verbose } else { Form::Concise };
     let SavedConversation { conversation, sink } = saved;
     let conversation = tokio::sync::Mutex::new(conversation);
-    let chat =
-        Chat { model: Arc::new(model), options, form, address: None, conversation, sink, statistics: Arc::default() };
+    let chat = Chat {
+        model,
+        options,
+        wanted: code_mode,
+        code_mode: None,
+        form,
+        address: None,
+        conversation,
+        sink,
+        statistics: Arc::default(),
+    };
     super::run_with(repl, Some(chat))
 }
 
@@ -176,11 +264,13 @@ impl Chat {
         }
     }
 
-    /// Listens for the events of subagents and prints them; `None` if they go to the parent of this process.
+    /// Finds the engine of code mode. Listens for the events of subagents and prints them; `None` if they go to the parent
+    /// of this process.
     ///
     /// # Errors
-    /// No port can be bound.
-    pub(super) async fn listen(&mut self) -> Result<Option<EventListener>, Failure> {
+    /// No port can be bound, or there is no engine and code mode is wanted.
+    pub(super) async fn start(&mut self) -> Result<Option<EventListener>, Failure> {
+        self.code_mode = code_mode(self.wanted.as_ref()).await?;
         if std::env::var_os(ADDRESS_VARIABLE).is_some_and(|address| !address.is_empty()) {
             return Ok(None);
         }
@@ -207,14 +297,27 @@ impl Chat {
     pub(super) async fn say(&self, shell: &Shell, text: &str, cancel: &CancellationToken) -> bool {
         let agent = Agent::new(self.model.clone(), shell.hub.clone(), self.options.clone());
         let mut agent = agent.with_sink(Arc::new(TranscriptPrinter(self.statistics.clone())));
+        if let Some(code_mode) = &self.code_mode {
+            let members = shell.hub.status().into_iter().filter_map(|(name, _)| shell.hub.server(&name).ok());
+            let members: Vec<_> = members.map(|member| HubServer::clone(&member)).collect();
+            agent = match code_mode.apply(agent, &members, shell.hub.options()) {
+                Ok(agent) => agent,
+                Err(error) => {
+                    shell.error(&error.to_string());
+                    return false;
+                }
+            };
+        }
         if let Some(sink) = &self.sink {
             agent = agent.with_sink(sink.clone());
         }
         let label = RunLabel { agent: "chat".into(), run_id: "chat".into() };
         let mut conversation = self.conversation.lock().await;
-        let print = |delta| {
-            if let Delta::Text(text) = delta {
-                print_unchecked(&printable_text(&text));
+        let print = |delta| match delta {
+            Delta::Text(text) => print_unchecked(&printable_text(&text)),
+            Delta::Thinking(_) => {}
+            Delta::Retry { error, wait } => {
+                style::warn(&format!("{error}; asking again in {:.1} s", wait.as_secs_f64()));
             }
         };
         let prompt = vec![Block::text(text)];

@@ -170,15 +170,24 @@ pub(super) fn spec_by_name(name: &str) -> Option<&'static Spec> {
 }
 
 impl Command {
-    /// A line of a conversation: a message, unless it begins with `/`.
+    /// A whole text as a message; `None` if it is empty.
+    ///
+    /// # Errors
+    /// None.
+    pub(super) fn message(text: &str) -> Result<Option<Command>, String> {
+        let text = text.trim();
+        Ok((!text.is_empty()).then(|| Command::Say(text.to_owned())))
+    }
+
+    /// A line of a conversation: a message, unless it begins with `/` or is the name of a command that every prompt has.
     ///
     /// # Errors
     /// As [`Command::parse`].
     pub(super) fn parse_in_chat(line: &str) -> Result<Option<Command>, String> {
         match line.trim() {
-            "" => Ok(None),
             command if command.starts_with('/') => Command::parse(command),
-            message => Ok(Some(Command::Say(message.to_owned()))),
+            command @ ("help" | "quit" | "exit") => Command::parse(command),
+            message => Command::message(message),
         }
     }
 
@@ -202,7 +211,7 @@ impl Command {
             let near = nearest(&name.to_lowercase(), &names).map(|near| format!("; did you mean '{near}'?"));
             return Err(format!(
                 "unknown command {name:?}{}",
-                near.unwrap_or_else(|| "; type 'help' for a list".to_owned())
+                near.unwrap_or_else(|| "; type '/help' for a list".to_owned())
             ));
         };
         spec.command(rest.trim()).map(Some)
@@ -349,21 +358,30 @@ fn required_switch(word: &str) -> Result<bool, String> {
     parse_switch(word).ok_or_else(|| format!("{word:?} is not on or off"))
 }
 
-/// The list of all commands.
-pub(super) fn help() -> String {
-    let width =
-        ALL.iter().map(|spec| spec.usage().chars().count()).filter(|width| *width < 40).max().unwrap_or_default();
+/// The list of all commands, at the prompt of a conversation or another one. No line is longer than 80 columns.
+pub(super) fn help(is_chat: bool) -> String {
+    let usage = |spec: &Spec| format!("{}{}", if is_chat { "/" } else { "" }, spec.usage());
+    let width = ALL.iter().map(|spec| usage(spec).chars().count()).filter(|width| *width < 26).max();
+    let width = width.unwrap_or_default();
     let line = |spec: &Spec| {
-        let usage = spec.usage();
+        let usage = usage(spec);
         match usage.chars().count() > width {
             true => format!("  {usage}\n  {:width$}  {}\n", "", spec.about),
             false => format!("  {usage:width$}  {}\n", spec.about),
         }
     };
     let commands: String = ALL.iter().map(line).collect();
+    let head = match is_chat {
+        true => {
+            "A line is a message to the model. Alt-Enter begins another line of the message;\n\
+             a pasted text is one message. Lines that begin with / are commands:"
+        }
+        false => "Commands (the prefix /mcp is optional):",
+    };
     format!(
-        "Commands (the prefix /mcp is optional):\n{commands}\n\
-         Arguments: NAME=VALUE is converted to the type in the schema, NAME:=JSON is JSON, NAME=@FILE and @FILE are files.\n\
+        "{head}\n{commands}\n\
+         Arguments: NAME=VALUE is converted to the type in the schema, NAME:=JSON is\n\
+         JSON, NAME=@FILE and @FILE are files.\n\
          Tab completes, Ctrl-C cancels, Ctrl-C twice or Ctrl-D exits.\n"
     )
 }
@@ -396,7 +414,7 @@ mod tests {
         for (line, error) in [
             ("statsu", "unknown command \"statsu\"; did you mean 'status'?"),
             ("/mcp lst-tools", "unknown command \"lst-tools\"; did you mean 'list-tools'?"),
-            ("/mcpx", "unknown command \"mcpx\"; type 'help' for a list"),
+            ("/mcpx", "unknown command \"mcpx\"; type '/help' for a list"),
             ("connect", "usage: connect SERVER"),
             ("connect a b", "\"b\" is unexpected; usage: connect SERVER"),
             ("status now", "\"now\" is unexpected; usage: status"),
@@ -412,6 +430,16 @@ mod tests {
         ] {
             assert_eq!(Command::parse(line), Err(error.to_owned()), "{line}");
         }
+    }
+
+    #[test]
+    fn a_line_of_a_conversation_is_a_message_or_a_command() {
+        let say = |text: &str| Ok(Some(Command::Say(text.to_owned())));
+        assert_eq!(Command::parse_in_chat(" status of it? \n"), say("status of it?"));
+        assert_eq!(Command::parse_in_chat("exit"), Ok(Some(Command::Quit)));
+        assert_eq!(Command::parse_in_chat("/status"), Ok(Some(Command::Status)));
+        assert_eq!(Command::message("/etc\nhelp\n"), say("/etc\nhelp"));
+        assert_eq!((Command::message("\n"), Command::parse_in_chat(" ")), (Ok(None), Ok(None)));
     }
 
     #[test]
@@ -475,7 +503,11 @@ mod tests {
 
     #[test]
     fn the_help_has_every_command() {
-        let help = help();
-        assert!(ALL.iter().all(|spec| help.contains(&spec.usage()) && help.contains(spec.about)), "{help}");
+        for (is_chat, prefix) in [(false, "  "), (true, "  /")] {
+            let help = help(is_chat);
+            let has = |spec: &Spec| help.contains(&format!("{prefix}{}", spec.usage())) && help.contains(spec.about);
+            assert!(ALL.iter().all(has), "{help}");
+            assert!(help.lines().all(|line| line.chars().count() <= 80), "{help}");
+        }
     }
 }

@@ -38,7 +38,9 @@ pub(super) fn editor(shell: &Arc<Shell>, keyboard: &Keyboard) -> Editor {
         .with_partial_completions(true)
         .with_hinter(Box::new(Hints { shell: shell.clone(), history: history_hints(), is_usage: false }))
         .with_highlighter(Box::new(PlainHighlighter))
-        .with_ansi_colors(is_coloured());
+        .with_ansi_colors(is_coloured())
+        // A pasted text is one message.
+        .use_bracketed_paste(shell.chat.is_some());
     if let Some(path) = path_of_history(&Machine::here()) {
         let known = shell.clone();
         match RedactingHistory::open(&path, move |line| known.hidden(line) != line) {
@@ -68,6 +70,9 @@ impl Completer for Completions {
             ..Suggestion::default()
         };
         let before = line.get(..pos).unwrap_or(line);
+        if self.0.is_message(line) {
+            return CompletionResult::fresh(Vec::new());
+        }
         let found: Vec<_> = choices(before, &self.0.known()).into_iter().map(suggestion).collect();
         CompletionResult::fresh(found)
     }
@@ -82,7 +87,11 @@ struct Hints {
 
 impl Hinter for Hints {
     fn handle(&mut self, line: &str, pos: usize, history: &dyn History, colours: bool, cwd: &str) -> String {
-        let usage = if pos == line.len() { hint(line, &self.shell.known()) } else { String::new() };
+        let usage = if pos == line.len() && !self.shell.is_message(line) {
+            hint(line, &self.shell.known())
+        } else {
+            String::new()
+        };
         self.is_usage = !usage.is_empty();
         match self.is_usage {
             true if colours => Color::DarkGray.paint(usage).to_string(),

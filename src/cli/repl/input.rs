@@ -1,6 +1,10 @@
 //! The source of commands: the user at the terminal, or a pipe.
 
-use std::{io, sync::Arc, time::Duration};
+use std::{
+    io::{self, Read as _},
+    sync::Arc,
+    time::Duration,
+};
 
 use rustix::process::Signal;
 use tokio::{sync::mpsc, time::timeout};
@@ -19,20 +23,19 @@ use crate::cli::{
 };
 use rehearse_document::text;
 
-const PROMPT: &str = "mcp> ";
 pub(super) const INTERRUPTED: &str = "interrupted: closing connections\n";
 /// How long releasing the terminal may take.
 const RELEASE_TIMEOUT: Duration = Duration::from_secs(1);
 
 pub(super) enum Input {
-    Terminal { keyboard: Keyboard, editor: Option<Editor> },
+    Terminal { keyboard: Keyboard, editor: Option<Editor>, prompt: &'static str },
     Pipe(mpsc::Receiver<io::Result<Vec<u8>>>),
 }
 
 /// The next input.
 enum InputEvent {
     Line(String),
-    /// A line that is not UTF-8.
+    /// A line or message that is not UTF-8.
     NotUtf8,
     /// Ctrl-C at the prompt.
     Interrupted,
@@ -43,8 +46,19 @@ enum InputEvent {
 }
 
 impl Input {
-    pub(super) fn terminal(keyboard: Keyboard, editor: Editor) -> Input {
-        Input::Terminal { keyboard, editor: Some(editor) }
+    pub(super) fn terminal(keyboard: Keyboard, editor: Editor, prompt: &'static str) -> Input {
+        Input::Terminal { keyboard, editor: Some(editor), prompt }
+    }
+
+    /// The whole standard input, as one message.
+    pub(super) fn piped_message() -> Input {
+        let (sender, message) = mpsc::channel(1);
+        std::thread::spawn(move || {
+            let mut whole = Vec::new();
+            let read = io::stdin().lock().read_to_end(&mut whole);
+            sender.blocking_send(read.map(|_| whole))
+        });
+        Input::Pipe(message)
     }
 
     /// The lines of standard input, read by a thread that ends with the process.
@@ -67,8 +81,8 @@ impl Input {
     }
 
     async fn next(&mut self, signals: &mut Signals) -> InputEvent {
-        let (keyboard, place) = match self {
-            Input::Terminal { keyboard, editor } => (keyboard, editor),
+        let (keyboard, place, prompt) = match self {
+            Input::Terminal { keyboard, editor, prompt } => (keyboard, editor, *prompt),
             Input::Pipe(lines) => {
                 return tokio::select! {
                     line = lines.recv() => match line {
@@ -82,7 +96,7 @@ impl Input {
         };
         loop {
             let Some(editor) = place.take() else { return InputEvent::End };
-            let mut reading = Box::pin(keyboard.read_command(editor, PROMPT));
+            let mut reading = Box::pin(keyboard.read_command(editor, prompt));
             let done = tokio::select! {
                 done = &mut reading => Some(done),
                 _ = signals.next() => {
@@ -107,7 +121,7 @@ impl Input {
 
     /// Releases the terminal.
     pub(super) async fn close(&mut self) {
-        if let Input::Terminal { keyboard, editor } = self {
+        if let Input::Terminal { keyboard, editor, .. } = self {
             drop(editor.take());
             keyboard.release().await;
         }
@@ -122,7 +136,7 @@ pub(super) async fn run_commands(shell: &Arc<Shell>, input: &mut Input, signals:
         let line = match input.next(signals).await {
             InputEvent::Line(line) => line,
             InputEvent::NotUtf8 => {
-                shell.error("this line is not UTF-8");
+                shell.error("this input is not UTF-8");
                 has_failed = true;
                 continue;
             }
@@ -145,11 +159,15 @@ pub(super) async fn run_commands(shell: &Arc<Shell>, input: &mut Input, signals:
             }
         };
         was_interrupted = false;
-        let parse = if shell.chat.is_some() { Command::parse_in_chat } else { Command::parse };
+        let parse = match &shell.chat {
+            Some(_) if input.is_piped() => Command::message,
+            Some(_) => Command::parse_in_chat,
+            None => Command::parse,
+        };
         let command = match parse(&line) {
             Ok(Some(Command::Quit)) => return exit(has_failed && input.is_piped()),
             Ok(Some(Command::Help)) => {
-                print_unchecked(&command::help());
+                print_unchecked(&command::help(shell.chat.is_some()));
                 continue;
             }
             Ok(Some(command)) => command,

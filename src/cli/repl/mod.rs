@@ -69,12 +69,16 @@ async fn run_shell(
     let mut signals = Signals::install().map_err(|error| Failure::cannot(format!("cannot handle signals: {error}")))?;
     let person = TerminalUser::detect();
     let events = match &mut chat {
-        Some(chat) => chat.listen().await?,
+        Some(chat) => chat.start().await?,
         None => None,
     };
     let shell = Arc::new(Shell::new(args, servers, files, answers, person.clone(), chat)?);
     let mut input = match &person {
-        Some(person) => Input::terminal(person.keyboard().clone(), editor::editor(&shell, person.keyboard())),
+        Some(person) => {
+            let prompt = if shell.chat.is_some() { "chat> " } else { "mcp> " };
+            Input::terminal(person.keyboard().clone(), editor::editor(&shell, person.keyboard()), prompt)
+        }
+        None if shell.chat.is_some() => Input::piped_message(),
         None => Input::piped(),
     };
     let mut connecting = Box::pin(shell.connect_all()).fuse();

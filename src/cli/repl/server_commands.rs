@@ -21,7 +21,8 @@ use rehearse_report::text::printable_lines;
 impl Shell {
     pub(super) fn status(&self) -> bool {
         let statuses = callable_statuses(&self.hub);
-        print_unchecked(&status_table(&statuses, SystemTime::now(), "/mcp "));
+        let prefix = if self.chat.is_some() { "/" } else { "/mcp " };
+        print_unchecked(&status_table(&statuses, SystemTime::now(), prefix));
         for (server, status) in statuses.iter().filter(|(_, status)| status.state == ConnectionState::Failed) {
             let error = status.last_error.as_deref().unwrap_or_default();
             self.hub_session().warn(&format!("MCP server '{server}' connection failed: {error}"));

@@ -100,7 +100,8 @@ impl Shell {
         let loaded = LoadedConfigs::new(servers, files);
         let shows = switch.clone();
         let secrets = (!args.connection.show_secrets).then(|| loaded.secrets.clone());
-        let tracer = Tracer::filtered(secrets, true, Arc::new(move |server| shows.is_on(server)));
+        let shows_log = chat.is_some() && !args.connection.quiet;
+        let tracer = Tracer::filtered(secrets, true, Arc::new(move |server| shows.is_on(server)), shows_log);
         let (recent_stderr, started) = (
             Arc::<Mutex<HashMap<Arc<str>, LastLines>>>::default(),
             Arc::<Mutex<HashMap<Arc<str>, Instant>>>::default(),
@@ -343,6 +344,11 @@ impl Shell {
                 self.session_for(vec![server.into()])
             }
         })
+    }
+
+    /// Whether a line is for a model.
+    pub(super) fn is_message(&self, line: &str) -> bool {
+        self.chat.is_some() && !line.trim_start().starts_with('/')
     }
 
     /// The names for completion.

@@ -14,6 +14,7 @@ use rehearse_protocol::Transport;
 use tokio_util::sync::CancellationToken;
 
 use self::subagent_config::SubagentFile;
+pub(super) use self::subagent_config::{code_mode, read_agent};
 use super::{
     Exit, Failure,
     mcp::connection::RoutingArgs,

@@ -21,11 +21,48 @@ use rehearse_agent::{
     subagent_events::{ADDRESS_VARIABLE, EventEmitter},
 };
 use rehearse_client::{AnswerScript, StderrLine};
-use rehearse_client_configs::{Machine, agent::AgentConfig, dialect, lint};
+use rehearse_client_configs::{
+    Machine,
+    agent::{AgentConfig, CodeModeConfig},
+    dialect, lint,
+};
 use rehearse_code_mode::{MAX_TIMEOUT, go::Toolchain, quickjs::Worker};
-use rehearse_document::Source;
+use rehearse_document::{Problem, Problems, Source, Span};
 use rehearse_hub::{HubOptions, Routing};
 use rehearse_llm::final_answer::AnswerSchema;
+
+/// Reads the agent of a config.
+///
+/// # Errors
+/// Everything that is missing or wrong, with its position.
+pub(crate) fn read_agent(path: &Path) -> Result<(Arc<Source>, AgentConfig), Failure> {
+    let unreadable = |why: String| Failure::Usage(format!("cannot read {}{why}", path.display()));
+    let source = Source::read(path).map_err(|error| unreadable(format!(": {error}")))?;
+    let root = lint(&source, Some(path), dialect::by_name("cpe"), None).root;
+    let root = root.ok_or_else(|| unreadable(String::new()))?;
+    let config = AgentConfig::read(&root, &Machine::here().variables);
+    let config = config.map_err(|problems| Failure::Invalid(problems.in_source(&source)))?;
+    Ok((source, config))
+}
+
+/// How a config wants code mode: in Go if this machine has it, else in JavaScript.
+///
+/// # Errors
+/// There is no engine.
+pub(crate) async fn code_mode(wanted: Option<&CodeModeConfig>) -> Result<Option<CodeMode>, Failure> {
+    let Some(wanted) = wanted else { return Ok(None) };
+    let engine = match Toolchain::find("go").await {
+        Some(toolchain) => CodeEngine::Go(toolchain),
+        None if cfg!(feature = "code-mode") => {
+            let program = std::env::current_exe();
+            let program = program.map_err(|error| Failure::cannot(format!("cannot find this program: {error}")))?;
+            CodeEngine::QuickJs(Worker { program, args: vec!["__code-worker".to_owned()] })
+        }
+        None => return Err(Failure::cannot("code mode needs `go`, or a build with the feature `code-mode`")),
+    };
+    let max_timeout = wanted.max_timeout.unwrap_or(MAX_TIMEOUT);
+    Ok(Some(CodeMode { engine, excluded: wanted.excluded_tools.clone(), max_timeout }))
+}
 
 /// A config that defines a subagent, with everything that its runs need.
 pub(super) struct SubagentFile {
@@ -47,18 +84,15 @@ impl SubagentFile {
                 "failed to load config: specified config file does not exist: {shown}"
             )));
         }
-        let source = Source::read(path).map_err(|error| Failure::Usage(format!("cannot read {shown}: {error}")))?;
         let target = TargetArgs::for_file(path, dialect::by_name("cpe"));
         let (servers, _) = target.read(None, false)?;
-        let root = lint(&source, Some(path), dialect::by_name("cpe"), None).root;
-        let root = root.ok_or_else(|| Failure::Usage(format!("cannot read {shown}")))?;
-        let variables = Machine::here().variables;
-        let in_source = |problems: rehearse_document::Problems| Failure::Invalid(problems.in_source(&source));
-        let config = AgentConfig::read(&root, &variables).map_err(in_source)?;
+        let (source, config) = read_agent(path)?;
+        let in_source = |problems: Problems| Failure::Invalid(problems.in_source(&source));
         if config.subagent.is_none() {
-            let problem = root.problem("config must define a subagent for MCP server mode");
+            let problem = Problem::new(Span::default(), "config must define a subagent for MCP server mode");
             return Err(in_source(problem.hint("write `subagent: { name: …, description: … }`").into()));
         }
+        let variables = Machine::here().variables;
         let folder = path.parent().unwrap_or(Path::new(""));
         let context = SetupContext { folder, variables: &variables, model };
         let (answer, setup): (_, MakeSetup) = match is_lazy {
@@ -79,26 +113,10 @@ impl SubagentFile {
         Ok(SubagentFile { config, answer, setup, servers })
     }
 
-    /// How the config wants code mode: in Go if this machine has it, else in JavaScript.
-    ///
     /// # Errors
-    /// There is no engine.
+    /// Code mode is enabled, and there is no engine.
     pub(super) async fn code_mode(&self, model: Option<&str>) -> Result<Option<CodeMode>, Failure> {
-        let of_model = self.config.model(model).ok().and_then(|model| model.code_mode.as_ref());
-        let Some(wanted) = of_model.or(self.config.code_mode.as_ref()).filter(|wanted| wanted.is_enabled) else {
-            return Ok(None);
-        };
-        let engine = match Toolchain::find("go").await {
-            Some(toolchain) => CodeEngine::Go(toolchain),
-            None if cfg!(feature = "code-mode") => {
-                let program = std::env::current_exe();
-                let program = program.map_err(|error| Failure::cannot(format!("cannot find this program: {error}")))?;
-                CodeEngine::QuickJs(Worker { program, args: vec!["__code-worker".to_owned()] })
-            }
-            None => return Err(Failure::cannot("code mode needs `go`, or a build with the feature `code-mode`")),
-        };
-        let max_timeout = wanted.max_timeout.unwrap_or(MAX_TIMEOUT);
-        Ok(Some(CodeMode { engine, excluded: wanted.excluded_tools.clone(), max_timeout }))
+        code_mode(self.config.code_mode_of(model)).await
     }
 
     /// The subagent, whose runs are saved and print their events.

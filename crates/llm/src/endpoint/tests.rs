@@ -72,7 +72,7 @@ async fn our_own_client_gets_what_the_script_says_over_every_api() {
         for is_streamed in [false, true] {
             let pieces = Mutex::new(String::new());
             let sink = |delta| {
-                let (Delta::Text(it) | Delta::Thinking(it)) = delta;
+                let (Delta::Text(it) | Delta::Thinking(it)) = delta else { return };
                 pieces.lock().expect("no panic").push_str(&it);
             };
             let deltas: Option<DeltaSink<'_>> = if is_streamed { Some(&sink) } else { None };

@@ -36,6 +36,17 @@ pub enum ModelError {
 }
 
 impl ModelError {
+    /// The error of the last try. That nothing can be reached says little about why, so the first error is named too.
+    pub(super) fn after(self, first: Option<&ModelError>) -> ModelError {
+        let (ModelError::Unreachable { endpoint, why }, Some(first)) = (&self, first) else { return self };
+        let first = first.to_string();
+        let first = first.strip_prefix(&format!("{endpoint}: ")).unwrap_or(&first);
+        if first == why {
+            return self;
+        }
+        ModelError::Unreachable { endpoint: endpoint.clone(), why: format!("{why} (the first try: {first})") }
+    }
+
     /// Whether the same request may succeed later: the provider is busy (408, 409, 429, 5xx) or could not be reached.
     pub fn is_temporary(&self) -> bool {
         match self {

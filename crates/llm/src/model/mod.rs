@@ -8,6 +8,8 @@ pub mod http;
 mod message;
 pub mod scripted;
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 pub use self::{
@@ -97,6 +99,11 @@ pub struct Usage {
 pub enum Delta {
     Text(String),
     Thinking(String),
+    /// There is no answer yet: the request failed and is sent again after this time.
+    Retry {
+        error: String,
+        wait: Duration,
+    },
 }
 
 /// Gets each piece of an answer when it comes in.

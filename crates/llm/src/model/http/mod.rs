@@ -158,7 +158,12 @@ impl HttpModel {
             let late = || ModelError::TimedOut { endpoint: self.endpoint.clone(), limit };
             tokio::time::timeout(limit, attempt).await.map_err(|_| late())?
         };
-        self.options.retry.run(attempt, || !has_begun.load(Ordering::Relaxed)).await
+        let on_retry = |error: &ModelError, wait| {
+            if let Some(deltas) = deltas {
+                deltas(Delta::Retry { error: error.to_string(), wait });
+            }
+        };
+        self.options.retry.run(attempt, || !has_begun.load(Ordering::Relaxed), on_retry).await
     }
 
     fn body(&self, request: &Request<'_>, is_streamed: bool) -> Result<Bytes, ModelError> {
@@ -191,10 +196,12 @@ impl HttpModel {
 fn resource(base_url: &str, path: &str) -> Result<Url, InvalidOptions> {
     let shown = http_client::display_url(base_url);
     let invalid = |why: &str| InvalidOptions::Url { url: shown.clone(), why: why.to_owned() };
-    let mut url = Url::parse(base_url).map_err(|error| invalid(&error.to_string()))?;
-    if !["http", "https"].contains(&url.scheme()) {
-        return Err(invalid("it must start with http:// or https://"));
-    }
+    let mut url = match Url::parse(base_url) {
+        Ok(url) if ["http", "https"].contains(&url.scheme()) => url,
+        _ if !base_url.contains("://") => return Err(invalid(&format!("write http://{shown}"))),
+        Ok(_) => return Err(invalid("it must start with http:// or https://")),
+        Err(error) => return Err(invalid(&error.to_string())),
+    };
     let base = url.path().trim_end_matches('/');
     let is_version =
         |segment: &str| segment.strip_prefix('v').is_some_and(|it| it.starts_with(|it: char| it.is_ascii_digit()));

@@ -31,9 +31,11 @@ impl RetryPolicy {
         &self,
         attempt: impl Fn() -> F,
         may_retry: impl Fn() -> bool,
+        on_retry: impl Fn(&ModelError, Duration),
     ) -> Result<T, ModelError> {
         let mut wait = self.first_wait;
         let mut left = self.retries;
+        let mut first = None;
         loop {
             let error = match attempt().await {
                 Ok(answer) => return Ok(answer),
@@ -45,8 +47,10 @@ impl RetryPolicy {
             };
             let pause = asked.unwrap_or(wait.min(self.max_wait));
             if left == 0 || pause > self.max_wait || !error.is_temporary() || !may_retry() {
-                return Err(error);
+                return Err(error.after(first.as_ref()));
             }
+            on_retry(&error, pause);
+            first.get_or_insert(error);
             tokio::time::sleep(pause).await;
             left -= 1;
             wait = wait.saturating_mul(2);

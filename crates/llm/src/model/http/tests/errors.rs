@@ -15,7 +15,7 @@ async fn retry(policy: RetryPolicy, failures: u32, error: ModelError) -> (u32, D
         let earlier = tries.fetch_add(1, Ordering::Relaxed);
         if earlier < failures { Err(error.clone()) } else { Ok(()) }
     };
-    let result = policy.run(attempt, || true).await;
+    let result = policy.run(attempt, || true, |_, _| {}).await;
     (tries.load(Ordering::Relaxed), start.elapsed(), result)
 }
 
@@ -45,8 +45,28 @@ async fn a_request_is_repeated_over_the_network() {
     Mock::given(method("POST")).respond_with(json_answer(&whole.to_string())).mount(&server).await;
     let options = HttpModelOptions { retry: RetryPolicy::default(), ..options(Anthropic, &server.uri()) };
     let model = HttpModel::new(options).expect("a model");
-    assert_eq!(ask(&model, None).await.expect("an answer").stop, StopReason::EndTurn);
+    let told = Mutex::new(Vec::new());
+    let answer = ask(&model, Some(&|delta| told.lock().expect("no panic").push(delta))).await;
+    assert_eq!(answer.expect("an answer").stop, StopReason::EndTurn);
+    let retry =
+        Delta::Retry { error: format!("{}/v1/messages: HTTP 529", server.uri()), wait: Duration::from_millis(1) };
+    assert_eq!(told.into_inner().expect("no panic"), [retry.clone(), retry]);
     assert_eq!(server.received_requests().await.expect("recorded").len(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_last_error_names_the_first_one() {
+    let gone = |why: &str| ModelError::Unreachable { endpoint: "e".into(), why: why.into() };
+    for (first, text) in [
+        (gone("it closed the connection"), "e: refused (the first try: it closed the connection)"),
+        (busy(None), "e: refused (the first try: HTTP 429)"),
+        (gone("refused"), "e: refused"),
+    ] {
+        let errors = Mutex::new(vec![gone("refused"), gone("refused"), first]);
+        let attempt = || async { Err::<(), _>(errors.lock().expect("no panic").pop().expect("three tries")) };
+        let error = RetryPolicy::default().run(attempt, || true, |_, _| {}).await.expect_err("no answer");
+        assert_eq!(error.to_string(), text);
+    }
 }
 
 #[tokio::test]
