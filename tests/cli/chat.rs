@@ -67,7 +67,7 @@ fn a_chat_needs_no_servers_and_the_whole_pipe_is_one_message() {
 fn at_a_terminal_a_pasted_text_is_one_message_and_an_error_does_not_end_the_conversation() {
     let story = Rehearse::new().env("HOME", "home").env("XDG_CONFIG_HOME", "").file("model.yaml", MODEL);
     let mut terminal = Terminal::start(story.args(["chat", "--model", "scripted:model.yaml"]));
-    terminal.shows("chat> ").types("please fail\r").shows("HTTP 400: no");
+    terminal.shows("\u{1b}[?2004h").shows("chat> ").types("please fail\r").shows("HTTP 400: no");
     terminal.shows("chat> ").types("\x1b[200~one\ntwo\x1b[201~\r").shows("Both lines.");
     terminal.shows("chat> ").types("/status\r").shows("Use '/list-tools' to see");
     terminal.shows("chat> ").types("exit\r");
