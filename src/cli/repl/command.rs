@@ -89,7 +89,7 @@ pub(super) const ALL: [Spec; 18] = [
         "NAME [NAME=VALUE…] [--server SERVER] [--output FILE]",
         "get a prompt",
     ),
-    spec(CommandKind::Usage, "usage", &["metrics"], "", "call counts of tools, and what the model of a chat took"),
+    spec(CommandKind::Usage, "usage", &["metrics"], "", "calls of tools, and what the model took"),
     spec(CommandKind::Reload, "reload", &[], "", "reload the config files"),
     spec(CommandKind::Help, "help", &["?"], "", "show this help"),
     spec(CommandKind::Quit, "quit", &["exit"], "", "disconnect and exit"),
