@@ -26,8 +26,8 @@ Examples:
   rehearse model review.yaml --listen 8889             # for any agent, without a key
   rehearse model review.yaml --exec -- npm test        # run tests against the model
 
-  ANTHROPIC_BASE_URL=http://127.0.0.1:8889 ANTHROPIC_API_KEY=none claude -p 'Review it'
-  OPENAI_BASE_URL=http://127.0.0.1:8889/v1 OPENAI_API_KEY=none node agent.js
+  ANTHROPIC_BASE_URL=http://127.0.0.1:8889 ANTHROPIC_API_KEY=sk-0 claude -p 'Review it'
+  OPENAI_BASE_URL=http://127.0.0.1:8889/v1 OPENAI_API_KEY=sk-0 node agent.js
 
 A script:
   rules:
@@ -99,7 +99,7 @@ async fn serve(args: ModelArgs, model: ScriptedModel, console: &Console) -> Resu
     let ended = if let Some((program, words)) = args.command.split_first() {
         let mut command = Command::new(program);
         command.args(words).envs(variables);
-        command.envs(KEYS.into_iter().filter(|key| std::env::var_os(key).is_none()).map(|key| (key, "none")));
+        command.envs(KEYS.into_iter().filter(|key| std::env::var_os(key).is_none()).map(|key| (key, "sk-0")));
         let job = ProcessHandle::start(command);
         let job = job.map_err(|error| Failure::cannot(format!("cannot run {}: {error}", program.display())))?;
         wait_for_command(job, &mut signals, std::future::pending()).await.map(exit_of)

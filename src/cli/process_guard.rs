@@ -1,11 +1,14 @@
 //! The guard that kills server processes if this process is killed.
 
-use std::{path::PathBuf, process::Command};
+use std::{path::PathBuf, process::Command, time::Duration};
 
 use futures_util::future::LocalBoxFuture;
 
 use super::Failure;
 use rehearse_client::ReaperProcess;
+
+/// How long threads may take to end, such as one that writes a file.
+const THREAD_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Installs this program as the guard of its processes, and returns its path.
 ///
@@ -34,7 +37,8 @@ fn block_on<T>(work: LocalBoxFuture<'_, Result<T, Failure>>) -> Result<T, Failur
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::cannot(format!("cannot start the async runtime: {error}")))?;
     let done = runtime.block_on(work);
-    drop(runtime);
+    // A thread that reads a terminal never returns.
+    runtime.shutdown_timeout(THREAD_TIMEOUT);
     ReaperProcess::dismiss();
     done
 }

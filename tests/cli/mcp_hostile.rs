@@ -15,7 +15,7 @@ use crate::{
     rehearse::Rehearse,
 };
 
-const INITIALIZED: (&str, &str) = (
+pub(crate) const INITIALIZED: (&str, &str) = (
     "initialize",
     r#""result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"resources":{}},"serverInfo":{"name":"s","version":"1"}}"#,
 );
@@ -23,7 +23,7 @@ const TOOLS: (&str, &str) = (
     "tools/list",
     r#""result":{"tools":[{"name":"t","inputSchema":{"type":"object","properties":{"id":{"type":"integer"}}}}]}"#,
 );
-const FAILS: (&str, &str) = ("tools/list", r#""error":{"code":-32603,"message":"list broke"}"#);
+pub(crate) const FAILS: (&str, &str) = ("tools/list", r#""error":{"code":-32603,"message":"list broke"}"#);
 
 /// A server as a shell script, which answers these methods with these members.
 pub(crate) fn server(answers: &[(&str, &str)]) -> String {

@@ -56,7 +56,7 @@ fn a_command_gets_the_urls_and_gives_the_exit_code() {
     let command = "echo $ANTHROPIC_BASE_URL $OPENAI_BASE_URL $ANTHROPIC_API_KEY $OPENAI_API_KEY; exit 7";
     let run = model(["--exec", "--", "sh", "-c", command]).env("OPENAI_API_KEY", "mine").run().code(7);
     let words: Vec<_> = run.stdout_text().split_whitespace().collect();
-    let [url, with_version, "none", "mine"] = words[..] else { panic!("{words:?}") };
+    let [url, with_version, "sk-0", "mine"] = words[..] else { panic!("{words:?}") };
     assert!(url.starts_with("http://127.0.0.1:"), "{url}");
     assert_eq!(with_version, format!("{url}/v1"));
     model(["--exec", "--", "/no/such/program"]).run().stderr_has("cannot run /no/such/program").code(3);

@@ -13,8 +13,10 @@ use crate::{
     conversation::last_exported,
     mcp::mcp,
     mcp_faults::assert_no_processes_in,
+    mcp_hostile::{FAILS, INITIALIZED, server},
     orphans::{descendants, gone},
     rehearse::{Rehearse, Running},
+    terminal::Terminal,
 };
 
 const MODEL: &str = "\
@@ -135,7 +137,14 @@ fn everything_that_is_missing_or_wrong_is_found_at_the_start() {
         let mut config = config();
         change(&mut config);
         served(&config).run().stdout("").stderr_has(expected).code(2);
+        if config.get("subagent").is_some() {
+            story(&config).args(["validate-config", "coder.cpe.json"]).run().stdout_has(expected).code(1);
+        }
     };
+    story(&config()).args(["validate-config", "coder.cpe.json"]).run().stdout_has("✓ Configuration is valid").code(0);
+    fails(&|config| config["subagent"]["answerRetries"] = (-1).into(), "-1");
+    fails(&|config| config["subagent"]["timeout"] = 10.into(), "a string");
+    fails(&|config| config["defaults"]["codeMode"] = json!({ "enabled": "yes" }), "true or false");
     fails(
         &|config| drop(config.as_object_mut().expect("an object").remove("subagent")),
         "config must define a subagent for MCP server mode",
@@ -155,6 +164,72 @@ fn everything_that_is_missing_or_wrong_is_found_at_the_start() {
     let missing = Rehearse::new().args(["mcp", "serve", "--config", "./none.yaml"]).run();
     missing.stdout("").stderr_has("specified config file does not exist: ./none.yaml").code(2);
     Rehearse::new().args(["mcp", "serve", "--help"]).run().stdout_has("Usage: rehearse mcp serve").code(0);
+}
+
+#[test]
+fn keys_without_a_meaning_are_warnings() {
+    let mut config = config();
+    config["subagent"]["maxTurn"] = 3.into();
+    config["defaults"]["tiemout"] = "5m".into();
+    let mut running = served(&config).start();
+    running.stderr_line("unknown key `tiemout` (did you mean `timeout`?)");
+    running.stderr_line("unknown key `maxTurn` (did you mean `maxTurns`?)");
+    running.close_stdin();
+    running.end().code(0);
+}
+
+#[test]
+fn on_a_terminal_it_says_what_it_waits_for_and_ends_with_the_first_signal() {
+    let mut terminal = Terminal::start(serve());
+    terminal
+        .shows("Waiting for JSON-RPC messages")
+        .shows("\"coder\": {")
+        .shows("\"args\": [\"serve\", \"--config\", \"/");
+    terminal.signal("INT");
+    terminal.end(0);
+}
+
+#[test]
+fn tools_that_are_left_out_are_warnings_and_servers_without_tools_an_error() {
+    let mut config = config();
+    let failing = json!({ "type": "stdio", "command": "sh", "args": ["failing"] });
+    config["mcpServers"]["zz"] = config["mcpServers"]["tools"].clone();
+    config["mcpServers"]["failing"] = failing.clone();
+    let tools = format!("{TOOLS}- {{ name: final_answer, reply: no }}\n");
+    let start = |config: &Json| {
+        let story = served(config).file("tools.yaml", &tools).file("failing", &server(&[INITIALIZED, FAILS]));
+        begun(story, "look")
+    };
+    let mut running = start(&config);
+    running.stderr_line("failed to list MCP tools for server failing: error -32603: list broke");
+    running.stderr_line("skipping duplicate tool name 'look' in server 'zz'");
+    running.stderr_line("skipping MCP tool name 'final_answer' in server 'tools'");
+    assert_eq!(result(&mut running, 2)["structuredContent"]["verdict"], "at sea");
+    config["mcpServers"] = json!({ "failing": failing });
+    let answer = result(&mut start(&config), 2);
+    assert!(text(&answer).contains("failed to register any MCP tools: failed to list"), "{answer}");
+}
+
+#[test]
+fn warnings_are_printed_even_if_the_parent_gets_the_events() {
+    let tools = format!("{TOOLS}- {{ name: final_answer, reply: no }}\n");
+    // Nobody listens there.
+    let story = serve().file("tools.yaml", &tools).env("CPE_SUBAGENT_LOGGING_ADDRESS", "http://127.0.0.1:1");
+    let mut running = begun(story, "look");
+    running.stderr_line("skipping MCP tool name 'final_answer'");
+    running.stderr_line("warning: failed to emit subagent_end event: ");
+    assert!(text(&result(&mut running, 2)).contains("failed to emit subagent_start event"));
+}
+
+#[test]
+fn an_answer_may_be_empty_and_one_that_was_cut_off_is_a_warning() {
+    let mut config = config();
+    config["subagent"]["outputSchemaPath"] = Json::Null;
+    let story = served(&config).file("model.yaml", "rules: [{ reply: { text: '', stop: max_tokens } }]");
+    let mut running = begun(story, "x");
+    running.stderr_line("warning: the answer of the model is cut off at its limit of tokens");
+    let answer = result(&mut running, 2);
+    assert!(answer.get("isError").is_none() && text(&answer).is_empty(), "{answer}");
 }
 
 #[test]
@@ -246,6 +321,9 @@ fn a_call_runs_the_agent_and_returns_its_answer() {
     assert_eq!(result(&mut running, 3)["structuredContent"]["verdict"], "the file:\ncontent of a file");
     call(&mut running, 4, &json!({ "prompt": "system" }));
     assert_eq!(result(&mut running, 4)["structuredContent"]["verdict"], "You are coder.");
+    call(&mut running, 5, &json!({ "prompt": "look", "runId": "mine" }));
+    assert_eq!(result(&mut running, 5)["structuredContent"]["verdict"], "at sea");
+    running.stderr_line("#### coder [mine] → look");
     running.close_stdin();
     assert_clean(running);
 }
@@ -292,7 +370,7 @@ fn every_failure_of_a_run_is_an_error_of_the_tool_that_says_why() {
         assert!(answer.get("structuredContent").is_none());
     }
     call(&mut running, 20, &json!({ "prompt": "x", "more": 1 }));
-    running.stdout_line("\"id\":20");
+    assert_eq!(result(&mut running, 20)["isError"], true);
     running.signal("INT");
     assert_clean(running);
 }
@@ -301,8 +379,12 @@ fn every_failure_of_a_run_is_an_error_of_the_tool_that_says_why() {
 fn a_server_of_the_config_that_cannot_start_fails_the_call() {
     let mut config = config();
     config["mcpServers"]["tools"]["args"] = json!(["mock", "none.yaml"]);
-    let (_running, answer) = answered(&config, "look");
+    let (mut running, answer) = answered(&config, "look");
     assert!(text(&answer).contains("failed to initialize MCP connections: cannot connect to server tools"), "{answer}");
+    running.stderr_line("failed: failed to initialize MCP connections");
+    running.close_stdin();
+    let saved: Json = serde_json::from_str(&last_exported(&running.end().path(".cpeconvo"))).expect("JSON");
+    assert_eq!((&saved["messages"][0]["role"], &saved["messages"][1]), (&json!("user"), &Json::Null));
 }
 
 #[test]
@@ -328,7 +410,10 @@ fn calls_run_side_by_side_and_a_cancelled_one_stops_its_servers() {
 
 #[test]
 fn a_server_that_dies_in_a_run_is_named() {
-    let (_running, answer) = answered(&config(), "die");
+    let mut running = begun(serve(), "die");
+    let failed = running.stdout_line("\"tool_result\"");
+    assert!(failed.contains("\"level\":\"warning\""), "{failed}");
+    let answer = result(&mut running, 2);
     assert!(text(&answer).contains("Error calling MCP tool tools/die: "), "{answer}");
 }
 

@@ -8,8 +8,10 @@ use tokio_util::sync::CancellationToken;
 
 use rehearse_hub::{Hub, projection::Projection};
 use rehearse_llm::{
-    final_answer::{Answer, AnswerSchema, extract},
-    model::{Block, DeltaSink, GenerationOptions, Message, Model, Request, Response, ToolCall, ToolResult, Usage},
+    final_answer::{Answer, AnswerError, AnswerSchema, extract},
+    model::{
+        Block, DeltaSink, GenerationOptions, Message, Model, Request, Response, StopReason, ToolCall, ToolResult, Usage,
+    },
     xml::system_prompt,
 };
 
@@ -201,6 +203,15 @@ impl Agent {
         }
     }
 
+    /// Reports a run that failed before the model was asked. That error counts more than one of an event.
+    pub(crate) async fn report_failure(&self, label: &RunLabel, prompt: Vec<Block>, error: &AgentError) {
+        let (cancel, statistics) = (&CancellationToken::new(), RunStatistics::default());
+        let turns = Turns { agent: self, label, cancel, statistics };
+        let _ = turns.emit(Event::Started).await;
+        let _ = turns.add(&mut Conversation::default(), Message::User { content: prompt }).await;
+        let _ = turns.emit(Event::Ended { error: Some(&error.to_string()), statistics }).await;
+    }
+
     /// Adds the prompt to the conversation and lets the model work until it has an answer. The hub must have discovered its
     /// tools. Whatever ends the run, the conversation has everything up to there.
     ///
@@ -265,6 +276,9 @@ impl Turns<'_> {
                 return Err(AgentError::EmptyResponse);
             }
             self.report(&response.content).await?;
+            if response.stop == StopReason::MaxTokens {
+                self.emit(Event::Warning("the answer of the model is cut off at its limit of tokens")).await?;
+            }
             let message = Message::Assistant { content: response.content };
             let Requests { calls, errors } = options.format.requests(&message, &toolbox, self.statistics.tool_calls);
             let latest = dialog_of(&message, &calls);
@@ -281,6 +295,7 @@ impl Turns<'_> {
             let dialog = if options.answer.is_some() { latest } else { conversation.dialog_from(start) };
             match extract(&dialog, options.answer.as_deref()) {
                 Ok(answer) => return Ok(answer),
+                Err(AnswerError::NoText { .. }) => return Ok(Answer::empty()),
                 Err(error) if retries == 0 => return Err(error.into()),
                 Err(error) => {
                     retries -= 1;

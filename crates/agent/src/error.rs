@@ -11,6 +11,9 @@ pub enum AgentError {
     /// A server of the config cannot be used.
     #[error("failed to initialize MCP connections: {0}")]
     Hub(#[from] HubError),
+    /// Servers are there, but none lists a tool.
+    #[error("{0}")]
+    Tools(String),
     /// The model failed.
     #[error("generation failed: {0}")]
     Model(#[from] ModelError),

@@ -71,7 +71,7 @@ codes! {
     SECRET = "W-SECRET": "a secret in the file";
     PLACEHOLDER = "W-PLACEHOLDER": "a placeholder that was not filled in";
     INVISIBLE = "W-INVISIBLE": "an invisible or misleading character";
-    SUBAGENT = "E-SUBAGENT": "an incomplete subagent";
+    SUBAGENT = "E-SUBAGENT": "a subagent that cannot run";
     MODEL = "E-MODEL": "a reference to a model that does not exist";
     CONNECT = "E-CONNECT": "a server that cannot be reached";
     TOOL_UNKNOWN = "W-TOOL-UNKNOWN": "a tool list with a name that the server does not have";

@@ -36,6 +36,22 @@ struct DiscoveryProgress {
     incomplete: Vec<(usize, Arc<str>, Failure)>,
 }
 
+impl Discovery {
+    /// One message for each server that could not list its tools, in the words of CPE.
+    pub fn listing_failures(&self) -> impl Iterator<Item = String> {
+        self.incomplete
+            .iter()
+            .map(|(server, failure)| format!("failed to list MCP tools for server {server}: {failure}"))
+    }
+
+    /// All these messages, if no server listed a tool.
+    pub fn total_failure(&self) -> Option<String> {
+        let is_total = self.registry.tools().is_empty() && !self.incomplete.is_empty();
+        let failures = || self.listing_failures().collect::<Vec<_>>().join("; ");
+        is_total.then(|| format!("failed to register any MCP tools: {}", failures()))
+    }
+}
+
 impl Hub {
     /// Connects to every enabled server, lists its tools and registers them.
     ///

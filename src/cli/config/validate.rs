@@ -11,7 +11,7 @@ use std::{
 use clap::Args;
 
 use super::{checked_file::CheckedFile, connect, dialect, walk};
-use crate::cli::{Exit, Failure, output, style};
+use crate::cli::{Exit, Failure, output, serve::subagent_config::check_agent, style};
 use rehearse_client_configs::{
     LintReport, Machine, codes,
     dialect::{ALL, Detected, Dialect, FileLocation, RootKeys, by_path},
@@ -137,6 +137,18 @@ fn has_no_servers(path: &Path, report: &LintReport) -> bool {
     report.detected.as_ref().is_some_and(is_section) && !has_servers && report.findings.iter().all(is_empty)
 }
 
+/// Checks what `rehearse serve` checks at its start, if the file defines a subagent.
+fn check_subagent(path: &Path, report: &mut LintReport) {
+    let is_agent = report.detected.as_ref().is_some_and(|detected| detected.dialect.describes_agent);
+    let root = report.root.as_ref().filter(|root| is_agent && root.get("subagent").is_some());
+    let Some(root) = root.filter(|_| report.rejections().next().is_none()) else { return };
+    if let Err(problems) = check_agent(root, path.parent().unwrap_or(Path::new(""))) {
+        let found = |problem| Finding { code: &codes::SUBAGENT, problem, server: None };
+        report.findings.extend(problems.0.into_iter().map(found));
+        report.findings.sort_by_key(|finding| finding.problem.span.start);
+    }
+}
+
 /// Checks a file; `None` if it was found in a folder (`is_found`) and has no section with servers.
 fn check_file(args: &ValidateArgs, path: &Path, machine: Option<&Machine>, is_found: bool) -> Option<CheckedFile> {
     let is_stdin = path == Path::new("-");
@@ -148,9 +160,12 @@ fn check_file(args: &ValidateArgs, path: &Path, machine: Option<&Machine>, is_fo
     match read(path, &name) {
         Ok(source) => {
             let place = (!is_stdin).then(|| walk::absolute(path));
-            let report = lint(&source, place.as_deref(), args.dialect, machine);
+            let mut report = lint(&source, place.as_deref(), args.dialect, machine);
             if is_found && place.is_some_and(|place| has_no_servers(&place, &report)) {
                 return None;
+            }
+            if machine.is_some() {
+                check_subagent(path, &mut report);
             }
             let is_to_connect = args.connect && report.count(Severity::Error) == 0;
             let config = report.config.as_ref().filter(|_| is_to_connect).cloned();

@@ -22,13 +22,20 @@ pub(super) fn stdio(engine: &Engine, path: &Path, seed: u64, admin: Option<&Admi
         false => format!("{strong}{}{strong:#} is served over stdio (seed {seed})\n", style::printable(&name)),
     };
     text.extend(admin.map(describe));
-    if stdin().is_terminal() {
-        text.push_str("\nWaiting for JSON-RPC messages, one per line. Ctrl-D ends it.\n");
-        text.push_str("\nConfiguration of a client that starts it by itself:\n\n");
-        text.push_str(&client_config(&name, &command(path)));
-        text.push_str("\nWith `--listen 8888` it has URLs instead.\n\n");
+    text + &on_terminal(&name, &["mock"], path)
+}
+
+/// What a server over stdio says on a terminal: the configuration for a client that starts it. Otherwise empty.
+pub(in crate::cli) fn on_terminal(name: &str, args: &[&str], file: &Path) -> String {
+    if !stdin().is_terminal() {
+        return String::new();
     }
-    text
+    format!(
+        "\nWaiting for JSON-RPC messages, one per line. Ctrl-D ends it.\n\n\
+         Configuration of a client that starts it by itself:\n\n{}\n\
+         With `--listen 8888` it has URLs instead.\n\n",
+        client_config(name, &command(args, file))
+    )
 }
 
 /// The address of the server, in one line.
@@ -119,15 +126,15 @@ fn client_config(name: &str, members: &str) -> String {
     format!("{{\n  \"mcpServers\": {{\n    {}: {{ {members} }}\n  }}\n}}\n", Json::from(name))
 }
 
-/// The command that starts this mock: the name of this program, or its path if it is not on the PATH.
-fn command(script: &Path) -> String {
+/// The command that starts this server: the name of this program, or its path if it is not on the PATH.
+fn command(args: &[&str], file: &Path) -> String {
     let called = std::env::args_os().next().unwrap_or_default();
     let on_path = Path::new(&called).components().count() == 1;
     let program = std::env::current_exe().ok().filter(|_| !on_path);
     let program = program.map_or_else(|| "rehearse".into(), |path| path.display().to_string());
-    let script = std::fs::canonicalize(script).unwrap_or_else(|_| script.into());
-    let script = Json::from(script.display().to_string());
-    format!("\"command\": {}, \"args\": [\"mock\", {script}]", Json::from(program))
+    let file = std::fs::canonicalize(file).unwrap_or_else(|_| file.into()).display().to_string();
+    let args: Vec<_> = args.iter().copied().chain([&*file]).map(|arg| Json::from(arg).to_string()).collect();
+    format!("\"command\": {}, \"args\": [{}]", Json::from(program), args.join(", "))
 }
 
 /// An address that a client can connect to.

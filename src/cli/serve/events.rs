@@ -6,11 +6,13 @@ use rehearse_agent::{EmitFuture, Event, EventSink, RunLabel};
 /// Prints a line for each tool call, what goes wrong, and what a run took.
 pub(super) struct EventPrinter {
     console: Console,
+    /// The parent gets the other events.
+    only_warnings: bool,
 }
 
 impl EventPrinter {
-    pub(super) fn new(console: Console) -> EventPrinter {
-        EventPrinter { console }
+    pub(super) fn new(console: Console, only_warnings: bool) -> EventPrinter {
+        EventPrinter { console, only_warnings }
     }
 }
 
@@ -21,9 +23,10 @@ impl EventSink for EventPrinter {
             self.console.print(format!("{}\n", printable(&line)));
         };
         match event {
+            Event::Warning(text) => print(&format!("warning: {text}")),
+            _ if self.only_warnings => {}
             Event::ToolCall { call, .. } => print(&format!("→ {}", call.name)),
             Event::ToolResult(result) => print(&format!("{} {}", if result.is_error { "✗" } else { "✓" }, result.tool)),
-            Event::Warning(text) => print(&format!("warning: {text}")),
             Event::Ended { error, statistics } => {
                 error.iter().for_each(|error| print(&format!("failed: {error}")));
                 print(&format!("ended: {statistics}"));

@@ -1,7 +1,7 @@
 //! `rehearse serve`: the subagent of a config as an MCP server.
 
 mod events;
-mod subagent_config;
+pub(super) mod subagent_config;
 
 use std::{
     net::SocketAddr,
@@ -19,6 +19,7 @@ use super::{
     Exit, Failure,
     mcp::connection::RoutingArgs,
     mock::{
+        announcement,
         console::Console,
         parse_address,
         server::{SHUTDOWN_LIMIT, listen_failure, runtime_failure, serve_stdio},
@@ -116,7 +117,10 @@ async fn serve(args: &ServeArgs, subagent: Arc<Subagent>, console: &Console) -> 
     let mut signals = Signals::install().map_err(runtime_failure)?;
     let exit = match args.listen {
         Some(address) => listen(address, engine, &mut signals, console).await,
-        None => serve_stdio(&engine, Duration::ZERO, &mut signals, console, std::future::pending()).await,
+        None => {
+            console.print(announcement::on_terminal(subagent.name(), &["serve", "--config"], &args.config));
+            serve_stdio(&engine, Duration::ZERO, &mut signals, console, std::future::pending()).await
+        }
     };
     tokio::select! {
         () = subagent.close() => {}

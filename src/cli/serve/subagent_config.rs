@@ -7,13 +7,14 @@ use tokio_util::sync::CancellationToken;
 use super::events::EventPrinter;
 use crate::cli::{
     Failure,
+    config::sources::diagnostics,
     mcp::{
         connection::ConnectionArgs,
         target::{Server, TargetArgs},
     },
     mock::console::Console,
     secrets::Secrets,
-    style::printable,
+    style::{self, printable},
 };
 use rehearse_agent::{
     CodeEngine, CodeMode, EventSink, MakeSetup, Subagent, SubagentSpec,
@@ -24,23 +25,51 @@ use rehearse_client::{AnswerScript, StderrLine};
 use rehearse_client_configs::{
     Machine,
     agent::{AgentConfig, CodeModeConfig},
-    dialect, lint,
+    codes, dialect, lint,
 };
 use rehearse_code_mode::{MAX_TIMEOUT, go::Toolchain, quickjs::Worker};
-use rehearse_document::{Problem, Problems, Source, Span};
+use rehearse_document::{Diagnostics, Node, Problem, Problems, Source, Span};
 use rehearse_hub::{HubOptions, Routing};
 use rehearse_llm::final_answer::AnswerSchema;
+use rehearse_report::findings::Finding;
 
-/// Reads the agent of a config.
+/// # Errors
+/// The config defines no subagent.
+fn require_subagent(config: &AgentConfig) -> Result<(), Problem> {
+    match config.subagent {
+        Some(_) => Ok(()),
+        None => {
+            let problem = Problem::new(Span::default(), "config must define a subagent for MCP server mode");
+            Err(problem.hint("write `subagent: { name: …, description: … }`"))
+        }
+    }
+}
+
+/// Checks a config that defines a subagent, and all files that it names.
+///
+/// # Errors
+/// Everything that is missing or wrong.
+pub(in crate::cli) fn check_agent(root: &Node, folder: &Path) -> Result<(), Problems> {
+    let variables = Machine::here().variables;
+    let config = AgentConfig::read(root, &variables)?;
+    require_subagent(&config)?;
+    AgentSetup::new(&config, &SetupContext { folder, variables: &variables, model: None }).map(drop)
+}
+
+/// Reads the agent of a config. Keys that nothing reads are warnings.
 ///
 /// # Errors
 /// Everything that is missing or wrong, with its position.
 pub(crate) fn read_agent(path: &Path) -> Result<(Arc<Source>, AgentConfig), Failure> {
     let unreadable = |why: String| Failure::Usage(format!("cannot read {}{why}", path.display()));
     let source = Source::read(path).map_err(|error| unreadable(format!(": {error}")))?;
-    let root = lint(&source, Some(path), dialect::by_name("cpe"), None).root;
-    let root = root.ok_or_else(|| unreadable(String::new()))?;
-    let config = AgentConfig::read(&root, &Machine::here().variables);
+    let report = lint(&source, Some(path), dialect::by_name("cpe"), None);
+    let ignored = |finding: &&Finding| [&codes::UNKNOWN_KEY, &codes::EXTRA_KEY].contains(&finding.code);
+    for found in diagnostics(report.findings.iter().filter(ignored), &report, false).0 {
+        style::warn(&Diagnostics(vec![found]).to_string());
+    }
+    let root = report.root.as_ref().ok_or_else(|| unreadable(String::new()))?;
+    let config = AgentConfig::read(root, &Machine::here().variables);
     let config = config.map_err(|problems| Failure::Invalid(problems.in_source(&source)))?;
     Ok((source, config))
 }
@@ -88,12 +117,9 @@ impl SubagentFile {
         let (servers, _) = target.read(None, false)?;
         let (source, config) = read_agent(path)?;
         let in_source = |problems: Problems| Failure::Invalid(problems.in_source(&source));
-        if config.subagent.is_none() {
-            let problem = Problem::new(Span::default(), "config must define a subagent for MCP server mode");
-            return Err(in_source(problem.hint("write `subagent: { name: …, description: … }`").into()));
-        }
-        let variables = Machine::here().variables;
+        require_subagent(&config).map_err(|problem| in_source(problem.into()))?;
         let folder = path.parent().unwrap_or(Path::new(""));
+        let variables = Machine::here().variables;
         let context = SetupContext { folder, variables: &variables, model };
         let (answer, setup): (_, MakeSetup) = match is_lazy {
             false => {
@@ -139,23 +165,21 @@ impl SubagentFile {
         let mut hub = policy.map_or_else(HubOptions::default, HubOptions::from_policy);
         hub.routing = routing;
         let mut sinks: Vec<_> = saved.into_iter().collect();
-        let mut events = None;
+        // The parent prints the events; its address reaches the subagents of this one with the environment.
+        let address = std::env::var(ADDRESS_VARIABLE).ok().filter(|address| !address.is_empty());
         if let Some(console) = console {
             let of_servers = console.clone();
             hub.stderr = Some(Arc::new(move |StderrLine { server, line }| {
                 let line = secrets.hidden(&format!("[{server}] {line}"));
                 of_servers.print(format!("{}\n", printable(&line)));
             }));
-            events = Some(Arc::new(EventPrinter::new(console)) as Arc<dyn EventSink>);
+            sinks.push(Arc::new(EventPrinter::new(console, address.is_some())));
         }
-        // The parent prints the events; its address reaches the subagents of this one with the environment.
-        let address = std::env::var(ADDRESS_VARIABLE).ok().filter(|address| !address.is_empty());
         if let Some(address) = &address {
             let emitter =
                 EventEmitter::new(address).map_err(|why| Failure::Usage(format!("{ADDRESS_VARIABLE}: {why}")))?;
-            events = Some(Arc::new(emitter));
+            sinks.push(Arc::new(emitter));
         }
-        sinks.extend(events);
         Ok(Subagent::new(SubagentSpec {
             name: subagent.name.value,
             description: subagent.description.value,

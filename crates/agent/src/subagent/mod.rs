@@ -25,7 +25,7 @@ use crate::{
     setup::AgentSetup,
 };
 use rehearse_document::Diagnostics;
-use rehearse_hub::{Event, Hub, HubOptions, HubServer};
+use rehearse_hub::{Event, Hub, HubOptions, HubServer, Notice};
 use rehearse_llm::{final_answer::AnswerSchema, model::Block};
 use rehearse_mock::{HandlerCall, MockServer, MockServerBuilder, Tool};
 
@@ -50,7 +50,7 @@ pub struct SubagentSpec {
     pub timeout: Option<Duration>,
     /// Get the events of all runs.
     pub sinks: Vec<Arc<dyn EventSink>>,
-    /// Whether callers may name the run: the tool has the argument `runId`.
+    /// Whether the tool says that it has the argument `runId`, with which callers name the run.
     pub takes_run_id: bool,
 }
 
@@ -89,6 +89,11 @@ impl Subagent {
         Arc::new(Subagent { spec, runs: TaskTracker::new(), stop: CancellationToken::new() })
     }
 
+    /// The name of the tool.
+    pub fn name(&self) -> &str {
+        &self.spec.name
+    }
+
     /// The server with its one tool, ready to be served over any transport.
     pub fn server(self: &Arc<Self>) -> MockServerBuilder {
         let spec = &self.spec;
@@ -118,10 +123,14 @@ impl Subagent {
                 "description": "Paths or http(s) URLs of files that belong to the task.",
             },
         });
-        if self.spec.takes_run_id {
-            properties["runId"] = json!({ "type": "string", "description": "Names the run in its events." });
+        let mut schema = json!({ "type": "object", "additionalProperties": false, "required": ["prompt"] });
+        match self.spec.takes_run_id {
+            true => properties["runId"] = json!({ "type": "string", "description": "Names the run in its events." }),
+            // Accepted, but no argument that a model would use.
+            false => schema["patternProperties"] = json!({ "^runId$": { "type": "string" } }),
         }
-        json!({ "type": "object", "additionalProperties": false, "required": ["prompt"], "properties": properties })
+        schema["properties"] = properties;
+        schema
     }
 
     /// Cancels all runs and waits until their servers are stopped.
@@ -203,17 +212,53 @@ impl Subagent {
 /// Connects to the servers and runs the agent.
 async fn run_in(
     spec: &SubagentSpec,
-    mut agent: Agent,
+    agent: Agent,
     label: &RunLabel,
     prompt: Vec<Block>,
     cancel: &CancellationToken,
 ) -> Result<Run, AgentError> {
+    match connect(spec, agent.clone(), label, cancel).await {
+        Ok(agent) => {
+            let mut events = agent.hub().events();
+            let report_rerouted = async {
+                loop {
+                    match events.recv().await {
+                        Ok(Event::Rerouted(rerouted)) => agent.warn(label, &rerouted.to_string()).await,
+                        Err(RecvError::Closed) => std::future::pending().await,
+                        Ok(_) | Err(RecvError::Lagged(_)) => {}
+                    }
+                }
+            };
+            let mut conversation = Conversation::default();
+            tokio::select! {
+                biased;
+                never = report_rerouted => never,
+                done = agent.run(&mut conversation, prompt, label, cancel, None) => done,
+            }
+        }
+        Err(error) => {
+            agent.report_failure(label, prompt, &error).await;
+            Err(error)
+        }
+    }
+}
+
+/// The agent with its tools.
+async fn connect(
+    spec: &SubagentSpec,
+    mut agent: Agent,
+    label: &RunLabel,
+    cancel: &CancellationToken,
+) -> Result<Agent, AgentError> {
     let discovered = tokio::select! {
         biased;
         () = cancel.cancelled() => Err(AgentError::Cancelled),
         discovered = agent.hub().discover() => discovered.map_err(AgentError::Hub),
     };
     let discovery = discovered?;
+    if let Some(failure) = discovery.total_failure() {
+        return Err(AgentError::Tools(failure));
+    }
     if let Some(code_mode) = &spec.code_mode {
         agent = code_mode.apply(agent, &spec.servers, &spec.hub)?;
     }
@@ -222,6 +267,9 @@ async fn run_in(
         .iter()
         .map(|(server, error)| format!("MCP server '{server}' unavailable: {error}"))
         .collect();
+    warnings.extend(discovery.listing_failures());
+    let notices = discovery.registry.notices.iter().filter(|notice| !matches!(notice, Notice::Filtered { .. }));
+    warnings.extend(notices.map(ToString::to_string));
     warnings.extend(agent.toolbox().dropped().iter().map(|tool| {
         format!(
             "skipping MCP tool name '{}' in server '{}' (a tool of the agent has that name)",
@@ -231,22 +279,7 @@ async fn run_in(
     for warning in &warnings {
         agent.warn(label, warning).await;
     }
-    let mut events = agent.hub().events();
-    let report_rerouted = async {
-        loop {
-            match events.recv().await {
-                Ok(Event::Rerouted(rerouted)) => agent.warn(label, &rerouted.to_string()).await,
-                Err(RecvError::Closed) => std::future::pending().await,
-                Ok(_) | Err(RecvError::Lagged(_)) => {}
-            }
-        }
-    };
-    let mut conversation = Conversation::default();
-    tokio::select! {
-        biased;
-        never = report_rerouted => never,
-        done = agent.run(&mut conversation, prompt, label, cancel, None) => done,
-    }
+    Ok(agent)
 }
 
 /// The result of a tool that failed.

@@ -63,6 +63,7 @@ impl EventSink for CallNotifications {
         let level = match event {
             Event::Thought { .. } | Event::MessageSaved(_) => LogLevel::DEBUG,
             Event::Warning(_) => LogLevel::WARNING,
+            Event::ToolResult(result) if result.is_error => LogLevel::WARNING,
             Event::Ended { .. } => LogLevel::ERROR,
             _ => LogLevel::INFO,
         };

@@ -40,7 +40,8 @@ pub(super) fn find<'n>(root: &'n Node, dialect: &Dialect, name: &str) -> (Findin
     let is_bare = looks_like_servers(root);
     if is_section && !is_bare {
         let message = format!("there are no servers under `{place}`");
-        return (codes::NO_SERVERS.at(begin, message).hint("nothing was checked"), None);
+        let hint = if dialect.describes_agent { "only the agent was checked" } else { "nothing was checked" };
+        return (codes::NO_SERVERS.at(begin, message).hint(hint), None);
     }
     let message = format!("{program} reads servers from `{place}`, which is missing");
     let finding = codes::ROOT.at(begin, message).hint(format!("put the servers under `{place}`"));

@@ -9,9 +9,11 @@
   let count = 0;
   let end;
 
-  // The lines of the program in a stack.
+  // The lines of the program in a stack. Its first line has `(async () => {` before it.
+  const column = (_, column) => `program.js:1:${column - 14}`;
+  const inProgram = (line) => "\n" + line.replace(/program\.js:1:(\d+)/, column);
   const lines = (error) =>
-    String(error.stack ?? "").split("\n").filter((line) => line.includes("program.js")).map((line) => "\n" + line).join("");
+    String(error.stack ?? "").split("\n").filter((line) => line.includes("program.js")).map(inProgram).join("");
   const describe = (error) => {
     if (error instanceof Error) return `${error.name}: ${error.message}${lines(error)}`;
     // Without memory for an error, the engine throws this.

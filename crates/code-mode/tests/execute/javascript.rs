@@ -83,6 +83,8 @@ async fn errors_have_the_line_of_the_program() {
     };
     let message = exception("const a = 1;\na.b.c();").await;
     assert!(message.starts_with("TypeError: ") && message.contains("program.js:2:"), "{message}");
+    let first = exception("a.b.c();").await;
+    assert_eq!(first, exception("\na.b.c();").await.replace("program.js:2:", "program.js:1:"));
     let message = exception("console.log(1);\n\nawait fail({ n: 1 });").await;
     assert!(message.starts_with("Error: It is broken.") && message.contains("program.js:3:"), "{message}");
     assert_eq!(exception("throw 'a text'").await, "thrown: a text");

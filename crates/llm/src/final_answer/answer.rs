@@ -106,6 +106,11 @@ impl Answer {
         Answer { text, structured: None, at, ignored_calls: Vec::new() }
     }
 
+    /// The answer of an assistant that wrote no text.
+    pub fn empty() -> Answer {
+        Answer::text(String::new(), Location::default())
+    }
+
     /// The answer as the result of the MCP tool that ran the subagent. A structured answer is both `structuredContent` and,
     /// for older clients, text (2025-11-25, Tools: Structured Content).
     pub fn to_tool_result(&self) -> Box<RawValue> {

@@ -24,9 +24,8 @@ impl HubSession {
     /// # Errors
     /// No server listed a tool.
     pub(crate) fn report_incomplete(&self, found: &Discovery) -> Result<(), CommandError> {
-        if found.registry.tools().is_empty() && !found.incomplete.is_empty() {
-            let failures: Vec<_> = listing_failures(found).collect();
-            return Err(CommandError::Listing(format!("failed to register any MCP tools: {}", failures.join("; "))));
+        if let Some(failure) = found.total_failure() {
+            return Err(CommandError::Listing(failure));
         }
         self.warn_incomplete(found);
         Ok(())
@@ -52,7 +51,7 @@ impl HubSession {
     }
 
     pub(crate) fn warn_incomplete(&self, found: &Discovery) {
-        listing_failures(found).for_each(|failure| self.warn(&failure));
+        found.listing_failures().for_each(|failure| self.warn(&failure));
     }
 
     pub(crate) fn warn_unreachable(&self, unreachable: &[(Arc<str>, Arc<ConnectError>)]) {
@@ -130,11 +129,6 @@ fn wants_an_answer(failure: &client::Failure) -> bool {
         }
         _ => false,
     }
-}
-
-/// One message for each server that could not list its tools.
-fn listing_failures(found: &Discovery) -> impl Iterator<Item = String> {
-    found.incomplete.iter().map(|(server, failure)| format!("failed to list MCP tools for server {server}: {failure}"))
 }
 
 /// Warns before each retry, in one line.

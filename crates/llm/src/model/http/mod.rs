@@ -35,6 +35,8 @@ use rehearse_net::http_client;
 
 /// The version of the Messages API.
 const ANTHROPIC_VERSION: &str = "2023-06-01";
+/// The minimum length of a key that is hidden, in bytes.
+const MIN_KEY_LENGTH: usize = 8;
 
 /// A model of a provider, or of any server with the same API.
 #[derive(Debug)]
@@ -215,9 +217,9 @@ impl ApiKey {
         ApiKey(key.into())
     }
 
-    /// Replaces the key in a text.
+    /// Replaces the key in a text. Short texts are no secrets, and occur by chance.
     fn hide_in(&self, text: &str) -> String {
-        if self.0.is_empty() { text.to_owned() } else { text.replace(&self.0, "***") }
+        if self.0.len() < MIN_KEY_LENGTH { text.to_owned() } else { text.replace(&self.0, "***") }
     }
 }
 

@@ -118,6 +118,17 @@ async fn an_error_has_the_message_of_the_provider_and_never_the_key() {
 }
 
 #[tokio::test]
+async fn a_key_that_is_a_word_is_not_hidden() {
+    let server = MockServer::start().await;
+    let answer = ResponseTemplate::new(404).set_body_raw(r#"{"error":"none of the models"}"#, "application/json");
+    Mock::given(method("POST")).respond_with(answer).mount(&server).await;
+    let key = Some(ApiKey::new("none"));
+    let model = HttpModel::new(HttpModelOptions { key, ..options(Provider::OpenAi, &server.uri()) });
+    let error = ask(&model.expect("a model"), None).await.expect_err("404");
+    assert!(error.to_string().ends_with("HTTP 404: none of the models"), "{error}");
+}
+
+#[tokio::test]
 async fn an_error_in_a_stream_has_a_status() {
     let failed =
         json!({ "status": "failed", "output": [], "error": { "code": "server_error", "message": "Overloaded" } });
