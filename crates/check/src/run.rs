@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures_util::future::{join, join_all};
 use rehearse_client::{ConnectError, ServerParams};
-use rehearse_conformance::{Evidence, Facts, Judgement, Material, Outcome, Row, Verdict, cases, rows};
+use rehearse_conformance::{Evidence, Facts, Judgement, Material, Outcome, Role, Row, Verdict, cases, rows_of};
 use rehearse_protocol::{Era, Trace, Transport, Version};
 use serde_json::Value;
 use tokio::time::Instant;
@@ -172,7 +172,10 @@ async fn probe(params: &ServerParams, spoken: Spoken, options: &CheckOptions, bu
     };
     let outcomes = {
         let evidence = Evidence::new(&traces.iter().collect::<Vec<_>>(), version, transport, facts);
-        rows().iter().filter(|row| options.is_selected(&row.id)).map(|row| (row, row.judge(&evidence))).collect()
+        rows_of(Role::Server)
+            .filter(|row| options.is_selected(&row.id))
+            .map(|row| (row, row.judge(&evidence)))
+            .collect()
     };
     VersionRun { version, traces, outcomes }
 }
@@ -182,7 +185,7 @@ async fn probe(params: &ServerParams, spoken: Spoken, options: &CheckOptions, bu
 fn judge_opening(params: &ServerParams, version: Version, trace: Trace, options: &CheckOptions) -> Option<VersionRun> {
     let transport = params.target.transport();
     let facts = Facts { is_listing: options.listing, ..server::facts(params) };
-    let selected = rows().iter().filter(|row| options.is_selected(&row.id));
+    let selected = rows_of(Role::Server).filter(|row| options.is_selected(&row.id));
     let outcomes: Vec<_> = {
         let evidence = Evidence::new(&[&trace], version, transport, facts);
         selected.map(|row| (row, row.judge(&evidence))).collect()
@@ -206,7 +209,8 @@ async fn locked(params: &ServerParams, version: Version, options: &CheckOptions,
         Some(_) => "the server refuses the token of --token",
         None => "the server requires authorization; --token TOKEN gives it",
     };
-    let judged = rows().iter().filter(|row| options.is_selected(&row.id)).map(|row| (row, row.judge(&evidence)));
+    let judged =
+        rows_of(Role::Server).filter(|row| options.is_selected(&row.id)).map(|row| (row, row.judge(&evidence)));
     let outcomes = judged.map(|(row, outcome)| match (row.area(), outcome.verdict) {
         ("auth", _) | (_, Verdict::NotApplicable) => (row, outcome),
         _ => {

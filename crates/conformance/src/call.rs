@@ -1,8 +1,8 @@
-//! What the client sent, with what came back.
+//! What one side sent, with what came back.
 
 use serde_json::Value;
 
-use crate::{HttpExchange, Message};
+use crate::{HttpExchange, Message, Place};
 
 /// A frame of the client and its answer. The frame may be anything that a probe sends, also what is no request.
 #[derive(Clone, Copy, Debug)]
@@ -14,6 +14,27 @@ pub struct Call<'e> {
     pub response: Option<&'e Message<'e>>,
     /// The HTTP exchange of the request.
     pub http: Option<&'e HttpExchange<'e>>,
+}
+
+/// A request of the server, with what the client answered.
+#[derive(Clone, Debug)]
+pub struct Ask<'e> {
+    /// What the server sent.
+    pub request: &'e Message<'e>,
+    /// The responses with its id, in order. A conformant client sends one.
+    pub responses: Vec<&'e Message<'e>>,
+}
+
+impl Ask<'_> {
+    /// The method of the request; empty if it has none.
+    pub fn method(&self) -> &str {
+        self.request.method().unwrap_or_default()
+    }
+
+    /// The frames of the request and its responses.
+    pub fn places(&self) -> Vec<Place> {
+        [self.request].iter().chain(&self.responses).map(|message| message.place).collect()
+    }
 }
 
 impl<'e> Call<'e> {

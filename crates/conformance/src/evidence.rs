@@ -10,7 +10,7 @@ use http::HeaderMap;
 use rehearse_protocol::{Direction, Era, EventKind, Trace, Transport, Version};
 use serde_json::Value;
 
-use crate::{Call, Facts, Kind, Message, Place, message::kind};
+use crate::{Ask, Call, Facts, Kind, Message, Place, Role, message::kind};
 
 /// The case that stands for the end of a process's standard input.
 const INPUT_CLOSED: &str = "shutdown/close-input";
@@ -55,6 +55,8 @@ pub struct Connection<'t> {
     pub left_behind: Option<Place>,
     /// Why and when the connection ended.
     pub closed: Option<(Place, Duration, &'t str)>,
+    /// What was said before `initialize`, in evidence of the legacy era.
+    pub earlier: Vec<Message<'t>>,
     /// Whether the trace lacks its beginning.
     is_beginning_lost: bool,
     /// Whether responses come on another exchange than their requests.
@@ -93,6 +95,8 @@ pub struct HttpExchange<'t> {
     pub body: Vec<u8>,
     /// Whether the body came whole, once it has ended.
     pub is_whole: Option<bool>,
+    /// Where the response ended.
+    pub ended: Option<Place>,
     /// The indices of its messages, of both sides.
     pub messages: Vec<usize>,
 }
@@ -171,6 +175,30 @@ impl<'t> Evidence<'t> {
     pub fn received(&self) -> impl Iterator<Item = &Message<'t>> {
         let connections = self.connections.iter().filter(|connection| !connection.is_legacy);
         connections.flat_map(|connection| &connection.messages).filter(|message| message.is_from_server())
+    }
+
+    /// What the client sent in the era of the version.
+    pub fn sent(&self) -> impl Iterator<Item = &Message<'t>> {
+        let connections = self.connections.iter().filter(|connection| !connection.is_legacy);
+        connections.flat_map(|connection| &connection.messages).filter(|message| !message.is_from_server())
+    }
+
+    /// What the side that is checked sent in the era of the version.
+    pub fn own(&self) -> impl Iterator<Item = &Message<'t>> {
+        let is_server = self.facts.role == Role::Server;
+        let connections = self.connections.iter().filter(|connection| !connection.is_legacy);
+        let messages = connections.flat_map(|connection| &connection.messages);
+        messages.filter(move |message| message.is_from_server() == is_server)
+    }
+
+    /// The requests of the server, each with the responses of the client to it.
+    pub fn asks(&self) -> impl Iterator<Item = Ask<'_>> {
+        self.connections.iter().filter(|connection| !connection.is_legacy).flat_map(Connection::asks)
+    }
+
+    /// The requests of the server of a method.
+    pub fn asks_of<'e>(&'e self, method: &'e str) -> impl Iterator<Item = Ask<'e>> {
+        self.asks().filter(move |ask| ask.request.method() == Some(method))
     }
 
     /// The responses of the server.
@@ -341,7 +369,7 @@ impl<'t> Connection<'t> {
                 }
                 EventKind::HttpEnd { is_whole } => {
                     if let Some(exchange) = exchange {
-                        exchange.is_whole = Some(*is_whole);
+                        (exchange.is_whole, exchange.ended) = (Some(*is_whole), Some(place));
                     }
                 }
                 EventKind::Stderr(line) => connection.stderr.push((place, line)),
@@ -386,7 +414,7 @@ impl<'t> Connection<'t> {
         let Some(at) = self.messages.iter().position(initialize) else { return };
         match era {
             Era::Modern => self.messages.truncate(at),
-            Era::Legacy => drop(self.messages.drain(..at)),
+            Era::Legacy => self.earlier = self.messages.drain(..at).collect(),
         }
     }
 
@@ -452,6 +480,17 @@ impl<'t> Connection<'t> {
                 .and_then(|number| self.exchanges.get(&number))
                 // HTTP+SSE accepts every POST before it answers on the stream.
                 .filter(|http| !self.is_sse || http.status.is_none_or(|status| status >= 300)),
+        })
+    }
+
+    /// The requests of the server, each with the responses of the client that have its id.
+    pub fn asks(&self) -> impl Iterator<Item = Ask<'_>> {
+        let asked = self.messages.iter().filter(|it| it.is_from_server() && it.kind == Kind::Request);
+        asked.map(|request| {
+            let is_answer = |it: &&Message<'_>| {
+                !it.is_from_server() && it.kind == Kind::Response && it.place > request.place && it.id() == request.id()
+            };
+            Ask { request, responses: self.messages.iter().filter(is_answer).collect() }
         })
     }
 

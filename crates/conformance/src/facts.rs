@@ -1,12 +1,21 @@
-//! What is known of a server.
+//! What is known of the peer that is checked.
 
 use std::time::Duration;
 
 use serde_json::Value;
 
-/// What is known of a server besides its traffic. The rest is read from the traffic itself.
+use crate::{Flow, Role};
+
+/// What is known besides the traffic of the peer that is checked, and of the server it talks to. The rest is read from
+/// the traffic itself.
 #[derive(Clone, Debug, Default)]
 pub struct Facts {
+    /// Which side is checked.
+    pub role: Role,
+    /// The act that the client is in: how the mock behaves.
+    pub act: Option<String>,
+    /// What the client does with a server that does nothing unusual.
+    pub flow: Option<Flow>,
     /// The server's capabilities; null if unknown.
     pub capabilities: Value,
     /// Why there is no test material: a sentence each, by what is missing: `tool`, `resource`.

@@ -7,7 +7,7 @@ use std::{
 
 use rehearse_protocol::{EventKind, Trace, Transport, Version};
 
-use crate::{Evidence, Facts, Judgement, Outcome, Row, Verdict, judge_all};
+use crate::{Evidence, Facts, Judgement, Outcome, Role, Row, Verdict, judge_all};
 
 /// The ids of the rows that hold for any traffic. Others rely on what a probe sends: that a resource was not removed, or
 /// that no call was cancelled.
@@ -64,7 +64,9 @@ pub fn judge_recorded<'t>(
         let evidence = Evidence::new(&traces, version, transport, facts.clone());
         let mut outcomes: Vec<_> = judge_all(&evidence).collect();
         let is_probed = traces.iter().any(|trace| trace.events().any(|it| is_case_of_probe(&it.kind)));
-        let active = outcomes.iter_mut().filter(|(row, _)| !is_probed && !PASSIVE.contains(row.id.as_str()));
+        // A judge of a client's row looks for what it needs.
+        let is_active = |row: &Row| row.role() == Role::Server && !is_probed && !PASSIVE.contains(row.id.as_str());
+        let active = outcomes.iter_mut().filter(|(row, _)| is_active(row));
         for (_, outcome) in active.filter(|(_, outcome)| outcome.verdict != Verdict::NotApplicable) {
             let reason = Some("it needs what only a probe sends".to_owned());
             *outcome = Outcome { verdict: Verdict::NotTested, reason, judgement: Judgement::default() };

@@ -52,6 +52,15 @@ impl Level {
     }
 }
 
+/// Whom a rule binds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Role {
+    #[default]
+    Server,
+    Client,
+}
+
 /// One rule of the specification.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -104,6 +113,11 @@ impl Row {
     /// The first part of the id.
     pub fn area(&self) -> &str {
         self.id.split('.').next().unwrap_or_default()
+    }
+
+    /// Whom the rule binds.
+    pub fn role(&self) -> Role {
+        if self.id.starts_with("client-") { Role::Client } else { Role::Server }
     }
 
     /// The page of the specification about this rule in a version.
@@ -195,14 +209,19 @@ static ROWS: LazyLock<Vec<Row>> = LazyLock::new(|| {
     lines.filter_map(|line| serde_json::from_str(line).ok()).collect()
 });
 
-/// Every row, in the order of the areas.
+/// Every row, in the order of the areas: those about servers, then those about clients.
 pub fn rows() -> &'static [Row] {
     &ROWS
 }
 
-/// Judges every row, in order.
+/// The rows about servers, or those about clients, in order.
+pub fn rows_of(role: Role) -> impl Iterator<Item = &'static Row> {
+    rows().iter().filter(move |row| row.role() == role)
+}
+
+/// Judges every row about [the role](crate::Facts::role) that is checked, in order.
 pub fn judge_all<'e>(evidence: &'e Evidence<'_>) -> impl Iterator<Item = (&'static Row, Outcome)> + 'e {
-    rows().iter().map(|row| (row, row.judge(evidence)))
+    rows_of(evidence.facts.role).map(|row| (row, row.judge(evidence)))
 }
 
 #[cfg(test)]

@@ -86,13 +86,13 @@ pub(super) fn cases(material: &Material) -> Vec<Case> {
 }
 
 /// A member of any object of a result or of params, but not of what a tool made up: structured content, schemas.
-fn each(
+pub(super) fn each(
     evidence: &Evidence<'_>,
     j: &mut Judgement,
     member: impl Fn(&Map<String, Value>) -> Option<&Value>,
     holds: impl Fn(&Value) -> bool,
 ) {
-    for message in evidence.received() {
+    for message in evidence.own() {
         visit(message, &mut |members| {
             if let Some(value) = member(members) {
                 j.check(holds(value), message, || shown(value));
@@ -121,8 +121,8 @@ fn visit<'m>(message: &'m Message<'_>, act: &mut impl FnMut(&'m Map<String, Valu
     walk(message.params(), act);
 }
 
-fn keys(evidence: &Evidence<'_>, j: &mut Judgement, holds: impl Fn(Option<&str>, &str) -> Option<bool>) {
-    for message in evidence.received() {
+pub(super) fn keys(evidence: &Evidence<'_>, j: &mut Judgement, holds: impl Fn(Option<&str>, &str) -> Option<bool>) {
+    for message in evidence.own() {
         visit(message, &mut |members| {
             for key in members.get("_meta").and_then(Value::as_object).into_iter().flat_map(Map::keys) {
                 let (prefix, name) = match key.rsplit_once('/') {
@@ -142,7 +142,7 @@ fn keys(evidence: &Evidence<'_>, j: &mut Judgement, holds: impl Fn(Option<&str>,
     }
 }
 
-fn is_prefix(prefix: &str) -> bool {
+pub(super) fn is_prefix(prefix: &str) -> bool {
     prefix.split('.').all(|label| {
         label.starts_with(|it: char| it.is_ascii_alphabetic())
             && label.ends_with(|it: char| it.is_ascii_alphanumeric())
@@ -150,7 +150,7 @@ fn is_prefix(prefix: &str) -> bool {
     })
 }
 
-fn is_name(key: &str) -> bool {
+pub(super) fn is_name(key: &str) -> bool {
     let name = key.rsplit('/').next().unwrap_or_default();
     name.is_empty()
         || (name.starts_with(|it: char| it.is_ascii_alphanumeric())
@@ -158,7 +158,7 @@ fn is_name(key: &str) -> bool {
             && name.chars().all(|it| it.is_ascii_alphanumeric() || matches!(it, '-' | '_' | '.')))
 }
 
-fn is_reserved(version: Version, prefix: Option<&str>) -> bool {
+pub(super) fn is_reserved(version: Version, prefix: Option<&str>) -> bool {
     let Some(prefix) = prefix else { return false };
     let is_ours = |label: &str| matches!(label, "mcp" | "modelcontextprotocol");
     let mut labels = prefix.split('.');
@@ -168,12 +168,12 @@ fn is_reserved(version: Version, prefix: Option<&str>) -> bool {
     }
 }
 
-fn is_defined(key: &str) -> bool {
+pub(super) fn is_defined(key: &str) -> bool {
     key.starts_with("io.modelcontextprotocol/")
 }
 
-fn icons(evidence: &Evidence<'_>, j: &mut Judgement, holds: impl Fn(&Value) -> Option<bool>) {
-    for message in evidence.received() {
+pub(super) fn icons(evidence: &Evidence<'_>, j: &mut Judgement, holds: impl Fn(&Value) -> Option<bool>) {
+    for message in evidence.own() {
         visit(message, &mut |members| {
             for icon in members.get("icons").and_then(Value::as_array).into_iter().flatten() {
                 let owner = members.get("name").and_then(Value::as_str).unwrap_or_default();
@@ -191,8 +191,8 @@ fn is_reverse_dns(prefix: &str) -> bool {
     is_top(prefix.split('.').next()) || !is_top(prefix.rsplit('.').next())
 }
 
-fn trace_context(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for message in evidence.received() {
+pub(super) fn trace_context(evidence: &Evidence<'_>, j: &mut Judgement) {
+    for message in evidence.own() {
         visit(message, &mut |members| {
             let Some(meta) = members.get("_meta") else { return };
             for (key, holds) in TRACE_KEYS {

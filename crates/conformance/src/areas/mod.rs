@@ -7,6 +7,7 @@ pub(crate) mod auth;
 mod cache;
 mod cancel;
 mod changes;
+mod client;
 mod common;
 mod comp;
 mod discover;
@@ -64,6 +65,15 @@ macro_rules! area {
             cases: $name::cases,
         }
     };
+    (client $name:ident) => {
+        Area {
+            #[cfg(test)]
+            name: concat!("client-", stringify!($name)),
+            rows: include_str!(concat!("../../rows/client-", stringify!($name), ".jsonl")),
+            judges: client::$name::JUDGES,
+            cases: |_| Vec::new(),
+        }
+    };
 }
 
 /// Every area, in the order of reports.
@@ -97,6 +107,8 @@ pub(crate) const ALL: &[Area] = &[
     area!(skills),
     area!(era),
     area!(auth),
+    area!(client rpc),
+    area!(client life),
 ];
 
 /// What the probes of all areas send to this server, in the order of the areas.

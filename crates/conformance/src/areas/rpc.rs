@@ -220,8 +220,8 @@ fn bad_params(material: &Material) -> Vec<Case> {
         .collect()
 }
 
-fn version_field(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for message in evidence.received().filter(|it| it.value.is_object()) {
+pub(super) fn version_field(evidence: &Evidence<'_>, j: &mut Judgement) {
+    for message in evidence.own().filter(|it| it.value.is_object()) {
         let version = message.value.get("jsonrpc");
         j.check(version.is_some_and(|version| version == "2.0"), message, || match version {
             Some(version) => format!("`jsonrpc: {}`", shown(version)),
@@ -230,14 +230,14 @@ fn version_field(evidence: &Evidence<'_>, j: &mut Judgement) {
     }
 }
 
-fn single_object(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for message in evidence.received().filter(|it| !it.is_in_batch && !it.value.is_null()) {
+pub(super) fn single_object(evidence: &Evidence<'_>, j: &mut Judgement) {
+    for message in evidence.own().filter(|it| !it.is_in_batch && !it.value.is_null()) {
         j.check(message.value.is_object(), message, || "an array or a single value".to_owned());
     }
 }
 
-fn utf8(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for message in evidence.received().filter(|it| !it.is_in_batch) {
+pub(super) fn utf8(evidence: &Evidence<'_>, j: &mut Judgement) {
+    for message in evidence.own().filter(|it| !it.is_in_batch) {
         j.check(str::from_utf8(message.bytes).is_ok(), message, || "bytes that are no UTF-8".to_owned());
     }
 }
@@ -371,8 +371,8 @@ fn one_response(evidence: &Evidence<'_>, j: &mut Judgement) {
     }
 }
 
-fn errors(evidence: &Evidence<'_>, j: &mut Judgement, key: &str, holds: impl Fn(&Value) -> bool) {
-    for response in evidence.responses() {
+pub(super) fn errors(evidence: &Evidence<'_>, j: &mut Judgement, key: &str, holds: impl Fn(&Value) -> bool) {
+    for response in evidence.own().filter(|it| it.kind == Kind::Response) {
         let Some(error) = response.error() else { continue };
         let value = error.get(key);
         j.check(value.is_some_and(&holds), response, || match value {

@@ -9,6 +9,7 @@ use crate::{
     Call, Evidence, Judgement, Kind as MessageKind, Level, Place,
     areas::{is_base64, shown},
     formats::{is_scheme, is_template, is_uri},
+    row::{Role, Row},
     rows,
 };
 use rehearse_protocol::Version;
@@ -54,6 +55,43 @@ const ERRORS: &[(i64, Version, &str, &str)] = &[
     (-32042, Version::V2025_11_25, "UrlElicitationData", "schema.error.url-elicitation"),
 ];
 
+const CLIENT_REQUESTS: &[(&str, &str, &str)] = &[
+    ("initialize", "InitializeParams", "client-rpc.schema.request-valid"),
+    ("ping", "NoParams", "client-rpc.schema.request-valid"),
+    ("server/discover", "NoParams", "client-rpc.schema.request-valid"),
+    ("tools/list", "PageParams", "client-rpc.schema.request-valid"),
+    ("resources/list", "PageParams", "client-rpc.schema.request-valid"),
+    ("resources/templates/list", "PageParams", "client-rpc.schema.request-valid"),
+    ("prompts/list", "PageParams", "client-rpc.schema.request-valid"),
+    ("tasks/list", "PageParams", "client-rpc.schema.request-valid"),
+    ("tools/call", "CallToolParams", "client-rpc.schema.request-valid"),
+    ("resources/read", "ReadParams", "client-rpc.schema.request-valid"),
+    ("resources/subscribe", "UriParams", "client-rpc.schema.request-valid"),
+    ("resources/unsubscribe", "UriParams", "client-rpc.schema.request-valid"),
+    ("prompts/get", "GetPromptParams", "client-rpc.schema.request-valid"),
+    ("completion/complete", "CompleteParams", "client-rpc.schema.request-valid"),
+    ("logging/setLevel", "SetLevelParams", "client-rpc.schema.request-valid"),
+    ("tasks/get", "TaskParams", "client-rpc.schema.request-valid"),
+    ("tasks/result", "TaskParams", "client-rpc.schema.request-valid"),
+    ("tasks/cancel", "TaskParams", "client-rpc.schema.request-valid"),
+    ("subscriptions/listen", "ListenParams", "client-rpc.schema.request-valid"),
+];
+const CLIENT_NOTIFICATIONS: &[(&str, &str, &str)] = &[
+    ("notifications/initialized", "NoParams", "client-rpc.schema.notification-valid"),
+    ("notifications/roots/list_changed", "NoParams", "client-rpc.schema.notification-valid"),
+    ("notifications/cancelled", "CancelledParams", "client-rpc.schema.notification-valid"),
+    ("notifications/progress", "ProgressParams", "client-rpc.schema.notification-valid"),
+    ("notifications/tasks/status", "TaskStatusParams", "client-rpc.schema.notification-valid"),
+];
+const CLIENT_RESULTS: &[(&str, &str, &str)] = &[
+    ("ping", "EmptyResult", "client-rpc.schema.result-valid"),
+    ("roots/list", "ListRootsResult", "client-rpc.schema.result-valid"),
+    ("sampling/createMessage", "CreateMessageResult", "client-rpc.schema.result-valid"),
+    ("elicitation/create", "ElicitResult", "client-rpc.schema.result-valid"),
+];
+const CLIENT_CAPABILITIES: &str = "/params/_meta/io.modelcontextprotocol~1clientCapabilities";
+const CLIENT_INFO: &str = "/params/_meta/io.modelcontextprotocol~1clientInfo";
+
 const BAD_SCHEME: [Owner; 1] = [Owner { row: "res.list.custom-scheme-rfc3986", method: Some("resources/list") }];
 const SERVER_INFO: &str = "/_meta/io.modelcontextprotocol~1serverInfo";
 
@@ -67,7 +105,7 @@ pub(crate) fn has_row(evidence: &Evidence<'_>, notification: &str) -> bool {
 fn concerns(row: &str, root: &str) -> bool {
     let is_content = ["schema.result.tools-call", "schema.result.prompts-get", "schema.result.resources-read"];
     match row.split('.').nth(1) {
-        _ if row == root => true,
+        _ if row == root || root.starts_with("client-") => true,
         Some("request") => is_content.contains(&root),
         Some("content") => is_content.contains(&root) || root == "schema.request.sampling",
         Some("capabilities") => ["schema.result.initialize", "schema.result.discover"].contains(&root),
@@ -76,13 +114,56 @@ fn concerns(row: &str, root: &str) -> bool {
     }
 }
 
-/// Checks everything that the server sent with what a row says of its shape.
+/// Checks everything that the checked side sent with what a row says of its shape.
 pub(crate) fn judge(evidence: &Evidence<'_>, j: &mut Judgement, row: &'static str) {
     let mut seen = HashSet::new();
     let mut compare = |message: Compared<'_>| {
         let path = Vec::new();
         Comparison { evidence, j: &mut *j, wanted: row, seen: &mut seen, path, message: &message }.run();
     };
+    let (notifications, requests) = match evidence.facts.role {
+        Role::Server => {
+            answers_of_server(evidence, row, &mut compare);
+            (NOTIFICATIONS, REQUESTS)
+        }
+        Role::Client => {
+            answers_of_client(evidence, row, &mut compare);
+            (CLIENT_NOTIFICATIONS, CLIENT_REQUESTS)
+        }
+    };
+    for message in evidence.own() {
+        let table = match message.kind {
+            MessageKind::Notification => notifications,
+            MessageKind::Request => requests,
+            _ => continue,
+        };
+        let Some(method) = message.method() else { continue };
+        if let Some((_, shape, root)) = table.iter().find(|(it, _, root)| *it == method && concerns(row, root)) {
+            let value = message.value.get("params");
+            let compared = Compared::new(evidence, shape, root, method, value, vec![message.place]);
+            compare(Compared { prefix: "params", ..compared });
+        }
+        if evidence.facts.role == Role::Client && evidence.is_modern() && message.kind == MessageKind::Request {
+            for (pointer, shape) in [(CLIENT_CAPABILITIES, "ModernCapabilities"), (CLIENT_INFO, "Implementation")] {
+                let root = "client-rpc.schema.request-valid";
+                if let Some(value) = message.value.pointer(pointer) {
+                    compare(Compared::new(evidence, shape, root, method, Some(value), vec![message.place]));
+                }
+            }
+        }
+    }
+}
+
+fn answers_of_client(evidence: &Evidence<'_>, row: &str, compare: &mut impl FnMut(Compared<'_>)) {
+    for ask in evidence.asks() {
+        let Some((_, shape, root)) = CLIENT_RESULTS.iter().find(|(it, ..)| *it == ask.method()) else { continue };
+        if let Some(result) = ask.responses.first().and_then(|it| it.result()).filter(|_| concerns(row, root)) {
+            compare(Compared::new(evidence, shape, root, ask.method(), Some(result), ask.places()));
+        }
+    }
+}
+
+fn answers_of_server(evidence: &Evidence<'_>, row: &str, compare: &mut impl FnMut(Compared<'_>)) {
     // What is no request has no result of its own.
     let is_malformed = |call: &Call<'_>| call.request.case.is_some_and(|case| case.starts_with("malformed/"));
     let is_of_era = |call: &Call<'_>| !(evidence.is_modern() && call.method() == "initialize");
@@ -90,7 +171,7 @@ pub(crate) fn judge(evidence: &Evidence<'_>, j: &mut Judgement, row: &'static st
         |call: &Call<'_>| call.request.kind == MessageKind::Request && !is_malformed(call) && is_of_era(call);
     for call in evidence.calls().filter(is_judged) {
         if let Some(result) = call.result().filter(|result| result.is_object()) {
-            results(evidence, row, &call, result, &mut compare);
+            results(evidence, row, &call, result, compare);
         } else if let Some(response) = call.response
             && let Some((.., shape, root)) =
                 ERRORS.iter().find(|it| Some(it.0) == response.error_code() && it.1 == evidence.version)
@@ -99,19 +180,6 @@ pub(crate) fn judge(evidence: &Evidence<'_>, j: &mut Judgement, row: &'static st
             let value = response.error().and_then(|error| error.get("data"));
             let message = Compared::new(evidence, shape, root, call.method(), value, call.places());
             compare(Compared { prefix: "data", ..message });
-        }
-    }
-    for message in evidence.received() {
-        let table = match message.kind {
-            MessageKind::Notification => NOTIFICATIONS,
-            MessageKind::Request => REQUESTS,
-            _ => continue,
-        };
-        let Some(method) = message.method() else { continue };
-        if let Some((_, shape, root)) = table.iter().find(|(it, _, root)| *it == method && concerns(row, root)) {
-            let value = message.value.get("params");
-            let message = Compared::new(evidence, shape, root, method, value, vec![message.place]);
-            compare(Compared { prefix: "params", ..message });
         }
     }
 }
@@ -309,6 +377,7 @@ impl<'v> Comparison<'_, 'v, '_> {
                 return self.items(inner, members.iter().map(|(key, it)| (Step::Name(key), it)), row, owners);
             }
             (Kind::OneOrMore(inner) | Kind::Nullable(inner), _) => return self.value(inner, value, row, owners),
+            (Kind::Uri, Value::String(_)) if self.evidence.facts.role == Role::Client => return,
             (Kind::Uri, Value::String(text)) => return self.uri(text),
             (Kind::Template, Value::String(text)) => {
                 let row = "schema.ids.uri-template-format";
@@ -411,7 +480,8 @@ impl<'v> Comparison<'_, 'v, '_> {
 
     /// Whether a row says of this version what the server MUST do.
     fn is_judged(&self, row: &str) -> bool {
-        let found = rows().iter().find(|it| it.id == row && it.not_applicable(self.evidence).is_none());
+        let is_row = |it: &&Row| it.id == row && it.role() == self.evidence.facts.role;
+        let found = rows().iter().find(|it| is_row(it) && it.not_applicable(self.evidence).is_none());
         let level = found.and_then(|it| it.levels.get(&self.evidence.version));
         matches!(level, Some(Level::Must | Level::MustNot))
     }

@@ -1,0 +1,193 @@
+//! JSON-RPC as a client speaks it.
+
+use std::collections::{HashMap, HashSet};
+
+use rehearse_protocol::{Era, Version};
+use serde_json::Value;
+
+use super::super::{
+    Judge,
+    common::shown,
+    meta::{is_defined, is_name, is_prefix, is_reserved, keys, trace_context},
+    rpc::{errors, single_object, utf8, version_field},
+};
+use crate::{Evidence, Judgement, Kind, Message, shapes};
+
+/// The methods of a client, and the versions that define them.
+const METHODS: [(&str, Version, Version); 27] = [
+    ("initialize", Version::V2024_11_05, Version::V2025_11_25),
+    ("ping", Version::V2024_11_05, Version::V2025_11_25),
+    ("tools/list", Version::V2024_11_05, Version::LATEST),
+    ("tools/call", Version::V2024_11_05, Version::LATEST),
+    ("resources/list", Version::V2024_11_05, Version::LATEST),
+    ("resources/templates/list", Version::V2024_11_05, Version::LATEST),
+    ("resources/read", Version::V2024_11_05, Version::LATEST),
+    ("resources/subscribe", Version::V2024_11_05, Version::V2025_11_25),
+    ("resources/unsubscribe", Version::V2024_11_05, Version::V2025_11_25),
+    ("prompts/list", Version::V2024_11_05, Version::LATEST),
+    ("prompts/get", Version::V2024_11_05, Version::LATEST),
+    ("completion/complete", Version::V2024_11_05, Version::LATEST),
+    ("logging/setLevel", Version::V2024_11_05, Version::V2025_11_25),
+    // In 2026-07-28 of the tasks extension, without `tasks/list` and `tasks/result`.
+    ("tasks/get", Version::V2025_11_25, Version::LATEST),
+    ("tasks/update", Version::LATEST, Version::LATEST),
+    ("tasks/cancel", Version::V2025_11_25, Version::LATEST),
+    ("tasks/result", Version::V2025_11_25, Version::V2025_11_25),
+    ("tasks/list", Version::V2025_11_25, Version::V2025_11_25),
+    ("server/discover", Version::LATEST, Version::LATEST),
+    ("subscriptions/listen", Version::LATEST, Version::LATEST),
+    ("notifications/initialized", Version::V2024_11_05, Version::V2025_11_25),
+    ("notifications/cancelled", Version::V2024_11_05, Version::LATEST),
+    ("notifications/progress", Version::V2024_11_05, Version::V2025_11_25),
+    ("notifications/roots/list_changed", Version::V2024_11_05, Version::V2025_11_25),
+    ("notifications/tasks/status", Version::V2025_11_25, Version::V2025_11_25),
+    // Of the skills extension.
+    ("skills/list", Version::LATEST, Version::LATEST),
+    ("resources/directory/read", Version::LATEST, Version::LATEST),
+];
+
+pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
+    ("client-rpc.envelope.version-field", version_field),
+    ("client-rpc.envelope.single-object", single_object),
+    ("client-rpc.envelope.utf8", utf8),
+    ("client-rpc.id.present-nonnull", ids),
+    ("client-rpc.id.unique-session", unique_in_session),
+    ("client-rpc.id.unique-in-flight", unique_in_flight),
+    ("client-rpc.notify.no-id", |e, j| {
+        for message in e.sent().filter(|it| it.method().is_some_and(|method| method.starts_with("notifications/"))) {
+            j.check(message.kind == Kind::Notification, message, || "an `id`".to_owned());
+        }
+    }),
+    ("client-rpc.params.object", |e, j| {
+        for message in e.sent().filter(|it| it.method().is_some()) {
+            let params = message.value.get("params");
+            j.check(params.is_none_or(Value::is_object), message, || format!("`params: {}`", shown(message.params())));
+        }
+    }),
+    ("client-rpc.schema.request-valid", |e, j| shapes::judge(e, j, "client-rpc.schema.request-valid")),
+    ("client-rpc.schema.result-valid", |e, j| shapes::judge(e, j, "client-rpc.schema.result-valid")),
+    ("client-rpc.schema.notification-valid", |e, j| shapes::judge(e, j, "client-rpc.schema.notification-valid")),
+    ("client-rpc.method.known", known_methods),
+    ("client-rpc.response.echo-id", |e, j| {
+        for message in strays(e) {
+            let other = crate::evidence::as_other_type(message.id().unwrap_or(&Value::Null));
+            let mut asked = e.server_requests().filter_map(Message::id).map(Value::to_string);
+            let is_other_type = asked.any(|id| id == other) || message.id().is_none_or(Value::is_null);
+            if is_other_type {
+                j.check(false, message, || format!("`id: {}`", shown(message.id().unwrap_or(&Value::Null))));
+            }
+        }
+        for ask in e.asks().filter(|ask| !ask.responses.is_empty()) {
+            j.check_at(true, None, ask.places(), String::new);
+        }
+    }),
+    ("client-rpc.response.once", |e, j| {
+        for ask in e.asks().filter(|ask| !ask.responses.is_empty()) {
+            let count = ask.responses.len();
+            let subject = Some(ask.method().to_owned());
+            j.check_at(count == 1, subject, ask.places(), || format!("{count} responses"));
+        }
+    }),
+    ("client-rpc.response.unknown-method-32601", |e, j| {
+        for ask in e.asks_of("rehearse/unknown") {
+            let Some(response) = ask.responses.first() else {
+                j.untested("the client did not answer it");
+                continue;
+            };
+            let code = response.error_code();
+            j.check_at(code == Some(-32601), None, ask.places(), || match code {
+                Some(code) => format!("the error {code}"),
+                None => "no error code".to_owned(),
+            });
+        }
+    }),
+    ("client-rpc.response.error-shape", |e, j| {
+        errors(e, j, "code", |code| code.as_f64().is_some_and(|it| it.fract() == 0.0));
+        errors(e, j, "message", Value::is_string);
+    }),
+    ("client-rpc.response.none-modern", |e, j| {
+        for message in e.sent() {
+            j.check(message.kind != Kind::Response, message, || "a response".to_owned());
+        }
+    }),
+    ("client-rpc.response.not-to-notification", |e, j| {
+        // With the id of no request, it can only answer a notification.
+        for message in strays(e).filter(|message| message.id().is_none_or(Value::is_null)) {
+            let is_parse_error = message.error_code().is_some_and(|code| matches!(code, -32700 | -32600));
+            j.check(is_parse_error, message, || "a response to no request".to_owned());
+        }
+        for message in e.received().filter(|message| message.kind == Kind::Notification) {
+            j.check(true, message, String::new);
+        }
+    }),
+    ("client-rpc.meta.key-syntax", |e, j| {
+        keys(e, j, |prefix, name| {
+            let is_formed = prefix.is_none_or(is_prefix) && is_name(name);
+            Some(is_formed && (!is_reserved(e.version, prefix) || is_defined(name)))
+        });
+    }),
+    ("client-rpc.meta.trace-format", trace_context),
+];
+
+fn ids(evidence: &Evidence<'_>, j: &mut Judgement) {
+    for message in evidence.sent().filter(|message| message.kind == Kind::Request) {
+        let id = message.id().unwrap_or(&Value::Null);
+        let is_integer = id.as_f64().is_some_and(|id| id.fract() == 0.0);
+        j.check(id.is_string() || is_integer, message, || format!("`id: {}`", shown(id)));
+    }
+}
+
+/// A session is a connection in which the server has accepted `initialize` once.
+fn unique_in_session(evidence: &Evidence<'_>, j: &mut Judgement) {
+    for connection in &evidence.connections {
+        let mut seen = HashMap::new();
+        for call in connection.calls().filter(|call| call.request.kind == Kind::Request) {
+            let Some(id) = call.request.usable_id() else { continue };
+            if call.method() == "initialize" {
+                seen.clear();
+            }
+            let earlier = seen.insert(id.to_string(), call.request.place);
+            let places = earlier.into_iter().chain([call.request.place]).collect();
+            j.check_at(earlier.is_none(), None, places, || format!("the id {id} twice"));
+        }
+    }
+}
+
+fn unique_in_flight(evidence: &Evidence<'_>, j: &mut Judgement) {
+    for connection in &evidence.connections {
+        let calls: Vec<_> = connection.calls().filter(|call| call.request.kind == Kind::Request).collect();
+        for (number, call) in calls.iter().enumerate() {
+            let Some(id) = call.request.usable_id() else { continue };
+            let is_open = |earlier: &&&crate::Call<'_>| {
+                let is_same = earlier.request.usable_id() == Some(id);
+                let is_answered = earlier.response.is_some_and(|response| response.place < call.request.place);
+                let is_over = earlier.http.is_some_and(|http| http.ended.is_some_and(|end| end < call.request.place));
+                is_same && !is_answered && !is_over
+            };
+            let earlier = calls.get(..number).unwrap_or_default().iter().rev().find(|it| is_open(&it));
+            let places = earlier.map(|it| it.request.place).into_iter().chain([call.request.place]).collect();
+            j.check_at(earlier.is_none(), None, places, || format!("the id {id}, for which a request waits"));
+        }
+    }
+}
+
+fn known_methods(evidence: &Evidence<'_>, j: &mut Judgement) {
+    for message in evidence.sent() {
+        let Some(method) = message.method() else { continue };
+        let known = METHODS.iter().find(|(it, ..)| *it == method);
+        let is_known = known.is_none_or(|(_, since, until)| (*since..=*until).contains(&evidence.version));
+        // A method that no version has may be one of an extension.
+        let is_probe = method == "server/discover";
+        if is_probe && evidence.version.era() == Era::Legacy {
+            continue;
+        }
+        j.check_subject(is_known, method, message, || format!("{method}, which {} does not have", evidence.version));
+    }
+}
+
+/// Responses of the client without a request of the server.
+fn strays<'e>(evidence: &'e Evidence<'_>) -> impl Iterator<Item = &'e Message<'e>> {
+    let asked: HashSet<_> = evidence.server_requests().filter_map(Message::id).map(Value::to_string).collect();
+    let responses = evidence.sent().filter(|message| message.kind == Kind::Response);
+    responses.filter(move |message| !message.id().is_some_and(|id| asked.contains(&id.to_string())))
+}

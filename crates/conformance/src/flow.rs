@@ -1,0 +1,36 @@
+//! What a client does, step by step.
+
+use std::collections::BTreeSet;
+
+use crate::{Evidence, Kind};
+
+/// What a client has done with a server. Two runs of a client that does the same work have the same.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Flow {
+    /// The methods of its requests that a server answers with a result.
+    pub methods: BTreeSet<String>,
+    /// How the client's process ended, if it was started and has ended: 0 is success.
+    pub exit_code: Option<i32>,
+}
+
+impl Flow {
+    /// What the client has done by its traffic.
+    pub fn new(evidence: &Evidence<'_>, exit_code: Option<i32>) -> Flow {
+        let requests = evidence.sent().filter(|message| message.kind == Kind::Request);
+        let methods = requests.filter_map(|request| request.method()).filter(|method| *method != "ping");
+        Flow { methods: methods.map(ToOwned::to_owned).collect(), exit_code }
+    }
+
+    /// What of this flow another one lacks, in words; `None` if it lacks nothing.
+    pub fn missing_in(&self, other: &Flow) -> Option<String> {
+        if let Some(method) = self.methods.difference(&other.methods).next() {
+            return Some(format!("no {method}, which it sends otherwise"));
+        }
+        match (self.exit_code, other.exit_code) {
+            (Some(usual), Some(code)) if usual != code => {
+                Some(format!("the exit code {code}, which is {usual} otherwise"))
+            }
+            _ => None,
+        }
+    }
+}
