@@ -1,10 +1,11 @@
-//! Probes an MCP server and judges it by the specification.
+//! Probes an MCP server, or lets a client meet mocks, and judges what they do by the specification.
 //!
 //! A probe sends and records; it never judges. The judges of [`rehearse_conformance`] read the traces of all
 //! connections with the server in one version, and say which rows hold.
 
 #![warn(missing_docs)]
 
+mod client;
 mod detection;
 mod lane;
 mod lists;
@@ -16,5 +17,6 @@ mod run;
 mod server;
 mod survey;
 
+pub use client::{ACTS, Act, ClientVersion, Played, judge_client};
 pub use options::{CheckEvent, CheckOptions, RecordSink, Sink, Tokens, ToolPermission, selects};
 pub use run::{CheckError, CheckRun, VersionRun, check};

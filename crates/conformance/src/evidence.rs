@@ -166,6 +166,18 @@ impl<'t> Evidence<'t> {
         versions
     }
 
+    /// The version in which a client is judged that has agreed on none: the one that it asks for, else the newest with
+    /// the handshake that it lacks. `None` if it has sent no message.
+    pub(crate) fn asked_version(trace: &Trace) -> Option<Version> {
+        let sent = trace.frames().filter(|frame| frame.direction == Direction::ClientToServer);
+        let messages: Vec<_> = sent.map(|frame| json(&frame.bytes)).collect();
+        let asked = messages.iter().find_map(|message| {
+            let version = message.pointer(META_VERSION).or_else(|| message.pointer("/params/protocolVersion"))?;
+            version.as_str()?.parse::<Version>().ok()
+        });
+        asked.or((!messages.is_empty()).then_some(Version::LATEST_LEGACY))
+    }
+
     /// All messages.
     pub fn messages(&self) -> impl Iterator<Item = &Message<'t>> {
         self.connections.iter().flat_map(|connection| &connection.messages)

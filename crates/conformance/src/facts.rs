@@ -16,6 +16,8 @@ pub struct Facts {
     pub act: Option<String>,
     /// What the client does with a server that does nothing unusual.
     pub flow: Option<Flow>,
+    /// How the client's process ended, if it was started and has ended by itself.
+    pub exit_code: Option<i32>,
     /// The server's capabilities; null if unknown.
     pub capabilities: Value,
     /// Why there is no test material: a sentence each, by what is missing: `tool`, `resource`.

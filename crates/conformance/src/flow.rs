@@ -7,7 +7,7 @@ use crate::{Evidence, Kind};
 /// What a client has done with a server. Two runs of a client that does the same work have the same.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Flow {
-    /// The methods of its requests that a server answers with a result.
+    /// The methods of its requests. How it begins depends on the versions of the server, so that does not count.
     pub methods: BTreeSet<String>,
     /// How the client's process ended, if it was started and has ended: 0 is success.
     pub exit_code: Option<i32>,
@@ -15,10 +15,11 @@ pub struct Flow {
 
 impl Flow {
     /// What the client has done by its traffic.
-    pub fn new(evidence: &Evidence<'_>, exit_code: Option<i32>) -> Flow {
+    pub fn new(evidence: &Evidence<'_>) -> Flow {
+        const BEGINNING: [&str; 3] = ["initialize", "server/discover", "ping"];
         let requests = evidence.sent().filter(|message| message.kind == Kind::Request);
-        let methods = requests.filter_map(|request| request.method()).filter(|method| *method != "ping");
-        Flow { methods: methods.map(ToOwned::to_owned).collect(), exit_code }
+        let methods = requests.filter_map(|request| request.method()).filter(|method| !BEGINNING.contains(method));
+        Flow { methods: methods.map(ToOwned::to_owned).collect(), exit_code: evidence.facts.exit_code }
     }
 
     /// What of this flow another one lacks, in words; `None` if it lacks nothing.

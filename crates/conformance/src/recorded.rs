@@ -55,7 +55,10 @@ pub fn judge_recorded<'t>(
     let spoken: BTreeSet<_> = whole.iter().flat_map(|(_, versions)| versions.iter().copied()).collect();
     let mut judged = Judged { versions: Vec::new(), left_out: cut.len() };
     let mut by_version: BTreeMap<Version, Vec<&Trace>> = BTreeMap::new();
-    for (Recorded { trace, asked }, versions) in whole {
+    for (Recorded { trace, asked }, mut versions) in whole {
+        if versions.is_empty() && facts.role == Role::Client {
+            versions.extend(Evidence::asked_version(trace));
+        }
         let versions = asked.filter(|asked| spoken.contains(asked)).map_or(versions, |asked| vec![asked]);
         judged.left_out += usize::from(versions.is_empty());
         versions.into_iter().for_each(|version| by_version.entry(version).or_default().push(trace));

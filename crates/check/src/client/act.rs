@@ -1,0 +1,27 @@
+//! The acts that come with the program.
+
+/// One way in which a server behaves.
+#[derive(Clone, Copy, Debug)]
+pub struct Act {
+    /// Its name.
+    pub name: &'static str,
+    /// The mock script.
+    pub script: &'static str,
+}
+
+macro_rules! acts {
+    ($($name:literal),* $(,)?) => {
+        &[$(Act { name: $name, script: include_str!(concat!("../../acts/", $name, ".yaml")) }),*]
+    };
+}
+
+/// Every act. The first one is `clean`: a server that does nothing unusual.
+pub const ACTS: &[Act] = acts!["clean", "only-tools", "only-resources", "pages"];
+
+impl Act {
+    /// What the server does: the comment at the beginning of its script.
+    pub fn description(&self) -> String {
+        let lines = self.script.lines().map_while(|line| line.strip_prefix('#'));
+        lines.map(str::trim).collect::<Vec<_>>().join(" ")
+    }
+}

@@ -1,0 +1,119 @@
+//! What the rows say of a client after all acts.
+
+use std::collections::BTreeMap;
+
+use rehearse_conformance::{
+    Evidence, Facts, Flow, Judgement, Outcome, Recorded, Role, Row, Verdict, Violation, judge_recorded,
+};
+use rehearse_protocol::{EventKind, Trace, Transport, Version};
+
+use super::ACTS;
+
+/// What a client has done in one act.
+#[derive(Debug)]
+pub struct Played {
+    /// The name of the act.
+    pub act: String,
+    /// The traces of the mock.
+    pub traces: Vec<Trace>,
+    /// The exit code of the client, if it has ended by itself.
+    pub exit_code: Option<i32>,
+}
+
+/// What the rows say of a client in one version over one transport.
+#[derive(Debug)]
+pub struct ClientVersion {
+    /// The transport.
+    pub transport: Transport,
+    /// The version.
+    pub version: Version,
+    /// The traces of all acts in it.
+    pub traces: Vec<Trace>,
+    /// The outcome of every row.
+    pub outcomes: Vec<(&'static Row, Outcome)>,
+}
+
+/// Judges a client by the traces of all acts: each transport and version that it used, newest version first.
+pub fn judge_client(played: &[Played]) -> Vec<ClientVersion> {
+    let mut all: BTreeMap<(Transport, std::cmp::Reverse<Version>), ClientVersion> = BTreeMap::new();
+    for transport in [Transport::Stdio, Transport::Http, Transport::Sse, Transport::Ws] {
+        let clean = played.iter().find(|it| it.act == ACTS[0].name);
+        let flow = clean.and_then(|played| flow(played, transport));
+        for one in played {
+            let facts = Facts {
+                role: Role::Client,
+                act: Some(one.act.clone()),
+                flow: flow.clone(),
+                exit_code: one.exit_code,
+                is_local: true,
+                ..Facts::default()
+            };
+            let judged = judge_recorded(recorded(one, transport), transport, &facts);
+            for version in judged.versions {
+                let entry = all.entry((transport, std::cmp::Reverse(version.version)));
+                let merged = entry.or_insert_with(|| ClientVersion {
+                    transport,
+                    version: version.version,
+                    traces: Vec::new(),
+                    outcomes: Vec::new(),
+                });
+                let offset = merged.traces.len();
+                merged.traces.extend(version.traces.into_iter().cloned());
+                let outcomes = version.outcomes.into_iter();
+                let outcomes = outcomes.map(|(row, outcome)| (row, moved(outcome, offset, &one.act)));
+                if merged.outcomes.is_empty() {
+                    merged.outcomes = outcomes.collect();
+                } else {
+                    merged.outcomes.iter_mut().zip(outcomes).for_each(|((_, into), (_, outcome))| merge(into, outcome));
+                }
+            }
+        }
+    }
+    all.into_values().collect()
+}
+
+fn recorded(played: &Played, transport: Transport) -> impl Iterator<Item = Recorded<'_>> {
+    let is_over = move |trace: &&Trace| {
+        trace.events().any(|event| matches!(&event.kind, EventKind::Opened(opened) if *opened == transport))
+    };
+    played.traces.iter().filter(is_over).map(|trace| Recorded { trace, asked: None })
+}
+
+/// What the client does if nothing unusual happens.
+fn flow(clean: &Played, transport: Transport) -> Option<Flow> {
+    let facts = Facts { role: Role::Client, exit_code: clean.exit_code, ..Facts::default() };
+    let judged = judge_recorded(recorded(clean, transport), transport, &facts);
+    let newest = judged.versions.into_iter().next()?;
+    Some(Flow::new(&Evidence::new(&newest.traces, newest.version, transport, facts)))
+}
+
+/// An outcome of one act among those of all: its places, and in which act a violation was seen.
+fn moved(mut outcome: Outcome, offset: usize, act: &str) -> Outcome {
+    for Violation { found, places, .. } in &mut outcome.judgement.violations {
+        places.iter_mut().for_each(|place| place.connection += offset);
+        found.push_str(&format!(" (act {act})"));
+    }
+    outcome
+}
+
+/// How much a verdict weighs against another one of the same row in another act.
+const fn weight(verdict: Verdict) -> u8 {
+    match verdict {
+        Verdict::Fail => 5,
+        Verdict::Warn => 4,
+        Verdict::Pass => 3,
+        Verdict::Info => 2,
+        Verdict::NotTested => 1,
+        Verdict::NotApplicable => 0,
+    }
+}
+
+fn merge(into: &mut Outcome, outcome: Outcome) {
+    let Judgement { exercised, violations, untested } = outcome.judgement;
+    into.judgement.exercised += exercised;
+    into.judgement.violations.extend(violations);
+    into.judgement.untested = into.judgement.untested.take().or(untested);
+    if weight(outcome.verdict) > weight(into.verdict) {
+        (into.verdict, into.reason) = (outcome.verdict, outcome.reason);
+    }
+}
