@@ -2,7 +2,9 @@
 
 mod again;
 mod baseline;
+mod client;
 mod progress;
+mod report_args;
 mod result;
 mod rows;
 mod trace;
@@ -10,7 +12,7 @@ mod trace;
 use std::{
     path::{Path, PathBuf},
     sync::Arc,
-    time::{Duration, Instant, SystemTime},
+    time::{Duration, Instant},
 };
 
 use clap::Args;
@@ -18,24 +20,23 @@ use serde_json::Value;
 use tokio::sync::mpsc::unbounded_channel;
 use tokio_util::sync::CancellationToken;
 
-use self::{again::Again, progress::Progress};
+use self::{again::Again, progress::Progress, report_args::ReportArgs};
 use super::{
     Exit, Failure,
     mcp::{
         connection::duration,
         target::{Server, TargetsArgs, print_no_servers},
     },
-    output,
     process_guard::block_on_guarded,
     secrets::Secrets,
     signals::Signals,
     style,
     trace_file::TraceFileWriter,
 };
-use rehearse_check::{CheckOptions, RecordSink, Tokens, ToolPermission, check, selects};
-use rehearse_conformance::Row;
+use rehearse_check::{CheckOptions, RecordSink, Tokens, ToolPermission, check};
+use rehearse_conformance::Role;
 use rehearse_protocol::{Version, trace_file::ConnectionInfo};
-use rehearse_report::check::{CheckFormat, CheckLayout, CheckResult, RunVerdict};
+use rehearse_report::check::{CheckFormat, CheckLayout, CheckResult};
 
 pub(super) use {result::checked_row, trace::read as read_trace};
 
@@ -57,7 +58,7 @@ Exit codes:
 
 /// Check a server against the MCP specification
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub(super) struct CheckArgs {
     /// Servers of a config [default: all enabled servers]
     #[arg(value_name = "SERVER")]
@@ -73,9 +74,6 @@ pub(super) struct CheckArgs {
     /// Write all traffic to this file as it happens
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     trace_file: Option<PathBuf>,
-    /// Check only these rows: an id, its beginning, or with `*` (repeatable)
-    #[arg(long = "only", value_name = "ID")]
-    only: Vec<String>,
     /// Check only this protocol version (repeatable)
     #[arg(long = "protocol-version", hide_short_help = true, value_name = "VERSION")]
     versions: Vec<Version>,
@@ -100,18 +98,6 @@ pub(super) struct CheckArgs {
     /// Also check what directories of servers expect
     #[arg(long, hide_short_help = true)]
     listing: bool,
-    /// Fail also if a SHOULD is violated
-    #[arg(long)]
-    strict: bool,
-    /// Fail also if one of these rows was not tested (repeatable)
-    #[arg(long = "require", hide_short_help = true, value_name = "ID")]
-    required: Vec<String>,
-    /// Accept the failures in this file; an entry without one fails the run
-    #[arg(long, value_name = "FILE")]
-    baseline: Option<PathBuf>,
-    /// Write all failures to the baseline
-    #[arg(long, hide_short_help = true, requires = "baseline")]
-    update_baseline: bool,
     /// How long the whole run may take
     #[arg(long, hide_short_help = true, value_name = "DURATION", default_value = "60s", value_parser = duration)]
     budget: Duration,
@@ -124,24 +110,16 @@ pub(super) struct CheckArgs {
     /// How long nothing must happen where nothing may happen
     #[arg(long, hide_short_help = true, value_name = "DURATION", default_value = "300ms", value_parser = duration)]
     grace: Duration,
-    /// Seed for names and ids
-    #[arg(long, hide_short_help = true, value_name = "N", default_value_t = 1)]
-    seed: u64,
-    /// Report format: human, json, junit or sarif
-    #[arg(long, value_name = "FORMAT", default_value = "human")]
-    format: CheckFormat,
-    /// Report in the words of the official conformance suite
-    #[arg(long, hide_short_help = true)]
-    official_ids: bool,
-    /// Write the report to a file instead of standard output
-    #[arg(short, long, value_name = "FILE")]
-    output: Option<PathBuf>,
-    /// Print the selected rows and exit
-    #[arg(long)]
-    list: bool,
-    /// Explain a row and exit
-    #[arg(long, value_name = "ID", conflicts_with = "list")]
-    explain: Option<String>,
+    #[command(flatten)]
+    report: ReportArgs,
+    #[command(subcommand)]
+    role: Option<CheckedRole>,
+}
+
+/// What else can be checked.
+#[derive(Debug, clap::Subcommand)]
+enum CheckedRole {
+    Client(client::ClientArgs),
 }
 
 fn tool_args(text: &str) -> Result<(String, Value), String> {
@@ -151,57 +129,39 @@ fn tool_args(text: &str) -> Result<(String, Value), String> {
 }
 
 pub(super) fn run(args: &CheckArgs) -> Result<Exit, Failure> {
-    if let Some(id) = &args.explain {
-        return rows::explain(id).map(|()| Exit::Success);
+    if let Some(CheckedRole::Client(args)) = &args.role {
+        return client::run(args);
     }
-    args.check_patterns()?;
-    if args.list {
-        return rows::list(|row| args.is_selected(row)).map(|()| Exit::Success);
+    let report = &args.report;
+    if let Some(exit) = report.list(Role::Server)? {
+        return Ok(exit);
     }
-    if args.official_ids && !matches!(args.format, CheckFormat::Human | CheckFormat::Json) {
-        return Err(Failure::Usage("--official-ids has the formats human and json".to_owned()));
-    }
-    let baseline = match &args.baseline {
-        Some(path) => Some((path, baseline::read(path, args.update_baseline)?)),
-        None => None,
-    };
+    let baseline = report.read_baseline()?;
     let names: Vec<_> = args.servers.iter().chain(&args.named).cloned().collect();
     let servers = if args.trace.is_some() { Vec::new() } else { args.target.selected(&names)? };
     if servers.is_empty() && args.trace.is_none() {
         print_no_servers();
         return Ok(Exit::NothingSelected);
     }
-    let is_sarif = args.format == CheckFormat::Sarif;
+    let is_sarif = report.format == CheckFormat::Sarif;
     let directory = if is_sarif { sarif_directory(&servers)? } else { PathBuf::new() };
-    let started_at = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
-    let mut checked = CheckResult::new(started_at, args.seed, args.strict);
+    let mut checked = report.begin();
     let file = args.trace_file.as_deref().map(TraceFileWriter::create).transpose()?;
     let is_interrupted = match &args.trace {
         Some(path) => {
             let is_wanted = |version| args.versions.is_empty() || args.versions.contains(&version);
-            checked.servers = trace::check(path, args.listing, is_wanted, |row| args.is_selected(row))?;
+            checked.servers = trace::check(path, args.listing, is_wanted, |row| report.is_selected(row))?;
             false
         }
         None => block_on_guarded(args.check(&servers, file.as_ref(), &mut checked))?,
     };
-    let has_error = checked.servers.iter().any(|server| server.error.is_some());
-    if let Some((path, baseline)) = baseline.filter(|_| !is_interrupted) {
-        let is_whole = !has_error && args.only.is_empty() && args.versions.is_empty();
-        baseline::apply(&baseline, &mut checked, path, is_whole, args.update_baseline && !has_error)?;
-    }
-    checked.require(|id| args.required.iter().any(|pattern| selects(pattern, id)));
-    checked.conclude(is_interrupted);
+    report.conclude(&mut checked, baseline, args.versions.is_empty(), is_interrupted)?;
     if is_sarif {
         keep_places_in(&directory, &mut checked);
     }
-    args.write(&checked, &CheckLayout { width: style::width(), directory })?;
+    let exit = report.write(&checked, &CheckLayout { width: style::width(), directory })?;
     file.as_ref().map_or(Ok(()), TraceFileWriter::check)?;
-    Ok(match checked.verdict {
-        RunVerdict::Passed => Exit::Success,
-        RunVerdict::Failed => Exit::Violation,
-        RunVerdict::CannotRun => Exit::CannotRun,
-        RunVerdict::NothingTested => Exit::NothingSelected,
-    })
+    Ok(exit)
 }
 
 impl CheckArgs {
@@ -215,8 +175,8 @@ impl CheckArgs {
             tools: ToolPermission { allowed: self.allowed_tools.clone(), arguments: self.tool_args.clone() },
             tokens: self.tokens(),
             listing: self.listing,
-            seed: self.seed,
-            rows: self.only.clone(),
+            seed: self.report.seed,
+            rows: self.report.only.clone(),
             events: None,
             record_sink: RecordSink::default(),
         }
@@ -229,20 +189,6 @@ impl CheckArgs {
             expired: self.token_expired.clone(),
             wrong_audience: self.token_wrong_audience.clone(),
         }
-    }
-
-    fn is_selected(&self, row: &Row) -> bool {
-        self.only.is_empty() || self.only.iter().any(|pattern| selects(pattern, &row.id))
-    }
-
-    /// Checks that every pattern of a row selects one: a mistyped id must not be a run that finds nothing.
-    ///
-    /// # Errors
-    /// One selects none.
-    fn check_patterns(&self) -> Result<(), Failure> {
-        let patterns = self.only.iter().chain(&self.required);
-        let mut unknown = patterns.filter(|pattern| !rows::all().any(|row| selects(pattern, &row.id)));
-        unknown.next().map_or(Ok(()), |pattern| Err(rows::unknown(pattern)))
     }
 
     /// Checks all servers, one after the other. Returns whether it was interrupted.
@@ -290,21 +236,6 @@ impl CheckArgs {
             checked.servers.push(result);
         }
         Ok(false)
-    }
-
-    fn write(&self, result: &CheckResult, layout: &CheckLayout) -> Result<(), Failure> {
-        let bytes = match self.official_ids {
-            true => result.render_official(self.format),
-            false => result.render(self.format, layout),
-        };
-        match (&self.output, self.format) {
-            (Some(path), CheckFormat::Human) => {
-                output::write_file(path, &anstream::adapter::strip_bytes(&bytes).into_vec())
-            }
-            (Some(path), _) => output::write_file(path, &bytes),
-            (None, CheckFormat::Human) => output::write_styled(&bytes),
-            (None, _) => output::write(&bytes),
-        }
     }
 }
 

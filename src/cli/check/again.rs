@@ -32,7 +32,7 @@ impl Again {
         if args.listing {
             options.push("--listing".to_owned());
         }
-        options.extend(["--seed".to_owned(), args.seed.to_string()]);
+        options.extend(["--seed".to_owned(), args.report.seed.to_string()]);
         let (headers, env) = args.target.pairs();
         Again {
             sources: args.target.sources(),

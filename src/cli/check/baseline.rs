@@ -2,9 +2,9 @@
 
 use std::{path::Path, time::SystemTime};
 
-use super::rows;
 use crate::cli::{Failure, output};
 use rehearse_check::selects;
+use rehearse_conformance::rows;
 use rehearse_document::{Source, parse_yaml};
 use rehearse_report::check::{CheckResult, baseline::Baseline};
 
@@ -30,7 +30,7 @@ pub(super) fn read(path: &Path, is_written: bool) -> Result<Baseline, Failure> {
 
 /// The ids of the rows that a pattern selects.
 fn ids(pattern: &str) -> Vec<String> {
-    rows::all().filter(|row| selects(pattern, &row.id)).map(|row| row.id.clone()).collect()
+    rows().iter().filter(|row| selects(pattern, &row.id)).map(|row| row.id.clone()).collect()
 }
 
 /// Accepts what the file accepts, and writes it with the rest if `is_written`.

@@ -21,14 +21,14 @@ use rehearse_protocol::Transport;
 
 /// A temporary folder with the file and the socket, deleted on drop.
 #[derive(Debug)]
-pub(super) struct ExecEnvironment {
+pub(in crate::cli) struct ExecEnvironment {
     folder: TempFolder,
 }
 
 impl ExecEnvironment {
     /// # Errors
     /// The folder, the file or the socket cannot be created.
-    pub(super) fn create(server: &MockServer) -> Result<(ExecEnvironment, UnixListener), Failure> {
+    pub(in crate::cli) fn create(server: &MockServer) -> Result<(ExecEnvironment, UnixListener), Failure> {
         let parent = std::env::temp_dir();
         let failed = |what: &str, path: &Path, error: io::Error| {
             let why = Failure::cannot(format!("cannot create {what} {}: {error}", path.display()));
@@ -49,6 +49,11 @@ impl ExecEnvironment {
         writeln!(config, "{:#}", json!({ "mcpServers": servers }))
     }
 
+    /// A path in the folder.
+    pub(in crate::cli) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
     fn config(&self) -> PathBuf {
         self.folder.path().join("mcp.json")
     }
@@ -58,7 +63,7 @@ impl ExecEnvironment {
     }
 
     /// The variables of the command.
-    pub(super) fn variables(&self, server: &MockServer) -> io::Result<BTreeMap<&'static str, OsString>> {
+    pub(in crate::cli) fn variables(&self, server: &MockServer) -> io::Result<BTreeMap<&'static str, OsString>> {
         let rehearse = std::env::current_exe()?;
         let relay = [quoted(&rehearse), "relay".into(), quoted(&self.socket())].join(" ");
         let mut variables =

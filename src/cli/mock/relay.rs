@@ -39,7 +39,7 @@ fn codec() -> LengthDelimitedCodec {
 }
 
 /// Serves relays until `stop` is cancelled and the last relay has ended.
-pub(super) async fn serve(listener: UnixListener, pipes: PipeServer, stop: CancellationToken) {
+pub(in crate::cli) async fn serve(listener: UnixListener, pipes: PipeServer, stop: CancellationToken) {
     let mut relays = JoinSet::new();
     loop {
         tokio::select! {

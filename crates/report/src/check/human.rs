@@ -84,6 +84,7 @@ fn head(out: &mut String, server: &CheckedServer, width: usize) {
     let target = printable(&server.target);
     let started = match server.error {
         Some(_) => String::new(),
+        None if server.started_in.is_zero() => String::new(),
         None => format!("   started in {} ms", server.started_in.as_millis()),
     };
     let length = name.chars().count() + target.chars().count() + started.chars().count() + 14;

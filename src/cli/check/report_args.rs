@@ -1,0 +1,134 @@
+//! The options about rows and reports, and the end of a check.
+
+use std::{path::PathBuf, time::SystemTime};
+
+use clap::Args;
+
+use super::{baseline, rows};
+use crate::cli::{Exit, Failure, output};
+use rehearse_check::selects;
+use rehearse_conformance::{Role, Row};
+use rehearse_report::check::{CheckFormat, CheckLayout, CheckResult, RunVerdict, baseline::Baseline};
+
+#[derive(Debug, Args)]
+pub(super) struct ReportArgs {
+    /// Check only these rows: an id, its beginning, or with `*` (repeatable)
+    #[arg(long = "only", value_name = "ID")]
+    pub(super) only: Vec<String>,
+    /// Fail also if a SHOULD is violated
+    #[arg(long)]
+    strict: bool,
+    /// Fail also if one of these rows was not tested (repeatable)
+    #[arg(long = "require", hide_short_help = true, value_name = "ID")]
+    required: Vec<String>,
+    /// Accept the failures in this file; an entry without one fails the run
+    #[arg(long, value_name = "FILE")]
+    baseline: Option<PathBuf>,
+    /// Write all failures to the baseline
+    #[arg(long, hide_short_help = true, requires = "baseline")]
+    update_baseline: bool,
+    /// Seed for names and ids
+    #[arg(long, hide_short_help = true, value_name = "N", default_value_t = 1)]
+    pub(super) seed: u64,
+    /// Report format: human, json, junit or sarif
+    #[arg(long, value_name = "FORMAT", default_value = "human")]
+    pub(super) format: CheckFormat,
+    /// Report in the words of the official conformance suite
+    #[arg(long, hide_short_help = true)]
+    official_ids: bool,
+    /// Write the report to a file instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Print the selected rows and exit
+    #[arg(long)]
+    list: bool,
+    /// Explain a row and exit
+    #[arg(long, value_name = "ID", conflicts_with = "list")]
+    explain: Option<String>,
+}
+
+impl ReportArgs {
+    /// Does what `--list` and `--explain` say. `None` if a check is wanted; then its options fit together.
+    ///
+    /// # Errors
+    /// A pattern selects no row about the role: a mistyped id must not be a run that finds nothing.
+    pub(super) fn list(&self, role: Role) -> Result<Option<Exit>, Failure> {
+        if let Some(id) = &self.explain {
+            return rows::explain(id).map(|()| Some(Exit::Success));
+        }
+        let patterns = self.only.iter().chain(&self.required);
+        let mut unknown = patterns.filter(|pattern| !rows::of(role).any(|row| selects(pattern, &row.id)));
+        if let Some(pattern) = unknown.next() {
+            return Err(rows::unknown(pattern, role));
+        }
+        if self.list {
+            return rows::list(rows::of(role).filter(|row| self.is_selected(row))).map(|()| Some(Exit::Success));
+        }
+        if self.official_ids && !matches!(self.format, CheckFormat::Human | CheckFormat::Json) {
+            return Err(Failure::Usage("--official-ids has the formats human and json".to_owned()));
+        }
+        Ok(None)
+    }
+
+    pub(super) fn is_selected(&self, row: &Row) -> bool {
+        self.only.is_empty() || self.only.iter().any(|pattern| selects(pattern, &row.id))
+    }
+
+    /// # Errors
+    /// The file of `--baseline` cannot be read.
+    pub(super) fn read_baseline(&self) -> Result<Option<Baseline>, Failure> {
+        self.baseline.as_ref().map(|path| baseline::read(path, self.update_baseline)).transpose()
+    }
+
+    /// An empty result that begins now.
+    pub(super) fn begin(&self) -> CheckResult {
+        let started_at = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+        CheckResult::new(started_at, self.seed, self.strict)
+    }
+
+    /// Applies the baseline, and decides the verdict. `is_whole`: whether every version was checked.
+    ///
+    /// # Errors
+    /// The baseline cannot be written.
+    pub(super) fn conclude(
+        &self,
+        checked: &mut CheckResult,
+        baseline: Option<Baseline>,
+        is_whole: bool,
+        is_interrupted: bool,
+    ) -> Result<(), Failure> {
+        let has_error = checked.servers.iter().any(|server| server.error.is_some());
+        if let (Some(baseline), Some(path)) = (baseline.filter(|_| !is_interrupted), &self.baseline) {
+            let is_whole = !has_error && self.only.is_empty() && is_whole;
+            baseline::apply(&baseline, checked, path, is_whole, self.update_baseline && !has_error)?;
+        }
+        checked.require(|id| self.required.iter().any(|pattern| selects(pattern, id)));
+        checked.conclude(is_interrupted);
+        Ok(())
+    }
+
+    /// Writes the report. Returns the exit code of its verdict.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub(super) fn write(&self, result: &CheckResult, layout: &CheckLayout) -> Result<Exit, Failure> {
+        let bytes = match self.official_ids {
+            true => result.render_official(self.format),
+            false => result.render(self.format, layout),
+        };
+        match (&self.output, self.format) {
+            (Some(path), CheckFormat::Human) => {
+                output::write_file(path, &anstream::adapter::strip_bytes(&bytes).into_vec())
+            }
+            (Some(path), _) => output::write_file(path, &bytes),
+            (None, CheckFormat::Human) => output::write_styled(&bytes),
+            (None, _) => output::write(&bytes),
+        }?;
+        Ok(match result.verdict {
+            RunVerdict::Passed => Exit::Success,
+            RunVerdict::Failed => Exit::Violation,
+            RunVerdict::CannotRun => Exit::CannotRun,
+            RunVerdict::NothingTested => Exit::NothingSelected,
+        })
+    }
+}
