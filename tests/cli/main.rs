@@ -4,6 +4,7 @@ mod admin_docs;
 mod calls;
 mod chat;
 mod check;
+mod check_client;
 mod codegen;
 mod config_convert;
 mod config_docs;

@@ -261,8 +261,8 @@ impl ClientArgs {
         if act == ACTS[0].name && server.traces().is_empty() {
             let text = String::from_utf8_lossy(&fs::read(&log).unwrap_or_default()).into_owned();
             let start = text.char_indices().rev().nth(SHOWN).map_or(0, |(at, _)| at);
-            let failure =
-                Failure::cannot(format!("{program} did not connect to the mock; it said:\n{}", &text[start..]));
+            let said = if text.is_empty() { String::new() } else { format!("; it said:\n{}", &text[start..]) };
+            let failure = Failure::cannot(format!("{program} did not connect to the mock{said}"));
             return Err(failure.hint("pass it the address: {url}, {command} or {config} in its arguments"));
         }
         Ok(ended)

@@ -112,14 +112,11 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
     }),
     ("client-life.reinit.none", |e, j| {
         for connection in &e.connections {
-            let accepted: Vec<_> =
-                connection.calls().filter(|it| it.method() == "initialize" && it.result().is_some()).collect();
-            if let Some(last) = accepted.last() {
-                let is_new_session = connection.exchanges.values().any(|http| http.status == Some(404));
-                j.check(accepted.len() == 1 || is_new_session, last.request, || {
-                    format!("{} handshakes in one session", accepted.len())
-                });
-            }
+            let Some((first, response)) = handshake(connection) else { continue };
+            let again = requests(connection).find(|it| it.method() == Some("initialize") && it.place > response.place);
+            let is_new_session = connection.exchanges.values().any(|http| http.status == Some(404));
+            let message = again.unwrap_or(first.request);
+            j.check(again.is_none() || is_new_session, message, || "another `initialize` in the session".to_owned());
         }
     }),
     ("client-life.order.concurrent-before-initialized", early_requests),

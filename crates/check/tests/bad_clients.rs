@@ -1,0 +1,349 @@
+//! Every row about clients is seen to fail: one change of what a conformant client sent, and the row reports it.
+//!
+//! The traces are real: our client does the work of an application against mocks. A bad client sends one thing otherwise.
+
+use std::{collections::BTreeSet, fs, path::Path, time::Duration};
+
+use bytes::Bytes;
+use http::{HeaderName, HeaderValue};
+use rehearse_client::{
+    Answer, AnswerScript, Answers, CallOptions, Endpoint, ServerParams, Session, SubscriptionFilter, Target, example,
+};
+use rehearse_conformance::{Evidence, Facts, Place, Role, Verdict, judge_all, rows, rows_of};
+use rehearse_mock::{
+    engine::Engine,
+    journal::Journal,
+    script::Script,
+    serve::{ListenOptions, MockServer},
+};
+use rehearse_protocol::{Direction, Event, EventKind, Frame, Protocol, Trace, Transport, Version};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+/// The servers that the client meets.
+const SERVERS: &[(&str, &str)] = &[
+    ("everything", include_str!("../../../mock-servers/everything.yaml")),
+    ("only-tools", include_str!("../acts/only-tools.yaml")),
+    ("pages", include_str!("../acts/pages.yaml")),
+];
+
+/// What a bad client does otherwise.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct BadClient {
+    /// The row that must report it.
+    row: String,
+    /// The method of the message that is changed; with `response:`, the answer to a request of the server, with
+    /// `answer:` that of the server to the client; `GET`, `POST`
+    /// or `DELETE` for the heads of HTTP requests.
+    on: String,
+    server: Option<String>,
+    version: Option<Version>,
+    transport: Option<Transport>,
+    /// Values to set, by JSON pointer.
+    #[serde(default)]
+    set: Map<String, Value>,
+    /// Members to remove.
+    #[serde(default)]
+    remove: Vec<String>,
+    /// Bytes in place of the message, with `$ID` for its id.
+    raw: Option<String>,
+    /// Messages before it, or after it: `again` for the same once more, `{ "server": MESSAGE }` for one of the server.
+    #[serde(default)]
+    before: Vec<Value>,
+    #[serde(default)]
+    after: Vec<Value>,
+    /// Bytes that are no UTF-8 at the end of the message.
+    #[serde(default)]
+    not_utf8: bool,
+    /// The message is not sent.
+    #[serde(default)]
+    drop: bool,
+    /// Headers of its HTTP request; null removes one.
+    #[serde(default)]
+    header: Map<String, Value>,
+    /// Only the first such message.
+    #[serde(default)]
+    once: bool,
+    /// Rows that necessarily report it as well.
+    #[serde(default)]
+    also: Vec<String>,
+    /// The specification allows it: the row must not report it.
+    #[serde(default)]
+    allowed: bool,
+}
+
+/// What a conformant client did with a server.
+struct Base {
+    server: &'static str,
+    transport: Transport,
+    version: Version,
+    traces: Vec<Trace>,
+}
+
+async fn bases() -> Vec<Base> {
+    let mut bases = Vec::new();
+    for (name, script) in SERVERS {
+        for transport in [Transport::Http, Transport::Ws, Transport::Sse] {
+            for version in Version::ALL.into_iter().filter(|version| transport.carries(*version)) {
+                let source = rehearse_document::Source::new(*name, *script);
+                let engine = Engine::new(Script::parse(&source).expect("a valid script"), 1, Journal::default());
+                let listen = ListenOptions { record_traces: true, ..ListenOptions::default() };
+                let server = MockServer::start(engine, listen).await.expect("starts");
+                work(&server, transport, version).await;
+                let traces = server.traces();
+                server.stop(Duration::ZERO).await;
+                bases.push(Base { server: name, transport, version, traces });
+            }
+        }
+    }
+    // What is sent over a WebSocket is what a process gets.
+    let piped: Vec<_> = bases.iter().filter(|base| base.transport == Transport::Ws).map(as_process).collect();
+    bases.extend(piped);
+    bases
+}
+
+fn as_process(base: &Base) -> Base {
+    let traces = base.traces.iter().map(|trace| {
+        let mut out = Trace::default();
+        for event in trace.events() {
+            let kind = match &event.kind {
+                EventKind::Opened(_) => EventKind::Opened(Transport::Stdio),
+                EventKind::HttpRequest { .. } | EventKind::HttpResponse { .. } => continue,
+                kind => kind.clone(),
+            };
+            out.push_event(Event { exchange: None, kind, ..event.clone() });
+        }
+        out
+    });
+    Base { transport: Transport::Stdio, traces: traces.collect(), ..*base }
+}
+
+/// Lists everything, and uses one or a few of each.
+async fn work(server: &MockServer, transport: Transport, version: Version) {
+    let at = Endpoint { url: server.url(transport).expect("a URL"), headers: Vec::new() };
+    let target = match transport {
+        Transport::Http => Target::Http(at),
+        Transport::Sse => Target::Sse(at),
+        _ => Target::Ws(at),
+    };
+    let mut params = ServerParams::new("server", target);
+    params.answers = Answers::from_script(
+        AnswerScript {
+            elicitation: vec![Answer::Result(
+                json!({ "action": "accept", "content": { "username": "x", "email": "x@y.zz" } }),
+            )],
+            sampling: vec![Answer::Result(
+                json!({ "role": "assistant", "content": { "type": "text", "text": "x" }, "model": "m", "stopReason": "endTurn" }),
+            )],
+            roots: vec![Answer::Result(json!({ "roots": [{ "uri": "file:///srv", "name": "srv" }] }))],
+        },
+        [],
+    );
+    let session = Session::connect(&params, Protocol::Exact(version)).await.expect("a session");
+    let options = CallOptions::default;
+    let offered: Value = serde_json::from_str(session.info().capabilities.get()).expect("JSON");
+    if offered["logging"].is_object() {
+        let _ = session.set_log_level("info", options()).await;
+    }
+    let tools = session.list_tools(options()).await.expect("tools").items;
+    for tool in tools {
+        let tool: Value = serde_json::from_str(tool.get()).expect("JSON");
+        let name = tool["name"].as_str().expect("a name");
+        const USED: [&str; 8] = [
+            "a",
+            "one",
+            "echo",
+            "greet",
+            "test_sampling",
+            "test_elicitation",
+            "test_tool_with_progress",
+            "multi_input",
+        ];
+        if USED.contains(&name) {
+            let arguments = Some(example::object(&tool["inputSchema"]));
+            let token = json!({ "progressToken": "p" }).as_object().cloned();
+            let _ = session.call_tool(name, arguments, CallOptions { meta: token, ..options() }).await;
+        }
+    }
+    if offered["resources"].is_object() {
+        let listed = session.list_resources(options()).await.expect("resources").items;
+        let first: Value = serde_json::from_str(listed[0].get()).expect("JSON");
+        let uri = first["uri"].as_str().expect("a URI");
+        let _ = session.read_resource(uri, options()).await;
+        if offered["resources"]["subscribe"] == true {
+            let filter = SubscriptionFilter { uris: vec![uri.to_owned()], ..SubscriptionFilter::default() };
+            let _ = session.listen(&filter, options()).await;
+            let _ = session.unsubscribe(uri, options()).await;
+        }
+    }
+    if offered["prompts"].is_object() {
+        let _ = session.list_prompts(options()).await;
+        let arguments = json!({ "arg1": "x", "arg2": "y" }).as_object().cloned();
+        let _ = session.get_prompt("test_prompt_with_arguments", arguments, options()).await;
+    }
+    session.close().await;
+}
+
+fn evidence<'t>(traces: &'t [Trace], base: &Base) -> Evidence<'t> {
+    let facts = Facts { role: Role::Client, act: Some(base.server.to_owned()), is_local: true, ..Facts::default() };
+    Evidence::new(&traces.iter().collect::<Vec<_>>(), base.version, base.transport, facts)
+}
+
+/// The ids of the rows that fail or warn.
+fn violated(evidence: &Evidence<'_>) -> BTreeSet<String> {
+    let judged = judge_all(evidence).filter(|(_, outcome)| matches!(outcome.verdict, Verdict::Fail | Verdict::Warn));
+    judged.map(|(row, _)| row.id.clone()).collect()
+}
+
+/// The frames or heads that a bad client changes.
+fn targets(bad: &BadClient, evidence: &Evidence<'_>) -> Vec<Place> {
+    let mut found: Vec<_> = match bad.on.split_once(':') {
+        Some(("answer", method)) => {
+            evidence.calls_of(method).filter_map(|call| call.response).map(|it| it.place).collect()
+        }
+        Some((_, method)) => evidence.asks_of(method).flat_map(|ask| ask.responses).map(|it| it.place).collect(),
+        None if ["GET", "POST", "DELETE"].contains(&&*bad.on) => {
+            evidence.exchanges().filter(|(_, http)| http.method == bad.on).map(|(_, http)| http.request).collect()
+        }
+        None => {
+            let sent = evidence.messages().filter(|it| !it.is_from_server() && it.method() == Some(&bad.on));
+            let heads = |it: &rehearse_conformance::Message<'_>| {
+                let connection = &evidence.connections[it.place.connection];
+                connection.exchanges.get(&it.exchange?).map(|http| http.request)
+            };
+            sent.flat_map(|it| if bad.header.is_empty() { Some(it.place) } else { heads(it) }).collect()
+        }
+    };
+    if bad.once {
+        found.truncate(1);
+    }
+    found
+}
+
+fn mutate(bad: &BadClient, traces: &[Trace], targets: &[Place]) -> Vec<Trace> {
+    let changed = |(connection, trace): (usize, &Trace)| {
+        let mut out = Trace::default();
+        for (event, it) in trace.since(0) {
+            let frame = |direction: Direction, bytes: Bytes| Event {
+                kind: EventKind::Frame(Frame { direction, at: it.at, bytes }),
+                ..it.clone()
+            };
+            if !targets.contains(&Place { connection, event }) {
+                out.push_event(it.clone());
+                continue;
+            }
+            match &it.kind {
+                EventKind::Frame(Frame { bytes, direction, .. }) => {
+                    let other = |message: &Value| match message.get("server") {
+                        Some(message) => frame(Direction::ServerToClient, message.to_string().into()),
+                        None if message == "again" => frame(Direction::ClientToServer, bytes.clone()),
+                        None => frame(Direction::ClientToServer, message.to_string().into()),
+                    };
+                    bad.before.iter().map(other).for_each(|event| out.push_event(event));
+                    if !bad.drop {
+                        out.push_event(frame(*direction, sent(bad, bytes)));
+                    }
+                    bad.after.iter().map(other).for_each(|event| out.push_event(event));
+                }
+                EventKind::HttpRequest { method, target, headers } => {
+                    let mut headers = headers.clone();
+                    for (name, value) in &bad.header {
+                        let name: HeaderName = name.parse().expect("a header");
+                        match value.as_str() {
+                            Some(value) => drop(headers.insert(name, HeaderValue::from_str(value).expect("a value"))),
+                            None => drop(headers.remove(name)),
+                        }
+                    }
+                    let kind = EventKind::HttpRequest { method: method.clone(), target: target.clone(), headers };
+                    out.push_event(Event { kind, ..it.clone() });
+                }
+                _ => out.push_event(it.clone()),
+            }
+        }
+        out
+    };
+    traces.iter().enumerate().map(changed).collect()
+}
+
+/// What is sent in place of a message.
+fn sent(bad: &BadClient, old: &Bytes) -> Bytes {
+    if bad.not_utf8 {
+        return [old, &b"\xff"[..]].concat().into();
+    }
+    let mut message: Value = serde_json::from_slice(old).expect("JSON");
+    if let Some(raw) = &bad.raw {
+        return raw.replace("$ID", &message["id"].to_string()).into();
+    }
+    for (pointer, value) in &bad.set {
+        let (parent, key) = pointer.rsplit_once('/').expect("a pointer");
+        if let Some(Value::Object(members)) = message.pointer_mut(parent) {
+            members.insert(key.replace("~1", "/"), value.clone());
+        }
+    }
+    for pointer in &bad.remove {
+        let (parent, key) = pointer.rsplit_once('/').expect("a pointer");
+        if let Some(Value::Object(members)) = message.pointer_mut(parent) {
+            members.remove(&key.replace("~1", "/"));
+        }
+    }
+    message.to_string().into()
+}
+
+fn bad_clients() -> Vec<BadClient> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/bad-clients");
+    let mut files: Vec<_> = fs::read_dir(folder).expect("the folder").map(|it| it.expect("a file").path()).collect();
+    files.sort();
+    let lines = files.iter().map(|file| fs::read_to_string(file).expect("text")).collect::<String>();
+    lines.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))).collect()
+}
+
+#[tokio::test]
+async fn every_row_reports_its_bad_client_and_none_reports_ours() {
+    let bases = bases().await;
+    let bases: Vec<_> = bases.iter().map(|base| (base, evidence(&base.traces, base))).collect();
+    let mut wrong = Vec::new();
+    for (base, evidence) in &bases {
+        for id in violated(evidence) {
+            wrong.push(format!("{} {} {}: our client violates {id}", base.server, base.transport, base.version));
+        }
+    }
+    let bad_clients = bad_clients();
+    for bad in &bad_clients {
+        let Some(row) = rows().iter().find(|row| row.id == bad.row) else {
+            wrong.push(format!("{}: there is no such row", bad.row));
+            continue;
+        };
+        let fits = |(base, _): &&(&Base, Evidence<'_>)| {
+            bad.version.is_none_or(|it| it == base.version)
+                && bad.transport.is_none_or(|it| it == base.transport)
+                && bad.server.as_ref().is_none_or(|it| it == base.server)
+                && row.levels.contains_key(&base.version)
+                && row.transports.contains(&base.transport)
+        };
+        let mut applied = 0;
+        let found = bases.iter().filter(fits).find_map(|(base, conformant)| {
+            let targets = targets(bad, conformant);
+            applied += usize::from(!targets.is_empty());
+            let traces = mutate(bad, &base.traces, &targets);
+            let evidence = evidence(&traces, base);
+            let is_reported = !targets.is_empty() && !row.judge(&evidence).judgement.violations.is_empty();
+            is_reported.then(|| violated(&evidence))
+        });
+        match found {
+            _ if bad.allowed && applied > 0 && found.is_none() => {}
+            Some(found) if !bad.allowed => {
+                let is_other = |id: &&String| **id != bad.row && !bad.also.contains(id);
+                let others: Vec<_> = found.iter().filter(is_other).collect();
+                if !others.is_empty() {
+                    wrong.push(format!("{}: also {others:?}", bad.row));
+                }
+            }
+            _ => wrong.push(format!("{}: applied {applied} times, reported: {}", bad.row, found.is_some())),
+        }
+    }
+    let seen: BTreeSet<_> = bad_clients.iter().filter(|bad| !bad.allowed).map(|bad| bad.row.as_str()).collect();
+    let without: Vec<_> = rows_of(Role::Client).map(|row| row.id.as_str()).filter(|id| !seen.contains(id)).collect();
+    assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(without.is_empty(), "without a bad client: {without:?}");
+}

@@ -1,0 +1,69 @@
+//! `rehearse check client`: our own client, and bad ones.
+
+use serde_json::Value as Json;
+
+use crate::rehearse::{Rehearse, Run};
+
+fn client(command: &[&str]) -> Rehearse {
+    Rehearse::new().args(["check", "client"]).args(command.iter().copied())
+}
+
+fn json(run: &Run) -> Json {
+    serde_json::from_str(run.stdout_text()).expect("JSON and nothing else")
+}
+
+#[test]
+fn our_client_passes_over_every_transport() {
+    let stdio = ["--", Rehearse::BINARY, "mcp", "call-tool", "--stdio", "{command}", "echo", "text=x"];
+    client(&stdio).run().code(0).stdout_has("   stdio\n").stdout_has("client-rpc   ✓ ").stdout_has("passed");
+    for (flag, url) in [("--http", "{url}"), ("--sse", "{sse_url}"), ("--ws", "{ws_url}")] {
+        let command = ["--", Rehearse::BINARY, "mcp", "list-tools", flag, url];
+        client(&command).run().code(0).stdout_has(&format!("   {}\n", &flag[2..])).stdout_has("passed");
+    }
+}
+
+/// A client in `sh`: it sends these lines, and reads what comes until the mock has nothing more to say.
+fn script(lines: &[&str]) -> String {
+    let lines: Vec<_> = lines.iter().map(|line| format!("printf '%s\\n' '{line}'")).collect();
+    format!("({}; sleep 0.3) | $REHEARSE_STDIO > /dev/null", lines.join("; "))
+}
+
+#[test]
+fn a_bad_client_is_told_which_rules_it_breaks_and_in_which_act() {
+    let bad = script(&[
+        r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{}}}"#,
+        r#"{"id":1,"method":"tools/list"}"#,
+    ]);
+    let run = client(&["--format", "json", "--act", "only-tools", "--", "sh", "-c", &bad]).run().code(1);
+    let report = json(&run);
+    let rows = report["servers"][0]["versions"][0]["rows"].as_array().expect("rows");
+    let failed: Vec<_> = rows.iter().filter(|row| row["verdict"] == "fail").map(|row| row["id"].as_str()).collect();
+    let expected = [
+        "client-rpc.envelope.version-field",
+        "client-rpc.id.unique-session",
+        "client-life.init.params",
+        "client-life.initialized.sent",
+    ];
+    assert_eq!(failed, expected.map(Some));
+    let found: Vec<_> = rows[0]["violations"].as_array().expect("violations").iter().collect();
+    assert_eq!(found[0]["found"], "no `jsonrpc` (act clean)");
+    assert_eq!(found[1]["found"], "no `jsonrpc` (act only-tools)");
+}
+
+#[test]
+fn what_cannot_be_checked_says_why() {
+    client(&[]).run().code(2).stderr_has("which client? give its command after `--`");
+    client(&["--act", "page", "--", "true"]).run().code(2).stderr_has("there is no act \"page\"").stderr_has("pages");
+    client(&["--", "true"]).run().code(3).stderr_has("true did not connect to the mock").stderr_has("{url}");
+    client(&["--", "no-such-program"]).run().code(3).stderr_has("cannot run no-such-program");
+    client(&["--only", "rpc.id", "--", "true"]).run().code(2).stderr_has("is one of `rehearse check`");
+    client(&["--list-acts"]).run().code(0).stdout_has("clean ").stdout_has("Every list comes on pages");
+}
+
+#[test]
+fn a_file_is_an_act_and_a_client_that_hangs_is_ended() {
+    let files = Rehearse::new().file("odd.yaml", "tools: [{ name: a, reply: x }]\n");
+    let hangs = script(&[r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#]) + "; exec sleep 60";
+    let args = ["check", "client", "--act", "odd.yaml", "--idle", "300ms", "--", "sh", "-c", &hangs];
+    files.args(args).run().code(1).stdout_has("client-life.init.first").stdout_has("tools/list first (act odd.yaml)");
+}
