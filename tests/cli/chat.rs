@@ -84,7 +84,7 @@ fn a_model_that_cannot_be_used_is_an_error_at_once() {
     fails("openai:gpt", "API key missing: OPENAI_API_KEY not set");
     fails("gpt", "write TYPE:ID");
     let url = "--base-url=127.0.0.1:1".to_owned();
-    chat("x", &[url.clone()])
+    chat("x", std::slice::from_ref(&url))
         .stdout("")
         .stderr_has("--base-url and --api-key-env need a --model of a provider")
         .code(2);
