@@ -43,10 +43,8 @@ pub(super) use {result::checked_row, trace::read as read_trace};
 const EXAMPLES: &str = "\
 Examples:
   rehearse check --stdio 'node server.js'            a server on stdio
-  rehearse check --http http://127.0.0.1:8080/mcp
   rehearse check files --mcp-config .mcp.json        a server of a config
   rehearse check --http URL --allow-tool 'search*'   may also call these tools
-  rehearse check --explain tools.list.name-charset
 
 The server is checked in every protocol version that it speaks. Tools are called only if they are \
 annotated with readOnlyHint, or named by --allow-tool.
@@ -58,7 +56,7 @@ Exit codes:
 
 /// Check a server against the MCP specification
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
+#[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true, disable_help_subcommand = true)]
 pub(super) struct CheckArgs {
     /// Servers of a config [default: all enabled servers]
     #[arg(value_name = "SERVER")]

@@ -44,7 +44,10 @@ rules:
 
 const TOOLS: &str = "\
 server: { name: tools }
+state: { calls: 0 }
 tools:
+- { name: count, steps: [{ set: { calls: '{{ state.calls + 1 }}' } }, { reply: 'call {{ state.calls }}' }] }
+- { name: tally, steps: [{ set: { calls: '{{ state.calls + 1 }}' } }, { reply: 'call {{ state.calls }}' }] }
 - { name: look, inputSchema: { type: object, required: [at], properties: { at: { type: string } } }, reply: 'at {{ args.at }}' }
 - { name: hang, steps: [{ wait: 10m }, { reply: late }] }
 - { name: die, steps: [{ exit: 3 }] }
@@ -546,6 +549,13 @@ rules:
         code: \"let all = []; for (const at of ['sea', 'land']) all.push(await look({ at })); console.log('done'); return all.join(', ');\"
         executionTimeout: 20
   - { calls: [{ tool: final_answer, args: { verdict: '{{ result }} / {{ tools }}' } }] }
+- when: { prompt: { contains: program } }
+  turns:
+  - { calls: [{ tool: execute_code, args: { code: 'await count({}); return await count({});', executionTimeout: 20 } }] }
+  - { calls: [{ tool: execute_code, args: { code: 'return await count({});', executionTimeout: 20 } }] }
+  - { calls: [{ tool: final_answer, args: { verdict: '{{ result }}' } }] }
+- when: { prompt: { contains: tally } }
+  turns: [{ calls: [{ tool: tally }] }, { calls: [{ tool: tally }] }, { calls: [{ tool: final_answer, args: { verdict: '{{ result }}' } }] }]
 - when: { prompt: { contains: throws } }
   turns:
   - { calls: [{ tool: execute_code, args: { code: \"throw new Error('no')\", executionTimeout: 20 } }] }
@@ -553,7 +563,7 @@ rules:
 - reply: { calls: [{ tool: execute_code, args: { code: 'while (true) await hang({});', executionTimeout: 200 } }] }
 ";
     let mut config = config();
-    config["defaults"]["codeMode"] = json!({ "enabled": true, "excludedTools": ["die"] });
+    config["defaults"]["codeMode"] = json!({ "enabled": true, "excludedTools": ["die", "tally"] });
     let story = story(&config).file("model.yaml", model).env("PATH", "/nonexistent");
     let mut running = story.args(["serve", "--config", "coder.cpe.json"]).start();
     greet(&mut running);
@@ -572,7 +582,12 @@ rules:
         answer["structuredContent"]["verdict"].as_str().is_some_and(|text| text.contains("execution error: ")),
         "{answer}"
     );
-    call(&mut running, 4, &json!({ "prompt": "hang" }));
+    // A program has connections of its own; an excluded tool is called over those of the run.
+    for (id, prompt, last) in [(4, "program", "call 1"), (5, "tally", "call 2")] {
+        call(&mut running, id, &json!({ "prompt": prompt }));
+        assert_eq!(result(&mut running, id)["structuredContent"]["verdict"], last);
+    }
+    call(&mut running, 6, &json!({ "prompt": "hang" }));
     running.stdout_line("turn 1");
     running.close_stdin();
     assert_clean(running);

@@ -37,10 +37,10 @@ pub(super) struct ReportArgs {
     #[arg(long, hide_short_help = true)]
     official_ids: bool,
     /// Write the report to a file instead of standard output
-    #[arg(short, long, value_name = "FILE")]
+    #[arg(short, long, hide_short_help = true, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Print the selected rows and exit
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     list: bool,
     /// Explain a row and exit
     #[arg(long, value_name = "ID", conflicts_with = "list")]

@@ -45,8 +45,8 @@ Examples:
   rehearse chat --model openai:gpt-5 --base-url http://127.0.0.1:8889
   echo 'What can you do?' | rehearse chat --model scripted:model.yaml
 
-A line is a message to the model; a line that begins with `/` is a command of `rehearse repl`, such as /status.
-Alt-Enter begins another line, and a pasted text is one message. From a pipe, the whole input is one message.
+A line is a message to the model; one that begins with `/` is a command, such as /help. Alt-Enter \
+begins another line, and a pasted text is one message. From a pipe, the whole input is one message.
 The key is in ANTHROPIC_API_KEY or OPENAI_API_KEY, or in the variable that --api-key-env names.";
 
 /// How long a request to the model may take.
