@@ -216,7 +216,7 @@ fn tools_that_are_left_out_are_warnings_and_servers_without_tools_an_error() {
 #[test]
 fn warnings_are_printed_even_if_the_parent_gets_the_events() {
     let tools = format!("{TOOLS}- {{ name: final_answer, reply: no }}\n");
-    // Nobody listens there.
+    // Nothing listens there.
     let story = serve().file("tools.yaml", &tools).env("CPE_SUBAGENT_LOGGING_ADDRESS", "http://127.0.0.1:1");
     let mut running = begun(story, "look");
     running.stderr_line("skipping MCP tool name 'final_answer'");

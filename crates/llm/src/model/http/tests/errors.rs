@@ -45,12 +45,12 @@ async fn a_request_is_repeated_over_the_network() {
     Mock::given(method("POST")).respond_with(json_answer(&whole.to_string())).mount(&server).await;
     let options = HttpModelOptions { retry: RetryPolicy::default(), ..options(Anthropic, &server.uri()) };
     let model = HttpModel::new(options).expect("a model");
-    let told = Mutex::new(Vec::new());
-    let answer = ask(&model, Some(&|delta| told.lock().expect("no panic").push(delta))).await;
+    let deltas = Mutex::new(Vec::new());
+    let answer = ask(&model, Some(&|delta| deltas.lock().expect("no panic").push(delta))).await;
     assert_eq!(answer.expect("an answer").stop, StopReason::EndTurn);
     let retry =
         Delta::Retry { error: format!("{}/v1/messages: HTTP 529", server.uri()), wait: Duration::from_millis(1) };
-    assert_eq!(told.into_inner().expect("no panic"), [retry.clone(), retry]);
+    assert_eq!(deltas.into_inner().expect("no panic"), [retry.clone(), retry]);
     assert_eq!(server.received_requests().await.expect("recorded").len(), 3);
 }
 
