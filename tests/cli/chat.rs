@@ -107,12 +107,17 @@ fn the_events_of_subagents_are_printed_with_their_names() {
         "rules: [{ turns: [{ calls: [{ tool: coder-subagent, args: { prompt: go } }] }, 'It says {{ result }}.'] }]\n";
     let of_child =
         "rules: [{ turns: [{ thinking: Hm., calls: [{ tool: look, args: { at: sea } }] }, '{{ result }}'] }]\n";
-    let story = Rehearse::new().env("HOME", "home").env("XDG_CONFIG_HOME", "");
-    let story = story.file("model.yaml", models).file("child.model.yaml", of_child).file("tools.yaml", TOOLS);
-    let story = story.file("coder.cpe.yaml", &child).file("parent.cpe.yaml", &parent);
     let args = ["chat", "--model", "scripted:model.yaml", "--mcp-config", "parent.cpe.yaml"];
-    let run = story.args(args).stdin("go\n").run().stdout_has("It says at sea.").code(0);
-    run.stderr_has("#### coder thought trace\nHm.\n")
+    let run = |more: &[&str]| {
+        let story = Rehearse::new().env("HOME", "home").env("XDG_CONFIG_HOME", "");
+        let story = story.file("model.yaml", models).file("child.model.yaml", of_child).file("tools.yaml", TOOLS);
+        let story = story.file("coder.cpe.yaml", &child).file("parent.cpe.yaml", &parent);
+        let run = story.args(args).args(more.iter().copied()).stdin("go\n").run();
+        run.stdout_has("It says at sea.").code(0)
+    };
+    run(&["--show-run-id"]).stderr_has("#### coder [").stderr_has("] → look\n");
+    run(&[])
+        .stderr_has("#### coder thought trace\nHm.\n")
         .stderr_has("#### coder → look\n")
         .stderr_has("#### coder ✓ look\n");
 }

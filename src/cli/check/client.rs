@@ -22,7 +22,7 @@ use crate::cli::{
     mock::{exec_environment::ExecEnvironment, relay},
     process_guard::block_on_guarded,
     signals::Signals,
-    style,
+    style::{self, STRONG},
 };
 use rehearse_check::{ACTS, ClientVersion, Played, judge_client, selects};
 use rehearse_client::{ProcessChange, ProcessHandle};
@@ -131,10 +131,8 @@ pub(super) fn run(args: &ClientArgs) -> Result<Exit, Failure> {
 }
 
 fn list_acts() -> Result<Exit, Failure> {
-    let lines: Vec<_> = ACTS
-        .iter()
-        .map(|act| format!("{}{:18}{:#} {}\n", style::STRONG, act.name, style::STRONG, act.description()))
-        .collect();
+    let lines: Vec<_> =
+        ACTS.iter().map(|act| format!("{STRONG}{:18}{STRONG:#} {}\n", act.name, act.description())).collect();
     crate::cli::output::write_styled(lines.concat().as_bytes()).map(|()| Exit::Success)
 }
 

@@ -86,6 +86,9 @@ pub(crate) struct ChatArgs {
     /// Print the arguments and results of subagents, too [default: if CPE_VERBOSE_SUBAGENT is 1 or true]
     #[arg(long, hide_short_help = true)]
     verbose_subagent: bool,
+    /// Print the id of the run in each line about a subagent [default: if several run at once]
+    #[arg(long, hide_short_help = true)]
+    show_run_id: bool,
     #[command(flatten)]
     repl: ReplArgs,
 }
@@ -105,6 +108,8 @@ pub(super) struct Chat {
     wanted: Option<CodeModeConfig>,
     code_mode: Option<CodeMode>,
     form: Form,
+    /// Whether each line about a subagent has the id of its run, even if only one runs.
+    shows_run_id: bool,
     /// Where subagents send their events.
     address: Option<String>,
     conversation: tokio::sync::Mutex<Conversation>,
@@ -223,7 +228,7 @@ pub(crate) fn run(args: ChatArgs) -> Result<Exit, Failure> {
     let saved = SavedConversation::open(&args)?;
     let variables = Machine::here().variables;
     let ChosenModel { model, options, code_mode } = ChosenModel::of(&args, &variables)?;
-    let ChatArgs { system_prompt, max_turns, tool_format, verbose_subagent, repl, .. } = args;
+    let ChatArgs { system_prompt, max_turns, tool_format, verbose_subagent, show_run_id, repl, .. } = args;
     let values = PromptValues { env: variables.clone(), ..PromptValues::default() };
     let system = system_prompt.map(|path| load(&path, &values)).transpose();
     let system = system.map_err(|error| Failure::Usage(error.to_string()))?;
@@ -243,6 +248,7 @@ pub(crate) fn run(args: ChatArgs) -> Result<Exit, Failure> {
         wanted: code_mode,
         code_mode: None,
         form,
+        shows_run_id: show_run_id,
         address: None,
         conversation,
         sink,
@@ -271,11 +277,12 @@ impl Chat {
     /// No port can be bound, or there is no engine and code mode is wanted.
     pub(super) async fn start(&mut self) -> Result<Option<EventListener>, Failure> {
         self.code_mode = code_mode(self.wanted.as_ref()).await?;
+        let shows_run_id = self.shows_run_id;
         if std::env::var_os(ADDRESS_VARIABLE).is_some_and(|address| !address.is_empty()) {
             return Ok(None);
         }
         let (form, runs) = (self.form, Mutex::new(HashSet::new()));
-        let listener = EventListener::start(move |record| print_event(&record, form, &runs)).await;
+        let listener = EventListener::start(move |record| print_event(&record, form, shows_run_id, &runs)).await;
         let listener =
             listener.map_err(|error| Failure::cannot(format!("cannot listen for events of subagents: {error}")))?;
         self.address = Some(listener.url().to_owned());
@@ -332,15 +339,15 @@ impl Chat {
     }
 }
 
-/// Prints an event of a subagent, with the id of its run if several run.
-fn print_event(record: &EventRecord, form: Form, runs: &Mutex<HashSet<String>>) {
+/// Prints an event of a subagent, with the id of its run if that is wanted or several run.
+fn print_event(record: &EventRecord, form: Form, shows_run_id: bool, runs: &Mutex<HashSet<String>>) {
     let mut runs = locked(runs);
     match record.kind {
         EventKind::SubagentStart => drop(runs.insert(record.subagent_run_id.clone())),
         EventKind::SubagentEnd => drop(runs.remove(&record.subagent_run_id)),
         _ => {}
     }
-    if let Some(text) = record.text(form, runs.len() > 1) {
+    if let Some(text) = record.text(form, shows_run_id || runs.len() > 1) {
         style::print(&format!("{}\n", printable_text(text.trim_end())));
     }
 }
