@@ -3,6 +3,7 @@
 //! Results go to stdout, everything else to stderr. Both are coloured only on a terminal, and as `NO_COLOR`, `CLICOLOR`
 //! and `CLICOLOR_FORCE` say.
 
+mod agent_config;
 mod background;
 mod check;
 #[cfg(feature = "code-mode")]

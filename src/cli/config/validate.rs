@@ -11,7 +11,7 @@ use std::{
 use clap::Args;
 
 use super::{checked_file::CheckedFile, connect, dialect, walk};
-use crate::cli::{Exit, Failure, output, serve::subagent_config::check_agent, style};
+use crate::cli::{Exit, Failure, agent_config::check_agent, output, style};
 use rehearse_client_configs::{
     LintReport, Machine, codes,
     dialect::{ALL, Detected, Dialect, FileLocation, RootKeys, by_path},

@@ -15,8 +15,8 @@ use super::{
 };
 use crate::cli::{
     Exit, Failure,
+    agent_config::{code_mode, read_agent},
     mcp::{print::print_unchecked, prose::first_sentence},
-    serve::{code_mode, read_agent},
     style,
     style::printable,
 };

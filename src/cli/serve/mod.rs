@@ -1,7 +1,7 @@
 //! `rehearse serve`: the subagent of a config as an MCP server.
 
 mod events;
-pub(super) mod subagent_config;
+mod subagent_config;
 
 use std::{
     net::SocketAddr,
@@ -14,7 +14,6 @@ use rehearse_protocol::Transport;
 use tokio_util::sync::CancellationToken;
 
 use self::subagent_config::SubagentFile;
-pub(super) use self::subagent_config::{code_mode, read_agent};
 use super::{
     Exit, Failure,
     mcp::connection::RoutingArgs,

@@ -7,91 +7,25 @@ use tokio_util::sync::CancellationToken;
 use super::events::EventPrinter;
 use crate::cli::{
     Failure,
-    config::sources::diagnostics,
+    agent_config::{code_mode, read_agent},
     mcp::{
         connection::ConnectionArgs,
         target::{Server, TargetArgs},
     },
     mock::console::Console,
     secrets::Secrets,
-    style::{self, printable},
+    style::printable,
 };
 use rehearse_agent::{
-    CodeEngine, CodeMode, EventSink, MakeSetup, Subagent, SubagentSpec,
+    CodeMode, EventSink, MakeSetup, Subagent, SubagentSpec,
     setup::{self, AgentSetup, SetupContext},
     subagent_events::{ADDRESS_VARIABLE, EventEmitter},
 };
 use rehearse_client::{AnswerScript, StderrLine};
-use rehearse_client_configs::{
-    Machine,
-    agent::{AgentConfig, CodeModeConfig},
-    codes, dialect, lint,
-};
-use rehearse_code_mode::{MAX_TIMEOUT, go::Toolchain, quickjs::Worker};
-use rehearse_document::{Diagnostics, Node, Problem, Problems, Source, Span};
+use rehearse_client_configs::{Machine, agent::AgentConfig, dialect};
+use rehearse_document::{Problem, Problems, Span};
 use rehearse_hub::{HubOptions, Routing};
 use rehearse_llm::final_answer::AnswerSchema;
-use rehearse_report::findings::Finding;
-
-/// # Errors
-/// The config defines no subagent.
-fn require_subagent(config: &AgentConfig) -> Result<(), Problem> {
-    match config.subagent {
-        Some(_) => Ok(()),
-        None => {
-            let problem = Problem::new(Span::default(), "config must define a subagent for MCP server mode");
-            Err(problem.hint("write `subagent: { name: …, description: … }`"))
-        }
-    }
-}
-
-/// Checks a config that defines a subagent, and all files that it names.
-///
-/// # Errors
-/// Everything that is missing or wrong.
-pub(in crate::cli) fn check_agent(root: &Node, folder: &Path) -> Result<(), Problems> {
-    let variables = Machine::here().variables;
-    let config = AgentConfig::read(root, &variables)?;
-    require_subagent(&config)?;
-    AgentSetup::new(&config, &SetupContext { folder, variables: &variables, model: None }).map(drop)
-}
-
-/// Reads the agent of a config. Keys that nothing reads are warnings.
-///
-/// # Errors
-/// Everything that is missing or wrong, with its position.
-pub(crate) fn read_agent(path: &Path) -> Result<(Arc<Source>, AgentConfig), Failure> {
-    let unreadable = |why: String| Failure::Usage(format!("cannot read {}{why}", path.display()));
-    let source = Source::read(path).map_err(|error| unreadable(format!(": {error}")))?;
-    let report = lint(&source, Some(path), dialect::by_name("cpe"), None);
-    let ignored = |finding: &&Finding| [&codes::UNKNOWN_KEY, &codes::EXTRA_KEY].contains(&finding.code);
-    for found in diagnostics(report.findings.iter().filter(ignored), &report, false).0 {
-        style::warn(&Diagnostics(vec![found]).to_string());
-    }
-    let root = report.root.as_ref().ok_or_else(|| unreadable(String::new()))?;
-    let config = AgentConfig::read(root, &Machine::here().variables);
-    let config = config.map_err(|problems| Failure::Invalid(problems.in_source(&source)))?;
-    Ok((source, config))
-}
-
-/// How a config wants code mode: in Go if this machine has it, else in JavaScript.
-///
-/// # Errors
-/// There is no engine.
-pub(crate) async fn code_mode(wanted: Option<&CodeModeConfig>) -> Result<Option<CodeMode>, Failure> {
-    let Some(wanted) = wanted else { return Ok(None) };
-    let engine = match Toolchain::find("go").await {
-        Some(toolchain) => CodeEngine::Go(toolchain),
-        None if cfg!(feature = "code-mode") => {
-            let program = std::env::current_exe();
-            let program = program.map_err(|error| Failure::cannot(format!("cannot find this program: {error}")))?;
-            CodeEngine::QuickJs(Worker { program, args: vec!["__code-worker".to_owned()] })
-        }
-        None => return Err(Failure::cannot("code mode needs `go`, or a build with the feature `code-mode`")),
-    };
-    let max_timeout = wanted.max_timeout.unwrap_or(MAX_TIMEOUT);
-    Ok(Some(CodeMode { engine, excluded: wanted.excluded_tools.clone(), max_timeout }))
-}
 
 /// A config that defines a subagent, with everything that its runs need.
 pub(super) struct SubagentFile {
@@ -117,7 +51,10 @@ impl SubagentFile {
         let (servers, _) = target.read(None, false)?;
         let (source, config) = read_agent(path)?;
         let in_source = |problems: Problems| Failure::Invalid(problems.in_source(&source));
-        require_subagent(&config).map_err(|problem| in_source(problem.into()))?;
+        if config.subagent.is_none() {
+            let problem = Problem::new(Span::default(), "config must define a subagent for MCP server mode");
+            return Err(in_source(problem.hint("write `subagent: { name: …, description: … }`").into()));
+        }
         let folder = path.parent().unwrap_or(Path::new(""));
         let variables = Machine::here().variables;
         let context = SetupContext { folder, variables: &variables, model };
