@@ -6,10 +6,11 @@ use std::{collections::BTreeSet, fs, path::Path, time::Duration};
 
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue};
+use rehearse_check::ACTS;
 use rehearse_client::{
     Answer, AnswerScript, Answers, CallOptions, Endpoint, ServerParams, Session, SubscriptionFilter, Target, example,
 };
-use rehearse_conformance::{Evidence, Facts, Place, Role, Verdict, judge_all, rows, rows_of};
+use rehearse_conformance::{Evidence, Facts, Flow, Place, Role, Verdict, judge_all, rows, rows_of};
 use rehearse_mock::{
     engine::Engine,
     journal::Journal,
@@ -20,12 +21,8 @@ use rehearse_protocol::{Direction, Event, EventKind, Frame, Protocol, Trace, Tra
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-/// The servers that the client meets.
-const SERVERS: &[(&str, &str)] = &[
-    ("everything", include_str!("../../../mock-servers/everything.yaml")),
-    ("only-tools", include_str!("../acts/only-tools.yaml")),
-    ("pages", include_str!("../acts/pages.yaml")),
-];
+/// A server that has everything, beside those of the acts.
+const EVERYTHING: &str = include_str!("../../../mock-servers/everything.yaml");
 
 /// What a bad client does otherwise.
 #[derive(Debug, Deserialize)]
@@ -79,27 +76,41 @@ struct Base {
     transport: Transport,
     version: Version,
     traces: Vec<Trace>,
+    /// What the client did in the act `clean`.
+    flow: Option<Flow>,
 }
 
 async fn bases() -> Vec<Base> {
     let mut bases = Vec::new();
-    for (name, script) in SERVERS {
+    let acts = ACTS.iter().map(|act| (act.name, act.script));
+    for (name, script) in [("everything", EVERYTHING)].into_iter().chain(acts) {
         for transport in [Transport::Http, Transport::Ws, Transport::Sse] {
             for version in Version::ALL.into_iter().filter(|version| transport.carries(*version)) {
-                let source = rehearse_document::Source::new(*name, *script);
+                let source = rehearse_document::Source::new(name, script);
                 let engine = Engine::new(Script::parse(&source).expect("a valid script"), 1, Journal::default());
                 let listen = ListenOptions { record_traces: true, ..ListenOptions::default() };
                 let server = MockServer::start(engine, listen).await.expect("starts");
                 work(&server, transport, version).await;
                 let traces = server.traces();
                 server.stop(Duration::ZERO).await;
-                bases.push(Base { server: name, transport, version, traces });
+                bases.push(Base { server: name, transport, version, traces, flow: None });
             }
         }
     }
     // What is sent over a WebSocket is what a process gets.
     let piped: Vec<_> = bases.iter().filter(|base| base.transport == Transport::Ws).map(as_process).collect();
     bases.extend(piped);
+    let flows: Vec<_> = bases
+        .iter()
+        .filter(|base| base.server == ACTS[0].name)
+        .map(|base| (base.transport, base.version, Flow::new(&evidence(&base.traces, base))))
+        .collect();
+    for base in &mut bases {
+        let is_same = |(transport, version, _): &&(Transport, Version, Flow)| {
+            *transport == base.transport && *version == base.version
+        };
+        base.flow = flows.iter().find(is_same).map(|(.., flow)| flow.clone());
+    }
     bases
 }
 
@@ -116,7 +127,7 @@ fn as_process(base: &Base) -> Base {
         }
         out
     });
-    Base { transport: Transport::Stdio, traces: traces.collect(), ..*base }
+    Base { transport: Transport::Stdio, traces: traces.collect(), flow: None, ..*base }
 }
 
 /// Lists everything, and uses one or a few of each.
@@ -186,7 +197,13 @@ async fn work(server: &MockServer, transport: Transport, version: Version) {
 }
 
 fn evidence<'t>(traces: &'t [Trace], base: &Base) -> Evidence<'t> {
-    let facts = Facts { role: Role::Client, act: Some(base.server.to_owned()), is_local: true, ..Facts::default() };
+    let facts = Facts {
+        role: Role::Client,
+        act: Some(base.server.to_owned()),
+        flow: base.flow.clone(),
+        is_local: true,
+        ..Facts::default()
+    };
     Evidence::new(&traces.iter().collect::<Vec<_>>(), base.version, base.transport, facts)
 }
 

@@ -16,7 +16,20 @@ macro_rules! acts {
 }
 
 /// Every act. The first one is `clean`: a server that does nothing unusual.
-pub const ACTS: &[Act] = acts!["clean", "only-tools", "only-resources", "pages"];
+pub const ACTS: &[Act] = acts![
+    "clean",
+    "only-tools",
+    "only-resources",
+    "pages",
+    "json",
+    "streams",
+    "pieces",
+    "large",
+    "duplicates",
+    "noise",
+    "capability",
+    "instructions",
+];
 
 impl Act {
     /// What the server does: the comment at the beginning of its script.

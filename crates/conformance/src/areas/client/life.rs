@@ -5,6 +5,7 @@ use std::time::Duration;
 use rehearse_protocol::{Transport, Version};
 
 use super::super::{Judge, common::shown, meta::icons};
+use super::completes;
 use crate::{Call, Connection, Evidence, Judgement, Kind, Message, shapes};
 
 /// By how much a request over HTTP may overtake the notification before it.
@@ -110,6 +111,7 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
             }
         }
     }),
+    ("client-life.instructions.accepts", |e, j| completes(e, j, "instructions")),
     ("client-life.reinit.none", |e, j| {
         for connection in &e.connections {
             let Some((first, response)) = handshake(connection) else { continue };

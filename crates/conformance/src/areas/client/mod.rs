@@ -2,5 +2,22 @@
 //!
 //! Most look at any traffic. Those of an act look for what a mock does in it, by its trace, or by the name of the act.
 
+use crate::{Evidence, Flow, Judgement};
+
 pub(super) mod life;
 pub(super) mod rpc;
+
+/// Checks that a client does the same in an act as in the act `clean`.
+fn completes(evidence: &Evidence<'_>, j: &mut Judgement, act: &str) {
+    if evidence.facts.act.as_deref() != Some(act) {
+        j.untested(format!("the act {act} was not played"));
+        return;
+    }
+    let Some(usual) = evidence.facts.flow.as_ref().filter(|flow| !flow.methods.is_empty()) else {
+        j.untested("the client sends no request in the act clean");
+        return;
+    };
+    let missing = usual.missing_in(&Flow::new(evidence));
+    let last = evidence.messages().last().map(|message| message.place);
+    j.check_at(missing.is_none(), None, last.into_iter().collect(), || missing.unwrap_or_default());
+}

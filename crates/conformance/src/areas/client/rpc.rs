@@ -11,6 +11,7 @@ use super::super::{
     meta::{is_defined, is_name, is_prefix, is_reserved, keys, trace_context},
     rpc::{errors, single_object, utf8, version_field},
 };
+use super::completes;
 use crate::{Evidence, Judgement, Kind, Message, shapes};
 
 /// The methods of a client, and the versions that define them.
@@ -120,6 +121,9 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
             j.check(true, message, String::new);
         }
     }),
+    ("client-rpc.tolerate.unknown-capability", |e, j| completes(e, j, "capability")),
+    ("client-rpc.tolerate.duplicate-response", |e, j| completes(e, j, "duplicates")),
+    ("client-rpc.tolerate.malformed-line", |e, j| completes(e, j, "noise")),
     ("client-rpc.meta.key-syntax", |e, j| {
         keys(e, j, |prefix, name| {
             let is_formed = prefix.is_none_or(is_prefix) && is_name(name);
