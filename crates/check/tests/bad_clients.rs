@@ -45,7 +45,9 @@ struct BadClient {
     remove: Vec<String>,
     /// Bytes in place of the message, with `$ID` for its id.
     raw: Option<String>,
-    /// Messages before it, or after it: `again` for the same once more, `{ "server": MESSAGE }` for one of the server.
+    /// Messages before it, or after it: `again` for the same once more, `{ "again": { POINTER: VALUE } }` for the same
+    /// with other values, `{ "server": MESSAGE }` for one of the server, `{ "client": MESSAGE }` or the message itself
+    /// for one of the client; `later` says how many milliseconds later it is sent, `"$ID"` stands for the id.
     #[serde(default)]
     before: Vec<Value>,
     #[serde(default)]
@@ -59,9 +61,11 @@ struct BadClient {
     /// Headers of its HTTP request; null removes one.
     #[serde(default)]
     header: Map<String, Value>,
-    /// Only the first such message.
+    /// Only the first such message, or only the last one.
     #[serde(default)]
     once: bool,
+    #[serde(default)]
+    last: bool,
     /// Rows that necessarily report it as well.
     #[serde(default)]
     also: Vec<String>,
@@ -141,9 +145,9 @@ async fn work(server: &MockServer, transport: Transport, version: Version) {
     let mut params = ServerParams::new("server", target);
     params.answers = Answers::from_script(
         AnswerScript {
-            elicitation: vec![Answer::Result(
-                json!({ "action": "accept", "content": { "username": "x", "email": "x@y.zz" } }),
-            )],
+            elicitation: vec![Answer::Result(json!({ "action": "accept", "content": {
+                    "username": "x", "email": "x@y.zz", "name": "x", "color": "red", "confirm": true,
+                } }))],
             sampling: vec![Answer::Result(
                 json!({ "role": "assistant", "content": { "type": "text", "text": "x" }, "model": "m", "stopReason": "endTurn" }),
             )],
@@ -162,7 +166,7 @@ async fn work(server: &MockServer, transport: Transport, version: Version) {
     for tool in tools {
         let tool: Value = serde_json::from_str(tool.get()).expect("JSON");
         let name = tool["name"].as_str().expect("a name");
-        const USED: [&str; 8] = [
+        const USED: [&str; 10] = [
             "a",
             "one",
             "echo",
@@ -171,6 +175,8 @@ async fn work(server: &MockServer, transport: Transport, version: Version) {
             "test_elicitation",
             "test_tool_with_progress",
             "multi_input",
+            "test_input_required_result_list_roots",
+            "test_input_required_result_multi_round",
         ];
         if USED.contains(&name) {
             let arguments = Some(example::object(&tool["inputSchema"]));
@@ -178,7 +184,17 @@ async fn work(server: &MockServer, transport: Transport, version: Version) {
             let _ = session.call_tool(name, arguments, CallOptions { meta: token, ..options() }).await;
         }
     }
+    if offered["extensions"].is_object() {
+        let arguments = json!({ "filename": "x" }).as_object().cloned();
+        let _ = session.call_tool_as_task("confirm_delete", arguments, options()).await;
+        let skills = session.list_skills(options()).await.expect("skills").items;
+        let skill: Value = serde_json::from_str(skills[0].get()).expect("JSON");
+        for file in skill["resources"].as_array().expect("files") {
+            let _ = session.read_resource(file["uri"].as_str().expect("a URI"), options()).await;
+        }
+    }
     if offered["resources"].is_object() {
+        let _ = session.list_resource_templates(options()).await;
         let listed = session.list_resources(options()).await.expect("resources").items;
         let first: Value = serde_json::from_str(listed[0].get()).expect("JSON");
         let uri = first["uri"].as_str().expect("a URI");
@@ -236,6 +252,9 @@ fn targets(bad: &BadClient, evidence: &Evidence<'_>) -> Vec<Place> {
     if bad.once {
         found.truncate(1);
     }
+    if bad.last {
+        found.drain(..found.len().saturating_sub(1));
+    }
     found
 }
 
@@ -243,8 +262,9 @@ fn mutate(bad: &BadClient, traces: &[Trace], targets: &[Place]) -> Vec<Trace> {
     let changed = |(connection, trace): (usize, &Trace)| {
         let mut out = Trace::default();
         for (event, it) in trace.since(0) {
-            let frame = |direction: Direction, bytes: Bytes| Event {
-                kind: EventKind::Frame(Frame { direction, at: it.at, bytes }),
+            let frame = |direction: Direction, at: Duration, bytes: Bytes| Event {
+                at,
+                kind: EventKind::Frame(Frame { direction, at, bytes }),
                 ..it.clone()
             };
             if !targets.contains(&Place { connection, event }) {
@@ -253,14 +273,24 @@ fn mutate(bad: &BadClient, traces: &[Trace], targets: &[Place]) -> Vec<Trace> {
             }
             match &it.kind {
                 EventKind::Frame(Frame { bytes, direction, .. }) => {
-                    let other = |message: &Value| match message.get("server") {
-                        Some(message) => frame(Direction::ServerToClient, message.to_string().into()),
-                        None if message == "again" => frame(Direction::ClientToServer, bytes.clone()),
-                        None => frame(Direction::ClientToServer, message.to_string().into()),
+                    let old: Value = serde_json::from_slice(bytes).unwrap_or_default();
+                    let other = |message: &Value| {
+                        let direction = match message.get("server") {
+                            Some(_) => Direction::ServerToClient,
+                            None => Direction::ClientToServer,
+                        };
+                        let at = it.at + Duration::from_millis(message["later"].as_u64().unwrap_or_default());
+                        let told = message.get("server").or(message.get("client")).unwrap_or(message);
+                        let text = match message.get("again") {
+                            Some(Value::Object(values)) => with(old.clone(), values).to_string(),
+                            _ if message == "again" => return frame(direction, at, bytes.clone()),
+                            _ => told.to_string().replace("\"$ID\"", &old["id"].to_string()),
+                        };
+                        frame(direction, at, text.into())
                     };
                     bad.before.iter().map(other).for_each(|event| out.push_event(event));
                     if !bad.drop {
-                        out.push_event(frame(*direction, sent(bad, bytes)));
+                        out.push_event(frame(*direction, it.at, sent(bad, bytes)));
                     }
                     bad.after.iter().map(other).for_each(|event| out.push_event(event));
                 }
@@ -293,12 +323,7 @@ fn sent(bad: &BadClient, old: &Bytes) -> Bytes {
     if let Some(raw) = &bad.raw {
         return raw.replace("$ID", &message["id"].to_string()).into();
     }
-    for (pointer, value) in &bad.set {
-        let (parent, key) = pointer.rsplit_once('/').expect("a pointer");
-        if let Some(Value::Object(members)) = message.pointer_mut(parent) {
-            members.insert(key.replace("~1", "/"), value.clone());
-        }
-    }
+    message = with(message, &bad.set);
     for pointer in &bad.remove {
         let (parent, key) = pointer.rsplit_once('/').expect("a pointer");
         if let Some(Value::Object(members)) = message.pointer_mut(parent) {
@@ -306,6 +331,17 @@ fn sent(bad: &BadClient, old: &Bytes) -> Bytes {
         }
     }
     message.to_string().into()
+}
+
+/// The message with values set, by JSON pointer.
+fn with(mut message: Value, values: &Map<String, Value>) -> Value {
+    for (pointer, value) in values {
+        let (parent, key) = pointer.rsplit_once('/').expect("a pointer");
+        if let Some(Value::Object(members)) = message.pointer_mut(parent) {
+            members.insert(key.replace("~1", "/"), value.clone());
+        }
+    }
+    message
 }
 
 fn bad_clients() -> Vec<BadClient> {

@@ -15,7 +15,7 @@ use crate::{Call, Case, Evidence, Judgement, Kind, Lane, Material, Message};
 
 const MESSAGE: &str = "notifications/message";
 /// The levels, from the least severe.
-const LEVELS: [&str; 8] = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
+pub(super) const LEVELS: [&str; 8] = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
 const LOG_LEVEL: &str = "/params/_meta/io.modelcontextprotocol~1logLevel";
 /// How many notifications a second are too many.
 const MOST: usize = 200;

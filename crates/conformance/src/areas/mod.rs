@@ -38,6 +38,7 @@ mod tool_schema;
 mod tools;
 mod ws;
 
+pub(crate) use client::answered;
 pub(crate) use common::{is_base64, shown};
 
 /// Judges one row.
@@ -109,6 +110,17 @@ pub(crate) const ALL: &[Area] = &[
     area!(auth),
     area!(client rpc),
     area!(client life),
+    area!(client list),
+    area!(client tools),
+    area!(client res),
+    area!(client log),
+    area!(client cancel),
+    area!(client ping),
+    area!(client ask),
+    area!(client mrtr),
+    area!(client sub),
+    area!(client tasks),
+    area!(client skills),
 ];
 
 /// What the probes of all areas send to this server, in the order of the areas.

@@ -13,10 +13,10 @@ use super::{
 };
 use crate::{Call, Case, Evidence, Judgement, Lane, Material};
 
-const EXTENSION: &str = "io.modelcontextprotocol/skills";
-const LIST: &str = "skills/list";
-const GET: &str = "skills/get";
-const DIRECTORY: &str = "resources/directory/read";
+pub(super) const EXTENSION: &str = "io.modelcontextprotocol/skills";
+pub(super) const LIST: &str = "skills/list";
+pub(super) const GET: &str = "skills/get";
+pub(super) const DIRECTORY: &str = "resources/directory/read";
 const MANIFEST: &str = "/SKILL.md";
 const MOST_FILES: usize = 512;
 const MOST_BYTES: u64 = 16 * 1024 * 1024;
@@ -172,7 +172,7 @@ fn listings<'e>(evidence: &'e Evidence<'_>) -> impl Iterator<Item = (Call<'e>, V
 }
 
 /// Every entry of a skill, listed or got.
-fn entries<'e>(evidence: &'e Evidence<'_>) -> impl Iterator<Item = (Call<'e>, &'e Value)> {
+pub(super) fn entries<'e>(evidence: &'e Evidence<'_>) -> impl Iterator<Item = (Call<'e>, &'e Value)> {
     let listed = evidence.results_of(LIST).flat_map(|(call, result)| {
         let skills = result["skills"].as_array().into_iter().flatten();
         skills.map(move |skill| (call, skill))
@@ -301,7 +301,7 @@ fn is_equal(one: &Value, other: &Value) -> bool {
 }
 
 /// What was read of files: the call, the content and the URI.
-fn reads<'e>(evidence: &'e Evidence<'_>) -> impl Iterator<Item = (Call<'e>, &'e Value, &'e str)> {
+pub(super) fn reads<'e>(evidence: &'e Evidence<'_>) -> impl Iterator<Item = (Call<'e>, &'e Value, &'e str)> {
     let results = evidence.results_of("resources/read").filter(|(call, _)| call.request.case.is_none());
     results.filter_map(|(call, result)| {
         let uri = call.request.params()["uri"].as_str()?;
@@ -310,7 +310,7 @@ fn reads<'e>(evidence: &'e Evidence<'_>) -> impl Iterator<Item = (Call<'e>, &'e 
     })
 }
 
-fn bytes(content: &Value) -> Option<Vec<u8>> {
+pub(super) fn bytes(content: &Value) -> Option<Vec<u8>> {
     match (content["text"].as_str(), content["blob"].as_str()) {
         (Some(text), _) => Some(text.as_bytes().to_vec()),
         (None, Some(blob)) => BASE64_STANDARD.decode(blob).ok(),
@@ -318,13 +318,18 @@ fn bytes(content: &Value) -> Option<Vec<u8>> {
     }
 }
 
+/// The digest of a file, as an entry has it.
+pub(super) fn sha256(bytes: &[u8]) -> String {
+    let hexadecimal: String = digest(&SHA256, bytes).as_ref().iter().map(|it| format!("{it:02x}")).collect();
+    format!("sha256:{hexadecimal}")
+}
+
 fn digests(evidence: &Evidence<'_>, j: &mut Judgement) {
     let manifests = entries(evidence).filter_map(|(_, entry)| entry["resources"].as_array());
     let files = by_uri(manifests.flatten());
     for (call, content, uri) in reads(evidence) {
         let (Some(bytes), Some(listed)) = (bytes(content), files.get(uri)) else { continue };
-        let hexadecimal: String = digest(&SHA256, &bytes).as_ref().iter().map(|it| format!("{it:02x}")).collect();
-        let found = json!({ "digest": format!("sha256:{hexadecimal}"), "size": bytes.len() });
+        let found = json!({ "digest": sha256(&bytes), "size": bytes.len() });
         let matches = listed.iter().any(|it| it["digest"] == found["digest"] && it["size"] == found["size"]);
         j.check_at(matches, Some(uri.to_owned()), call.places(), || {
             let entries: Vec<_> =
@@ -336,7 +341,7 @@ fn digests(evidence: &Evidence<'_>, j: &mut Judgement) {
 }
 
 /// The YAML between the first two lines of three hyphens.
-fn frontmatter(content: &[u8]) -> Option<Value> {
+pub(super) fn frontmatter(content: &[u8]) -> Option<Value> {
     let text = std::str::from_utf8(content).ok()?;
     let mut lines = text.split_inclusive('\n');
     lines.next().filter(|line| line.trim_end() == "---")?;
@@ -358,7 +363,7 @@ fn frontmatter_equal(evidence: &Evidence<'_>, j: &mut Judgement) {
 }
 
 /// Whether JSON says what YAML says. A date or a number may have become a text, and the reverse.
-fn is_same_yaml(json: &Value, yaml: &Value) -> bool {
+pub(super) fn is_same_yaml(json: &Value, yaml: &Value) -> bool {
     match (json, yaml) {
         (Value::Object(one), Value::Object(other)) => {
             one.len() == other.len()

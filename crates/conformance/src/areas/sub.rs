@@ -9,10 +9,8 @@ use std::{
 
 use serde_json::Value;
 
-use stream::{
-    ACKNOWLEDGED, LISTEN, SUBSCRIPTION_ID, Stream, TYPES, UPDATED, all_streams, is_scoped, is_wanted, places, streams,
-    tag, type_of,
-};
+use stream::{ACKNOWLEDGED, SUBSCRIPTION_ID, Stream, UPDATED, all_streams, is_scoped, places, streams, tag, type_of};
+pub(super) use stream::{LISTEN, TYPES, is_wanted};
 
 use super::{
     Judge,

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::{Kind, Member, Owner, SHAPES, Shape};
 use crate::{
     Call, Evidence, Judgement, Kind as MessageKind, Level, Place,
-    areas::{is_base64, shown},
+    areas::{answered, is_base64, shown},
     formats::{is_scheme, is_template, is_uri},
     row::{Role, Row},
     rows,
@@ -155,10 +155,11 @@ pub(crate) fn judge(evidence: &Evidence<'_>, j: &mut Judgement, row: &'static st
 }
 
 fn answers_of_client(evidence: &Evidence<'_>, row: &str, compare: &mut impl FnMut(Compared<'_>)) {
-    for ask in evidence.asks() {
-        let Some((_, shape, root)) = CLIENT_RESULTS.iter().find(|(it, ..)| *it == ask.method()) else { continue };
-        if let Some(result) = ask.responses.first().and_then(|it| it.result()).filter(|_| concerns(row, root)) {
-            compare(Compared::new(evidence, shape, root, ask.method(), Some(result), ask.places()));
+    for asked in answered(evidence) {
+        let Some((_, shape, root)) = CLIENT_RESULTS.iter().find(|(it, ..)| *it == asked.method) else { continue };
+        let root = if evidence.is_modern() { "client-mrtr.retry.responses-shape" } else { root };
+        if let Some(result) = asked.result.filter(|_| concerns(row, root)) {
+            compare(Compared::new(evidence, shape, root, asked.method, Some(result), asked.places));
         }
     }
 }

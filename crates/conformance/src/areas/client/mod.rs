@@ -4,8 +4,35 @@
 
 use crate::{Evidence, Flow, Judgement};
 
+pub(super) mod ask;
+mod asked;
+pub(super) mod cancel;
 pub(super) mod life;
+pub(super) mod list;
+pub(super) mod log;
+pub(super) mod mrtr;
+pub(super) mod ping;
+pub(super) mod res;
 pub(super) mod rpc;
+pub(super) mod skills;
+pub(super) mod sub;
+pub(super) mod tasks;
+pub(super) mod tools;
+
+pub(crate) use asked::answered;
+
+/// Checks that requests of these methods are sent only to a server that declares a capability.
+fn only_declared(evidence: &Evidence<'_>, j: &mut Judgement, methods: &[&str], capability: &str) {
+    if evidence.facts.capabilities.is_null() {
+        return;
+    }
+    let is_declared = evidence.facts.declares(capability);
+    for call in methods.iter().flat_map(|method| evidence.calls_of(method)) {
+        j.check_subject(is_declared, call.method(), call.request, || {
+            "it, which the server does not declare".to_owned()
+        });
+    }
+}
 
 /// Checks that a client does the same in an act as in the act `clean`.
 fn completes(evidence: &Evidence<'_>, j: &mut Judgement, act: &str) {

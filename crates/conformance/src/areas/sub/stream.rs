@@ -6,12 +6,12 @@ use serde_json::Value;
 
 use crate::{Call, Evidence, Kind, Message, Place};
 
-pub(super) const LISTEN: &str = "subscriptions/listen";
+pub(in crate::areas) const LISTEN: &str = "subscriptions/listen";
 pub(super) const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
 pub(super) const UPDATED: &str = "notifications/resources/updated";
 pub(super) const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol~1subscriptionId";
 /// What can be listened to: the key of the filter, the capability, the notification.
-pub(super) const TYPES: [(&str, &str, &str); 4] = [
+pub(in crate::areas) const TYPES: [(&str, &str, &str); 4] = [
     ("toolsListChanged", "tools/listChanged", "notifications/tools/list_changed"),
     ("promptsListChanged", "prompts/listChanged", "notifications/prompts/list_changed"),
     ("resourcesListChanged", "resources/listChanged", "notifications/resources/list_changed"),
@@ -53,7 +53,7 @@ impl<'e> Stream<'e> {
     }
 }
 
-pub(super) fn is_wanted(value: &Value) -> bool {
+pub(in crate::areas) fn is_wanted(value: &Value) -> bool {
     value == true || value.as_array().is_some_and(|uris| !uris.is_empty())
 }
 

@@ -1,0 +1,64 @@
+//! Forms that the user has filled in.
+
+use rehearse_protocol::Version;
+use serde_json::Value;
+
+use super::{super::super::common::shown, ELICIT, check, results};
+use crate::{Evidence, Judgement};
+
+/// A member that is neither a string, a number, a boolean nor, in newer versions, an array of strings.
+pub(super) fn flat(result: &Value, version: Version) -> Option<String> {
+    let content = result.get("content")?;
+    let Some(members) = content.as_object() else {
+        let is_absent = content.is_null() && result["action"] != "accept";
+        return (!is_absent).then(|| format!("`content: {}`", shown(content)));
+    };
+    let are_strings = |it: &Value| it.as_array().is_some_and(|it| it.iter().all(Value::is_string));
+    let is_flat = |it: &Value| match it {
+        Value::String(_) | Value::Number(_) | Value::Bool(_) => true,
+        _ => version >= Version::V2025_11_25 && are_strings(it),
+    };
+    let (name, value) = members.iter().find(|(_, value)| !is_flat(value))?;
+    Some(format!("`{name}: {}`", shown(value)))
+}
+
+pub(super) fn content_matches(evidence: &Evidence<'_>, j: &mut Judgement) {
+    for (asked, result) in results(evidence, ELICIT) {
+        let schema = &asked.params["requestedSchema"];
+        if result["action"] != "accept" || !result["content"].is_object() || asked.params["mode"] == "url" {
+            continue;
+        }
+        if let Ok(validator) = jsonschema::validator_for(schema) {
+            check(j, &asked, validator.validate(&result["content"]).err().map(|error| error.to_string()));
+        }
+    }
+    j.untested("the user accepted no form");
+}
+
+pub(super) fn required_present(evidence: &Evidence<'_>, j: &mut Judgement) {
+    for (asked, result) in results(evidence, ELICIT) {
+        let required = asked.params["requestedSchema"]["required"].as_array().into_iter().flatten();
+        let content = &result["content"];
+        if result["action"] == "accept" && (content.is_object() || asked.params["mode"] == "form") {
+            let missing = required.filter_map(Value::as_str).find(|name| content.get(*name).is_none());
+            check(j, &asked, missing.map(|name| format!("no `{name}`")));
+        }
+    }
+    j.untested("the user accepted no form");
+}
+
+/// The title of a choice in place of its value.
+pub(super) fn prefers_title(schema: &Value, value: &Value) -> Option<String> {
+    let choices = ["oneOf", "anyOf"].iter().flat_map(|key| {
+        let own = schema[*key].as_array().into_iter().flatten();
+        own.chain(schema["items"][*key].as_array().into_iter().flatten())
+    });
+    let choices: Vec<_> = choices.collect();
+    let names = schema["enumNames"].as_array().into_iter().flatten();
+    let values: Vec<_> =
+        schema["enum"].as_array().into_iter().flatten().chain(choices.iter().map(|it| &it["const"])).collect();
+    let titles: Vec<_> = choices.iter().map(|it| &it["title"]).chain(names).collect();
+    let chosen = value.as_array().map_or_else(|| vec![value], |all| all.iter().collect());
+    let wrong = chosen.into_iter().find(|it| titles.contains(it) && !values.contains(it))?;
+    Some(shown(wrong))
+}

@@ -1,0 +1,43 @@
+//! Answers of the model.
+
+use serde_json::Value;
+
+use super::{super::super::common::shown, Asked, SAMPLE, check, results};
+use crate::{Evidence, Judgement, Level};
+
+pub(super) fn blocks(result: &Value) -> impl Iterator<Item = &Value> {
+    let content = &result["content"];
+    let one = content.is_object().then_some(content);
+    content.as_array().into_iter().flatten().chain(one)
+}
+
+pub(super) fn has_tool_use(result: &Value) -> bool {
+    blocks(result).any(|block| block["type"] == "tool_use")
+}
+
+/// An answer that has many more words than it may have tokens. No tokeniser makes one token of several words.
+pub(super) fn max_tokens(asked: &Asked<'_>, result: &Value) -> Option<String> {
+    let most = asked.params["maxTokens"].as_u64()?;
+    let texts = blocks(result).filter_map(|block| block["text"].as_str());
+    let words: usize = texts.map(|text| text.split_whitespace().count()).sum();
+    (words as u64 > most.saturating_mul(2).saturating_add(20)).then(|| format!("{words} words for {most} tokens"))
+}
+
+pub(super) fn tool_use_shape(evidence: &Evidence<'_>, j: &mut Judgement) {
+    for (asked, result) in results(evidence, SAMPLE) {
+        let offered = asked.params["tools"].as_array().into_iter().flatten();
+        let offered: Vec<_> = offered.filter_map(|tool| Some((tool["name"].as_str()?, &tool["inputSchema"]))).collect();
+        for block in blocks(result).filter(|block| block["type"] == "tool_use") {
+            let tool = offered.iter().find(|(name, _)| block["name"] == *name);
+            let is_whole = block["id"].is_string() && block["input"].is_object() && tool.is_some();
+            check(j, &asked, (!is_whole).then(|| shown(block)));
+            let validator = tool.and_then(|(_, schema)| jsonschema::validator_for(schema).ok());
+            let fits = validator.is_none_or(|it| it.is_valid(&block["input"]));
+            if is_whole && (!fits || result["stopReason"] != "toolUse") {
+                check(j, &asked, Some(format!("{} with `stopReason: {}`", shown(block), result["stopReason"])));
+                j.at_level(Level::Derived);
+            }
+        }
+    }
+    j.untested("the model used no tool");
+}

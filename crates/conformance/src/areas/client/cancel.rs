@@ -1,0 +1,104 @@
+//! Cancellation.
+
+use std::time::Duration;
+
+use rehearse_protocol::Transport;
+use serde_json::Value;
+
+use super::super::{Judge, common::shown};
+use crate::{Call, Connection, Evidence, Judgement, Kind, Message, evidence::as_other_type};
+
+const CANCELLED: &str = "notifications/cancelled";
+/// For how long both sides may not know what the other one has just sent.
+const RACE: Duration = Duration::from_millis(500);
+
+pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
+    ("client-cancel.notify.own-in-flight", own_in_flight),
+    ("client-cancel.notify.shape", |e, j| {
+        for (connection, message) in cancellations(e, false) {
+            let id = message.at("/params/requestId");
+            let is_id = id.is_string() || id.is_number();
+            let is_other = is_id && request(connection, message).is_none() && is_of_other_type(connection, id);
+            j.check(is_id && !is_other, message, || match message.params().get("requestId") {
+                Some(id) => format!("`requestId: {}`", shown(id)),
+                None => "no `requestId`".to_owned(),
+            });
+        }
+    }),
+    ("client-cancel.notify.not-task", |e, j| {
+        for (connection, message) in cancellations(e, false) {
+            let Some(call) = request(connection, message) else { continue };
+            let is_task = call.request.params().get("task").is_some() && call.result().is_some();
+            j.check_at(!is_task, None, vec![call.request.place, message.place], || {
+                "the cancellation of a request that has become a task".to_owned()
+            });
+        }
+    }),
+    ("client-cancel.notify.reason-string", |e, j| {
+        for (_, message) in cancellations(e, false) {
+            let reason = message.params().get("reason");
+            j.check(reason.is_none_or(Value::is_string), message, || {
+                format!("`reason: {}`", reason.map(shown).unwrap_or_default())
+            });
+        }
+    }),
+    ("client-cancel.server.honoured", |e, j| {
+        for (connection, message) in cancellations(e, true) {
+            let id = Some(message.at("/params/requestId"));
+            let Some(ask) = connection.asks().find(|ask| ask.request.id() == id && ask.request.place < message.place)
+            else {
+                continue;
+            };
+            let late = ask.responses.iter().find(|it| it.time.saturating_sub(message.time) > RACE);
+            let places = ask.places().into_iter().chain([message.place]).collect();
+            j.check_at(late.is_none(), Some(ask.method().to_owned()), places, || "an answer after it".to_owned());
+        }
+    }),
+];
+
+/// The cancellations of the client, or those of the server.
+fn cancellations<'e, 't>(
+    evidence: &'e Evidence<'t>,
+    of_server: bool,
+) -> impl Iterator<Item = (&'e Connection<'t>, &'e Message<'t>)> {
+    let all = evidence.connections.iter().flat_map(|it| it.messages.iter().map(move |message| (it, message)));
+    all.filter(move |(_, it)| {
+        it.is_from_server() == of_server && it.kind == Kind::Notification && it.method() == Some(CANCELLED)
+    })
+}
+
+/// The request that is cancelled: the last one with the id.
+fn request<'e>(connection: &'e Connection<'_>, message: &Message<'_>) -> Option<Call<'e>> {
+    let id = message.at("/params/requestId");
+    let before = connection.calls().filter(|call| call.request.place < message.place);
+    before.filter(|call| call.request.kind == Kind::Request && call.request.id() == Some(id)).last()
+}
+
+fn is_of_other_type(connection: &Connection<'_>, id: &Value) -> bool {
+    let other = as_other_type(id);
+    connection.calls().any(|call| call.request.usable_id().is_some_and(|it| it.to_string() == other))
+}
+
+fn own_in_flight(evidence: &Evidence<'_>, j: &mut Judgement) {
+    // Requests without a session may be on other connections.
+    if evidence.is_modern() && evidence.transport == Transport::Http {
+        return;
+    }
+    for (connection, message) in cancellations(evidence, false) {
+        let id = message.at("/params/requestId");
+        let Some(call) = request(connection, message) else {
+            let is_id = (id.is_string() || id.is_number()) && !is_of_other_type(connection, id);
+            if is_id {
+                j.check(false, message, || format!("the id {} of no request", shown(id)));
+            }
+            continue;
+        };
+        let is_task = call.result().is_some_and(|it| it.get("task").is_some() || it["resultType"] == "task");
+        let is_late = call
+            .response
+            .is_some_and(|it| it.place < message.place && message.time.saturating_sub(it.time) > RACE && !is_task);
+        j.check_at(!is_late, None, call.places().into_iter().chain([message.place]).collect(), || {
+            "the cancellation of a request that was answered before".to_owned()
+        });
+    }
+}

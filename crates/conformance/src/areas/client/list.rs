@@ -1,0 +1,207 @@
+//! Lists: pages, changes and how long they are fresh.
+
+use std::{
+    collections::{BTreeSet, HashSet},
+    time::Duration,
+};
+
+use rehearse_protocol::Transport;
+use serde_json::Value;
+
+use super::super::{
+    Judge,
+    common::{LISTS, readings, shown},
+};
+use crate::{Call, Evidence, Judgement};
+
+/// For how long a list may still be used whose change was just reported.
+const RACE: Duration = Duration::from_secs(1);
+
+pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
+    ("client-list.page.followed", |e, j| {
+        for method in ["tools/list", "resources/list", "resources/templates/list"] {
+            followed(e, j, method);
+        }
+    }),
+    ("client-list.page.cursor-verbatim", |e, j| {
+        cursors(e, j, |before, _| before.is_some_and(|page| page["nextCursor"].is_string()));
+    }),
+    ("client-list.page.no-invented-cursor", |e, j| {
+        // An empty one at the end has a row of its own.
+        cursors(e, j, |before, cursor| before.is_none_or(|page| cursor != "" && !page["nextCursor"].is_string()));
+    }),
+    ("client-list.page.empty-cursor", |e, j| {
+        unfollowed(e, j, |page, _| page["nextCursor"] == "");
+    }),
+    ("client-list.page.size-not-assumed", |e, j| {
+        unfollowed(e, j, |page, key| page["nextCursor"].is_string() && page[key].as_array().is_some_and(Vec::is_empty));
+    }),
+    ("client-list.page.end-detected", |e, j| {
+        for (method, ..) in LISTS {
+            for connection in &e.connections {
+                let calls: Vec<_> = connection.calls().filter(|call| call.method() == method).collect();
+                for (last, next) in calls.iter().zip(calls.iter().skip(1)) {
+                    let Some(result) = last.result().filter(|it| !it["nextCursor"].is_string()) else { continue };
+                    let cursor = next.request.params().get("cursor");
+                    let is_empty = cursor.is_some_and(|it| it.is_null() || it == "") && !was_given(e, method, cursor);
+                    let cursor = cursor.map(shown).unwrap_or_default();
+                    let places = last.places().into_iter().chain([next.request.place]).collect();
+                    j.check_at(!is_empty, Some(method.to_owned()), places, || {
+                        format!("`cursor: {cursor}` after a page with {}", next_cursor(result))
+                    });
+                }
+            }
+        }
+    }),
+    ("client-list.changed.tools-relist", |e, j| relisted(e, j, "tools/list", "tools/call", "tools")),
+    ("client-list.changed.prompts-relist", |e, j| relisted(e, j, "prompts/list", "prompts/get", "prompts")),
+    ("client-list.changed.uses-new", uses_new),
+    ("client-list.cache.fresh-not-refetched", fresh),
+];
+
+fn next_cursor(page: &Value) -> String {
+    page.get("nextCursor").map_or_else(|| "no `nextCursor`".to_owned(), |it| format!("`nextCursor: {}`", shown(it)))
+}
+
+/// Whether requests may be on connections of which nothing tells the order.
+fn is_split(evidence: &Evidence<'_>) -> bool {
+    evidence.is_modern() && evidence.transport == Transport::Http
+}
+
+/// Whether a server has given a cursor for a list, on any connection.
+fn was_given(evidence: &Evidence<'_>, method: &str, cursor: Option<&Value>) -> bool {
+    evidence.results_of(method).any(|(_, page)| page["nextCursor"].is_string() && page.get("nextCursor") == cursor)
+}
+
+/// Whether the client sent anything after the response to a call.
+fn goes_on(evidence: &Evidence<'_>, call: &Call<'_>) -> bool {
+    let connection = evidence.connections.get(call.request.place.connection);
+    let last = connection.and_then(|it| it.messages.iter().rfind(|it| !it.is_from_server()));
+    last.is_some_and(|last| call.response.is_some_and(|response| response.place < last.place))
+}
+
+/// Checks that a client that is given cursors uses one. It may well stop before the end.
+pub(super) fn followed(evidence: &Evidence<'_>, j: &mut Judgement, method: &str) {
+    let uses = evidence.calls_of(method).any(|call| call.request.params().get("cursor").is_some());
+    let more = evidence.results_of(method).filter(|(_, page)| page["nextCursor"].is_string());
+    for (call, _) in more.filter(|(call, _)| uses || goes_on(evidence, call)) {
+        j.check_at(uses, Some(method.to_owned()), call.places(), || "no request for the next page".to_owned());
+    }
+    j.violations.dedup_by(|one, other| one.subject == other.subject);
+    j.untested("no list came on several pages, or the client ended before the second one");
+}
+
+/// Checks the cursors that no server has given, of requests with such a page before.
+fn cursors(evidence: &Evidence<'_>, j: &mut Judgement, is_mine: impl Fn(Option<&Value>, &Value) -> bool) {
+    for (method, ..) in LISTS {
+        for connection in &evidence.connections {
+            let mut before = None;
+            for call in connection.calls().filter(|call| call.method() == method) {
+                let cursor = call.request.params().get("cursor");
+                let is_right = was_given(evidence, method, cursor);
+                if let Some(cursor) = cursor.filter(|it| it.is_string() && (is_right || is_mine(before, it))) {
+                    j.check_at(is_right, Some(method.to_owned()), vec![call.request.place], || {
+                        format!("`cursor: {}`", shown(cursor))
+                    });
+                }
+                before = call.result().or(before);
+            }
+        }
+    }
+    j.untested("no list came on several pages");
+}
+
+/// Checks pages of a kind that a careless client takes for the last one. A client that follows no cursor says nothing.
+fn unfollowed(evidence: &Evidence<'_>, j: &mut Judgement, is_odd: impl Fn(&Value, &str) -> bool) {
+    let is_cursor = |call: &Call<'_>| call.request.params().get("cursor").is_some_and(|it| it.is_string() && it != "");
+    let follows = LISTS.iter().any(|(method, ..)| evidence.calls_of(method).any(|call| is_cursor(&call)));
+    for (method, key, _) in LISTS {
+        for (call, page) in evidence.results_of(method).filter(|(_, page)| is_odd(page, key)) {
+            let mut all = evidence.calls_of(method);
+            let is_followed = all.any(|it| it.request.params().get("cursor") == page.get("nextCursor"));
+            if is_followed || (follows && goes_on(evidence, &call)) {
+                j.check_at(is_followed, Some(method.to_owned()), call.places(), || {
+                    format!("no request for the page after it, which has {}", next_cursor(page))
+                });
+            }
+        }
+    }
+    j.untested("no such page came, or the client follows no cursors");
+}
+
+/// Checks that a client that has listed lists again after a change, before the next use. It does not have to at once.
+fn relisted(evidence: &Evidence<'_>, j: &mut Judgement, list: &str, user: &str, what: &str) {
+    if is_split(evidence) || !evidence.facts.declares(&format!("{what}/listChanged")) {
+        return;
+    }
+    let changed = format!("notifications/{what}/list_changed");
+    for connection in &evidence.connections {
+        for change in connection.messages.iter().filter(|it| it.is_from_server() && it.method() == Some(&changed)) {
+            let has_listed = connection.calls().any(|call| call.method() == list && call.request.place < change.place);
+            let mut after = connection.calls().filter(|call| {
+                let is_later = call.request.time.saturating_sub(change.time) > RACE;
+                call.request.place > change.place && (call.method() == list || (call.method() == user && is_later))
+            });
+            let Some(next) = after.next().filter(|_| has_listed) else { continue };
+            j.check_at(next.method() == list, None, vec![change.place, next.request.place], || {
+                format!("{user} without {list}")
+            });
+        }
+    }
+}
+
+/// Checks that no tool is called that the newest whole list lacks, and an earlier one had.
+fn uses_new(evidence: &Evidence<'_>, j: &mut Judgement) {
+    if is_split(evidence) {
+        return;
+    }
+    let mut lists = Vec::new();
+    for reading in readings(evidence, "tools/list") {
+        let items = reading.pages.iter().flat_map(|(_, page)| page["tools"].as_array().into_iter().flatten());
+        let names: HashSet<_> = items.filter_map(|tool| tool["name"].as_str()).collect();
+        let last = reading.pages.last().filter(|(_, page)| !page["nextCursor"].is_string());
+        lists.extend(last.and_then(|(call, _)| Some((call.response?, names))));
+    }
+    for call in evidence.calls_of("tools/call") {
+        let Some(name) = call.request.at("/params/name").as_str() else { continue };
+        let is_before = |it: &&(&crate::Message<'_>, HashSet<&str>)| {
+            it.0.place.connection == call.request.place.connection && it.0.place < call.request.place
+        };
+        let before: Vec<_> = lists.iter().filter(is_before).collect();
+        let Some((newest, earlier)) = before.split_last().filter(|(_, earlier)| !earlier.is_empty()) else { continue };
+        let is_gone = !newest.1.contains(name) && earlier.iter().any(|(_, names)| names.contains(name));
+        let places = vec![newest.0.place, call.request.place];
+        j.check_at(!is_gone, Some(name.to_owned()), places, || "a call of it after it was gone".to_owned());
+    }
+}
+
+/// Checks that no first page is requested again while it is fresh, unless something may have changed.
+fn fresh(evidence: &Evidence<'_>, j: &mut Judgement) {
+    for (method, items, _) in LISTS {
+        for connection in &evidence.connections {
+            let calls: Vec<_> = connection.calls().filter(|call| call.method() == method).collect();
+            let mut seen = BTreeSet::new();
+            for (number, call) in calls.iter().enumerate() {
+                let key = call.request.params().get("cursor").map(Value::to_string).unwrap_or_default();
+                let is_same =
+                    |it: &&Call<'_>| it.request.params().get("cursor").map(Value::to_string).unwrap_or_default() == key;
+                let before = calls.get(..number).unwrap_or_default().iter().rev().find(is_same);
+                let page = before.and_then(|it| Some((it, it.result().filter(|page| page[items].is_array())?)));
+                let Some((before, ttl)) = page.and_then(|(it, page)| Some((it, page["ttlMs"].as_u64()?))) else {
+                    continue;
+                };
+                let age = before.response.map_or(Duration::MAX, |it| call.request.time.saturating_sub(it.time));
+                let is_fresh = age < Duration::from_millis(ttl) / 2;
+                let changed = connection.messages.iter().any(|it| {
+                    let is_change = it.method().is_some_and(|it| it.ends_with("/list_changed"));
+                    it.is_from_server() && is_change && it.place > before.request.place && it.place < call.request.place
+                });
+                let is_first = seen.insert(key);
+                j.check_at(!is_fresh || changed || !is_first, Some(method.to_owned()), call.places(), || {
+                    format!("another request after {} ms of {ttl} ms", age.as_millis())
+                });
+            }
+        }
+    }
+    j.untested("no list was requested twice");
+}

@@ -1,0 +1,83 @@
+//! Log levels and progress.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+use super::{
+    super::{Judge, common::shown, log::LEVELS},
+    only_declared,
+};
+use crate::{Evidence, Judgement, Kind, Message};
+
+const SET_LEVEL: &str = "logging/setLevel";
+const PROGRESS: &str = "notifications/progress";
+const TOKEN: &str = "/params/_meta/progressToken";
+
+pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
+    ("client-log.level.only-if-declared", |e, j| only_declared(e, j, &[SET_LEVEL], "logging")),
+    ("client-log.level.valid", |e, j| {
+        for call in e.calls_of(SET_LEVEL) {
+            let level = call.request.at("/params/level");
+            let is_level = level.as_str().is_some_and(|it| LEVELS.contains(&it));
+            j.check(is_level, call.request, || format!("`level: {}`", shown(level)));
+        }
+    }),
+    ("client-log.level.none-modern", |e, j| {
+        for message in e.sent().filter(|it| it.kind == Kind::Request) {
+            j.check(message.method() != Some(SET_LEVEL), message, || format!("`{SET_LEVEL}`"));
+        }
+    }),
+    ("client-log.progress.token-type", |e, j| {
+        for message in e.sent().filter(|it| it.kind == Kind::Request && it.value.pointer(TOKEN).is_some()) {
+            let token = message.at(TOKEN);
+            let is_integer = token.as_f64().is_some_and(|it| it.fract() == 0.0);
+            j.check(token.is_string() || is_integer, message, || format!("`progressToken: {}`", shown(token)));
+        }
+    }),
+    ("client-log.progress.token-unique", unique_tokens),
+    ("client-log.progress.sent-increasing", increasing),
+];
+
+fn unique_tokens(evidence: &Evidence<'_>, j: &mut Judgement) {
+    for connection in &evidence.connections {
+        let calls: Vec<_> = connection.calls().filter(|call| call.request.kind == Kind::Request).collect();
+        let cancelled = |id: &Value, until: crate::Place| {
+            let mut sent = connection.messages.iter().filter(|it| !it.is_from_server() && it.place < until);
+            sent.any(|it| it.method() == Some("notifications/cancelled") && it.at("/params/requestId") == id)
+        };
+        for (number, call) in calls.iter().enumerate().filter(|(_, call)| !call.request.at(TOKEN).is_null()) {
+            let (token, now) = (call.request.at(TOKEN), call.request.place);
+            let is_active = |earlier: &&crate::Call<'_>| {
+                let is_over = earlier.response.is_some_and(|it| it.place < now)
+                    || earlier.http.is_some_and(|http| http.ended.is_some_and(|end| end < now));
+                // The same id twice has a row of its own.
+                let is_other = earlier.request.id() != call.request.id();
+                let is_same = earlier.request.at(TOKEN) == token && is_other;
+                is_same && !is_over && !cancelled(earlier.request.at("/id"), now)
+            };
+            let earlier = calls.get(..number).unwrap_or_default().iter().find(is_active);
+            let places = earlier.map(|it| it.request.place).into_iter().chain([now]).collect();
+            j.check_at(earlier.is_none(), None, places, || {
+                format!("the token {} of a request that waits", shown(token))
+            });
+        }
+    }
+}
+
+fn increasing(evidence: &Evidence<'_>, j: &mut Judgement) {
+    for connection in &evidence.connections {
+        let mut last: HashMap<String, f64> = HashMap::new();
+        let is_progress = |it: &&Message<'_>| !it.is_from_server() && it.method() == Some(PROGRESS);
+        for message in connection.messages.iter().filter(is_progress) {
+            let token = message.at("/params/progressToken");
+            let mut asks = connection.asks().filter(|ask| ask.request.place < message.place);
+            let is_known = asks.any(|ask| ask.request.at(TOKEN) == token && !token.is_null());
+            j.check(is_known, message, || format!("the token {}, which no request has", shown(token)));
+            let Some(value) = message.at("/params/progress").as_f64().filter(|_| is_known) else { continue };
+            if let Some(before) = last.insert(token.to_string(), value) {
+                j.check(value > before, message, || format!("{value} after {before}"));
+            }
+        }
+    }
+}

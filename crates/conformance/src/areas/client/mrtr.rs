@@ -1,0 +1,195 @@
+//! Requests of 2026-07-28 that are sent again with what the server asked for.
+
+use serde_json::{Map, Value};
+
+use super::{
+    super::{
+        Judge,
+        ask::{CAPABILITIES, is_declared},
+        common::shown,
+    },
+    asked::{Round, asking, is_retry, keys, rounds, target},
+};
+use crate::{Evidence, Judgement, Level, shapes};
+
+const ASKING: [&str; 3] = ["tools/call", "prompts/get", "resources/read"];
+/// What a retry has, and the request before does not.
+const NEW: [&str; 3] = ["_meta", "inputResponses", "requestState"];
+const NOTHING_ASKED: &str = "the server asked for nothing, or the client did not try again";
+
+pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
+    ("client-mrtr.retry.same-request", |e, j| {
+        each(e, j, |round| {
+            let (before, after) = (rest(round.asked.request.params()), rest(round.retry.request.params()));
+            let differs = before.keys().chain(after.keys()).find(|key| before.get(*key) != after.get(*key))?;
+            Some(format!("another `{differs}`"))
+        });
+    }),
+    ("client-mrtr.retry.new-id", |e, j| {
+        each(e, j, |round| {
+            let id = round.retry.request.id().filter(|id| Some(*id) == round.asked.request.id())?;
+            let is_one = round.retry.request.place.connection == round.asked.request.place.connection;
+            is_one.then(|| format!("the id {} of the request before", shown(id)))
+        });
+    }),
+    ("client-mrtr.retry.state-echo", |e, j| {
+        each_of(
+            e,
+            j,
+            |round| round.result.get("requestState").is_some() && !has_old_state(round),
+            |round| {
+                let given = round.result.get("requestState");
+                (state(round) != given).then(|| match state(round) {
+                    Some(state) => format!("`requestState: {}`", shown(state)),
+                    None => "no `requestState`".to_owned(),
+                })
+            },
+        );
+    }),
+    ("client-mrtr.retry.state-omitted", |e, j| {
+        each_of(
+            e,
+            j,
+            |round| round.result.get("requestState").is_none(),
+            |round| state(round).map(|state| format!("`requestState: {}`", shown(state))),
+        );
+    }),
+    ("client-mrtr.retry.state-replaced", |e, j| {
+        let is_second = |round: &Round<'_>| {
+            let old = round.asked.request.params().get("requestState");
+            old.is_some() && round.result.get("requestState").is_some_and(|new| Some(new) != old)
+        };
+        each_of(e, j, is_second, |round| has_old_state(round).then(|| "the `requestState` of the round before".into()));
+    }),
+    ("client-mrtr.retry.responses-keyed", |e, j| {
+        each_of(
+            e,
+            j,
+            |round| responses(round).is_object(),
+            |round| {
+                let missing = keys(&round.result["inputRequests"]).find(|key| responses(round).get(*key).is_none())?;
+                Some(format!("no response for {missing:?}"))
+            },
+        );
+    }),
+    ("client-mrtr.retry.responses-shape", |e, j| {
+        each_of(
+            e,
+            j,
+            |round| round.retry.request.params().get("inputResponses").is_some(),
+            |round| (!responses(round).is_object()).then(|| format!("`inputResponses: {}`", shown(responses(round)))),
+        );
+        shapes::judge(e, j, "client-mrtr.retry.responses-shape");
+    }),
+    ("client-mrtr.retry.no-stale-responses", |e, j| {
+        for round in rounds(e).iter().filter(|round| responses(round).is_object()) {
+            let asked = &round.result["inputRequests"];
+            let more = keys(responses(round)).find(|key| asked.get(*key).is_none());
+            check(j, round, more.map(|key| format!("a response for {key:?}, which was not asked for")));
+            if more.is_some() {
+                j.at_level(Level::Info);
+            }
+        }
+        j.untested(NOTHING_ASKED);
+    }),
+    ("client-mrtr.retry.state-only", |e, j| {
+        each_of(
+            e,
+            j,
+            |round| keys(&round.result["inputRequests"]).next().is_none(),
+            |round| keys(responses(round)).next().map(|key| format!("a response for {key:?}")),
+        );
+    }),
+    ("client-mrtr.retry.construct-first", |e, j| {
+        each_of(
+            e,
+            j,
+            |round| keys(&round.result["inputRequests"]).next().is_some(),
+            |round| responses(round).is_null().then(|| "no `inputResponses`".to_owned()),
+        );
+    }),
+    ("client-mrtr.isolation.other-requests", isolated),
+    ("client-mrtr.unsupported.kind", |e, j| {
+        for round in rounds(e) {
+            let declared = round.asked.request.at(CAPABILITIES);
+            for (key, input) in round.result["inputRequests"].as_object().into_iter().flatten() {
+                let method = input["method"].as_str().unwrap_or_default();
+                if !is_declared(declared, method) {
+                    let is_answered = responses(&round).get(key).is_some();
+                    check(j, &round, is_answered.then(|| format!("a response to {method}, which is not declared")));
+                }
+            }
+        }
+        j.untested("the server asked for nothing that the client does not declare");
+    }),
+    ("client-mrtr.where.list-invalid", |e, j| {
+        for (call, _) in asking(e).filter(|(call, _)| !ASKING.contains(&call.method())) {
+            let mut retries = e.calls_of(call.method()).filter(|it| is_retry(it.request));
+            let retry = retries.find(|it| target(it.request) == target(call.request));
+            let places = call.places().into_iter().chain(retry.map(|it| it.request.place)).collect();
+            j.check_at(retry.is_none(), Some(call.method().to_owned()), places, || "a retry".to_owned());
+        }
+        j.untested("the server asked for input in no place where it must not");
+    }),
+];
+
+/// The `inputResponses` of a retry; null if there are none.
+fn responses<'e>(round: &Round<'e>) -> &'e Value {
+    round.retry.request.at("/params/inputResponses")
+}
+
+fn state<'e>(round: &Round<'e>) -> Option<&'e Value> {
+    round.retry.request.params().get("requestState")
+}
+
+/// Whether a retry has the state of the round before, in place of a new one.
+fn has_old_state(round: &Round<'_>) -> bool {
+    let old = round.asked.request.params().get("requestState");
+    old.is_some() && state(round) == old && round.result.get("requestState") != old
+}
+
+/// The params that stay as they are.
+fn rest(params: &Value) -> Map<String, Value> {
+    let all = params.as_object().into_iter().flatten();
+    all.filter(|(key, _)| !NEW.contains(&key.as_str())).map(|(key, value)| (key.clone(), value.clone())).collect()
+}
+
+fn check(j: &mut Judgement, round: &Round<'_>, wrong: Option<String>) {
+    let subject = target(round.asked.request).1.and_then(Value::as_str).map(ToOwned::to_owned);
+    let places = round.asked.places().into_iter().chain([round.retry.request.place]).collect();
+    j.check_at(wrong.is_none(), subject, places, || wrong.unwrap_or_default());
+}
+
+/// Checks each retry of a kind; `wrong` says what is wrong with it.
+fn each_of(
+    evidence: &Evidence<'_>,
+    j: &mut Judgement,
+    is_of_kind: impl Fn(&Round<'_>) -> bool,
+    wrong: impl Fn(&Round<'_>) -> Option<String>,
+) {
+    for round in rounds(evidence).iter().filter(|round| is_of_kind(round)) {
+        check(j, round, wrong(round));
+    }
+    j.untested(NOTHING_ASKED);
+}
+
+fn each(evidence: &Evidence<'_>, j: &mut Judgement, wrong: impl Fn(&Round<'_>) -> Option<String>) {
+    each_of(evidence, j, |_| true, wrong);
+}
+
+/// A client may send answers before it is asked, but not the state of another request.
+fn isolated(evidence: &Evidence<'_>, j: &mut Judgement) {
+    for call in evidence.calls().filter(|call| is_retry(call.request)) {
+        let state = call.request.params().get("requestState");
+        let given = asking(evidence).filter(|(_, result)| state.is_some() && result.get("requestState") == state);
+        let owners: Vec<_> = given.map(|(asked, _)| target(asked.request)).collect();
+        let is_foreign = !owners.is_empty() && !owners.contains(&target(call.request));
+        let is_asked = asking(evidence).any(|(asked, _)| target(asked.request) == target(call.request));
+        let is_elsewhere = !is_asked && !ASKING.contains(&call.method());
+        j.check_at(!is_foreign && !is_elsewhere, Some(call.method().to_owned()), call.places(), || match is_foreign {
+            true => "the `requestState` of another request".to_owned(),
+            false => "`inputResponses` or `requestState`".to_owned(),
+        });
+    }
+    j.untested(NOTHING_ASKED);
+}

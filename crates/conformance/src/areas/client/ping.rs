@@ -1,0 +1,92 @@
+//! Pings.
+
+use std::time::Duration;
+
+use super::super::{Judge, common::shown};
+use crate::{Ask, Connection, Evidence, Judgement, Kind, Message};
+
+/// What takes longer is not prompt, also on a busy machine.
+const PROMPT: Duration = Duration::from_secs(5);
+/// So many pings in [`SPAN`] are too many.
+const MOST: usize = 10;
+const SPAN: Duration = Duration::from_secs(5);
+
+pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
+    ("client-ping.answer.empty-prompt", |e, j| {
+        for (connection, ask) in pings(e).filter(|(connection, ask)| !is_early(connection, ask.request)) {
+            answered(j, connection, &ask);
+        }
+    }),
+    ("client-ping.answer.before-initialized", |e, j| {
+        for (connection, ask) in pings(e).filter(|(connection, ask)| is_early(connection, ask.request)) {
+            answered(j, connection, &ask);
+        }
+    }),
+    ("client-ping.answer.during-request", |e, j| {
+        for (connection, ask) in pings(e) {
+            let during = connection.calls().filter(|call| call.method() == "tools/call").find_map(|call| {
+                let response = call.response.filter(|it| it.place > ask.request.place)?;
+                (call.request.place < ask.request.place).then_some(response)
+            });
+            let Some(end) = during else { continue };
+            let is_answered = ask.responses.first().is_some_and(|it| it.place < end.place);
+            let is_long = end.time.saturating_sub(ask.request.time) >= PROMPT;
+            if is_answered || is_long {
+                j.check_at(is_answered, None, ask.places(), || "no answer before the end of the call".to_owned());
+            }
+        }
+    }),
+    ("client-ping.send.rate", |e, j| {
+        for connection in &e.connections {
+            let sent = connection.messages.iter().filter(|it| !it.is_from_server() && it.kind == Kind::Request);
+            let sent: Vec<_> = sent.filter(|it| it.method() == Some("ping")).collect();
+            for (number, ping) in sent.iter().enumerate() {
+                let before = number.checked_sub(MOST).and_then(|at| sent.get(at));
+                let is_often = before.is_some_and(|before| ping.time.saturating_sub(before.time) < SPAN);
+                j.check(!is_often, ping, || format!("more than {MOST} pings in {} s", SPAN.as_secs()));
+            }
+        }
+        j.violations.truncate(1);
+    }),
+    ("client-ping.send.not-modern", |e, j| {
+        for message in e.sent().filter(|it| it.kind == Kind::Request) {
+            j.check(message.method() != Some("ping"), message, || "`ping`".to_owned());
+        }
+    }),
+];
+
+fn pings<'e, 't>(evidence: &'e Evidence<'t>) -> impl Iterator<Item = (&'e Connection<'t>, Ask<'e>)> {
+    let all = evidence.connections.iter().flat_map(|it| it.asks().map(move |ask| (it, ask)));
+    all.filter(|(_, ask)| ask.method() == "ping")
+}
+
+/// Whether the server has not answered `initialize` yet.
+fn is_early(connection: &Connection<'_>, ping: &Message<'_>) -> bool {
+    let mut handshakes = connection.calls().filter(|call| call.method() == "initialize");
+    handshakes.any(|call| call.response.is_some_and(|response| response.place > ping.place))
+}
+
+fn answered(j: &mut Judgement, connection: &Connection<'_>, ask: &Ask<'_>) {
+    let Some(response) = ask.responses.first() else {
+        // A client that goes on for so long lives.
+        let sent = connection.messages.iter().filter(|it| !it.is_from_server());
+        let last = sent.last().map_or(Duration::ZERO, |it| it.time.saturating_sub(ask.request.time));
+        if last > PROMPT {
+            j.check(false, ask.request, || "no answer".to_owned());
+        } else {
+            j.untested("the client ended before it answered");
+        }
+        return;
+    };
+    let is_empty =
+        response.result().and_then(|it| it.as_object()).is_some_and(|it| it.keys().all(|key| key == "_meta"));
+    let took = response.time.saturating_sub(ask.request.time);
+    j.check_at(is_empty, None, ask.places(), || match response.error_code() {
+        Some(code) => format!("the error {code}"),
+        None => format!("`result: {}`", shown(response.at("/result"))),
+    });
+    if is_empty && took > PROMPT {
+        j.check_at(false, None, ask.places(), || format!("an answer after {took:.1?}"));
+        j.at_level(crate::Level::Derived);
+    }
+}

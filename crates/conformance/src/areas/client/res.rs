@@ -1,0 +1,82 @@
+//! Resources, prompts and completions.
+
+use std::collections::HashSet;
+
+use serde_json::Value;
+
+use super::{
+    super::{
+        Judge,
+        common::{items, shown},
+    },
+    list::followed,
+    only_declared,
+};
+use crate::{Evidence, Judgement, Level, formats::is_uri, shapes};
+
+const READ: &str = "resources/read";
+const GET: &str = "prompts/get";
+
+pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
+    ("client-res.read.uri-listed", uri_listed),
+    ("client-res.read.template-expanded", |e, j| {
+        let listed: HashSet<_> = items(e, "resources/list").map(|(_, uri, _)| uri).collect();
+        let templates: Vec<_> = items(e, "resources/templates/list").map(|(_, template, _)| template).collect();
+        for call in e.calls_of(READ) {
+            let Some(uri) = call.request.at("/params/uri").as_str().filter(|uri| !listed.contains(uri)) else {
+                continue;
+            };
+            if templates.iter().any(|template| is_of(uri, template)) {
+                j.check_subject(is_uri(uri), uri, call.request, || "no URI".to_owned());
+            }
+        }
+    }),
+    ("client-res.sub.only-if-declared", |e, j| {
+        only_declared(e, j, &["resources/subscribe", "resources/unsubscribe"], "resources/subscribe");
+    }),
+    ("client-res.prompt.arguments-strings", |e, j| {
+        for call in e.calls_of(GET) {
+            let arguments = call.request.params().get("arguments");
+            let are_strings = |it: &Value| it.as_object().is_some_and(|it| it.values().all(Value::is_string));
+            j.check(arguments.is_none_or(are_strings), call.request, || {
+                format!("`arguments: {}`", arguments.map(shown).unwrap_or_default())
+            });
+        }
+    }),
+    ("client-res.prompt.required-given", |e, j| {
+        for call in e.calls_of(GET) {
+            let name = call.request.at("/params/name").as_str().unwrap_or_default();
+            let Some((prompt, ..)) = items(e, "prompts/list").find(|(_, listed, _)| *listed == name) else { continue };
+            let required = prompt["arguments"].as_array().into_iter().flatten().filter(|it| it["required"] == true);
+            let given = &call.request.params()["arguments"];
+            let missing = required.filter_map(|it| it["name"].as_str()).find(|it| given.get(*it).is_none());
+            j.check_subject(missing.is_none(), name, call.request, || {
+                format!("no argument `{}`", missing.unwrap_or_default())
+            });
+        }
+    }),
+    ("client-res.prompt.paginated", |e, j| followed(e, j, "prompts/list")),
+    ("client-res.comp.only-if-declared", |e, j| only_declared(e, j, &["completion/complete"], "completions")),
+    ("client-res.comp.ref-valid", |e, j| shapes::judge(e, j, "client-res.comp.ref-valid")),
+];
+
+/// Whether a URI begins as a template does.
+fn is_of(uri: &str, template: &str) -> bool {
+    let start = template.split('{').next().unwrap_or_default();
+    template.contains('{') && !start.is_empty() && uri.starts_with(start)
+}
+
+/// Servers name resources in other places as well, and users know some.
+fn uri_listed(evidence: &Evidence<'_>, j: &mut Judgement) {
+    let templates: Vec<_> = items(evidence, "resources/templates/list").map(|(_, template, _)| template).collect();
+    for call in evidence.calls_of(READ) {
+        let Some(uri) = call.request.at("/params/uri").as_str() else { continue };
+        let mut came = evidence.received().filter(|it| it.result().is_some() && it.id() != call.request.id());
+        let is_known = templates.iter().any(|template| is_of(uri, template) || template.starts_with('{'))
+            || came.any(|it| it.value.to_string().contains(uri));
+        j.check_subject(is_known, uri, call.request, || "a URI that the server has not named".to_owned());
+        if !is_known {
+            j.at_level(Level::Info);
+        }
+    }
+}

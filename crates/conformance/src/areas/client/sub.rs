@@ -1,0 +1,52 @@
+//! Subscriptions of 2026-07-28.
+
+use std::time::Duration;
+
+use super::super::{
+    Judge,
+    common::shown,
+    sub::{LISTEN, TYPES, is_wanted},
+};
+
+/// So many new subscriptions within [`SPAN`] after the end of one are a storm.
+const MOST: usize = 3;
+const SPAN: Duration = Duration::from_secs(5);
+
+pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
+    ("client-sub.listen.filter-present", |e, j| {
+        for call in e.calls_of(LISTEN) {
+            let filter = call.request.at("/params/notifications");
+            j.check(filter.is_object(), call.request, || match filter.is_null() {
+                true => "no `notifications`".to_owned(),
+                false => format!("`notifications: {}`", shown(filter)),
+            });
+        }
+    }),
+    ("client-sub.listen.only-declared", |e, j| {
+        let is_known = !e.facts.capabilities.is_null();
+        for call in e.calls_of(LISTEN).filter(|_| is_known) {
+            for (key, capability, _) in TYPES {
+                if is_wanted(&call.request.params()["notifications"][key]) {
+                    let is_declared = e.facts.declares(capability);
+                    j.check_subject(is_declared, key, call.request, || "it, which the server does not declare".into());
+                }
+            }
+        }
+    }),
+    ("client-sub.end.graceful", |e, j| {
+        for connection in &e.connections {
+            let all: Vec<_> = connection.calls().filter(|call| call.method() == LISTEN).collect();
+            for ended in all.iter().filter(|call| call.result().is_some()) {
+                let Some(end) = ended.response else { continue };
+                let is_soon = |call: &&crate::Call<'_>| {
+                    call.request.place > end.place && call.request.time.saturating_sub(end.time) < SPAN
+                };
+                let count = all.iter().filter(is_soon).count();
+                j.check_call(true, ended);
+                if count > MOST {
+                    j.check(false, end, || format!("{count} new subscriptions within {} s", SPAN.as_secs()));
+                }
+            }
+        }
+    }),
+];

@@ -1,0 +1,84 @@
+//! Calls of tools.
+
+use std::collections::{HashMap, HashSet};
+
+use serde_json::{Value, json};
+
+use super::super::{
+    Judge,
+    common::{items, shown},
+};
+use crate::{Evidence, Judgement, Level};
+
+const LIST: &str = "tools/list";
+const CALL: &str = "tools/call";
+const PARAMS: [&str; 6] = ["name", "arguments", "_meta", "task", "inputResponses", "requestState"];
+
+pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
+    ("client-tools.call.known-name", |e, j| {
+        let names: HashSet<_> = items(e, LIST).map(|(_, name, _)| name).collect();
+        // A list that the client has not read to its end may have the tool.
+        let is_whole = e.results_of(LIST).any(|(_, page)| !page["nextCursor"].is_string());
+        for call in e.calls_of(CALL).filter(|_| is_whole) {
+            let Some(name) = call.request.at("/params/name").as_str() else { continue };
+            j.check_subject(names.contains(name), name, call.request, || "a tool that no list has".to_owned());
+        }
+    }),
+    ("client-tools.call.arguments-object", |e, j| {
+        for call in e.calls_of(CALL) {
+            let arguments = call.request.params().get("arguments");
+            j.check(arguments.is_none_or(Value::is_object), call.request, || {
+                format!("`arguments: {}`", arguments.map(shown).unwrap_or_default())
+            });
+        }
+    }),
+    ("client-tools.call.arguments-valid", arguments_valid),
+    ("client-tools.call.no-extra-params", |e, j| {
+        for call in e.calls_of(CALL) {
+            let mut names = call.request.params().as_object().into_iter().flatten().map(|(key, _)| key);
+            let more = names.find(|name| !PARAMS.contains(&name.as_str()));
+            j.check(more.is_none(), call.request, || format!("`{}`", more.map(String::as_str).unwrap_or_default()));
+            if more.is_some() {
+                j.at_level(Level::Info);
+            }
+        }
+    }),
+    ("client-tools.call.task-only-if-declared", |e, j| {
+        let is_declared = e.facts.declares("tasks/requests/tools/call");
+        let support: HashMap<_, _> =
+            items(e, LIST).map(|(tool, name, _)| (name, tool["execution"]["taskSupport"].as_str())).collect();
+        for call in e.calls_of(CALL).filter(|_| !e.facts.capabilities.is_null()) {
+            let name = call.request.at("/params/name").as_str().unwrap_or_default();
+            let support = support.get(name).copied();
+            let is_task = call.request.params().get("task").is_some();
+            let wrong = match (is_declared, support, is_task) {
+                (false, _, true) => Some("a task, and the server does not declare `tasks.requests.tools.call`"),
+                (true, Some(None | Some("forbidden")), true) => Some("a task, and the tool does not support it"),
+                (true, Some(Some("required")), false) => Some("no `task`, and the tool requires it"),
+                _ => None,
+            };
+            j.check_subject(wrong.is_none(), name, call.request, || wrong.unwrap_or_default().to_owned());
+        }
+    }),
+];
+
+/// A schema that a tool no longer has, or has got since, may fit.
+fn arguments_valid(evidence: &Evidence<'_>, j: &mut Judgement) {
+    let mut schemas: HashMap<&str, Vec<&Value>> = HashMap::new();
+    for (tool, name, _) in items(evidence, LIST) {
+        schemas.entry(name).or_default().push(&tool["inputSchema"]);
+    }
+    for call in evidence.calls_of(CALL) {
+        let name = call.request.at("/params/name").as_str().unwrap_or_default();
+        let none = json!({});
+        let arguments = call.request.params().get("arguments").unwrap_or(&none);
+        let Some(schemas) = schemas.get(name).filter(|_| arguments.is_object()) else { continue };
+        let validators: Vec<_> = schemas.iter().filter_map(|schema| jsonschema::validator_for(schema).ok()).collect();
+        let errors = validators.iter().map(|it| it.validate(arguments).err().map(|error| error.to_string()));
+        let errors: Vec<_> = errors.collect();
+        if let Some(first) = errors.first() {
+            let is_valid = errors.iter().any(Option::is_none);
+            j.check_subject(is_valid, name, call.request, || first.clone().unwrap_or_default());
+        }
+    }
+}
