@@ -162,7 +162,11 @@ async fn work(server: &MockServer, transport: Transport, version: Version) {
         let _ = session.set_log_level("info", options()).await;
     }
     let is_offered = offered["tools"].is_object();
-    let tools = if is_offered { session.list_tools(options()).await.expect("tools").items } else { Vec::new() };
+    let tools = if is_offered {
+        session.list_tools(options()).await.map(|listed| listed.items).unwrap_or_default()
+    } else {
+        Vec::new()
+    };
     for tool in tools {
         let tool: Value = serde_json::from_str(tool.get()).expect("JSON");
         let name = tool["name"].as_str().expect("a name");
