@@ -21,8 +21,11 @@ use rehearse_protocol::{Direction, Event, EventKind, Frame, Protocol, Trace, Tra
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-/// A server that has everything, beside those of the acts.
-const EVERYTHING: &str = include_str!("../../../mock-servers/everything.yaml");
+/// Servers that have everything, and what only a wire shows, beside those of the acts.
+const MORE: [(&str, &str); 2] = [
+    ("everything", include_str!("../../../mock-servers/everything.yaml")),
+    ("wire", include_str!("scripts/wire.yaml")),
+];
 
 /// What a bad client does otherwise.
 #[derive(Debug, Deserialize)]
@@ -46,7 +49,7 @@ struct BadClient {
     /// Bytes in place of the message, with `$ID` for its id.
     raw: Option<String>,
     /// Messages before it, or after it: `again` for the same once more, `{ "again": { POINTER: VALUE } }` for the same
-    /// with other values, `{ "server": MESSAGE }` for one of the server, `{ "client": MESSAGE }` or the message itself
+    /// with other values, another text for these bytes, `{ "server": MESSAGE }` for one of the server, `{ "client": MESSAGE }` or the message itself
     /// for one of the client; `later` says how many milliseconds later it is sent, `"$ID"` stands for the id.
     #[serde(default)]
     before: Vec<Value>,
@@ -58,9 +61,26 @@ struct BadClient {
     /// The message is not sent.
     #[serde(default)]
     drop: bool,
+    /// The time of its HTTP request, in milliseconds.
+    at: Option<u64>,
+    /// The HTTP method.
+    method: Option<String>,
+    /// The target of the HTTP request.
+    target: Option<String>,
     /// Headers of its HTTP request; null removes one.
     #[serde(default)]
     header: Map<String, Value>,
+    /// The HTTP status of the server.
+    status: Option<u16>,
+    /// Headers of the HTTP response; null removes one.
+    #[serde(default)]
+    respond: Map<String, Value>,
+    /// HTTP requests at the end of the trace.
+    #[serde(default)]
+    requests: Vec<Exchange>,
+    /// The client has sent `initialize` on another connection.
+    #[serde(default)]
+    handshake: bool,
     /// Only the first such message, or only the last one.
     #[serde(default)]
     once: bool,
@@ -72,6 +92,28 @@ struct BadClient {
     /// The specification allows it: the row must not report it.
     #[serde(default)]
     allowed: bool,
+}
+
+/// An HTTP request with its response.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct Exchange {
+    method: String,
+    #[serde(default = "endpoint")]
+    target: String,
+    #[serde(default)]
+    header: Map<String, Value>,
+    message: Option<Value>,
+    status: u16,
+    #[serde(default)]
+    respond: Map<String, Value>,
+    /// Bytes of an event stream that are no message.
+    body: Option<String>,
+    answer: Option<Value>,
+}
+
+fn endpoint() -> String {
+    "/mcp".to_owned()
 }
 
 /// What a conformant client did with a server.
@@ -87,7 +129,7 @@ struct Base {
 async fn bases() -> Vec<Base> {
     let mut bases = Vec::new();
     let acts = ACTS.iter().map(|act| (act.name, act.script));
-    for (name, script) in [("everything", EVERYTHING)].into_iter().chain(acts) {
+    for (name, script) in MORE.into_iter().chain(acts) {
         for transport in [Transport::Http, Transport::Ws, Transport::Sse] {
             for version in Version::ALL.into_iter().filter(|version| transport.carries(*version)) {
                 let source = rehearse_document::Source::new(name, script);
@@ -107,7 +149,7 @@ async fn bases() -> Vec<Base> {
     let flows: Vec<_> = bases
         .iter()
         .filter(|base| base.server == ACTS[0].name)
-        .map(|base| (base.transport, base.version, Flow::new(&evidence(&base.traces, base))))
+        .map(|base| (base.transport, base.version, Flow::new(&evidence(&base.traces, base, false))))
         .collect();
     for base in &mut bases {
         let is_same = |(transport, version, _): &&(Transport, Version, Flow)| {
@@ -170,8 +212,10 @@ async fn work(server: &MockServer, transport: Transport, version: Version) {
     for tool in tools {
         let tool: Value = serde_json::from_str(tool.get()).expect("JSON");
         let name = tool["name"].as_str().expect("a name");
-        const USED: [&str; 10] = [
+        const USED: [&str; 12] = [
             "a",
+            "break-off",
+            "mirror",
             "one",
             "echo",
             "greet",
@@ -182,7 +226,9 @@ async fn work(server: &MockServer, transport: Transport, version: Version) {
             "test_input_required_result_list_roots",
             "test_input_required_result_multi_round",
         ];
-        if USED.contains(&name) {
+        // Other transports end with the stream.
+        let is_left_out = name == "break-off" && (transport, version) != (Transport::Http, Version::V2025_11_25);
+        if USED.contains(&name) && !is_left_out {
             let arguments = Some(example::object(&tool["inputSchema"]));
             let token = json!({ "progressToken": "p" }).as_object().cloned();
             let _ = session.call_tool(name, arguments, CallOptions { meta: token, ..options() }).await;
@@ -217,11 +263,13 @@ async fn work(server: &MockServer, transport: Transport, version: Version) {
     session.close().await;
 }
 
-fn evidence<'t>(traces: &'t [Trace], base: &Base) -> Evidence<'t> {
+fn evidence<'t>(traces: &'t [Trace], base: &Base, has_handshake: bool) -> Evidence<'t> {
     let facts = Facts {
         role: Role::Client,
         act: Some(base.server.to_owned()),
         flow: base.flow.clone(),
+        exit_code: Some(0),
+        has_handshake,
         is_local: true,
         ..Facts::default()
     };
@@ -237,6 +285,7 @@ fn violated(evidence: &Evidence<'_>) -> BTreeSet<String> {
 /// The frames or heads that a bad client changes.
 fn targets(bad: &BadClient, evidence: &Evidence<'_>) -> Vec<Place> {
     let mut found: Vec<_> = match bad.on.split_once(':') {
+        Some(("answer", "*")) => evidence.responses().map(|it| it.place).collect(),
         Some(("answer", method)) => {
             evidence.calls_of(method).filter_map(|call| call.response).map(|it| it.place).collect()
         }
@@ -250,7 +299,10 @@ fn targets(bad: &BadClient, evidence: &Evidence<'_>) -> Vec<Place> {
                 let connection = &evidence.connections[it.place.connection];
                 connection.exchanges.get(&it.exchange?).map(|http| http.request)
             };
-            sent.flat_map(|it| if bad.header.is_empty() { Some(it.place) } else { heads(it) }).collect()
+            let has_head = !bad.header.is_empty();
+            let is_changed = !has_head || !bad.set.is_empty() || !bad.remove.is_empty();
+            let head = |it| if has_head { heads(it) } else { None };
+            sent.flat_map(|it| [head(it), is_changed.then_some(it.place)]).flatten().collect()
         }
     };
     if bad.once {
@@ -265,13 +317,24 @@ fn targets(bad: &BadClient, evidence: &Evidence<'_>) -> Vec<Place> {
 fn mutate(bad: &BadClient, traces: &[Trace], targets: &[Place]) -> Vec<Trace> {
     let changed = |(connection, trace): (usize, &Trace)| {
         let mut out = Trace::default();
+        let is_target = |event: &usize| targets.contains(&Place { connection, event: *event });
+        let exchanges: BTreeSet<_> =
+            trace.since(0).filter(|(event, _)| is_target(event)).filter_map(|(_, it)| it.exchange).collect();
         for (event, it) in trace.since(0) {
             let frame = |direction: Direction, at: Duration, bytes: Bytes| Event {
                 at,
                 kind: EventKind::Frame(Frame { direction, at, bytes }),
                 ..it.clone()
             };
-            if !targets.contains(&Place { connection, event }) {
+            if let EventKind::HttpResponse { status, headers } = &it.kind
+                && it.exchange.is_some_and(|number| exchanges.contains(&number))
+            {
+                let status = bad.status.map_or(*status, status_code);
+                let kind = EventKind::HttpResponse { status, headers: with_headers(headers.clone(), &bad.respond) };
+                out.push_event(Event { kind, ..it.clone() });
+                continue;
+            }
+            if !is_target(&event) {
                 out.push_event(it.clone());
                 continue;
             }
@@ -288,6 +351,7 @@ fn mutate(bad: &BadClient, traces: &[Trace], targets: &[Place]) -> Vec<Trace> {
                         let text = match message.get("again") {
                             Some(Value::Object(values)) => with(old.clone(), values).to_string(),
                             _ if message == "again" => return frame(direction, at, bytes.clone()),
+                            _ if message.is_string() => message.as_str().unwrap_or_default().to_owned(),
                             _ => told.to_string().replace("\"$ID\"", &old["id"].to_string()),
                         };
                         frame(direction, at, text.into())
@@ -298,24 +362,63 @@ fn mutate(bad: &BadClient, traces: &[Trace], targets: &[Place]) -> Vec<Trace> {
                     }
                     bad.after.iter().map(other).for_each(|event| out.push_event(event));
                 }
+                EventKind::HttpRequest { .. } if bad.drop => {}
                 EventKind::HttpRequest { method, target, headers } => {
-                    let mut headers = headers.clone();
-                    for (name, value) in &bad.header {
-                        let name: HeaderName = name.parse().expect("a header");
-                        match value.as_str() {
-                            Some(value) => drop(headers.insert(name, HeaderValue::from_str(value).expect("a value"))),
-                            None => drop(headers.remove(name)),
-                        }
-                    }
-                    let kind = EventKind::HttpRequest { method: method.clone(), target: target.clone(), headers };
-                    out.push_event(Event { kind, ..it.clone() });
+                    let method = bad.method.as_ref().map_or(method.clone(), |it| it.parse().expect("a method"));
+                    let target = bad.target.clone().unwrap_or_else(|| target.clone());
+                    let headers = with_headers(headers.clone(), &bad.header);
+                    let at = bad.at.map_or(it.at, Duration::from_millis);
+                    out.push_event(Event {
+                        at,
+                        kind: EventKind::HttpRequest { method, target, headers },
+                        ..it.clone()
+                    });
                 }
                 _ => out.push_event(it.clone()),
             }
         }
+        if !exchanges.is_empty() {
+            bad.requests.iter().zip(900..).for_each(|(request, number)| add(&mut out, request, number));
+        }
         out
     };
     traces.iter().enumerate().map(changed).collect()
+}
+
+fn status_code(status: u16) -> http::StatusCode {
+    http::StatusCode::from_u16(status).expect("a status")
+}
+
+fn with_headers(mut headers: http::HeaderMap, changes: &Map<String, Value>) -> http::HeaderMap {
+    for (name, value) in changes {
+        let name: HeaderName = name.parse().expect("a header");
+        match value.as_str() {
+            Some(value) => drop(headers.insert(name, HeaderValue::from_bytes(value.as_bytes()).expect("a value"))),
+            None => drop(headers.remove(name)),
+        }
+    }
+    headers
+}
+
+/// Adds an HTTP request with its response at the end of a trace.
+fn add(trace: &mut Trace, request: &Exchange, number: u32) {
+    let at = trace.events().map(|event| event.at).max().unwrap_or_default();
+    let headers = |changes| with_headers(http::HeaderMap::new(), changes);
+    let frame =
+        |direction, message: &Value| EventKind::Frame(Frame { direction, at, bytes: message.to_string().into() });
+    let body = |text: &String| EventKind::HttpBody { direction: Direction::ServerToClient, bytes: text.clone().into() };
+    let kinds = [
+        Some(EventKind::HttpRequest {
+            method: request.method.parse().expect("a method"),
+            target: request.target.clone(),
+            headers: headers(&request.header),
+        }),
+        request.message.as_ref().map(|message| frame(Direction::ClientToServer, message)),
+        Some(EventKind::HttpResponse { status: status_code(request.status), headers: headers(&request.respond) }),
+        request.body.as_ref().map(body),
+        request.answer.as_ref().map(|answer| frame(Direction::ServerToClient, answer)),
+    ];
+    kinds.into_iter().flatten().for_each(|kind| trace.push_event(Event { at, exchange: Some(number), kind }));
 }
 
 /// What is sent in place of a message.
@@ -359,7 +462,7 @@ fn bad_clients() -> Vec<BadClient> {
 #[tokio::test]
 async fn every_row_reports_its_bad_client_and_none_reports_ours() {
     let bases = bases().await;
-    let bases: Vec<_> = bases.iter().map(|base| (base, evidence(&base.traces, base))).collect();
+    let bases: Vec<_> = bases.iter().map(|base| (base, evidence(&base.traces, base, false))).collect();
     let mut wrong = Vec::new();
     for (base, evidence) in &bases {
         for id in violated(evidence) {
@@ -384,7 +487,7 @@ async fn every_row_reports_its_bad_client_and_none_reports_ours() {
             let targets = targets(bad, conformant);
             applied += usize::from(!targets.is_empty());
             let traces = mutate(bad, &base.traces, &targets);
-            let evidence = evidence(&traces, base);
+            let evidence = evidence(&traces, base, bad.handshake);
             let is_reported = !targets.is_empty() && !row.judge(&evidence).judgement.violations.is_empty();
             is_reported.then(|| violated(&evidence))
         });

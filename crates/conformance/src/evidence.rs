@@ -18,6 +18,12 @@ const INPUT_CLOSED: &str = "shutdown/close-input";
 const TERMINATED: &str = "shutdown/terminate";
 /// The case that stands for processes that were left behind by the one that has ended.
 const LEFT_BEHIND: &str = "shutdown/left-behind";
+/// The keys that only modern requests have in `_meta`.
+pub(crate) const MODERN_KEYS: [&str; 3] = [
+    "io.modelcontextprotocol/protocolVersion",
+    "io.modelcontextprotocol/clientCapabilities",
+    "io.modelcontextprotocol/clientInfo",
+];
 /// The key of the protocol version in the `_meta` of a modern request.
 const META_VERSION: &str = "/params/_meta/io.modelcontextprotocol~1protocolVersion";
 
@@ -57,6 +63,8 @@ pub struct Connection<'t> {
     pub closed: Option<(Place, Duration, &'t str)>,
     /// What was said before `initialize`, in evidence of the legacy era.
     pub earlier: Vec<Message<'t>>,
+    /// The client's `initialize` that ends its part in the modern era, in evidence of that.
+    pub fallback: Option<Place>,
     /// Whether the trace lacks its beginning.
     is_beginning_lost: bool,
     /// Whether responses come on another exchange than their requests.
@@ -91,6 +99,8 @@ pub struct HttpExchange<'t> {
     pub status: Option<u16>,
     /// The headers of the response.
     pub headers: Option<&'t HeaderMap>,
+    /// When the last part of the body came.
+    pub last: Option<Duration>,
     /// The bytes of the body that are no message; all bytes of an event stream that a probe read.
     pub body: Vec<u8>,
     /// Whether the body came whole, once it has ended.
@@ -175,7 +185,20 @@ impl<'t> Evidence<'t> {
             let version = message.pointer(META_VERSION).or_else(|| message.pointer("/params/protocolVersion"))?;
             version.as_str()?.parse::<Version>().ok()
         });
-        asked.or((!messages.is_empty()).then_some(Version::LATEST_LEGACY))
+        let is_modern = messages.iter().any(|message| {
+            let meta = message.pointer("/params/_meta").and_then(Value::as_object);
+            message.get("method").is_some_and(|method| method == "server/discover")
+                || meta.is_some_and(|meta| MODERN_KEYS.iter().any(|key| meta.contains_key(*key)))
+        });
+        let named = || {
+            let heads = trace.events().filter_map(|event| match &event.kind {
+                EventKind::HttpRequest { headers, .. } => headers.get("mcp-protocol-version"),
+                _ => None,
+            });
+            heads.filter_map(|version| version.to_str().ok()?.parse::<Version>().ok()).next()
+        };
+        let guessed = || Some(if is_modern { Version::LATEST } else { Version::LATEST_LEGACY });
+        asked.or_else(|| named().or_else(guessed).filter(|_| !messages.is_empty()))
     }
 
     /// All messages.
@@ -339,6 +362,10 @@ impl<'t> Connection<'t> {
                 }
                 EventKind::Frame(frame) => {
                     let is_sent = frame.direction == Direction::ClientToServer;
+                    let exchange = exchange.map(|exchange| {
+                        exchange.last = if is_sent { exchange.last } else { Some(it.at) };
+                        exchange
+                    });
                     let may_answer = |exchange: &HttpExchange<'_>, number| {
                         let is_refused = exchange.status.is_some_and(|status| status >= 400);
                         !is_refused && (exchange.method != "POST" || asking.contains(&number))
@@ -377,6 +404,7 @@ impl<'t> Connection<'t> {
                 EventKind::HttpBody { direction: Direction::ServerToClient, bytes } => {
                     if let Some(exchange) = exchange {
                         exchange.body.extend_from_slice(bytes);
+                        exchange.last = Some(it.at);
                     }
                 }
                 EventKind::HttpEnd { is_whole } => {
@@ -425,7 +453,10 @@ impl<'t> Connection<'t> {
             |it: &Message<'_>| !it.is_from_server() && it.case.is_none() && it.method() == Some("initialize");
         let Some(at) = self.messages.iter().position(initialize) else { return };
         match era {
-            Era::Modern => self.messages.truncate(at),
+            Era::Modern => {
+                self.fallback = self.messages.get(at).map(|it| it.place);
+                self.messages.truncate(at);
+            }
             Era::Legacy => self.earlier = self.messages.drain(..at).collect(),
         }
     }

@@ -18,6 +18,8 @@ pub struct Facts {
     pub flow: Option<Flow>,
     /// How the client's process ended, if it was started and has ended by itself.
     pub exit_code: Option<i32>,
+    /// Whether the client has sent `initialize` on any connection.
+    pub has_handshake: bool,
     /// The server's capabilities; null if unknown.
     pub capabilities: Value,
     /// Why there is no test material: a sentence each, by what is missing: `tool`, `resource`.

@@ -5,7 +5,7 @@ use std::{
     sync::LazyLock,
 };
 
-use rehearse_protocol::{EventKind, Trace, Transport, Version};
+use rehearse_protocol::{Direction, Era, EventKind, Trace, Transport, Version};
 
 use crate::{Evidence, Facts, Judgement, Outcome, Role, Row, Verdict, judge_all};
 
@@ -54,11 +54,16 @@ pub fn judge_recorded<'t>(
     let whole: Vec<_> = whole.into_iter().map(|it| (it, Evidence::versions(it.trace))).collect();
     let spoken: BTreeSet<_> = whole.iter().flat_map(|(_, versions)| versions.iter().copied()).collect();
     let mut judged = Judged { versions: Vec::new(), left_out: cut.len() };
+    let has_handshake = facts.has_handshake || whole.iter().any(|(it, _)| has_handshake(it.trace));
+    let facts = Facts { has_handshake, ..facts.clone() };
     let mut by_version: BTreeMap<Version, Vec<&Trace>> = BTreeMap::new();
     for (Recorded { trace, asked }, mut versions) in whole {
-        if versions.is_empty() && facts.role == Role::Client {
-            versions.extend(Evidence::asked_version(trace));
-        }
+        // A client that tried 2026-07-28 in vain is judged by what it tried, too.
+        let asked_in_vain = Evidence::asked_version(trace).filter(|asked| {
+            let is_new = asked.era() == Era::Modern && !versions.contains(asked);
+            facts.role == Role::Client && (versions.is_empty() || is_new)
+        });
+        versions.extend(asked_in_vain);
         let versions = asked.filter(|asked| spoken.contains(asked)).map_or(versions, |asked| vec![asked]);
         judged.left_out += usize::from(versions.is_empty());
         versions.into_iter().for_each(|version| by_version.entry(version).or_default().push(trace));
@@ -79,6 +84,15 @@ pub fn judge_recorded<'t>(
     judged
 }
 
+/// Whether the client has sent `initialize`.
+fn has_handshake(trace: &Trace) -> bool {
+    let mut sent = trace.frames().filter(|frame| frame.direction == Direction::ClientToServer);
+    sent.any(|frame| {
+        let message = serde_json::from_slice::<serde_json::Value>(&frame.bytes).unwrap_or_default();
+        message["method"] == "initialize"
+    })
+}
+
 /// Whether it is a case that only a probe sends. Every client ends a process.
 fn is_case_of_probe(kind: &EventKind) -> bool {
     matches!(kind, EventKind::Case(case) if !case.starts_with("shutdown/"))
@@ -87,8 +101,6 @@ fn is_case_of_probe(kind: &EventKind) -> bool {
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
-
-    use rehearse_protocol::Direction;
 
     use super::*;
     use crate::Verdict;

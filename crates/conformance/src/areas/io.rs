@@ -74,11 +74,11 @@ fn is_after_end(connection: &Connection<'_>, line: &Message<'_>) -> bool {
 }
 
 /// Whether a line is the beginning of a JSON value that goes on in the next lines.
-fn is_part(text: &str) -> bool {
+pub(super) fn is_part(text: &str) -> bool {
     matches!(text.trim(), "{" | "[" | "}" | "]" | "}," | "],") || text.trim_start().starts_with("\"jsonrpc\"")
 }
 
-fn text(message: &Message<'_>) -> String {
+pub(super) fn text(message: &Message<'_>) -> String {
     let text = String::from_utf8_lossy(message.bytes);
     match text.char_indices().nth(60) {
         Some((at, _)) => format!("{:?}…", &text[..at]),
@@ -86,8 +86,8 @@ fn text(message: &Message<'_>) -> String {
     }
 }
 
-fn no_newline(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for line in evidence.received().filter(|it| !it.is_in_batch) {
+pub(super) fn no_newline(evidence: &Evidence<'_>, j: &mut Judgement) {
+    for line in evidence.own().filter(|it| !it.is_in_batch) {
         let is_part = line.value.is_null() && str::from_utf8(line.bytes).is_ok_and(is_part);
         j.check(!is_part, line, || format!("the line {}", text(line)));
     }

@@ -28,14 +28,14 @@ pub(super) fn cases(_: &Material) -> Vec<Case> {
 }
 
 /// The event stream of a connection, as far as it was recorded.
-struct Stream<'e> {
-    connection: &'e Connection<'e>,
-    http: &'e HttpExchange<'e>,
+pub(super) struct Stream<'e> {
+    pub(super) connection: &'e Connection<'e>,
+    pub(super) http: &'e HttpExchange<'e>,
     events: Vec<sse::Event>,
 }
 
 impl Stream<'_> {
-    fn endpoint(&self) -> Option<String> {
+    pub(super) fn endpoint(&self) -> Option<String> {
         let event = self.events.iter().find(|it| is_endpoint(it))?;
         Some(String::from_utf8_lossy(event.data.as_deref().unwrap_or_default()).into_owned())
     }
@@ -54,7 +54,7 @@ fn places(http: &HttpExchange<'_>) -> Vec<Place> {
 }
 
 /// The event stream of each connection.
-fn streams<'e>(evidence: &'e Evidence<'_>) -> impl Iterator<Item = Stream<'e>> {
+pub(super) fn streams<'e>(evidence: &'e Evidence<'_>) -> impl Iterator<Item = Stream<'e>> {
     evidence.connections.iter().filter_map(|connection| {
         let is_stream = |it: &&HttpExchange<'_>| {
             it.method == "GET" && it.case.is_none() && it.status == Some(200) && it.is_stream()

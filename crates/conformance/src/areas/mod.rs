@@ -121,6 +121,14 @@ pub(crate) const ALL: &[Area] = &[
     area!(client sub),
     area!(client tasks),
     area!(client skills),
+    area!(client modern),
+    area!(client era),
+    area!(client http),
+    area!(client sse),
+    area!(client lsse),
+    area!(client io),
+    area!(client ws),
+    area!(client hdr),
 ];
 
 /// What the probes of all areas send to this server, in the order of the areas.

@@ -96,7 +96,7 @@ pub(super) struct Header<'v> {
     pub(super) is_reachable: bool,
 }
 
-fn find_headers<'v>(schema: &'v Value, property: &'v str, is_reachable: bool, out: &mut Vec<Header<'v>>) {
+pub(super) fn find_headers<'v>(schema: &'v Value, property: &'v str, is_reachable: bool, out: &mut Vec<Header<'v>>) {
     match schema {
         Value::Object(members) => {
             if let Some(name) = members.get(HEADER) {

@@ -54,7 +54,7 @@ fn text(evidence: &Evidence<'_>, j: &mut Judgement) {
 }
 
 /// Whether these are several JSON values.
-fn has_several(bytes: &[u8]) -> bool {
+pub(super) fn has_several(bytes: &[u8]) -> bool {
     let mut values = Deserializer::from_slice(bytes).into_iter::<Value>();
     matches!((values.next(), values.next()), (Some(Ok(_)), Some(Ok(_))))
 }

@@ -400,10 +400,14 @@ impl BodyRecorder {
                 sse::Event { event: Some(ref kind), .. } if !matches!(&**kind, "" | "message") => {
                     self.record_other(event.encode());
                 }
-                sse::Event { data: Some(data), .. } if !data.is_empty() => {
-                    self.trace.record_frame_in(self.exchange, Direction::ServerToClient, data);
+                sse::Event { id, retry, data, .. } => {
+                    if id.is_some() || retry.is_some() {
+                        self.record_other(sse::Event { id, retry, ..sse::Event::default() }.encode());
+                    }
+                    if let Some(data) = data.filter(|data| !data.is_empty()) {
+                        self.trace.record_frame_in(self.exchange, Direction::ServerToClient, data);
+                    }
                 }
-                _ => {}
             }
         }
     }

@@ -125,7 +125,7 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
 ];
 
 /// The handshake that the server has accepted.
-fn handshake<'c>(connection: &'c Connection<'_>) -> Option<(Call<'c>, &'c Message<'c>)> {
+pub(super) fn handshake<'c>(connection: &'c Connection<'_>) -> Option<(Call<'c>, &'c Message<'c>)> {
     let call = connection.calls().find(|call| call.method() == "initialize" && call.result().is_some())?;
     Some((call, call.response?))
 }

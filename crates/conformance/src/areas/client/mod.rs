@@ -7,17 +7,28 @@ use crate::{Evidence, Flow, Judgement};
 pub(super) mod ask;
 mod asked;
 pub(super) mod cancel;
+mod common;
+pub(super) mod era;
+pub(super) mod hdr;
+mod header_value;
+pub(super) mod http;
+pub(super) mod io;
 pub(super) mod life;
 pub(super) mod list;
 pub(super) mod log;
+pub(super) mod lsse;
+pub(super) mod modern;
 pub(super) mod mrtr;
+mod params;
 pub(super) mod ping;
 pub(super) mod res;
 pub(super) mod rpc;
 pub(super) mod skills;
+pub(super) mod sse;
 pub(super) mod sub;
 pub(super) mod tasks;
 pub(super) mod tools;
+pub(super) mod ws;
 
 pub(crate) use asked::answered;
 

@@ -1,0 +1,85 @@
+//! What several areas of a client need.
+
+use std::borrow::Cow;
+
+use rehearse_protocol::{Era, Version};
+use serde_json::Value;
+
+use crate::{Call, Connection, Evidence, HttpExchange, Judgement, Kind, Message, Place, evidence::MODERN_KEYS};
+
+pub(super) const META: &str = "/params/_meta/io.modelcontextprotocol~1";
+pub(super) const META_VERSION: &str = "/params/_meta/io.modelcontextprotocol~1protocolVersion";
+pub(super) const CAPABILITIES: &str = "/params/_meta/io.modelcontextprotocol~1clientCapabilities";
+pub(super) const SESSION: &str = "mcp-session-id";
+pub(super) const VERSION_HEADER: &str = "mcp-protocol-version";
+/// How often a request may be sent that is refused each time.
+const MOST_ATTEMPTS: usize = 3;
+
+/// The requests of the modern era. A connection over HTTP may have those of an older version as well.
+pub(super) fn modern<'c>(connection: &'c Connection<'_>) -> impl Iterator<Item = Call<'c>> {
+    let is_accepted = |call: &Call<'_>| call.result().is_some() && call.request.at(META_VERSION).is_string();
+    let is_modern = connection.calls().any(|call| is_accepted(&call));
+    connection.calls().filter(move |call| call.request.kind == Kind::Request && is_of_modern_era(call, is_modern))
+}
+
+/// The requests of the modern era on all connections.
+pub(super) fn all_modern<'e>(evidence: &'e Evidence<'_>) -> impl Iterator<Item = Call<'e>> {
+    evidence.connections.iter().flat_map(modern)
+}
+
+fn is_of_modern_era(call: &Call<'_>, is_usual: bool) -> bool {
+    let meta = call.request.at("/params/_meta");
+    let named = call.http.and_then(|http| http.request_header(VERSION_HEADER));
+    let is_marked = MODERN_KEYS.iter().any(|key| meta.get(key).is_some());
+    let is_older = named.and_then(|it| it.parse::<Version>().ok()).is_some_and(|it| it.era() == Era::Legacy);
+    is_marked || (!is_older && (is_usual || named.is_some() || call.request.exchange.is_none()))
+}
+
+/// Whether two requests ask for the same.
+pub(super) fn is_same(one: &Message<'_>, other: &Message<'_>) -> bool {
+    one.method() == other.method() && arguments(one) == arguments(other)
+}
+
+fn arguments(message: &Message<'_>) -> serde_json::Map<String, Value> {
+    let mut params = message.params().as_object().cloned().unwrap_or_default();
+    params.remove("_meta");
+    params
+}
+
+/// Checks that a request which gets this error each time is not sent for ever.
+pub(super) fn bounded(evidence: &Evidence<'_>, j: &mut Judgement, code: i64) {
+    for connection in &evidence.connections {
+        let refused: Vec<_> = connection.calls().filter(|call| call.error_code() == Some(code)).collect();
+        let attempts = refused.iter().map(|one| {
+            let same = refused.iter().filter(|it| is_same(one.request, it.request));
+            same.map(|it| it.request.place).collect::<Vec<Place>>()
+        });
+        let Some(most) = attempts.max_by_key(Vec::len) else { continue };
+        let (count, method) = (most.len(), refused.first().map(|it| it.method().to_owned()));
+        j.check_at(count <= MOST_ATTEMPTS, method, most, || format!("the same request {count} times"));
+    }
+}
+
+/// The bytes of a header of a request as text.
+pub(super) fn header<'h>(http: &'h HttpExchange<'_>, name: &str) -> Option<Cow<'h, str>> {
+    Some(String::from_utf8_lossy(http.request_headers?.get(name)?.as_bytes()))
+}
+
+/// What a header is, in words.
+pub(super) fn header_text(name: &str, value: Option<&str>) -> String {
+    match value {
+        Some(value) => format!("`{name}: {value}`"),
+        None => format!("no `{name}`"),
+    }
+}
+
+/// Where the heads of an exchange stand.
+pub(super) fn heads(http: &HttpExchange<'_>) -> Vec<Place> {
+    [Some(http.request), http.response].into_iter().flatten().collect()
+}
+
+/// The client's message in an HTTP request.
+pub(super) fn sent_in<'c>(connection: &'c Connection<'_>, http: &HttpExchange<'_>) -> Option<&'c Message<'c>> {
+    let messages = http.messages.iter().filter_map(|index| connection.messages.get(*index));
+    messages.into_iter().find(|message| !message.is_from_server())
+}

@@ -1,0 +1,52 @@
+//! How a client of both eras finds out which one a server speaks.
+
+use super::{
+    super::Judge,
+    common::modern,
+    modern::{UNSUPPORTED_VERSION, keeps_endpoint, no_fallback},
+};
+use crate::{Call, Evidence, Judgement};
+
+/// How often a client may ask a server of an older version for the newer one.
+const MOST_PROBES: usize = 2;
+
+pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
+    ("client-era.stdio.probe-first", |e, j| {
+        for connection in e.connections.iter().filter(|it| it.fallback.is_some()) {
+            if let Some(first) = modern(connection).next() {
+                let method = first.method();
+                j.check(method == "server/discover", first.request, || format!("{method} first"));
+            }
+        }
+        j.untested("the client tried one era only");
+    }),
+    ("client-era.stdio.no-fallback-modern", |e, j| no_fallback(e, j, &[UNSUPPORTED_VERSION])),
+    ("client-era.http.inspects-400", |e, j| no_fallback(e, j, &[-32020, UNSUPPORTED_VERSION])),
+    ("client-era.http.no-sse-fallback-on-modern-404", keeps_endpoint),
+    ("client-era.http.no-fallback-on-401", no_fallback_on_refusal),
+    ("client-era.cache.result", |e, j| {
+        for connection in e.connections.iter().filter(|_| e.facts.has_handshake) {
+            let is_refused =
+                |call: &Call<'_>| call.method() == "server/discover" && call.is_answered() && call.result().is_none();
+            let probes: Vec<_> = modern(connection).filter(is_refused).map(|call| call.request.place).collect();
+            let count = probes.len();
+            if count > 0 {
+                j.check_at(count <= MOST_PROBES, None, probes, || format!("`server/discover` {count} times"));
+            }
+        }
+    }),
+];
+
+fn no_fallback_on_refusal(evidence: &Evidence<'_>, j: &mut Judgement) {
+    for connection in &evidence.connections {
+        let is_refused = |call: &Call<'_>| matches!(call.status(), Some(401 | 403 | 500..));
+        let Some(call) = modern(connection).find(is_refused) else { continue };
+        let target = call.http.map(|http| http.target);
+        let next = connection
+            .exchanges
+            .values()
+            .find(|http| http.method == "GET" && Some(http.target) == target && http.request > call.request.place);
+        let places = call.places().into_iter().chain(next.map(|http| http.request)).collect();
+        j.check_at(next.is_none(), None, places, || format!("a GET after {}", call.answer_text()));
+    }
+}

@@ -1,0 +1,266 @@
+//! Streamable HTTP, as a client uses it.
+
+use std::time::Duration;
+
+use super::{
+    super::{Judge, rpc::single_object},
+    common::{SESSION, VERSION_HEADER, header, header_text, heads, is_same, modern, sent_in},
+    life::handshake,
+};
+use crate::{Connection, Evidence, HttpExchange, Judgement, Kind};
+
+/// By how much a request may follow an answer that the client has not seen yet.
+const IN_FLIGHT: Duration = Duration::from_millis(50);
+/// How much earlier than told a client may try again.
+const SLACK: Duration = Duration::from_millis(50);
+const MOST_GETS: usize = 2;
+const MOST_ATTEMPTS: usize = 5;
+const NO_SESSION: &str = "the server gave no session id";
+
+pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
+    ("client-http.post.method", |e, j| {
+        for (connection, http) in e.exchanges() {
+            if let Some(message) = sent_in(connection, http) {
+                j.check(http.method == "POST", message, || format!("a message in a {}", http.method));
+            }
+        }
+    }),
+    ("client-http.post.one-message", single_object),
+    ("client-http.accept.both", |e, j| {
+        for (_, http) in posts(e) {
+            let holds = accepts(http, "application/json") && accepts(http, "text/event-stream");
+            j.check_at(holds, None, heads(http), || header_text("Accept", header(http, "accept").as_deref()));
+        }
+    }),
+    ("client-http.accept.get-sse", |e, j| {
+        for connection in e.connections.iter().filter(|it| handshake(it).is_some()) {
+            for http in connection.exchanges.values().filter(|http| http.method == "GET") {
+                let holds = accepts(http, "text/event-stream");
+                j.check_at(holds, None, heads(http), || header_text("Accept", header(http, "accept").as_deref()));
+            }
+        }
+    }),
+    ("client-http.content-type.json", |e, j| {
+        for (_, http) in posts(e) {
+            let value = header(http, "content-type");
+            let essence = value.as_deref().and_then(|it| it.split(';').next()).unwrap_or_default().trim();
+            let is_json = essence.eq_ignore_ascii_case("application/json");
+            j.check_at(is_json, None, heads(http), || header_text("Content-Type", value.as_deref()));
+        }
+    }),
+    ("client-http.version.header-sent", |e, j| {
+        for (_, http) in e.connections.iter().flat_map(later) {
+            let value = header(http, VERSION_HEADER);
+            let method = Some(http.method.to_owned());
+            j.check_at(value.is_some(), method, heads(http), || header_text("MCP-Protocol-Version", None));
+        }
+    }),
+    ("client-http.version.header-negotiated", |e, j| {
+        for (_, http) in e.connections.iter().flat_map(later) {
+            if let Some(value) = header(http, VERSION_HEADER) {
+                let holds = value == e.version.as_str();
+                j.check_at(holds, None, heads(http), || header_text("MCP-Protocol-Version", Some(&value)));
+            }
+        }
+    }),
+    ("client-http.version.header-not-on-initialize", |e, j| {
+        for call in e.calls_of("initialize") {
+            if let Some(http) = call.http {
+                let value = header(http, VERSION_HEADER);
+                j.check(value.is_none(), call.request, || header_text("MCP-Protocol-Version", value.as_deref()));
+            }
+        }
+    }),
+    ("client-http.session.sent", session_sent),
+    ("client-http.session.exact", session_exact),
+    ("client-http.session.none-when-none", |e, j| {
+        let is_without = |it: &&Connection<'_>| handshake(it).is_some() && session(it).is_none();
+        for (_, http) in e.connections.iter().filter(is_without).flat_map(later) {
+            let value = header(http, SESSION);
+            j.check_at(value.is_none(), None, heads(http), || header_text("Mcp-Session-Id", value.as_deref()));
+        }
+        j.untested("the server gave a session id");
+    }),
+    ("client-http.session.not-on-initialize", |e, j| {
+        for call in e.calls_of("initialize") {
+            if let Some(http) = call.http {
+                let value = header(http, SESSION);
+                j.check(value.is_none(), call.request, || header_text("Mcp-Session-Id", value.as_deref()));
+            }
+        }
+    }),
+    ("client-http.session.404-restarts", restarts),
+    ("client-http.session.delete", |e, j| {
+        // A client that was stopped, or that lost the session, has nothing to end.
+        let is_lost = |it: &HttpExchange<'_>| it.method != "DELETE" && it.status.is_some_and(|status| status >= 400);
+        for connection in e.connections.iter().filter(|_| e.facts.exit_code == Some(0)) {
+            let (Some((call, _)), Some(_)) = (handshake(connection), session(connection)) else { continue };
+            if !connection.exchanges.values().any(|http| is_lost(http) && http.method == "POST") {
+                let is_ended = connection.exchanges.values().any(|http| http.method == "DELETE");
+                j.check_at(is_ended, None, call.places(), || "no DELETE until the end".to_owned());
+            }
+        }
+        j.untested("it is not known whether the client ended by itself with a session");
+    }),
+    ("client-http.get.405-ok", |e, j| {
+        for connection in e.connections.iter().filter(|it| handshake(it).is_some()) {
+            let refused = connection.exchanges.values().filter(|it| it.method == "GET" && it.status == Some(405));
+            let places: Vec<_> = refused.map(|http| http.request).collect();
+            let count = places.len();
+            if count > 0 {
+                j.check_at(count <= MOST_GETS, None, places, || format!("a GET {count} times"));
+            }
+        }
+        j.untested("the server refused no GET with HTTP 405");
+    }),
+    ("client-http.get.none-modern", |e, j| {
+        for connection in &e.connections {
+            let Some(first) = modern(connection).find(|call| call.result().is_some()) else { continue };
+            let target = first.http.map(|http| http.target);
+            let is_removed = |http: &&HttpExchange<'_>| {
+                matches!(http.method, "GET" | "DELETE")
+                    && Some(http.target) == target
+                    && http.request > first.request.place
+                    && header(http, SESSION).is_none()
+            };
+            let found = connection.exchanges.values().find(is_removed);
+            let places = found.map_or_else(|| first.places(), heads);
+            j.check_at(found.is_none(), None, places, || format!("a {}", found.map_or("", |http| http.method)));
+        }
+    }),
+    ("client-http.error.5xx-backoff", backs_off),
+    ("client-http.secrets.not-in-url", secrets),
+];
+
+/// The POSTs with a message.
+fn posts<'e>(evidence: &'e Evidence<'_>) -> impl Iterator<Item = (&'e Connection<'e>, &'e HttpExchange<'e>)> {
+    let exchanges = evidence.connections.iter().flat_map(|it| it.exchanges.values().map(move |http| (it, http)));
+    exchanges.filter(|(connection, http)| http.method == "POST" && sent_in(connection, http).is_some())
+}
+
+/// Whether the client lists a media type as one that it accepts.
+fn accepts(http: &HttpExchange<'_>, media_type: &str) -> bool {
+    let values = http.request_headers.into_iter().flat_map(|headers| headers.get_all("accept"));
+    let lists: Vec<_> = values.map(|value| String::from_utf8_lossy(value.as_bytes()).to_ascii_lowercase()).collect();
+    let mut types = lists.iter().flat_map(|list| list.split(','));
+    types.any(|it| it.split(';').next().unwrap_or_default().trim() == media_type)
+}
+
+/// The requests of a session after its handshake.
+fn later<'c>(connection: &'c Connection<'_>) -> impl Iterator<Item = (&'c Connection<'c>, &'c HttpExchange<'c>)> {
+    let opened = handshake(connection).map(|(_, response)| response.place);
+    let all = connection.exchanges.values().filter(|http| !http.method.is_empty() && http.method != "OPTIONS");
+    let all = all.filter(move |http| opened.is_some_and(|opened| http.request > opened));
+    all.map(move |http| (connection, http))
+}
+
+/// The id of the session that a connection is.
+fn session<'c>(connection: &'c Connection<'_>) -> Option<&'c str> {
+    handshake(connection)?.0.http?.header(SESSION)
+}
+
+/// The requests outside of any session that belong into one.
+fn strays<'e>(evidence: &'e Evidence<'_>) -> impl Iterator<Item = &'e HttpExchange<'e>> {
+    let outside = evidence.connections.iter().filter(|it| it.calls().all(|call| call.method() != "initialize"));
+    let all = outside.flat_map(|it| it.exchanges.values().map(move |http| (it, http)));
+    let all = all.filter(|(connection, http)| http.method == "POST" && sent_in(connection, http).is_some());
+    all.map(|(_, http)| http)
+}
+
+fn session_sent(evidence: &Evidence<'_>, j: &mut Judgement) {
+    for connection in evidence.connections.iter().filter(|it| session(it).is_some()) {
+        for (_, http) in later(connection) {
+            let is_sent = header(http, SESSION).is_some();
+            j.check_at(is_sent, Some(http.method.to_owned()), heads(http), || header_text("Mcp-Session-Id", None));
+        }
+    }
+    let is_usual = evidence.connections.iter().filter(|it| handshake(it).is_some()).all(|it| session(it).is_some());
+    // Without it, the mock does not know the session.
+    if j.exercised > 0 && is_usual {
+        for http in strays(evidence).filter(|http| header(http, SESSION).is_none()) {
+            j.check_at(false, Some(http.method.to_owned()), heads(http), || header_text("Mcp-Session-Id", None));
+        }
+    }
+    j.untested(NO_SESSION);
+}
+
+fn session_exact(evidence: &Evidence<'_>, j: &mut Judgement) {
+    let ids: Vec<_> = evidence.connections.iter().filter_map(session).collect();
+    for connection in &evidence.connections {
+        let Some(id) = session(connection) else { continue };
+        for (_, http) in later(connection) {
+            if let Some(value) = header(http, SESSION) {
+                j.check_at(value == id, None, heads(http), || header_text("Mcp-Session-Id", Some(&value)));
+            }
+        }
+    }
+    for http in strays(evidence) {
+        let Some(value) = header(http, SESSION) else { continue };
+        let alters = |id: &&str| *id != value && (value.eq_ignore_ascii_case(id) || value.trim_matches('"') == *id);
+        if ids.iter().any(|id| alters(&id)) {
+            j.check_at(false, None, heads(http), || header_text("Mcp-Session-Id", Some(&value)));
+        }
+    }
+    j.untested(NO_SESSION);
+}
+
+/// A request that was on its way when the session was lost does not count.
+fn restarts(evidence: &Evidence<'_>, j: &mut Judgement) {
+    for connection in evidence.connections.iter().filter(|it| session(it).is_some()) {
+        let requests = |http: &&HttpExchange<'_>| {
+            let message = sent_in(connection, http).filter(|it| it.kind == Kind::Request);
+            http.method == "POST" && header(http, SESSION).is_some() && message.is_some()
+        };
+        let mut all = connection.exchanges.values().filter(requests);
+        let Some(lost) = all.find(|http| http.status == Some(404)) else { continue };
+        let (Some(place), Some(time)) = (lost.response, lost.response_time) else { continue };
+        let next = all.find(|http| {
+            let is_again = match (sent_in(connection, lost), sent_in(connection, http)) {
+                (Some(one), Some(other)) => is_same(one, other),
+                _ => false,
+            };
+            http.request > place && (is_again || http.time.saturating_sub(time) > IN_FLIGHT)
+        });
+        let places = heads(lost).into_iter().chain(next.map(|http| http.request)).collect();
+        j.check_at(next.is_none(), None, places, || "another request in the session".to_owned());
+    }
+    j.untested("no session was lost");
+}
+
+fn backs_off(evidence: &Evidence<'_>, j: &mut Judgement) {
+    for connection in &evidence.connections {
+        let all: Vec<_> = connection.exchanges.values().filter_map(|it| Some((it, sent_in(connection, it)?))).collect();
+        let is_busy = |http: &HttpExchange<'_>| matches!(http.status, Some(429 | 503));
+        for (busy, message) in all.iter().filter(|(http, _)| is_busy(http)) {
+            let again = all.iter().filter(|(http, it)| http.request > busy.request && is_same(it, message));
+            let again: Vec<_> = again.map(|(http, _)| *http).collect();
+            let told = busy.header("retry-after").and_then(|it| it.trim().parse().ok()).map(Duration::from_secs);
+            let waited = again.first().zip(busy.response_time).map(|(next, time)| next.time.saturating_sub(time));
+            let is_early = told.zip(waited).is_some_and(|(told, waited)| waited + SLACK < told);
+            let is_endless = again.iter().filter(|http| is_busy(http)).count() >= MOST_ATTEMPTS;
+            let places = heads(busy).into_iter().chain(again.first().map(|http| http.request)).collect();
+            j.check_at(!is_early && !is_endless, message.method().map(ToOwned::to_owned), places, || match is_early {
+                true => format!("another attempt after {:.1?}", waited.unwrap_or_default()),
+                false => format!("{} more attempts", again.len()),
+            });
+        }
+    }
+    j.untested("no request was refused with HTTP 429 or 503");
+}
+
+fn secrets(evidence: &Evidence<'_>, j: &mut Judgement) {
+    let is_bearer = |value: &str| value.get(..7).is_some_and(|scheme| scheme.eq_ignore_ascii_case("bearer "));
+    for (_, http) in evidence.exchanges() {
+        let authorization = header(http, "authorization").filter(|value| is_bearer(value));
+        let token = authorization.as_deref().map(|value| value.get(7..).unwrap_or_default().trim());
+        let query = http.target.split_once('?').map(|(_, query)| query).unwrap_or_default();
+        let pairs: Vec<_> = url::form_urlencoded::parse(query.as_bytes()).collect();
+        let is_token = |key: &str, value: &str| key == "access_token" || Some(value) == token;
+        let found = pairs.iter().find(|(key, value)| is_token(key, value));
+        if token.is_some() || found.is_some() {
+            let key = found.map(|(key, _)| key.as_ref()).unwrap_or_default();
+            j.check_at(found.is_none(), None, heads(http), || format!("a token in `{key}` of the query"));
+        }
+    }
+    j.untested("no request was authorized");
+}

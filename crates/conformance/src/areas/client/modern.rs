@@ -1,0 +1,288 @@
+//! What a client says in each request of 2026-07-28, and how it finds a version.
+
+use std::collections::BTreeSet;
+
+use rehearse_protocol::{Era, Transport, Version};
+use serde_json::{Map, Value};
+
+use super::{
+    super::{
+        Judge,
+        common::shown,
+        meta::{is_name, is_prefix},
+    },
+    common::{CAPABILITIES, META, META_VERSION, SESSION, all_modern, bounded, header, header_text, is_same, modern},
+};
+use crate::{Call, Connection, Evidence, Judgement, Level, shapes};
+
+pub(super) const UNSUPPORTED_VERSION: i64 = -32022;
+const MISSING_CAPABILITY: i64 = -32021;
+/// The errors that only a server of the modern era sends.
+const MODERN_ERRORS: [i64; 3] = [-32020, MISSING_CAPABILITY, UNSUPPORTED_VERSION];
+/// What a server may answer with a question.
+const ASKING: [&str; 3] = ["tools/call", "prompts/get", "resources/read"];
+const LEVELS: [&str; 8] = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
+
+pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
+    ("client-modern.meta.version", |e, j| meta(e, j, "protocolVersion", Value::is_string)),
+    ("client-modern.meta.capabilities", |e, j| meta(e, j, "clientCapabilities", Value::is_object)),
+    ("client-modern.meta.client-info", |e, j| meta(e, j, "clientInfo", |info| !info.is_null())),
+    ("client-modern.meta.version-consistent", one_version),
+    ("client-modern.meta.capability-types", |e, j| shapes::judge(e, j, "client-modern.meta.capability-types")),
+    ("client-modern.meta.capability-stable", stable),
+    ("client-modern.meta.elicitation-mode", |e, j| {
+        for call in all_modern(e) {
+            let Some(modes) = call.request.at(CAPABILITIES)["elicitation"].as_object() else { continue };
+            let holds = modes.is_empty() || modes.contains_key("form") || modes.contains_key("url");
+            j.check(holds, call.request, || format!("`elicitation` with {:?}", modes.keys().collect::<Vec<_>>()));
+            if !holds {
+                j.at_level(Level::Derived);
+            }
+        }
+    }),
+    ("client-modern.meta.extension-ids", |e, j| {
+        for call in all_modern(e) {
+            for id in call.request.at(CAPABILITIES)["extensions"].as_object().into_iter().flat_map(Map::keys) {
+                let is_id = id.split_once('/').is_some_and(|(prefix, name)| {
+                    is_prefix(prefix) && !name.is_empty() && !name.contains('/') && is_name(name)
+                });
+                j.check_subject(is_id, id, call.request, || "it as an extension".to_owned());
+            }
+        }
+    }),
+    ("client-modern.meta.log-level", |e, j| {
+        for call in all_modern(e) {
+            let level = call.request.at(&format!("{META}logLevel"));
+            if !level.is_null() {
+                let is_level = level.as_str().is_some_and(|level| LEVELS.contains(&level));
+                j.check(is_level, call.request, || format!("`logLevel: {}`", shown(level)));
+            }
+        }
+    }),
+    ("client-modern.meta.declares-elicitation", |e, j| declares(e, j, "elicitation", "elicitation/create")),
+    ("client-modern.meta.declares-sampling", |e, j| declares(e, j, "sampling", "sampling/createMessage")),
+    ("client-modern.meta.declares-roots", |e, j| declares(e, j, "roots", "roots/list")),
+    ("client-modern.version.retry-supported", retries),
+    ("client-modern.version.no-loop", |e, j| bounded(e, j, UNSUPPORTED_VERSION)),
+    ("client-modern.version.no-init-fallback-on-modern-error", |e, j| no_fallback(e, j, &MODERN_ERRORS)),
+    ("client-modern.discover.uses-version", uses_version),
+    ("client-modern.discover.respects-capabilities", respects_capabilities),
+    ("client-modern.error.32021-handled", |e, j| bounded(e, j, MISSING_CAPABILITY)),
+    ("client-modern.error.404-method", keeps_endpoint),
+    ("client-modern.error.legacy-code-neutral", neutral),
+    ("client-modern.state.no-session-header", no_session),
+    ("client-modern.state.no-initialize", |e, j| {
+        for connection in &e.connections {
+            if let Some(call) = modern(connection).find(|call| call.result().is_some()) {
+                let places = call.places().into_iter().chain(connection.fallback).collect();
+                j.check_at(connection.fallback.is_none(), None, places, || "`initialize`".to_owned());
+            }
+        }
+    }),
+    ("client-modern.server-request.refused", |e, j| {
+        for ask in e.asks() {
+            let method = Some(ask.method().to_owned());
+            j.check_at(ask.responses.is_empty(), method, ask.places(), || "a response".to_owned());
+        }
+    }),
+];
+
+fn meta(evidence: &Evidence<'_>, j: &mut Judgement, key: &str, holds: impl Fn(&Value) -> bool) {
+    for call in all_modern(evidence) {
+        let value = call.request.at(&format!("{META}{key}"));
+        j.check_subject(holds(value), call.method(), call.request, || match value {
+            Value::Null => format!("no `io.modelcontextprotocol/{key}`"),
+            value => format!("`io.modelcontextprotocol/{key}: {}`", shown(value)),
+        });
+    }
+}
+
+/// The version may change after an error or a discovery.
+fn one_version(evidence: &Evidence<'_>, j: &mut Judgement) {
+    for connection in &evidence.connections {
+        let calls: Vec<_> = modern(connection).filter(|call| call.request.at(META_VERSION).is_string()).collect();
+        for (before, call) in calls.iter().zip(calls.iter().skip(1)) {
+            let (old, new) = (before.request.at(META_VERSION), call.request.at(META_VERSION));
+            let may_change = calls.iter().filter(|it| it.request.place < call.request.place).any(|it| {
+                let answered = it.places().last().copied().filter(|place| *place != it.request.place);
+                let is_new = answered.is_none_or(|place| place > before.request.place);
+                is_new && (it.result().is_none() || it.method() == "server/discover")
+            });
+            let places = vec![before.request.place, call.request.place];
+            j.check_at(old == new || may_change, None, places, || format!("{} after {}", shown(new), shown(old)));
+        }
+    }
+}
+
+/// What is declared with one call of a tool, or one reading of a prompt or a resource, is declared with each.
+fn stable(evidence: &Evidence<'_>, j: &mut Judgement) {
+    let name = |call: &Call<'_>| (call.request.at("/params/name").clone(), call.request.at("/params/uri").clone());
+    let declared = |call: &Call<'_>| call.request.at(CAPABILITIES).as_object().cloned().unwrap_or_default();
+    for connection in &evidence.connections {
+        let calls: Vec<_> = modern(connection).filter(|call| ASKING.contains(&call.method())).collect();
+        for call in &calls {
+            let same = calls.iter().filter(|it| it.method() == call.method() && name(it) == name(call));
+            let all: BTreeSet<String> = same.flat_map(|call| declared(call).into_iter().map(|it| it.0)).collect();
+            let own = declared(call);
+            let missing = all.iter().find(|name| !own.contains_key(*name));
+            j.check_subject(missing.is_none(), call.method(), call.request, || {
+                format!("no `{}`, which another one declares", missing.map(String::as_str).unwrap_or_default())
+            });
+        }
+    }
+}
+
+/// A client that answers a question has declared that it can be asked.
+fn declares(evidence: &Evidence<'_>, j: &mut Judgement, capability: &str, method: &str) {
+    for connection in &evidence.connections {
+        let calls: Vec<_> = modern(connection).collect();
+        for (number, call) in calls.iter().enumerate() {
+            let asked = call.result().and_then(|result| result["inputRequests"].as_object()).into_iter().flatten();
+            for (key, _) in asked.filter(|(_, request)| request["method"] == method) {
+                let answer = |it: &&Call<'_>| {
+                    let answer = &it.request.at("/params/inputResponses")[key];
+                    it.method() == call.method() && is_fulfilled(answer)
+                };
+                let Some(next) = calls.iter().skip(number + 1).find(answer) else { continue };
+                let declared = [call, next].map(|it| it.request.at(CAPABILITIES).get(capability).is_some());
+                let places = vec![call.request.place, next.request.place];
+                j.check_at(declared == [true; 2], Some(method.to_owned()), places, || format!("no `{capability}`"));
+                if declared[0] != declared[1] {
+                    j.at_level(Level::Derived);
+                }
+            }
+        }
+    }
+}
+
+fn is_fulfilled(answer: &Value) -> bool {
+    answer.is_object() && answer.get("error").is_none() && answer.get("action").is_none_or(|it| it == "accept")
+}
+
+/// The versions that an error -32022 names.
+fn supported<'e>(call: &Call<'e>) -> Vec<&'e str> {
+    let data = call.response.and_then(|it| it.error()).and_then(|error| error.get("data"));
+    let named = data.and_then(|data| data.get("supported")).and_then(Value::as_array);
+    named.into_iter().flatten().filter_map(Value::as_str).collect()
+}
+
+fn retries(evidence: &Evidence<'_>, j: &mut Judgement) {
+    for connection in &evidence.connections {
+        let calls: Vec<_> = modern(connection).collect();
+        for call in calls.iter().filter(|call| call.error_code() == Some(UNSUPPORTED_VERSION)) {
+            let (supported, Some(response)) = (supported(call), call.response) else { continue };
+            let next = calls.iter().find(|it| it.request.place > response.place && it.method() == call.method());
+            let Some(next) = next.filter(|_| !supported.is_empty()) else {
+                j.untested("the client did not try again");
+                continue;
+            };
+            let version = next.request.at(META_VERSION);
+            let is_supported = version.as_str().is_some_and(|version| supported.contains(&version));
+            let places = vec![response.place, next.request.place];
+            j.check_at(is_supported, None, places, || format!("the version {}", shown(version)));
+        }
+    }
+}
+
+/// Checks that `initialize` does not follow such an error. Over HTTP it is on a connection of its own.
+pub(super) fn no_fallback(evidence: &Evidence<'_>, j: &mut Judgement, codes: &[i64]) {
+    let is_http = evidence.transport == Transport::Http;
+    let is_accepted = evidence.calls().any(|call| call.result().is_some());
+    for connection in &evidence.connections {
+        let is_refused = |call: &Call<'_>| {
+            // The versions that the error names may be older ones.
+            let is_older = supported(call).iter().any(|it| it.parse().is_ok_and(|it: Version| it.era() == Era::Legacy));
+            call.error_code().is_some_and(|code| codes.contains(&code)) && !is_older
+        };
+        let Some(call) = modern(connection).filter(is_refused).last() else { continue };
+        let goes_on = modern(connection).any(|it| it.request.place > call.request.place && it.result().is_some());
+        let falls_back = match is_http {
+            true => evidence.facts.has_handshake && !is_accepted,
+            false => connection.fallback.is_some() && !goes_on,
+        };
+        let places = call.places().into_iter().chain(connection.fallback).collect();
+        j.check_at(!falls_back, None, places, || format!("`initialize` after {}", call.answer_text()));
+    }
+}
+
+/// The last discovery before a request.
+fn discovery<'c>(connection: &'c Connection<'_>, call: &Call<'_>) -> Option<&'c Value> {
+    let is_before = |it: &Call<'_>| it.response.is_some_and(|response| response.place < call.request.place);
+    let all = modern(connection).filter(|it| it.method() == "server/discover" && is_before(it));
+    all.filter_map(|it| it.result()).last()
+}
+
+fn uses_version(evidence: &Evidence<'_>, j: &mut Judgement) {
+    for connection in &evidence.connections {
+        for call in modern(connection) {
+            let Some(result) = discovery(connection, &call) else { continue };
+            let (supported, version) = (result["supportedVersions"].as_array(), call.request.at(META_VERSION));
+            if let Some(supported) = supported.filter(|_| version.is_string()) {
+                let holds = supported.contains(version);
+                j.check(holds, call.request, || format!("the version {}", shown(version)));
+            }
+        }
+    }
+}
+
+fn respects_capabilities(evidence: &Evidence<'_>, j: &mut Judgement) {
+    for connection in &evidence.connections {
+        for call in modern(connection) {
+            let Some(result) = discovery(connection, &call) else { continue };
+            let capability = match call.method().split('/').next() {
+                Some("completion") => "completions",
+                Some(area @ ("tools" | "resources" | "prompts")) => area,
+                _ => continue,
+            };
+            let is_declared = result["capabilities"].get(capability).is_some();
+            j.check_subject(is_declared, call.method(), call.request, || format!("no capability `{capability}`"));
+        }
+    }
+}
+
+/// A method that a server of this era does not have does not mean that the endpoint is another one.
+pub(super) fn keeps_endpoint(evidence: &Evidence<'_>, j: &mut Judgement) {
+    for connection in &evidence.connections {
+        let is_unknown = |call: &Call<'_>| call.status() == Some(404) && call.error_code() == Some(-32601);
+        let Some(call) = modern(connection).find(is_unknown) else { continue };
+        let target = call.http.map(|http| http.target);
+        let next = connection
+            .exchanges
+            .values()
+            .find(|http| http.method == "GET" && Some(http.target) == target && http.request > call.request.place);
+        let places = call.places().into_iter().chain(next.map(|http| http.request)).collect();
+        j.check_at(next.is_none(), Some(call.method().to_owned()), places, || "a GET after it".to_owned());
+    }
+}
+
+/// Codes from -32019 to -32000 mean nothing but an error.
+fn neutral(evidence: &Evidence<'_>, j: &mut Judgement) {
+    for connection in &evidence.connections {
+        let calls: Vec<_> = modern(connection).collect();
+        for call in &calls {
+            let code = call.error_code().filter(|code| (-32019..=-32000).contains(code) && *code != -32002);
+            let (Some(code), Some(response)) = (code, call.response) else { continue };
+            if supported(call).is_empty() {
+                let version = call.request.at(META_VERSION);
+                let is_other = |it: &&Call<'_>| {
+                    let is_again = it.request.place > response.place && is_same(it.request, call.request);
+                    is_again && it.request.at(META_VERSION) != version
+                };
+                let again = calls.iter().find(is_other);
+                let places = call.places().into_iter().chain(again.map(|it| it.request.place)).collect();
+                j.check_at(again.is_none(), None, places, || format!("another version after the error {code}"));
+            }
+        }
+    }
+}
+
+fn no_session(evidence: &Evidence<'_>, j: &mut Judgement) {
+    for connection in &evidence.connections {
+        let given = connection.exchanges.values().find_map(|http| Some((http.response?, http.header(SESSION)?)));
+        let Some((place, id)) = given else { continue };
+        for call in modern(connection).filter(|call| call.request.place > place) {
+            let sent = call.http.and_then(|http| header(http, SESSION));
+            j.check(sent.as_deref() != Some(id), call.request, || header_text("Mcp-Session-Id", sent.as_deref()));
+        }
+    }
+}

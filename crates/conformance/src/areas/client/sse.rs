@@ -1,0 +1,151 @@
+//! Streams that are broken off, as a client resumes them.
+
+use std::time::Duration;
+
+use rehearse_protocol::{Version, sse};
+
+use super::{
+    super::Judge,
+    common::{SESSION, VERSION_HEADER, header, header_text, heads, is_same, sent_in},
+    life::handshake,
+};
+use crate::{Connection, Evidence, HttpExchange, Judgement, Kind, Message};
+
+const LAST_ID: &str = "last-event-id";
+const SLACK: Duration = Duration::from_millis(50);
+
+pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
+    ("client-sse.resume.last-event-id", last_id),
+    ("client-sse.resume.retry-respected", waits),
+    ("client-sse.resume.get-not-post", no_second_post),
+    ("client-sse.resume.headers", |e, j| {
+        for connection in e.connections.iter().filter(|it| handshake(it).is_some()) {
+            let id = handshake(connection).and_then(|(call, _)| call.http?.header(SESSION));
+            for http in resumptions(connection) {
+                let session = header(http, SESSION);
+                let is_named = e.version < Version::V2025_06_18 || header(http, VERSION_HEADER).is_some();
+                j.check_at(id.is_none() || session.as_deref() == id, None, heads(http), || {
+                    header_text("Mcp-Session-Id", session.as_deref())
+                });
+                j.check_at(is_named, None, heads(http), || header_text("MCP-Protocol-Version", None));
+            }
+        }
+    }),
+    ("client-sse.resume.not-modern", |e, j| {
+        for connection in &e.connections {
+            let Some(first) = streams(connection).into_iter().find(|it| it.last_id().is_some()) else { continue };
+            let resumed = connection.exchanges.values().find(|http| http.is_resumed());
+            let places = heads(first.http).into_iter().chain(resumed.map(|http| http.request)).collect();
+            j.check_at(resumed.is_none(), None, places, || {
+                header_text("Last-Event-ID", resumed.and_then(|http| header(http, LAST_ID)).as_deref())
+            });
+        }
+    }),
+];
+
+/// An event stream of the server.
+struct Stream<'c> {
+    http: &'c HttpExchange<'c>,
+    events: Vec<sse::Event>,
+    /// The request that it answers.
+    request: Option<&'c Message<'c>>,
+    /// Whether it has the response.
+    has_response: bool,
+}
+
+impl Stream<'_> {
+    fn ids(&self) -> impl DoubleEndedIterator<Item = &str> {
+        self.events.iter().filter_map(|event| event.id.as_deref()).filter(|id| !id.is_empty())
+    }
+
+    fn last_id(&self) -> Option<&str> {
+        self.ids().next_back()
+    }
+
+    /// Whether it is the answer to a request, can be resumed, and lacks the response.
+    fn is_broken_off(&self) -> bool {
+        self.http.method == "POST" && !self.has_response && self.request.is_some() && self.last_id().is_some()
+    }
+}
+
+fn streams<'c>(connection: &'c Connection<'_>) -> Vec<Stream<'c>> {
+    let all = connection.exchanges.values().filter(|http| http.is_stream());
+    let all = all.map(|http| {
+        let mut events = Vec::new();
+        let _ = sse::Decoder::default().push(&http.body, &mut events);
+        let request = sent_in(connection, http).filter(|it| it.kind == Kind::Request);
+        let has_response = connection.messages_of(http).any(|it| it.kind == Kind::Response);
+        Stream { http, events, request, has_response }
+    });
+    all.collect()
+}
+
+/// The GETs that resume a stream.
+fn resumptions<'c>(connection: &'c Connection<'_>) -> impl Iterator<Item = &'c HttpExchange<'c>> {
+    connection.exchanges.values().filter(|http| http.method == "GET" && http.is_resumed())
+}
+
+fn last_id(evidence: &Evidence<'_>, j: &mut Judgement) {
+    for connection in &evidence.connections {
+        let streams = streams(connection);
+        for http in resumptions(connection) {
+            let value = header(http, LAST_ID).unwrap_or_default();
+            let mut earlier = streams.iter().filter(|it| it.http.request < http.request).peekable();
+            if earlier.any(|it| it.last_id().is_some()) {
+                let holds = streams.iter().any(|it| it.last_id() == Some(&*value));
+                j.check_at(holds, None, heads(http), || header_text("Last-Event-ID", Some(&value)));
+            }
+        }
+        let is_resumed = resumptions(connection).next().is_some();
+        let Some(broken) = streams.iter().find(|it| it.is_broken_off()).filter(|_| !is_resumed) else { continue };
+        // The first GET may be for what the server sends of its own.
+        let mut gets = connection.exchanges.values().filter(|http| http.method == "GET");
+        let has_stream = gets.next().is_some_and(|http| http.request < broken.http.request);
+        match gets.find(|http| has_stream && http.request > broken.http.request) {
+            Some(http) => j.check_at(false, None, heads(http), || header_text("Last-Event-ID", None)),
+            None => j.untested("the client did not resume the stream"),
+        }
+    }
+}
+
+/// The stream did not end before its last event.
+fn waits(evidence: &Evidence<'_>, j: &mut Judgement) {
+    for connection in &evidence.connections {
+        let streams = streams(connection);
+        for http in resumptions(connection) {
+            let value = header(http, LAST_ID).unwrap_or_default();
+            let Some(from) = streams.iter().find(|it| it.ids().any(|id| id == value)) else { continue };
+            let retry = from.events.iter().filter_map(|event| event.retry).next_back().map(Duration::from_millis);
+            let (Some(retry), Some(last)) = (retry, from.http.last) else { continue };
+            let waited = http.time.saturating_sub(last);
+            let places = heads(from.http).into_iter().chain([http.request]).collect();
+            let holds = waited + retry / 10 + SLACK >= retry;
+            j.check_at(holds, None, places, || format!("a GET after {waited:.1?}, not after {retry:?}"));
+        }
+    }
+}
+
+/// A call that is sent again may be done twice.
+fn no_second_post(evidence: &Evidence<'_>, j: &mut Judgement) {
+    for connection in &evidence.connections {
+        let is_cancelled = |request: &Message<'_>| {
+            let mut sent = connection.messages.iter().filter(|it| it.method() == Some("notifications/cancelled"));
+            sent.any(|it| Some(it.at("/params/requestId")) == request.id())
+        };
+        for stream in streams(connection).iter().filter(|it| it.is_broken_off()) {
+            let Some(request) = stream.request.filter(|it| !is_cancelled(it)) else { continue };
+            let is_answer = |it: &&Message<'_>| it.is_from_server() && it.kind == Kind::Response;
+            let mut answers = connection.messages.iter().filter(is_answer).filter(|it| it.id() == request.id());
+            let answered = answers.next().map(|it| it.place);
+            let again = connection.messages.iter().find(|it| {
+                let is_open = answered.is_none_or(|answered| it.place < answered);
+                let is_open = is_open && stream.http.last.is_none_or(|last| it.time >= last);
+                !it.is_from_server() && it.place > request.place && is_open && is_same(it, request)
+            });
+            let places = [request].into_iter().chain(again).map(|it| it.place).collect();
+            j.check_at(again.is_none(), request.method().map(ToOwned::to_owned), places, || {
+                "the same request again".to_owned()
+            });
+        }
+    }
+}
