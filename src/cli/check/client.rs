@@ -24,7 +24,7 @@ use crate::cli::{
     signals::Signals,
     style::{self, STRONG},
 };
-use rehearse_check::{ACTS, ClientVersion, Played, judge_client, selects};
+use rehearse_check::{ACTS, ActRun, ClientVersion, judge_client, selects};
 use rehearse_client::{ProcessChange, ProcessHandle};
 use rehearse_conformance::Role;
 use rehearse_document::Source;
@@ -37,7 +37,7 @@ use rehearse_mock::{
 use rehearse_protocol::{Direction, Trace};
 use rehearse_report::check::{CheckFormat, CheckLayout, CheckedServer};
 
-/// How many acts play at the same time.
+/// How many acts run at the same time.
 const AT_ONCE: usize = 4;
 /// How often it is looked whether the client is idle.
 const LOOK: Duration = Duration::from_millis(100);
@@ -69,7 +69,7 @@ Exit codes:
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct ClientArgs {
-    /// Play only these acts: a name, one with `*`, or the file of a mock script (repeatable)
+    /// Run only these acts: a name, one with `*`, or the file of a mock script (repeatable)
     #[arg(long = "act", value_name = "ACT")]
     acts: Vec<String>,
     /// Print the acts and exit
@@ -89,7 +89,7 @@ pub(super) struct ClientArgs {
 }
 
 /// An act with its mock.
-struct Scene {
+struct ActScript {
     name: String,
     script: Script,
 }
@@ -118,13 +118,13 @@ pub(super) fn run(args: &ClientArgs) -> Result<Exit, Failure> {
         let message = "SARIF needs a place in a file for each result, and a client has none; take --format junit";
         return Err(Failure::Usage(message.to_owned()));
     }
-    let scenes = args.scenes()?;
+    let scripts = args.scripts()?;
     let baseline = args.report.read_baseline()?;
     let mut checked = args.report.begin();
     let begun = Instant::now();
-    let (played, is_interrupted) = block_on_guarded(args.play(scenes))?;
+    let (runs, is_interrupted) = block_on_guarded(args.run_acts(scripts))?;
     checked.duration = begun.elapsed();
-    let versions = judge_client(&played);
+    let versions = judge_client(&runs);
     checked.servers = args.results(versions);
     args.report.conclude(&mut checked, baseline, args.acts.is_empty(), is_interrupted)?;
     args.report.write(&checked, &CheckLayout { width: style::width(), directory: PathBuf::new() })
@@ -141,13 +141,13 @@ impl ClientArgs {
     ///
     /// # Errors
     /// An act does not exist, or its script has mistakes.
-    fn scenes(&self) -> Result<Vec<Scene>, Failure> {
+    fn scripts(&self) -> Result<Vec<ActScript>, Failure> {
         let is_wanted = |name: &str| self.acts.is_empty() || self.acts.iter().any(|it| selects(it, name));
-        let mut scenes = Vec::new();
+        let mut scripts = Vec::new();
         for act in ACTS.iter().filter(|act| act.name == ACTS[0].name || is_wanted(act.name)) {
             let source = Source::new(format!("{}.yaml", act.name), act.script);
             let script = Script::parse(&source).map_err(Failure::Invalid)?;
-            scenes.push(Scene { name: act.name.to_owned(), script });
+            scripts.push(ActScript { name: act.name.to_owned(), script });
         }
         for asked in self.acts.iter().filter(|asked| !ACTS.iter().any(|act| selects(asked, act.name))) {
             if !Path::new(asked).is_file() {
@@ -156,33 +156,33 @@ impl ClientArgs {
                 let hint = near.unwrap_or_else(|| "--list-acts prints all".to_owned());
                 return Err(Failure::Usage(format!("there is no act {asked:?}, and no such file; {hint}")));
             }
-            scenes.push(Scene { name: asked.clone(), script: Script::load(Path::new(asked), &[])? });
+            scripts.push(ActScript { name: asked.clone(), script: Script::load(Path::new(asked), &[])? });
         }
-        Ok(scenes)
+        Ok(scripts)
     }
 
-    /// Plays all acts. Returns what the client did, and whether it was interrupted.
+    /// Runs all acts. Returns what the client did, and whether it was interrupted.
     ///
     /// # Errors
     /// A mock or the client cannot be started.
-    async fn play(&self, scenes: Vec<Scene>) -> Result<(Vec<Played>, bool), Failure> {
+    async fn run_acts(&self, scripts: Vec<ActScript>) -> Result<(Vec<ActRun>, bool), Failure> {
         let mut signals =
             Signals::install().map_err(|error| Failure::cannot(format!("cannot handle signals: {error}")))?;
-        let playing = stream::iter(scenes).map(|scene| self.play_one(scene)).buffered(AT_ONCE);
-        let playing = playing.collect::<Vec<_>>();
-        tokio::pin!(playing);
-        let played = tokio::select! {
-            played = &mut playing => played,
+        let running = stream::iter(scripts).map(|script| self.run_act(script)).buffered(AT_ONCE);
+        let running = running.collect::<Vec<_>>();
+        tokio::pin!(running);
+        let runs = tokio::select! {
+            runs = &mut running => runs,
             _ = signals.next() => {
                 style::print("interrupted\n");
                 return Ok((Vec::new(), true));
             }
         };
-        Ok((played.into_iter().collect::<Result<_, _>>()?, false))
+        Ok((runs.into_iter().collect::<Result<_, _>>()?, false))
     }
 
-    async fn play_one(&self, scene: Scene) -> Result<Played, Failure> {
-        let engine = Engine::new(scene.script, Seed::from(self.report.seed), Journal::default());
+    async fn run_act(&self, script: ActScript) -> Result<ActRun, Failure> {
+        let engine = Engine::new(script.script, Seed::from(self.report.seed), Journal::default());
         let listen =
             ListenOptions { address: (Ipv4Addr::LOCALHOST, 0).into(), record_traces: true, ..ListenOptions::default() };
         let server = MockServer::start(engine, listen).await;
@@ -190,7 +190,7 @@ impl ClientArgs {
         let (environment, listener) = ExecEnvironment::create(&server)?;
         let stop = CancellationToken::new();
         let relays = tokio::spawn(relay::serve(listener, server.pipes(), stop.clone()));
-        let ended = self.drive(&environment, &server, &scene.name).await;
+        let ended = self.drive(&environment, &server, &script.name).await;
         stop.cancel();
         let _ = tokio::time::timeout(GRACE, relays).await;
         let traces = server.traces();
@@ -199,11 +199,11 @@ impl ClientArgs {
             Ended::Exited(code) => code,
             Ended::Idle => None,
             Ended::TimedOut => {
-                style::warn(&format!("act {}: the client was ended after {:?}", scene.name, self.timeout));
+                style::warn(&format!("act {}: the client was ended after {:?}", script.name, self.timeout));
                 None
             }
         };
-        Ok(Played { act: scene.name.clone(), traces, exit_code })
+        Ok(ActRun { act: script.name.clone(), traces, exit_code })
     }
 
     /// Runs the client until it ends, is idle, or has no time left.

@@ -11,7 +11,7 @@ use super::ACTS;
 
 /// What a client has done in one act.
 #[derive(Debug)]
-pub struct Played {
+pub struct ActRun {
     /// The name of the act.
     pub act: String,
     /// The traces of the mock.
@@ -34,12 +34,12 @@ pub struct ClientVersion {
 }
 
 /// Judges a client by the traces of all acts: each transport and version that it used, newest version first.
-pub fn judge_client(played: &[Played]) -> Vec<ClientVersion> {
+pub fn judge_client(runs: &[ActRun]) -> Vec<ClientVersion> {
     let mut all: BTreeMap<(Transport, std::cmp::Reverse<Version>), ClientVersion> = BTreeMap::new();
     for transport in [Transport::Stdio, Transport::Http, Transport::Sse, Transport::Ws] {
-        let clean = played.iter().find(|it| it.act == ACTS[0].name);
-        let flow = clean.and_then(|played| flow(played, transport));
-        for one in played {
+        let clean = runs.iter().find(|it| it.act == ACTS[0].name);
+        let flow = clean.and_then(|run| flow(run, transport));
+        for one in runs {
             let facts = Facts {
                 role: Role::Client,
                 act: Some(one.act.clone()),
@@ -72,15 +72,15 @@ pub fn judge_client(played: &[Played]) -> Vec<ClientVersion> {
     all.into_values().collect()
 }
 
-fn recorded(played: &Played, transport: Transport) -> impl Iterator<Item = Recorded<'_>> {
+fn recorded(run: &ActRun, transport: Transport) -> impl Iterator<Item = Recorded<'_>> {
     let is_over = move |trace: &&Trace| {
         trace.events().any(|event| matches!(&event.kind, EventKind::Opened(opened) if *opened == transport))
     };
-    played.traces.iter().filter(is_over).map(|trace| Recorded { trace, asked: None })
+    run.traces.iter().filter(is_over).map(|trace| Recorded { trace, asked: None })
 }
 
 /// What the client does if nothing unusual happens.
-fn flow(clean: &Played, transport: Transport) -> Option<Flow> {
+fn flow(clean: &ActRun, transport: Transport) -> Option<Flow> {
     let facts = Facts { role: Role::Client, exit_code: clean.exit_code, ..Facts::default() };
     let judged = judge_recorded(recorded(clean, transport), transport, &facts);
     let newest = judged.versions.into_iter().next()?;

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::completes;
 use super::{
     super::{Judge, rpc::single_object},
     common::{SESSION, VERSION_HEADER, header, header_text, heads, is_same, modern, sent_in},
@@ -130,6 +131,8 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
     }),
     ("client-http.error.5xx-backoff", backs_off),
     ("client-http.secrets.not-in-url", secrets),
+    ("client-http.response.json-supported", |e, j| completes(e, j, "json")),
+    ("client-http.response.sse-supported", |e, j| completes(e, j, "streams")),
 ];
 
 /// The POSTs with a message.

@@ -6,6 +6,7 @@ use super::super::{
     Judge,
     io::{is_part, no_newline, text},
 };
+use super::completes;
 use crate::{Kind, Level, without_mark};
 
 pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
@@ -30,4 +31,6 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
             j.check(!is_marked, line, || format!("a byte order mark before {}", text(line)));
         }
     }),
+    ("client-io.stdout.split-reads", |e, j| completes(e, j, "pieces")),
+    ("client-io.stdout.large-line", |e, j| completes(e, j, "large")),
 ];

@@ -48,7 +48,7 @@ fn only_declared(evidence: &Evidence<'_>, j: &mut Judgement, methods: &[&str], c
 /// Checks that a client does the same in an act as in the act `clean`.
 fn completes(evidence: &Evidence<'_>, j: &mut Judgement, act: &str) {
     if evidence.facts.act.as_deref() != Some(act) {
-        j.untested(format!("the act {act} was not played"));
+        j.untested(format!("the act {act} was not run"));
         return;
     }
     let Some(usual) = evidence.facts.flow.as_ref().filter(|flow| !flow.methods.is_empty()) else {

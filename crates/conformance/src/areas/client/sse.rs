@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use rehearse_protocol::{Version, sse};
 
+use super::completes;
 use super::{
     super::Judge,
     common::{SESSION, VERSION_HEADER, header, header_text, heads, is_same, sent_in},
@@ -41,6 +42,9 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
             });
         }
     }),
+    ("client-sse.parse.empty-data", |e, j| completes(e, j, "streams")),
+    ("client-sse.parse.split-chunks", |e, j| completes(e, j, "pieces")),
+    ("client-sse.parse.large-event", |e, j| completes(e, j, "large")),
 ];
 
 /// An event stream of the server.
