@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use super::completes;
 use super::{
     super::{Judge, rpc::single_object},
     common::{SESSION, VERSION_HEADER, header, header_text, heads, is_same, modern, sent_in},
+    completes,
     life::handshake,
 };
 use crate::{Connection, Evidence, HttpExchange, Judgement, Kind};

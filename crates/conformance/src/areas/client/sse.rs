@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use rehearse_protocol::{Version, sse};
 
-use super::completes;
 use super::{
     super::Judge,
     common::{SESSION, VERSION_HEADER, header, header_text, heads, is_same, sent_in},
+    completes,
     life::handshake,
 };
 use crate::{Connection, Evidence, HttpExchange, Judgement, Kind, Message};
