@@ -5,6 +5,7 @@ use std::sync::Arc;
 use http::{HeaderMap, header::AUTHORIZATION};
 use serde_json::{Value as Json, json};
 
+use super::issuer::{Issuer, challenge_text, patched};
 use rehearse_document::{Node, Problems};
 
 /// The tokens that a server accepts.
@@ -17,6 +18,8 @@ pub struct Auth {
     authorization_servers: Vec<String>,
     /// The scopes in the metadata.
     supported: Vec<String>,
+    /// How the mock issues tokens, if it does.
+    issuer: Option<Arc<Issuer>>,
 }
 
 /// An access token and its scopes.
@@ -24,6 +27,8 @@ pub struct Auth {
 pub struct Token {
     token: String,
     scopes: Vec<String>,
+    /// Whether the mock has issued it; it has one user only.
+    is_issued: bool,
 }
 
 /// The reason why a request is refused, and the scopes that it needs.
@@ -35,12 +40,19 @@ pub struct Challenge {
     error: Option<&'static str>,
     /// All scopes that the request needs.
     scopes: Vec<String>,
+    /// What the script says in place of the usual header.
+    text: Option<String>,
 }
 
 impl Token {
     /// Identifies the owner of the token.
     pub fn principal(&self) -> &str {
-        &self.token
+        if self.is_issued { "the user" } else { &self.token }
+    }
+
+    /// A token that the mock has issued.
+    pub(crate) fn issued(token: &str, scopes: &[String]) -> Token {
+        Token { token: token.to_owned(), scopes: scopes.to_vec(), is_issued: true }
     }
 
     /// # Errors
@@ -48,7 +60,9 @@ impl Token {
     pub fn allows(&self, scopes: &[String]) -> Result<(), Challenge> {
         match scopes.iter().all(|scope| self.scopes.contains(scope)) {
             true => Ok(()),
-            false => Err(Challenge { status: 403, error: Some("insufficient_scope"), scopes: scopes.to_vec() }),
+            false => {
+                Err(Challenge { status: 403, error: Some("insufficient_scope"), scopes: scopes.to_vec(), text: None })
+            }
         }
     }
 
@@ -59,14 +73,19 @@ impl Token {
         if token.str()?.is_empty() || !token.str()?.chars().all(is_token) {
             return Err(token.problem("a token consists of letters, digits and -._~+/=").into());
         }
-        Ok(Arc::new(Token { token: token.str()?.to_owned(), scopes: fields.read_each("scopes", read_scope)? }))
+        let scopes = fields.read_each("scopes", read_scope)?;
+        Ok(Arc::new(Token { token: token.str()?.to_owned(), scopes, is_issued: false }))
     }
 }
 
 impl Auth {
     pub(super) fn read(node: &Node) -> Result<Auth, Problems> {
-        let fields = node.fields("`auth`", &["tokens", "scopes", "authorizationServers"])?;
-        let tokens = fields.required("tokens")?.each(Token::read)?;
+        let fields = node.fields("`auth`", &["tokens", "scopes", "authorizationServers", "issuer"])?;
+        let issuer = fields.read("issuer", Issuer::read)?.map(Arc::new);
+        let tokens = match issuer {
+            Some(_) => fields.read_each("tokens", Token::read)?,
+            None => fields.required("tokens")?.each(Token::read)?,
+        };
         let scopes = fields.read_each("scopes", read_scope)?;
         let mut supported = scopes.clone();
         for scope in tokens.iter().flat_map(|token| &token.scopes) {
@@ -75,7 +94,17 @@ impl Auth {
             }
         }
         let authorization_servers = fields.read_each("authorizationServers", |node| Ok(node.str()?.to_owned()))?;
-        Ok(Auth { tokens, scopes, authorization_servers, supported })
+        Ok(Auth { tokens, scopes, authorization_servers, supported, issuer })
+    }
+
+    /// How the mock issues tokens, if it does.
+    pub(crate) fn issuer(&self) -> Option<&Arc<Issuer>> {
+        self.issuer.as_ref()
+    }
+
+    /// The scopes that every request needs.
+    pub(crate) fn scopes(&self) -> &[String] {
+        &self.scopes
     }
 
     /// The first of the tokens.
@@ -83,40 +112,52 @@ impl Auth {
         self.tokens.first().map(|token| token.token.as_str())
     }
 
-    /// The token of a request.
+    /// The token of a request; `issued` finds one that the mock has issued.
     ///
     /// # Errors
     /// The token is missing, unknown, or lacks the scopes that every request needs.
-    pub fn authorize(&self, headers: &HeaderMap) -> Result<Arc<Token>, Challenge> {
-        let unauthorized = |error| Challenge { status: 401, error, scopes: self.scopes.clone() };
+    pub fn authorize(
+        &self,
+        headers: &HeaderMap,
+        issued: impl FnOnce(&str) -> Option<Arc<Token>>,
+    ) -> Result<Arc<Token>, Challenge> {
+        let text = self.issuer.as_ref().and_then(|issuer| issuer.challenge.clone());
+        let unauthorized = |error| Challenge { status: 401, error, scopes: self.scopes.clone(), text: text.clone() };
         let header = headers.get(AUTHORIZATION).ok_or_else(|| unauthorized(None))?;
         let shown = header.to_str().ok().and_then(|header| header.split_once(' '));
         let shown = shown.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer")).map(|(_, token)| token.trim());
-        let token = self.tokens.iter().find(|token| shown == Some(&token.token));
-        let token = token.ok_or_else(|| unauthorized(Some("invalid_token")))?;
+        let token = self.tokens.iter().find(|token| shown == Some(&token.token)).cloned();
+        let token = token.or_else(|| issued(shown?)).ok_or_else(|| unauthorized(Some("invalid_token")))?;
         token.allows(&self.scopes)?;
-        Ok(token.clone())
+        Ok(token)
     }
 
     /// The metadata of the resource at `path` of `origin` (RFC 9728, section 2). They must name an authorization server
     /// (2026-07-28, Authorization Server Discovery); by default it is the origin itself, as before metadata existed
-    /// (2025-03-26, Authorization Base URL).
-    pub fn metadata(&self, origin: &str, path: &str) -> Json {
+    /// (2025-03-26, Authorization Base URL). `issuer` is the path of the mock's own one.
+    pub fn metadata(&self, origin: &str, path: &str, issuer: &str) -> Json {
         let mut metadata = json!({ "resource": format!("{origin}{path}"), "bearer_methods_supported": ["header"] });
         metadata["authorization_servers"] = match &self.authorization_servers[..] {
-            [] => json!([origin]),
+            [] => json!([format!("{origin}{issuer}")]),
             servers => json!(servers),
         };
         if !self.supported.is_empty() {
             metadata["scopes_supported"] = json!(self.supported);
         }
-        metadata
+        match &self.issuer {
+            Some(issuer) => patched(metadata, &issuer.resource, origin),
+            None => metadata,
+        }
     }
 }
 
 impl Challenge {
-    /// The value of `WWW-Authenticate`. `metadata` is the URL of the resource's metadata.
-    pub fn header(&self, metadata: &str) -> String {
+    /// The value of `WWW-Authenticate`. `metadata` is the path of the resource's metadata.
+    pub fn header(&self, origin: &str, metadata: &str) -> String {
+        let metadata = format!("{origin}{metadata}");
+        if let Some(text) = &self.text {
+            return challenge_text(text, origin, &metadata);
+        }
         let error = self.error.map(|error| format!("error=\"{error}\", ")).unwrap_or_default();
         let scope = match self.scopes.is_empty() {
             true => String::new(),
@@ -169,15 +210,15 @@ tools: [{ name: t, scopes: [read, write], reply: x }]";
         if let Some(value) = value {
             headers.insert(AUTHORIZATION, HeaderValue::from_static(value));
         }
-        script.auth.expect("auth").authorize(&headers)
+        script.auth.expect("auth").authorize(&headers, |_| None)
     }
 
     #[test]
     fn a_token_that_is_missing_unknown_or_not_enough_is_challenged() {
         let challenge = |value| authorize(value).expect_err("refused");
-        let metadata = "http://127.0.0.1/m";
+        let header = |challenge: &Challenge| challenge.header("http://127.0.0.1", "/m");
         assert_eq!(challenge(None).status, 401);
-        assert_eq!(challenge(None).header(metadata), "Bearer scope=\"read\", resource_metadata=\"http://127.0.0.1/m\"");
+        assert_eq!(header(&challenge(None)), "Bearer scope=\"read\", resource_metadata=\"http://127.0.0.1/m\"");
         for unknown in ["Bearer nope", "Basic cmVhZGVy", "reader", "Bearer", "Bearer reader extra"] {
             let challenge = challenge(Some(unknown));
             assert_eq!((challenge.status, challenge.error), (401, Some("invalid_token")), "{unknown}");
@@ -185,7 +226,7 @@ tools: [{ name: t, scopes: [read, write], reply: x }]";
         let poor = challenge(Some("Bearer unscoped"));
         assert_eq!(poor.status, 403);
         assert_eq!(
-            poor.header(metadata),
+            header(&poor),
             "Bearer error=\"insufficient_scope\", scope=\"read\", resource_metadata=\"http://127.0.0.1/m\""
         );
     }
@@ -207,9 +248,9 @@ tools: [{ name: t, scopes: [read, write], reply: x }]";
             "authorization_servers": ["https://auth.example"],
             "scopes_supported": ["read", "write"],
         });
-        assert_eq!(script.auth.expect("auth").metadata("http://127.0.0.1", "/mcp"), expected);
+        assert_eq!(script.auth.expect("auth").metadata("http://127.0.0.1", "/mcp", ""), expected);
         let script = Script::parse(&Source::new("m", "auth: { tokens: [{ token: t }] }")).expect("valid");
-        let own = script.auth.expect("auth").metadata("http://127.0.0.1", "/mcp");
+        let own = script.auth.expect("auth").metadata("http://127.0.0.1", "/mcp", "");
         assert_eq!(own["authorization_servers"], json!(["http://127.0.0.1"]));
     }
 

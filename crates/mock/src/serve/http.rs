@@ -138,8 +138,23 @@ impl ServerState {
     }
 }
 
+impl ServerState {
+    /// Records what a client sent without a valid token.
+    pub(super) async fn record_refused(&self, request: Request) {
+        if self.recorder.is_none() || request.method() != Method::POST {
+            return;
+        }
+        let (parts, body) = request.into_parts();
+        if let (Some(exchange), Ok(bytes)) = (parts.extensions.get::<HttpExchange>(), read(body).await)
+            && !bytes.is_empty()
+        {
+            exchange.record_body(&bytes);
+        }
+    }
+}
+
 /// The whole body, or a status and the reason why it cannot be read.
-async fn read<B>(body: B) -> Result<Bytes, (StatusCode, String)>
+pub(super) async fn read<B>(body: B) -> Result<Bytes, (StatusCode, String)>
 where
     B: hyper::body::Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>>,
 {

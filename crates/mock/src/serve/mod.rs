@@ -13,6 +13,7 @@ mod drive;
 mod faulty_response;
 mod http;
 mod http_faults;
+mod issued;
 mod lifetime;
 mod pipe;
 mod reorder_gate;

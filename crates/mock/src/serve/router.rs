@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     journal::Refusal,
-    script::{Challenge, Token},
+    script::{Auth, Challenge, Token},
 };
 use rehearse_net::{Request, Response};
 use rehearse_protocol::Transport;
@@ -30,7 +30,18 @@ pub(super) fn transport(path: &str) -> Transport {
     }
 }
 
-pub(super) async fn handle(state: Arc<ServerState>, request: Request) -> Response {
+/// Whether a request is let in.
+#[derive(Debug)]
+pub(super) enum Access {
+    /// The server requires no tokens.
+    Open,
+    /// It is about authorization, and needs no token.
+    Public,
+    Granted(Arc<Token>),
+    Refused(Challenge),
+}
+
+pub(super) async fn handle(state: Arc<ServerState>, request: Request, access: Access) -> Response {
     let head = RequestHead::new(transport(request.uri().path()), &request);
     let transport = head.transport;
     // RFC 9112, 3.2; any other problem with it is a 403.
@@ -40,31 +51,44 @@ pub(super) async fn handle(state: Arc<ServerState>, request: Request) -> Respons
     if let Err(why) = state.hosts.check(request.headers(), request.uri()) {
         return state.refuse(&head, StatusCode::FORBIDDEN, Refusal::Header, why);
     }
-    if let Some(name) = request.uri().path().strip_prefix(WELL_KNOWN) {
-        return state.well_known(&head, &request, name);
+    let token = match access {
+        Access::Public => return state.about_authorization(&head, request).await,
+        Access::Refused(challenge) => {
+            let status = StatusCode::from_u16(challenge.status).unwrap_or(StatusCode::UNAUTHORIZED);
+            let origin = origin(&request);
+            state.record_refused(request).await;
+            let response = state.refuse(&head, status, Refusal::Challenge, challenge.reason());
+            return challenged(response, &challenge, &origin, transport);
+        }
+        Access::Granted(token) => Some(token),
+        Access::Open => None,
+    };
+    let origin = token.as_ref().map(|_| origin(&request));
+    let mut response = route(state, head, request, token).await;
+    match response.extensions_mut().remove::<Challenge>() {
+        Some(challenge) => challenged(response, &challenge, &origin.unwrap_or_default(), transport),
+        None => response,
     }
-    let host = || request.headers().get(header::HOST).cloned();
+}
+
+/// The origin by which a client reaches the mock.
+pub(super) fn origin(request: &Request) -> String {
+    let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+    format!("http://{host}")
+}
+
+/// A response with a challenge.
+fn challenged(mut response: Response, challenge: &Challenge, origin: &str, transport: Transport) -> Response {
     let resource = match transport {
         Transport::Sse => "/sse",
         Transport::Ws => "/ws",
         _ => "/mcp",
     };
-    let (authorized, host) = state.engine.auth(|auth| (auth.authorize(request.headers()), host())).unzip();
-    let mut response = match authorized.transpose() {
-        Ok(token) => route(state, head, request, token).await,
-        Err(challenge) => {
-            let status = StatusCode::from_u16(challenge.status).unwrap_or(StatusCode::UNAUTHORIZED);
-            let mut response = state.refuse(&head, status, Refusal::Challenge, challenge.reason());
-            response.extensions_mut().insert(challenge);
-            response
-        }
-    };
-    if let Some(challenge) = response.extensions_mut().remove::<Challenge>() {
-        let host = host.flatten();
-        let host = host.as_ref().and_then(|host| host.to_str().ok()).unwrap_or_default();
-        if let Ok(value) = HeaderValue::try_from(challenge.header(&format!("http://{host}{METADATA_PATH}{resource}"))) {
-            response.headers_mut().insert(header::WWW_AUTHENTICATE, value);
-        }
+    let text = challenge.header(origin, &format!("{METADATA_PATH}{resource}"));
+    if let Ok(value) = HeaderValue::try_from(text)
+        && !value.is_empty()
+    {
+        response.headers_mut().insert(header::WWW_AUTHENTICATE, value);
     }
     response
 }
@@ -93,20 +117,61 @@ async fn route(state: Arc<ServerState>, head: RequestHead, request: Request, tok
 }
 
 impl ServerState {
-    /// The metadata of a protected resource, if the server requires tokens; any other name is a 404.
-    fn well_known(&self, head: &RequestHead, request: &Request, name: &str) -> Response {
+    /// Whether a request is let in. Each one with a token that the mock has issued uses it once.
+    pub(super) fn access(&self, request: &Request) -> Access {
+        let path = request.uri().path();
+        let has_own = |auth: &Auth| auth.issuer().is_some_and(|issuer| issuer.is_about(path));
+        if path.starts_with(WELL_KNOWN) || self.engine.auth(has_own) == Some(true) {
+            return Access::Public;
+        }
+        let authorized = self
+            .engine
+            .auth(|auth| auth.authorize(request.headers(), |token| self.issued.use_token(token, auth.issuer()?)));
+        match authorized {
+            None => Access::Open,
+            Some(Ok(token)) => Access::Granted(token),
+            Some(Err(challenge)) => Access::Refused(challenge),
+        }
+    }
+
+    /// Metadata, and the endpoints of the mock as an authorization server; any other name is a 404.
+    async fn about_authorization(&self, head: &RequestHead, request: Request) -> Response {
         let refuse = |why: &str| self.refuse(head, StatusCode::NOT_FOUND, Refusal::Optional, why);
-        let resource = name.strip_prefix("oauth-protected-resource");
-        let Some(path) = resource.filter(|path| path.is_empty() || path.starts_with('/')) else {
-            return refuse("this mock issues no tokens; `authorizationServers` in `auth` names a server that does");
+        let (path, origin) = (request.uri().path().to_owned(), origin(&request));
+        let issuer = self.engine.auth(|auth| auth.issuer().cloned()).flatten();
+        if let Some(issuer) = &issuer {
+            if issuer.missing.contains(&path) {
+                return refuse("there is nothing here");
+            }
+            if let Some((number, endpoint)) = issuer.endpoint(&path) {
+                return self.issue(head, request, issuer, number, endpoint).await;
+            }
+        }
+        let is_get = request.method() == Method::GET;
+        let described = issuer.as_ref().and_then(|issuer| Some((issuer, issuer.described_at(&path)?)));
+        let metadata = match path.strip_prefix(METADATA_PATH).filter(|path| path.is_empty() || path.starts_with('/')) {
+            Some(resource) => {
+                let resource = if resource.is_empty() { "/mcp" } else { resource };
+                let issuer = issuer.as_ref().map_or("", |issuer| self.issued.current(issuer));
+                self.engine.auth(|auth| auth.metadata(&origin, resource, issuer))
+            }
+            None => match described {
+                Some((issuer, (at, is_openid))) => {
+                    let scopes = self.engine.auth(|auth| auth.scopes().to_vec()).unwrap_or_default();
+                    Some(issuer.metadata(&origin, at, &scopes, is_openid))
+                }
+                None if issuer.is_some() => return refuse("there is nothing here"),
+                None => {
+                    return refuse(
+                        "this mock issues no tokens; `authorizationServers` in `auth` names a server that does",
+                    );
+                }
+            },
         };
-        let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
-        let path = if path.is_empty() { "/mcp" } else { path };
-        let metadata = self.engine.auth(|auth| auth.metadata(&format!("http://{host}"), path));
-        match (metadata, request.method()) {
-            (Some(metadata), &Method::GET) => json(StatusCode::OK, metadata.to_string().into()),
-            (Some(_), _) => self.not_allowed(head, Refusal::Malformed, "GET"),
-            (None, _) => refuse("this server is open to everyone"),
+        match metadata {
+            Some(metadata) if is_get => json(StatusCode::OK, metadata.to_string().into()),
+            Some(_) => self.not_allowed(head, Refusal::Malformed, "GET"),
+            None => refuse("this server is open to everyone"),
         }
     }
 }

@@ -11,10 +11,11 @@ use http::Method;
 use tokio::{io::DuplexStream, net::TcpListener};
 
 use super::{
+    issued::Issued,
     lifetime::ServerLifetime,
     pipe::{PipeEnd, PipeServer},
     reorder_gate::ReorderGate,
-    router,
+    router::{self, Access},
     server_state::ServerState,
     session::Sessions,
     sse_streams::SseStreams,
@@ -95,6 +96,7 @@ impl MockServer {
             sessions: Sessions::default(),
             streams: SseStreams::default(),
             reorder_gate: Arc::new(ReorderGate::default()),
+            issued: Issued::default(),
             recorder: listen.record_traces.then(Arc::default),
         });
         let service = {
@@ -104,12 +106,18 @@ impl MockServer {
                 if request.method() != Method::POST || state.engine.has_faults() {
                     request.extensions_mut().insert(connection.clone());
                 }
+                let access = state.access(&request);
                 let exchange = state.recorder.as_ref().map(|recorder| {
                     let transport = router::transport(request.uri().path());
                     let opens_sessions = transport == Transport::Http && state.engine.http().sessions;
                     let tasks = &state.lifetime.shutdown.tasks;
-                    let exchange =
-                        HttpExchange::begin(recorder, tasks, &request, connection, transport, opens_sessions);
+                    let has_tokens = state.engine.auth(|_| ()).is_some();
+                    let exchange = match access {
+                        Access::Public | Access::Refused(_) if has_tokens => {
+                            HttpExchange::of_authorization(recorder, tasks, &request, connection)
+                        }
+                        _ => HttpExchange::begin(recorder, tasks, &request, connection, transport, opens_sessions),
+                    };
                     request.extensions_mut().insert(exchange.clone());
                     exchange
                 });
@@ -119,7 +127,7 @@ impl MockServer {
                     if state.lifetime.exit_code().is_some() {
                         std::future::pending::<()>().await;
                     }
-                    let response = router::handle(state, request).await;
+                    let response = router::handle(state, request, access).await;
                     match exchange {
                         None => response,
                         Some(exchange) => exchange.respond(response),
@@ -197,7 +205,8 @@ impl MockServer {
     ///
     /// A pipe, a WebSocket and a session of HTTP+SSE have one trace each. Over streamable HTTP each legacy session has
     /// one, over all of its TCP connections; requests without a session have one for each TCP connection. The trace of
-    /// a session is closed when the client ends the session.
+    /// a session is closed when the client ends the session. With tokens, the requests that are refused without a valid
+    /// one have a trace of their own, together with those to the authorization server that the mock is.
     ///
     /// Frames have the bytes that are sent, even if a fault changed them. A request body that is refused unread is not
     /// recorded. The last 256 traces are kept, and of each the last 4096 events, or fewer if they exceed 64 MiB.

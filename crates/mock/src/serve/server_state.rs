@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::{
-    connection_closer::ConnectionCloser, lifetime::ServerLifetime, reorder_gate::ReorderGate, session::Sessions,
-    sse_streams::SseStreams, trace_recorder::TraceRecorder,
+    connection_closer::ConnectionCloser, issued::Issued, lifetime::ServerLifetime, reorder_gate::ReorderGate,
+    session::Sessions, sse_streams::SseStreams, trace_recorder::TraceRecorder,
 };
 use crate::engine::Engine;
 use rehearse_net::{ConnectionHandle, HostPolicy};
@@ -18,6 +18,8 @@ pub(super) struct ServerState {
     pub(super) sessions: Sessions,
     pub(super) streams: SseStreams,
     pub(super) reorder_gate: Arc<ReorderGate>,
+    /// What the mock has issued as an authorization server.
+    pub(super) issued: Issued,
     /// If traces are recorded.
     pub(super) recorder: Option<Arc<TraceRecorder>>,
 }

@@ -2,7 +2,7 @@
 
 use std::{
     collections::VecDeque,
-    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak},
     time::{Duration, Instant},
 };
 
@@ -26,7 +26,15 @@ pub(super) const MAX_EVENTS: usize = 4096;
 
 /// The latest traces of a server.
 #[derive(Debug, Default)]
-pub(super) struct TraceRecorder(Mutex<VecDeque<Arc<ConnectionTrace>>>);
+pub(super) struct TraceRecorder {
+    traces: Mutex<VecDeque<Arc<ConnectionTrace>>>,
+    /// The trace of what is about authorization.
+    authorization: Mutex<Weak<ConnectionTrace>>,
+}
+
+/// Marks a response that is no message.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct NoMessage;
 
 /// The trace of one connection, or of one session of streamable HTTP.
 #[derive(Debug)]
@@ -79,6 +87,16 @@ impl TraceRecorder {
         }
     }
 
+    /// The trace of what is about authorization.
+    fn authorization(&self) -> Arc<ConnectionTrace> {
+        let mut authorization = self.authorization.lock().unwrap_or_else(PoisonError::into_inner);
+        authorization.upgrade().unwrap_or_else(|| {
+            let trace = self.open(Transport::Http);
+            *authorization = Arc::downgrade(&trace);
+            trace
+        })
+    }
+
     /// The trace of an open session.
     fn session(&self, id: &str) -> Option<Arc<ConnectionTrace>> {
         let is_session = |connection: &&Arc<ConnectionTrace>| {
@@ -89,7 +107,7 @@ impl TraceRecorder {
     }
 
     fn connections(&self) -> MutexGuard<'_, VecDeque<Arc<ConnectionTrace>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.traces.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -191,27 +209,25 @@ impl HttpExchange {
             Transport::Http => request.headers().get(SESSION_HEADER).and_then(|id| id.to_str().ok()),
             _ => request.uri().query().and_then(session_of_query),
         };
-        let method = request.method().clone();
-        let head = EventKind::HttpRequest {
-            method: method.clone(),
-            target: request.uri().path_and_query().map(ToString::to_string).unwrap_or_default(),
-            headers: request.headers().clone(),
-        };
-        let may_open = opens_sessions && session.is_none() && method == Method::POST;
-        let exchange = Exchange {
-            recorder: recorder.clone(),
-            transport,
-            handle: handle.clone(),
-            tasks: tasks.clone(),
-            method,
-            target: Mutex::new(Target::Undecided(head)),
-            number: OnceLock::new(),
-        };
+        let may_open = opens_sessions && session.is_none() && request.method() == Method::POST;
+        let exchange = Exchange::new(recorder, tasks, request, handle, transport);
         if let Some(trace) = session.and_then(|id| recorder.session(id)) {
             exchange.target_trace(|| Target::Session(trace));
         } else if !may_open {
             exchange.target_trace(|| Target::Connection(exchange.connection()));
         }
+        HttpExchange(Arc::new(exchange))
+    }
+
+    /// Records the head of a request that is about authorization.
+    pub(super) fn of_authorization(
+        recorder: &Arc<TraceRecorder>,
+        tasks: &TaskTracker,
+        request: &Request,
+        handle: &ConnectionHandle,
+    ) -> HttpExchange {
+        let exchange = Exchange::new(recorder, tasks, request, handle, Transport::Http);
+        exchange.target_trace(|| Target::Connection(recorder.authorization()));
         HttpExchange(Arc::new(exchange))
     }
 
@@ -231,6 +247,12 @@ impl HttpExchange {
         trace.record_frame_in(self.0.number(), Direction::ClientToServer, bytes.clone());
     }
 
+    /// Records the body of a request that is no message.
+    pub(super) fn record_other_body(&self, bytes: &Bytes) {
+        let kind = EventKind::HttpBody { direction: Direction::ClientToServer, bytes: bytes.clone() };
+        self.trace().record_in(self.0.number(), kind);
+    }
+
     /// Records the head of the response, and its body as it is sent.
     pub(super) fn respond(&self, response: Response) -> Response {
         let trace = self.trace();
@@ -246,7 +268,11 @@ impl HttpExchange {
             }
             _ => {}
         }
-        let (content, number) = (Content::new(&self.0.method, status, &headers), self.0.number());
+        let content = match response.extensions().get::<NoMessage>() {
+            Some(NoMessage) => Content::Other,
+            None => Content::new(&self.0.method, status, &headers),
+        };
+        let number = self.0.number();
         trace.record_in(number, EventKind::HttpResponse { status, headers });
         response.map(|body| match body {
             Body::Whole(bytes) => {
@@ -264,6 +290,30 @@ impl HttpExchange {
 }
 
 impl Exchange {
+    fn new(
+        recorder: &Arc<TraceRecorder>,
+        tasks: &TaskTracker,
+        request: &Request,
+        handle: &ConnectionHandle,
+        transport: Transport,
+    ) -> Exchange {
+        let method = request.method().clone();
+        let head = EventKind::HttpRequest {
+            method: method.clone(),
+            target: request.uri().path_and_query().map(ToString::to_string).unwrap_or_default(),
+            headers: request.headers().clone(),
+        };
+        Exchange {
+            recorder: recorder.clone(),
+            transport,
+            handle: handle.clone(),
+            tasks: tasks.clone(),
+            method,
+            target: Mutex::new(Target::Undecided(head)),
+            number: OnceLock::new(),
+        }
+    }
+
     /// The trace of the exchange; `target` decides it on the first call.
     fn target_trace(&self, target: impl FnOnce() -> Target) -> Arc<ConnectionTrace> {
         let mut current = self.target();

@@ -86,7 +86,12 @@ pub(super) fn definitions() -> Definitions {
         ("server".into(), object(&["name"], server())),
         ("http".into(), object(&[], [sessions(), http_answer()].concat())),
         ("httpAnswer".into(), object(&[], http_answer())),
-        ("auth".into(), object(&["tokens"], auth())),
+        ("auth".into(), {
+            let mut auth = object(&[], auth());
+            auth["anyOf"] = json!([{ "required": ["tokens"] }, { "required": ["issuer"] }]);
+            auth
+        }),
+        ("issuer".into(), object(&[], issuer())),
     ]
 }
 
@@ -140,5 +145,47 @@ fn auth() -> Keys {
         "authorizationServers": list_of(text()),
             "Where clients get tokens, as the metadata of the resource say.",
             [["https://auth.example.com"]];
+        "issuer": reference("issuer"),
+            "The mock is its own authorization server, and approves every request of a token.", [{}];
+    }
+}
+
+fn issuer() -> Keys {
+    let path = json!({ "type": "string", "pattern": "^(/.*[^/])?$" });
+    let client = object(
+        &["id"],
+        keys! {
+            "id": text(), "Its id.", ["my-client"];
+            "secret": text(), "Its secret, if it has one.", ["s3cret"];
+        },
+    );
+    let fail = object(
+        &[],
+        keys! {
+            "register": text(), "The error of each registration.", ["invalid_redirect_uri"];
+            "token": text(), "The error of each token request.", ["invalid_grant"];
+        },
+    );
+    keys! {
+        "path": one_or_more(path),
+            "The path of the issuer; none by default. When a token expires, the next one of several is in charge; the \
+             tokens of the last one do not expire.",
+            ["/as", ["/old", "/new"]];
+        "clients": list_of(client), "The clients that are registered beforehand.", [[{ "id": "my-client" }]];
+        "expireAfter": integer(0), "How many requests a token is good for.", [3];
+        "grant": list_of(text()), "The scopes of every token, whatever is asked for.", [["notes:read"]];
+        "challenge": text(),
+            "The `WWW-Authenticate` of a request without a valid token; empty for none. `{metadata}` stands for the URL \
+             of the metadata, here and below `{origin}` for that of the mock.",
+            ["Bearer", "Basic realm=\"x\", Bearer resource_metadata=\"{metadata}\""];
+        "missing": list_of(text()), "Paths that are not found.", [["/.well-known/oauth-protected-resource/mcp"]];
+        "resource": mapping(), "Members of the metadata of the resource; null removes one.",
+            [{ "resource": "https://other.example.com/mcp" }];
+        "metadata": mapping(), "Members of the metadata of the authorization server; null removes one.",
+            [{ "code_challenge_methods_supported": null }];
+        "response": mapping(), "Parameters of the redirect to the client; null removes one.",
+            [{ "iss": "{origin}/other" }, { "code": null, "error": "access_denied" }];
+        "token": mapping(), "Members of the response with a token; null removes one.", [{ "refresh_token": null }];
+        "fail": fail, "What is refused.", [{ "register": "invalid_redirect_uri" }];
     }
 }

@@ -2,6 +2,7 @@
 
 mod auth;
 mod client;
+mod issuer;
 mod journal;
 mod network;
 mod pipe;

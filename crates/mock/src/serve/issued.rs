@@ -1,0 +1,374 @@
+//! The endpoints of the mock as an authorization server, and what they have issued.
+//!
+//! Every authorization request is approved at once.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use base64::{
+    Engine as _,
+    prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD},
+};
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use ring::digest::{SHA256, digest};
+use serde_json::{Value as Json, json};
+use url::{Url, form_urlencoded};
+
+use super::{
+    http::{RequestHead, empty, json, read},
+    router::origin,
+    server_state::ServerState,
+    trace_recorder::{HttpExchange, NoMessage},
+};
+use crate::{
+    journal::Refusal,
+    script::{Issuer, Token, patched},
+};
+use rehearse_net::{Request, Response};
+
+/// What the mock has issued so far.
+#[derive(Debug, Default)]
+pub(super) struct Issued(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    clients: HashMap<String, Client>,
+    codes: HashMap<String, Code>,
+    tokens: HashMap<String, IssuedToken>,
+    refresh_tokens: HashMap<String, Grant>,
+    count: usize,
+    /// How many issuers are no longer in charge.
+    retired: usize,
+}
+
+/// A client that has registered itself.
+#[derive(Debug)]
+struct Client {
+    issuer: usize,
+    secret: Option<String>,
+    redirect_uris: Vec<Url>,
+}
+
+/// What a token is issued for.
+#[derive(Clone, Debug)]
+struct Grant {
+    issuer: usize,
+    client: String,
+    scopes: Vec<String>,
+}
+
+#[derive(Debug)]
+struct Code {
+    grant: Grant,
+    redirect_uri: String,
+    challenge: String,
+}
+
+#[derive(Debug)]
+struct IssuedToken {
+    token: Arc<Token>,
+    issuer: usize,
+    used: usize,
+}
+
+/// The parameters of a query or a form.
+struct Params(HashMap<String, String>);
+
+/// An error response (RFC 6749, section 5.2; RFC 7591, section 3.2.2).
+type Refused = (StatusCode, String);
+
+impl Issued {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The path of the issuer that is in charge.
+    pub(super) fn current<'i>(&self, issuer: &'i Issuer) -> &'i str {
+        let last = issuer.paths.len().saturating_sub(1);
+        issuer.paths.get(self.state().retired.min(last)).map_or("", String::as_str)
+    }
+
+    /// The token with this text, if it is still good.
+    pub(super) fn use_token(&self, text: &str, issuer: &Issuer) -> Option<Arc<Token>> {
+        let mut state = self.state();
+        let retired = state.retired;
+        let is_last = retired > 0 && retired + 1 >= issuer.paths.len();
+        let known = state.tokens.get_mut(text)?;
+        if known.issuer < retired.min(issuer.paths.len().saturating_sub(1)) {
+            return None;
+        }
+        known.used += 1;
+        if !is_last && issuer.expire_after.is_some_and(|uses| known.used > uses) {
+            state.tokens.remove(text);
+            state.retired += usize::from(issuer.paths.len() > 1);
+            return None;
+        }
+        Some(known.token.clone())
+    }
+}
+
+impl ServerState {
+    /// The answer of an endpoint of an issuer.
+    pub(super) async fn issue(
+        &self,
+        head: &RequestHead,
+        request: Request,
+        issuer: &Issuer,
+        number: usize,
+        endpoint: &str,
+    ) -> Response {
+        let is_get = request.method() == Method::GET;
+        if is_get != (endpoint == "authorize") || !(is_get || request.method() == Method::POST) {
+            let allowed = if endpoint == "authorize" { "GET" } else { "POST" };
+            return self.not_allowed(head, Refusal::Malformed, allowed);
+        }
+        self.note(head, None);
+        let origin = origin(&request);
+        let place = Place { issuer, number, origin: &origin };
+        let (parts, body) = request.into_parts();
+        if is_get {
+            let params = Params::parse(parts.uri.query().unwrap_or_default().as_bytes());
+            return match place.authorize(&mut self.issued.state(), &params) {
+                Ok(location) => redirect(&location),
+                Err(why) => {
+                    answer(StatusCode::BAD_REQUEST, &json!({ "error": "invalid_request", "error_description": why }))
+                }
+            };
+        }
+        let body = match read(body).await {
+            Ok(body) => body,
+            Err((status, why)) => {
+                return answer(status, &json!({ "error": "invalid_request", "error_description": why }));
+            }
+        };
+        if let Some(exchange) = parts.extensions.get::<HttpExchange>() {
+            exchange.record_other_body(&body);
+        }
+        let mut state = self.issued.state();
+        let scopes = self.engine.auth(|auth| auth.scopes().to_vec()).unwrap_or_default();
+        let issued = match endpoint {
+            "register" => place.register(&mut state, &body).map(|client| (StatusCode::CREATED, client)),
+            _ => place.token(&mut state, &parts.headers, &Params::parse(&body), &scopes).map(|it| (StatusCode::OK, it)),
+        };
+        match issued {
+            Ok((status, issued)) => answer(status, &issued),
+            Err((status, error)) => answer(status, &json!({ "error": error })),
+        }
+    }
+}
+
+/// One of the issuers.
+struct Place<'i> {
+    issuer: &'i Issuer,
+    number: usize,
+    origin: &'i str,
+}
+
+impl Place<'_> {
+    fn metadata(&self) -> Json {
+        let path = self.issuer.paths.get(self.number).map_or("", String::as_str);
+        self.issuer.metadata(self.origin, path, &[], false)
+    }
+
+    /// The secret of a client; `None` if the client is not known.
+    fn client(&self, state: &State, id: &str) -> Option<Option<String>> {
+        if let Some((_, secret)) = self.issuer.clients.iter().find(|(known, _)| known == id) {
+            return Some(secret.clone());
+        }
+        if let Some(client) = state.clients.get(id) {
+            return (client.issuer == self.number).then(|| client.secret.clone());
+        }
+        let takes_documents = self.metadata()["client_id_metadata_document_supported"] == true;
+        let is_document = Url::parse(id).is_ok_and(|url| url.scheme() == "https" && url.path() != "/");
+        (takes_documents && is_document).then_some(None)
+    }
+
+    /// Where an authorization request is redirected to (RFC 6749, section 4.1.2).
+    ///
+    /// # Errors
+    /// The client is not known, or the redirect URI is not one of its own: the user is not redirected.
+    fn authorize(&self, state: &mut State, params: &Params) -> Result<Url, &'static str> {
+        let id = params.get("client_id");
+        self.client(state, id).ok_or("the client is not registered here")?;
+        let mut location = Url::parse(params.get("redirect_uri")).map_err(|_| "there is no redirect URI")?;
+        if let Some(client) = state.clients.get(id)
+            && !client.redirect_uris.iter().any(|uri| is_same_redirect(uri, &location))
+        {
+            return Err("the redirect URI is not registered");
+        }
+        let is_valid = params.get("response_type") == "code"
+            && params.get("code_challenge_method") == "S256"
+            && !params.get("code_challenge").is_empty();
+        let mut response = json!({});
+        if is_valid {
+            state.count += 1;
+            let code = format!("code-{}", state.count);
+            response["code"] = json!(code);
+            let scopes = params.get("scope").split_ascii_whitespace().map(str::to_owned).collect();
+            let grant = Grant { issuer: self.number, client: id.to_owned(), scopes };
+            let redirect_uri = params.get("redirect_uri").to_owned();
+            let challenge = params.get("code_challenge").to_owned();
+            state.codes.insert(code, Code { grant, redirect_uri, challenge });
+        } else {
+            response["error"] = json!("invalid_request");
+        }
+        if params.0.contains_key("state") {
+            response["state"] = json!(params.get("state"));
+        }
+        let metadata = self.metadata();
+        if metadata["authorization_response_iss_parameter_supported"] == true {
+            response["iss"] = metadata["issuer"].clone();
+        }
+        let response = patched(response, &self.issuer.response, self.origin);
+        let members = response.as_object().into_iter().flatten();
+        location.query_pairs_mut().extend_pairs(members.filter_map(|(name, value)| Some((name, value.as_str()?))));
+        Ok(location)
+    }
+
+    /// The client as it is registered (RFC 7591, section 3.2.1).
+    fn register(&self, state: &mut State, body: &Bytes) -> Result<Json, Refused> {
+        if let Some(error) = &self.issuer.fail_register {
+            return Err(bad(error));
+        }
+        let mut client: Json = serde_json::from_slice(body).map_err(|_| bad("invalid_client_metadata"))?;
+        let uris = client["redirect_uris"].as_array().ok_or_else(|| bad("invalid_redirect_uri"))?;
+        let uris = uris.iter().map(|uri| Url::parse(uri.as_str().unwrap_or_default()));
+        let redirect_uris = uris.collect::<Result<_, _>>().map_err(|_| bad("invalid_redirect_uri"))?;
+        let metadata = self.metadata();
+        let supported = metadata["token_endpoint_auth_methods_supported"].as_array().cloned().unwrap_or_default();
+        let wanted = client.get("token_endpoint_auth_method").cloned().unwrap_or_else(|| json!("client_secret_basic"));
+        let is_supported = supported.is_empty() || supported.contains(&wanted);
+        let method = if is_supported { wanted } else { supported.first().cloned().unwrap_or_default() };
+        state.count += 1;
+        let id = format!("client-{}", state.count);
+        let secret = (method != "none").then(|| format!("secret/{}", state.count));
+        client["client_id"] = json!(id);
+        client["token_endpoint_auth_method"] = method;
+        if let Some(secret) = &secret {
+            client["client_secret"] = json!(secret);
+            client["client_secret_expires_at"] = json!(0);
+        }
+        state.clients.insert(id, Client { issuer: self.number, secret, redirect_uris });
+        Ok(client)
+    }
+
+    /// The response of the token endpoint (RFC 6749, section 5.1).
+    fn token(
+        &self,
+        state: &mut State,
+        headers: &HeaderMap,
+        params: &Params,
+        default_scopes: &[String],
+    ) -> Result<Json, Refused> {
+        let unknown = || (StatusCode::UNAUTHORIZED, "invalid_client".to_owned());
+        let (id, shown) = credentials(headers, params).ok_or_else(unknown)?;
+        let secret = self.client(state, &id).ok_or_else(unknown)?;
+        if secret.is_some() && secret != shown {
+            return Err(unknown());
+        }
+        if let Some(error) = &self.issuer.fail_token {
+            return Err(bad(error));
+        }
+        let invalid = || bad("invalid_grant");
+        let grant = match params.get("grant_type") {
+            "authorization_code" => {
+                let code = state.codes.remove(params.get("code")).ok_or_else(invalid)?;
+                let verifier = digest(&SHA256, params.get("code_verifier").as_bytes());
+                let is_right = BASE64_URL_SAFE_NO_PAD.encode(verifier) == code.challenge
+                    && params.get("redirect_uri") == code.redirect_uri
+                    && code.grant.client == id
+                    && code.grant.issuer == self.number;
+                if is_right { code.grant } else { return Err(invalid()) }
+            }
+            "refresh_token" => {
+                let grant = state.refresh_tokens.remove(params.get("refresh_token")).ok_or_else(invalid)?;
+                if grant.client == id && grant.issuer == self.number { grant } else { return Err(invalid()) }
+            }
+            "client_credentials" if secret.is_some() => {
+                let scopes = params.get("scope").split_ascii_whitespace().map(str::to_owned).collect();
+                Grant { issuer: self.number, client: id, scopes }
+            }
+            _ => return Err(bad("unsupported_grant_type")),
+        };
+        state.count += 1;
+        // All the characters that a token may have.
+        let name = |kind: &str| {
+            let port = self.origin.rsplit(':').next().unwrap_or_default();
+            format!("{kind}.{}-{}_~+/==", port.trim_start_matches('/'), state.count)
+        };
+        let (text, refresh) = (name("rehearse"), name("refresh"));
+        let scopes = match &self.issuer.grant {
+            Some(scopes) => scopes,
+            None if grant.scopes.is_empty() => default_scopes,
+            None => &grant.scopes,
+        };
+        let mut response = json!({ "access_token": text, "token_type": "Bearer", "expires_in": 3600 });
+        if !scopes.is_empty() {
+            response["scope"] = json!(scopes.join(" "));
+        }
+        if params.get("grant_type") != "client_credentials" {
+            response["refresh_token"] = json!(refresh);
+        }
+        let response = patched(response, &self.issuer.token, self.origin);
+        let text = response["access_token"].as_str().unwrap_or_default();
+        let token = IssuedToken { token: Arc::new(Token::issued(text, scopes)), issuer: self.number, used: 0 };
+        state.tokens.insert(text.to_owned(), token);
+        state.refresh_tokens.insert(refresh, grant);
+        Ok(response)
+    }
+}
+
+impl Params {
+    fn parse(text: &[u8]) -> Params {
+        Params(form_urlencoded::parse(text).into_owned().collect())
+    }
+
+    fn get(&self, name: &str) -> &str {
+        self.0.get(name).map_or("", String::as_str)
+    }
+}
+
+/// The id and the secret that a client shows (RFC 6749, section 2.3.1).
+fn credentials(headers: &HeaderMap, params: &Params) -> Option<(String, Option<String>)> {
+    let header = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+    let Some(basic) = header.and_then(|value| value.strip_prefix("Basic ")) else {
+        let secret = params.0.get("client_secret").cloned();
+        return Some((params.0.get("client_id")?.clone(), secret));
+    };
+    let pair = String::from_utf8(BASE64_STANDARD.decode(basic).ok()?).ok()?;
+    let (id, secret) = pair.split_once(':')?;
+    let decoded = |text: &str| form_urlencoded::parse(text.as_bytes()).next().map(|(text, _)| text.into_owned());
+    Some((decoded(id)?, decoded(secret)))
+}
+
+/// Whether a redirect URI is a registered one. The port of a loopback address is free (RFC 8252, section 7.3).
+fn is_same_redirect(registered: &Url, used: &Url) -> bool {
+    let is_loopback = matches!(registered.host_str(), Some("127.0.0.1" | "localhost" | "[::1]"));
+    let mut used = used.clone();
+    if is_loopback {
+        let _ = used.set_port(registered.port());
+    }
+    *registered == used
+}
+
+fn bad(error: &str) -> Refused {
+    (StatusCode::BAD_REQUEST, error.to_owned())
+}
+
+fn answer(status: StatusCode, value: &Json) -> Response {
+    let mut response = json(status, value.to_string().into());
+    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response.extensions_mut().insert(NoMessage);
+    response
+}
+
+fn redirect(location: &Url) -> Response {
+    let mut response = empty(StatusCode::FOUND);
+    if let Ok(value) = HeaderValue::from_str(location.as_str()) {
+        response.headers_mut().insert(header::LOCATION, value);
+    }
+    response
+}
