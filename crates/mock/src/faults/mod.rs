@@ -8,12 +8,14 @@
 
 mod after_cancel;
 mod chain;
+mod change;
 mod close;
 mod content_type;
 mod delay;
 mod drip;
 mod drop;
 mod duplicate;
+mod events;
 mod exit;
 mod garbage;
 mod hang;
@@ -30,6 +32,7 @@ mod truncate;
 mod wrong_id;
 
 pub use chain::{Chain, FaultState};
+pub use events::Events;
 pub use packet::{FrameKind, Packet, SendStep, SendSteps};
 use part::stop_at;
 pub use part::{ResponsePart, StatusResponse};
@@ -73,6 +76,8 @@ pub const ALL: &[FaultInfo] = &[
     drop::INFO,
     after_cancel::INFO,
     oversize::INFO,
+    change::INFO,
+    events::INFO,
 ];
 
 const EVERYWHERE: &[Transport] = &Transport::ALL;
@@ -114,6 +119,10 @@ pub enum Fault {
     AfterCancel,
     /// The response is large.
     Oversize(oversize::Oversize),
+    /// Members of the response are other ones.
+    Change(change::Change),
+    /// The events of a stream are written in another way.
+    Events(Events),
 }
 
 impl Fault {
@@ -168,6 +177,8 @@ impl Fault {
             Fault::Drop(_) => &drop::INFO,
             Fault::AfterCancel => &after_cancel::INFO,
             Fault::Oversize(_) => &oversize::INFO,
+            Fault::Change(_) => &change::INFO,
+            Fault::Events(_) => &events::INFO,
         }
     }
 
@@ -191,6 +202,8 @@ impl Fault {
             Fault::Drop(it) => it.apply(part, state, out),
             Fault::AfterCancel => out.push(part),
             Fault::Oversize(it) => it.apply(part, out),
+            Fault::Change(it) => it.apply(part, out),
+            Fault::Events(it) => it.apply(part, state, out),
         }
     }
 }

@@ -1,11 +1,11 @@
 //! A frame to send, and how its bytes are sent.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 
-use super::stop::Stop;
-use rehearse_protocol::Message;
+use super::{Events, stop::Stop};
+use rehearse_protocol::{Message, sse::Event};
 
 /// A frame and how it is sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,6 +20,8 @@ pub struct Packet {
     pub drip: Option<(usize, Duration)>,
     /// The number of bytes after which the frame is cut off, and what happens then.
     pub cut: Option<(usize, Stop)>,
+    /// How it is written as an event of a stream.
+    pub events: Option<Arc<Events>>,
 }
 
 /// What a frame is for the request that is being answered.
@@ -58,7 +60,7 @@ pub struct SendSteps {
 impl Packet {
     /// A frame that is sent unchanged.
     pub fn new(kind: FrameKind, bytes: Bytes) -> Packet {
-        Packet { kind, status: 200, bytes, drip: None, cut: None }
+        Packet { kind, status: 200, bytes, drip: None, cut: None, events: None }
     }
 
     /// A response that is sent unchanged.
@@ -88,6 +90,20 @@ impl Packet {
             cut => framed(self.sent(), cut.is_none()),
         };
         SendSteps { rest, drip: self.drip, pauses: false, stop: self.cut.map(|(_, stop)| stop) }
+    }
+}
+
+impl Packet {
+    /// The steps that send the packet as an event of a stream; `is_first` if the stream may begin with it.
+    pub fn event_steps(&self, event: impl Fn(Bytes) -> Event, is_first: bool) -> SendSteps {
+        self.steps(|data, is_whole| {
+            let encoded = match &self.events {
+                Some(events) => events.encode(&event(data), is_first),
+                None => event(data).encode(),
+            };
+            // The end of the line, and the empty line.
+            if is_whole { encoded } else { encoded.slice(..encoded.len().saturating_sub(2)) }
+        })
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use http::StatusCode;
 use rehearse_document::{Fields, Node, Problems};
 
 /// The HTTP options of a server.
@@ -9,13 +10,51 @@ use rehearse_document::{Fields, Node, Problems};
 pub struct HttpPolicy {
     /// Whether legacy clients get a session. Without sessions no request needs a handshake.
     pub sessions: bool,
+    /// Whether the ids of sessions have unusual characters.
+    pub odd_ids: bool,
+    /// The status with which each GET is refused.
+    pub get: Option<StatusCode>,
+    /// The status with which each DELETE is refused.
+    pub delete: Option<StatusCode>,
     /// The defaults for answers.
     pub answer: HttpResponseOptions,
+    /// HTTP+SSE.
+    pub sse: SsePolicy,
+}
+
+/// What a server does on HTTP+SSE.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SsePolicy {
+    /// How long the client waits for the endpoint.
+    pub delay: Duration,
+    /// How the endpoint is named.
+    pub endpoint: SseEndpoint,
+    /// The status of an accepted POST; 202 by default.
+    pub status: Option<StatusCode>,
+}
+
+/// How the endpoint of HTTP+SSE is named.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SseEndpoint {
+    /// By its path.
+    #[default]
+    Relative,
+    /// By a whole URL.
+    Absolute,
+    /// By a whole URL with another host name of this machine: another origin.
+    Foreign,
 }
 
 impl Default for HttpPolicy {
     fn default() -> Self {
-        HttpPolicy { sessions: true, answer: HttpResponseOptions::default() }
+        HttpPolicy {
+            sessions: true,
+            odd_ids: false,
+            get: None,
+            delete: None,
+            answer: HttpResponseOptions::default(),
+            sse: SsePolicy::default(),
+        }
     }
 }
 
@@ -44,9 +83,36 @@ pub enum HttpForm {
 
 impl HttpPolicy {
     pub(super) fn read(node: &Node) -> Result<HttpPolicy, Problems> {
-        let fields = node.fields("`http`", &["sessions", "answers", "priming", "retry"])?;
-        let sessions = fields.read("sessions", Node::bool)?.unwrap_or(true);
-        Ok(HttpPolicy { sessions, answer: HttpResponseOptions::read_fields(&fields)? })
+        let keys = ["sessions", "get", "delete", "sse", "answers", "priming", "retry"];
+        let fields = node.fields("`http`", &keys)?;
+        let odd_ids = fields.get("sessions").is_some_and(|node| node.as_str() == Some("odd"));
+        let sessions = odd_ids || fields.read("sessions", Node::bool)?.unwrap_or(true);
+        let (get, delete) = (fields.read("get", read_status)?, fields.read("delete", read_status)?);
+        let sse = fields.read("sse", SsePolicy::read)?.unwrap_or_default();
+        Ok(HttpPolicy { sessions, odd_ids, get, delete, answer: HttpResponseOptions::read_fields(&fields)?, sse })
+    }
+}
+
+fn read_status(node: &Node) -> Result<StatusCode, Problems> {
+    let status = node.integer().ok().and_then(|code| StatusCode::from_u16(code).ok());
+    let status = status.filter(|status| (200..=599).contains(&status.as_u16()));
+    status.ok_or_else(|| node.problem("an HTTP status is a whole number from 200 to 599").into())
+}
+
+impl SsePolicy {
+    fn read(node: &Node) -> Result<SsePolicy, Problems> {
+        let fields = node.fields("`sse`", &["delay", "endpoint", "status"])?;
+        let endpoint = |node: &Node| match node.str()? {
+            "relative" => Ok(SseEndpoint::Relative),
+            "absolute" => Ok(SseEndpoint::Absolute),
+            "foreign" => Ok(SseEndpoint::Foreign),
+            _ => Err(node.problem("`endpoint` is `relative`, `absolute` or `foreign`").into()),
+        };
+        Ok(SsePolicy {
+            delay: fields.read("delay", Node::duration)?.unwrap_or_default(),
+            endpoint: fields.read("endpoint", endpoint)?.unwrap_or_default(),
+            status: fields.read("status", read_status)?,
+        })
     }
 }
 

@@ -37,7 +37,7 @@ pub(crate) use capabilities::{SKILLS, TASKS, merge};
 pub use completion::{Completion, CompletionTarget};
 pub use condition::{Condition, LazyJson, RequestFacts};
 pub use fault::{FaultRule, FaultTarget};
-pub use http::{HttpForm, HttpPolicy, HttpResponseOptions};
+pub use http::{HttpForm, HttpPolicy, HttpResponseOptions, SseEndpoint};
 pub use input_request::InputRequest;
 pub(crate) use input_request::includes;
 pub use issuer::Issuer;

@@ -12,7 +12,6 @@ use super::{
     faulty_response::{FaultyResponse, PartStream},
     http::{empty, events, json},
     server_state::ServerState,
-    stream_log::event_bytes,
 };
 use crate::{
     engine::FaultedDecision,
@@ -200,13 +199,12 @@ pub(super) fn respond_with_events(closer: ConnectionCloser, parts: PartStream, c
                     }
                 }
             }
-            let encode = |data, is_whole| event_bytes(Event::message(data).encode(), is_whole);
             match parts.next().await? {
                 ResponsePart::Packet(packet) => {
                     if packet.kind == FrameKind::Response {
                         closer.reorder_gate().notify_sent();
                     }
-                    steps = packet.steps(encode);
+                    steps = packet.event_steps(Event::message, true);
                 }
                 ResponsePart::Stop(stop) => steps = SendSteps::new(Bytes::new(), stop),
                 part => pause(&closer, &part).await,

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use futures_util::stream;
-use http::StatusCode;
+use futures_util::{StreamExt, future, stream};
+use http::{StatusCode, header};
 use tokio::sync::mpsc;
 
 use super::{
@@ -15,13 +15,12 @@ use super::{
     lifetime::ServerLifetime,
     server_state::ServerState,
     session::{unguessable_id, unknown_session},
-    stream_log::event_bytes,
     trace_recorder::{HttpExchange, session_of_query},
 };
 use crate::{
     faults::{SendStep, SendSteps},
     journal::Refusal,
-    script::Token,
+    script::{SseEndpoint, Token},
 };
 use rehearse_net::{Body, Request, Response};
 use rehearse_protocol::{Era, Transport, sse::Event};
@@ -56,13 +55,27 @@ pub(super) fn open(
     );
     let connection = Arc::new(connection);
     state.streams.insert(id.clone(), connection.clone());
-    let endpoint =
-        Event { event: Some("endpoint".into()), ..Event::message(format!("/messages?sessionId={id}").into()) };
+    let policy = state.engine.http().sse;
+    let url = origin(request, policy.endpoint) + "/messages?sessionId=" + &id;
+    let endpoint = Event { event: Some("endpoint".into()), ..Event::message(url.into()) };
     let closer = state.closer(request.extensions().get());
     let open = OpenStream { state: state.clone(), id, connection };
     state.lifetime.shutdown.tasks.spawn(watch_for_exit(state.clone(), open.connection.clone()));
     let events_to_come = Events { open, frames, steps: SendSteps::complete(endpoint.encode()), closer };
-    events(Body::stream(stream::unfold(events_to_come, next_bytes)))
+    let later = stream::once(tokio::time::sleep(policy.delay)).filter_map(|()| future::ready(None));
+    events(Body::stream(later.chain(stream::unfold(events_to_come, next_bytes))))
+}
+
+/// What comes before the path of the endpoint.
+fn origin(request: &Request, named: SseEndpoint) -> String {
+    let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+    let (name, port) = host.rsplit_once(':').unwrap_or((host, "80"));
+    match named {
+        SseEndpoint::Relative => String::new(),
+        SseEndpoint::Absolute => format!("http://{host}"),
+        SseEndpoint::Foreign if name == "localhost" => format!("http://127.0.0.1:{port}"),
+        SseEndpoint::Foreign => format!("http://localhost:{port}"),
+    }
 }
 
 /// A stream with a connected client. When the client disconnects, its requests are cancelled.
@@ -104,10 +117,10 @@ async fn next_bytes(mut events: Events) -> Option<(Bytes, Events)> {
                 }
             }
         }
-        let encode = |data| Event { event: Some("message".into()), ..Event::message(data) }.encode();
+        let event = |data| Event { event: Some("message".into()), ..Event::message(data) };
         events.steps = match events.next_output().await? {
-            ConnectionOutput::Frame(frame) => SendSteps::complete(encode(frame)),
-            ConnectionOutput::Packet(packet) => packet.steps(|data, is_whole| event_bytes(encode(data), is_whole)),
+            ConnectionOutput::Frame(frame) => SendSteps::complete(event(frame).encode()),
+            ConnectionOutput::Packet(packet) => packet.event_steps(event, false),
             ConnectionOutput::Stop(stop) => SendSteps::new(Bytes::new(), stop),
         };
     }
@@ -160,7 +173,7 @@ pub(super) async fn post(
                 return http_faults::refusal(refusal);
             }
             let mut response = Response::new(Body::whole("Accepted"));
-            *response.status_mut() = StatusCode::ACCEPTED;
+            *response.status_mut() = state.engine.http().sse.status.unwrap_or(StatusCode::ACCEPTED);
             response
         }
         Err(refusal) => refusal,

@@ -15,12 +15,6 @@ use super::connection_closer::ConnectionCloser;
 use crate::faults::{Packet, SendStep, SendSteps, Stop};
 use rehearse_protocol::sse::Event;
 
-/// The bytes of an event, without their end if its data is incomplete.
-pub(super) fn event_bytes(encoded: Bytes, is_whole: bool) -> Bytes {
-    // The end of the line, and the empty line.
-    if is_whole { encoded } else { encoded.slice(..encoded.len().saturating_sub(2)) }
-}
-
 /// How many of its last events a standalone stream keeps.
 pub(super) const MAX_KEPT: usize = 1024;
 /// How many bytes of events a standalone stream keeps, and all complete streams of a session together.
@@ -138,9 +132,8 @@ impl StreamLog {
     /// Adds a frame that faults have changed. If it is cut off, a client that resumes the stream gets all of it.
     pub(super) fn push_packet(&self, packet: &Packet) {
         self.add(|id| {
-            let encode = |data| Event { id: Some(id.clone()), ..Event::message(data) }.encode();
-            let steps = packet.clone().steps(|data, is_whole| event_bytes(encode(data), is_whole));
-            Entry::Once { steps, again: Some(encode(packet.bytes.clone())) }
+            let event = |data| Event { id: Some(id.clone()), ..Event::message(data) };
+            Entry::Once { steps: packet.event_steps(event, true), again: Some(event(packet.bytes.clone()).encode()) }
         });
     }
 

@@ -21,6 +21,8 @@ use rehearse_net::{Body, ConnectionHandle, Request, Response};
 use rehearse_protocol::{Era, Message, Transport, Version};
 
 const LAST_EVENT_ID: &str = "last-event-id";
+/// What an id of a session may have besides letters and digits.
+const ODD: &str = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~";
 
 pub(super) async fn post(
     state: Arc<ServerState>,
@@ -121,6 +123,9 @@ pub(super) fn listen(
 ) -> Response {
     let headers = request.headers();
     let refuse = |status, refusal, why: &str| state.refuse(head, status, refusal, why);
+    if let Some(status) = state.engine.http().get {
+        return refuse(status, Refusal::Optional, "the script refuses each GET");
+    }
     if !has_sessions(state, headers) {
         return state.not_allowed(head, Refusal::Optional, "POST");
     }
@@ -152,6 +157,9 @@ pub(super) fn listen(
 
 /// A legacy client ends its session.
 pub(super) fn delete(state: &ServerState, head: &RequestHead, headers: &HeaderMap, token: Option<&Token>) -> Response {
+    if let Some(status) = state.engine.http().delete {
+        return state.refuse(head, status, Refusal::Optional, "the script refuses each DELETE");
+    }
     if !has_sessions(state, headers) {
         return state.not_allowed(head, Refusal::Optional, "POST");
     }
@@ -225,7 +233,8 @@ async fn initialize(
     incoming: Incoming<'_>,
     connection: Option<&ConnectionHandle>,
 ) -> Response {
-    let (legacy_session, token, id) = (Arc::default(), incoming.token, unguessable_id());
+    let odd = if state.engine.http().odd_ids { ODD } else { "" };
+    let (legacy_session, token, id) = (Arc::default(), incoming.token, unguessable_id() + odd);
     let incoming = Incoming { session: Some(&id), ..incoming };
     let decision = state.engine.receive_legacy(&legacy_session, message, incoming);
     let opened = legacy_session.version().is_some();

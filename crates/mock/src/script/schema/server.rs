@@ -109,10 +109,21 @@ fn server() -> Keys {
 
 fn sessions() -> Keys {
     keys! {
-        "sessions": flag(true),
-            "Whether legacy clients get an `Mcp-Session-Id`. Without sessions no request needs a handshake, and the \
-             client cannot be asked for input.",
+        "sessions": json!({ "enum": [true, false, "odd"], "default": true }),
+            "Whether legacy clients get an `Mcp-Session-Id`, with unusual characters if it is `odd`. Without sessions no \
+             request needs a handshake, and the client cannot be asked for input.",
             [false];
+        "get": integer(200), "The status with which each GET is refused.", [405];
+        "delete": integer(200), "The status with which each DELETE is refused.", [405];
+        "sse": object(&[], keys! {
+            "delay": duration(), "How long the client waits for the endpoint.", ["300ms"];
+            "endpoint": choice(&["relative", "absolute", "foreign"]),
+                "How the endpoint is named: by its path (the default), by a whole URL, or by one of another origin.",
+                ["absolute"];
+            "status": integer(200), "The status of an accepted POST; 202 by default.", [200];
+        }),
+            "What the server does on HTTP+SSE.",
+            [{ "delay": "300ms", "status": 200 }];
     }
 }
 

@@ -18,6 +18,7 @@ const MAPPINGS: &[(&str, &str, &str)] = &[
     ("`issuer`", "/definitions/issuer", "auth: { issuer: { '#': 1 } }"),
     ("a client", "/definitions/issuer/properties/clients/items", "auth: { issuer: { clients: [{ '#': 1 }] } }"),
     ("`fail`", "/definitions/issuer/properties/fail", "auth: { issuer: { fail: { '#': 1 } } }"),
+    ("`sse`", "/definitions/http/properties/sse", "http: { sse: { '#': 1 } }"),
     ("`requestState`", "/properties/requestState", "requestState: { '#': 1 }"),
     ("`limits`", "/properties/limits", "limits: { '#': 1 }"),
     ("a tool", "/definitions/tool", "tools: [{ '#': 1 }]"),
