@@ -119,7 +119,7 @@ fn contains(shown: &Json, received: &Json) -> bool {
 #[test]
 fn the_examples_of_the_page_are_correct() {
     let (_, script) = blocks().into_iter().find(|(language, _)| *language == "yaml").expect("a script");
-    let args = ["mock", "shop.yaml", "--listen", ":0", "--admin", "--format", "json"];
+    let args = ["mock", "shop.yaml", "--listen", ":0", "--admin", "--check", "--format", "json"];
     let mut mock = Rehearse::new().file("shop.yaml", script).args(args).start();
     let line: Json = serde_json::from_str(&mock.stdout_line("{")).expect("JSON");
     let text = |pointer: &str| line.pointer(pointer).and_then(Json::as_str).expect("a text").to_owned();

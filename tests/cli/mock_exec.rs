@@ -217,3 +217,30 @@ fn a_command_on_a_terminal_gets_input_and_ctrl_c() {
         terminal.end().code(0);
     }
 }
+
+const EARLY: &str = r#"{"jsonrpc":"2.0","id":7,"method":"tools/list"}"#;
+
+#[test]
+fn clients_are_judged_by_the_specification_while_they_run() {
+    let args = ["mock", "mock.yaml", "--check", "--verify", "--verbose", "--journal", "log.jsonl"];
+    let mut mock = Rehearse::new().file("mock.yaml", EASY).args(args).start();
+    mock.send(INITIALIZE);
+    mock.stdout_line("serverInfo");
+    mock.send(EARLY);
+    mock.stderr_line("violation: number 2: client-life.initialized.sent (MUST, 2025-11-25): ");
+    mock.close_stdin();
+    let run = mock.end().code(1).stderr_has("the client violates a rule of the specification:");
+    let journal = run.read("log.jsonl");
+    let last: Json = serde_json::from_str(journal.lines().last().expect("a line")).expect("JSON");
+    assert_eq!((&last["number"], &last["violation"]["rule"]), (&Json::from(2), &"client-life.initialized.sent".into()));
+}
+
+#[test]
+fn a_client_that_keeps_the_rules_is_said_to() {
+    let client = format!("{} mcp list-tools --http $REHEARSE_URL --quiet", Rehearse::BINARY);
+    let args = ["mock", "mock.yaml", "--check", "--exec", "--", "sh", "-c", &client];
+    let run = Rehearse::new().file("mock.yaml", EASY).args(args).run();
+    run.code(0).stderr_has("✓ the client violates no rule of the specification that this traffic shows");
+    let args = ["mock", "mock.yaml", "--check", "--exec", "--", "true"];
+    Rehearse::new().file("mock.yaml", EASY).args(args).run().code(0).stderr_has("no client has connected");
+}

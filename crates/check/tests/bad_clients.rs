@@ -2,7 +2,7 @@
 //!
 //! The traces are real: our client does the work of an application against mocks. A bad client sends one thing otherwise.
 
-use std::{collections::BTreeSet, fs, path::Path, time::Duration};
+use std::{collections::BTreeSet, fs, path::Path, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue};
@@ -134,7 +134,7 @@ async fn bases() -> Vec<Base> {
             for version in Version::ALL.into_iter().filter(|version| transport.carries(*version)) {
                 let source = rehearse_document::Source::new(name, script);
                 let engine = Engine::new(Script::parse(&source).expect("a valid script"), 1, Journal::default());
-                let listen = ListenOptions { record_traces: true, ..ListenOptions::default() };
+                let listen = ListenOptions { recorder: Some(Arc::default()), ..ListenOptions::default() };
                 let server = MockServer::start(engine, listen).await.expect("starts");
                 work(&server, transport, version).await;
                 let traces = server.traces();

@@ -362,10 +362,10 @@ impl<'t> Connection<'t> {
                 }
                 EventKind::Frame(frame) => {
                     let is_sent = frame.direction == Direction::ClientToServer;
-                    let exchange = exchange.map(|exchange| {
-                        exchange.last = if is_sent { exchange.last } else { Some(it.at) };
-                        exchange
-                    });
+                    let mut exchange = exchange;
+                    if let Some(exchange) = exchange.as_mut().filter(|_| !is_sent) {
+                        exchange.last = Some(it.at);
+                    }
                     let may_answer = |exchange: &HttpExchange<'_>, number| {
                         let is_refused = exchange.status.is_some_and(|status| status >= 400);
                         !is_refused && (exchange.method != "POST" || asking.contains(&number))

@@ -1,31 +1,41 @@
-//! What a mock violates, by its traces.
+//! What a mock and its clients violate, by the traces.
 
-use rehearse_conformance::{Facts, Judged, Recorded, Verdict, judge_recorded};
+use rehearse_conformance::{Facts, Judgement, Recorded, Role, Row, Verdict, Violation, judge_recorded};
 use rehearse_protocol::{EventKind, Trace, Transport, Version};
 
-use crate::MockServer;
-
-/// A rule of the specification that was violated.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ProtocolViolation {
-    /// The id of the rule; `rehearse check --explain ID` explains it.
-    pub rule: &'static str,
-    /// The rule, in one sentence.
-    pub text: &'static str,
-    /// Whether it is a MUST.
-    pub is_must: bool,
-    /// The version by which it was judged.
-    pub version: Version,
-    /// The transport.
-    pub transport: Transport,
-    /// What was found, and where: each time.
-    pub found: Vec<String>,
-}
+use crate::{MockServer, ProtocolViolation, serve::TraceRecorder};
 
 impl MockServer {
-    /// The rules of the specification that the mock itself has violated so far, as its [traces](MockServer::traces) show
-    /// it: a script that misbehaves without a fault in it. What a fault, `raw` or `unchecked` sends is reported as well.
-    /// Empty unless [`record_traces`](crate::MockServerBuilder::record_traces) is set.
+    /// The rules of the specification that the clients have violated so far, as the [traces](MockServer::traces) show
+    /// it. Empty unless [`record_traces`](crate::MockServerBuilder::record_traces) is set. Judge when the client has
+    /// finished: a message that is still missing counts.
+    ///
+    /// ```
+    /// use rehearse_mock::MockServer;
+    /// use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let server = MockServer::builder().record_traces().start().await?;
+    /// let mut client = BufReader::new(server.connect());
+    /// let initialize = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#;
+    /// client.write_all(format!("{initialize}\n").as_bytes()).await?;
+    /// client.read_line(&mut String::new()).await?;
+    /// // The notification `notifications/initialized` is missing.
+    /// client.write_all(b"{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"tools/list\"}\n").await?;
+    /// client.read_line(&mut String::new()).await?;
+    /// let violations = server.violations();
+    /// assert!(violations.iter().any(|violation| violation.rule == "client-life.initialized.sent"), "{violations:?}");
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn violations(&self) -> Vec<ProtocolViolation> {
+        violations(&self.traces(), Role::Client)
+    }
+
+    /// The rules of the specification that the mock itself has violated so far: a script that misbehaves without a fault
+    /// in it. What a fault, `raw` or `unchecked` sends is reported as well. Empty unless
+    /// [`record_traces`](crate::MockServerBuilder::record_traces) is set.
     ///
     /// ```
     /// use rehearse_mock::{MockServer, Tool};
@@ -44,18 +54,56 @@ impl MockServer {
     ///     client.write_all(format!("{request}\n").as_bytes()).await?;
     ///     client.read_line(&mut String::new()).await?;
     /// }
-    /// assert!(server.violations().iter().any(|violation| violation.rule == "rpc.envelope.version-field"));
+    /// assert!(server.own_violations().iter().any(|violation| violation.rule == "rpc.envelope.version-field"));
     /// # Ok(())
     /// # }
     /// ```
-    pub fn violations(&self) -> Vec<ProtocolViolation> {
-        let traces = self.traces();
-        let of = |transport| {
-            let own = traces.iter().filter(move |trace| opened(trace) == Some(transport));
-            judge_recorded(own.map(|trace| Recorded { trace, asked: None }), transport, &Facts::default())
-        };
-        Transport::ALL.into_iter().flat_map(|transport| violations(transport, &of(transport))).collect()
+    pub fn own_violations(&self) -> Vec<ProtocolViolation> {
+        violations(&self.traces(), Role::Server)
     }
+}
+
+impl TraceRecorder {
+    /// Like [`MockServer::violations`].
+    pub fn violations(&self) -> Vec<ProtocolViolation> {
+        violations(&self.traces(), Role::Client)
+    }
+}
+
+fn violations(traces: &[Trace], role: Role) -> Vec<ProtocolViolation> {
+    let facts = Facts { role, is_local: role == Role::Client, ..Facts::default() };
+    let mut all = Vec::new();
+    for transport in Transport::ALL {
+        let own = traces.iter().filter(|trace| opened(trace) == Some(transport));
+        let judged = judge_recorded(own.map(|trace| Recorded { trace, asked: None }), transport, &facts);
+        for version in &judged.versions {
+            let open = version.outcomes.iter().filter(|(_, it)| matches!(it.verdict, Verdict::Fail | Verdict::Warn));
+            for (row, outcome) in open {
+                let is_must = outcome.verdict == Verdict::Fail;
+                all.extend(of_row(row, is_must, &outcome.judgement, &version.traces, version.version, transport));
+            }
+        }
+    }
+    all
+}
+
+fn of_row<'a>(
+    row: &'static Row,
+    is_must: bool,
+    judgement: &'a Judgement,
+    traces: &'a [&Trace],
+    version: Version,
+    transport: Transport,
+) -> impl Iterator<Item = ProtocolViolation> + 'a {
+    judgement.violations.iter().map(move |Violation { subject, found, places, .. }| {
+        let event = |place: &rehearse_conformance::Place| traces.get(place.connection)?.since(place.event).next();
+        let message = places.iter().filter_map(event).find_map(|(_, event)| match &event.kind {
+            EventKind::Frame(frame) => Some(frame.bytes.clone()),
+            _ => None,
+        });
+        let found = subject.as_ref().map_or_else(|| found.clone(), |subject| format!("{subject}: {found}"));
+        ProtocolViolation { rule: &row.id, text: &row.rule, is_must, version, transport, found, message }
+    })
 }
 
 fn opened(trace: &Trace) -> Option<Transport> {
@@ -63,26 +111,4 @@ fn opened(trace: &Trace) -> Option<Transport> {
         EventKind::Opened(transport) => Some(transport),
         _ => None,
     })
-}
-
-fn violations(transport: Transport, judged: &Judged<'_>) -> Vec<ProtocolViolation> {
-    let mut all = Vec::new();
-    for version in &judged.versions {
-        let outcomes = version.outcomes.iter();
-        for (row, outcome) in outcomes.filter(|(_, it)| matches!(it.verdict, Verdict::Fail | Verdict::Warn)) {
-            let found = outcome.judgement.violations.iter().map(|violation| match &violation.subject {
-                Some(subject) => format!("{subject}: {}", violation.found),
-                None => violation.found.clone(),
-            });
-            all.push(ProtocolViolation {
-                rule: &row.id,
-                text: &row.rule,
-                is_must: outcome.verdict == Verdict::Fail,
-                version: version.version,
-                transport,
-                found: found.collect(),
-            });
-        }
-    }
-    all
 }

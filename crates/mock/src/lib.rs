@@ -16,13 +16,13 @@ pub mod serve;
 #[cfg(test)]
 mod tests;
 mod uri_template;
+mod violation;
 
 pub use builder::{Method, MockServerBuilder, Prompt, Resource, ResourceTemplate, Rule, StartError, Tool};
-#[cfg(feature = "check")]
-pub use check::ProtocolViolation;
 pub use handler::{Handler, HandlerCall};
 pub use script::LogLevel;
 pub use serve::MockServer;
+pub use violation::ProtocolViolation;
 
 /// Parts of the mock that are public for fuzz targets and benchmarks only.
 #[doc(hidden)]

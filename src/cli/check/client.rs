@@ -4,9 +4,9 @@
 use std::{
     ffi::OsString,
     fs::{self, File},
-    net::Ipv4Addr,
     path::{Path, PathBuf},
     process::{Command, Stdio},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -32,7 +32,7 @@ use rehearse_mock::{
     engine::{Engine, Seed},
     journal::Journal,
     script::Script,
-    serve::{ListenOptions, MockServer},
+    serve::{ListenOptions, MockServer, TraceRecorder},
 };
 use rehearse_protocol::{Direction, Trace};
 use rehearse_report::check::{CheckFormat, CheckLayout, CheckedServer};
@@ -183,8 +183,8 @@ impl ClientArgs {
 
     async fn run_act(&self, script: ActScript) -> Result<ActRun, Failure> {
         let engine = Engine::new(script.script, Seed::from(self.report.seed), Journal::default());
-        let listen =
-            ListenOptions { address: (Ipv4Addr::LOCALHOST, 0).into(), record_traces: true, ..ListenOptions::default() };
+        let recorder = Arc::<TraceRecorder>::default();
+        let listen = ListenOptions { lenient: true, recorder: Some(recorder.clone()), ..ListenOptions::default() };
         let server = MockServer::start(engine, listen).await;
         let server = server.map_err(|error| Failure::cannot(format!("cannot listen on 127.0.0.1: {error}")))?;
         let (environment, listener) = ExecEnvironment::create(&server)?;
@@ -193,6 +193,7 @@ impl ClientArgs {
         let ended = self.drive(&environment, &server, &script.name).await;
         stop.cancel();
         let _ = tokio::time::timeout(GRACE, relays).await;
+        recorder.close("the client has ended");
         let traces = server.traces();
         server.stop(Duration::ZERO).await;
         let exit_code = match ended? {

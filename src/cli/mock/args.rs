@@ -10,8 +10,19 @@ use crate::cli::Format;
 use rehearse_mock::serve::ListenOptions;
 
 /// The flags for serving a script.
-const SERVING: &[&str] =
-    &["listen", "allowed_hosts", "max_connections", "seed", "journal", "verbose", "watch", "verify", "exec", "admin"];
+const SERVING: &[&str] = &[
+    "listen",
+    "allowed_hosts",
+    "max_connections",
+    "seed",
+    "journal",
+    "verbose",
+    "watch",
+    "verify",
+    "check",
+    "exec",
+    "admin",
+];
 
 macro_rules! examples {
     () => {
@@ -96,6 +107,9 @@ pub(crate) struct MockArgs {
     /// Exit with code 1 if an expectation failed or the client broke the protocol
     #[arg(long)]
     pub(super) verify: bool,
+    /// Check whether the clients keep to the specification; with --verify or --exec, exit with code 1 if not
+    #[arg(long)]
+    pub(super) check: bool,
     /// Run the command after `--` against the mock, then verify the expectations
     #[arg(long, conflicts_with = "watch")]
     pub(super) exec: bool,
@@ -127,13 +141,6 @@ pub(crate) struct MockArgs {
         hide_possible_values = true
     )]
     pub(super) format: Format,
-}
-
-impl MockArgs {
-    pub(super) fn listen_options(&self, address: SocketAddr) -> ListenOptions {
-        let (allowed_hosts, max_connections) = (self.allowed_hosts.clone(), self.max_connections);
-        ListenOptions { address, allowed_hosts, max_connections, ..ListenOptions::default() }
-    }
 }
 
 pub(crate) fn parse_address(text: &str) -> Result<SocketAddr, String> {

@@ -15,7 +15,7 @@ use super::{
     announcement,
     exec_environment::ExecEnvironment,
     relay,
-    server::{Mock, listen_failure, runtime_failure, start_admin},
+    server::{Mock, runtime_failure, watch_clients},
     terminal::Terminal,
 };
 use crate::cli::{Exit, Failure, process_guard::install_guard, signals::Signals, style};
@@ -29,20 +29,22 @@ impl Mock<'_> {
     /// Serves over the network, and over stdio through relays, while the command runs. Returns the exit code of the command.
     pub(super) async fn exec(self, address: SocketAddr) -> Result<Exit, Failure> {
         let mut signals = Signals::install().map_err(runtime_failure)?;
-        let server = MockServer::start(self.engine.clone(), self.args.listen_options(address)).await;
-        let server = server.map_err(|error| listen_failure(address, "--listen :0", &error))?;
+        let server = self.start_server(address).await?;
         install_guard()?;
         let (environment, listener) = ExecEnvironment::create(&server)?;
         let stop = CancellationToken::new();
         let relays = tokio::spawn(relay::serve(listener, server.pipes(), stop.clone()));
         self.console.print(announcement::line(&server, self.seed));
-        let admin = start_admin(self.args, &self.engine, server.started()).await?;
+        let admin = self.start_admin(server.started()).await?;
         let ended = match self.start(&environment, &server, admin.as_ref()) {
             Ok(job) => {
                 let died = async {
                     let code = server.wait_exit().await;
                     let doubtful = style::DOUBTFUL;
                     self.console.print(format!("{doubtful}the script ended the server{doubtful:#} (exit {code})\n"));
+                };
+                let died = async {
+                    tokio::join!(died, watch_clients(self.check, &self.engine));
                     std::future::pending().await
                 };
                 wait_for_command(job, &mut signals, died).await

@@ -129,6 +129,10 @@ fn describe(event: &JournalEvent) -> String {
     let (entry, at) = match event {
         JournalEvent::Received(entry) => (entry, entry.at),
         JournalEvent::Answered(entry, at) => (entry, *at),
+        JournalEvent::Violated(number, violation) => {
+            let number = number.map(|number| format!("number {number}: ")).unwrap_or_default();
+            return format!("{bad}violation:{bad:#} {number}{}\n", shown(&violation.to_string()), bad = style::BAD);
+        }
     };
     let request: Json = serde_json::from_slice(&entry.request).unwrap_or_default();
     let params = &request["params"];

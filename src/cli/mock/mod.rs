@@ -3,6 +3,7 @@
 pub(super) mod announcement;
 mod args;
 mod catalogue;
+mod client_check;
 pub(super) mod console;
 pub(super) mod exec;
 pub(super) mod exec_environment;
@@ -22,6 +23,7 @@ pub(super) use relay::{RelayArgs, relay};
 use tokio::runtime;
 
 use self::{
+    client_check::ClientCheck,
     console::Console,
     script_watcher::ScriptWatcher,
     server::{GRACE, Mock, runtime_failure},
@@ -84,8 +86,9 @@ fn serve(
 ) -> Result<Exit, Failure> {
     let (sender, follower) = journal_writer::start(journal, args.verbose.then(|| console.clone())).unzip();
     let seed = args.seed.map_or_else(Seed::random, Seed::from);
+    let check = args.check.then(|| ClientCheck::new(sender.clone()));
     let engine = Engine::new(script, seed, Journal::new(sender));
-    let mock = Mock { args, seed: seed.number(), engine: engine.clone(), watch, console };
+    let mock = Mock { args, seed: seed.number(), engine: engine.clone(), watch, check: check.as_ref(), console };
     let is_network = args.exec || args.listen.is_some();
     // One thread is enough for stdio, and starts faster.
     let mut builder =
@@ -98,11 +101,17 @@ fn serve(
     };
     // A thread that reads a terminal never returns, and one that renders a template may take long.
     runtime.shutdown_background();
-    let exit = exit.map(|exit| match (verification::report(&engine, args.verify, console), exit) {
-        (false, Exit::Success | Exit::Scripted(_)) if args.verify || args.exec => Exit::Violation,
-        (_, exit) => exit,
+    let exit = exit.map(|exit| {
+        let is_verified = verification::report(&engine, args.verify, console);
+        let is_conformant = check.as_ref().is_none_or(|check| check.conclude(&engine, console));
+        match exit {
+            Exit::Success | Exit::Scripted(_) if (args.verify || args.exec) && !(is_verified && is_conformant) => {
+                Exit::Violation
+            }
+            exit => exit,
+        }
     });
-    drop(engine);
+    drop((engine, check));
     let followed = follower.map_or(Ok(()), |follower| follower.finish(GRACE, args.journal.as_deref()));
     exit.and_then(|exit| followed.map(|()| exit))
 }

@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     announcement,
     args::MockArgs,
+    client_check::ClientCheck,
     console::Console,
     script_watcher::{self, ScriptWatcher},
     stdio,
@@ -22,7 +23,7 @@ use crate::cli::{
 use rehearse_mock::{
     admin::AdminServer,
     engine::Engine,
-    serve::{MockServer, PipeEnd, serve_pipe},
+    serve::{ListenOptions, MockServer, PipeEnd, PipeServer},
 };
 use rehearse_protocol::Transport;
 
@@ -42,28 +43,30 @@ pub(super) struct Mock<'a> {
     pub(super) seed: u64,
     pub(super) engine: Arc<Engine>,
     pub(super) watch: Option<ScriptWatcher>,
+    pub(super) check: Option<&'a ClientCheck>,
     pub(super) console: &'a Console,
 }
 
 impl Mock<'_> {
     pub(super) async fn stdio(self) -> Result<Exit, Failure> {
-        let Mock { args, seed, engine, watch, console } = self;
         let mut signals = Signals::install().map_err(runtime_failure)?;
         let started = Instant::now();
-        let admin = start_admin(args, &engine, started).await?;
+        let admin = self.start_admin(started).await?;
+        let Mock { args, seed, engine, watch, check, console } = self;
         console.print(announcement::stdio(&engine, &args.scripts[0], seed, admin.as_ref()));
-        let watched = script_watcher::watch(watch, &engine, started, console);
-        serve_stdio(&engine, GRACE, &mut signals, console, watched).await
+        let pipes = PipeServer::new(engine.clone()).record_traces(check.map(ClientCheck::recorder));
+        let watched = async {
+            tokio::join!(script_watcher::watch(watch, &engine, started, console), watch_clients(check, &engine));
+        };
+        serve_stdio(&pipes, GRACE, &mut signals, console, watched).await
     }
 
     pub(super) async fn listen(self, address: SocketAddr) -> Result<Exit, Failure> {
-        let Mock { args, seed, engine, watch, console } = self;
         let mut signals = Signals::install().map_err(runtime_failure)?;
-        let server = MockServer::start(engine.clone(), args.listen_options(address))
-            .await
-            .map_err(|error| listen_failure(address, "--listen :0", &error))?;
+        let server = self.start_server(address).await?;
         let started = server.started();
-        let admin = start_admin(args, &engine, started).await?;
+        let admin = self.start_admin(started).await?;
+        let Mock { args, seed, engine, watch, check, console } = self;
         console.print(announcement::network(&server, seed, admin.as_ref()));
         if args.format == Format::Json {
             announcement::print_json(&server, seed, admin.as_ref())?;
@@ -78,6 +81,7 @@ impl Mock<'_> {
                 console.leave_line();
             }
             () = script_watcher::watch(watch, &engine, started, console) => {}
+            () = watch_clients(check, &engine) => {}
         }
         tokio::select! {
             () = server.stop(GRACE) => {}
@@ -86,12 +90,39 @@ impl Mock<'_> {
         }
         Ok(Exit::Success)
     }
+
+    pub(super) async fn start_server(&self, address: SocketAddr) -> Result<MockServer, Failure> {
+        let listen = ListenOptions {
+            address,
+            allowed_hosts: self.args.allowed_hosts.clone(),
+            max_connections: self.args.max_connections,
+            lenient: false,
+            recorder: self.check.map(ClientCheck::recorder),
+        };
+        let server = MockServer::start(self.engine.clone(), listen).await;
+        server.map_err(|error| listen_failure(address, "--listen :0", &error))
+    }
+
+    pub(super) async fn start_admin(&self, started: Instant) -> Result<Option<AdminServer>, Failure> {
+        let Some(address) = self.args.admin else { return Ok(None) };
+        let recorder = self.check.map(ClientCheck::recorder);
+        let admin = AdminServer::start(self.engine.clone(), recorder, started, address).await;
+        admin.map(Some).map_err(|error| listen_failure(address, "--admin", &error))
+    }
+}
+
+/// Reports what the clients violate. Never returns.
+pub(super) async fn watch_clients(check: Option<&ClientCheck>, engine: &Engine) {
+    match check {
+        Some(check) => check.watch(engine).await,
+        None => std::future::pending().await,
+    }
 }
 
 /// Serves over the standard streams until one of them ends, a signal arrives or `watched` ends. Responses in progress have
 /// the time `grace` after a signal.
 pub(crate) async fn serve_stdio(
-    engine: &Arc<Engine>,
+    pipes: &PipeServer,
     grace: Duration,
     signals: &mut Signals,
     console: &Console,
@@ -110,11 +141,12 @@ pub(crate) async fn serve_stdio(
         }
     };
     let ended = tokio::select! {
-        ended = serve_pipe(engine.clone(), Transport::Stdio, &mut input, &mut output, stop.clone(), grace) => ended,
+        ended = pipes.serve(Transport::Stdio, &mut input, &mut output, stop.clone(), grace) => ended,
         () = stdio::stdout_closed() => Ok(PipeEnd::Closed),
         () = second_signal => Ok(PipeEnd::Stopped),
         () = watched => Ok(PipeEnd::Stopped),
     };
+    pipes.end().await;
     input.restore();
     output.restore();
     match ended {
@@ -122,16 +154,6 @@ pub(crate) async fn serve_stdio(
         Ok(PipeEnd::Exited(code)) => Ok(Exit::Scripted(code)),
         Err(error) => Err(Failure::cannot(format!("cannot read stdin: {error}"))),
     }
-}
-
-pub(super) async fn start_admin(
-    args: &MockArgs,
-    engine: &Arc<Engine>,
-    started: Instant,
-) -> Result<Option<AdminServer>, Failure> {
-    let Some(address) = args.admin else { return Ok(None) };
-    let admin = AdminServer::start(engine.clone(), started, address).await;
-    admin.map(Some).map_err(|error| listen_failure(address, "--admin", &error))
 }
 
 /// Prints a message if stopping takes longer. Never returns.

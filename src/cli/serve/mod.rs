@@ -33,7 +33,7 @@ use rehearse_agent::{
 };
 use rehearse_mock::{
     engine::Engine,
-    serve::{ListenOptions, MockServer},
+    serve::{ListenOptions, MockServer, PipeServer},
 };
 
 const EXAMPLES: &str = "\
@@ -118,7 +118,7 @@ async fn serve(args: &ServeArgs, subagent: Arc<Subagent>, console: &Console) -> 
         Some(address) => listen(address, engine, &mut signals, console).await,
         None => {
             console.print(announcement::on_terminal(subagent.name(), &["serve", "--config"], &args.config));
-            serve_stdio(&engine, Duration::ZERO, &mut signals, console, std::future::pending()).await
+            serve_stdio(&PipeServer::new(engine), Duration::ZERO, &mut signals, console, std::future::pending()).await
         }
     };
     tokio::select! {

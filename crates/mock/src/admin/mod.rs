@@ -6,7 +6,8 @@
 //! | `GET /journal` | `{ "entries": […] }`: every request that the mock has received, and which rule answered it |
 //! | `DELETE /journal` | clears it |
 //! | `GET /verify` | `{ "holds", "expectations", "unmet", "violations", "unexpected", "tolerated", "report" }`: whether the expectations of the script are met |
-//! | `POST /reset` | starts over: clears the journal, counters, state, tasks, added rules and list changes |
+//! | `GET /violations` | `{ "violations": […] }`: the rules of the specification that the clients have violated; needs a recorder of traces |
+//! | `POST /reset` | starts over: clears the journal, traces, counters, state, tasks, added rules and list changes |
 //! | `GET /state` | the state |
 //! | `PUT /state` | replaces the state with an object; null members are dropped |
 //! | `PATCH /state` | changes it by a JSON merge patch (RFC 7396) |
@@ -27,7 +28,7 @@ use rand::RngExt;
 use serde_json::{Map, Value as Json, json};
 use tokio::{net::TcpListener, time::timeout};
 
-use super::{engine::Engine, script::merge};
+use super::{engine::Engine, script::merge, serve::TraceRecorder};
 use rehearse_document::{
     Diagnostics,
     state::{State, StateTooLarge},
@@ -44,7 +45,13 @@ const ENDPOINTS: &[(Method, &str, &str)] = &[
     (Method::GET, "/journal", "every request that the mock has received, and which rule answered it"),
     (Method::DELETE, "/journal", "clears the journal"),
     (Method::GET, "/verify", "whether the expectations of the script are met"),
-    (Method::POST, "/reset", "starts over: clears the journal, counters, state, tasks, added rules and changed lists"),
+    #[cfg(feature = "check")]
+    (Method::GET, "/violations", "the rules of the specification that the clients have violated; needs --check"),
+    (
+        Method::POST,
+        "/reset",
+        "starts over: clears the journal, traces, counters, state, tasks, added rules and changed lists",
+    ),
     (Method::GET, "/state", "the state"),
     (Method::PUT, "/state", "replaces the state"),
     (Method::PATCH, "/state", "changes the state by a JSON merge patch"),
@@ -64,6 +71,7 @@ pub struct AdminServer {
 #[derive(Debug)]
 struct AdminState {
     engine: Arc<Engine>,
+    recorder: Option<Arc<TraceRecorder>>,
     started: Instant,
     hosts: HostPolicy,
     token: String,
@@ -78,11 +86,17 @@ struct AdminError {
 }
 
 impl AdminServer {
-    /// Listens on a loopback address; port 0 selects a free port. `started` is the start time of the mock.
+    /// Listens on a loopback address; port 0 selects a free port. `started` is the start time of the mock, `recorder` that
+    /// of its traces.
     ///
     /// # Errors
     /// The address cannot be bound, or is not a loopback address.
-    pub async fn start(engine: Arc<Engine>, started: Instant, address: SocketAddr) -> io::Result<AdminServer> {
+    pub async fn start(
+        engine: Arc<Engine>,
+        recorder: Option<Arc<TraceRecorder>>,
+        started: Instant,
+        address: SocketAddr,
+    ) -> io::Result<AdminServer> {
         if !address.ip().is_loopback() {
             let why = format!("{} is not a loopback address", address.ip());
             return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
@@ -90,7 +104,7 @@ impl AdminServer {
         let listener = TcpListener::bind(address).await?;
         let address = listener.local_addr()?;
         let token = format!("{:032x}{:032x}", rand::rng().random::<u128>(), rand::rng().random::<u128>());
-        let state = Arc::new(AdminState { engine, started, hosts: HostPolicy::new(address.ip(), []), token });
+        let state = Arc::new(AdminState { engine, recorder, started, hosts: HostPolicy::new(address.ip(), []), token });
         let shutdown = Shutdown::default();
         let service = {
             let state = state.clone();
@@ -194,7 +208,16 @@ impl AdminState {
                 return Ok((StatusCode::NO_CONTENT, Json::Null));
             }
             ("GET", "/verify") => self.verify(),
+            #[cfg(feature = "check")]
+            ("GET", "/violations") => match &self.recorder {
+                Some(recorder) => json!({ "violations": recorder.violations() }),
+                None => {
+                    let why = "the traffic is not checked; start the mock with --check";
+                    return Err(AdminError::new(StatusCode::NOT_FOUND, why));
+                }
+            },
             ("POST", "/reset") => {
+                self.recorder.iter().for_each(|recorder| recorder.reset());
                 engine.reset(self.started.elapsed());
                 return Ok((StatusCode::NO_CONTENT, Json::Null));
             }

@@ -33,7 +33,7 @@ impl Both {
         let script = Script::parse(&Source::new("s", SCRIPT)).unwrap_or_else(|error| panic!("{error}"));
         let engine = Engine::new(script, 1, Journal::default());
         let mock = MockServer::start(engine.clone(), ListenOptions::default()).await.expect("binds");
-        let admin = AdminServer::start(engine, mock.started(), ([127, 0, 0, 1], 0).into()).await.expect("binds");
+        let admin = AdminServer::start(engine, None, mock.started(), ([127, 0, 0, 1], 0).into()).await.expect("binds");
         Both { mock, admin }
     }
 
@@ -102,7 +102,7 @@ async fn only_requests_with_the_token_from_this_machine_are_answered() {
         assert_eq!(response.contains("apples"), status == "200", "{response}");
     }
     let engine = both.mock.engine().clone();
-    let refused = AdminServer::start(engine, Instant::now(), ([0, 0, 0, 0], 0).into()).await;
+    let refused = AdminServer::start(engine, None, Instant::now(), ([0, 0, 0, 0], 0).into()).await;
     assert_eq!(refused.expect_err("everybody could reach it").kind(), io::ErrorKind::InvalidInput);
 }
 

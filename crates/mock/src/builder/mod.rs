@@ -203,7 +203,7 @@ impl MockServerBuilder {
         MockServerBuilder { verify_on_drop, ..self }
     }
 
-    /// Records the trace of every connection, for [`MockServer::traces`].
+    /// Records the trace of every connection, for [`MockServer::traces`] and `MockServer::violations`.
     pub fn record_traces(self) -> Self {
         MockServerBuilder { record_traces: true, ..self }
     }
@@ -254,7 +254,8 @@ impl MockServerBuilder {
     /// [`StartError`]: the script has mistakes, or there is no free port.
     pub async fn start(self) -> Result<MockServer, StartError> {
         let engine = self.engine().map_err(StartError::Script)?;
-        let listen = ListenOptions { record_traces: self.record_traces, ..ListenOptions::default() };
+        let recorder = self.record_traces.then(Arc::default);
+        let listen = ListenOptions { recorder, ..ListenOptions::default() };
         let mut server = MockServer::start(engine, listen).await?;
         server.verify_on_drop(self.verify_on_drop);
         Ok(server)

@@ -11,6 +11,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::{Answer, Refusal};
+use crate::ProtocolViolation;
 use rehearse_protocol::{Message, Transport};
 
 /// One message that a mock received, or an HTTP request without one.
@@ -44,6 +45,8 @@ pub enum JournalEvent {
     Received(Entry),
     /// The end of the call of an earlier entry, this time since the mock was started.
     Answered(Entry, Duration),
+    /// A rule of the specification that a client has violated, and the number of the entry with the message.
+    Violated(Option<u64>, ProtocolViolation),
 }
 
 /// How the mock handled a message.
@@ -173,12 +176,22 @@ impl Serialize for Entry {
     }
 }
 
-/// A new entry, or for the end of a call the same entry with its answer and without the request.
+/// A new entry, for the end of a call the same entry with its answer and without the request, or
+/// `{ "number", "violation" }`.
 impl Serialize for JournalEvent {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             JournalEvent::Received(entry) => entry.serialize(serializer),
             JournalEvent::Answered(entry, at) => entry.line(*at, None).serialize(serializer),
+            JournalEvent::Violated(number, violation) => {
+                #[derive(Serialize)]
+                struct Violated<'a> {
+                    #[serde(skip_serializing_if = "Option::is_none")]
+                    number: Option<u64>,
+                    violation: &'a ProtocolViolation,
+                }
+                Violated { number: *number, violation }.serialize(serializer)
+            }
         }
     }
 }

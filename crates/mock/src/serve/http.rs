@@ -116,7 +116,7 @@ impl ServerState {
     /// The response that refuses it.
     pub(super) async fn read_json(&self, head: &RequestHead, request: Request) -> Result<(HeaderMap, Bytes), Response> {
         let (parts, body) = request.into_parts();
-        if !is_json(&parts.headers) {
+        if !self.lenient && !is_json(&parts.headers) {
             let why = "the Content-Type must be application/json";
             return Err(self.refuse(head, StatusCode::UNSUPPORTED_MEDIA_TYPE, Refusal::Header, why));
         }

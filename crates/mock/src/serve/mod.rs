@@ -32,6 +32,7 @@ mod ws;
 
 pub use pipe::{PipeEnd, PipeServer, serve_pipe};
 pub use server::{ListenOptions, MockServer};
+pub use trace_recorder::TraceRecorder;
 
 #[cfg(test)]
 mod tests;

@@ -23,7 +23,7 @@ use crate::{
     faults::{SendStep, SendSteps, Stop},
 };
 use rehearse_net::{LineReader, LineWriter};
-use rehearse_protocol::{Direction, Trace, Transport};
+use rehearse_protocol::{Direction, Transport};
 
 /// The reason why serving over a pipe ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,15 +75,10 @@ impl PipeServer {
         PipeServer::with_lifetime(engine, ServerLifetime::start(Instant::now()), None)
     }
 
-    /// The same server, which records [traces](PipeServer::traces).
+    /// The same server, whose [traces](super::MockServer::traces) are recorded.
     #[must_use]
-    pub fn record_traces(self) -> PipeServer {
-        PipeServer { recorder: Some(Arc::default()), ..self }
-    }
-
-    /// Like [`MockServer::traces`](super::MockServer::traces).
-    pub fn traces(&self) -> Vec<Trace> {
-        self.recorder.as_ref().map(|recorder| recorder.traces()).unwrap_or_default()
+    pub fn record_traces(self, recorder: Option<Arc<TraceRecorder>>) -> PipeServer {
+        PipeServer { recorder, ..self }
     }
 
     pub(super) fn with_lifetime(

@@ -19,7 +19,7 @@ use super::{
     server_state::ServerState,
     session::Sessions,
     sse_streams::SseStreams,
-    trace_recorder::HttpExchange,
+    trace_recorder::{HttpExchange, TraceRecorder},
 };
 use crate::{
     engine::Engine,
@@ -42,8 +42,11 @@ pub struct ListenOptions {
     pub allowed_hosts: Vec<String>,
     /// How many connections may be open; further ones get status 503.
     pub max_connections: usize,
-    /// Whether to record [traces](MockServer::traces).
-    pub record_traces: bool,
+    /// Whether requests are answered although HTTP headers of the protocol are missing or wrong, so that more of a client
+    /// is seen.
+    pub lenient: bool,
+    /// What records [traces](MockServer::traces).
+    pub recorder: Option<Arc<TraceRecorder>>,
 }
 
 impl Default for ListenOptions {
@@ -53,7 +56,8 @@ impl Default for ListenOptions {
             address: ([127, 0, 0, 1], 0).into(),
             allowed_hosts: Vec::new(),
             max_connections: MAX_CONNECTIONS,
-            record_traces: false,
+            lenient: false,
+            recorder: None,
         }
     }
 }
@@ -97,7 +101,8 @@ impl MockServer {
             streams: SseStreams::default(),
             reorder_gate: Arc::new(ReorderGate::default()),
             issued: Issued::default(),
-            recorder: listen.record_traces.then(Arc::default),
+            lenient: listen.lenient,
+            recorder: listen.recorder,
         });
         let service = {
             let state = state.clone();
@@ -116,7 +121,15 @@ impl MockServer {
                         Access::Public | Access::Refused(_) if has_tokens => {
                             HttpExchange::of_authorization(recorder, tasks, &request, connection)
                         }
-                        _ => HttpExchange::begin(recorder, tasks, &request, connection, transport, opens_sessions),
+                        _ => HttpExchange::begin(
+                            recorder,
+                            tasks,
+                            &request,
+                            connection,
+                            transport,
+                            opens_sessions,
+                            state.lenient,
+                        ),
                     };
                     request.extensions_mut().insert(exchange.clone());
                     exchange

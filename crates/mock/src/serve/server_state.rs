@@ -20,6 +20,8 @@ pub(super) struct ServerState {
     pub(super) reorder_gate: Arc<ReorderGate>,
     /// What the mock has issued as an authorization server.
     pub(super) issued: Issued,
+    /// Whether missing and wrong headers are ignored.
+    pub(super) lenient: bool,
     /// If traces are recorded.
     pub(super) recorder: Option<Arc<TraceRecorder>>,
 }

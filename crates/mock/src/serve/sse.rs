@@ -35,7 +35,7 @@ pub(super) fn open(
         let why = "this server offers no protocol version with HTTP+SSE";
         return state.refuse(head, StatusCode::NOT_FOUND, Refusal::Negotiation, why);
     }
-    if !accepts(request.headers(), "text/event-stream") {
+    if !state.lenient && !accepts(request.headers(), "text/event-stream") {
         let why = "the Accept header must list text/event-stream";
         return state.refuse(head, StatusCode::NOT_ACCEPTABLE, Refusal::Header, why);
     }

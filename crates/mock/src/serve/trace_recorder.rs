@@ -24,9 +24,9 @@ pub(super) const MAX_TRACES: usize = 256;
 /// How many events a trace keeps.
 pub(super) const MAX_EVENTS: usize = 4096;
 
-/// The latest traces of a server.
+/// The latest traces of a server: the last 256, and of each the last 4096 events, or fewer if they exceed 64 MiB.
 #[derive(Debug, Default)]
-pub(super) struct TraceRecorder {
+pub struct TraceRecorder {
     traces: Mutex<VecDeque<Arc<ConnectionTrace>>>,
     /// The trace of what is about authorization.
     authorization: Mutex<Weak<ConnectionTrace>>,
@@ -73,12 +73,17 @@ impl TraceRecorder {
     }
 
     /// The traces, the oldest first.
-    pub(super) fn traces(&self) -> Vec<Trace> {
+    pub fn traces(&self) -> Vec<Trace> {
         self.connections().iter().map(|connection| connection.trace()).collect()
     }
 
+    /// How many events were recorded.
+    pub fn events(&self) -> usize {
+        self.connections().iter().map(|connection| connection.state().trace.end()).sum()
+    }
+
     /// Drops the traces of closed connections, and the events of open ones.
-    pub(super) fn reset(&self) {
+    pub fn reset(&self) {
         let mut traces = self.connections();
         traces.retain(|connection| connection.state().closed.is_none());
         for connection in traces.iter() {
@@ -95,6 +100,20 @@ impl TraceRecorder {
             *authorization = Arc::downgrade(&trace);
             trace
         })
+    }
+
+    /// Ends all traces that are open.
+    pub fn close(&self, reason: &str) {
+        self.connections().iter().for_each(|connection| connection.close(reason));
+    }
+
+    /// The trace of the session of streamable HTTP that was opened last.
+    fn latest_session(&self) -> Option<Arc<ConnectionTrace>> {
+        let is_session = |connection: &&Arc<ConnectionTrace>| {
+            let state = connection.state();
+            connection.transport == Transport::Http && state.closed.is_none() && state.session.is_some()
+        };
+        self.connections().iter().rev().find(is_session).cloned()
     }
 
     /// The trace of an open session.
@@ -179,6 +198,8 @@ struct Exchange {
     handle: ConnectionHandle,
     tasks: TaskTracker,
     method: Method,
+    /// Whether it may belong to a session that it does not name.
+    is_lenient: bool,
     target: Mutex<Target>,
     /// Its number in the trace, once that is decided.
     number: OnceLock<u32>,
@@ -196,7 +217,8 @@ enum Target {
 }
 
 impl HttpExchange {
-    /// Records the head of a request. `opens_sessions` says whether `initialize` opens a session on this transport.
+    /// Records the head of a request. `opens_sessions` says whether `initialize` opens a session on this transport,
+    /// `is_lenient` whether a message that names no session belongs to the latest one.
     pub(super) fn begin(
         recorder: &Arc<TraceRecorder>,
         tasks: &TaskTracker,
@@ -204,13 +226,15 @@ impl HttpExchange {
         handle: &ConnectionHandle,
         transport: Transport,
         opens_sessions: bool,
+        is_lenient: bool,
     ) -> HttpExchange {
         let session = match transport {
             Transport::Http => request.headers().get(SESSION_HEADER).and_then(|id| id.to_str().ok()),
             _ => request.uri().query().and_then(session_of_query),
         };
         let may_open = opens_sessions && session.is_none() && request.method() == Method::POST;
-        let exchange = Exchange::new(recorder, tasks, request, handle, transport);
+        let mut exchange = Exchange::new(recorder, tasks, request, handle, transport);
+        exchange.is_lenient = is_lenient;
         if let Some(trace) = session.and_then(|id| recorder.session(id)) {
             exchange.target_trace(|| Target::Session(trace));
         } else if !may_open {
@@ -242,7 +266,10 @@ impl HttpExchange {
             Ok(message) if message.method() == Some("initialize") => {
                 Target::NewSession(self.0.recorder.open(self.0.transport))
             }
-            _ => Target::Connection(self.0.connection()),
+            _ => match self.0.recorder.latest_session().filter(|_| self.0.is_lenient) {
+                Some(trace) => Target::Session(trace),
+                None => Target::Connection(self.0.connection()),
+            },
         });
         trace.record_frame_in(self.0.number(), Direction::ClientToServer, bytes.clone());
     }
@@ -309,6 +336,7 @@ impl Exchange {
             handle: handle.clone(),
             tasks: tasks.clone(),
             method,
+            is_lenient: false,
             target: Mutex::new(Target::Undecided(head)),
             number: OnceLock::new(),
         }

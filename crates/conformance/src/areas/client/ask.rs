@@ -23,7 +23,7 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
             let (role, content) = (&result["role"], &result["content"]);
             let wrong = match () {
                 () if role != "assistant" && role != "user" => "role",
-                () if !content.is_object() && !(content.is_array() && e.version >= Version::V2025_11_25) => "content",
+                () if !(content.is_object() || content.is_array() && e.version >= Version::V2025_11_25) => "content",
                 () if !result["model"].is_string() => "model",
                 () => return None,
             };

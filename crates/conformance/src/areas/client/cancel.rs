@@ -76,7 +76,7 @@ fn request<'e>(connection: &'e Connection<'_>, message: &Message<'_>) -> Option<
 
 fn is_of_other_type(connection: &Connection<'_>, id: &Value) -> bool {
     let other = as_other_type(id);
-    connection.calls().any(|call| call.request.usable_id().is_some_and(|it| it.to_string() == other))
+    connection.calls().any(|call| call.request.usable_id().is_some_and(|it| *it == other))
 }
 
 fn own_in_flight(evidence: &Evidence<'_>, j: &mut Judgement) {

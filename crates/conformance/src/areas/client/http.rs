@@ -200,7 +200,7 @@ fn session_exact(evidence: &Evidence<'_>, j: &mut Judgement) {
     for http in strays(evidence) {
         let Some(value) = header(http, SESSION) else { continue };
         let alters = |id: &&str| *id != value && (value.eq_ignore_ascii_case(id) || value.trim_matches('"') == *id);
-        if ids.iter().any(|id| alters(&id)) {
+        if ids.iter().any(alters) {
             j.check_at(false, None, heads(http), || header_text("Mcp-Session-Id", Some(&value)));
         }
     }

@@ -69,8 +69,8 @@ fn is_early(connection: &Connection<'_>, ping: &Message<'_>) -> bool {
 fn answered(j: &mut Judgement, connection: &Connection<'_>, ask: &Ask<'_>) {
     let Some(response) = ask.responses.first() else {
         // A client that goes on for so long lives.
-        let sent = connection.messages.iter().filter(|it| !it.is_from_server());
-        let last = sent.last().map_or(Duration::ZERO, |it| it.time.saturating_sub(ask.request.time));
+        let mut sent = connection.messages.iter().filter(|it| !it.is_from_server());
+        let last = sent.next_back().map_or(Duration::ZERO, |it| it.time.saturating_sub(ask.request.time));
         if last > PROMPT {
             j.check(false, ask.request, || "no answer".to_owned());
         } else {

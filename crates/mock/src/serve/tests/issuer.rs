@@ -14,7 +14,7 @@ const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
 /// A client that follows no redirect.
 async fn open(script: &str) -> Client {
     let mut client = Client::open("tools: []").await;
-    let listen = ListenOptions { record_traces: true, ..ListenOptions::default() };
+    let listen = ListenOptions { recorder: Some(Arc::default()), ..ListenOptions::default() };
     client.server = MockServer::start(engine(script), listen).await.expect("binds");
     let http = reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none());
     client.http = http.build().expect("a client");

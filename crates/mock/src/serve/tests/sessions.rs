@@ -79,3 +79,24 @@ async fn an_answer_that_is_always_json_comes_about_although_the_connection_is_lo
     idle(&engine).await;
     assert_eq!(engine.state().get().get("done"), Some(&json!(true)));
 }
+
+#[tokio::test]
+async fn a_lenient_server_answers_without_the_headers_and_has_one_trace_of_the_session() {
+    let engine = MockServer::from_script("tools: [{ name: a, reply: x }]").engine().expect("a script");
+    let listen = ListenOptions { lenient: true, recorder: Some(Arc::default()), ..ListenOptions::default() };
+    let server = MockServer::start(engine, listen).await.expect("binds");
+    let (http, url) = (reqwest::Client::new(), server.url(Transport::Http).expect("a URL"));
+    let post = async |message: Json| {
+        let response = http.post(&url).body(message.to_string()).send().await.expect("a response");
+        response.status().as_u16()
+    };
+    let info = json!({ "name": "c", "version": "1" });
+    let params = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": info });
+    assert_eq!(post(json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params })).await, 200);
+    assert_eq!(post(json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/list" })).await, 200);
+    let key = |name: &str| format!("io.modelcontextprotocol/{name}");
+    let meta = json!({ key("protocolVersion"): "2026-07-28", key("clientCapabilities"): {} });
+    let modern = json!({ "jsonrpc": "2.0", "id": 3, "method": "tools/list", "params": { "_meta": meta } });
+    assert_eq!(post(modern).await, 200);
+    assert_eq!(server.traces().len(), 1);
+}
