@@ -64,3 +64,33 @@ fn a_file_is_an_act_and_a_client_that_hangs_is_ended() {
     let args = ["check", "client", "--act", "odd.yaml", "--idle", "300ms", "--", "sh", "-c", &hangs];
     files.args(args).run().code(1).stdout_has("client-life.init.first").stdout_has("tools/list first (act odd.yaml)");
 }
+
+#[test]
+fn commands_and_a_model_make_the_client_work() {
+    let list = format!("{} mcp list-tools --http {{url}} --quiet > /dev/null; sleep 60", Rehearse::BINARY);
+    let drive = "call=echo {tool} {arguments} >> calls";
+    let args = ["check", "client", "--act", "clean", "--idle", "300ms", "--drive", drive, "--", "sh", "-c", &list];
+    let run = Rehearse::new().args(args).run().code(0);
+    assert!(run.read("calls").starts_with("echo {\"text\":"), "{}", run.read("calls"));
+    let agent = format!(
+        "echo Work | {} chat --model anthropic:m --base-url {{model_url}} --mcp-config {{config}} > said 2>&1; sleep 60",
+        Rehearse::BINARY
+    );
+    let args = ["check", "client", "--act", "clean", "--idle", "300ms", "--model", "--", "sh", "-c", &agent];
+    let run = Rehearse::new().args(args).run().code(0);
+    let said = run.read("said");
+    assert!(said.contains("rehearse-clean__echo") && said.contains("Done."), "{said}");
+}
+
+#[test]
+fn a_client_that_something_else_starts_is_checked_in_one_act() {
+    let args = ["check", "client", "--attach", "--act", "only-tools", "--idle", "100ms"];
+    let mut check = Rehearse::new().args(args).start();
+    let url = check.stderr_line("  http   ").split_whitespace().last().expect("a URL").to_owned();
+    Rehearse::new().args(["mcp", "list-tools", "--http", &url]).run().code(0);
+    check.stderr_line("now let it call a tool, for example ");
+    Rehearse::new().args(["mcp", "call-tool", "--http", &url, "echo", "text=x"]).run();
+    check.stderr_line("the client has done everything that the act needs");
+    check.end().code(0).stdout_has("passed");
+    client(&["--attach", "--act", "pages", "--act", "json"]).run().code(2).stderr_has("--attach serves one act");
+}

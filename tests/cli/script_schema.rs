@@ -49,12 +49,14 @@ fn words(schema: &Json, found: &mut BTreeSet<String>) {
 #[test]
 fn every_word_of_the_schema_is_in_a_script_or_the_documentation() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let scripts = std::fs::read_dir(root.join("mock-servers")).expect("a folder");
-    let mut shown: String =
-        scripts.map(|entry| std::fs::read_to_string(entry.expect("an entry").path()).expect("a text")).collect();
-    let page = std::fs::read_to_string(root.join("docs/mock-scripts.md")).expect("a text");
-    // Every other part is between fences.
-    page.split("```").skip(1).step_by(2).for_each(|example| shown.push_str(example));
+    let read = |path| std::fs::read_to_string(path).expect("a text");
+    let folders =
+        ["mock-servers", "crates/check/acts"].map(|name| std::fs::read_dir(root.join(name)).expect("a folder"));
+    let mut shown: String = folders.into_iter().flatten().map(|entry| read(entry.expect("an entry").path())).collect();
+    for page in ["docs/mock-scripts.md", "docs/check-clients.md"] {
+        // Every other part is between fences.
+        read(root.join(page)).split("```").skip(1).step_by(2).for_each(|example| shown.push_str(example));
+    }
     let shown: BTreeSet<_> =
         shown.split(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/'))).collect();
     let mut all = BTreeSet::new();

@@ -1,75 +1,80 @@
 //! `rehearse check client`: a client against the specification. It is started once for each act, each time with a mock of
 //! its own.
 
+mod act_run;
+mod attach;
+mod model;
+mod server;
+mod trigger;
+
 use std::{
+    collections::BTreeSet,
     ffi::OsString,
-    fs::{self, File},
+    net::SocketAddr,
     path::{Path, PathBuf},
-    process::{Command, Stdio},
-    sync::Arc,
     time::{Duration, Instant},
 };
 
 use clap::Args;
 use futures_util::{StreamExt, stream};
-use rustix::process::Signal;
-use tokio_util::sync::CancellationToken;
 
-use super::{again::quoted, report_args::ReportArgs, result};
+use self::{act_run::ActRunner, server::ActScript, trigger::Trigger};
+use super::{again::quoted, progress::Progress, report_args::ReportArgs, result};
 use crate::cli::{
     Exit, Failure,
     mcp::connection::duration,
-    mock::{exec_environment::ExecEnvironment, relay},
+    mock::parse_address,
     process_guard::block_on_guarded,
     signals::Signals,
     style::{self, STRONG},
 };
 use rehearse_check::{ACTS, ActRun, ClientVersion, judge_client, selects};
-use rehearse_client::{ProcessChange, ProcessHandle};
 use rehearse_conformance::Role;
 use rehearse_document::Source;
-use rehearse_mock::{
-    engine::{Engine, Seed},
-    journal::Journal,
-    script::Script,
-    serve::{ListenOptions, MockServer, TraceRecorder},
-};
-use rehearse_protocol::{Direction, Trace};
+use rehearse_mock::script::Script;
+use rehearse_protocol::{Direction, EventKind, Trace, Transport};
 use rehearse_report::check::{CheckFormat, CheckLayout, CheckedServer};
 
-/// How many acts run at the same time.
-const AT_ONCE: usize = 4;
-/// How often it is looked whether the client is idle.
-const LOOK: Duration = Duration::from_millis(100);
-/// How long the client may take to end after SIGTERM.
-const GRACE: Duration = Duration::from_secs(2);
-/// How much of the client's standard error is shown.
-const SHOWN: usize = 2000;
+/// The port of `--attach`, if none is given.
+const FREE_PORT: &str = "127.0.0.1:0";
 
-const EXAMPLES: &str = "\
+macro_rules! examples {
+    () => {
+        "\
 Examples:
   rehearse check client -- python client.py {url}
   rehearse check client -- node client.js --stdio {command}
   rehearse check client --act pages -- my-agent --mcp-config {config}
-  rehearse check client --list-acts
+  rehearse check client --model -- my-agent --mcp-config {config} 'Do it.'
+  rehearse check client --drive call='curl -s localhost:3000/{tool}' -- my-app {url}
+  rehearse check client --attach --listen 8888 --act pages
+  rehearse check client --list-acts"
+    };
+}
+
+const LONG_EXAMPLES: &str = concat!(
+    examples!(),
+    "
 
 The client is started once for each act. An act is a mock script: a way in which a server may behave. In each act the \
 client should do its normal work: connect, list, call a tool, end.
 
 In the arguments, {url}, {sse_url} and {ws_url} stand for the URLs of the mock, {command} for a command that serves it \
 on stdio, and {config} for a config file with the URL. The client also gets the environment variables of `rehearse mock \
---exec`: REHEARSE_URL, REHEARSE_SSE_URL, REHEARSE_WS_URL, REHEARSE_STDIO, REHEARSE_CONFIG.
+--exec`: REHEARSE_URL, REHEARSE_SSE_URL, REHEARSE_WS_URL, REHEARSE_STDIO, REHEARSE_CONFIG. Commands of --drive also \
+have {tool}, {arguments}, {resource} and {prompt}.
 
 Exit codes:
   0  no MUST is violated    1  a MUST is violated, or what --strict, --require and --baseline say
   2  wrong usage            3  the client cannot be started; or interrupted
-  4  nothing was selected, or nothing of it was tested";
+  4  nothing was selected, or nothing of it was tested"
+);
 
 /// Check a client against the MCP specification
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = examples!(), after_long_help = LONG_EXAMPLES)]
 pub(super) struct ClientArgs {
-    /// Run only these acts: a name, one with `*`, or the file of a mock script (repeatable)
+    /// Run only these acts: a name, `x*`, or the file of a mock script (repeatable)
     #[arg(long = "act", value_name = "ACT")]
     acts: Vec<String>,
     /// Print the acts and exit
@@ -81,26 +86,24 @@ pub(super) struct ClientArgs {
     /// After what time without traffic a client is ended
     #[arg(long, hide_short_help = true, value_name = "DURATION", default_value = "5s", value_parser = duration)]
     idle: Duration,
+    /// Serve a model that calls the tools, at ANTHROPIC_BASE_URL and OPENAI_BASE_URL
+    #[arg(long)]
+    model: bool,
+    /// Run a command for each tool of an act: call=CMD; or read=, prompt=, any=CMD
+    #[arg(long = "drive", value_name = "WORK=CMD")]
+    triggers: Vec<Trigger>,
+    /// Serve one act for a client that you start yourself
+    #[arg(long, conflicts_with_all = ["command", "triggers", "model"])]
+    attach: bool,
+    /// The address of --attach [default: a free port]
+    #[arg(long, value_name = "ADDR", requires = "attach", value_parser = parse_address, default_value = FREE_PORT)]
+    #[arg(hide_short_help = true, hide_default_value = true)]
+    listen: SocketAddr,
     #[command(flatten)]
     report: ReportArgs,
     /// The command that starts the client
     #[arg(value_name = "COMMAND", last = true, value_hint = clap::ValueHint::CommandWithArguments)]
     command: Vec<OsString>,
-}
-
-/// An act with its mock.
-struct ActScript {
-    name: String,
-    script: Script,
-}
-
-/// How the client has ended.
-enum Ended {
-    Exited(Option<i32>),
-    /// It was idle, and was ended.
-    Idle,
-    /// It was still busy after `--timeout`.
-    TimedOut,
 }
 
 pub(super) fn run(args: &ClientArgs) -> Result<Exit, Failure> {
@@ -110,7 +113,7 @@ pub(super) fn run(args: &ClientArgs) -> Result<Exit, Failure> {
     if let Some(exit) = args.report.list(Role::Client)? {
         return Ok(exit);
     }
-    if args.command.is_empty() {
+    if args.command.is_empty() && !args.attach {
         let message = "which client? give its command after `--`: rehearse check client -- python client.py {url}";
         return Err(Failure::Usage(message.to_owned()));
     }
@@ -122,7 +125,10 @@ pub(super) fn run(args: &ClientArgs) -> Result<Exit, Failure> {
     let baseline = args.report.read_baseline()?;
     let mut checked = args.report.begin();
     let begun = Instant::now();
-    let (runs, is_interrupted) = block_on_guarded(args.run_acts(scripts))?;
+    let (runs, is_interrupted) = match args.attach {
+        true => (block_on_guarded(args.attach(scripts))?, false),
+        false => block_on_guarded(args.run_acts(scripts))?,
+    };
     checked.duration = begun.elapsed();
     let versions = judge_client(&runs);
     checked.servers = args.results(versions);
@@ -161,110 +167,65 @@ impl ClientArgs {
         Ok(scripts)
     }
 
-    /// Runs all acts. Returns what the client did, and whether it was interrupted.
+    /// Serves the one act that was asked for.
+    ///
+    /// # Errors
+    /// Several were asked for, or the address is in use.
+    async fn attach(&self, mut scripts: Vec<ActScript>) -> Result<Vec<ActRun>, Failure> {
+        let mut signals = install_signals()?;
+        if !self.acts.is_empty() && !self.acts.iter().any(|it| it == ACTS[0].name) {
+            scripts.remove(0);
+        }
+        let act = if self.acts.is_empty() { Some(scripts.swap_remove(0)) } else { scripts.pop() };
+        let Some(act) = act.filter(|_| scripts.is_empty() || self.acts.is_empty()) else {
+            return Err(Failure::Usage("--attach serves one act: give one --act".to_owned()));
+        };
+        Ok(vec![attach::run(act, self.listen, self.report.seed, self.idle, &mut signals).await?])
+    }
+
+    /// Runs all acts: `clean` first, because what the client does in it says which others concern it. Returns what the
+    /// client did, and whether it was interrupted.
     ///
     /// # Errors
     /// A mock or the client cannot be started.
-    async fn run_acts(&self, scripts: Vec<ActScript>) -> Result<(Vec<ActRun>, bool), Failure> {
-        let mut signals =
-            Signals::install().map_err(|error| Failure::cannot(format!("cannot handle signals: {error}")))?;
-        let running = stream::iter(scripts).map(|script| self.run_act(script)).buffered(AT_ONCE);
-        let running = running.collect::<Vec<_>>();
-        tokio::pin!(running);
-        let runs = tokio::select! {
-            runs = &mut running => runs,
-            _ = signals.next() => {
-                style::print("interrupted\n");
-                return Ok((Vec::new(), true));
-            }
+    async fn run_acts(&self, mut scripts: Vec<ActScript>) -> Result<(Vec<ActRun>, bool), Failure> {
+        let mut signals = install_signals()?;
+        let runner = ActRunner {
+            command: &self.command,
+            triggers: &self.triggers,
+            has_model: self.model,
+            seed: self.report.seed,
+            timeout: self.timeout,
+            idle: self.idle,
         };
-        Ok((runs.into_iter().collect::<Result<_, _>>()?, false))
-    }
-
-    async fn run_act(&self, script: ActScript) -> Result<ActRun, Failure> {
-        let engine = Engine::new(script.script, Seed::from(self.report.seed), Journal::default());
-        let recorder = Arc::<TraceRecorder>::default();
-        let listen = ListenOptions { lenient: true, recorder: Some(recorder.clone()), ..ListenOptions::default() };
-        let server = MockServer::start(engine, listen).await;
-        let server = server.map_err(|error| Failure::cannot(format!("cannot listen on 127.0.0.1: {error}")))?;
-        let (environment, listener) = ExecEnvironment::create(&server)?;
-        let stop = CancellationToken::new();
-        let relays = tokio::spawn(relay::serve(listener, server.pipes(), stop.clone()));
-        let ended = self.drive(&environment, &server, &script.name).await;
-        stop.cancel();
-        let _ = tokio::time::timeout(GRACE, relays).await;
-        recorder.close("the client has ended");
-        let traces = server.traces();
-        server.stop(Duration::ZERO).await;
-        let exit_code = match ended? {
-            Ended::Exited(code) => code,
-            Ended::Idle => None,
-            Ended::TimedOut => {
-                style::warn(&format!("act {}: the client was ended after {:?}", script.name, self.timeout));
-                None
-            }
-        };
-        Ok(ActRun { act: script.name.clone(), traces, exit_code })
-    }
-
-    /// Runs the client until it ends, is idle, or has no time left.
-    ///
-    /// # Errors
-    /// It cannot be started.
-    async fn drive(&self, environment: &ExecEnvironment, server: &MockServer, act: &str) -> Result<Ended, Failure> {
-        let cannot = |error: std::io::Error| Failure::cannot(format!("cannot run the client: {error}"));
-        let variables = environment.variables(server).map_err(cannot)?;
-        let mut words = self.command.iter().map(|word| {
-            let mut word = word.to_string_lossy().into_owned();
-            for (variable, value) in &variables {
-                word = word.replace(placeholder(variable), &value.to_string_lossy());
-            }
-            word
+        let mut progress = Progress::new();
+        let (clean, mut runs) = (scripts.remove(0), Vec::new());
+        progress.begin(&format!("act {}", clean.name), 0, scripts.len() + 1);
+        tokio::select! {
+            run = runner.run(clean, true) => runs.push(run?),
+            _ = signals.next() => return Ok((runs, true)),
+        }
+        let used: BTreeSet<_> = runs.iter().flat_map(|run| &run.traces).filter_map(opened).collect();
+        scripts.retain(|act| {
+            let transports = &act.script.act.transports;
+            transports.is_empty() || transports.iter().any(|transport| used.contains(transport))
         });
-        let program = words.next().unwrap_or_default();
-        let mut command = Command::new(&program);
-        let log = environment.path("stderr");
-        command.args(words).envs(&variables).stdin(Stdio::null()).stdout(Stdio::null());
-        command.stderr(File::create_new(&log).map_err(cannot)?);
-        let started =
-            ProcessHandle::start(command).map_err(|error| Failure::cannot(format!("cannot run {program}: {error}")));
-        let mut process = started?;
-        let begun = Instant::now();
-        let mut seen = (0, Instant::now());
-        let ended = loop {
+        let all = scripts.len() + 1;
+        let at_once = 2 * std::thread::available_parallelism().map_or(1, usize::from);
+        let mut running = stream::iter(scripts).map(|script| runner.run(script, false)).buffered(at_once);
+        loop {
             tokio::select! {
-                change = process.change() => match change {
-                    Ok(ProcessChange::Ended(status)) => break Ended::Exited(status.code()),
-                    Ok(ProcessChange::Stopped(_)) => process.signal(Signal::CONT),
-                    Err(error) => return Err(cannot(error)),
+                run = running.next() => match run {
+                    Some(run) => {
+                        let run = run?;
+                        progress.begin(&format!("act {}", run.act), runs.len(), all);
+                        runs.push(run);
+                    }
+                    None => return Ok((runs, false)),
                 },
-                () = tokio::time::sleep(LOOK) => {
-                    let events = server.traces().iter().map(Trace::end).sum();
-                    if events != seen.0 {
-                        seen = (events, Instant::now());
-                    }
-                    if begun.elapsed() > self.timeout {
-                        break Ended::TimedOut;
-                    }
-                    if events > 0 && seen.1.elapsed() > self.idle {
-                        break Ended::Idle;
-                    }
-                }
+                _ = signals.next() => return Ok((runs, true)),
             }
-        };
-        if !matches!(ended, Ended::Exited(_)) {
-            process.signal(Signal::TERM);
-            let _ = tokio::time::timeout(GRACE, process.change()).await;
         }
-        process.finish(GRACE).await;
-        if act == ACTS[0].name && server.traces().is_empty() {
-            let text = String::from_utf8_lossy(&fs::read(&log).unwrap_or_default()).into_owned();
-            let start = text.char_indices().rev().nth(SHOWN).map_or(0, |(at, _)| at);
-            let said = if text.is_empty() { String::new() } else { format!("; it said:\n{}", &text[start..]) };
-            let failure = Failure::cannot(format!("{program} did not connect to the mock{said}"));
-            return Err(failure.hint("pass it the address: {url}, {command} or {config} in its arguments"));
-        }
-        Ok(ended)
     }
 
     /// One result for each transport.
@@ -299,16 +260,16 @@ impl ClientArgs {
     }
 }
 
-/// What stands in the arguments for a variable.
-fn placeholder(variable: &str) -> &'static str {
-    match variable {
-        "REHEARSE_URL" => "{url}",
-        "REHEARSE_SSE_URL" => "{sse_url}",
-        "REHEARSE_WS_URL" => "{ws_url}",
-        "REHEARSE_STDIO" => "{command}",
-        "REHEARSE_TOKEN" => "{token}",
-        _ => "{config}",
-    }
+fn install_signals() -> Result<Signals, Failure> {
+    Signals::install().map_err(|error| Failure::cannot(format!("cannot handle signals: {error}")))
+}
+
+/// The transport of a connection.
+fn opened(trace: &Trace) -> Option<Transport> {
+    trace.events().find_map(|event| match event.kind {
+        EventKind::Opened(transport) => Some(transport),
+        _ => None,
+    })
 }
 
 /// The name and the version that a client gives itself.

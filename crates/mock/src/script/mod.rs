@@ -2,6 +2,7 @@
 //!
 //! [`Script::parse`] reads the YAML of a file; `docs/mock-scripts.md` has the whole language with examples.
 
+mod act;
 mod added_rule;
 mod auth;
 mod builtin;
@@ -29,6 +30,7 @@ mod skill;
 mod step;
 mod tool;
 
+pub use act::ActRules;
 pub use added_rule::AddedRule;
 pub use auth::{Auth, Challenge, Token};
 pub use builtin::BuiltinScript;

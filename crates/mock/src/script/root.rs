@@ -3,9 +3,9 @@
 use std::{path::Path, sync::Arc, time::Duration};
 
 use super::{
-    AddedRule, Auth, BuiltinScript, Capabilities, Completion, FaultRule, HttpPolicy, Item, ItemKind, ItemRef, Limits,
-    MethodItem, PromptItem, ResourceItem, ResourceTemplateItem, SkillItem, SkillResource, ToolItem, UsedFeatures,
-    completion, reader::ScriptReader, repeat, skill,
+    ActRules, AddedRule, Auth, BuiltinScript, Capabilities, Completion, FaultRule, HttpPolicy, Item, ItemKind, ItemRef,
+    Limits, MethodItem, PromptItem, ResourceItem, ResourceTemplateItem, SkillItem, SkillResource, ToolItem,
+    UsedFeatures, completion, reader::ScriptReader, repeat, skill,
 };
 use crate::handler::Handler;
 use rehearse_document::template::Templates;
@@ -24,6 +24,7 @@ const KEYS: &[&str] = &[
     "requestState",
     "limits",
     "unexpected",
+    "act",
     "tools",
     "resources",
     "resourceTemplates",
@@ -71,6 +72,8 @@ pub struct Script {
     pub http: HttpPolicy,
     /// The tokens that requests over the network need; `None` for a server without tokens.
     pub auth: Option<Auth>,
+    /// How `rehearse check client` uses it.
+    pub act: ActRules,
     /// How long the state of an unfinished call is valid.
     pub request_state_ttl: Duration,
     /// Whether a client's answers are refused without that state.
@@ -208,6 +211,7 @@ impl Script {
         let limits = note(&mut problems, fields.read("limits", Limits::read)).unwrap_or_default();
         reader.templates.limit_output(limits.output);
         let strict = note(&mut problems, fields.read("unexpected", read_strict));
+        let act = note(&mut problems, fields.read("act", ActRules::read));
         let mut tools = reader.read_items(&fields, ItemKind::Tool, ToolItem::read, &mut problems);
         let mut resources = reader.read_items(&fields, ItemKind::Resource, ResourceItem::read, &mut problems);
         let mut resource_templates =
@@ -273,6 +277,7 @@ impl Script {
             state: state.unwrap_or_default(),
             http: http.unwrap_or_default(),
             auth,
+            act: act.unwrap_or_default(),
             request_state_ttl: request_state_ttl.unwrap_or(REQUEST_STATE_TTL),
             request_state_required: request_state_required.unwrap_or(true),
             limits,

@@ -6,7 +6,7 @@ use super::build::{
     Definitions, Keys, any, choice, duration, flag, integer, keys, list_of, mapping, object, one_or_more, reference,
     size, text,
 };
-use rehearse_protocol::Version;
+use rehearse_protocol::{Transport, Version};
 
 /// The keys of a script.
 pub(super) fn keys() -> Keys {
@@ -54,6 +54,15 @@ pub(super) fn keys() -> Keys {
             "How to treat a request that nothing in the script answers. `error` (the default): answer it as the \
              protocol says. `fail`: the verification fails as well.",
             ["fail"];
+        "act": object(&[], keys! {
+            "transports": one_or_more(choice(&Transport::ALL.map(Transport::as_str))),
+                "The transports on which the act says something. Without it, all.", [["http"]];
+            "idle": duration(), "After what time without traffic the client is ended.", ["10s"];
+            "needs": one_or_more(text()),
+                "The methods that a client must have used before the act is over.", [["tools/list", "tools/call"]];
+        }),
+            "How `rehearse check client` uses the script.",
+            [{ "transports": ["http"] }];
         "tools": list_of(reference("tool")),
             "MCP tools as in the result of `tools/list`, and how each of them answers.",
             [[{ "name": "echo", "reply": "{{ args.text }}" }]];

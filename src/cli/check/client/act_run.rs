@@ -1,0 +1,238 @@
+//! The client in one act: it is started, driven, and ended.
+
+use std::{
+    ffi::OsString,
+    fs::{self, File},
+    path::Path,
+    process::{Command, Stdio},
+    time::Duration,
+};
+
+use rustix::process::Signal;
+use tokio::time::{Instant, sleep, timeout};
+
+use super::super::again::quoted;
+use super::{
+    server::{ActScript, ActServer},
+    trigger::{Trigger, TriggerRun},
+};
+use crate::cli::{Failure, style};
+use rehearse_check::ActRun;
+use rehearse_client::{ProcessChange, ProcessHandle};
+use rehearse_llm::endpoint::ModelEndpoint;
+
+/// How often it is looked whether the client is idle.
+const LOOK: Duration = Duration::from_millis(100);
+/// How long the client must be quiet before the commands of `--drive` run.
+const QUIET: Duration = Duration::from_millis(500);
+/// How long a process may take to end after SIGTERM.
+const GRACE: Duration = Duration::from_secs(2);
+/// How much of the client's standard error is shown.
+const SHOWN: usize = 2000;
+/// The variables that the SDKs of models require.
+const KEYS: [&str; 2] = ["ANTHROPIC_API_KEY", "OPENAI_API_KEY"];
+
+/// How the client is run in every act.
+pub(super) struct ActRunner<'a> {
+    pub(super) command: &'a [OsString],
+    pub(super) triggers: &'a [Trigger],
+    pub(super) has_model: bool,
+    pub(super) seed: u64,
+    pub(super) timeout: Duration,
+    pub(super) idle: Duration,
+}
+
+/// How the client has ended.
+enum Ended {
+    Exited(Option<i32>),
+    /// It was idle, and was ended.
+    Idle,
+    /// It was still busy after `--timeout`.
+    TimedOut,
+}
+
+impl ActRunner<'_> {
+    /// Runs the client in an act. `must_connect` says whether it is a failure if it does not.
+    ///
+    /// # Errors
+    /// The mock or the client cannot be started.
+    pub(super) async fn run(&self, act: ActScript, must_connect: bool) -> Result<ActRun, Failure> {
+        let model = match self.has_model {
+            true => Some(super::model::start(&act.tools()).await?),
+            false => None,
+        };
+        let runs: Vec<_> = self.triggers.iter().flat_map(|trigger| trigger.runs(&act)).collect();
+        let mut server = ActServer::start(act, self.seed, ([127, 0, 0, 1], 0).into()).await?;
+        let name = server.name.clone();
+        let ended = self.drive(&mut server, model.as_ref(), &runs, must_connect).await;
+        let traces = server.finish().await;
+        if let Some(model) = model {
+            model.stop(Duration::ZERO).await;
+        }
+        let exit_code = match ended? {
+            Ended::Exited(code) => code,
+            Ended::Idle => None,
+            Ended::TimedOut => {
+                style::warn(&format!("act {name}: the client was ended after {:?}", self.timeout));
+                None
+            }
+        };
+        Ok(ActRun { act: name, traces, exit_code })
+    }
+
+    /// Runs the client until it ends, is idle, or has no time left.
+    ///
+    /// # Errors
+    /// It cannot be started, or does not connect.
+    async fn drive(
+        &self,
+        server: &mut ActServer,
+        model: Option<&ModelEndpoint>,
+        runs: &[TriggerRun],
+        must_connect: bool,
+    ) -> Result<Ended, Failure> {
+        let variables = variables(server, model)?;
+        let mut words = self.command.iter().map(|word| filled(&word.to_string_lossy(), &variables));
+        let program = words.next().unwrap_or_default();
+        let mut command = Command::new(&program);
+        let log = server.path("stderr");
+        command.args(words).envs(variables.iter().map(|(name, value)| (name, value)));
+        let mut process = start(command, &program, &log)?;
+        let begun = Instant::now();
+        let idle = server.rules.idle.unwrap_or(self.idle);
+        let mut triggered = std::pin::pin!(trigger(runs, &variables, &log, self.timeout));
+        let (mut is_ready, mut is_driven) = (false, runs.is_empty());
+        let ended = loop {
+            tokio::select! {
+                change = process.change() => match change {
+                    Ok(ProcessChange::Ended(status)) => break Ended::Exited(status.code()),
+                    Ok(ProcessChange::Stopped(_)) => process.signal(Signal::CONT),
+                    Err(error) => return Err(Failure::cannot(format!("cannot run {program}: {error}"))),
+                },
+                failure = triggered.as_mut(), if is_ready && !is_driven => {
+                    is_driven = true;
+                    if let Err(why) = failure {
+                        style::warn(&format!("act {}: {why}", server.name));
+                    }
+                }
+                () = sleep(LOOK) => {
+                    let quiet = server.quiet_for();
+                    is_ready |= quiet.is_some_and(|quiet| quiet > QUIET);
+                    if begun.elapsed() > self.timeout {
+                        break Ended::TimedOut;
+                    }
+                    if is_driven && quiet.is_some_and(|quiet| quiet > idle) {
+                        break Ended::Idle;
+                    }
+                }
+            }
+        };
+        if !matches!(ended, Ended::Exited(_)) {
+            process.signal(Signal::TERM);
+            let _ = timeout(GRACE, process.change()).await;
+        }
+        process.finish(GRACE).await;
+        if must_connect && server.quiet_for().is_none() {
+            return Err(not_connected(&program, &log));
+        }
+        Ok(ended)
+    }
+}
+
+/// The environment of the client and of the commands that drive it.
+fn variables(server: &ActServer, model: Option<&ModelEndpoint>) -> Result<Vec<(&'static str, OsString)>, Failure> {
+    let mut variables = server.variables()?;
+    if let Some(model) = model {
+        let url = model.url();
+        variables.push(("OPENAI_BASE_URL", format!("{url}/v1").into()));
+        variables.push(("ANTHROPIC_BASE_URL", url.into()));
+        let missing = KEYS.into_iter().filter(|key| std::env::var_os(key).is_none());
+        variables.extend(missing.map(|key| (key, "sk-0".into())));
+    }
+    Ok(variables)
+}
+
+/// Starts a command whose output goes to a file.
+fn start(mut command: Command, program: &str, log: &Path) -> Result<ProcessHandle, Failure> {
+    let cannot = |why: &dyn std::fmt::Display| Failure::cannot(format!("cannot run {program}: {why}"));
+    let file = File::options().create(true).append(true).open(log).map_err(|error| cannot(&error))?;
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(file);
+    ProcessHandle::start(command).map_err(|error| cannot(&error))
+}
+
+/// Runs the commands of `--drive`, one after the other.
+///
+/// # Errors
+/// One cannot be started, fails, or takes too long: why.
+async fn trigger(
+    runs: &[TriggerRun],
+    variables: &[(&'static str, OsString)],
+    log: &Path,
+    limit: Duration,
+) -> Result<(), String> {
+    for run in runs {
+        let all: Vec<_> = variables.iter().chain(&run.variables).cloned().collect();
+        let shell: Vec<_> = all.iter().map(|(name, value)| (*name, quoted(&value.to_string_lossy()).into())).collect();
+        let line = filled(&run.command, &shell);
+        let mut command = Command::new("sh");
+        command.args(["-c", &line]).envs(all);
+        let mut process = start(command, "sh", log).map_err(|failure| failure.text())?;
+        let ended = timeout(limit, async {
+            loop {
+                match process.change().await {
+                    Ok(ProcessChange::Ended(status)) => break status.code(),
+                    Ok(ProcessChange::Stopped(_)) => process.signal(Signal::CONT),
+                    Err(_) => break None,
+                }
+            }
+        });
+        let code = ended.await.ok().flatten();
+        process.finish(GRACE).await;
+        if code != Some(0) {
+            let why = code.map_or_else(|| "it did not end".to_owned(), |code| format!("exit code {code}"));
+            return Err(format!("the command of --drive failed ({why}): {line}{}", said(log)));
+        }
+    }
+    Ok(())
+}
+
+fn not_connected(program: &str, log: &Path) -> Failure {
+    let failure = Failure::cannot(format!("{program} did not connect to the mock{}", said(log)));
+    failure.hint("pass it the address: {url}, {command} or {config} in its arguments")
+}
+
+/// The end of what was written to standard error.
+fn said(log: &Path) -> String {
+    let text = String::from_utf8_lossy(&fs::read(log).unwrap_or_default()).into_owned();
+    let start = text.char_indices().rev().nth(SHOWN).map_or(0, |(at, _)| at);
+    if text.is_empty() { String::new() } else { format!("; it said:\n{}", &text[start..]) }
+}
+
+/// The text with the values of the variables in place of their names.
+fn filled(text: &str, variables: &[(&'static str, OsString)]) -> String {
+    let mut text = text.to_owned();
+    for (variable, value) in variables {
+        if let Some(name) = placeholder(variable) {
+            text = text.replace(name, &value.to_string_lossy());
+        }
+    }
+    text
+}
+
+/// What stands in a command for a variable.
+fn placeholder(variable: &str) -> Option<&'static str> {
+    Some(match variable {
+        "REHEARSE_URL" => "{url}",
+        "REHEARSE_SSE_URL" => "{sse_url}",
+        "REHEARSE_WS_URL" => "{ws_url}",
+        "REHEARSE_STDIO" => "{command}",
+        "REHEARSE_TOKEN" => "{token}",
+        "REHEARSE_CONFIG" => "{config}",
+        "REHEARSE_TOOL" => "{tool}",
+        "REHEARSE_ARGUMENTS" => "{arguments}",
+        "REHEARSE_RESOURCE" => "{resource}",
+        "REHEARSE_PROMPT" => "{prompt}",
+        "ANTHROPIC_BASE_URL" => "{model_url}",
+        _ => return None,
+    })
+}

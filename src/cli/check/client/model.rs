@@ -1,0 +1,63 @@
+//! `--model`: a scripted model that calls the tools of an act.
+
+use serde_json::{Value as Json, json};
+
+use crate::cli::{Failure, mock::server::runtime_failure};
+use rehearse_document::Source;
+use rehearse_llm::{
+    endpoint::{EndpointOptions, ModelEndpoint},
+    model::ScriptedModel,
+};
+
+/// Serves a model that calls each of these tools once, with these arguments, and then ends its answer.
+///
+/// # Errors
+/// It cannot be served.
+pub(super) async fn start(tools: &[(String, Json)]) -> Result<ModelEndpoint, Failure> {
+    let source = Source::new("model", rules(tools).to_string());
+    let model = ScriptedModel::parse(&source).map_err(Failure::Invalid)?;
+    ModelEndpoint::start(model, EndpointOptions::default()).await.map_err(runtime_failure)
+}
+
+fn rules(tools: &[(String, Json)]) -> Json {
+    let call = |(name, arguments): &(String, Json)| {
+        // Agents put the name of the server before that of the tool.
+        let offered = format!("{{{{ tools | select('endingwith', {}) | first }}}}", json!(name));
+        json!({ "calls": [{ "tool": offered, "args": arguments }] })
+    };
+    let mut turns: Vec<_> = tools.iter().map(call).collect();
+    turns.push(json!("Done."));
+    // A request without tools is about something else: a title, a summary.
+    json!({ "model": "rehearse", "rules": [
+        { "when": { "tools": [] }, "reply": "Done." },
+        { "turns": turns },
+        { "reply": "Done." },
+    ] })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rehearse_llm::{
+        ToolDefinition,
+        model::{GenerationOptions, Message, Request},
+    };
+
+    #[tokio::test]
+    async fn the_model_calls_every_tool_by_the_name_that_the_agent_gives_it() {
+        let known = [("echo".to_owned(), json!({ "text": "x" })), ("it's".to_owned(), json!({}))];
+        let model = ScriptedModel::parse(&Source::new("model", rules(&known).to_string())).expect("a model");
+        let options = GenerationOptions::default();
+        let offered = ["mcp__act__echo", "mcp__act__it's"];
+        let schema = serde_json::value::RawValue::NULL;
+        let tool = |name| ToolDefinition { name, description: None, input_schema: schema, origin: None, examples: &[] };
+        let offered = offered.map(tool);
+        let messages = [Message::user("Work.")];
+        let ask = |tools| Request { system: None, messages: &messages, tools, options: &options };
+        let answer = model.generate(&ask(&offered), None).await.expect("an answer");
+        let text = format!("{:?}", answer.content);
+        assert!(text.contains("mcp__act__echo") && text.contains("text"), "{text}");
+        let answer = model.generate(&ask(&[]), None).await.expect("an answer");
+        assert!(format!("{:?}", answer.content).contains("Done."), "{answer:?}");
+    }
+}

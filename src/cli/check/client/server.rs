@@ -1,0 +1,139 @@
+//! The mock of an act.
+
+use std::{collections::BTreeSet, ffi::OsString, net::SocketAddr, sync::Arc, time::Duration};
+
+use serde_json::Value as Json;
+use tokio::{task::JoinHandle, time::Instant};
+use tokio_util::sync::CancellationToken;
+
+use crate::cli::{
+    Failure,
+    mock::{exec_environment::ExecEnvironment, relay, server::listen_failure},
+};
+use rehearse_client::example;
+use rehearse_mock::{
+    engine::{Engine, Seed},
+    journal::Journal,
+    script::{ActRules, ItemKind, Script},
+    serve::{ListenOptions, MockServer, TraceRecorder},
+};
+use rehearse_protocol::{Direction, Message, Trace};
+
+/// How long what is left may take to end.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// An act: a script, and its name.
+pub(super) struct ActScript {
+    pub(super) name: String,
+    pub(super) script: Script,
+}
+
+impl ActScript {
+    /// The tools, with example arguments.
+    pub(super) fn tools(&self) -> Vec<(String, Json)> {
+        let declared = self.script.tools.iter().take(self.script.declared(ItemKind::Tool));
+        let arguments = |definition: &str| {
+            let definition: Json = serde_json::from_str(definition).unwrap_or_default();
+            Json::Object(example::object(&definition["inputSchema"]))
+        };
+        declared.map(|tool| (tool.item.name.clone(), arguments(&tool.definition))).collect()
+    }
+
+    /// The names of the declared items of a kind.
+    pub(super) fn names(&self, kind: ItemKind) -> Vec<String> {
+        let count = self.script.declared(kind);
+        match kind {
+            ItemKind::Tool => self.script.tools.iter().take(count).map(|it| it.item.name.clone()).collect(),
+            ItemKind::Resource => self.script.resources.iter().take(count).map(|it| it.item.name.clone()).collect(),
+            ItemKind::Prompt => self.script.prompts.iter().take(count).map(|it| it.item.name.clone()).collect(),
+            ItemKind::ResourceTemplate | ItemKind::Method => Vec::new(),
+        }
+    }
+
+    /// The methods that a client must have used before the act is over.
+    pub(super) fn needs(&self) -> Vec<String> {
+        let has = |kind| self.script.declared(kind) > 0;
+        let usual = [
+            (ItemKind::Tool, ["tools/list", "tools/call"]),
+            (ItemKind::Resource, ["resources/list", "resources/read"]),
+            (ItemKind::Prompt, ["prompts/list", "prompts/get"]),
+        ];
+        let usual = usual.into_iter().filter(|(kind, _)| has(*kind)).flat_map(|(_, methods)| methods);
+        self.script.act.needs.clone().unwrap_or_else(|| usual.map(ToOwned::to_owned).collect())
+    }
+}
+
+/// A mock that serves an act over the network, and over stdio through relays.
+pub(super) struct ActServer {
+    pub(super) name: String,
+    pub(super) rules: ActRules,
+    pub(super) server: MockServer,
+    environment: ExecEnvironment,
+    recorder: Arc<TraceRecorder>,
+    stop: CancellationToken,
+    relays: JoinHandle<()>,
+    /// How many events there were, and since when.
+    seen: (usize, Instant),
+}
+
+impl ActServer {
+    /// # Errors
+    /// It cannot listen, or its files cannot be written.
+    pub(super) async fn start(act: ActScript, seed: u64, address: SocketAddr) -> Result<ActServer, Failure> {
+        let (ActScript { name, script }, recorder) = (act, Arc::<TraceRecorder>::default());
+        let rules = script.act.clone();
+        let engine = Engine::new(script, Seed::from(seed), Journal::default());
+        let recorded = Some(recorder.clone());
+        let listen = ListenOptions { address, lenient: true, recorder: recorded, ..ListenOptions::default() };
+        let server = MockServer::start(engine, listen).await;
+        let server = server.map_err(|error| listen_failure(address, "--listen :0", &error))?;
+        let (environment, listener) = ExecEnvironment::create(&server)?;
+        let stop = CancellationToken::new();
+        let relays = tokio::spawn(relay::serve(listener, server.pipes(), stop.clone()));
+        Ok(ActServer { name, rules, server, environment, recorder, stop, relays, seen: (0, Instant::now()) })
+    }
+
+    /// The environment of a client.
+    ///
+    /// # Errors
+    /// The path of this program is not known.
+    pub(super) fn variables(&self) -> Result<Vec<(&'static str, OsString)>, Failure> {
+        let variables = self.environment.variables(&self.server);
+        let variables = variables.map_err(|error| Failure::cannot(format!("cannot run the client: {error}")))?;
+        Ok(variables.into_iter().collect())
+    }
+
+    /// A path for a file of the act.
+    pub(super) fn path(&self, name: &str) -> std::path::PathBuf {
+        self.environment.path(name)
+    }
+
+    /// Since when nothing has happened; `None` before the first event.
+    pub(super) fn quiet_for(&mut self) -> Option<Duration> {
+        let events = self.recorder.events();
+        if events != self.seen.0 {
+            self.seen = (events, Instant::now());
+        }
+        (events > 0).then(|| self.seen.1.elapsed())
+    }
+
+    /// The methods that clients have used.
+    pub(super) fn used_methods(&self) -> BTreeSet<String> {
+        let mut used = BTreeSet::new();
+        for trace in self.recorder.traces() {
+            let sent = trace.frames().filter(|frame| frame.direction == Direction::ClientToServer);
+            used.extend(sent.filter_map(|frame| Some(Message::parse(&frame.bytes).ok()?.method()?.to_owned())));
+        }
+        used
+    }
+
+    /// Ends the mock, and returns its traces.
+    pub(super) async fn finish(self) -> Vec<Trace> {
+        self.stop.cancel();
+        let _ = tokio::time::timeout(GRACE, self.relays).await;
+        self.recorder.close("the client has ended");
+        let traces = self.recorder.traces();
+        self.server.stop(Duration::ZERO).await;
+        traces
+    }
+}
