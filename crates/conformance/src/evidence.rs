@@ -89,6 +89,8 @@ pub struct HttpExchange<'t> {
     pub target: &'t str,
     /// The headers of the request.
     pub request_headers: Option<&'t HeaderMap>,
+    /// The body of the request, if it is no message.
+    pub sent: Vec<u8>,
     /// The case of a probe, if a probe sent it.
     pub case: Option<&'t str>,
     /// Where the head of the response stands.
@@ -407,6 +409,11 @@ impl<'t> Connection<'t> {
                         exchange.last = Some(it.at);
                     }
                 }
+                EventKind::HttpBody { direction: Direction::ClientToServer, bytes } => {
+                    if let Some(exchange) = exchange {
+                        exchange.sent.extend_from_slice(bytes);
+                    }
+                }
                 EventKind::HttpEnd { is_whole } => {
                     if let Some(exchange) = exchange {
                         (exchange.is_whole, exchange.ended) = (Some(*is_whole), Some(place));
@@ -416,7 +423,7 @@ impl<'t> Connection<'t> {
                 EventKind::ProcessStarted { .. } => connection.started = Some(it.at),
                 EventKind::ProcessExited { code } => connection.exited = Some((it.at, *code)),
                 EventKind::Closed { reason } => connection.closed = Some((place, it.at, reason)),
-                EventKind::Opened(_) | EventKind::HttpBody { .. } => {}
+                EventKind::Opened(_) => {}
             }
         }
         connection.keep_era(era);

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use crate::{Evidence, Kind};
+use crate::{Call, Evidence, Kind};
 
 /// What a client has done with a server. Two runs of a client that does the same work have the same.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Flow {
-    /// The methods of its requests. How it begins depends on the versions of the server, so that does not count.
+    /// The methods of its requests. How it begins depends on the versions of the server, so that does not count, nor
+    /// does what is refused for lack of a token.
     pub methods: BTreeSet<String>,
     /// How the client's process ended, if it was started and has ended: 0 is success.
     pub exit_code: Option<i32>,
@@ -17,8 +18,9 @@ impl Flow {
     /// What the client has done by its traffic.
     pub fn new(evidence: &Evidence<'_>) -> Flow {
         const BEGINNING: [&str; 3] = ["initialize", "server/discover", "ping"];
-        let requests = evidence.sent().filter(|message| message.kind == Kind::Request);
-        let methods = requests.filter_map(|request| request.method()).filter(|method| !BEGINNING.contains(method));
+        let is_refused = |call: &Call<'_>| call.status() == Some(401);
+        let requests = evidence.calls().filter(|call| call.request.kind == Kind::Request && !is_refused(call));
+        let methods = requests.filter_map(|call| call.request.method()).filter(|method| !BEGINNING.contains(method));
         Flow { methods: methods.map(ToOwned::to_owned).collect(), exit_code: evidence.facts.exit_code }
     }
 

@@ -64,6 +64,9 @@ pub fn judge_recorded<'t>(
             facts.role == Role::Client && (versions.is_empty() || is_new)
         });
         versions.extend(asked_in_vain);
+        if facts.role == Role::Client && versions.len() < 2 && !spoken.is_empty() && is_refused(trace) {
+            versions = spoken.iter().copied().collect();
+        }
         let versions = asked.filter(|asked| spoken.contains(asked)).map_or(versions, |asked| vec![asked]);
         judged.left_out += usize::from(versions.is_empty());
         versions.into_iter().for_each(|version| by_version.entry(version).or_default().push(trace));
@@ -82,6 +85,15 @@ pub fn judge_recorded<'t>(
         judged.versions.push(JudgedVersion { version, traces, outcomes });
     }
     judged
+}
+
+/// Whether nothing was answered in it for lack of a token. The mock has one such trace for all connections.
+fn is_refused(trace: &Trace) -> bool {
+    let mut statuses = trace.events().filter_map(|event| match &event.kind {
+        EventKind::HttpResponse { status, .. } => Some(status.as_u16()),
+        _ => None,
+    });
+    statuses.any(|status| status == 401) && Evidence::versions(trace).is_empty()
 }
 
 /// Whether the client has sent `initialize`.

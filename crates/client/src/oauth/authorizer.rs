@@ -24,6 +24,7 @@ use crate::transport::{
     auth::{AuthHeader, AuthMiddleware, RefusedRequest},
     web,
 };
+use rehearse_protocol::Version;
 
 /// How often the same additional scopes are requested that the server demands again.
 const UPGRADES: usize = 2;
@@ -267,7 +268,10 @@ impl Shared {
                 };
             }
         }
-        let (challenge, version) = (challenge.unwrap_or_default(), refused.version.as_ref());
+        // `initialize` has its version in the body (2025-03-26, Server Metadata Discovery Headers).
+        let legacy = || HeaderValue::from_static(Version::LATEST_LEGACY.as_str());
+        let version = Some(refused.version.unwrap_or_else(legacy));
+        let (challenge, version) = (challenge.unwrap_or_default(), version.as_ref());
         let got = match needed.filter(|_| is_more_wanted) {
             Some(mut needed) => {
                 needed.sort();

@@ -1,6 +1,6 @@
 //! User interaction for an authorization, and the redirect back (OAuth 2.1, section 4.1; RFC 8252, section 7.3).
 
-use std::{fmt, io, process::Stdio, sync::Arc, time::Duration};
+use std::{fmt, io, path::Path, process::Stdio, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{Method, StatusCode, header};
@@ -151,12 +151,14 @@ impl Callback<'_> {
     }
 }
 
-/// Opens the URL in the user's browser, which outlives this process.
+/// Opens the URL in the user's browser, which outlives this process: the program in `BROWSER`, or that of the desktop.
 ///
 /// # Errors
 /// There is no program that opens URLs.
 pub fn open_browser(url: &str) -> io::Result<()> {
-    let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
+    let usual = || if cfg!(target_os = "macos") { "open" } else { "xdg-open" }.into();
+    // It may also be a list, or have arguments, which `xdg-open` knows.
+    let program = std::env::var_os("BROWSER").filter(|program| Path::new(program).is_file()).unwrap_or_else(usual);
     let quiet = Stdio::null;
     Command::new(program).arg(url).stdin(quiet()).stdout(quiet()).stderr(quiet()).process_group(0).spawn().map(drop)
 }

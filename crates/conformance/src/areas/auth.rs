@@ -107,19 +107,19 @@ pub(super) fn cases(_: &Material) -> Vec<Case> {
 }
 
 /// One challenge of a `WWW-Authenticate` header.
-struct Challenge {
-    scheme: String,
+pub(super) struct Challenge {
+    pub(super) scheme: String,
     params: Vec<(String, String)>,
 }
 
 impl Challenge {
-    fn param(&self, name: &str) -> Option<&str> {
+    pub(super) fn param(&self, name: &str) -> Option<&str> {
         self.params.iter().find(|(it, _)| it == name).map(|(_, value)| value.as_str())
     }
 }
 
 /// The challenges of a header field; `None` if it does not parse (RFC 9110, section 11.6.1).
-fn parse(text: &str) -> Option<Vec<Challenge>> {
+pub(super) fn parse(text: &str) -> Option<Vec<Challenge>> {
     let mut challenges: Vec<Challenge> = Vec::new();
     let mut rest = text.trim();
     while !rest.is_empty() {
@@ -168,13 +168,13 @@ fn value_of(text: &str) -> Option<(String, &str)> {
     None
 }
 
-fn headers<'e>(http: &'e HttpExchange<'_>) -> impl Iterator<Item = &'e str> {
+pub(super) fn headers<'e>(http: &'e HttpExchange<'_>) -> impl Iterator<Item = &'e str> {
     let all = http.headers.into_iter().flat_map(|headers| headers.get_all("www-authenticate"));
     all.map(|value| value.to_str().unwrap_or("\u{fffd}"))
 }
 
 /// The Bearer challenge of a response: of several the first with `resource_metadata`.
-fn challenge(http: &HttpExchange<'_>) -> Option<Challenge> {
+pub(super) fn challenge(http: &HttpExchange<'_>) -> Option<Challenge> {
     let all = headers(http).filter_map(parse).flatten().filter(|it| it.scheme == "bearer");
     let mut all: Vec<_> = all.collect();
     all.sort_by_key(|it| it.param("resource_metadata").is_none());

@@ -129,6 +129,7 @@ pub(crate) const ALL: &[Area] = &[
     area!(client io),
     area!(client ws),
     area!(client hdr),
+    area!(client auth),
 ];
 
 /// What the probes of all areas send to this server, in the order of the areas.

@@ -6,6 +6,7 @@ use crate::{Evidence, Flow, Judgement};
 
 pub(super) mod ask;
 mod asked;
+pub(super) mod auth;
 pub(super) mod cancel;
 mod common;
 pub(super) mod era;

@@ -145,7 +145,9 @@ fn ids(evidence: &Evidence<'_>, j: &mut Judgement) {
 fn unique_in_session(evidence: &Evidence<'_>, j: &mut Judgement) {
     for connection in &evidence.connections {
         let mut seen = HashMap::new();
-        for call in connection.calls().filter(|call| call.request.kind == Kind::Request) {
+        // A request that was refused for its token is sent again.
+        let is_refused = |call: &crate::Call<'_>| matches!(call.status(), Some(401 | 403));
+        for call in connection.calls().filter(|call| call.request.kind == Kind::Request && !is_refused(call)) {
             let Some(id) = call.request.usable_id() else { continue };
             if call.method() == "initialize" {
                 seen.clear();

@@ -1,0 +1,181 @@
+//! How a client finds the authorization server.
+
+use rehearse_protocol::Version;
+use url::Url;
+
+use super::{
+    super::common::{VERSION_HEADER, header, header_text, heads},
+    asked::{
+        Asked, OPENID, RESOURCE, SERVER, Step, asked, asked_for, bearer, challenge_before, origin, refused, resource,
+        servers,
+    },
+};
+use crate::{
+    Evidence, Judgement,
+    areas::auth::{challenge, headers, parse},
+};
+
+const NO_OAUTH: &str = "the client asked for no authorization";
+
+pub(super) fn on_401(evidence: &Evidence<'_>, j: &mut Judgement) {
+    let all = asked(evidence);
+    if let Some(first) = all.first() {
+        // Before there were metadata of resources, a server was its own authorization server.
+        let is_old = evidence.version <= Version::V2025_03_26;
+        let holds = first.step == Step::Resource || (is_old && first.step == Step::Server);
+        first.check(j, holds, || format!("{} {} before any metadata of the resource", first.http.method, first.path()));
+    }
+    j.untested(NO_OAUTH);
+}
+
+/// The location in the challenge comes first; of a header with more than it, that it is found at all.
+pub(super) fn stated_location(evidence: &Evidence<'_>, j: &mut Judgement, is_long: bool) {
+    let all = asked_for(evidence, Step::Resource);
+    for http in refused(evidence).take(1).filter(|_| !asked(evidence).is_empty()) {
+        let count = headers(http).filter_map(parse).flatten().count();
+        let Some(location) = challenge(http).and_then(|it| Some(it.param("resource_metadata")?.to_owned())) else {
+            continue;
+        };
+        let path = Url::parse(&location).map(|url| url.path().to_owned()).unwrap_or_default();
+        let mut later = all.iter().filter(|it| it.http.request > http.request);
+        let holds = match is_long {
+            true if count < 2 => continue,
+            true => later.any(|it| it.path() == path),
+            false => later.next().is_some_and(|it| it.path() == path),
+        };
+        let places = heads(http).into_iter().chain(all.first().map(|it| it.http.request)).collect();
+        j.check_at(holds, None, places, || match all.first() {
+            Some(first) => format!("GET {} in place of {path}", first.path()),
+            None => format!("no GET {path}"),
+        });
+    }
+    j.untested("no challenge said where the metadata of the resource is");
+}
+
+pub(super) fn path_then_root(evidence: &Evidence<'_>, j: &mut Judgement) {
+    let all = asked(evidence);
+    let is_stated = |it: &Asked<'_>| {
+        challenge_before(evidence, it.http.request).is_some_and(|it| it.param("resource_metadata").is_some())
+    };
+    if let Some(first) = all.iter().find(|it| it.step == Step::Resource).filter(|it| !is_stated(it)) {
+        let next = all.iter().filter(|it| it.step == Step::Resource).nth(1);
+        let wanted = |it: &Asked<'_>| it.path().trim_end_matches('/') == RESOURCE;
+        let is_second_right = first.is_ok() || next.is_some_and(wanted);
+        let holds = first.path() != RESOURCE && is_second_right;
+        let places = heads(first.http).into_iter().chain(next.map(|it| it.http.request)).collect();
+        j.check_at(holds, None, places, || match next {
+            Some(next) => format!("GET {}, then GET {}", first.path(), next.path()),
+            None => format!("only GET {}", first.path()),
+        });
+    }
+    j.untested("the challenge said where the metadata is, or the client did not look for it");
+}
+
+pub(super) fn no_token(evidence: &Evidence<'_>, j: &mut Judgement) {
+    for it in asked(evidence).iter().filter(|it| matches!(it.step, Step::Resource | Step::Server)) {
+        it.check(j, bearer(it.http).is_none(), || format!("a token in GET {}", it.path()));
+    }
+    j.untested(NO_OAUTH);
+}
+
+const ENDPOINTS: [Step; 3] = [Step::Register, Step::Authorize, Step::Token];
+
+pub(super) fn resource_of_another(evidence: &Evidence<'_>, j: &mut Judgement) {
+    let all = asked(evidence);
+    for it in all.iter().filter(|it| it.step == Step::Resource) {
+        let (answer, own) = (it.answer(), Url::parse(&origin(it.http)));
+        let stated = answer["resource"].as_str().and_then(|text| Url::parse(text).ok());
+        if let (Some(stated), Ok(own)) = (stated, own)
+            && stated.origin() != own.origin()
+        {
+            it.check_last(j, &all, &ENDPOINTS);
+        }
+    }
+    j.untested("no metadata was that of another resource");
+}
+
+/// The path of the first issuer that the metadata of the resource name.
+fn issuer_path(all: &[Asked<'_>]) -> Option<String> {
+    let named = resource(all)["authorization_servers"].as_array()?.first()?.as_str()?.to_owned();
+    Some(Url::parse(&named).ok()?.path().trim_end_matches('/').to_owned())
+}
+
+/// The order of the locations of metadata, of an issuer with or without a path.
+pub(super) fn order(evidence: &Evidence<'_>, j: &mut Judgement, has_path: bool) {
+    let all = asked(evidence);
+    let path = issuer_path(&all).filter(|path| path.is_empty() != has_path);
+    let mut found = all.iter().filter(|it| it.step == Step::Server).peekable();
+    if let (Some(path), Some(first)) = (path, found.peek()) {
+        let mut wanted = vec![format!("{SERVER}{path}"), format!("{OPENID}{path}")];
+        if has_path {
+            wanted.push(format!("{path}{OPENID}"));
+        }
+        let places = heads(first.http);
+        let until = found.clone().position(Asked::is_ok).map_or(wanted.len(), |at| at + 1);
+        let is_tried_again = found.clone().take(until).filter(|it| it.is_ok()).count() == 0;
+        let paths: Vec<_> = found.by_ref().take(until).map(|it| it.path().trim_end_matches('/').to_owned()).collect();
+        let holds = paths.iter().zip(&wanted).all(|(path, wanted)| path == wanted)
+            && (!is_tried_again || paths.len() == wanted.len());
+        j.check_at(holds, None, places, || format!("GET {}", paths.join(", then GET ")));
+    }
+    j.untested(match has_path {
+        true => "the issuer has no path, or the client did not look for its metadata",
+        false => "the issuer has a path, or the client did not look for its metadata",
+    });
+}
+
+pub(super) fn rfc8414(evidence: &Evidence<'_>, j: &mut Judgement) {
+    let all = asked(evidence);
+    if let Some(first) = all.iter().find(|it| ENDPOINTS.contains(&it.step) || it.step == Step::Server) {
+        first.check(j, first.path().starts_with(SERVER), || format!("{} {} first", first.http.method, first.path()));
+    }
+    j.untested(NO_OAUTH);
+}
+
+pub(super) fn issuer_of_another(evidence: &Evidence<'_>, j: &mut Judgement) {
+    let all = asked(evidence);
+    let documents = all.iter().filter(|it| it.step == Step::Resource).map(Asked::answer);
+    let named: Vec<_> =
+        documents.flat_map(|it| it["authorization_servers"].as_array().cloned().unwrap_or_default()).collect();
+    for (it, metadata) in
+        servers(&all).filter(|(_, metadata)| !named.is_empty() && !named.contains(&metadata["issuer"]))
+    {
+        let is_text = metadata["issuer"].is_string();
+        if is_text {
+            it.check_last(j, &all, &ENDPOINTS);
+        }
+    }
+    j.untested("no metadata was that of another issuer");
+}
+
+/// Whether the server has no metadata of the resource.
+fn is_old(all: &[Asked<'_>]) -> bool {
+    !all.is_empty() && resource(all).is_null()
+}
+
+pub(super) fn at_origin(evidence: &Evidence<'_>, j: &mut Judgement) {
+    let all = asked(evidence);
+    if let Some(first) = all.iter().find(|it| it.step != Step::Resource).filter(|_| is_old(&all)) {
+        first.check(j, first.path() == SERVER, || format!("{} {} first", first.http.method, first.path()));
+    }
+    j.untested("the server has metadata of the resource, or the client asked for no authorization");
+}
+
+pub(super) fn fallback(evidence: &Evidence<'_>, j: &mut Judgement) {
+    let all = asked(evidence);
+    let has_metadata = servers(&all).next().is_some();
+    if let Some(last) = all.last().filter(|_| is_old(&all) && !has_metadata) {
+        let mut endpoints = all.iter().filter(|it| ENDPOINTS.contains(&it.step)).peekable();
+        let holds = endpoints.peek().is_some() && endpoints.all(|it| it.issuer().is_empty());
+        last.check(j, holds, || "no request to /register or /authorize".to_owned());
+    }
+    j.untested("the server has metadata, or the client asked for no authorization");
+}
+
+pub(super) fn version_header(evidence: &Evidence<'_>, j: &mut Judgement) {
+    for it in asked_for(evidence, Step::Server) {
+        let value = header(it.http, VERSION_HEADER);
+        it.check(j, value.is_some(), || header_text("MCP-Protocol-Version", None));
+    }
+    j.untested(NO_OAUTH);
+}

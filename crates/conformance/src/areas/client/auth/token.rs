@@ -1,0 +1,198 @@
+//! The token request.
+
+use base64::{
+    Engine as _,
+    prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD},
+};
+use ring::digest::{SHA256, digest};
+use url::form_urlencoded;
+
+use super::{
+    MOST_ATTEMPTS,
+    asked::{Asked, Step, asked, asked_for, bearer, issued, refused, used},
+};
+use crate::{Evidence, HttpExchange, Judgement, Level, areas::shown};
+
+const NONE: &str = "the client sent no token request";
+
+/// The id and the secret in a Basic header.
+pub(super) fn basic(http: &HttpExchange<'_>) -> Option<(String, String)> {
+    let text = http.request_header("authorization")?.strip_prefix("Basic ")?;
+    let pair = String::from_utf8(BASE64_STANDARD.decode(text.trim()).ok()?).ok()?;
+    let (id, secret) = pair.split_once(':')?;
+    let decoded = |text: &str| form_urlencoded::parse(text.as_bytes()).next().map(|(text, _)| text.into_owned());
+    Some((decoded(id)?, decoded(secret).unwrap_or_default()))
+}
+
+/// The token requests with a code, each with the authorization request that the code is from.
+fn exchanges<'a, 'e>(all: &'a [Asked<'e>]) -> impl Iterator<Item = (&'a Asked<'e>, Option<&'a Asked<'e>>)> {
+    let is_exchange = |it: &&Asked<'_>| it.step == Step::Token && it.param("grant_type") == Some("authorization_code");
+    all.iter().filter(is_exchange).map(|it| {
+        let is_origin = |one: &&Asked<'_>| {
+            one.step == Step::Authorize
+                && it.param("code").is_some()
+                && one.redirected("code").as_deref() == it.param("code")
+        };
+        (it, all.iter().find(is_origin))
+    })
+}
+
+pub(super) fn verifier(evidence: &Evidence<'_>, j: &mut Judgement) {
+    let all = asked(evidence);
+    for (it, request) in exchanges(&all) {
+        let Some(challenge) = request.and_then(|request| request.param("code_challenge")) else { continue };
+        let verifier = it.param("code_verifier");
+        let is_plain = request.is_some_and(|request| request.param("code_challenge_method") != Some("S256"));
+        let hashed = verifier.map(|text| BASE64_URL_SAFE_NO_PAD.encode(digest(&SHA256, text.as_bytes())));
+        let holds = if is_plain { verifier == Some(challenge) } else { hashed.as_deref() == Some(challenge) };
+        it.check(j, holds, || match verifier {
+            Some(verifier) => format!("`code_verifier={verifier}`"),
+            None => "no `code_verifier`".to_owned(),
+        });
+    }
+    j.untested(NONE);
+}
+
+pub(super) fn fields(evidence: &Evidence<'_>, j: &mut Judgement) {
+    let all = asked(evidence);
+    for it in all.iter().filter(|it| it.step == Step::Token) {
+        let kind = it.http.request_header("content-type").unwrap_or_default();
+        let is_form = kind.split(';').next().unwrap_or_default().trim() == "application/x-www-form-urlencoded";
+        let mut wanted = vec!["grant_type"];
+        match it.param("grant_type") {
+            Some("authorization_code") => wanted.extend(["code", "code_verifier"]),
+            Some("refresh_token") => wanted.push("refresh_token"),
+            _ => {}
+        }
+        if it.http.request_header("authorization").is_none() && it.param("client_assertion").is_none() {
+            wanted.push("client_id");
+        }
+        let missing = wanted.into_iter().find(|name| it.param(name).is_none_or(str::is_empty));
+        let request =
+            exchanges(&all).find(|(one, _)| one.http.request == it.http.request).and_then(|(_, request)| request);
+        let redirect = it.param("redirect_uri").zip(request.and_then(|request| request.param("redirect_uri")));
+        let is_other = redirect.is_some_and(|(one, other)| one != other);
+        it.check(j, it.http.method == "POST" && is_form && missing.is_none() && !is_other, || match missing {
+            Some(name) if is_form => format!("no `{name}`"),
+            _ if is_other => format!("`redirect_uri={}`", it.param("redirect_uri").unwrap_or_default()),
+            _ => format!("{} with `Content-Type: {kind}`", it.http.method),
+        });
+    }
+    j.untested(NONE);
+}
+
+pub(super) fn resource(evidence: &Evidence<'_>, j: &mut Judgement) {
+    let all = asked(evidence);
+    let said =
+        |it: &Asked<'_>| it.param("resource").map_or("no `resource`".to_owned(), |it| format!("`resource={it}`"));
+    for (it, request) in exchanges(&all) {
+        let wanted = request.and_then(|request| request.param("resource"));
+        let holds = it.param("resource").is_some() && (wanted.is_none() || it.param("resource") == wanted);
+        it.check(j, holds, || said(it));
+    }
+    for it in all.iter().filter(|it| it.step == Step::Token && it.param("grant_type") == Some("refresh_token")) {
+        let holds = it.param("resource").is_some();
+        it.check(j, holds, || said(it));
+        if !holds {
+            j.at_level(Level::Should);
+        }
+    }
+    j.untested(NONE);
+}
+
+/// A client that has registered itself uses the method that the authorization server has answered.
+pub(super) fn client_authentication(evidence: &Evidence<'_>, j: &mut Judgement) {
+    let all = asked(evidence);
+    let answers: Vec<_> = all.iter().filter(|it| it.step == Step::Register).map(Asked::answer).collect();
+    for it in all.iter().filter(|it| it.step == Step::Token) {
+        let header = basic(it.http);
+        let id = it.param("client_id").map(ToOwned::to_owned).or(header.as_ref().map(|(id, _)| id.clone()));
+        let Some(client) = answers.iter().find(|client| client["client_id"].as_str() == id.as_deref()) else {
+            continue;
+        };
+        let secret = client["client_secret"].as_str();
+        let in_header = header.as_ref().is_some_and(|(_, shown)| Some(shown.as_str()) == secret);
+        let (in_form, method) = (it.param("client_secret"), &client["token_endpoint_auth_method"]);
+        let holds = match method.as_str() {
+            Some("client_secret_basic") => in_header && in_form.is_none(),
+            Some("client_secret_post") => header.is_none() && in_form.is_some() && in_form == secret,
+            Some("none") => header.is_none() && in_form.is_none(),
+            _ => continue,
+        };
+        it.check(j, holds, || {
+            let found = match (header.is_some(), in_form.is_some()) {
+                (true, true) => "a secret in the header and in the form",
+                (true, false) => "a secret in the header",
+                (false, true) => "a secret in the form",
+                (false, false) => "no secret",
+            };
+            format!("{found}, with `token_endpoint_auth_method: {}`", shown(method))
+        });
+    }
+    j.untested("the client did not register itself, or sent no token request");
+}
+
+pub(super) fn code_once(evidence: &Evidence<'_>, j: &mut Judgement) {
+    let all = asked(evidence);
+    let codes: Vec<_> = exchanges(&all).filter_map(|(it, _)| Some((it, it.param("code")?))).collect();
+    for (index, (it, code)) in codes.iter().enumerate() {
+        let is_new = codes[..index].iter().all(|(_, before)| before != code);
+        it.check(j, is_new, || format!("`code={code}` once more"));
+    }
+    j.untested(NONE);
+}
+
+pub(super) fn error(evidence: &Evidence<'_>, j: &mut Judgement) {
+    let all = asked_for(evidence, Step::Token);
+    let failed: Vec<_> = all.iter().filter(|it| it.http.status.is_some_and(|status| status >= 400)).collect();
+    if let Some(last) = failed.last() {
+        let count = failed.len();
+        last.check(j, count <= MOST_ATTEMPTS, || format!("{count} token requests that failed"));
+    }
+    j.untested("no token request failed");
+}
+
+/// After a token that was accepted before is refused, its refresh token is used, and each one once.
+pub(super) fn refresh(evidence: &Evidence<'_>, j: &mut Judgement) {
+    let all = asked(evidence);
+    let tokens = all.iter().filter(|it| it.step == Step::Token);
+    for (token, answer, _) in issued(&all).iter().filter(|(_, answer, _)| answer["refresh_token"].is_string()) {
+        let is_of = |http: &&HttpExchange<'_>| bearer(http).as_ref() == Some(token);
+        let was_accepted = used(evidence).filter(is_of).any(|http| http.status != Some(401));
+        let Some(expired) = refused(evidence).find(is_of).filter(|_| was_accepted) else { continue };
+        let own = tokens.clone().find(|it| it.answer()["access_token"].as_str() == Some(token)).map(Asked::issuer);
+        let next = tokens.clone().find(|it| it.http.request > expired.request);
+        // The server may have another authorization server now.
+        if let Some(next) = next.filter(|next| Some(next.issuer()) == own) {
+            let wanted = answer["refresh_token"].as_str();
+            let is_refresh = next.param("grant_type") == Some("refresh_token");
+            let holds = is_refresh && next.param("refresh_token") == wanted;
+            next.check(j, holds, || match next.param("grant_type") {
+                Some("refresh_token") => "another refresh token".to_owned(),
+                grant => format!("`grant_type={}`", grant.unwrap_or_default()),
+            });
+            // A client that is refused before the announced time may think that the token was revoked.
+            if !is_refresh {
+                j.at_level(Level::Info);
+            }
+        }
+    }
+    j.untested("no token with a refresh token expired");
+}
+
+pub(super) fn no_refresh(evidence: &Evidence<'_>, j: &mut Judgement) {
+    let all = asked(evidence);
+    let issued = issued(&all);
+    let has_any = issued.iter().any(|(_, answer, _)| answer["refresh_token"].is_string());
+    let is_refresh = |it: &&Asked<'_>| it.step == Step::Token && it.param("grant_type") == Some("refresh_token");
+    for it in all.iter().filter(|it| it.step == Step::Token && it.answer()["access_token"].is_string() && !has_any) {
+        let token = it.answer()["access_token"].as_str().map(ToOwned::to_owned);
+        let is_used = used(evidence).any(|http| bearer(http) == token);
+        let refresh = all.iter().filter(is_refresh).any(|one| one.http.request > it.http.request);
+        it.check(j, is_used && !refresh, || match refresh {
+            true => "a token request with a refresh token".to_owned(),
+            false => "no request with the token".to_owned(),
+        });
+    }
+    j.untested("every token came with a refresh token");
+}
