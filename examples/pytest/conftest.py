@@ -1,4 +1,6 @@
-"""A mock server for the session; every test begins with it as new, and is held to what it expects."""
+"""A mock server for the session; every test begins with it as new, and is held to what it expects and to the
+MCP specification.
+"""
 
 import json
 import os
@@ -38,7 +40,7 @@ class Mock:
 @pytest.fixture(scope="session")
 def server():
     command = [os.environ.get("REHEARSE", "rehearse"), "mock", HERE / "weather.yaml"]
-    command += ["--listen", ":0", "--admin", "--format", "json"]
+    command += ["--listen", ":0", "--admin", "--check", "--format", "json"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
         try:
             yield Mock(json.loads(process.stdout.readline()))
@@ -52,3 +54,5 @@ def weather(server):
     yield server
     verified = server.admin("GET", "/verify")
     assert verified["holds"], verified["report"]
+    violations = server.admin("GET", "/violations")["violations"]
+    assert not violations, [f"{it['rule']}: {it['found']}" for it in violations]

@@ -1,4 +1,5 @@
-// A mock server for a file of tests; every test begins with it as new, and is held to what it expects.
+// A mock server for a file of tests; every test begins with it as new, and is held to what it
+// expects and to the MCP specification.
 
 import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
@@ -6,7 +7,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect } from "vitest";
 
 class Mock {
   async start(script) {
-    const args = ["mock", script, "--listen", ":0", "--admin", "--format", "json"];
+    const args = ["mock", script, "--listen", ":0", "--admin", "--check", "--format", "json"];
     this.process = spawn(process.env.REHEARSE ?? "rehearse", args, { stdio: ["ignore", "pipe", "ignore"] });
     const failed = new Promise((_, reject) => this.process.once("error", reject));
     const first = createInterface(this.process.stdout)[Symbol.asyncIterator]().next();
@@ -50,6 +51,8 @@ export function mock(script) {
   afterEach(async () => {
     const verified = await server.admin("GET", "/verify");
     expect(verified.holds, verified.report).toBe(true);
+    const { violations } = await server.admin("GET", "/violations");
+    expect(violations.map(({ rule, found }) => `${rule}: ${found}`)).toEqual([]);
   });
   return server;
 }

@@ -1,4 +1,7 @@
-//! A server of rmcp: `interop-rmcp stdio`, or `interop-rmcp http` on a free port of 127.0.0.1.
+//! A server of rmcp: `interop-rmcp stdio`, or `interop-rmcp http` on a free port of 127.0.0.1; and a client, which lists
+//! what a server offers and calls every tool: `interop-rmcp client stdio COMMAND`, `interop-rmcp client http URL`.
+
+mod client;
 
 use rmcp::{
     ServerHandler, ServiceExt,
@@ -47,6 +50,11 @@ impl ServerHandler for Calculator {
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    if let [_, mode, transport, address] = &std::env::args().collect::<Vec<_>>()[..]
+        && mode == "client"
+    {
+        return client::work(transport, address).await;
+    }
     if std::env::args().nth(1).as_deref() == Some("stdio") {
         Calculator.serve(stdio()).await?.waiting().await?;
         return Ok(());
