@@ -123,6 +123,9 @@ struct SuiteClient<'s> {
 
 impl SuiteClient<'_> {
     async fn tools(&self, context: &Context) {
+        if !self.offers("tools") {
+            return;
+        }
         let (listing, failure) = self.session.list_tools_partial(self.options.clone()).await;
         self.print_failure("tools/list", failure.map_or(Ok(()), Err));
         let (server, filter) = ("server".into(), ToolFilter::default());
