@@ -2,6 +2,7 @@
 
 mod again;
 mod baseline;
+mod browser;
 mod client;
 mod progress;
 mod report_args;
@@ -38,7 +39,11 @@ use rehearse_conformance::Role;
 use rehearse_protocol::{Version, trace_file::ConnectionInfo};
 use rehearse_report::check::{CheckFormat, CheckLayout, CheckResult};
 
-pub(super) use {result::checked_row, trace::read as read_trace};
+pub(super) use {
+    browser::{BrowseArgs, browse},
+    result::checked_row,
+    trace::read as read_trace,
+};
 
 const EXAMPLES: &str = "\
 Examples:

@@ -149,6 +149,9 @@ enum Command {
     /// Serve a mock of another process on stdio
     #[command(hide = true)]
     Relay(mock::RelayArgs),
+    /// Request a page in place of a browser, for a client that is checked
+    #[command(hide = true)]
+    Browse(check::BrowseArgs),
 }
 
 impl Command {
@@ -182,6 +185,7 @@ impl Command {
                 Ok(Exit::Success)
             }
             Command::Relay(args) => mock::relay(&args),
+            Command::Browse(args) => check::browse(&args),
         }
     }
 

@@ -150,7 +150,9 @@ impl ClientArgs {
     fn scripts(&self) -> Result<Vec<ActScript>, Failure> {
         let is_wanted = |name: &str| self.acts.is_empty() || self.acts.iter().any(|it| selects(it, name));
         let mut scripts = Vec::new();
-        for act in ACTS.iter().filter(|act| act.name == ACTS[0].name || is_wanted(act.name)) {
+        let wants_auth = ACTS.iter().any(|act| act.name.starts_with("auth-") && is_wanted(act.name));
+        let is_usual = |name: &str| name == ACTS[0].name || (name == "auth" && wants_auth);
+        for act in ACTS.iter().filter(|act| is_usual(act.name) || is_wanted(act.name)) {
             let source = Source::new(format!("{}.yaml", act.name), act.script);
             let script = Script::parse(&source).map_err(Failure::Invalid)?;
             scripts.push(ActScript { name: act.name.to_owned(), script });
@@ -173,9 +175,8 @@ impl ClientArgs {
     /// Several were asked for, or the address is in use.
     async fn attach(&self, mut scripts: Vec<ActScript>) -> Result<Vec<ActRun>, Failure> {
         let mut signals = install_signals()?;
-        if !self.acts.is_empty() && !self.acts.iter().any(|it| it == ACTS[0].name) {
-            scripts.remove(0);
-        }
+        // What others are compared with is not served.
+        scripts.retain(|act| self.acts.is_empty() || self.acts.iter().any(|it| selects(it, &act.name)));
         let act = if self.acts.is_empty() { Some(scripts.swap_remove(0)) } else { scripts.pop() };
         let Some(act) = act.filter(|_| scripts.is_empty() || self.acts.is_empty()) else {
             return Err(Failure::Usage("--attach serves one act: give one --act".to_owned()));
@@ -210,7 +211,18 @@ impl ClientArgs {
             let transports = &act.script.act.transports;
             transports.is_empty() || transports.iter().any(|transport| used.contains(transport))
         });
-        let all = scripts.len() + 1;
+        // A client that looks for no authorization server in the first act of authorization does so in none.
+        let mut asks = true;
+        if let Some(at) = scripts.iter().position(|act| act.name == "auth") {
+            let act = scripts.remove(at);
+            tokio::select! {
+                run = runner.run(act, false) => runs.push(run?),
+                _ = signals.next() => return Ok((runs, true)),
+            }
+            asks = runs.last().is_some_and(asks_for_authorization);
+        }
+        scripts.retain(|act| asks || !act.name.starts_with("auth-"));
+        let all = scripts.len() + runs.len();
         let at_once = 2 * std::thread::available_parallelism().map_or(1, usize::from);
         let mut running = stream::iter(scripts).map(|script| runner.run(script, false)).buffered(at_once);
         loop {
@@ -262,6 +274,13 @@ impl ClientArgs {
 
 fn install_signals() -> Result<Signals, Failure> {
     Signals::install().map_err(|error| Failure::cannot(format!("cannot handle signals: {error}")))
+}
+
+/// Whether the client has looked for an authorization server.
+fn asks_for_authorization(run: &ActRun) -> bool {
+    let is_metadata =
+        |kind: &EventKind| matches!(kind, EventKind::HttpRequest { target, .. } if target.contains("/.well-known/"));
+    run.traces.iter().any(|trace| trace.events().any(|event| is_metadata(&event.kind)))
 }
 
 /// The transport of a connection.

@@ -83,7 +83,7 @@ impl ExecEnvironment {
 }
 
 /// The path as a word of a shell.
-fn quoted(path: &Path) -> String {
+pub(in crate::cli) fn quoted(path: &Path) -> String {
     let text = path.display().to_string();
     let is_plain = |it: char| it.is_ascii_alphanumeric() || "/._-+:@%,".contains(it);
     match text.chars().all(is_plain) {

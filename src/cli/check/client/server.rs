@@ -6,6 +6,7 @@ use serde_json::Value as Json;
 use tokio::{task::JoinHandle, time::Instant};
 use tokio_util::sync::CancellationToken;
 
+use super::super::browser;
 use crate::cli::{
     Failure,
     mock::{exec_environment::ExecEnvironment, relay, server::listen_failure},
@@ -19,6 +20,8 @@ use rehearse_mock::{
 };
 use rehearse_protocol::{Direction, Message, Trace};
 
+/// The file of the program that the client opens pages with.
+const BROWSER: &str = "browser";
 /// How long what is left may take to end.
 const GRACE: Duration = Duration::from_secs(2);
 
@@ -88,6 +91,8 @@ impl ActServer {
         let server = MockServer::start(engine, listen).await;
         let server = server.map_err(|error| listen_failure(address, "--listen :0", &error))?;
         let (environment, listener) = ExecEnvironment::create(&server)?;
+        browser::write(&environment.path(BROWSER))
+            .map_err(|error| Failure::cannot(format!("cannot write a program: {error}")))?;
         let stop = CancellationToken::new();
         let relays = tokio::spawn(relay::serve(listener, server.pipes(), stop.clone()));
         Ok(ActServer { name, rules, server, environment, recorder, stop, relays, seen: (0, Instant::now()) })
@@ -100,7 +105,7 @@ impl ActServer {
     pub(super) fn variables(&self) -> Result<Vec<(&'static str, OsString)>, Failure> {
         let variables = self.environment.variables(&self.server);
         let variables = variables.map_err(|error| Failure::cannot(format!("cannot run the client: {error}")))?;
-        Ok(variables.into_iter().collect())
+        Ok(variables.into_iter().chain([("BROWSER", self.path(BROWSER).into_os_string())]).collect())
     }
 
     /// A path for a file of the act.
