@@ -97,7 +97,9 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
         for connection in e.connections.iter().filter(|_| e.facts.exit_code == Some(0)) {
             let (Some((call, _)), Some(_)) = (handshake(connection), session(connection)) else { continue };
             if !connection.exchanges.values().any(|http| is_lost(http) && http.method == "POST") {
-                let is_ended = connection.exchanges.values().any(|http| http.method == "DELETE");
+                // One whose token has expired is on the connection of all refused requests.
+                let is_own = |http: &HttpExchange<'_>| header(http, SESSION).as_deref() == session(connection);
+                let is_ended = e.exchanges().any(|(_, http)| http.method == "DELETE" && is_own(http));
                 j.check_at(is_ended, None, call.places(), || "no DELETE until the end".to_owned());
             }
         }

@@ -136,7 +136,8 @@ pub(super) fn code_once(evidence: &Evidence<'_>, j: &mut Judgement) {
     let all = asked(evidence);
     let codes: Vec<_> = exchanges(&all).filter_map(|(it, _)| Some((it, it.param("code")?))).collect();
     for (index, (it, code)) in codes.iter().enumerate() {
-        let is_new = codes[..index].iter().all(|(_, before)| before != code);
+        // A request that failed may be repeated.
+        let is_new = codes[..index].iter().all(|(one, before)| before != code || !one.is_ok());
         it.check(j, is_new, || format!("`code={code}` once more"));
     }
     j.untested(NONE);
