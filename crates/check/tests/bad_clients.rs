@@ -5,6 +5,7 @@
 use std::{collections::BTreeSet, fs, path::Path, sync::Arc, time::Duration};
 
 use bytes::Bytes;
+use futures_util::{StreamExt, stream};
 use http::{HeaderName, HeaderValue};
 use rehearse_check::ACTS;
 use rehearse_client::{
@@ -20,6 +21,11 @@ use rehearse_mock::{
 use rehearse_protocol::{Direction, Event, EventKind, Frame, Protocol, Trace, Transport, Version};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
+
+/// How long our client may work with a server.
+const PATIENCE: Duration = Duration::from_secs(3);
+/// How many mocks run at the same time.
+const AT_ONCE: usize = 8;
 
 /// Servers that have everything, and what only a wire shows, beside those of the acts.
 const MORE: [(&str, &str); 2] = [
@@ -81,6 +87,11 @@ struct BadClient {
     /// The client has sent `initialize` on another connection.
     #[serde(default)]
     handshake: bool,
+    /// The client tries both eras in another act.
+    #[serde(default)]
+    both_eras: bool,
+    /// How the client has ended; 0 by default.
+    exit: Option<i32>,
     /// Only the first such message, or only the last one.
     #[serde(default)]
     once: bool,
@@ -110,6 +121,9 @@ struct Exchange {
     /// Bytes of an event stream that are no message.
     body: Option<String>,
     answer: Option<Value>,
+    /// How many milliseconds later the answer comes.
+    #[serde(default)]
+    later: u64,
 }
 
 fn endpoint() -> String {
@@ -122,35 +136,43 @@ struct Base {
     transport: Transport,
     version: Version,
     traces: Vec<Trace>,
+    endpoint: Option<String>,
     /// What the client did in the act `clean`.
     flow: Option<Flow>,
 }
 
+async fn base(name: &'static str, script: &'static str, transport: Transport, version: Version) -> Base {
+    let source = rehearse_document::Source::new(name, script);
+    let engine = Engine::new(Script::parse(&source).expect("a valid script"), 1, Journal::default());
+    let listen = ListenOptions { recorder: Some(Arc::default()), ..ListenOptions::default() };
+    let server = MockServer::start(engine, listen).await.expect("starts");
+    for _ in 0..if name == "closed" { 3 } else { 1 } {
+        // It may wait for what never comes.
+        let _ = tokio::time::timeout(PATIENCE, work(&server, transport, version)).await;
+    }
+    let (traces, endpoint) = (server.traces(), server.url(transport));
+    server.stop(Duration::ZERO).await;
+    Base { server: name, transport, version, traces, endpoint, flow: None }
+}
+
 async fn bases() -> Vec<Base> {
-    let mut bases = Vec::new();
     // Those have a test of their own.
     let acts = ACTS.iter().filter(|act| !act.name.starts_with("auth")).map(|act| (act.name, act.script));
-    for (name, script) in MORE.into_iter().chain(acts) {
-        for transport in [Transport::Http, Transport::Ws, Transport::Sse] {
-            for version in Version::ALL.into_iter().filter(|version| transport.carries(*version)) {
-                let source = rehearse_document::Source::new(name, script);
-                let engine = Engine::new(Script::parse(&source).expect("a valid script"), 1, Journal::default());
-                let listen = ListenOptions { recorder: Some(Arc::default()), ..ListenOptions::default() };
-                let server = MockServer::start(engine, listen).await.expect("starts");
-                work(&server, transport, version).await;
-                let traces = server.traces();
-                server.stop(Duration::ZERO).await;
-                bases.push(Base { server: name, transport, version, traces, flow: None });
-            }
-        }
-    }
+    let all = MORE.into_iter().chain(acts).flat_map(|(name, script)| {
+        let transports = [Transport::Http, Transport::Ws, Transport::Sse].into_iter();
+        transports.flat_map(move |transport| {
+            let versions = Version::ALL.into_iter().filter(move |version| transport.carries(*version));
+            versions.map(move |version| base(name, script, transport, version))
+        })
+    });
+    let mut bases: Vec<_> = stream::iter(all).buffered(AT_ONCE).collect().await;
     // What is sent over a WebSocket is what a process gets.
     let piped: Vec<_> = bases.iter().filter(|base| base.transport == Transport::Ws).map(as_process).collect();
     bases.extend(piped);
     let flows: Vec<_> = bases
         .iter()
         .filter(|base| base.server == ACTS[0].name)
-        .map(|base| (base.transport, base.version, Flow::new(&evidence(&base.traces, base, false))))
+        .map(|base| (base.transport, base.version, Flow::new(&evidence(&base.traces, base, false, false))))
         .collect();
     for base in &mut bases {
         let is_same = |(transport, version, _): &&(Transport, Version, Flow)| {
@@ -174,7 +196,7 @@ fn as_process(base: &Base) -> Base {
         }
         out
     });
-    Base { transport: Transport::Stdio, traces: traces.collect(), flow: None, ..*base }
+    Base { transport: Transport::Stdio, traces: traces.collect(), endpoint: None, flow: None, ..*base }
 }
 
 /// Lists everything, and uses one or a few of each.
@@ -198,7 +220,7 @@ async fn work(server: &MockServer, transport: Transport, version: Version) {
         },
         [],
     );
-    let session = Session::connect(&params, Protocol::Exact(version)).await.expect("a session");
+    let Ok(session) = Session::connect(&params, Protocol::Exact(version)).await else { return };
     let options = CallOptions::default;
     let offered: Value = serde_json::from_str(session.info().capabilities.get()).expect("JSON");
     if offered["logging"].is_object() {
@@ -246,8 +268,8 @@ async fn work(server: &MockServer, transport: Transport, version: Version) {
     }
     if offered["resources"].is_object() {
         let _ = session.list_resource_templates(options()).await;
-        let listed = session.list_resources(options()).await.expect("resources").items;
-        let first: Value = serde_json::from_str(listed[0].get()).expect("JSON");
+        let Ok(listed) = session.list_resources(options()).await else { return session.close().await };
+        let first: Value = serde_json::from_str(listed.items[0].get()).expect("JSON");
         let uri = first["uri"].as_str().expect("a URI");
         let _ = session.read_resource(uri, options()).await;
         if offered["resources"]["subscribe"] == true {
@@ -264,13 +286,15 @@ async fn work(server: &MockServer, transport: Transport, version: Version) {
     session.close().await;
 }
 
-fn evidence<'t>(traces: &'t [Trace], base: &Base, has_handshake: bool) -> Evidence<'t> {
+fn evidence<'t>(traces: &'t [Trace], base: &Base, has_handshake: bool, has_both_eras: bool) -> Evidence<'t> {
     let facts = Facts {
         role: Role::Client,
         act: Some(base.server.to_owned()),
         flow: base.flow.clone(),
         exit_code: Some(0),
         has_handshake,
+        has_both_eras,
+        endpoint: base.endpoint.clone(),
         is_local: true,
         ..Facts::default()
     };
@@ -417,9 +441,13 @@ fn add(trace: &mut Trace, request: &Exchange, number: u32) {
         request.message.as_ref().map(|message| frame(Direction::ClientToServer, message)),
         Some(EventKind::HttpResponse { status: status_code(request.status), headers: headers(&request.respond) }),
         request.body.as_ref().map(body),
-        request.answer.as_ref().map(|answer| frame(Direction::ServerToClient, answer)),
     ];
     kinds.into_iter().flatten().for_each(|kind| trace.push_event(Event { at, exchange: Some(number), kind }));
+    if let Some(answer) = &request.answer {
+        let at = at + Duration::from_millis(request.later);
+        let frame = Frame { direction: Direction::ServerToClient, at, bytes: answer.to_string().into() };
+        trace.push_event(Event { at, exchange: Some(number), kind: EventKind::Frame(frame) });
+    }
 }
 
 /// What is sent in place of a message.
@@ -463,7 +491,7 @@ fn bad_clients() -> Vec<BadClient> {
 #[tokio::test]
 async fn every_row_reports_its_bad_client_and_none_reports_ours() {
     let bases = bases().await;
-    let bases: Vec<_> = bases.iter().map(|base| (base, evidence(&base.traces, base, false))).collect();
+    let bases: Vec<_> = bases.iter().map(|base| (base, evidence(&base.traces, base, false, false))).collect();
     let mut wrong = Vec::new();
     for (base, evidence) in &bases {
         for id in violated(evidence) {
@@ -488,7 +516,8 @@ async fn every_row_reports_its_bad_client_and_none_reports_ours() {
             let targets = targets(bad, conformant);
             applied += usize::from(!targets.is_empty());
             let traces = mutate(bad, &base.traces, &targets);
-            let evidence = evidence(&traces, base, bad.handshake);
+            let mut evidence = evidence(&traces, base, bad.handshake, bad.both_eras);
+            evidence.facts.exit_code = bad.exit.or(evidence.facts.exit_code);
             let is_reported = !targets.is_empty() && !row.judge(&evidence).judgement.violations.is_empty();
             is_reported.then(|| violated(&evidence))
         });

@@ -20,6 +20,8 @@ pub struct Facts {
     pub exit_code: Option<i32>,
     /// Whether the client has sent `initialize` on any connection.
     pub has_handshake: bool,
+    /// Whether the client tries both eras in any act.
+    pub has_both_eras: bool,
     /// The server's capabilities; null if unknown.
     pub capabilities: Value,
     /// Why there is no test material: a sentence each, by what is missing: `tool`, `resource`.

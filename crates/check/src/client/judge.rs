@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rehearse_conformance::{
     Evidence, Facts, Flow, Judgement, Outcome, Recorded, Role, Row, Verdict, Violation, judge_recorded,
 };
-use rehearse_protocol::{EventKind, Trace, Transport, Version};
+use rehearse_protocol::{Direction, EventKind, Frame, Message, Trace, Transport, Version};
 
 use super::ACTS;
 
@@ -39,6 +39,10 @@ pub struct ClientVersion {
 /// Judges a client by the traces of all acts: each transport and version that it used, newest version first.
 pub fn judge_client(runs: &[ActRun]) -> Vec<ClientVersion> {
     let mut all: BTreeMap<(Transport, std::cmp::Reverse<Version>), ClientVersion> = BTreeMap::new();
+    let has_both_eras = runs.iter().any(|run| {
+        let sends = |method| run.traces.iter().flat_map(Trace::frames).any(|frame| is_request(frame, method));
+        sends("server/discover") && sends("initialize")
+    });
     for transport in [Transport::Stdio, Transport::Http, Transport::Sse, Transport::Ws] {
         let flow_in = |act| runs.iter().find(|it| it.act == act).and_then(|run| flow(run, transport));
         let (clean, authorized) = (flow_in(ACTS[0].name), flow_in(AUTHORIZED));
@@ -50,6 +54,7 @@ pub fn judge_client(runs: &[ActRun]) -> Vec<ClientVersion> {
                 act: Some(one.act.clone()),
                 flow: flow.clone(),
                 exit_code: one.exit_code,
+                has_both_eras,
                 is_local: true,
                 ..Facts::default()
             };
@@ -82,6 +87,11 @@ fn recorded(run: &ActRun, transport: Transport) -> impl Iterator<Item = Recorded
         trace.events().any(|event| matches!(&event.kind, EventKind::Opened(opened) if *opened == transport))
     };
     run.traces.iter().filter(is_over).map(|trace| Recorded { trace, asked: None })
+}
+
+fn is_request(frame: &Frame, method: &str) -> bool {
+    let sent = frame.direction == Direction::ClientToServer;
+    sent && Message::parse(&frame.bytes).is_ok_and(|message| message.method() == Some(method))
 }
 
 /// What the client does if nothing unusual happens.

@@ -3,7 +3,7 @@
 use super::{
     super::Judge,
     common::modern,
-    modern::{UNSUPPORTED_VERSION, keeps_endpoint, no_fallback},
+    modern::{MODERN_ERRORS, UNSUPPORTED_VERSION, keeps_endpoint, no_fallback},
 };
 use crate::{Call, Evidence, Judgement};
 
@@ -24,6 +24,17 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
     ("client-era.http.inspects-400", |e, j| no_fallback(e, j, &[-32020, UNSUPPORTED_VERSION])),
     ("client-era.http.no-sse-fallback-on-modern-404", keeps_endpoint),
     ("client-era.http.no-fallback-on-401", no_fallback_on_refusal),
+    ("client-era.stdio.fallback-any-error", |e, j| falls_back(e, j, |call| call.error_code().is_some())),
+    ("client-era.http.fallback-legacy", |e, j| {
+        falls_back(e, j, |call| matches!(call.status(), Some(400 | 404 | 405)) && !is_modern_error(call));
+    }),
+    ("client-era.stdio.fallback-silence", |e, j| {
+        // One that was ended has perhaps only waited.
+        if e.facts.exit_code.is_some() {
+            falls_back(e, j, |call| !call.is_answered() && call.method() == "server/discover");
+        }
+        j.untested("the client did not end by itself after a server that is silent");
+    }),
     ("client-era.cache.result", |e, j| {
         for connection in e.connections.iter().filter(|_| e.facts.has_handshake) {
             let is_refused =
@@ -36,6 +47,21 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
         }
     }),
 ];
+
+fn is_modern_error(call: &Call<'_>) -> bool {
+    call.error_code().is_some_and(|code| MODERN_ERRORS.contains(&code))
+}
+
+/// Checks that a client of both eras tries the handshake after a server of older versions does not know the newer one.
+fn falls_back(evidence: &Evidence<'_>, j: &mut Judgement, is_refused: impl Fn(&Call<'_>) -> bool) {
+    let is_act = evidence.facts.act.as_deref().is_some_and(|act| act.starts_with("legacy-"));
+    let mut calls = evidence.connections.iter().flat_map(modern);
+    if let Some(call) = calls.find(|call| is_refused(call)).filter(|_| is_act && evidence.facts.has_both_eras) {
+        let falls_back = evidence.facts.has_handshake;
+        j.check_at(falls_back, None, call.places(), || format!("no `initialize` after {}", call.answer_text()));
+    }
+    j.untested("the client speaks one era, or met no server of older versions");
+}
 
 fn no_fallback_on_refusal(evidence: &Evidence<'_>, j: &mut Judgement) {
     for connection in &evidence.connections {

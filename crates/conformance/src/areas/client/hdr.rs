@@ -3,6 +3,7 @@
 use super::{
     super::Judge,
     common::{META_VERSION, VERSION_HEADER, all_modern, bounded, header, header_text, is_same, modern},
+    completes,
     header_value::{decoded, is_encoded, is_plain},
     params::{Param, declared, faulty, param, params, unannotated},
 };
@@ -102,6 +103,12 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
         faulty(e, j, |it| it.iter().any(|it| OTHERS.iter().any(|kind| it.schema["type"] == **kind)));
     }),
     ("client-hdr.reject.unreachable", |e, j| faulty(e, j, |it| it.iter().any(|it| !it.is_reachable))),
+    ("client-hdr.reject.others-kept", |e, j| {
+        if e.facts.flow.as_ref().is_some_and(|flow| flow.methods.contains("tools/call")) {
+            completes(e, j, "headers");
+        }
+        j.untested("the client calls no tool");
+    }),
     ("client-hdr.mismatch.relist-and-retry", relists),
     ("client-hdr.mismatch.no-loop", |e, j| bounded(e, j, MISMATCH)),
 ];

@@ -4,17 +4,21 @@ use std::time::Duration;
 
 use super::{
     super::{Judge, rpc::single_object},
-    common::{SESSION, VERSION_HEADER, header, header_text, heads, is_same, modern, sent_in},
+    common::{SESSION, VERSION_HEADER, all_modern, header, header_text, heads, is_same, modern, sent_in},
     completes,
     life::handshake,
 };
-use crate::{Connection, Evidence, HttpExchange, Judgement, Kind};
+use crate::{Connection, Evidence, Flow, HttpExchange, Judgement, Kind, Message};
 
 /// By how much a request may follow an answer that the client has not seen yet.
 const IN_FLIGHT: Duration = Duration::from_millis(50);
 /// How much earlier than told a client may try again.
 const SLACK: Duration = Duration::from_millis(50);
+/// An answer after this time is not one that a cancellation has only just missed.
+const LONG: Duration = Duration::from_millis(500);
 const MOST_GETS: usize = 2;
+/// How many sessions may be opened in an act that loses each.
+const MOST_SESSIONS: usize = 10;
 const MOST_ATTEMPTS: usize = 5;
 const NO_SESSION: &str = "the server gave no session id";
 
@@ -114,6 +118,9 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
                 j.check_at(count <= MOST_GETS, None, places, || format!("a GET {count} times"));
             }
         }
+        if j.exercised > 0 {
+            completes(e, j, "stateless");
+        }
         j.untested("the server refused no GET with HTTP 405");
     }),
     ("client-http.get.none-modern", |e, j| {
@@ -134,6 +141,42 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
     ("client-http.error.5xx-backoff", backs_off),
     ("client-http.secrets.not-in-url", secrets),
     ("client-http.response.json-supported", |e, j| completes(e, j, "json")),
+    ("client-http.response.charset-tolerated", |e, j| completes(e, j, "media-type")),
+    ("client-http.response.202-for-notification", accepted),
+    ("client-http.session.404-no-loop", |e, j| {
+        let is_lost = |http: &HttpExchange<'_>| http.status == Some(404) && header(http, SESSION).is_some();
+        let lost = e.exchanges().find(|(_, http)| http.method == "POST" && is_lost(http));
+        let opened: Vec<_> = e.calls_of("initialize").map(|call| call.request.place).collect();
+        if lost.is_some() {
+            let count = opened.len();
+            j.check_at(count <= MOST_SESSIONS, None, opened, || format!("`initialize` {count} times"));
+        }
+        j.untested("no session was lost");
+    }),
+    ("client-http.session.delete-405-ok", |e, j| {
+        let refused = e.exchanges().find(|(_, http)| http.method == "DELETE" && http.status == Some(405));
+        let usual = e.facts.flow.as_ref();
+        if let (Some((_, http)), Some(usual)) =
+            (refused, usual.filter(|_| e.facts.act.as_deref() == Some("odd-session")))
+            && usual.methods.is_subset(&Flow::new(e).methods)
+        {
+            let missing = usual.missing_in(&Flow::new(e));
+            j.check_at(missing.is_none(), None, heads(http), || missing.unwrap_or_default());
+        }
+        j.untested("the server refused no DELETE with HTTP 405");
+    }),
+    ("client-http.host.correct", hosts),
+    ("client-http.cancel.close-stream", |e, j| {
+        for cancelled in e.sent().filter(|it| it.method() == Some("notifications/cancelled")) {
+            let id = Some(cancelled.at("/params/requestId"));
+            let Some(call) = all_modern(e).find(|call| call.request.id() == id) else { continue };
+            let is_read = call.response.is_some_and(|it| it.time.saturating_sub(call.request.time) > LONG);
+            let places = call.places().into_iter().chain([cancelled.place]).collect();
+            j.check_at(!is_read, Some(call.method().to_owned()), places, || {
+                "`notifications/cancelled`, and the stream stays open until the response".to_owned()
+            });
+        }
+    }),
     ("client-http.response.sse-supported", |e, j| completes(e, j, "streams")),
 ];
 
@@ -230,6 +273,38 @@ fn restarts(evidence: &Evidence<'_>, j: &mut Judgement) {
         j.check_at(next.is_none(), None, places, || "another request in the session".to_owned());
     }
     j.untested("no session was lost");
+}
+
+/// A client that takes HTTP 202 for an error sends the notification again, or gives up.
+fn accepted(evidence: &Evidence<'_>, j: &mut Judgement) {
+    for connection in &evidence.connections {
+        let all = || connection.exchanges.values().filter_map(|it| Some((it, sent_in(connection, it)?)));
+        let is_initialized = |it: &Message<'_>| it.method() == Some("notifications/initialized");
+        let Some((http, message)) = all().find(|(http, it)| http.status == Some(202) && is_initialized(it)) else {
+            continue;
+        };
+        let next = all().find(|(_, it)| it.place > message.place && it.kind == Kind::Request);
+        let again = all().find(|(_, it)| it.place > message.place && is_initialized(it));
+        let fails = next.is_none() && evidence.facts.exit_code.is_some_and(|code| code != 0);
+        let places = heads(http).into_iter().chain(again.map(|(http, _)| http.request)).collect();
+        j.check_at(again.is_none() && !fails, None, places, || match again {
+            Some(_) => "the same notification again".to_owned(),
+            None => "nothing after it".to_owned(),
+        });
+    }
+}
+
+/// The client may use another name of the host than its URL has.
+fn hosts(evidence: &Evidence<'_>, j: &mut Judgement) {
+    let port = |authority: &str| authority.rsplit_once(':').map(|(_, port)| port.to_owned());
+    let url = evidence.facts.endpoint.as_deref().and_then(|url| url.split('/').nth(2)).and_then(port);
+    for (_, http) in evidence.exchanges() {
+        // HTTP/2 has another place for it.
+        let Some(host) = header(http, "host") else { continue };
+        let is_refused = http.status == Some(403) && http.header("www-authenticate").is_none();
+        let is_right = !is_refused && (url.is_none() || port(&host) == url);
+        j.check_at(is_right, None, heads(http), || header_text("Host", Some(&host)));
+    }
 }
 
 fn backs_off(evidence: &Evidence<'_>, j: &mut Judgement) {

@@ -5,8 +5,9 @@ use url::Url;
 use super::{
     super::{Judge, lsse::streams},
     common::{header, header_text, heads, sent_in},
+    completes, reinitializes,
 };
-use crate::{Evidence, Judgement};
+use crate::{Evidence, HttpExchange, Judgement};
 
 pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
     ("client-lsse.get.accept", |e, j| {
@@ -18,6 +19,48 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
         }
     }),
     ("client-lsse.endpoint.used", |e, j| endpoint(e, j, |_| true)),
+    ("client-lsse.endpoint.waits", |e, j| {
+        let paths: Vec<_> = streams(e).filter_map(|it| it.http.target.split('?').next()).collect();
+        if e.facts.act.as_deref() == Some("sse-late") && !paths.is_empty() {
+            // A POST to the URL of the stream asks whether the server speaks streamable HTTP.
+            let is_early = |http: &HttpExchange<'_>| {
+                let path = http.target.split('?').next().unwrap_or_default();
+                http.method == "POST" && !http.target.contains("sessionId=") && !paths.contains(&path)
+            };
+            let early = e.exchanges().map(|(_, http)| http).find(|http| is_early(http));
+            let places = early.map(heads).or_else(|| streams(e).next().map(|it| heads(it.http))).unwrap_or_default();
+            j.check_at(early.is_none(), None, places, || format!("a POST to {}", early.map_or("", |it| it.target)));
+        }
+        j.untested("the act sse-late was not run");
+    }),
+    ("client-lsse.endpoint.cross-origin-refused", |e, j| {
+        for stream in streams(e) {
+            let Some(own) = header(stream.http, "host") else { continue };
+            let Some(endpoint) = stream.endpoint().and_then(|it| Url::parse(it.trim()).ok()) else { continue };
+            let named = endpoint[url::Position::BeforeHost..url::Position::AfterPort].to_owned();
+            if named == own {
+                continue;
+            }
+            let mut posts = stream.connection.exchanges.values().filter(|http| http.method == "POST");
+            let post = posts.find(|http| header(http, "host").is_some_and(|host| host == named));
+            let places = heads(stream.http).into_iter().chain(post.map(|http| http.request)).collect();
+            j.check_at(post.is_none(), None, places, || format!("a POST to {named}"));
+        }
+        j.untested("the server named no endpoint on another origin");
+    }),
+    ("client-lsse.message.event-type", |e, j| completes(e, j, "event-types")),
+    ("client-lsse.post.2xx-ok", |e, j| {
+        if e.exchanges().any(|(_, http)| http.method == "POST" && http.status == Some(200)) {
+            completes(e, j, "sse-late");
+        }
+        j.untested("the server answered no POST with HTTP 200");
+    }),
+    ("client-lsse.reconnect.reinitializes", |e, j| {
+        for stream in streams(e).skip(1) {
+            reinitializes(stream.connection, j);
+        }
+        j.untested("the client opened one stream only");
+    }),
     ("client-lsse.endpoint.relative", |e, j| {
         endpoint(e, j, |it| !it.starts_with("http:") && !it.starts_with("https:"));
         j.untested("the server sent a whole URL");

@@ -2,7 +2,7 @@
 //!
 //! Most look at any traffic. Those of an act look for what a mock does in it, by its trace, or by the name of the act.
 
-use crate::{Evidence, Flow, Judgement};
+use crate::{Connection, Evidence, Flow, Judgement, Kind};
 
 pub(super) mod ask;
 mod asked;
@@ -44,6 +44,30 @@ fn only_declared(evidence: &Evidence<'_>, j: &mut Judgement, methods: &[&str], c
             "it, which the server does not declare".to_owned()
         });
     }
+}
+
+/// Checks that what a client sends first on a new connection is `initialize`.
+fn reinitializes(connection: &Connection<'_>, j: &mut Judgement) {
+    let mut calls = connection.calls().filter(|call| call.request.kind == Kind::Request);
+    if let Some(first) = calls.find(|call| call.method() != "ping") {
+        let is_handshake = first.method() == "initialize";
+        j.check(is_handshake, first.request, || format!("{} first on a new connection", first.method()));
+    }
+}
+
+/// A tool that is listed only where a client must not use the list.
+const UNUSABLE: &str = "never-listed";
+
+/// Checks that a client does not use the list of tools of an act.
+fn ignores_list(evidence: &Evidence<'_>, j: &mut Judgement, act: &str) {
+    if evidence.facts.act.as_deref() == Some(act)
+        && let Some(listing) = evidence.calls_of("tools/list").next()
+    {
+        let called = evidence.calls_of("tools/call").find(|call| call.request.at("/params/name") == UNUSABLE);
+        let places = [Some(listing), called].into_iter().flatten().map(|call| call.request.place).collect();
+        j.check_at(called.is_none(), None, places, || "a call of a tool of this list".to_owned());
+    }
+    j.untested(format!("the client listed no tools in the act {act}"));
 }
 
 /// Checks that a client does the same in an act as in the act `clean`.

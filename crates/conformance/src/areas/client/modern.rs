@@ -12,13 +12,16 @@ use super::{
         meta::{is_name, is_prefix},
     },
     common::{CAPABILITIES, META, META_VERSION, SESSION, all_modern, bounded, header, header_text, is_same, modern},
+    completes, ignores_list,
 };
 use crate::{Call, Connection, Evidence, Judgement, Level, shapes};
 
 pub(super) const UNSUPPORTED_VERSION: i64 = -32022;
+/// As many processes with one request each are no accident.
+const SEVERAL: usize = 3;
 const MISSING_CAPABILITY: i64 = -32021;
 /// The errors that only a server of the modern era sends.
-const MODERN_ERRORS: [i64; 3] = [-32020, MISSING_CAPABILITY, UNSUPPORTED_VERSION];
+pub(super) const MODERN_ERRORS: [i64; 3] = [-32020, MISSING_CAPABILITY, UNSUPPORTED_VERSION];
 /// What a server may answer with a question.
 const ASKING: [&str; 3] = ["tools/call", "prompts/get", "resources/read"];
 const LEVELS: [&str; 8] = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
@@ -67,6 +70,24 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
     ("client-modern.version.no-init-fallback-on-modern-error", |e, j| no_fallback(e, j, &MODERN_ERRORS)),
     ("client-modern.discover.uses-version", uses_version),
     ("client-modern.discover.respects-capabilities", respects_capabilities),
+    ("client-modern.result.absent-type-complete", |e, j| completes(e, j, "untyped")),
+    ("client-modern.result.unknown-type-invalid", |e, j| ignores_list(e, j, "odd-result")),
+    ("client-modern.result.serverinfo-not-required", |e, j| completes(e, j, "nameless")),
+    ("client-modern.state.serverinfo-not-used", |e, j| completes(e, j, "renamed")),
+    ("client-modern.stdio.process-not-per-task", |e, j| {
+        let work = |connection: &Connection<'_>| {
+            modern(connection).filter(|call| call.method() != "server/discover").map(|call| call.request.place).last()
+        };
+        let is_short = |connection: &&Connection<'_>| {
+            modern(connection).filter(|call| call.method() != "server/discover").count() == 1
+        };
+        let all = e.connections.iter().filter_map(work).count();
+        let short: Vec<_> = e.connections.iter().filter(is_short).filter_map(work).collect();
+        if all > 0 {
+            let is_each = short.len() == all && all >= SEVERAL;
+            j.check_at(!is_each, None, short, || format!("{all} processes for one request each"));
+        }
+    }),
     ("client-modern.error.32021-handled", |e, j| bounded(e, j, MISSING_CAPABILITY)),
     ("client-modern.error.404-method", keeps_endpoint),
     ("client-modern.error.legacy-code-neutral", neutral),

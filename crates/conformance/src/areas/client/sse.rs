@@ -7,13 +7,16 @@ use rehearse_protocol::{Version, sse};
 use super::{
     super::Judge,
     common::{SESSION, VERSION_HEADER, header, header_text, heads, is_same, sent_in},
-    completes,
+    completes, ignores_list,
     life::handshake,
 };
 use crate::{Connection, Evidence, HttpExchange, Judgement, Kind, Message};
 
 const LAST_ID: &str = "last-event-id";
 const SLACK: Duration = Duration::from_millis(50);
+/// How often a stream may be resumed in vain within [`IN_TIME`].
+const MOST_ATTEMPTS: usize = 10;
+const IN_TIME: Duration = Duration::from_secs(10);
 
 pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
     ("client-sse.resume.last-event-id", last_id),
@@ -43,6 +46,66 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
         }
     }),
     ("client-sse.parse.empty-data", |e, j| completes(e, j, "streams")),
+    ("client-sse.parse.comments", |e, j| completes(e, j, "comments")),
+    ("client-sse.parse.crlf-cr-lf", |e, j| completes(e, j, "line-ends")),
+    ("client-sse.parse.multi-line-data", |e, j| completes(e, j, "data-lines")),
+    ("client-sse.parse.no-space", |e, j| completes(e, j, "no-space")),
+    ("client-sse.parse.unknown-fields", |e, j| completes(e, j, "fields")),
+    ("client-sse.parse.unknown-event-type", |e, j| completes(e, j, "event-types")),
+    ("client-sse.parse.bom", |e, j| completes(e, j, "bom")),
+    ("client-sse.truncated.event-discarded", |e, j| ignores_list(e, j, "unfinished")),
+    ("client-sse.stream.notifications-before-response", |e, j| {
+        let has_notice = |connection: &Connection<'_>| {
+            connection.calls().any(|call| call.response.is_some() && connection.on_the_way(&call).next().is_some())
+        };
+        if e.connections.iter().any(has_notice) {
+            completes(e, j, "notices");
+        }
+        j.untested("no notification came before a response");
+    }),
+    ("client-sse.stream.stays-usable-after-close", |e, j| {
+        for connection in &e.connections {
+            for stream in streams(connection).iter().filter(|it| it.http.method == "POST" && it.has_response) {
+                let Some(id) = stream.last_id() else { continue };
+                let again = resumptions(connection)
+                    .find(|http| http.request > stream.http.request && header(http, LAST_ID).as_deref() == Some(id));
+                let places = heads(stream.http).into_iter().chain(again.map(|http| http.request)).collect();
+                j.check_at(again.is_none(), None, places, || header_text("Last-Event-ID", Some(id)));
+            }
+        }
+    }),
+    ("client-sse.resume.reconnects", |e, j| {
+        for connection in &e.connections {
+            for stream in streams(connection).iter().filter(|it| it.is_broken_off()) {
+                let is_resumed = resumptions(connection).any(|http| http.request > stream.http.request);
+                j.check_at(is_resumed, None, heads(stream.http), || "no GET with `Last-Event-ID`".to_owned());
+            }
+        }
+    }),
+    ("client-sse.resume.uses-result", |e, j| {
+        let has_response = |connection: &Connection<'_>| {
+            let mut messages = resumptions(connection).flat_map(|http| connection.messages_of(http));
+            messages.any(|it| it.kind == Kind::Response)
+        };
+        if e.connections.iter().any(has_response) {
+            completes(e, j, "resume");
+        }
+        j.untested("no response came on a resumed stream");
+    }),
+    ("client-sse.resume.bounded", |e, j| {
+        for connection in &e.connections {
+            let refused = resumptions(connection).filter(|http| http.status.is_some_and(|status| status >= 400));
+            let refused: Vec<_> = refused.collect();
+            let Some(first) = refused.first() else { continue };
+            let is_hot = |all: &&[&HttpExchange<'_>]| match all {
+                [first, .., last] => last.time.saturating_sub(first.time) < IN_TIME,
+                _ => false,
+            };
+            let hot = refused.windows(MOST_ATTEMPTS + 1).find(is_hot);
+            let places = hot.map_or_else(|| heads(first), |all| all.iter().map(|http| http.request).collect());
+            j.check_at(hot.is_none(), None, places, || format!("more than {MOST_ATTEMPTS} attempts in {IN_TIME:?}"));
+        }
+    }),
     ("client-sse.parse.split-chunks", |e, j| completes(e, j, "pieces")),
     ("client-sse.parse.large-event", |e, j| completes(e, j, "large")),
 ];
