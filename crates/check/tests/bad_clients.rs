@@ -232,6 +232,9 @@ async fn work(server: &MockServer, transport: Transport, version: Version) {
     } else {
         Vec::new()
     };
+    if session.is_lost() {
+        return;
+    }
     for tool in tools {
         let tool: Value = serde_json::from_str(tool.get()).expect("JSON");
         let name = tool["name"].as_str().expect("a name");
@@ -255,6 +258,9 @@ async fn work(server: &MockServer, transport: Transport, version: Version) {
             let arguments = Some(example::object(&tool["inputSchema"]));
             let token = json!({ "progressToken": "p" }).as_object().cloned();
             let _ = session.call_tool(name, arguments, CallOptions { meta: token, ..options() }).await;
+            if session.is_lost() {
+                return;
+            }
         }
     }
     if offered["extensions"].is_object() {
@@ -268,7 +274,7 @@ async fn work(server: &MockServer, transport: Transport, version: Version) {
     }
     if offered["resources"].is_object() {
         let _ = session.list_resource_templates(options()).await;
-        let Ok(listed) = session.list_resources(options()).await else { return session.close().await };
+        let Ok(listed) = session.list_resources(options()).await else { return };
         let first: Value = serde_json::from_str(listed.items[0].get()).expect("JSON");
         let uri = first["uri"].as_str().expect("a URI");
         let _ = session.read_resource(uri, options()).await;

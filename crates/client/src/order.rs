@@ -9,7 +9,7 @@ use std::{mem::replace, pin::pin, sync::Arc, task::Poll};
 use futures_util::poll;
 use rmcp::{
     RoleClient,
-    model::{ClientJsonRpcMessage, GetExtensions, JsonRpcMessage, ServerJsonRpcMessage, ServerRequest},
+    model::{ClientJsonRpcMessage, ClientRequest, GetExtensions, JsonRpcMessage, ServerJsonRpcMessage, ServerRequest},
     transport::Transport,
 };
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -22,6 +22,8 @@ pub(super) struct OrderedTransport<T> {
     /// Cancelled when the work of the last ticket has started.
     last: CancellationToken,
     backlog: Backlog,
+    /// Whether the client has sent `initialize`.
+    has_handshake: bool,
 }
 
 /// The position of a request in the queue; the next one starts when all clones are dropped.
@@ -35,7 +37,7 @@ impl<T> OrderedTransport<T> {
     pub(super) fn new(transport: T) -> OrderedTransport<T> {
         let last = CancellationToken::new();
         last.cancel();
-        OrderedTransport { transport, last, backlog: Backlog::new() }
+        OrderedTransport { transport, last, backlog: Backlog::new(), has_handshake: false }
     }
 
     fn issue_ticket(&mut self) -> QueueTicket {
@@ -48,6 +50,8 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for OrderedTransport<T> {
     type Error = T::Error;
 
     fn send(&mut self, item: ClientJsonRpcMessage) -> impl Future<Output = Result<(), T::Error>> + Send + 'static {
+        let request = if let JsonRpcMessage::Request(sent) = &item { Some(&sent.request) } else { None };
+        self.has_handshake |= matches!(request, Some(ClientRequest::InitializeRequest(_)));
         let is_answer = matches!(item, JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_));
         let open = is_answer.then(|| self.backlog.open());
         let sending = self.transport.send(item);
@@ -60,6 +64,10 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for OrderedTransport<T> {
     async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
         self.backlog.wait_for_room().await;
         let mut message = self.transport.receive().await?;
+        // Without a handshake, servers send no requests and clients no responses (2026-07-28, Transports: Messages).
+        while !self.has_handshake && matches!(message, JsonRpcMessage::Request(_)) {
+            message = self.transport.receive().await?;
+        }
         if let JsonRpcMessage::Request(asked) = &mut message {
             asked.request.extensions_mut().insert(self.backlog.open());
             if !matches!(asked.request, ServerRequest::PingRequest(_)) {

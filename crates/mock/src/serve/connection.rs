@@ -19,7 +19,7 @@ use crate::{
     engine::{Decision, Engine, Exchange, FaultedDecision, Incoming, LegacySession, NotificationSink},
     faults::{FrameKind, Packet, ResponsePart, StatusResponse, Stop},
     journal::{CancelMark, Handling, Received, Refusal},
-    script::Token,
+    script::{HttpResponseOptions, Token},
 };
 use rehearse_net::Shutdown;
 use rehearse_protocol::{Direction, Id, RpcError, Transport, message};
@@ -234,8 +234,9 @@ impl Connection {
             self.in_flight.cancel(id);
         }
         let (server, stop) = (self.server.clone(), self.lifetime.shutdown.stop.clone());
+        let http = HttpResponseOptions::default();
         let mut faulty_response =
-            FaultyResponse::new(faulty, self.lifetime.started, stop, move |it| server.spawn_background(it));
+            FaultyResponse::new(faulty, http, self.lifetime.started, stop, move |it| server.spawn_background(it));
         if faulty_response.refuses && self.transport == Transport::Sse {
             while let Some(part) = faulty_response.parts.next().await {
                 match part {

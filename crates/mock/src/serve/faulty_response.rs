@@ -35,15 +35,16 @@ pub(super) struct FaultyResponse {
 }
 
 impl FaultyResponse {
-    /// Starts the answer. `stop` ends subscriptions; `detach` receives exchanges that continue in the background.
+    /// Starts the answer. `http` is how the server answers where the script says nothing else; `stop` ends subscriptions; `detach` receives exchanges that continue in the background.
     pub(super) fn new(
         faulty: FaultedDecision,
+        mut http: HttpResponseOptions,
         started: Instant,
         stop: CancellationToken,
         detach: impl Fn(Box<Exchange>) + Send + 'static,
     ) -> FaultyResponse {
         let FaultedDecision { decision, id, chain } = faulty;
-        let (mut http, mut challenge) = (HttpResponseOptions::default(), None);
+        let mut challenge = None;
         let mut cancel_mark = CancelMark::default();
         let (stream, at_once): (ResponseStream, bool) = match decision {
             Decision::Respond(mut answer) => {

@@ -41,7 +41,8 @@ pub(super) enum StreamStart {
 pub(super) fn start_faulty(state: &Arc<ServerState>, faulty: FaultedDecision) -> FaultyResponse {
     let background = state.clone();
     let detach = move |exchange| background.lifetime.spawn_background(exchange);
-    FaultyResponse::new(faulty, state.lifetime.started, state.lifetime.shutdown.stop.clone(), detach)
+    let http = state.engine.http().answer;
+    FaultyResponse::new(faulty, http, state.lifetime.started, state.lifetime.shutdown.stop.clone(), detach)
 }
 
 /// Gives the answer its shape. It is a JSON object if it would be without faults, and is one frame.

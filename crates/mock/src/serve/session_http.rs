@@ -16,7 +16,7 @@ use super::{
     http_faults::{FaultyAnswer, StreamStart, set_content_type, shape_response, start_faulty},
     server_state::ServerState,
     session::Session,
-    stateless::{json_response, simple_response},
+    stateless::{is_streamed, json_response, simple_response},
     stream_log::{StreamKind, StreamLog},
 };
 use crate::{
@@ -63,6 +63,9 @@ pub(super) async fn session_response(
         }
         Decision::Faulted(faulty) => Box::pin(faulty_session_response(state, session, *faulty, connection)).await,
         Decision::Batch(parts) => batch_response(state, session, parts, connection),
+        Decision::Respond(answer) if is_streamed(state, &answer) => {
+            stream_answers(state, session, state.engine.http().answer, vec![answer.frame], Vec::new(), connection)
+        }
         decision => simple_response(decision),
     }
 }

@@ -63,8 +63,16 @@ pub(super) async fn stateless_response(
                 }
             }
         }
+        Decision::Respond(answer) if is_streamed(state, &answer) => {
+            event_response(state, stream::iter([OutgoingEvent::Response(answer)]).boxed())
+        }
         decision => simple_response(decision),
     }
+}
+
+/// Whether an answer that is there at once is sent as a stream nevertheless.
+pub(super) fn is_streamed(state: &ServerState, answer: &ResponseFrame) -> bool {
+    state.engine.http().answer.form() == HttpForm::Sse && answer.status == 200 && answer.challenge.is_none()
 }
 
 /// One JSON object if the response comes first, else a stream that begins with the first message: the status of an

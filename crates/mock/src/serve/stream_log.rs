@@ -131,9 +131,13 @@ impl StreamLog {
 
     /// Adds a frame that faults have changed. If it is cut off, a client that resumes the stream gets all of it.
     pub(super) fn push_packet(&self, packet: &Packet) {
+        let is_first = self.events() == 0;
         self.add(|id| {
             let event = |data| Event { id: Some(id.clone()), ..Event::message(data) };
-            Entry::Once { steps: packet.event_steps(event, true), again: Some(event(packet.bytes.clone()).encode()) }
+            Entry::Once {
+                steps: packet.event_steps(event, is_first),
+                again: Some(event(packet.bytes.clone()).encode()),
+            }
         });
     }
 

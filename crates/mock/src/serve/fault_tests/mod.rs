@@ -203,6 +203,12 @@ async fn read_until(stream: &mut TcpStream, wanted: &str) -> Vec<u8> {
 async fn exchange(stream: &mut TcpStream, request: &str) -> String {
     stream.write_all(request.as_bytes()).await.expect("writes");
     let mut text = String::from_utf8(read_until(stream, "\r\n\r\n").await).expect("text");
+    if text.contains("transfer-encoding: chunked") {
+        while !text.ends_with("0\r\n\r\n") {
+            text.push_str(std::str::from_utf8(&read_until(stream, "\n").await).expect("text"));
+        }
+        return text;
+    }
     let length = text
         .lines()
         .find_map(|line| line.strip_prefix("content-length: "))
