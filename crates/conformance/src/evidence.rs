@@ -10,7 +10,7 @@ use http::HeaderMap;
 use rehearse_protocol::{Direction, Era, EventKind, Trace, Transport, Version};
 use serde_json::Value;
 
-use crate::{Ask, Call, Facts, Kind, Message, Place, Role, message::kind};
+use crate::{Ask, Call, Facts, Kind, Message, Place, Role, facts::CANARY, message::kind};
 
 /// The case that stands for the end of a process's standard input.
 const INPUT_CLOSED: &str = "shutdown/close-input";
@@ -426,6 +426,7 @@ impl<'t> Connection<'t> {
                 EventKind::Opened(_) => {}
             }
         }
+        connection.exchanges.retain(|_, http| !http.target.starts_with(CANARY));
         connection.keep_era(era);
         connection.index();
         connection.is_legacy = era == Era::Modern

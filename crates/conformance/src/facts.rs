@@ -2,9 +2,14 @@
 
 use std::time::Duration;
 
+use http::HeaderMap;
+use rehearse_protocol::{EventKind, Trace};
 use serde_json::Value;
 
 use crate::{Flow, Role};
+
+/// Where the URLs begin that acts name, and that no client may fetch.
+pub(crate) const CANARY: &str = "/canary/";
 
 /// What is known besides the traffic of the peer that is checked, and of the server it talks to. The rest is read from
 /// the traffic itself.
@@ -18,6 +23,8 @@ pub struct Facts {
     pub flow: Option<Flow>,
     /// How the client's process ended, if it was started and has ended by itself.
     pub exit_code: Option<i32>,
+    /// What the client has fetched from the mock that is no endpoint of it.
+    pub fetched: Vec<Fetched>,
     /// Whether the client has sent `initialize` on any connection.
     pub has_handshake: bool,
     /// Whether the client tries both eras in any act.
@@ -38,7 +45,27 @@ pub struct Facts {
     pub is_local: bool,
 }
 
+/// A request of a client for a URL that the server only names.
+#[derive(Clone, Debug)]
+pub struct Fetched {
+    /// Path and query.
+    pub target: String,
+    /// Its headers.
+    pub headers: HeaderMap,
+}
+
 impl Facts {
+    /// What the client has fetched from the mock, by its traces: the paths below [`CANARY`].
+    pub fn fetched<'t>(traces: impl IntoIterator<Item = &'t Trace>) -> Vec<Fetched> {
+        let fetched = traces.into_iter().flat_map(Trace::events).filter_map(|event| match &event.kind {
+            EventKind::HttpRequest { target, headers, .. } if target.starts_with(CANARY) => {
+                Some(Fetched { target: target.to_string(), headers: headers.clone() })
+            }
+            _ => None,
+        });
+        fetched.collect()
+    }
+
     /// Whether a capability is declared: `tools`, or `tools/listChanged` for one that must be true.
     pub fn declares(&self, capability: &str) -> bool {
         declares(&self.capabilities, capability)

@@ -26,14 +26,23 @@ impl Flow {
 
     /// What of this flow another one lacks, in words; `None` if it lacks nothing.
     pub fn missing_in(&self, other: &Flow) -> Option<String> {
-        if let Some(method) = self.methods.difference(&other.methods).next() {
-            return Some(format!("no {method}, which it sends otherwise"));
-        }
-        match (self.exit_code, other.exit_code) {
+        self.lacks(other).or_else(|| self.hangs_in(other)).or_else(|| match (self.exit_code, other.exit_code) {
             (Some(usual), Some(code)) if usual != code => {
                 Some(format!("the exit code {code}, which is {usual} otherwise"))
             }
             _ => None,
-        }
+        })
+    }
+
+    /// Which request of this flow another one lacks.
+    pub(crate) fn lacks(&self, other: &Flow) -> Option<String> {
+        let method = self.methods.difference(&other.methods).next()?;
+        Some(format!("no {method}, which it sends otherwise"))
+    }
+
+    /// Whether the client has ended in this flow, and not in another one.
+    pub(crate) fn hangs_in(&self, other: &Flow) -> Option<String> {
+        (self.exit_code.is_some() && other.exit_code.is_none())
+            .then(|| "no end, which it comes to otherwise".to_owned())
     }
 }

@@ -34,7 +34,7 @@ pub use areas::cases;
 pub use call::{Ask, Call};
 pub use case::{Case, CaseBody, Lane, Material, MirroredCall, MirroredParameter};
 pub use evidence::{Connection, Evidence, HttpExchange, without_mark};
-pub use facts::Facts;
+pub use facts::{Facts, Fetched};
 pub use flow::Flow;
 pub use judgement::{Judgement, Outcome, Verdict, Violation};
 pub use message::{Kind, Message, Place};

@@ -4,6 +4,7 @@
 mod act_run;
 mod attach;
 mod model;
+mod process_end;
 mod server;
 mod trigger;
 

@@ -4,7 +4,12 @@
 //! Bytes from the client go through the socket unchanged. The other direction has length-prefixed frames: pieces of the
 //! stream, then an empty frame, then one byte, the exit code of this process.
 
-use std::{io, path::PathBuf};
+use std::{
+    fs::File,
+    io::{self, Write},
+    path::{Path, PathBuf},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+};
 
 use bytes::Bytes;
 use futures_util::{SinkExt, StreamExt};
@@ -28,10 +33,25 @@ use crate::cli::{Exit, Failure, signals::Signals};
 use rehearse_mock::serve::{PipeEnd, PipeServer};
 use rehearse_protocol::Transport;
 
-/// The socket of the mock.
+/// What is written to standard error.
+const LOG: &[u8] = b"The server is up, and all is well.\n";
+
+/// The socket of the mock, and what a process does by itself.
 #[derive(Debug, clap::Args)]
 pub(crate) struct RelayArgs {
     socket: PathBuf,
+    /// A folder for a file with the end of standard input and the signals, each with its time in milliseconds
+    #[arg(long)]
+    notes: Option<PathBuf>,
+    /// Writes so many bytes to standard error first
+    #[arg(long, default_value_t = 0)]
+    stderr: usize,
+    /// Ends so many milliseconds after the end of standard input
+    #[arg(long, default_value_t = 0)]
+    linger: u64,
+    /// Does not end by SIGTERM meanwhile
+    #[arg(long)]
+    deaf: bool,
 }
 
 fn codec() -> LengthDelimitedCodec {
@@ -86,6 +106,8 @@ pub(crate) fn relay(args: &RelayArgs) -> Result<Exit, Failure> {
 }
 
 async fn forward(args: &RelayArgs) -> Result<Exit, Failure> {
+    let notes = Notes::create(args.notes.as_deref());
+    let _ = io::stderr().write_all(&LOG.repeat(args.stderr.div_ceil(LOG.len())));
     let unreachable =
         |error: io::Error| Failure::cannot(format!("cannot reach the mock at {}: {error}", args.socket.display()));
     let mut signals = Signals::install().map_err(runtime_failure)?;
@@ -93,11 +115,23 @@ async fn forward(args: &RelayArgs) -> Result<Exit, Failure> {
     let (mut input, mut output) = (stdio::Input::open(), stdio::Output::open());
     let up = async {
         tokio::select! {
-            _ = tokio::io::copy(&mut input, &mut upwards) => {}
-            _ = signals.next() => {}
+            _ = tokio::io::copy(&mut input, &mut upwards) => notes.add("eof"),
+            _ = signals.next() => notes.add("term"),
+        }
+        let stays = tokio::time::sleep(Duration::from_millis(args.linger));
+        tokio::pin!(stays);
+        loop {
+            tokio::select! {
+                () = &mut stays => break,
+                _ = signals.next() => notes.add("term"),
+            }
+            if !args.deaf {
+                break;
+            }
         }
         let _ = upwards.shutdown().await;
         signals.next().await;
+        notes.add("term");
     };
     let down = async {
         let mut frames = FramedRead::new(reader, codec());
@@ -115,12 +149,34 @@ async fn forward(args: &RelayArgs) -> Result<Exit, Failure> {
     let code = tokio::select! {
         code = down => code,
         _ = up => Ok(None),
-        () = stdio::stdout_closed() => Ok(None),
+        () = stdio::stdout_closed(), if !args.deaf => Ok(None),
     };
+    notes.add("end");
     input.restore();
     output.restore();
     match code.map_err(unreachable)?.unwrap_or_default() {
         0 => Ok(Exit::Success),
         code => Ok(Exit::Scripted(code)),
+    }
+}
+
+/// A file in which a relay notes how its client ends it.
+struct Notes {
+    file: Option<File>,
+    begun: Instant,
+}
+
+impl Notes {
+    /// The names of the files are in the order of the relays.
+    fn create(folder: Option<&Path>) -> Notes {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let name = format!("{:020}-{}", now.as_micros(), std::process::id());
+        Notes { file: folder.and_then(|folder| File::create_new(folder.join(name)).ok()), begun: Instant::now() }
+    }
+
+    fn add(&self, what: &str) {
+        if let Some(mut file) = self.file.as_ref() {
+            let _ = writeln!(file, "{what} {}", self.begun.elapsed().as_millis());
+        }
     }
 }

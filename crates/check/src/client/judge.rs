@@ -55,6 +55,7 @@ pub fn judge_client(runs: &[ActRun]) -> Vec<ClientVersion> {
                 flow: flow.clone(),
                 exit_code: one.exit_code,
                 has_both_eras,
+                fetched: Facts::fetched(&one.traces),
                 is_local: true,
                 ..Facts::default()
             };

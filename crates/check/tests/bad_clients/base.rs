@@ -17,10 +17,12 @@ use rehearse_mock::{
 use rehearse_protocol::{Event, EventKind, Protocol, Trace, Transport, Version};
 use serde_json::{Value, json};
 
+use super::BadClient;
+
 /// How long our client may work with a server.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How many mocks run at the same time.
-const AT_ONCE: usize = 8;
+const AT_ONCE: usize = 24;
 
 /// Servers that have everything, and what only a wire shows, beside those of the acts.
 const MORE: [(&str, &str); 2] = [
@@ -44,9 +46,10 @@ async fn base(name: &'static str, script: &'static str, transport: Transport, ve
     let engine = Engine::new(Script::parse(&source).expect("a valid script"), 1, Journal::default());
     let listen = ListenOptions { recorder: Some(Arc::default()), ..ListenOptions::default() };
     let server = MockServer::start(engine, listen).await.expect("starts");
+    // What never comes is not waited for long.
+    let patience = if name.starts_with("silent") { Duration::from_millis(700) } else { PATIENCE };
     for _ in 0..if name == "closed" { 3 } else { 1 } {
-        // It may wait for what never comes.
-        let _ = tokio::time::timeout(PATIENCE, work(&server, transport, version)).await;
+        let _ = tokio::time::timeout(PATIENCE, work(&server, transport, version, patience)).await;
     }
     let (traces, endpoint) = (server.traces(), server.url(transport));
     server.stop(Duration::ZERO).await;
@@ -59,7 +62,7 @@ pub(super) async fn bases() -> Vec<Base> {
     let all = MORE.into_iter().chain(acts).flat_map(|(name, script)| {
         let transports = [Transport::Http, Transport::Ws, Transport::Sse].into_iter();
         transports.flat_map(move |transport| {
-            let versions = Version::ALL.into_iter().filter(move |version| transport.carries(*version));
+            let versions = versions(name, script).into_iter().filter(move |version| transport.carries(*version));
             versions.map(move |version| base(name, script, transport, version))
         })
     });
@@ -70,7 +73,7 @@ pub(super) async fn bases() -> Vec<Base> {
     let flows: Vec<_> = bases
         .iter()
         .filter(|base| base.server == ACTS[0].name)
-        .map(|base| (base.transport, base.version, Flow::new(&evidence(&base.traces, base, false, false))))
+        .map(|base| (base.transport, base.version, Flow::new(&evidence(&base.traces, base, None))))
         .collect();
     for base in &mut bases {
         let is_same = |(transport, version, _): &&(Transport, Version, Flow)| {
@@ -79,6 +82,17 @@ pub(super) async fn bases() -> Vec<Base> {
         base.flow = flows.iter().find(is_same).map(|(.., flow)| flow.clone());
     }
     bases
+}
+
+/// The versions in which our client meets a server: the one that it has, the newest ones of both eras, or all.
+fn versions(server: &str, script: &str) -> Vec<Version> {
+    let own = script.lines().find_map(|line| line.strip_prefix("protocol: ")?.parse::<Version>().ok());
+    let is_whole = server == ACTS[0].name || MORE.iter().any(|(name, _)| *name == server);
+    match own {
+        Some(own) => vec![own],
+        None if is_whole => Version::ALL.to_vec(),
+        None => vec![Version::LATEST_LEGACY, Version::LATEST],
+    }
 }
 
 fn as_process(base: &Base) -> Base {
@@ -98,7 +112,7 @@ fn as_process(base: &Base) -> Base {
 }
 
 /// Lists everything, and uses one or a few of each.
-async fn work(server: &MockServer, transport: Transport, version: Version) {
+async fn work(server: &MockServer, transport: Transport, version: Version, patience: Duration) {
     let at = Endpoint { url: server.url(transport).expect("a URL"), headers: Vec::new() };
     let target = match transport {
         Transport::Http => Target::Http(at),
@@ -119,11 +133,13 @@ async fn work(server: &MockServer, transport: Transport, version: Version) {
         [],
     );
     let Ok(session) = Session::connect(&params, Protocol::Exact(version)).await else { return };
-    let options = CallOptions::default;
+    let options = || CallOptions::with_timeout(patience);
     let offered: Value = serde_json::from_str(session.info().capabilities.get()).expect("JSON");
     if offered["logging"].is_object() {
         let _ = session.set_log_level("info", options()).await;
     }
+    // Every call of the act becomes a task.
+    let are_tasks = server.engine().name() == "rehearse-tasks" && offered["extensions"].is_object();
     let is_offered = offered["tools"].is_object();
     let tools = if is_offered {
         session.list_tools(options()).await.map(|listed| listed.items).unwrap_or_default()
@@ -152,7 +168,7 @@ async fn work(server: &MockServer, transport: Transport, version: Version) {
         ];
         // Other transports end with the stream.
         let is_left_out = name == "break-off" && (transport, version) != (Transport::Http, Version::V2025_11_25);
-        if USED.contains(&name) && !is_left_out {
+        if USED.contains(&name) && !is_left_out && !are_tasks {
             let arguments = Some(example::object(&tool["inputSchema"]));
             let token = json!({ "progressToken": "p" }).as_object().cloned();
             let _ = session.call_tool(name, arguments, CallOptions { meta: token, ..options() }).await;
@@ -162,8 +178,11 @@ async fn work(server: &MockServer, transport: Transport, version: Version) {
         }
     }
     if offered["extensions"].is_object() {
-        let arguments = json!({ "filename": "x" }).as_object().cloned();
-        let _ = session.call_tool_as_task("confirm_delete", arguments, options()).await;
+        let arguments = json!({ "filename": "x", "text": "x" }).as_object().cloned();
+        let tool = if are_tasks { "echo" } else { "confirm_delete" };
+        let _ = session.call_tool_as_task(tool, arguments, options()).await;
+    }
+    if offered["extensions"]["io.modelcontextprotocol/skills"].is_object() {
         let skills = session.list_skills(options()).await.expect("skills").items;
         let skill: Value = serde_json::from_str(skills[0].get()).expect("JSON");
         for file in skill["resources"].as_array().expect("files") {
@@ -173,7 +192,8 @@ async fn work(server: &MockServer, transport: Transport, version: Version) {
     if offered["resources"].is_object() {
         let _ = session.list_resource_templates(options()).await;
         let Ok(listed) = session.list_resources(options()).await else { return };
-        let first: Value = serde_json::from_str(listed.items[0].get()).expect("JSON");
+        let Some(first) = listed.items.first() else { return };
+        let first: Value = serde_json::from_str(first.get()).expect("JSON");
         let uri = first["uri"].as_str().expect("a URI");
         let _ = session.read_resource(uri, options()).await;
         if offered["resources"]["subscribe"] == true {
@@ -190,14 +210,15 @@ async fn work(server: &MockServer, transport: Transport, version: Version) {
     session.close().await;
 }
 
-pub(super) fn evidence<'t>(traces: &'t [Trace], base: &Base, has_handshake: bool, has_both_eras: bool) -> Evidence<'t> {
+pub(super) fn evidence<'t>(traces: &'t [Trace], base: &Base, bad: Option<&BadClient>) -> Evidence<'t> {
     let facts = Facts {
         role: Role::Client,
         act: Some(base.server.to_owned()),
         flow: base.flow.clone(),
-        exit_code: Some(0),
-        has_handshake,
-        has_both_eras,
+        exit_code: Some(bad.and_then(|bad| bad.exit).unwrap_or_default()).filter(|_| !bad.is_some_and(|bad| bad.hangs)),
+        fetched: Facts::fetched(traces),
+        has_handshake: bad.is_some_and(|bad| bad.handshake),
+        has_both_eras: bad.is_some_and(|bad| bad.both_eras),
         endpoint: base.endpoint.clone(),
         is_local: true,
         ..Facts::default()

@@ -130,6 +130,7 @@ pub(crate) const ALL: &[Area] = &[
     area!(client ws),
     area!(client hdr),
     area!(client auth),
+    area!(client robust),
 ];
 
 /// What the probes of all areas send to this server, in the order of the areas.

@@ -1,7 +1,8 @@
 //! A line that is not a message comes before the answer.
 
+use std::{iter, sync::Arc, time::Duration};
+
 use bytes::Bytes;
-use std::sync::Arc;
 
 use super::{EVERYWHERE, Fault, FaultInfo, FaultState, FrameKind, Packet, ResponsePart, garbage::random, options};
 use rehearse_document::{Node, Problems};
@@ -13,6 +14,8 @@ pub(super) const INFO: FaultInfo = FaultInfo {
         ("text", "this text; `noise: TEXT` is short for `noise: { text: TEXT }`"),
         ("random", "so many random bytes without line ends instead, which the seed decides"),
         ("glued", "true: not a line of its own, but directly before the response"),
+        ("times", "so often, 1 by default"),
+        ("pause", "how long the response then waits, 0 by default"),
     ],
     example: "noise: { text: 'npm warn deprecated', glued: false }",
     transports: EVERYWHERE,
@@ -23,6 +26,8 @@ pub(super) const INFO: FaultInfo = FaultInfo {
 pub struct InjectedOutput {
     bytes: InjectedBytes,
     glued: bool,
+    times: u16,
+    pause: Duration,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,7 +39,8 @@ enum InjectedBytes {
 impl InjectedOutput {
     fn read(node: &Node) -> Result<InjectedOutput, Problems> {
         if options::is_scalar(node) {
-            return Ok(InjectedOutput { bytes: InjectedBytes::Text(node.str()?.into()), glued: false });
+            let bytes = InjectedBytes::Text(node.str()?.into());
+            return Ok(InjectedOutput { bytes, glued: false, times: 1, pause: Duration::ZERO });
         }
         let options = options::read(&INFO, node)?;
         let bytes = match options.at_most_one(&["text", "random"])? {
@@ -42,7 +48,12 @@ impl InjectedOutput {
             Some(entry) => InjectedBytes::Text(entry.node.str()?.into()),
             None => InjectedBytes::Text("Server listening on stdio".into()),
         };
-        Ok(InjectedOutput { bytes, glued: options.read("glued", Node::bool)?.unwrap_or(false) })
+        Ok(InjectedOutput {
+            bytes,
+            glued: options.read("glued", Node::bool)?.unwrap_or(false),
+            times: options.read("times", Node::integer)?.unwrap_or(1),
+            pause: options.read("pause", Node::duration)?.unwrap_or_default(),
+        })
     }
 
     pub(super) fn apply(&self, part: ResponsePart, state: &mut FaultState, out: &mut Vec<ResponsePart>) {
@@ -54,7 +65,13 @@ impl InjectedOutput {
             };
             match self.glued {
                 true => response.bytes = [noise, response.bytes].concat().into(),
-                false => out.push(ResponsePart::Packet(Packet::new(FrameKind::Unsolicited, noise))),
+                false => {
+                    let noise = ResponsePart::Packet(Packet::new(FrameKind::Unsolicited, noise));
+                    out.extend(iter::repeat_n(noise, self.times.into()));
+                }
+            }
+            if !self.pause.is_zero() {
+                out.push(ResponsePart::Wait(self.pause));
             }
         }
         out.push(ResponsePart::Packet(response));
@@ -70,6 +87,8 @@ mod tests {
         assert_eq!(apply("noise: boo")[4..], ["n3", "boo", "r", "Stop(Finish)"]);
         assert_eq!(response("noise: { text: 'Debug: ', glued: true }"), format!("Debug: {RESPONSE}"));
         assert_eq!(apply("noise").len(), 8);
+        let often = apply("noise: { text: boo, times: 2, pause: 5ms }");
+        assert_eq!(often[4..], ["n3", "boo", "boo", "Wait(5ms)", "r", "Stop(Finish)"]);
         let random = response("noise: { random: 9, glued: true }");
         assert!(random.len() == RESPONSE.len() + 9 && random.ends_with(RESPONSE.as_bytes()));
     }

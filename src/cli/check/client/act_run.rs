@@ -65,7 +65,7 @@ impl ActRunner<'_> {
         let mut server = ActServer::start(act, self.seed, ([127, 0, 0, 1], 0).into()).await?;
         let name = server.name.clone();
         let ended = self.drive(&mut server, model.as_ref(), &runs, must_connect).await;
-        let traces = server.finish().await;
+        let traces = server.finish(matches!(ended, Ok(Ended::Exited(_)))).await;
         if let Some(model) = model {
             model.stop(Duration::ZERO).await;
         }
@@ -131,6 +131,7 @@ impl ActRunner<'_> {
             process.signal(Signal::TERM);
             let _ = timeout(GRACE, process.change()).await;
         }
+        server.note_left().await;
         process.finish(GRACE).await;
         if must_connect && server.quiet_for().is_none() {
             return Err(not_connected(&program, &log));

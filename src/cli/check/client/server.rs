@@ -1,12 +1,12 @@
 //! The mock of an act.
 
-use std::{collections::BTreeSet, ffi::OsString, net::SocketAddr, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, ffi::OsString, fs, net::SocketAddr, sync::Arc, time::Duration};
 
-use serde_json::Value as Json;
+use serde_json::{Map, Value as Json};
 use tokio::{task::JoinHandle, time::Instant};
 use tokio_util::sync::CancellationToken;
 
-use super::super::browser;
+use super::{super::browser, process_end};
 use crate::cli::{
     Failure,
     mock::{exec_environment::ExecEnvironment, relay, server::listen_failure},
@@ -24,6 +24,15 @@ use rehearse_protocol::{Direction, Message, Trace};
 const BROWSER: &str = "browser";
 /// How long what is left may take to end.
 const GRACE: Duration = Duration::from_secs(2);
+/// How long a process may take to end after its client.
+const LOOK: Duration = Duration::from_millis(100);
+/// What the process of the mock does in an act over stdio, beside the script.
+const PROCESSES: [(&str, &str); 4] = [
+    ("stderr", "--stderr 200"),
+    ("stderr-flood", "--stderr 1000000"),
+    ("lingers", "--linger 400"),
+    ("deaf", "--linger 15000 --deaf"),
+];
 
 /// An act: a script, and its name.
 pub(super) struct ActScript {
@@ -90,9 +99,16 @@ impl ActServer {
         let listen = ListenOptions { address, lenient: true, recorder: recorded, ..ListenOptions::default() };
         let server = MockServer::start(engine, listen).await;
         let server = server.map_err(|error| listen_failure(address, "--listen :0", &error))?;
+        // URLs of the mock that no client may fetch.
+        let mut state = Map::clone(&server.engine().state().get());
+        state.insert("canary".to_owned(), format!("http://{}/canary", server.address()).into());
+        server.engine().state().replace(state);
         let (environment, listener) = ExecEnvironment::create(&server)?;
         browser::write(&environment.path(BROWSER))
             .map_err(|error| Failure::cannot(format!("cannot write a program: {error}")))?;
+        let notes = environment.path("notes");
+        fs::create_dir(&notes)
+            .map_err(|error| Failure::cannot(format!("cannot create {}: {error}", notes.display())))?;
         let stop = CancellationToken::new();
         let relays = tokio::spawn(relay::serve(listener, server.pipes(), stop.clone()));
         Ok(ActServer { name, rules, server, environment, recorder, stop, relays, seen: (0, Instant::now()) })
@@ -105,7 +121,25 @@ impl ActServer {
     pub(super) fn variables(&self) -> Result<Vec<(&'static str, OsString)>, Failure> {
         let variables = self.environment.variables(&self.server);
         let variables = variables.map_err(|error| Failure::cannot(format!("cannot run the client: {error}")))?;
-        Ok(variables.into_iter().chain([("BROWSER", self.path(BROWSER).into_os_string())]).collect())
+        let browser = ("BROWSER", self.path(BROWSER).into_os_string());
+        let mut variables: Vec<_> = variables.into_iter().chain([browser]).collect();
+        if let Some((_, relay)) = variables.iter_mut().find(|(name, _)| *name == "REHEARSE_STDIO") {
+            relay.push(format!(" --notes {} {}", self.path("notes").display(), self.process()));
+        }
+        Ok(variables)
+    }
+
+    /// What the process does by itself, as flags of the relay.
+    fn process(&self) -> &'static str {
+        PROCESSES.iter().find(|(name, _)| *name == self.name).map_or("", |(_, flags)| flags)
+    }
+
+    /// Notes which processes live, if they should live on until they are killed.
+    pub(super) async fn note_left(&self) {
+        if self.process().contains("--deaf") {
+            tokio::time::sleep(LOOK).await;
+            process_end::note_left(&self.path("notes"));
+        }
     }
 
     /// A path for a file of the act.
@@ -132,12 +166,15 @@ impl ActServer {
         used
     }
 
-    /// Ends the mock, and returns its traces.
-    pub(super) async fn finish(self) -> Vec<Trace> {
+    /// Ends the mock, and returns its traces; with how the client has ended its processes, if it has ended by itself.
+    pub(super) async fn finish(self, has_ended: bool) -> Vec<Trace> {
         self.stop.cancel();
         let _ = tokio::time::timeout(GRACE, self.relays).await;
         self.recorder.close("the client has ended");
-        let traces = self.recorder.traces();
+        let mut traces = self.recorder.traces();
+        if has_ended {
+            process_end::add(&mut traces, &self.environment.path("notes"));
+        }
         self.server.stop(Duration::ZERO).await;
         traces
     }

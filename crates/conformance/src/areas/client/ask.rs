@@ -6,14 +6,16 @@ use serde_json::Value;
 use super::{
     super::{Judge, common::shown},
     asked::{Asked, ELICIT, ROOTS, SAMPLE, answered, results},
+    common::bounded,
+    completes, fetched,
 };
-use crate::{Evidence, Judgement, Level};
+use crate::{Evidence, Fetched, Judgement, Level};
 
 mod form;
 mod sampling;
 
-use form::{content_matches, flat, prefers_title, required_present};
-use sampling::{blocks, has_tool_use, max_tokens, tool_use_shape};
+use form::{content_matches, defaults_applied, flat, prefers_title, required_present};
+use sampling::{blocks, has_tool_use, is_unbalanced, max_tokens, tool_use_shape};
 
 const ROOTS_CHANGED: &str = "notifications/roots/list_changed";
 
@@ -113,6 +115,41 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
         }
         j.untested("the server sent the user to no page");
     }),
+    ("client-ask.elicit.complete-unknown-ignored", |e, j| completes(e, j, "completed")),
+    ("client-ask.elicit.required-error-handled", |e, j| {
+        bounded(e, j, -32042);
+        j.untested("no call was refused with -32042");
+    }),
+    ("client-ask.elicit.url-no-prefetch", |e, j| {
+        fetched(e, j, "page", |it| (!is_browser(it)).then(|| format!("a request for {} by the client", it.target)));
+    }),
+    ("client-ask.elicit.url-not-auto-open", |e, j| {
+        let is_accepted = results(e, ELICIT).iter().any(|(_, result)| result["action"] == "accept");
+        fetched(e, j, "page", |it| {
+            (!is_accepted).then(|| format!("a request for {}, to which the user has not consented", it.target))
+        });
+    }),
+    ("client-ask.elicit.defaults-applied", defaults_applied),
+    ("client-ask.sampling.reject-code", |e, j| {
+        for connection in &e.connections {
+            for ask in connection.asks().filter(|ask| ask.method() == SAMPLE) {
+                let Some(error) = ask.responses.first().and_then(|it| it.error()) else { continue };
+                let text = error["message"].as_str().unwrap_or_default().to_ascii_lowercase();
+                if ["reject", "denied", "declined"].iter().any(|word| text.contains(word)) {
+                    j.check_at(error["code"] == -1, None, ask.places(), || format!("`code: {}`", error["code"]));
+                }
+            }
+        }
+        j.untested("the user rejected nothing");
+    }),
+    ("client-ask.sampling.tool-balance-error", |e, j| {
+        for asked in answered(e).into_iter().filter(|it| it.method == SAMPLE && is_unbalanced(&it.params["messages"])) {
+            if asked.declared["sampling"].get("tools").is_some() {
+                check(j, &asked, asked.result.map(|_| "a result".to_owned()));
+            }
+        }
+        j.untested("the server sent no `tool_use` without its result");
+    }),
     ("client-ask.roots.result-shape", |e, j| {
         each(e, j, ROOTS, |_, result| match result["roots"].as_array() {
             None => Some(format!("`roots: {}`", shown(&result["roots"]))),
@@ -201,6 +238,13 @@ fn chosen(evidence: &Evidence<'_>, j: &mut Judgement, mode: &str, wrong: impl Fn
         }
     }
     j.untested("the server asked for no such choice of tools");
+}
+
+/// Whether a person looks at what was fetched.
+fn is_browser(fetched: &Fetched) -> bool {
+    let agent = fetched.headers.get("user-agent").and_then(|it| it.to_str().ok());
+    // The second one is the browser that a client gets here.
+    agent.is_some_and(|agent| agent.contains("Mozilla") || agent.starts_with("rehearse/"))
 }
 
 fn is_mode_declared(asked: &Asked<'_>) -> bool {

@@ -5,12 +5,17 @@ use std::time::Duration;
 use rehearse_protocol::Transport;
 use serde_json::Value;
 
-use super::super::{Judge, common::shown};
+use super::{
+    super::{Judge, common::shown},
+    completes, completes_at,
+};
 use crate::{Call, Connection, Evidence, Judgement, Kind, Message, evidence::as_other_type};
 
 const CANCELLED: &str = "notifications/cancelled";
 /// For how long both sides may not know what the other one has just sent.
 const RACE: Duration = Duration::from_millis(500);
+/// A client that ends sooner may have failed.
+const GIVEN_UP: Duration = Duration::from_millis(500);
 
 pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
     ("client-cancel.notify.own-in-flight", own_in_flight),
@@ -23,6 +28,13 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
                 Some(id) => format!("`requestId: {}`", shown(id)),
                 None => "no `requestId`".to_owned(),
             });
+        }
+    }),
+    ("client-cancel.notify.not-initialize", |e, j| {
+        for (connection, message) in cancellations(e, false) {
+            let Some(call) = request(connection, message) else { continue };
+            let is_other = call.method() != "initialize";
+            j.check_at(is_other, None, vec![call.request.place, message.place], || "that of `initialize`".to_owned());
         }
     }),
     ("client-cancel.notify.not-task", |e, j| {
@@ -54,7 +66,43 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
             j.check_at(late.is_none(), Some(ask.method().to_owned()), places, || "an answer after it".to_owned());
         }
     }),
+    ("client-cancel.server.unknown-ignored", |e, j| completes_at(e, j, "odd-cancellations", "tools/list")),
+    ("client-cancel.server.malformed-ignored", |e, j| completes_at(e, j, "odd-cancellations", "tools/call")),
+    ("client-cancel.late.response-ignored", |e, j| {
+        let is_late = |(connection, message): (&Connection<'_>, &Message<'_>)| {
+            let response = request(connection, message).and_then(|call| call.response);
+            response.is_some_and(|it| it.place > message.place)
+        };
+        match cancellations(e, false).any(is_late) {
+            true => completes(e, j, "late-answers"),
+            false => j.untested("no answer came after the client had cancelled"),
+        }
+    }),
+    ("client-cancel.timeout.cancel-sent", |e, j| gives_up(e, j, "tools/list", "silent-list")),
 ];
+
+/// Checks that a request without an answer is cancelled by a client that no longer waits for it. Closing the response does
+/// that in 2026-07-28 over HTTP.
+pub(super) fn gives_up(evidence: &Evidence<'_>, j: &mut Judgement, method: &str, act: &str) {
+    let is_silent = evidence.facts.act.as_deref() == Some(act);
+    let is_closed = evidence.is_modern() && evidence.transport == Transport::Http;
+    for connection in evidence.connections.iter().filter(|_| !is_closed && is_silent) {
+        for call in connection.calls().filter(|call| call.request.kind == Kind::Request && call.method() == method) {
+            let is_cancel = |it: &Message<'_>| {
+                !it.is_from_server()
+                    && it.method() == Some(CANCELLED)
+                    && Some(it.at("/params/requestId")) == call.request.id()
+            };
+            let is_cancelled = connection.messages.iter().any(is_cancel);
+            let waited = connection.waited(call.request);
+            let has_ended = evidence.facts.exit_code.is_some() && waited > GIVEN_UP;
+            if call.response.is_none() && (is_cancelled || has_ended) {
+                j.check_call(is_cancelled, &call);
+            }
+        }
+    }
+    j.untested("the client has not given up such a request by itself");
+}
 
 /// The cancellations of the client, or those of the server.
 fn cancellations<'e, 't>(

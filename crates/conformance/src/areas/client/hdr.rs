@@ -113,7 +113,7 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
     ("client-hdr.mismatch.no-loop", |e, j| bounded(e, j, MISMATCH)),
 ];
 
-fn name(evidence: &Evidence<'_>, j: &mut Judgement, method: &str, pointer: &str) {
+pub(super) fn name(evidence: &Evidence<'_>, j: &mut Judgement, method: &str, pointer: &str) {
     for call in all_modern(evidence).filter(|call| call.method() == method) {
         let Some(name) = call.request.at(pointer).as_str() else { continue };
         let value = call.http.and_then(|http| header(http, "mcp-name"));

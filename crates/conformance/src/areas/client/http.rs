@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use rehearse_protocol::Version;
+
 use super::{
     super::{Judge, rpc::single_object},
     common::{SESSION, VERSION_HEADER, all_modern, header, header_text, heads, is_same, modern, sent_in},
@@ -61,7 +63,8 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
         }
     }),
     ("client-http.version.header-negotiated", |e, j| {
-        for (_, http) in e.connections.iter().flat_map(later) {
+        // A client may end the session in a version that it does not know.
+        for (_, http) in e.connections.iter().filter(|it| is_agreed(it)).flat_map(later) {
             if let Some(value) = header(http, VERSION_HEADER) {
                 let holds = value == e.version.as_str();
                 j.check_at(holds, None, heads(http), || header_text("MCP-Protocol-Version", Some(&value)));
@@ -179,6 +182,12 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
     }),
     ("client-http.response.sse-supported", |e, j| completes(e, j, "streams")),
 ];
+
+/// Whether the server has not answered `initialize` with a version that does not exist.
+fn is_agreed(connection: &Connection<'_>) -> bool {
+    let version = handshake(connection).and_then(|(call, _)| call.result()?["protocolVersion"].as_str());
+    version.is_none_or(|it| it.parse::<Version>().is_ok())
+}
 
 /// The POSTs with a message.
 fn posts<'e>(evidence: &'e Evidence<'_>) -> impl Iterator<Item = (&'e Connection<'e>, &'e HttpExchange<'e>)> {

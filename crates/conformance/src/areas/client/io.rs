@@ -1,13 +1,18 @@
 //! Standard input, as a client writes to it.
 
-use std::str;
+use std::{str, time::Duration};
 
 use super::super::{
     Judge,
     io::{is_part, no_newline, text},
+    sub::LISTEN,
 };
-use super::completes;
-use crate::{Kind, Level, without_mark};
+use super::{cancel::gives_up, completes, ends};
+use crate::{Connection, Evidence, Judgement, Kind, Level, without_mark};
+
+/// A client that waits less for the end of the process does not wait.
+const PATIENCE: Duration = Duration::from_millis(200);
+const NOT_ENDED: &str = "the client did not end the process in such an act";
 
 pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
     ("client-io.stdin.only-messages", |e, j| {
@@ -32,5 +37,72 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
         }
     }),
     ("client-io.stdout.split-reads", |e, j| completes(e, j, "pieces")),
+    ("client-io.stdout.two-in-one", |e, j| completes(e, j, "two-in-one")),
+    ("client-io.cancel.notification", |e, j| {
+        gives_up(e, j, "tools/list", "silent-list");
+        gives_up(e, j, "tools/call", "silent-call");
+    }),
+    ("client-io.stderr.not-error", |e, j| completes(e, j, "stderr")),
+    ("client-io.stderr.drained", |e, j| completes(e, j, "stderr-flood")),
+    ("client-io.crash.reports", |e, j| ends(e, j, "crash")),
+    ("client-io.crash.reinit", |e, j| {
+        restarted(e, j, |connection| {
+            let first = connection.messages.iter().find(|it| !it.is_from_server())?;
+            let is_right = first.method() == Some("initialize") || !connection.earlier.is_empty();
+            Some((!is_right).then(|| format!("{} first", first.method().unwrap_or("a message"))))
+        });
+    }),
+    ("client-io.crash.relisten", |e, j| {
+        let listens = |connection: &Connection<'_>| connection.calls().any(|call| call.method() == LISTEN);
+        if e.connections.first().is_some_and(listens) {
+            restarted(e, j, |connection| Some((!listens(connection)).then(|| format!("no `{LISTEN}`"))));
+        }
+        j.untested("the client had no subscription when the server crashed, or has not started it again");
+    }),
+    ("client-io.shutdown.closes-stdin", |e, j| {
+        for connection in &e.connections {
+            let (closed, signal) = (connection.input_closed, connection.terminated);
+            let is_first = closed.is_some_and(|(at, _)| signal.is_none_or(|(signal, _)| at < signal));
+            if let Some((place, _)) = closed.or(signal) {
+                let found = || "a signal before the end of standard input".to_owned();
+                j.check_at(is_first, None, vec![place], found);
+            }
+        }
+        j.untested(NOT_ENDED);
+    }),
+    ("client-io.shutdown.waits", |e, j| {
+        for connection in e.connections.iter().filter(|_| e.facts.act.as_deref() == Some("lingers")) {
+            let Some((place, closed)) = connection.input_closed else { continue };
+            let waited = connection.terminated.map(|(_, at)| at.saturating_sub(closed));
+            let is_patient = waited.is_none_or(|waited| waited >= PATIENCE);
+            j.check_at(is_patient, None, vec![place], || {
+                format!("a signal after {} ms", waited.unwrap_or_default().as_millis())
+            });
+        }
+        j.untested(NOT_ENDED);
+    }),
+    ("client-io.shutdown.sigterm-then-kill", |e, j| {
+        for connection in e.connections.iter().filter(|_| e.facts.act.as_deref() == Some("deaf")) {
+            let Some((place, _)) = connection.input_closed.or(connection.terminated) else { continue };
+            let wrong = match (connection.terminated, connection.left_behind) {
+                (None, None) => Some("no SIGTERM before the process was killed"),
+                (_, Some(_)) => Some("the process left behind"),
+                (Some(_), None) => None,
+            };
+            j.check_at(wrong.is_none(), None, vec![place], || wrong.unwrap_or_default().to_owned());
+        }
+        j.untested(NOT_ENDED);
+    }),
     ("client-io.stdout.large-line", |e, j| completes(e, j, "large")),
 ];
+
+/// Checks what a client does with a process that it starts after another one has crashed.
+fn restarted(evidence: &Evidence<'_>, j: &mut Judgement, wrong: impl Fn(&Connection<'_>) -> Option<Option<String>>) {
+    let is_crash = evidence.facts.act.as_deref() == Some("crash");
+    for connection in evidence.connections.iter().skip(1).filter(|_| is_crash) {
+        if let (Some(found), Some(first)) = (wrong(connection), connection.messages.first()) {
+            j.check(found.is_none(), first, || found.unwrap_or_default());
+        }
+    }
+    j.untested("the client has not started the server again");
+}

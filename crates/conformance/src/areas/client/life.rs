@@ -3,10 +3,14 @@
 use std::time::Duration;
 
 use rehearse_protocol::{Transport, Version};
+use serde_json::Value;
 
 use super::super::{Judge, common::shown, meta::icons};
-use super::completes;
-use crate::{Call, Connection, Evidence, Judgement, Kind, Message, shapes};
+use super::{
+    asked::{Asked, ELICIT, ROOTS, SAMPLE, answered},
+    completes, only_declared,
+};
+use crate::{Call, Connection, Evidence, Flow, Judgement, Kind, Message, shapes};
 
 /// By how much a request over HTTP may overtake the notification before it.
 const OVERTAKE: Duration = Duration::from_millis(50);
@@ -97,6 +101,70 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
             });
         }
     }),
+    ("client-life.init.version-latest", |e, j| {
+        for connection in &e.connections {
+            let Some((call, response)) = handshake(connection) else { continue };
+            let version = |value: &Value| value.as_str().and_then(|it| it.parse::<Version>().ok());
+            let asked = version(call.request.at("/params/protocolVersion"));
+            let Some((asked, given)) = asked.zip(version(response.at("/result/protocolVersion"))) else { continue };
+            if given > asked {
+                let uses = requests(connection).find(|it| it.place > response.place);
+                let places = call.places().into_iter().chain(uses.map(|it| it.place)).collect();
+                j.check_at(uses.is_none(), None, places, || format!("the version {asked}, and it speaks {given}"));
+            }
+        }
+        j.untested("the server answered with no newer version");
+    }),
+    ("client-life.negotiate.accepts-lower", |e, j| {
+        for connection in &e.connections {
+            let Some((call, response)) = handshake(connection) else { continue };
+            if call.request.at("/params/protocolVersion") == response.at("/result/protocolVersion") {
+                continue;
+            }
+            let is_used = requests(connection).any(|it| it.place > response.place);
+            let hangs = e.facts.flow.as_ref().and_then(|usual| usual.hangs_in(&Flow::new(e)));
+            let is_right = is_used || hangs.is_none();
+            j.check_at(is_right, None, call.places(), || "neither a request nor an end".to_owned());
+        }
+        j.untested("the server answered with no other version");
+    }),
+    ("client-life.negotiate.rejects-unknown", |e, j| {
+        for connection in &e.connections {
+            let is_unknown = |call: &Call<'_>| {
+                let version = call.result().and_then(|it| it["protocolVersion"].as_str());
+                call.method() == "initialize" && version.is_some_and(|it| it.parse::<Version>().is_err())
+            };
+            let Some(call) = connection.calls().find(is_unknown) else { continue };
+            let Some(response) = call.response else { continue };
+            let used = requests(connection).find(|it| it.place > response.place && it.method() != Some("ping"));
+            let method = used.and_then(Message::method).unwrap_or_default().to_owned();
+            let places = call.places().into_iter().chain(used.map(|it| it.place)).collect();
+            j.check_at(used.is_none(), None, places, || {
+                format!(
+                    "{method} after the version {}",
+                    shown(&call.result().unwrap_or(&Value::Null)["protocolVersion"])
+                )
+            });
+        }
+        j.untested("the server answered with no unknown version");
+    }),
+    ("client-life.caps.only-server-declared", |e, j| {
+        only_declared(e, j, &["tools/list", "tools/call"], "tools");
+        only_declared(e, j, &["prompts/list", "prompts/get"], "prompts");
+        only_declared(e, j, &["resources/list", "resources/templates/list", "resources/read"], "resources");
+    }),
+    ("client-life.caps.honest-roots", |e, j| honest(e, j, ROOTS, "roots")),
+    ("client-life.caps.honest-sampling", |e, j| honest(e, j, SAMPLE, "sampling")),
+    ("client-life.caps.honest-elicitation", |e, j| honest(e, j, ELICIT, "elicitation")),
+    ("client-life.caps.undeclared-refused", |e, j| {
+        for (method, capability) in [(ROOTS, "roots"), (SAMPLE, "sampling"), (ELICIT, "elicitation")] {
+            let is_undeclared = |it: &Asked<'_>| it.declared.is_object() && it.declared.get(capability).is_none();
+            for asked in answered(e).into_iter().filter(|it| it.method == method && is_undeclared(it)) {
+                j.check_at(asked.result.is_none(), Some(method.to_owned()), asked.places, || "a result".to_owned());
+            }
+        }
+        j.untested("the server asked for nothing that the client does not declare");
+    }),
     ("client-life.caps.experimental-object", |e, j| shapes::judge(e, j, "client-life.caps.experimental-object")),
     ("client-life.clientinfo.icons", |e, j| {
         icons(e, j, |icon| {
@@ -123,6 +191,20 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
     }),
     ("client-life.order.concurrent-before-initialized", early_requests),
 ];
+
+/// Checks that a client serves what it declares.
+fn honest(evidence: &Evidence<'_>, j: &mut Judgement, method: &str, capability: &str) {
+    for asked in answered(evidence).into_iter().filter(|it| it.method == method) {
+        let declared = &asked.declared[capability];
+        let is_more = (asked.params["mode"] == "url" && declared.get("url").is_none())
+            || (asked.params.get("tools").is_some() && declared.get("tools").is_none());
+        if declared.is_object() && !is_more {
+            let is_served = asked.error_code != Some(-32601);
+            j.check_at(is_served, None, asked.places, || "the error -32601".to_owned());
+        }
+    }
+    j.untested("the server did not ask for it, or the client does not declare it");
+}
 
 /// The handshake that the server has accepted.
 pub(super) fn handshake<'c>(connection: &'c Connection<'_>) -> Option<(Call<'c>, &'c Message<'c>)> {

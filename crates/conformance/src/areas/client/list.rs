@@ -8,12 +8,21 @@ use std::{
 use rehearse_protocol::Transport;
 use serde_json::Value;
 
-use super::super::{
-    Judge,
-    common::{LISTS, readings, shown},
+use super::{
+    super::{
+        Judge,
+        common::{LISTS, readings, shown},
+    },
+    completes,
 };
-use crate::{Call, Evidence, Judgement};
+use crate::{Call, Evidence, Judgement, Place};
 
+/// So many changes at once are a burst.
+const BURST: usize = 20;
+/// So many requests with one cursor are endless.
+const LOOP: usize = 1000;
+/// So many requests in a row, each directly after the end of the time to live, are polling.
+const POLLS: usize = 5;
 /// For how long a list may still be used whose change was just reported.
 const RACE: Duration = Duration::from_secs(1);
 
@@ -55,7 +64,57 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
     }),
     ("client-list.changed.tools-relist", |e, j| relisted(e, j, "tools/list", "tools/call", "tools")),
     ("client-list.changed.prompts-relist", |e, j| relisted(e, j, "prompts/list", "prompts/get", "prompts")),
+    ("client-list.changed.resources-relist", |e, j| relisted(e, j, "resources/list", "resources/read", "resources")),
     ("client-list.changed.uses-new", uses_new),
+    ("client-list.changed.burst-coalesced", |e, j| {
+        let changes: Vec<_> = e.notifications("notifications/tools/list_changed").collect();
+        let Some(first) = changes.first().filter(|_| changes.len() >= BURST) else {
+            return j.untested("the server did not report many changes at once");
+        };
+        let count = e.calls_of("tools/list").filter(|call| call.request.time > first.time).count();
+        j.check(count < BURST, first, || format!("{count} lists after {} changes", changes.len()));
+    }),
+    ("client-list.page.loop-guard", |e, j| {
+        for (method, ..) in LISTS {
+            let same = |call: &Call<'_>| {
+                let cursor = call.request.params().get("cursor").filter(|it| it.is_string());
+                cursor.is_some() && call.result().is_none_or(|page| page.get("nextCursor") == cursor)
+            };
+            let looped: Vec<_> = e.calls_of(method).filter(same).collect();
+            if let Some(last) = looped.last() {
+                let places = last.places();
+                j.check_at(looped.len() < LOOP, Some(method.to_owned()), places, || {
+                    format!("{} requests with one cursor", looped.len())
+                });
+            }
+        }
+        j.untested("no page had a cursor to itself, or the client follows no cursors");
+    }),
+    ("client-list.page.invalid-cursor-recovers", |e, j| {
+        for (method, ..) in LISTS {
+            let calls: Vec<_> = e.calls_of(method).collect();
+            for (last, next) in calls.iter().zip(calls.iter().skip(1)) {
+                let cursor = last.request.params().get("cursor");
+                if last.error_code().is_some() && cursor.is_some() {
+                    let is_same = next.request.params().get("cursor") == cursor;
+                    let places = last.places().into_iter().chain([next.request.place]).collect();
+                    j.check_at(!is_same, Some(method.to_owned()), places, || "the refused cursor again".to_owned());
+                }
+            }
+        }
+        j.untested("no cursor was refused, or the client stopped");
+    }),
+    ("client-list.cache.negative-as-zero", |e, j| completes(e, j, "ttl-negative")),
+    ("client-list.cache.notification-invalidates", |e, j| relisted(e, j, "tools/list", "tools/call", "tools")),
+    ("client-list.cache.no-polling", |e, j| {
+        for (method, polls) in polled(e) {
+            let count = polls.len();
+            j.check_at(count < POLLS, Some(method), polls, || {
+                format!("{count} requests, each when the last one was stale")
+            });
+        }
+        j.untested("no list was requested twice");
+    }),
     ("client-list.cache.fresh-not-refetched", fresh),
 ];
 
@@ -173,6 +232,25 @@ fn uses_new(evidence: &Evidence<'_>, j: &mut Judgement) {
         let places = vec![newest.0.place, call.request.place];
         j.check_at(!is_gone, Some(name.to_owned()), places, || "a call of it after it was gone".to_owned());
     }
+}
+
+/// By list, the requests that come again as soon as its time to live has ended.
+fn polled(evidence: &Evidence<'_>) -> Vec<(String, Vec<Place>)> {
+    let mut found = Vec::new();
+    for (method, ..) in LISTS {
+        let calls: Vec<_> =
+            evidence.calls_of(method).filter(|it| it.request.params().get("cursor").is_none()).collect();
+        let polls = calls.iter().zip(calls.iter().skip(1)).filter(|(last, next)| {
+            let ttl = last.result().and_then(|page| page["ttlMs"].as_u64()).map(Duration::from_millis);
+            let age = next.request.time.saturating_sub(last.request.time);
+            ttl.is_some_and(|ttl| ttl > Duration::ZERO && age >= ttl.mul_f64(0.9) && age <= ttl.mul_f64(3.0))
+        });
+        let polls: Vec<_> = polls.map(|(_, next)| next.request.place).collect();
+        if calls.len() > 1 {
+            found.push((method.to_owned(), polls));
+        }
+    }
+    found
 }
 
 /// Checks that no first page is requested again while it is fresh, unless something may have changed.

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{
     super::{Judge, common::shown, log::LEVELS},
-    only_declared,
+    completes, completes_at, only_declared,
 };
 use crate::{Evidence, Judgement, Kind, Message};
 
@@ -37,6 +37,10 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
     }),
     ("client-log.progress.token-unique", unique_tokens),
     ("client-log.progress.sent-increasing", increasing),
+    ("client-log.msg.tolerated", |e, j| completes_at(e, j, "odd-notifications", "tools/call")),
+    ("client-log.progress.unknown-token", |e, j| completes_at(e, j, "odd-progress", "tools/list")),
+    ("client-log.progress.tolerates", |e, j| completes_at(e, j, "odd-progress", "tools/call")),
+    ("client-log.progress.flood", |e, j| completes(e, j, "flood")),
 ];
 
 fn unique_tokens(evidence: &Evidence<'_>, j: &mut Judgement) {

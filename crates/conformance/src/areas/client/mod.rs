@@ -2,7 +2,9 @@
 //!
 //! Most look at any traffic. Those of an act look for what a mock does in it, by its trace, or by the name of the act.
 
-use crate::{Connection, Evidence, Flow, Judgement, Kind};
+use crate::{Connection, Evidence, Fetched, Flow, Judgement, Kind};
+
+const CALL: &str = "tools/call";
 
 pub(super) mod ask;
 mod asked;
@@ -23,6 +25,7 @@ pub(super) mod mrtr;
 mod params;
 pub(super) mod ping;
 pub(super) mod res;
+pub(super) mod robust;
 pub(super) mod rpc;
 pub(super) mod skills;
 pub(super) mod sse;
@@ -72,6 +75,32 @@ fn ignores_list(evidence: &Evidence<'_>, j: &mut Judgement, act: &str) {
 
 /// Checks that a client does the same in an act as in the act `clean`.
 fn completes(evidence: &Evidence<'_>, j: &mut Judgement, act: &str) {
+    compare(evidence, j, act, |usual, now| usual.missing_in(now));
+}
+
+/// As [`completes`], of an act that disturbs the client before the answer to this method, and after it before that to
+/// `tools/call`: whether the client has sent that says which of the two it minds.
+fn completes_at(evidence: &Evidence<'_>, j: &mut Judgement, act: &str, method: &str) {
+    let is_last = |flow: &Flow| method == CALL || !flow.methods.contains(CALL);
+    if evidence.calls_of(method).next().is_none() {
+        j.untested(format!("the client sent no {method} in the act {act}"));
+    } else {
+        compare(evidence, j, act, |usual, now| usual.missing_in(now).filter(|_| is_last(now)));
+    }
+}
+
+/// Checks that a client sends the same requests in an act as in the act `clean`, and ends if it does there. Its exit code
+/// may be another one.
+fn goes_on(evidence: &Evidence<'_>, j: &mut Judgement, act: &str) {
+    compare(evidence, j, act, |usual, now| usual.lacks(now).or_else(|| usual.hangs_in(now)));
+}
+
+/// Checks that a client ends in an act if it does so in the act `clean`.
+fn ends(evidence: &Evidence<'_>, j: &mut Judgement, act: &str) {
+    compare(evidence, j, act, |usual, now| usual.hangs_in(now));
+}
+
+fn compare(evidence: &Evidence<'_>, j: &mut Judgement, act: &str, missing: impl Fn(&Flow, &Flow) -> Option<String>) {
     if evidence.facts.act.as_deref() != Some(act) {
         j.untested(format!("the act {act} was not run"));
         return;
@@ -80,7 +109,18 @@ fn completes(evidence: &Evidence<'_>, j: &mut Judgement, act: &str) {
         j.untested("the client sends no request in the act clean");
         return;
     };
-    let missing = usual.missing_in(&Flow::new(evidence));
+    let missing = missing(usual, &Flow::new(evidence));
     let last = evidence.messages().last().map(|message| message.place);
     j.check_at(missing.is_none(), None, last.into_iter().collect(), || missing.unwrap_or_default());
+}
+
+/// Checks what a client has fetched of the URLs that the server only names; `wrong` says what is wrong with it.
+fn fetched(evidence: &Evidence<'_>, j: &mut Judgement, name: &str, wrong: impl Fn(&Fetched) -> Option<String>) {
+    let path = format!("/canary/{name}");
+    let Some(named) = evidence.received().find(|it| String::from_utf8_lossy(it.bytes).contains(&path)) else {
+        j.untested("the server named no such URL");
+        return;
+    };
+    let found = evidence.facts.fetched.iter().filter(|it| it.target.starts_with(&path)).find_map(wrong);
+    j.check_at(found.is_none(), None, vec![named.place], || found.unwrap_or_default());
 }

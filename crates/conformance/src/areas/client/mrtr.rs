@@ -8,13 +8,15 @@ use super::{
         ask::{CAPABILITIES, is_declared},
         common::shown,
     },
-    asked::{Round, asking, is_retry, keys, rounds, target},
+    asked::{ROOTS, Round, asking, is_retry, keys, rounds, target},
 };
 use crate::{Evidence, Judgement, Level, shapes};
 
 const ASKING: [&str; 3] = ["tools/call", "prompts/get", "resources/read"];
 /// What a retry has, and the request before does not.
 const NEW: [&str; 3] = ["_meta", "inputResponses", "requestState"];
+/// So many rounds of one request are endless.
+const MOST_ROUNDS: usize = 50;
 const NOTHING_ASKED: &str = "the server asked for nothing, or the client did not try again";
 
 pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
@@ -122,6 +124,25 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
         }
         j.untested("the server asked for nothing that the client does not declare");
     }),
+    ("client-mrtr.retry.happens", |e, j| retried(e, j, &["tools/call"])),
+    ("client-mrtr.where.prompts-resources", |e, j| retried(e, j, &["prompts/get", "resources/read"])),
+    ("client-mrtr.bound.rounds", |e, j| {
+        for round in rounds(e) {
+            let same = rounds(e).iter().filter(|it| target(it.retry.request) == target(round.retry.request)).count();
+            check(j, &round, (same >= MOST_ROUNDS).then(|| format!("{same} rounds")));
+        }
+        j.violations.truncate(1);
+        j.untested(NOTHING_ASKED);
+    }),
+    ("client-mrtr.hdr.retry-headers", |e, j| {
+        for round in rounds(e) {
+            let Some(http) = round.retry.http else { continue };
+            let names = ["mcp-protocol-version", "mcp-method", "mcp-name"];
+            let missing = names.iter().find(|name| http.request_header(name).is_none());
+            check(j, &round, missing.map(|name| format!("no `{name}`")));
+        }
+        j.untested(NOTHING_ASKED);
+    }),
     ("client-mrtr.where.list-invalid", |e, j| {
         for (call, _) in asking(e).filter(|(call, _)| !ASKING.contains(&call.method())) {
             let mut retries = e.calls_of(call.method()).filter(|it| is_retry(it.request));
@@ -132,6 +153,20 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
         j.untested("the server asked for input in no place where it must not");
     }),
 ];
+
+/// Checks that a request is sent again with what no user is needed for.
+fn retried(evidence: &Evidence<'_>, j: &mut Judgement, methods: &[&str]) {
+    let rounds = rounds(evidence);
+    for (call, result) in asking(evidence).filter(|(call, _)| methods.contains(&call.method())) {
+        let mut inputs = result["inputRequests"].as_object().into_iter().flatten().peekable();
+        let is_declared = is_declared(call.request.at(CAPABILITIES), ROOTS);
+        if inputs.peek().is_some() && inputs.all(|(_, input)| input["method"] == ROOTS) && is_declared {
+            let is_retried = rounds.iter().any(|round| round.asked.request.place == call.request.place);
+            j.check_at(is_retried, Some(call.method().to_owned()), call.places(), || "no retry".to_owned());
+        }
+    }
+    j.untested("the server asked for no roots that the client declares");
+}
 
 /// The `inputResponses` of a retry; null if there are none.
 fn responses<'e>(round: &Round<'e>) -> &'e Value {

@@ -7,6 +7,8 @@ use crate::{Ask, Connection, Evidence, Judgement, Kind, Message};
 
 /// What takes longer is not prompt, also on a busy machine.
 const PROMPT: Duration = Duration::from_secs(5);
+/// A ping that waits so long for an answer which comes only after the call was not answered during it.
+const WHILE: Duration = Duration::from_millis(1500);
 /// So many pings in [`SPAN`] are too many.
 const MOST: usize = 10;
 const SPAN: Duration = Duration::from_secs(5);
@@ -30,7 +32,9 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
             });
             let Some(end) = during else { continue };
             let is_answered = ask.responses.first().is_some_and(|it| it.place < end.place);
-            let is_long = end.time.saturating_sub(ask.request.time) >= PROMPT;
+            let time = end.time.saturating_sub(ask.request.time);
+            // A client that answers directly after the call has waited for it.
+            let is_long = time >= PROMPT || (time >= WHILE && ask.responses.iter().any(|it| it.place > end.place));
             if is_answered || is_long {
                 j.check_at(is_answered, None, ask.places(), || "no answer before the end of the call".to_owned());
             }

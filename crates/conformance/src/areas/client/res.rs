@@ -1,6 +1,6 @@
 //! Resources, prompts and completions.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, time::Duration};
 
 use serde_json::Value;
 
@@ -9,6 +9,8 @@ use super::{
         Judge,
         common::{items, shown},
     },
+    common::SESSION,
+    completes, fetched,
     list::followed,
     only_declared,
 };
@@ -16,6 +18,9 @@ use crate::{Evidence, Judgement, Level, formats::is_uri, shapes};
 
 const READ: &str = "resources/read";
 const GET: &str = "prompts/get";
+/// So many completions in a row, each for a longer text and so soon after the last one, are not debounced.
+const TYPED: usize = 4;
+const KEYSTROKE: Duration = Duration::from_millis(50);
 
 pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
     ("client-res.read.uri-listed", uri_listed),
@@ -57,6 +62,35 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
     }),
     ("client-res.prompt.paginated", |e, j| followed(e, j, "prompts/list")),
     ("client-res.comp.only-if-declared", |e, j| only_declared(e, j, &["completion/complete"], "completions")),
+    ("client-res.read.multiple-contents", |e, j| completes(e, j, "contents")),
+    ("client-res.read.blob", |e, j| completes(e, j, "contents")),
+    ("client-res.icons.scheme", |e, j| {
+        fetched(e, j, "icon-socket", |it| Some(format!("a request for {}, an icon with `ws:`", it.target)));
+    }),
+    ("client-res.icons.no-credentials", |e, j| {
+        fetched(e, j, "icon", |it| {
+            let name = ["authorization", "cookie", SESSION].into_iter().find(|name| it.headers.contains_key(*name))?;
+            Some(format!("a request for {} with `{name}`", it.target))
+        });
+    }),
+    ("client-res.icons.same-origin", |e, j| {
+        fetched(e, j, "icon-elsewhere", |it| Some(format!("a request for {}, on another host", it.target)));
+    }),
+    ("client-res.comp.debounced", |e, j| {
+        let calls: Vec<_> = e.calls_of("completion/complete").collect();
+        for window in calls.windows(TYPED) {
+            let typed = |call: &crate::Call<'_>| {
+                call.request.at("/params/argument/value").as_str().unwrap_or_default().to_owned()
+            };
+            let is_fast = window.iter().zip(window.iter().skip(1)).all(|(one, next)| {
+                let gap = next.request.time.saturating_sub(one.request.time);
+                typed(next).len() > typed(one).len() && typed(next).starts_with(&typed(one)) && gap < KEYSTROKE
+            });
+            let places = window.iter().map(|it| it.request.place).collect();
+            j.check_at(!is_fast, None, places, || format!("{TYPED} requests while the user types"));
+        }
+        j.violations.truncate(1);
+    }),
     ("client-res.comp.ref-valid", |e, j| shapes::judge(e, j, "client-res.comp.ref-valid")),
 ];
 

@@ -1,6 +1,9 @@
 //! JSON-RPC as a client speaks it.
 
-use std::collections::{HashMap, HashSet};
+use std::{
+    collections::{HashMap, HashSet},
+    time::Duration,
+};
 
 use rehearse_protocol::{Era, Version};
 use serde_json::Value;
@@ -11,8 +14,11 @@ use super::super::{
     meta::{is_defined, is_name, is_prefix, is_reserved, keys, trace_context},
     rpc::{errors, single_object, utf8, version_field},
 };
-use super::completes;
-use crate::{Evidence, Judgement, Kind, Message, shapes};
+use super::{common::is_same, completes, completes_at, ends};
+use crate::{Connection, Evidence, Judgement, Kind, Message, shapes};
+
+/// Within this time every client answers a ping.
+const PROMPT: Duration = Duration::from_millis(800);
 
 /// The methods of a client, and the versions that define them.
 const METHODS: [(&str, Version, Version); 27] = [
@@ -124,6 +130,55 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
     ("client-rpc.tolerate.unknown-capability", |e, j| completes(e, j, "capability")),
     ("client-rpc.tolerate.duplicate-response", |e, j| completes(e, j, "duplicates")),
     ("client-rpc.tolerate.malformed-line", |e, j| completes(e, j, "noise")),
+    ("client-rpc.tolerate.unknown-notification", |e, j| completes_at(e, j, "odd-notifications", "tools/list")),
+    ("client-rpc.tolerate.unknown-response-id", |e, j| completes_at(e, j, "strays", "tools/list")),
+    ("client-rpc.tolerate.id-less-error", |e, j| completes_at(e, j, "strays", "tools/call")),
+    ("client-rpc.tolerate.extra-members", |e, j| completes(e, j, "members")),
+    ("client-rpc.tolerate.error-data", |e, j| ends(e, j, "error-data")),
+    ("client-rpc.tolerate.out-of-order", |e, j| {
+        // Only a client that does not wait for each answer sees another order.
+        let calls: Vec<_> = e
+            .connections
+            .iter()
+            .flat_map(Connection::calls)
+            .filter_map(|call| Some((call.request.place, call.response?.place)))
+            .collect();
+        let is_odd = calls
+            .iter()
+            .zip(calls.iter().skip(1))
+            .any(|(one, next)| one.0 < next.0 && next.1 < one.1 && next.0 < one.1);
+        if is_odd {
+            completes(e, j, "reorder");
+        } else {
+            j.untested("no answers came in another order");
+        }
+    }),
+    ("client-rpc.batch.receives", |e, j| {
+        for connection in &e.connections {
+            for ask in connection.asks().filter(|ask| ask.request.is_in_batch && ask.method() == "ping") {
+                let is_answered = !ask.responses.is_empty();
+                let goes_on = connection
+                    .messages
+                    .iter()
+                    .any(|it| !it.is_from_server() && it.time.saturating_sub(ask.request.time) > PROMPT);
+                if is_answered || goes_on {
+                    j.check_at(is_answered, None, ask.places(), || "no answer to a `ping` in a batch".to_owned());
+                }
+            }
+        }
+        j.untested("the server sent no batch, or the client ended at once");
+    }),
+    ("client-rpc.id.not-reused-on-retry", |e, j| {
+        let calls: Vec<_> = e.calls().filter(|call| call.request.kind == Kind::Request).collect();
+        for (number, cut) in calls.iter().enumerate().filter(|(_, call)| call.response.is_none()) {
+            let later = calls.get(number + 1..).unwrap_or_default();
+            let Some(retry) = later.iter().find(|it| is_same(it.request, cut.request)) else { continue };
+            let is_reused = retry.request.id() == cut.request.id();
+            let places = vec![cut.request.place, retry.request.place];
+            j.check_at(!is_reused, Some(cut.method().to_owned()), places, || "the same id again".to_owned());
+        }
+        j.untested("no stream broke, or the client did not try again");
+    }),
     ("client-rpc.meta.key-syntax", |e, j| {
         keys(e, j, |prefix, name| {
             let is_formed = prefix.is_none_or(is_prefix) && is_name(name);

@@ -2,14 +2,19 @@
 
 use std::time::Duration;
 
-use super::super::{
-    Judge,
-    common::shown,
-    sub::{LISTEN, TYPES, is_wanted},
+use super::{
+    super::{
+        Judge,
+        common::shown,
+        sub::{LISTEN, TYPES, is_wanted},
+    },
+    completes,
 };
 
 /// So many new subscriptions within [`SPAN`] after the end of one are a storm.
 const MOST: usize = 3;
+/// So many after one that broke off are a hot loop: not even the first attempts wait.
+const MOST_AT_ONCE: usize = 10;
 const SPAN: Duration = Duration::from_secs(5);
 
 pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
@@ -33,6 +38,20 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
             }
         }
     }),
+    ("client-sub.end.abrupt-relisten", |e, j| {
+        let all: Vec<_> = e.calls_of(LISTEN).collect();
+        for cut in all.iter().filter(|call| call.result().is_none() && call.http.is_some()) {
+            let is_soon = |call: &&crate::Call<'_>| {
+                call.request.place > cut.request.place && call.request.time.saturating_sub(cut.request.time) < SPAN
+            };
+            let count = all.iter().filter(is_soon).count();
+            j.check_at(count <= MOST_AT_ONCE, None, cut.places(), || {
+                format!("{count} new subscriptions within {} s", SPAN.as_secs())
+            });
+        }
+        j.violations.truncate(1);
+    }),
+    ("client-sub.untagged.tolerated", |e, j| completes(e, j, "untagged")),
     ("client-sub.end.graceful", |e, j| {
         for connection in &e.connections {
             let all: Vec<_> = connection.calls().filter(|call| call.method() == LISTEN).collect();

@@ -7,7 +7,10 @@ use std::{
 
 use serde_json::Value;
 
-use super::super::{Judge, ask::CAPABILITIES, common::shown, task::RELATED_TASK};
+use super::{
+    super::{Judge, ask::CAPABILITIES, common::shown, task::RELATED_TASK},
+    hdr::name,
+};
 use crate::{Call, Evidence, Judgement, Kind, Message};
 
 const EXTENSION: &str = "io.modelcontextprotocol/tasks";
@@ -114,6 +117,57 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
         }
         j.untested(NO_TASK);
     }),
+    ("client-tasks.legacy.polls", |e, j| followed(e, j, legacy_task, &[GET, "tasks/result"])),
+    ("client-tasks.legacy.not-relying-on-notify", |e, j| {
+        if e.notifications("notifications/tasks/status").next().is_none() {
+            followed(e, j, legacy_task, &[GET, "tasks/result"]);
+        }
+        j.untested(NO_TASK);
+    }),
+    ("client-tasks.legacy.input-required-result", |e, j| {
+        for (poll, _) in e.results_of(GET).filter(|(_, task)| task["status"] == "input_required") {
+            let id = poll.request.at("/params/taskId");
+            let mut results = e.calls_of("tasks/result");
+            let is_asked = results.any(|call| call.request.at("/params/taskId") == id);
+            j.check_at(is_asked, id.as_str().map(ToOwned::to_owned), poll.places(), || "no `tasks/result`".to_owned());
+        }
+        j.untested("no task asked for input");
+    }),
+    ("client-tasks.legacy.cancel-method", |e, j| {
+        for (call, id) in e.calls().filter_map(|call| Some((call, legacy_task(&call)?))) {
+            let is_cancel = |it: &&Message<'_>| {
+                it.method() == Some("notifications/cancelled")
+                    && Some(it.at("/params/requestId")) == call.request.id()
+                    && it.place.connection == call.request.place.connection
+                    && call.response.is_some_and(|response| response.place < it.place)
+            };
+            let wrong = e.sent().find(is_cancel);
+            let places = call.places().into_iter().chain(wrong.map(|it| it.place)).collect();
+            j.check_at(wrong.is_none(), Some(id.to_owned()), places, || "`notifications/cancelled` for it".to_owned());
+        }
+        j.untested(NO_TASK);
+    }),
+    ("client-tasks.ext.handles-task-result", |e, j| followed(e, j, modern_task, &[GET, "tasks/cancel"])),
+    ("client-tasks.ext.until-terminal", |e, j| {
+        let mut last: HashMap<&str, (Call<'_>, &Value)> = HashMap::new();
+        for (poll, task) in e.results_of(GET) {
+            let id = poll.request.at("/params/taskId").as_str().unwrap_or_default();
+            let over = last.get(id).filter(|(_, task)| is_terminal(task)).map(|(over, _)| over.request.place);
+            let places = over.into_iter().chain([poll.request.place]).collect();
+            j.check_at(over.is_none(), Some(id.to_owned()), places, || "a poll after the end".to_owned());
+            last.insert(id, (poll, task));
+        }
+        for (id, (poll, task)) in last {
+            let mut cancels = e.calls_of("tasks/cancel");
+            let is_over = is_terminal(task) || cancels.any(|it| it.request.at("/params/taskId") == id);
+            let has_ended = e.facts.exit_code.is_some();
+            j.check_at(is_over || !has_ended, Some(id.to_owned()), poll.places(), || {
+                format!("no poll after `status: {}`", task["status"])
+            });
+        }
+        j.untested(NO_TASK);
+    }),
+    ("client-tasks.ext.headers", |e, j| METHODS.iter().for_each(|method| name(e, j, method, "/params/taskId"))),
     ("client-tasks.ext.no-legacy-param", |e, j| {
         for call in e.calls_of("tools/call") {
             let is_absent = call.request.params().get("task").is_none();
@@ -121,6 +175,38 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
         }
     }),
 ];
+
+fn is_terminal(task: &Value) -> bool {
+    ["completed", "failed", "cancelled"].iter().any(|status| task["status"] == *status)
+}
+
+/// The id of the task that a call has become in 2025-11-25.
+fn legacy_task<'e>(call: &Call<'e>) -> Option<&'e str> {
+    call.request.params().get("task")?;
+    call.result()?["task"]["taskId"].as_str()
+}
+
+/// The id of the task that a call has become since 2026-07-28.
+fn modern_task<'e>(call: &Call<'e>) -> Option<&'e str> {
+    let result = call.result().filter(|it| it["resultType"] == "task" && call.method() == "tools/call")?;
+    call.request.at(CAPABILITIES)["extensions"].get(EXTENSION)?;
+    result["taskId"].as_str()
+}
+
+/// Checks that a client asks for each task by one of these methods.
+fn followed(
+    evidence: &Evidence<'_>,
+    j: &mut Judgement,
+    task: for<'e> fn(&Call<'e>) -> Option<&'e str>,
+    methods: &[&str],
+) {
+    for (call, id) in evidence.calls().filter_map(|call| Some((call, task(&call)?))) {
+        let mut asks = methods.iter().flat_map(|method| evidence.calls_of(method));
+        let is_asked = asks.any(|it| it.request.at("/params/taskId") == id);
+        j.check_at(is_asked, Some(id.to_owned()), call.places(), || "no request about the task".to_owned());
+    }
+    j.untested(NO_TASK);
+}
 
 fn keys(value: &Value) -> impl Iterator<Item = &str> {
     value.as_object().into_iter().flatten().map(|(key, _)| key.as_str())

@@ -4,9 +4,13 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::{Value, json};
 
-use super::super::{
-    Judge,
-    common::{items, shown},
+use super::{
+    super::{
+        Judge,
+        common::{items, shown},
+    },
+    cancel::gives_up,
+    completes, ends, fetched, goes_on,
 };
 use crate::{Evidence, Judgement, Level};
 
@@ -60,6 +64,23 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
             j.check_subject(wrong.is_none(), name, call.request, || wrong.unwrap_or_default().to_owned());
         }
     }),
+    ("client-tools.list.tolerates-no-description", |e, j| completes(e, j, "plain-tools")),
+    ("client-tools.list.tolerates-odd-names", |e, j| completes(e, j, "odd-names")),
+    ("client-tools.list.duplicate-names", |e, j| completes(e, j, "same-names")),
+    ("client-tools.list.bad-schema-isolated", |e, j| completes(e, j, "broken-schema")),
+    ("client-tools.list.unknown-dialect", |e, j| completes(e, j, "unknown-dialect")),
+    ("client-tools.list.deep-schema", |e, j| completes(e, j, "huge-schema")),
+    ("client-tools.list.no-network-ref", |e, j| {
+        fetched(e, j, "ref", |it| Some(format!("a request for {}, to which a `$ref` points", it.target)));
+    }),
+    ("client-tools.result.link-not-auto-fetched", |e, j| {
+        fetched(e, j, "link", |it| Some(format!("a request for {}", it.target)));
+    }),
+    ("client-tools.result.all-content-types", |e, j| completes(e, j, "content")),
+    ("client-tools.result.unknown-content-type", |e, j| ends(e, j, "content-unknown")),
+    ("client-tools.result.empty-content", |e, j| goes_on(e, j, "content-empty")),
+    ("client-tools.result.any-json-structured", |e, j| completes(e, j, "structured")),
+    ("client-tools.timeout.cancels", |e, j| gives_up(e, j, CALL, "silent-call")),
 ];
 
 /// A schema that a tool no longer has, or has got since, may fit.

@@ -62,3 +62,24 @@ pub(super) fn prefers_title(schema: &Value, value: &Value) -> Option<String> {
     let wrong = chosen.into_iter().find(|it| titles.contains(it) && !values.contains(it))?;
     Some(shown(wrong))
 }
+
+/// Checks that a client which fills in some of the defaults of a form fills in all. It does not have to know them.
+pub(super) fn defaults_applied(evidence: &Evidence<'_>, j: &mut Judgement) {
+    for (asked, result) in results(evidence, ELICIT).iter().filter(|(_, result)| result["action"] == "accept") {
+        let properties = asked.params["requestedSchema"]["properties"].as_object().into_iter().flatten();
+        let defaults: Vec<_> = properties.filter_map(|(name, schema)| Some((name, schema.get("default")?))).collect();
+        let content = &result["content"];
+        // Who fills in a choice may have taken the first one.
+        let is_telling = |value: &Value| value.is_number() || value.as_str().is_some_and(|it| it.len() > 1);
+        let is_known = asked.declared["elicitation"]["form"]["applyDefaults"] == true
+            || defaults.iter().any(|(name, default)| {
+                let is_choice = asked.params["requestedSchema"]["properties"][*name].get("enum").is_some();
+                !is_choice && is_telling(default) && content.get(*name) == Some(default)
+            });
+        let missing = defaults.iter().find(|(name, _)| content.get(*name).is_none());
+        if is_known && content.is_object() {
+            check(j, asked, missing.map(|(name, default)| format!("no `{name}`, whose default is {}", shown(default))));
+        }
+    }
+    j.untested("no form with defaults was accepted by a client that knows them");
+}

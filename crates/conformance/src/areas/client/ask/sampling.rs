@@ -41,3 +41,16 @@ pub(super) fn tool_use_shape(evidence: &Evidence<'_>, j: &mut Judgement) {
     }
     j.untested("the model used no tool");
 }
+
+/// Whether a use of a tool is not followed by its result.
+pub(super) fn is_unbalanced(messages: &Value) -> bool {
+    let of_type = |message: &Value, kind: &str, key: &str| -> Vec<String> {
+        let all = message["content"].as_array().into_iter().flatten().filter(|block| block["type"] == kind);
+        all.filter_map(|block| block[key].as_str().map(ToOwned::to_owned)).collect()
+    };
+    let messages = messages.as_array().map(Vec::as_slice).unwrap_or_default();
+    messages.iter().enumerate().any(|(number, message)| {
+        let next = messages.get(number + 1).map(|it| of_type(it, "tool_result", "toolUseId")).unwrap_or_default();
+        of_type(message, "tool_use", "id").iter().any(|id| !next.contains(id))
+    })
+}

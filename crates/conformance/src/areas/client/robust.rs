@@ -1,0 +1,21 @@
+//! What no sentence of the specification says, and every good client does.
+
+use super::{super::Judge, completes, ends};
+use crate::Kind;
+
+/// So many attempts are endless.
+const MOST: usize = 10;
+
+pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
+    ("client-robust.error.tools-list-fails", |e, j| ends(e, j, "list-error")),
+    ("client-robust.error.initialize-fails", |e, j| {
+        ends(e, j, "initialize-error");
+        let is_attempt = |it: &&crate::Message<'_>| it.kind == Kind::Request && it.method() == Some("initialize");
+        let attempts: Vec<_> = e.sent().filter(is_attempt).collect();
+        if let Some(last) = attempts.last().filter(|_| attempts.len() > MOST) {
+            j.check(false, last, || format!("{} attempts", attempts.len()));
+        }
+    }),
+    ("client-robust.slow.initialize", |e, j| completes(e, j, "initialize-slow")),
+    ("client-robust.text.huge-description", |e, j| completes(e, j, "huge-description")),
+];
