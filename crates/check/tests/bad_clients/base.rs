@@ -62,7 +62,8 @@ pub(super) async fn bases() -> Vec<Base> {
     let all = MORE.into_iter().chain(acts).flat_map(|(name, script)| {
         let transports = [Transport::Http, Transport::Ws, Transport::Sse].into_iter();
         transports.flat_map(move |transport| {
-            let versions = versions(name, script).into_iter().filter(move |version| transport.carries(*version));
+            let versions =
+                versions(name, script, transport).into_iter().filter(move |version| transport.carries(*version));
             versions.map(move |version| base(name, script, transport, version))
         })
     });
@@ -84,13 +85,15 @@ pub(super) async fn bases() -> Vec<Base> {
     bases
 }
 
-/// The versions in which our client meets a server: the one that it has, the newest ones of both eras, or all.
-fn versions(server: &str, script: &str) -> Vec<Version> {
+/// The versions in which our client meets a server: the one that it has, the newest ones of both eras and that of
+/// HTTP+SSE, or all.
+fn versions(server: &str, script: &str, transport: Transport) -> Vec<Version> {
     let own = script.lines().find_map(|line| line.strip_prefix("protocol: ")?.parse::<Version>().ok());
     let is_whole = server == ACTS[0].name || MORE.iter().any(|(name, _)| *name == server);
     match own {
         Some(own) => vec![own],
         None if is_whole => Version::ALL.to_vec(),
+        None if transport == Transport::Sse => vec![Version::V2024_11_05, Version::LATEST_LEGACY],
         None => vec![Version::LATEST_LEGACY, Version::LATEST],
     }
 }

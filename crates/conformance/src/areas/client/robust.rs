@@ -3,16 +3,18 @@
 use super::{super::Judge, completes, ends};
 use crate::Kind;
 
+/// The act in which the server answers `initialize` with an error.
+const FAILS: &str = "initialize-error";
 /// So many attempts are endless.
 const MOST: usize = 10;
 
 pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
     ("client-robust.error.tools-list-fails", |e, j| ends(e, j, "list-error")),
     ("client-robust.error.initialize-fails", |e, j| {
-        ends(e, j, "initialize-error");
+        ends(e, j, FAILS);
         let is_attempt = |it: &&crate::Message<'_>| it.kind == Kind::Request && it.method() == Some("initialize");
         let attempts: Vec<_> = e.sent().filter(is_attempt).collect();
-        if let Some(last) = attempts.last().filter(|_| attempts.len() > MOST) {
+        if let Some(last) = attempts.last().filter(|_| attempts.len() > MOST && e.facts.act.as_deref() == Some(FAILS)) {
             j.check(false, last, || format!("{} attempts", attempts.len()));
         }
     }),

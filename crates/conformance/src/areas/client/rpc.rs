@@ -173,7 +173,11 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
         for (number, cut) in calls.iter().enumerate().filter(|(_, call)| call.response.is_none()) {
             let later = calls.get(number + 1..).unwrap_or_default();
             let Some(retry) = later.iter().find(|it| is_same(it.request, cut.request)) else { continue };
-            let is_reused = retry.request.id() == cut.request.id();
+            let (one, other) = (cut.request.place.connection, retry.request.place.connection);
+            // A client that begins again has ids of its own.
+            let begins = |connection: &Connection<'_>| connection.calls().any(|it| it.method() == "server/discover");
+            let is_new = one != other && e.connections.get(other).is_some_and(begins);
+            let is_reused = !is_new && retry.request.id() == cut.request.id();
             let places = vec![cut.request.place, retry.request.place];
             j.check_at(!is_reused, Some(cut.method().to_owned()), places, || "the same id again".to_owned());
         }
