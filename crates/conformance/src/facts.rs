@@ -59,7 +59,7 @@ impl Facts {
     pub fn fetched<'t>(traces: impl IntoIterator<Item = &'t Trace>) -> Vec<Fetched> {
         let fetched = traces.into_iter().flat_map(Trace::events).filter_map(|event| match &event.kind {
             EventKind::HttpRequest { target, headers, .. } if target.starts_with(CANARY) => {
-                Some(Fetched { target: target.to_string(), headers: headers.clone() })
+                Some(Fetched { target: target.clone(), headers: headers.clone() })
             }
             _ => None,
         });

@@ -116,6 +116,15 @@ impl TraceRecorder {
         self.connections().iter().rev().find(is_session).cloned()
     }
 
+    /// One trace for everything that a client sends to a server without sessions.
+    fn only_session(&self) -> Arc<ConnectionTrace> {
+        self.latest_session().unwrap_or_else(|| {
+            let trace = self.open(Transport::Http);
+            trace.set_session("");
+            trace
+        })
+    }
+
     /// The trace of an open session.
     fn session(&self, id: &str) -> Option<Arc<ConnectionTrace>> {
         let is_session = |connection: &&Arc<ConnectionTrace>| {
@@ -237,6 +246,8 @@ impl HttpExchange {
         exchange.is_lenient = is_lenient;
         if let Some(trace) = session.and_then(|id| recorder.session(id)) {
             exchange.target_trace(|| Target::Session(trace));
+        } else if is_lenient && !opens_sessions && transport == Transport::Http {
+            exchange.target_trace(|| Target::Session(recorder.only_session()));
         } else if !may_open {
             exchange.target_trace(|| Target::Connection(exchange.connection()));
         }

@@ -287,6 +287,14 @@ fn restarts(evidence: &Evidence<'_>, j: &mut Judgement) {
 /// A client that takes HTTP 202 for an error sends the notification again, or gives up.
 fn accepted(evidence: &Evidence<'_>, j: &mut Judgement) {
     for connection in &evidence.connections {
+        // A client ends if it does not know the version.
+        let handshakes = connection.calls().filter(|call| call.method() == "initialize");
+        let is_known = |it: &Message<'_>| {
+            it.at("/result/protocolVersion").as_str().is_some_and(|it| it.parse::<Version>().is_ok())
+        };
+        if !handshakes.filter_map(|call| call.response).all(is_known) {
+            continue;
+        }
         let all = || connection.exchanges.values().filter_map(|it| Some((it, sent_in(connection, it)?)));
         let is_initialized = |it: &Message<'_>| it.method() == Some("notifications/initialized");
         let Some((http, message)) = all().find(|(http, it)| http.status == Some(202) && is_initialized(it)) else {
