@@ -188,6 +188,11 @@ impl Answers {
         answer
     }
 
+    /// Whether requests of this method are answered: the client declares it.
+    pub(super) fn answers_to(&self, method: &str) -> bool {
+        method.split('/').next().is_some_and(|capability| self.capabilities().contains_key(capability))
+    }
+
     /// The client's capabilities: every mode of the kinds with answers.
     pub(super) fn capabilities(&self) -> Map<String, Value> {
         let capability = |kind: &InputKind| match kind {
