@@ -17,8 +17,9 @@ fn our_client_passes_over_every_transport() {
     // It calls the tool that it is given, also where a server has none.
     let stdio = ["--", Rehearse::BINARY, "mcp", "call-tool", "--stdio", "{command}", "echo", "text=x"];
     client(&stdio).run().code(0).stdout_has("   stdio\n").stdout_has("\npassed, with warnings ");
-    for (flag, url) in [("--http", "{url}"), ("--sse", "{sse_url}"), ("--ws", "{ws_url}")] {
-        let command = ["--", Rehearse::BINARY, "mcp", "list-tools", flag, url];
+    for (flag, url, acts) in [("--http", "{url}", "*"), ("--sse", "{sse_url}", "clean"), ("--ws", "{ws_url}", "clean")]
+    {
+        let command = ["--act", acts, "--", Rehearse::BINARY, "mcp", "list-tools", flag, url];
         client(&command).run().code(0).stdout_has(&format!("   {}\n", &flag[2..])).stdout_has("\npassed   ");
     }
 }

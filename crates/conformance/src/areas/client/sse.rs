@@ -38,7 +38,9 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
     ("client-sse.resume.not-modern", |e, j| {
         for connection in &e.connections {
             let Some(first) = streams(connection).into_iter().find(|it| it.last_id().is_some()) else { continue };
-            let resumed = connection.exchanges.values().find(|http| http.is_resumed());
+            // An older version may be in use as well.
+            let is_modern = |http: &&HttpExchange<'_>| header(http, SESSION).is_none();
+            let resumed = connection.exchanges.values().filter(is_modern).find(|http| http.is_resumed());
             let places = heads(first.http).into_iter().chain(resumed.map(|http| http.request)).collect();
             j.check_at(resumed.is_none(), None, places, || {
                 header_text("Last-Event-ID", resumed.and_then(|http| header(http, LAST_ID)).as_deref())
