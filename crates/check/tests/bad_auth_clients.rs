@@ -110,7 +110,7 @@ struct Base {
 
 async fn bases() -> Vec<Base> {
     let mut bases: Vec<Base> = Vec::new();
-    for act in ACTS.iter().filter(|act| act.name.starts_with("auth")) {
+    for act in ACTS.iter().filter(|act| act.script.contains("like: auth")) {
         let script = || Script::parse(&Source::new(act.name, act.script)).unwrap_or_else(|error| panic!("{error}"));
         for version in script().versions.into_iter().filter(|version| *version >= Version::V2025_03_26) {
             let script = script();

@@ -210,12 +210,12 @@ fn mutate(bad: &BadClient, traces: &[Trace], targets: &[Place]) -> Vec<Trace> {
                             None => Direction::ClientToServer,
                         };
                         let at = it.at + Duration::from_millis(message["later"].as_u64().unwrap_or_default());
-                        let told = message.get("server").or(message.get("client")).unwrap_or(message);
+                        let content = message.get("server").or(message.get("client")).unwrap_or(message);
                         let text = match message.get("again") {
                             Some(Value::Object(values)) => with(old.clone(), values).to_string(),
                             _ if message == "again" => return frame(direction, at, bytes.clone()),
                             _ if message.is_string() => message.as_str().unwrap_or_default().to_owned(),
-                            _ => told.to_string().replace("\"$ID\"", &old["id"].to_string()),
+                            _ => content.to_string().replace("\"$ID\"", &old["id"].to_string()),
                         };
                         frame(direction, at, text.into())
                     };

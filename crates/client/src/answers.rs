@@ -188,8 +188,8 @@ impl Answers {
         answer
     }
 
-    /// Whether requests of this method are answered: the client declares it.
-    pub(super) fn answers_to(&self, method: &str) -> bool {
+    /// Whether the client declares that it answers requests of this method.
+    pub(super) fn declares(&self, method: &str) -> bool {
         method.split('/').next().is_some_and(|capability| self.capabilities().contains_key(capability))
     }
 

@@ -111,7 +111,7 @@ impl Handler {
         let answer = tokio::select! {
             biased;
             answer = answering => answer,
-            () = withdrawn => self.answers.answers_to(method).then(|| Answer::for_withdrawn(method)),
+            () = withdrawn => self.answers.declares(method).then(|| Answer::for_withdrawn(method)),
         };
         match answer {
             Some(Answer::Result(result)) => Ok(ClientResult::CustomResult(CustomResult::new(result))),

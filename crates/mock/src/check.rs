@@ -1,7 +1,9 @@
 //! What a mock and its clients violate, by the traces.
 
-use rehearse_conformance::{Facts, Judgement, Recorded, Role, Row, Verdict, Violation, judge_recorded};
-use rehearse_protocol::{EventKind, Trace, Transport, Version};
+use rehearse_conformance::{
+    Facts, JudgedVersion, Outcome, Place, Recorded, Role, Row, Verdict, Violation, judge_recorded,
+};
+use rehearse_protocol::{Trace, Transport};
 
 use crate::{MockServer, ProtocolViolation, serve::TraceRecorder};
 
@@ -74,14 +76,11 @@ fn violations(traces: &[Trace], role: Role) -> Vec<ProtocolViolation> {
     let facts = Facts { role, is_local: role == Role::Client, ..Facts::default() };
     let mut all = Vec::new();
     for transport in Transport::ALL {
-        let own = traces.iter().filter(|trace| opened(trace) == Some(transport));
+        let own = traces.iter().filter(|trace| trace.transport() == Some(transport));
         let judged = judge_recorded(own.map(|trace| Recorded { trace, asked: None }), transport, &facts);
         for version in &judged.versions {
             let open = version.outcomes.iter().filter(|(_, it)| matches!(it.verdict, Verdict::Fail | Verdict::Warn));
-            for (row, outcome) in open {
-                let is_must = outcome.verdict == Verdict::Fail;
-                all.extend(of_row(row, is_must, &outcome.judgement, &version.traces, version.version, transport));
-            }
+            all.extend(open.flat_map(|(row, outcome)| of_row(row, outcome, version, transport)));
         }
     }
     all
@@ -89,26 +88,15 @@ fn violations(traces: &[Trace], role: Role) -> Vec<ProtocolViolation> {
 
 fn of_row<'a>(
     row: &'static Row,
-    is_must: bool,
-    judgement: &'a Judgement,
-    traces: &'a [&Trace],
-    version: Version,
+    outcome: &'a Outcome,
+    judged: &'a JudgedVersion<'_>,
     transport: Transport,
 ) -> impl Iterator<Item = ProtocolViolation> + 'a {
-    judgement.violations.iter().map(move |Violation { subject, found, places, .. }| {
-        let event = |place: &rehearse_conformance::Place| traces.get(place.connection)?.since(place.event).next();
-        let message = places.iter().filter_map(event).find_map(|(_, event)| match &event.kind {
-            EventKind::Frame(frame) => Some(frame.bytes.clone()),
-            _ => None,
-        });
+    let (version, is_must) = (judged.version, outcome.verdict == Verdict::Fail);
+    outcome.judgement.violations.iter().map(move |Violation { subject, found, places, .. }| {
+        let event = |place: &Place| judged.traces.get(place.connection)?.since(place.event).next();
+        let message = places.iter().filter_map(event).find_map(|(_, event)| Some(event.frame()?.bytes.clone()));
         let found = subject.as_ref().map_or_else(|| found.clone(), |subject| format!("{subject}: {found}"));
         ProtocolViolation { rule: &row.id, text: &row.rule, is_must, version, transport, found, message }
-    })
-}
-
-fn opened(trace: &Trace) -> Option<Transport> {
-    trace.events().find_map(|event| match event.kind {
-        EventKind::Opened(transport) => Some(transport),
-        _ => None,
     })
 }

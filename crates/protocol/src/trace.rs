@@ -157,6 +157,14 @@ impl Trace {
         (self.dropped..).zip(&self.events).skip(number.saturating_sub(self.dropped))
     }
 
+    /// The transport of the connection, if it was opened.
+    pub fn transport(&self) -> Option<Transport> {
+        self.events().find_map(|event| match event.kind {
+            EventKind::Opened(transport) => Some(transport),
+            _ => None,
+        })
+    }
+
     /// The frames that are kept.
     pub fn frames(&self) -> impl DoubleEndedIterator<Item = &Frame> {
         self.events.iter().filter_map(Event::frame)

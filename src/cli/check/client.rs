@@ -33,7 +33,7 @@ use rehearse_check::{ACTS, ActRun, ClientVersion, judge_client, selects};
 use rehearse_conformance::Role;
 use rehearse_document::Source;
 use rehearse_mock::script::Script;
-use rehearse_protocol::{Direction, EventKind, Trace, Transport};
+use rehearse_protocol::{Direction, EventKind, Trace};
 use rehearse_report::check::{CheckFormat, CheckLayout, CheckedServer};
 
 /// The port of `--attach`, if none is given.
@@ -151,13 +151,14 @@ impl ClientArgs {
     fn scripts(&self) -> Result<Vec<ActScript>, Failure> {
         let is_wanted = |name: &str| self.acts.is_empty() || self.acts.iter().any(|it| selects(it, name));
         let mut scripts = Vec::new();
-        let wants_auth = ACTS.iter().any(|act| act.name.starts_with("auth-") && is_wanted(act.name));
-        let is_usual = |name: &str| name == ACTS[0].name || (name == "auth" && wants_auth);
-        for act in ACTS.iter().filter(|act| is_usual(act.name) || is_wanted(act.name)) {
+        for act in ACTS {
             let source = Source::new(format!("{}.yaml", act.name), act.script);
             let script = Script::parse(&source).map_err(Failure::Invalid)?;
             scripts.push(ActScript { name: act.name.to_owned(), script });
         }
+        let wanted = scripts.iter().filter(|act| is_wanted(&act.name));
+        let usual: BTreeSet<_> = wanted.filter_map(|act| act.script.act.like.clone()).collect();
+        scripts.retain(|act| act.name == ACTS[0].name || usual.contains(&act.name) || is_wanted(&act.name));
         for asked in self.acts.iter().filter(|asked| !ACTS.iter().any(|act| selects(asked, act.name))) {
             if !Path::new(asked).is_file() {
                 let names: Vec<_> = ACTS.iter().map(|act| act.name).collect();
@@ -207,22 +208,24 @@ impl ClientArgs {
             run = runner.run(clean, true) => runs.push(run?),
             _ = signals.next() => return Ok((runs, true)),
         }
-        let used: BTreeSet<_> = runs.iter().flat_map(|run| &run.traces).filter_map(opened).collect();
+        let used: BTreeSet<_> = runs.iter().flat_map(|run| &run.traces).filter_map(Trace::transport).collect();
         scripts.retain(|act| {
             let transports = &act.script.act.transports;
             transports.is_empty() || transports.iter().any(|transport| used.contains(transport))
         });
-        // A client that looks for no authorization server in the first act of authorization does so in none.
-        let mut asks = true;
-        if let Some(at) = scripts.iter().position(|act| act.name == "auth") {
-            let act = scripts.remove(at);
+        let usual: BTreeSet<_> = scripts.iter().filter_map(|act| act.script.act.like.clone()).collect();
+        let is_usual = |act: &mut ActScript| usual.contains(&act.name);
+        for act in scripts.extract_if(.., is_usual).collect::<Vec<_>>() {
+            let needs_token = act.script.auth.is_some();
             tokio::select! {
                 run = runner.run(act, false) => runs.push(run?),
                 _ = signals.next() => return Ok((runs, true)),
             }
-            asks = runs.last().is_some_and(asks_for_authorization);
+            // A client that looks for no authorization server here does so nowhere.
+            if needs_token && !runs.last().is_some_and(asks_for_authorization) {
+                scripts.retain(|act| act.script.auth.is_none());
+            }
         }
-        scripts.retain(|act| asks || !act.name.starts_with("auth-"));
         let all = scripts.len() + runs.len();
         let at_once = 2 * std::thread::available_parallelism().map_or(1, usize::from);
         let mut running = stream::iter(scripts).map(|script| runner.run(script, false)).buffered(at_once);
@@ -282,14 +285,6 @@ fn asks_for_authorization(run: &ActRun) -> bool {
     let is_metadata =
         |kind: &EventKind| matches!(kind, EventKind::HttpRequest { target, .. } if target.contains("/.well-known/"));
     run.traces.iter().any(|trace| trace.events().any(|event| is_metadata(&event.kind)))
-}
-
-/// The transport of a connection.
-fn opened(trace: &Trace) -> Option<Transport> {
-    trace.events().find_map(|event| match event.kind {
-        EventKind::Opened(transport) => Some(transport),
-        _ => None,
-    })
 }
 
 /// The name and the version that a client gives itself.

@@ -5,18 +5,19 @@ use std::collections::BTreeMap;
 use rehearse_conformance::{
     Evidence, Facts, Flow, Judgement, Outcome, Recorded, Role, Row, Verdict, Violation, judge_recorded,
 };
-use rehearse_protocol::{Direction, EventKind, Frame, Message, Trace, Transport, Version};
+use rehearse_protocol::{Direction, Frame, Message, Trace, Transport, Version};
 
 use super::ACTS;
-
-/// The act in which a client needs a token, and nothing unusual happens.
-const AUTHORIZED: &str = "auth";
 
 /// What a client has done in one act.
 #[derive(Debug)]
 pub struct ActRun {
     /// The name of the act.
     pub act: String,
+    /// The act with which what the client does is compared, if not with the first one.
+    pub like: Option<String>,
+    /// The URL of the mock over streamable HTTP.
+    pub endpoint: Option<String>,
     /// The traces of the mock.
     pub traces: Vec<Trace>,
     /// The exit code of the client, if it has ended by itself.
@@ -44,17 +45,18 @@ pub fn judge_client(runs: &[ActRun]) -> Vec<ClientVersion> {
         sends("server/discover") && sends("initialize")
     });
     for transport in [Transport::Stdio, Transport::Http, Transport::Sse, Transport::Ws] {
-        let flow_in = |act| runs.iter().find(|it| it.act == act).and_then(|run| flow(run, transport));
-        let (clean, authorized) = (flow_in(ACTS[0].name), flow_in(AUTHORIZED));
+        let mut flows: BTreeMap<&str, Option<Flow>> = BTreeMap::new();
         for one in runs {
-            // What a client does when it has a token is another question than whether it gets one.
-            let flow = if one.act.starts_with(AUTHORIZED) { &authorized } else { &clean };
+            let like = one.like.as_deref().unwrap_or(ACTS[0].name);
+            let usual = runs.iter().find(|it| it.act == like);
+            let flow = flows.entry(like).or_insert_with(|| usual.and_then(|run| flow(run, transport)));
             let facts = Facts {
                 role: Role::Client,
                 act: Some(one.act.clone()),
                 flow: flow.clone(),
                 exit_code: one.exit_code,
                 has_both_eras,
+                endpoint: one.endpoint.clone(),
                 fetched: Facts::fetched(&one.traces),
                 is_local: true,
                 ..Facts::default()
@@ -84,9 +86,7 @@ pub fn judge_client(runs: &[ActRun]) -> Vec<ClientVersion> {
 }
 
 fn recorded(run: &ActRun, transport: Transport) -> impl Iterator<Item = Recorded<'_>> {
-    let is_over = move |trace: &&Trace| {
-        trace.events().any(|event| matches!(&event.kind, EventKind::Opened(opened) if *opened == transport))
-    };
+    let is_over = move |trace: &&Trace| trace.transport() == Some(transport);
     run.traces.iter().filter(is_over).map(|trace| Recorded { trace, asked: None })
 }
 

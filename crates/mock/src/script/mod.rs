@@ -30,7 +30,7 @@ mod skill;
 mod step;
 mod tool;
 
-pub use act::ActRules;
+pub use act::{ActRules, ProcessRules};
 pub use added_rule::AddedRule;
 pub use auth::{Auth, Challenge, Token};
 pub use builtin::BuiltinScript;

@@ -100,13 +100,13 @@ impl Sessions {
         Some(session)
     }
 
-    /// Ends a session and cancels its exchanges.
     /// The session that was used last.
     pub(super) fn latest(&self) -> Option<Arc<Session>> {
         let sessions = self.by_id.read().unwrap_or_else(PoisonError::into_inner);
         sessions.values().max_by_key(|session| session.last_used.load(Ordering::Relaxed)).cloned()
     }
 
+    /// Ends a session and cancels its exchanges.
     pub(super) fn close(&self, id: &str) {
         let session = self.by_id.write().unwrap_or_else(PoisonError::into_inner).remove(id);
         if let Some(session) = session {

@@ -65,11 +65,11 @@ impl ActRunner<'_> {
         let mut server = ActServer::start(act, self.seed, ([127, 0, 0, 1], 0).into()).await?;
         let name = server.name.clone();
         let ended = self.drive(&mut server, model.as_ref(), &runs, must_connect).await;
-        let traces = server.finish(matches!(ended, Ok(Ended::Exited(_)))).await;
+        let mut run = server.finish(matches!(ended, Ok(Ended::Exited(_)))).await;
         if let Some(model) = model {
             model.stop(Duration::ZERO).await;
         }
-        let exit_code = match ended? {
+        run.exit_code = match ended? {
             Ended::Exited(code) => code,
             Ended::Idle => None,
             Ended::TimedOut => {
@@ -77,7 +77,7 @@ impl ActRunner<'_> {
                 None
             }
         };
-        Ok(ActRun { act: name, traces, exit_code })
+        Ok(run)
     }
 
     /// Runs the client until it ends, is idle, or has no time left.

@@ -56,7 +56,7 @@ pub(super) async fn run(
             _ = signals.next() => break,
         }
     }
-    Ok(ActRun { act: server.name.clone(), traces: server.finish(false).await, exit_code: None })
+    Ok(server.finish(false).await)
 }
 
 /// What a user lets the client do, so that it uses a method.

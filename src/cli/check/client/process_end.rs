@@ -8,8 +8,7 @@ use rehearse_protocol::{EventKind, Trace, Transport};
 pub(super) fn add(traces: &mut [Trace], folder: &Path) {
     let mut files: Vec<_> = fs::read_dir(folder).into_iter().flatten().flatten().map(|it| it.path()).collect();
     files.sort();
-    let is_process =
-        |trace: &&mut Trace| trace.events().any(|event| matches!(event.kind, EventKind::Opened(Transport::Stdio)));
+    let is_process = |trace: &&mut Trace| trace.transport() == Some(Transport::Stdio);
     let of_processes: Vec<_> = traces.iter_mut().filter(is_process).collect();
     if of_processes.len() != files.len() {
         return;

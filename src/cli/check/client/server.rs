@@ -11,14 +11,15 @@ use crate::cli::{
     Failure,
     mock::{exec_environment::ExecEnvironment, relay, server::listen_failure},
 };
+use rehearse_check::ActRun;
 use rehearse_client::example;
 use rehearse_mock::{
     engine::{Engine, Seed},
     journal::Journal,
-    script::{ActRules, ItemKind, Script},
+    script::{ActRules, ItemKind, ProcessRules, Script},
     serve::{ListenOptions, MockServer, TraceRecorder},
 };
-use rehearse_protocol::{Direction, Message, Trace};
+use rehearse_protocol::{Direction, Message, Transport};
 
 /// The file of the program that the client opens pages with.
 const BROWSER: &str = "browser";
@@ -26,14 +27,6 @@ const BROWSER: &str = "browser";
 const GRACE: Duration = Duration::from_secs(2);
 /// How long a process may take to end after its client.
 const LOOK: Duration = Duration::from_millis(100);
-/// What the process of the mock does in an act over stdio, beside the script.
-const PROCESSES: [(&str, &str); 4] = [
-    ("stderr", "--stderr 200"),
-    ("stderr-flood", "--stderr 1000000"),
-    ("lingers", "--linger 400"),
-    ("deaf", "--linger 15000 --deaf"),
-];
-
 /// An act: a script, and its name.
 pub(super) struct ActScript {
     pub(super) name: String,
@@ -124,19 +117,17 @@ impl ActServer {
         let browser = ("BROWSER", self.path(BROWSER).into_os_string());
         let mut variables: Vec<_> = variables.into_iter().chain([browser]).collect();
         if let Some((_, relay)) = variables.iter_mut().find(|(name, _)| *name == "REHEARSE_STDIO") {
-            relay.push(format!(" --notes {} {}", self.path("notes").display(), self.process()));
+            let ProcessRules { stderr, linger, deaf } = self.rules.process;
+            let (notes, linger) = (self.path("notes"), linger.as_millis());
+            relay.push(format!(" --notes {} --stderr {stderr} --linger {linger}", notes.display()));
+            relay.push(if deaf { " --deaf" } else { "" });
         }
         Ok(variables)
     }
 
-    /// What the process does by itself, as flags of the relay.
-    fn process(&self) -> &'static str {
-        PROCESSES.iter().find(|(name, _)| *name == self.name).map_or("", |(_, flags)| flags)
-    }
-
     /// Notes which processes live, if they should live on until they are killed.
     pub(super) async fn note_left(&self) {
-        if self.process().contains("--deaf") {
+        if self.rules.process.deaf {
             tokio::time::sleep(LOOK).await;
             process_end::note_left(&self.path("notes"));
         }
@@ -166,8 +157,9 @@ impl ActServer {
         used
     }
 
-    /// Ends the mock, and returns its traces; with how the client has ended its processes, if it has ended by itself.
-    pub(super) async fn finish(self, has_ended: bool) -> Vec<Trace> {
+    /// Ends the mock. Returns what the client has done, without its exit code; with how it has ended the processes of the
+    /// mock, if it has ended by itself.
+    pub(super) async fn finish(self, has_ended: bool) -> ActRun {
         self.stop.cancel();
         let _ = tokio::time::timeout(GRACE, self.relays).await;
         self.recorder.close("the client has ended");
@@ -175,7 +167,8 @@ impl ActServer {
         if has_ended {
             process_end::add(&mut traces, &self.environment.path("notes"));
         }
+        let endpoint = self.server.url(Transport::Http);
         self.server.stop(Duration::ZERO).await;
-        traces
+        ActRun { act: self.name, like: self.rules.like, endpoint, traces, exit_code: None }
     }
 }

@@ -14,7 +14,7 @@ use crate::{Connection, Evidence, Flow, HttpExchange, Judgement, Kind, Message};
 
 /// By how much a request may follow an answer that the client has not seen yet.
 const IN_FLIGHT: Duration = Duration::from_millis(50);
-/// How much earlier than told a client may try again.
+/// How much earlier than `Retry-After` says a client may try again.
 const SLACK: Duration = Duration::from_millis(50);
 /// An answer after this time is not one that a cancellation has only just missed.
 const LONG: Duration = Duration::from_millis(500);
@@ -331,9 +331,9 @@ fn backs_off(evidence: &Evidence<'_>, j: &mut Judgement) {
         for (busy, message) in all.iter().filter(|(http, _)| is_busy(http)) {
             let again = all.iter().filter(|(http, it)| http.request > busy.request && is_same(it, message));
             let again: Vec<_> = again.map(|(http, _)| *http).collect();
-            let told = busy.header("retry-after").and_then(|it| it.trim().parse().ok()).map(Duration::from_secs);
+            let asked = busy.header("retry-after").and_then(|it| it.trim().parse().ok()).map(Duration::from_secs);
             let waited = again.first().zip(busy.response_time).map(|(next, time)| next.time.saturating_sub(time));
-            let is_early = told.zip(waited).is_some_and(|(told, waited)| waited + SLACK < told);
+            let is_early = asked.zip(waited).is_some_and(|(asked, waited)| waited + SLACK < asked);
             let is_endless = again.iter().filter(|http| is_busy(http)).count() >= MOST_ATTEMPTS;
             let places = heads(busy).into_iter().chain(again.first().map(|http| http.request)).collect();
             j.check_at(!is_early && !is_endless, message.method().map(ToOwned::to_owned), places, || match is_early {

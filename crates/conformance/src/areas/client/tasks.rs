@@ -70,8 +70,8 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
         for call in e.calls_of("tasks/update") {
             let id = call.request.at("/params/taskId");
             let polled = e.results_of(GET).filter(|(poll, _)| poll.request.at("/params/taskId") == id);
-            let told = e.notifications("notifications/tasks").map(Message::params);
-            let tasks = polled.map(|(_, task)| task).chain(told.filter(|it| it.get("taskId") == Some(id)));
+            let notified = e.notifications("notifications/tasks").map(Message::params);
+            let tasks = polled.map(|(_, task)| task).chain(notified.filter(|it| it.get("taskId") == Some(id)));
             let asked: HashSet<_> = tasks.flat_map(|task| keys(&task["inputRequests"])).collect();
             let unknown = keys(call.request.at("/params/inputResponses")).find(|key| !asked.contains(key));
             j.check(unknown.is_none(), call.request, || {

@@ -60,6 +60,13 @@ pub(super) fn keys() -> Keys {
             "idle": duration(), "After what time without traffic the client is ended.", ["10s"];
             "needs": one_or_more(text()),
                 "The methods that a client must have used before the act is over.", [["tools/list", "tools/call"]];
+            "like": text(), "The act with which what the client does is compared; `clean` by default.", ["auth"];
+            "process": object(&[], keys! {
+                "stderr": integer(0), "How many bytes the process writes to standard error first.", [200];
+                "linger": duration(), "How long it lives after the end of its standard input.", ["400ms"];
+                "deaf": flag(false), "Whether it then ignores SIGTERM.", [true];
+            }),
+                "What the process of the server does over stdio.", [{ "linger": "400ms" }];
         }),
             "How `rehearse check client` uses the script.",
             [{ "transports": ["http"] }];

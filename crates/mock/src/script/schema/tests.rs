@@ -22,6 +22,7 @@ const MAPPINGS: &[(&str, &str, &str)] = &[
     ("`requestState`", "/properties/requestState", "requestState: { '#': 1 }"),
     ("`limits`", "/properties/limits", "limits: { '#': 1 }"),
     ("`act`", "/properties/act", "act: { '#': 1 }"),
+    ("`process`", "/properties/act/properties/process", "act: { process: { '#': 1 } }"),
     ("a tool", "/definitions/tool", "tools: [{ '#': 1 }]"),
     ("a resource", "/definitions/resource", "resources: [{ '#': 1 }]"),
     ("a resource template", "/definitions/resourceTemplate", "resourceTemplates: [{ '#': 1 }]"),
