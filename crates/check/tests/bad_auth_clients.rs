@@ -20,7 +20,7 @@ use rehearse_mock::{
     engine::Engine,
     journal::Journal,
     script::Script,
-    serve::{ListenOptions, MockServer},
+    serve::{ListenOptions, MockServer, TraceRecorder},
 };
 use rehearse_protocol::{Direction, Event, EventKind, Protocol, Trace, Transport, Version};
 use serde::Deserialize;
@@ -114,11 +114,13 @@ async fn bases() -> Vec<Base> {
         let script = || Script::parse(&Source::new(act.name, act.script)).unwrap_or_else(|error| panic!("{error}"));
         for version in script().versions.into_iter().filter(|version| *version >= Version::V2025_03_26) {
             let script = script();
-            let listen = ListenOptions { recorder: Some(Arc::default()), ..ListenOptions::default() };
+            let recorder = Arc::<TraceRecorder>::default();
+            let listen = ListenOptions { recorder: Some(recorder.clone()), ..ListenOptions::default() };
             let server = MockServer::start(Engine::new(script, 1, Journal::default()), listen).await.expect("starts");
             // A call that lacks a scope is repeated once.
             let rounds = if act.name == "auth-step-up" { 1 } else { 3 };
             work(&server.url(Transport::Http).expect("a URL"), version, rounds).await;
+            recorder.close("the client has ended");
             let traces = server.traces();
             server.stop(Duration::ZERO).await;
             let mut base = Base { act: act.name, version, traces, flow: None };

@@ -196,7 +196,8 @@ fn mutate(bad: &BadClient, traces: &[Trace], targets: &[Place]) -> Vec<Trace> {
                 let is_request =
                     matches!(&it.kind, EventKind::Frame(frame) if frame.direction == Direction::ClientToServer);
                 let is_after = targets.iter().any(|target| target.connection == connection && target.event < event);
-                if !(bad.alone && is_request && is_after) {
+                let is_left = is_request || it.exchange.is_some_and(|number| !exchanges.contains(&number));
+                if !(bad.alone && is_left && is_after) {
                     out.push_event(it.clone());
                 }
                 continue;

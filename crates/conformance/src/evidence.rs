@@ -283,9 +283,14 @@ impl<'t> Evidence<'t> {
         self.exchanges().filter(move |(_, exchange)| exchange.case.is_some_and(|it| is_case(it, case)))
     }
 
+    /// Whether all connections have ended: what is still missing does not come.
+    pub fn is_over(&self) -> bool {
+        self.connections.iter().all(|connection| connection.closed.is_some())
+    }
+
     /// Whether a trace lacks its beginning or its end: what is missing may violate what the rest keeps.
     pub fn is_cut(&self) -> bool {
-        self.connections.iter().any(|connection| connection.is_beginning_lost || connection.closed.is_none())
+        !self.is_over() || self.connections.iter().any(|connection| connection.is_beginning_lost)
     }
 
     /// Whether a process has said nothing yet, and may only be slow: others took long to start.

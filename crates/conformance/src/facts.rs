@@ -55,7 +55,7 @@ pub struct Fetched {
 }
 
 impl Facts {
-    /// What the client has fetched from the mock, by its traces: the paths below [`CANARY`].
+    /// What the client has fetched from the mock, by its traces: the paths below `/canary/`.
     pub fn fetched<'t>(traces: impl IntoIterator<Item = &'t Trace>) -> Vec<Fetched> {
         let fetched = traces.into_iter().flat_map(Trace::events).filter_map(|event| match &event.kind {
             EventKind::HttpRequest { target, headers, .. } if target.starts_with(CANARY) => {

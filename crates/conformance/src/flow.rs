@@ -43,6 +43,6 @@ impl Flow {
     /// Whether the client has ended in this flow, and not in another one.
     pub(crate) fn hangs_in(&self, other: &Flow) -> Option<String> {
         (self.exit_code.is_some() && other.exit_code.is_none())
-            .then(|| "no end, which it comes to otherwise".to_owned())
+            .then(|| "a client that does not end, as it does otherwise".to_owned())
     }
 }

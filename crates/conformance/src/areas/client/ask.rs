@@ -7,7 +7,7 @@ use super::{
     super::{Judge, common::shown},
     asked::{Asked, ELICIT, ROOTS, SAMPLE, answered, results},
     common::bounded,
-    completes, fetched,
+    completes, fetched, sends,
 };
 use crate::{Evidence, Fetched, Judgement, Level};
 
@@ -96,15 +96,7 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
     }),
     ("client-ask.elicit.undeclared-mode-32602", |e, j| {
         for asked in answered(e).into_iter().filter(|it| it.method == ELICIT && !is_mode_declared(it)) {
-            check(
-                j,
-                &asked,
-                match (asked.result, asked.error_code) {
-                    (Some(_), _) => Some("a result".to_owned()),
-                    (None, Some(-32602)) => None,
-                    (None, code) => Some(format!("the error {}", code.unwrap_or_default())),
-                },
-            );
+            refused_with(j, &asked, -32602);
         }
         j.untested("the server used no mode that is not declared");
     }),
@@ -115,7 +107,11 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
         }
         j.untested("the server sent the user to no page");
     }),
-    ("client-ask.elicit.complete-unknown-ignored", |e, j| completes(e, j, "completed")),
+    ("client-ask.elicit.complete-unknown-ignored", |e, j| {
+        if sends(e, j, "tools/list") {
+            completes(e, j, "completed");
+        }
+    }),
     ("client-ask.elicit.required-error-handled", |e, j| {
         bounded(e, j, -32042);
         j.untested("no call was refused with -32042");
@@ -172,7 +168,7 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
             let mut sent = connection.messages.iter().filter(|it| it.method() == Some("initialize"));
             let declared = sent.next().map_or(&Value::Null, |it| it.at("/params/capabilities/roots/listChanged"));
             for message in connection.messages.iter().filter(|it| it.method() == Some(ROOTS_CHANGED)) {
-                j.check(declared == true, message, || "it, not declared".to_owned());
+                j.check(declared == true, message, || "a notification that the client does not declare".to_owned());
             }
         }
     }),
@@ -183,19 +179,21 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
     }),
     ("client-ask.roots.undeclared-32601", |e, j| {
         for asked in answered(e).into_iter().filter(|it| it.method == ROOTS && it.declared.get("roots").is_none()) {
-            check(
-                j,
-                &asked,
-                match (asked.result, asked.error_code) {
-                    (Some(_), _) => Some("a result".to_owned()),
-                    (None, Some(-32601)) => None,
-                    (None, code) => Some(format!("the error {}", code.unwrap_or_default())),
-                },
-            );
+            refused_with(j, &asked, -32601);
         }
         j.untested("the server asked for no roots, or the client declares them");
     }),
 ];
+
+fn refused_with(j: &mut Judgement, asked: &Asked<'_>, code: i64) {
+    let wrong = match (asked.result, asked.error_code) {
+        (Some(_), _) => Some("a result".to_owned()),
+        (None, Some(found)) if found == code => None,
+        (None, Some(found)) => Some(format!("the error {found}")),
+        (None, None) => Some("an error without a code".to_owned()),
+    };
+    check(j, asked, wrong);
+}
 
 fn check(j: &mut Judgement, asked: &Asked<'_>, wrong: Option<String>) {
     j.check_at(wrong.is_none(), Some(asked.method.to_owned()), asked.places.clone(), || wrong.unwrap_or_default());

@@ -34,13 +34,16 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
         for (connection, message) in cancellations(e, false) {
             let Some(call) = request(connection, message) else { continue };
             let is_other = call.method() != "initialize";
-            j.check_at(is_other, None, vec![call.request.place, message.place], || "that of `initialize`".to_owned());
+            j.check_at(is_other, None, vec![call.request.place, message.place], || {
+                "a cancellation of `initialize`".to_owned()
+            });
         }
     }),
     ("client-cancel.notify.not-task", |e, j| {
         for (connection, message) in cancellations(e, false) {
             let Some(call) = request(connection, message) else { continue };
-            let is_task = call.request.params().get("task").is_some() && call.result().is_some();
+            let is_task = call.result().is_some_and(|result| result["task"].is_object())
+                && call.response.is_some_and(|response| response.place < message.place);
             j.check_at(!is_task, None, vec![call.request.place, message.place], || {
                 "the cancellation of a request that has become a task".to_owned()
             });

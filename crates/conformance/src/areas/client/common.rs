@@ -31,7 +31,7 @@ fn is_of_modern_era(call: &Call<'_>, is_usual: bool) -> bool {
     let meta = call.request.at("/params/_meta");
     let named = call.http.and_then(|http| http.request_header(VERSION_HEADER));
     let is_marked = MODERN_KEYS.iter().any(|key| meta.get(key).is_some());
-    let is_older = named.and_then(|it| it.parse::<Version>().ok()).is_some_and(|it| it.era() == Era::Legacy);
+    let is_older = call.http.is_some_and(is_of_older_version);
     is_marked || (!is_older && (is_usual || named.is_some() || call.request.exchange.is_none()))
 }
 
@@ -71,6 +71,21 @@ pub(super) fn header_text(name: &str, value: Option<&str>) -> String {
         Some(value) => format!("`{name}: {value}`"),
         None => format!("no `{name}`"),
     }
+}
+
+/// The GET at the endpoint by which a client looks for an older transport after this call, before anything succeeds there.
+pub(super) fn get_after<'c>(connection: &'c Connection<'_>, call: &Call<'_>) -> Option<&'c HttpExchange<'c>> {
+    let target = call.http.map(|http| http.target);
+    let is_later = |http: &&HttpExchange<'_>| Some(http.target) == target && http.request > call.request.place;
+    let has_failed = |http: &&HttpExchange<'_>| http.method == "GET" || http.status.is_none_or(|status| status >= 400);
+    let mut later = connection.exchanges.values().filter(is_later).take_while(has_failed);
+    later.find(|http| http.method == "GET")
+}
+
+/// Whether a request names a version before 2026-07-28.
+pub(super) fn is_of_older_version(http: &HttpExchange<'_>) -> bool {
+    let named = http.request_header(VERSION_HEADER).and_then(|it| it.parse::<Version>().ok());
+    named.is_some_and(|version| version.era() == Era::Legacy)
 }
 
 /// Where the heads of an exchange stand.

@@ -2,7 +2,7 @@
 
 use super::{
     super::Judge,
-    common::modern,
+    common::{get_after, modern},
     modern::{MODERN_ERRORS, UNSUPPORTED_VERSION, keeps_endpoint, no_fallback},
 };
 use crate::{Call, Evidence, Judgement};
@@ -37,8 +37,14 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
     }),
     ("client-era.cache.result", |e, j| {
         for connection in e.connections.iter().filter(|_| e.facts.has_handshake) {
-            let is_refused =
-                |call: &Call<'_>| call.method() == "server/discover" && call.is_answered() && call.result().is_none();
+            // A refusal for want of a token, or of a busy server, says nothing of eras.
+            let is_about_era = |call: &Call<'_>| !matches!(call.status(), Some(401 | 403 | 429 | 500..));
+            let is_refused = |call: &Call<'_>| {
+                call.method() == "server/discover"
+                    && call.is_answered()
+                    && call.result().is_none()
+                    && is_about_era(call)
+            };
             let probes: Vec<_> = modern(connection).filter(is_refused).map(|call| call.request.place).collect();
             let count = probes.len();
             if count > 0 {
@@ -67,11 +73,7 @@ fn no_fallback_on_refusal(evidence: &Evidence<'_>, j: &mut Judgement) {
     for connection in &evidence.connections {
         let is_refused = |call: &Call<'_>| matches!(call.status(), Some(401 | 403 | 500..));
         let Some(call) = modern(connection).find(is_refused) else { continue };
-        let target = call.http.map(|http| http.target);
-        let next = connection
-            .exchanges
-            .values()
-            .find(|http| http.method == "GET" && Some(http.target) == target && http.request > call.request.place);
+        let next = get_after(connection, &call);
         let places = call.places().into_iter().chain(next.map(|http| http.request)).collect();
         j.check_at(next.is_none(), None, places, || format!("a GET after {}", call.answer_text()));
     }

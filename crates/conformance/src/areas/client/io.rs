@@ -7,7 +7,7 @@ use super::super::{
     io::{is_part, no_newline, text},
     sub::LISTEN,
 };
-use super::{cancel::gives_up, completes, ends};
+use super::{cancel::gives_up, completes, ends, sends};
 use crate::{Connection, Evidence, Judgement, Kind, Level, without_mark};
 
 /// A client that waits less for the end of the process does not wait.
@@ -44,7 +44,11 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
     }),
     ("client-io.stderr.not-error", |e, j| completes(e, j, "stderr")),
     ("client-io.stderr.drained", |e, j| completes(e, j, "stderr-flood")),
-    ("client-io.crash.reports", |e, j| ends(e, j, "crash")),
+    ("client-io.crash.reports", |e, j| {
+        if sends(e, j, "tools/call") {
+            ends(e, j, "crash");
+        }
+    }),
     ("client-io.crash.reinit", |e, j| {
         restarted(e, j, |connection| {
             let first = connection.messages.iter().find(|it| !it.is_from_server())?;

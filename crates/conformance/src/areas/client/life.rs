@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::super::{Judge, common::shown, meta::icons};
 use super::{
     asked::{Asked, ELICIT, ROOTS, SAMPLE, answered},
+    common::SESSION,
     completes, only_declared,
 };
 use crate::{Call, Connection, Evidence, Flow, Judgement, Kind, Message, shapes};
@@ -183,6 +184,10 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
     ("client-life.reinit.none", |e, j| {
         for connection in &e.connections {
             let Some((first, response)) = handshake(connection) else { continue };
+            // Without a session over HTTP, each may be of another client.
+            if first.http.is_some_and(|http| http.header(SESSION).is_none()) {
+                continue;
+            }
             let again = requests(connection).find(|it| it.method() == Some("initialize") && it.place > response.place);
             let is_new_session = connection.exchanges.values().any(|http| http.status == Some(404));
             let message = again.unwrap_or(first.request);
@@ -212,7 +217,7 @@ pub(super) fn handshake<'c>(connection: &'c Connection<'_>) -> Option<(Call<'c>,
     Some((call, call.response?))
 }
 
-fn handshakes(connection: &Connection<'_>) -> usize {
+pub(super) fn handshakes(connection: &Connection<'_>) -> usize {
     connection.calls().filter(|call| call.method() == "initialize" && call.result().is_some()).count()
 }
 

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{
     super::{Judge, common::shown, log::LEVELS},
-    completes, completes_at, only_declared,
+    completes, completes_at, only_declared, sends,
 };
 use crate::{Evidence, Judgement, Kind, Message};
 
@@ -40,7 +40,11 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
     ("client-log.msg.tolerated", |e, j| completes_at(e, j, "odd-notifications", "tools/call")),
     ("client-log.progress.unknown-token", |e, j| completes_at(e, j, "odd-progress", "tools/list")),
     ("client-log.progress.tolerates", |e, j| completes_at(e, j, "odd-progress", "tools/call")),
-    ("client-log.progress.flood", |e, j| completes(e, j, "flood")),
+    ("client-log.progress.flood", |e, j| {
+        if sends(e, j, "tools/call") {
+            completes(e, j, "flood");
+        }
+    }),
 ];
 
 fn unique_tokens(evidence: &Evidence<'_>, j: &mut Judgement) {

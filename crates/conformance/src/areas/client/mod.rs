@@ -43,9 +43,7 @@ fn only_declared(evidence: &Evidence<'_>, j: &mut Judgement, methods: &[&str], c
     }
     let is_declared = evidence.facts.declares(capability);
     for call in methods.iter().flat_map(|method| evidence.calls_of(method)) {
-        j.check_subject(is_declared, call.method(), call.request, || {
-            "it, which the server does not declare".to_owned()
-        });
+        j.check_subject(is_declared, call.method(), call.request, || format!("no capability `{capability}`"));
     }
 }
 
@@ -100,9 +98,18 @@ fn ends(evidence: &Evidence<'_>, j: &mut Judgement, act: &str) {
     compare(evidence, j, act, |usual, now| usual.hangs_in(now));
 }
 
+/// Whether the client sends this request in the act that an act is compared with. If not, it does not meet what that act
+/// does with it.
+fn sends(evidence: &Evidence<'_>, j: &mut Judgement, method: &str) -> bool {
+    let sends = evidence.facts.flow.as_ref().is_some_and(|flow| flow.methods.contains(method));
+    if !sends {
+        j.untested(format!("the client sends no {method} in the act clean"));
+    }
+    sends
+}
+
 fn compare(evidence: &Evidence<'_>, j: &mut Judgement, act: &str, missing: impl Fn(&Flow, &Flow) -> Option<String>) {
     if evidence.facts.act.as_deref() != Some(act) {
-        j.untested(format!("the act {act} was not run"));
         return;
     }
     let Some(usual) = evidence.facts.flow.as_ref().filter(|flow| !flow.methods.is_empty()) else {

@@ -11,7 +11,9 @@ use super::{
         common::shown,
         meta::{is_name, is_prefix},
     },
-    common::{CAPABILITIES, META, META_VERSION, SESSION, all_modern, bounded, header, header_text, is_same, modern},
+    common::{
+        CAPABILITIES, META, META_VERSION, SESSION, all_modern, bounded, get_after, header, header_text, is_same, modern,
+    },
     completes, ignores_list,
 };
 use crate::{Call, Connection, Evidence, Judgement, Level, shapes};
@@ -49,7 +51,7 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
                 let is_id = id.split_once('/').is_some_and(|(prefix, name)| {
                     is_prefix(prefix) && !name.is_empty() && !name.contains('/') && is_name(name)
                 });
-                j.check_subject(is_id, id, call.request, || "it as an extension".to_owned());
+                j.check_subject(is_id, id, call.request, || "an id without a prefix, or malformed".to_owned());
             }
         }
     }),
@@ -266,11 +268,7 @@ pub(super) fn keeps_endpoint(evidence: &Evidence<'_>, j: &mut Judgement) {
     for connection in &evidence.connections {
         let is_unknown = |call: &Call<'_>| call.status() == Some(404) && call.error_code() == Some(-32601);
         let Some(call) = modern(connection).find(is_unknown) else { continue };
-        let target = call.http.map(|http| http.target);
-        let next = connection
-            .exchanges
-            .values()
-            .find(|http| http.method == "GET" && Some(http.target) == target && http.request > call.request.place);
+        let next = get_after(connection, &call);
         let places = call.places().into_iter().chain(next.map(|http| http.request)).collect();
         j.check_at(next.is_none(), Some(call.method().to_owned()), places, || "a GET after it".to_owned());
     }

@@ -69,7 +69,12 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
             j,
             |round| responses(round).is_object(),
             |round| {
-                let missing = keys(&round.result["inputRequests"]).find(|key| responses(round).get(*key).is_none())?;
+                let declared = round.asked.request.at(CAPABILITIES);
+                let mut asked = round.result["inputRequests"].as_object().into_iter().flatten();
+                let (missing, _) = asked.find(|(key, input)| {
+                    let is_due = is_declared(declared, input["method"].as_str().unwrap_or_default());
+                    is_due && responses(round).get(key).is_none()
+                })?;
                 Some(format!("no response for {missing:?}"))
             },
         );
@@ -162,6 +167,9 @@ fn retried(evidence: &Evidence<'_>, j: &mut Judgement, methods: &[&str]) {
         let is_declared = is_declared(call.request.at(CAPABILITIES), ROOTS);
         if inputs.peek().is_some() && inputs.all(|(_, input)| input["method"] == ROOTS) && is_declared {
             let is_retried = rounds.iter().any(|round| round.asked.request.place == call.request.place);
+            if !is_retried && !evidence.is_over() {
+                continue;
+            }
             j.check_at(is_retried, Some(call.method().to_owned()), call.places(), || "no retry".to_owned());
         }
     }

@@ -12,7 +12,7 @@ use super::{
     common::SESSION,
     completes, fetched,
     list::followed,
-    only_declared,
+    only_declared, sends,
 };
 use crate::{Evidence, Judgement, Level, formats::is_uri, shapes};
 
@@ -62,8 +62,16 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
     }),
     ("client-res.prompt.paginated", |e, j| followed(e, j, "prompts/list")),
     ("client-res.comp.only-if-declared", |e, j| only_declared(e, j, &["completion/complete"], "completions")),
-    ("client-res.read.multiple-contents", |e, j| completes(e, j, "contents")),
-    ("client-res.read.blob", |e, j| completes(e, j, "contents")),
+    ("client-res.read.multiple-contents", |e, j| {
+        if sends(e, j, "resources/read") {
+            completes(e, j, "contents");
+        }
+    }),
+    ("client-res.read.blob", |e, j| {
+        if sends(e, j, "resources/read") {
+            completes(e, j, "contents");
+        }
+    }),
     ("client-res.icons.scheme", |e, j| {
         fetched(e, j, "icon-socket", |it| Some(format!("a request for {}, an icon with `ws:`", it.target)));
     }),

@@ -14,8 +14,8 @@ use super::super::{
     meta::{is_defined, is_name, is_prefix, is_reserved, keys, trace_context},
     rpc::{errors, single_object, utf8, version_field},
 };
-use super::{common::is_same, completes, completes_at, ends};
-use crate::{Connection, Evidence, Judgement, Kind, Message, shapes};
+use super::{common::is_same, completes, completes_at, ends, sends};
+use crate::{Call, Connection, Evidence, Judgement, Kind, Message, shapes};
 
 /// Within this time every client answers a ping.
 const PROMPT: Duration = Duration::from_millis(800);
@@ -134,7 +134,11 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
     ("client-rpc.tolerate.unknown-response-id", |e, j| completes_at(e, j, "strays", "tools/list")),
     ("client-rpc.tolerate.id-less-error", |e, j| completes_at(e, j, "strays", "tools/call")),
     ("client-rpc.tolerate.extra-members", |e, j| completes(e, j, "members")),
-    ("client-rpc.tolerate.error-data", |e, j| ends(e, j, "error-data")),
+    ("client-rpc.tolerate.error-data", |e, j| {
+        if sends(e, j, "tools/call") {
+            ends(e, j, "error-data");
+        }
+    }),
     ("client-rpc.tolerate.out-of-order", |e, j| {
         // Only a client that does not wait for each answer sees another order.
         let calls: Vec<_> = e
@@ -170,7 +174,9 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
     }),
     ("client-rpc.id.not-reused-on-retry", |e, j| {
         let calls: Vec<_> = e.calls().filter(|call| call.request.kind == Kind::Request).collect();
-        for (number, cut) in calls.iter().enumerate().filter(|(_, call)| call.response.is_none()) {
+        // A request that was refused had no stream.
+        let is_cut = |call: &Call<'_>| call.response.is_none() && call.status().is_none_or(|status| status < 400);
+        for (number, cut) in calls.iter().enumerate().filter(|(_, call)| is_cut(call)) {
             let later = calls.get(number + 1..).unwrap_or_default();
             let Some(retry) = later.iter().find(|it| is_same(it.request, cut.request)) else { continue };
             let (one, other) = (cut.request.place.connection, retry.request.place.connection);

@@ -14,13 +14,15 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
     ("client-skills.list.after-declaration", |e, j| {
         let is_declared = e.facts.has_extension(EXTENSION);
         for call in e.calls_of(LIST).chain(e.calls_of(GET)).filter(|_| !e.facts.capabilities.is_null()) {
-            j.check_subject(is_declared, call.method(), call.request, || "it, not declared by the server".to_owned());
+            j.check_subject(is_declared, call.method(), call.request, || {
+                format!("no extension `{EXTENSION}` of the server")
+            });
         }
     }),
     ("client-skills.dir.only-if-declared", |e, j| {
         let is_declared = e.facts.capabilities["extensions"][EXTENSION]["directoryRead"] == true;
         for call in e.calls_of(DIRECTORY).filter(|_| !e.facts.capabilities.is_null()) {
-            j.check(is_declared, call.request, || "it, and the server does not declare `directoryRead`".to_owned());
+            j.check(is_declared, call.request, || "no `directoryRead` of the server".to_owned());
         }
     }),
     ("client-skills.verify.digest", |e, j| {
@@ -96,7 +98,7 @@ fn unused(evidence: &Evidence<'_>, j: &mut Judgement, is_right: impl Fn(&Value, 
         let later = evidence.calls_of("resources/read").find(|other| !is_verified && is_later(other));
         let places = call.places().into_iter().chain(later.map(|it| it.request.place)).collect();
         j.check_at(later.is_none(), Some(uri.to_owned()), places, || {
-            "a read of another file of the skill, although `SKILL.md` is another one".to_owned()
+            "a read of another file of the skill, although `SKILL.md` does not match its entry".to_owned()
         });
     }
     j.untested(NO_SKILL);

@@ -6,7 +6,7 @@ use rehearse_protocol::{Version, sse};
 
 use super::{
     super::Judge,
-    common::{SESSION, VERSION_HEADER, header, header_text, heads, is_same, sent_in},
+    common::{SESSION, VERSION_HEADER, header, header_text, heads, is_of_older_version, is_same, sent_in},
     completes, ignores_list,
     life::handshake,
 };
@@ -39,7 +39,7 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
         for connection in &e.connections {
             let Some(first) = streams(connection).into_iter().find(|it| it.last_id().is_some()) else { continue };
             // An older version may be in use as well.
-            let is_modern = |http: &&HttpExchange<'_>| header(http, SESSION).is_none();
+            let is_modern = |http: &&HttpExchange<'_>| header(http, SESSION).is_none() && !is_of_older_version(http);
             let resumed = connection.exchanges.values().filter(is_modern).find(|http| http.is_resumed());
             let places = heads(first.http).into_iter().chain(resumed.map(|http| http.request)).collect();
             j.check_at(resumed.is_none(), None, places, || {
@@ -127,6 +127,10 @@ struct Stream<'c> {
     request: Option<&'c Message<'c>>,
     /// Whether it has the response.
     has_response: bool,
+    /// Whether the client has cancelled the request.
+    is_cancelled: bool,
+    /// Whether more may come.
+    is_open: bool,
 }
 
 impl Stream<'_> {
@@ -138,9 +142,10 @@ impl Stream<'_> {
         self.ids().next_back()
     }
 
-    /// Whether it is the answer to a request, can be resumed, and lacks the response.
+    /// Whether it is the answer to a request, can be resumed, and lacks a response that the client waits for.
     fn is_broken_off(&self) -> bool {
-        self.http.method == "POST" && !self.has_response && self.request.is_some() && self.last_id().is_some()
+        let is_whole = self.has_response || self.is_cancelled || self.is_open;
+        self.http.method == "POST" && !is_whole && self.request.is_some() && self.last_id().is_some()
     }
 }
 
@@ -151,7 +156,11 @@ fn streams<'c>(connection: &'c Connection<'_>) -> Vec<Stream<'c>> {
         let _ = sse::Decoder::default().push(&http.body, &mut events);
         let request = sent_in(connection, http).filter(|it| it.kind == Kind::Request);
         let has_response = connection.messages_of(http).any(|it| it.kind == Kind::Response);
-        Stream { http, events, request, has_response }
+        let mut cancelled = connection.messages.iter().filter(|it| it.method() == Some("notifications/cancelled"));
+        let is_cancelled =
+            request.is_some_and(|request| cancelled.any(|it| Some(it.at("/params/requestId")) == request.id()));
+        let is_open = http.ended.is_none() && connection.closed.is_none();
+        Stream { http, events, request, has_response, is_cancelled, is_open }
     });
     all.collect()
 }
@@ -204,12 +213,8 @@ fn waits(evidence: &Evidence<'_>, j: &mut Judgement) {
 /// A call that is sent again may be done twice.
 fn no_second_post(evidence: &Evidence<'_>, j: &mut Judgement) {
     for connection in &evidence.connections {
-        let is_cancelled = |request: &Message<'_>| {
-            let mut sent = connection.messages.iter().filter(|it| it.method() == Some("notifications/cancelled"));
-            sent.any(|it| Some(it.at("/params/requestId")) == request.id())
-        };
         for stream in streams(connection).iter().filter(|it| it.is_broken_off()) {
-            let Some(request) = stream.request.filter(|it| !is_cancelled(it)) else { continue };
+            let Some(request) = stream.request else { continue };
             let is_answer = |it: &&Message<'_>| it.is_from_server() && it.kind == Kind::Response;
             let mut answers = connection.messages.iter().filter(is_answer).filter(|it| it.id() == request.id());
             let answered = answers.next().map(|it| it.place);

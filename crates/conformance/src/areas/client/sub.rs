@@ -11,9 +11,9 @@ use super::{
     completes,
 };
 
-/// So many new subscriptions within [`SPAN`] after the end of one are a storm.
+/// So many new subscriptions within [`SPAN`] after the end of one are too many.
 const MOST: usize = 3;
-/// So many after one that broke off are a hot loop: not even the first attempts wait.
+/// So many after one that broke off are too many: not even the first attempts wait.
 const MOST_AT_ONCE: usize = 10;
 const SPAN: Duration = Duration::from_secs(5);
 
@@ -33,7 +33,7 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
             for (key, capability, _) in TYPES {
                 if is_wanted(&call.request.params()["notifications"][key]) {
                     let is_declared = e.facts.declares(capability);
-                    j.check_subject(is_declared, key, call.request, || "it, which the server does not declare".into());
+                    j.check_subject(is_declared, key, call.request, || format!("no capability `{capability}`"));
                 }
             }
         }

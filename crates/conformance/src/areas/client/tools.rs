@@ -10,7 +10,7 @@ use super::{
         common::{items, shown},
     },
     cancel::gives_up,
-    completes, ends, fetched, goes_on,
+    completes, ends, fetched, goes_on, sends,
 };
 use crate::{Evidence, Judgement, Level};
 
@@ -76,10 +76,26 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
     ("client-tools.result.link-not-auto-fetched", |e, j| {
         fetched(e, j, "link", |it| Some(format!("a request for {}", it.target)));
     }),
-    ("client-tools.result.all-content-types", |e, j| completes(e, j, "content")),
-    ("client-tools.result.unknown-content-type", |e, j| ends(e, j, "content-unknown")),
-    ("client-tools.result.empty-content", |e, j| goes_on(e, j, "content-empty")),
-    ("client-tools.result.any-json-structured", |e, j| completes(e, j, "structured")),
+    ("client-tools.result.all-content-types", |e, j| {
+        if sends(e, j, CALL) {
+            completes(e, j, "content");
+        }
+    }),
+    ("client-tools.result.unknown-content-type", |e, j| {
+        if sends(e, j, CALL) {
+            ends(e, j, "content-unknown");
+        }
+    }),
+    ("client-tools.result.empty-content", |e, j| {
+        if sends(e, j, CALL) {
+            goes_on(e, j, "content-empty");
+        }
+    }),
+    ("client-tools.result.any-json-structured", |e, j| {
+        if sends(e, j, CALL) {
+            completes(e, j, "structured");
+        }
+    }),
     ("client-tools.timeout.cancels", |e, j| gives_up(e, j, CALL, "silent-call")),
 ];
 

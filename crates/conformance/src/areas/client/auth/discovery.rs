@@ -19,7 +19,8 @@ const NO_OAUTH: &str = "the client asked for no authorization";
 
 pub(super) fn on_401(evidence: &Evidence<'_>, j: &mut Judgement) {
     let all = asked(evidence);
-    if let Some(first) = all.first() {
+    // A client may have a refresh token.
+    if let Some(first) = all.iter().find(|it| it.param("grant_type") != Some("refresh_token")) {
         // Before there were metadata of resources, a server was its own authorization server.
         let is_old = evidence.version <= Version::V2025_03_26;
         let holds = first.step == Step::Resource || (is_old && first.step == Step::Server);
@@ -61,7 +62,10 @@ pub(super) fn path_then_root(evidence: &Evidence<'_>, j: &mut Judgement) {
         let next = all.iter().filter(|it| it.step == Step::Resource).nth(1);
         let wanted = |it: &Asked<'_>| it.path().trim_end_matches('/') == RESOURCE;
         let is_second_right = first.is_ok() || next.is_some_and(wanted);
-        let holds = first.path() != RESOURCE && is_second_right;
+        let endpoint = refused(evidence).next().and_then(|http| http.target.split('?').next());
+        let own = endpoint.map(|path| format!("{RESOURCE}{}", path.trim_end_matches('/')));
+        let is_first_right = own.map_or(first.path() != RESOURCE, |own| first.path() == own);
+        let holds = is_first_right && is_second_right;
         let places = heads(first.http).into_iter().chain(next.map(|it| it.http.request)).collect();
         j.check_at(holds, None, places, || match next {
             Some(next) => format!("GET {}, then GET {}", first.path(), next.path()),

@@ -190,6 +190,9 @@ pub(super) fn no_refresh(evidence: &Evidence<'_>, j: &mut Judgement) {
         let token = it.answer()["access_token"].as_str().map(ToOwned::to_owned);
         let is_used = used(evidence).any(|http| bearer(http) == token);
         let refresh = all.iter().filter(is_refresh).any(|one| one.http.request > it.http.request);
+        if !is_used && !refresh && !evidence.is_over() {
+            continue;
+        }
         it.check(j, is_used && !refresh, || match refresh {
             true => "a token request with a refresh token".to_owned(),
             false => "no request with the token".to_owned(),

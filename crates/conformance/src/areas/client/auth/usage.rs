@@ -186,7 +186,7 @@ pub(super) fn retry(evidence: &Evidence<'_>, j: &mut Judgement) {
     {
         let same = evidence.messages().filter(|it| !it.is_from_server() && is_same(it, message)).count();
         j.check_at(same > 1, message.method().map(ToOwned::to_owned), lack.places(None), || {
-            "it not sent again".to_owned()
+            "no second attempt".to_owned()
         });
     }
     j.untested(ENOUGH);
