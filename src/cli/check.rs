@@ -34,14 +34,15 @@ use super::{
     style,
     trace_file::TraceFileWriter,
 };
-use rehearse_check::{CheckOptions, RecordSink, Tokens, ToolPermission, check};
+use rehearse_check::{CheckOptions, RecordSink, Tokens, check};
+use rehearse_client::ToolPermission;
 use rehearse_conformance::Role;
 use rehearse_protocol::{Version, trace_file::ConnectionInfo};
 use rehearse_report::check::{CheckFormat, CheckLayout, CheckResult};
 
 pub(super) use {
     browser::{BrowseArgs, browse},
-    result::checked_row,
+    result::{checked_row, target as server_target},
     trace::read as read_trace,
 };
 

@@ -18,5 +18,5 @@ mod server;
 mod survey;
 
 pub use client::{ACTS, Act, ActRun, ClientVersion, judge_client};
-pub use options::{CheckEvent, CheckOptions, RecordSink, Sink, Tokens, ToolPermission, selects};
+pub use options::{CheckEvent, CheckOptions, RecordSink, Sink, Tokens, selects};
 pub use run::{CheckError, CheckRun, VersionRun, check};

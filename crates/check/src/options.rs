@@ -6,9 +6,8 @@ use std::{
     time::Duration,
 };
 
-use rehearse_client::TraceRecorder;
+use rehearse_client::{ToolPermission, TraceRecorder, matches_wildcard};
 use rehearse_protocol::Version;
-use serde_json::Value;
 use tokio::{sync::mpsc::UnboundedSender, time::Instant};
 
 /// What a run may do, and for how long.
@@ -83,15 +82,6 @@ impl std::fmt::Debug for Tokens {
     }
 }
 
-/// Which tools may be called. A tool with `readOnlyHint` and without `openWorldHint` always may.
-#[derive(Clone, Debug, Default)]
-pub struct ToolPermission {
-    /// Names or patterns with `*` of more tools.
-    pub allowed: Vec<String>,
-    /// Arguments for a tool, by name, in place of generated ones.
-    pub arguments: Vec<(String, Value)>,
-}
-
 impl Default for CheckOptions {
     fn default() -> Self {
         CheckOptions {
@@ -125,26 +115,9 @@ impl CheckOptions {
     }
 }
 
-impl ToolPermission {
-    /// Whether this tool, as listed, may be called.
-    pub fn allows(&self, tool: &Value) -> bool {
-        let name = tool["name"].as_str().unwrap_or_default();
-        let hint = |hint: &str| tool["annotations"][hint].as_bool();
-        let is_safe = hint("readOnlyHint") == Some(true) && hint("openWorldHint") != Some(true);
-        is_safe || self.allowed.iter().any(|pattern| matches(pattern, name))
-    }
-}
-
 /// Whether a pattern selects a row: it is the beginning of its id, up to a dot or the end, or matches it with `*`.
 pub fn selects(pattern: &str, id: &str) -> bool {
-    matches(pattern, id) || id.strip_prefix(pattern).is_some_and(|rest| rest.starts_with('.'))
-}
-
-/// Whether a pattern, in which `*` stands for any text, matches a name.
-fn matches(pattern: &str, name: &str) -> bool {
-    let Some((start, rest)) = pattern.split_once('*') else { return pattern == name };
-    let Some(name) = name.strip_prefix(start) else { return false };
-    (0..=name.len()).any(|at| name.get(at..).is_some_and(|name| matches(rest, name)))
+    matches_wildcard(pattern, id) || id.strip_prefix(pattern).is_some_and(|rest| rest.starts_with('.'))
 }
 
 /// The end of the run, and what its processes have taken to start.
@@ -178,22 +151,5 @@ impl Budget {
     /// Whether nothing is left.
     pub(crate) fn is_over(&self) -> bool {
         Instant::now() >= self.end
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn a_tool_is_called_only_if_it_is_read_only_or_allowed() {
-        let permission = ToolPermission { allowed: vec!["get_*".into(), "add".into()], ..ToolPermission::default() };
-        let allows = |tool| permission.allows(&tool);
-        assert!(allows(json!({ "name": "x", "annotations": { "readOnlyHint": true } })));
-        assert!(!allows(json!({ "name": "x", "annotations": { "readOnlyHint": true, "openWorldHint": true } })));
-        assert!(!allows(json!({ "name": "x" })) && !allows(json!({ "name": "added" })));
-        assert!(allows(json!({ "name": "get_all" })) && allows(json!({ "name": "add" })));
     }
 }

@@ -10,8 +10,8 @@ use std::{collections::BTreeSet, fs, path::Path};
 use bytes::Bytes;
 use futures_util::future::join_all;
 use http::{HeaderName, HeaderValue, StatusCode};
-use rehearse_check::{CheckOptions, Tokens, ToolPermission, VersionRun, check};
-use rehearse_client::{ServerParams, Target};
+use rehearse_check::{CheckOptions, Tokens, VersionRun, check};
+use rehearse_client::{ServerParams, Target, ToolPermission};
 use rehearse_conformance::{Evidence, Facts, Level, Place, Role, Verdict, judge_all, rows, rows_of};
 use rehearse_mock::{
     engine::Engine,

@@ -4,8 +4,8 @@ use std::sync::OnceLock;
 
 use bytes::Bytes;
 use proptest::prelude::*;
-use rehearse_check::{CheckOptions, ToolPermission, VersionRun, check};
-use rehearse_client::{Endpoint, ServerParams, Target};
+use rehearse_check::{CheckOptions, VersionRun, check};
+use rehearse_client::{Endpoint, ServerParams, Target, ToolPermission};
 use rehearse_conformance::{Evidence, Facts, Verdict, judge_all};
 use rehearse_mock::{
     engine::Engine,

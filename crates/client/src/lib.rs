@@ -41,6 +41,7 @@ mod subscription;
 mod task;
 #[cfg(test)]
 pub(crate) mod tests;
+mod tool_permission;
 mod transport;
 mod unsolicited;
 mod unsolicited_tracker;
@@ -66,6 +67,7 @@ pub use session::{ConnectOptions, Session};
 pub use stderr::STDERR_HEADING;
 pub use subscription::SubscriptionFilter;
 pub use task::TaskRun;
+pub use tool_permission::{ToolPermission, matches_wildcard};
 pub use unsolicited_tracker::UnsolicitedPolicy;
 pub use wire::{Wire, WireExchange, WireRequest};
 

@@ -1,0 +1,46 @@
+//! Which tools a program may call by itself.
+
+use serde_json::Value;
+
+/// Which tools may be called. A tool with `readOnlyHint` and without `openWorldHint` always may.
+#[derive(Clone, Debug, Default)]
+pub struct ToolPermission {
+    /// Names or patterns with `*` of more tools.
+    pub allowed: Vec<String>,
+    /// Arguments for a tool, by name, in place of generated ones.
+    pub arguments: Vec<(String, Value)>,
+}
+
+impl ToolPermission {
+    /// Whether this tool, as listed, may be called.
+    pub fn allows(&self, tool: &Value) -> bool {
+        let name = tool["name"].as_str().unwrap_or_default();
+        let hint = |hint: &str| tool["annotations"][hint].as_bool();
+        let is_safe = hint("readOnlyHint") == Some(true) && hint("openWorldHint") != Some(true);
+        is_safe || self.allowed.iter().any(|pattern| matches_wildcard(pattern, name))
+    }
+}
+
+/// Whether a pattern, in which `*` stands for any text, matches a name.
+pub fn matches_wildcard(pattern: &str, name: &str) -> bool {
+    let Some((start, rest)) = pattern.split_once('*') else { return pattern == name };
+    let Some(name) = name.strip_prefix(start) else { return false };
+    (0..=name.len()).any(|at| name.get(at..).is_some_and(|name| matches_wildcard(rest, name)))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_tool_is_called_only_if_it_is_read_only_or_allowed() {
+        let permission = ToolPermission { allowed: vec!["get_*".into(), "add".into()], ..ToolPermission::default() };
+        let allows = |tool| permission.allows(&tool);
+        assert!(allows(json!({ "name": "x", "annotations": { "readOnlyHint": true } })));
+        assert!(!allows(json!({ "name": "x", "annotations": { "readOnlyHint": true, "openWorldHint": true } })));
+        assert!(!allows(json!({ "name": "x" })) && !allows(json!({ "name": "added" })));
+        assert!(allows(json!({ "name": "get_all" })) && allows(json!({ "name": "add" })));
+    }
+}
