@@ -14,8 +14,9 @@ use mcp_rehearsal::{
         journal::Journal,
         script::{BuiltinScript, Script},
     },
-    protocol::{LineSplitter, Message, Transport, sse},
+    protocol::{Direction, EventKind, Frame, LineSplitter, Message, Trace, Transport, Version, sse},
 };
+use rehearse_conformance::{Evidence, Facts, judge_all};
 
 const CALL: &str =
     r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"echo","arguments":{"text":"hello"}}}"#;
@@ -84,6 +85,56 @@ fn engine(c: &mut Criterion) {
         let frame = Bytes::from_static(frame.as_bytes());
         group.bench_function(name, |b| b.iter(|| answer(&engine, &session, &frame)));
     }
+    for (name, script) in [
+        ("the only rule", rules(1)),
+        ("the last of 1,000 rules", rules(1_000)),
+        ("a result of 1 MB", format!("tools: [{{ name: echo, reply: {} }}]", "x".repeat(1 << 20))),
+    ] {
+        let script = Script::parse(&Source::new("script.yaml", script)).expect("a valid script");
+        let engine = Engine::new(script, 1, Journal::default());
+        let session = Arc::default();
+        answer(&engine, &session, &Bytes::from_static(INITIALIZE.as_bytes()));
+        let frame = Bytes::from_static(CALL.as_bytes());
+        group.bench_function(name, |b| b.iter(|| answer(&engine, &session, &frame)));
+    }
+    group.finish();
+}
+
+/// A tool with so many rules, of which the last matches the call.
+fn rules(count: usize) -> String {
+    let rule = |number: usize| match number + 1 == count {
+        true => "{ when: { args: { text: hello } }, reply: found }".to_owned(),
+        false => format!("{{ when: {{ args: {{ text: other-{number} }} }}, reply: wrong }}"),
+    };
+    let rules: Vec<_> = (0..count).map(rule).collect();
+    format!("tools: [{{ name: echo, rules: [{}] }}]", rules.join(", "))
+}
+
+/// A session of 100,000 frames, judged by every row.
+fn judges(c: &mut Criterion) {
+    let mut trace = Trace::default();
+    let mut record = |number: u64, direction, text: String| {
+        let (at, bytes) = (Duration::from_micros(number), Bytes::from(text));
+        trace.push(at, EventKind::Frame(Frame { direction, at, bytes }));
+    };
+    let answer =
+        r#"{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}"#;
+    record(0, Direction::ClientToServer, INITIALIZE.to_owned());
+    record(1, Direction::ServerToClient, format!(r#"{{"jsonrpc":"2.0","id":0,"result":{answer}}}"#));
+    record(2, Direction::ClientToServer, r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#.to_owned());
+    for id in 1..50_000 {
+        record(2 * id + 1, Direction::ClientToServer, CALL.replacen(":7", &format!(":{id}"), 1));
+        let result = r#"{"content":[{"type":"text","text":"hello"}]}"#;
+        record(2 * id + 2, Direction::ServerToClient, format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#));
+    }
+    let mut group = c.benchmark_group("judges");
+    group.sample_size(10);
+    group.bench_function("all rows over 100,000 frames", |b| {
+        b.iter(|| {
+            let evidence = Evidence::new(&[&trace], Version::LATEST_LEGACY, Transport::Stdio, Facts::default());
+            judge_all(&evidence).count()
+        });
+    });
     group.finish();
 }
 
@@ -120,5 +171,5 @@ fn configs(c: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, frames, engine, snapshots, configs);
+criterion_group!(benches, frames, engine, judges, snapshots, configs);
 criterion_main!(benches);

@@ -1,0 +1,206 @@
+//! How long it takes until a client knows the tools of a server.
+
+use std::{
+    collections::BTreeMap,
+    time::{Duration, Instant},
+};
+
+use futures_util::future::join_all;
+use rehearse_client::ServerParams;
+use rehearse_protocol::Version;
+use rehearse_report::bench::{Measure, ProcessUsage, Slice, TargetResult};
+use serde_json::{Value, json};
+use tokio::time::timeout;
+
+use crate::{
+    connection::{Connection, Lane, result},
+    options::{BenchOptions, BenchTarget, Extent},
+    request::RequestTemplate,
+    run::{BenchRun, SLICES, close, empty_result},
+    survey::survey,
+    usage,
+};
+
+/// The measure of a server that is not started or connected yet.
+const COLD: &str = "connect and list";
+/// The measure of an open session.
+const WARM: &str = "list again";
+/// The name of the result of all servers together.
+const ALL: &str = "all servers";
+/// How often a server is discovered, of an extent in seconds, at most.
+const MOST_ROUNDS: u64 = 1_000_000;
+
+/// A server that can be discovered.
+struct Subject<'t> {
+    target: &'t BenchTarget,
+    version: Version,
+    cold: Samples,
+    warm: Samples,
+}
+
+/// Measures the discovery of servers: from the start of the process or the connection to the last page of `tools/list`;
+/// and the list once more on the open session. Of several servers also all one after the other, and all at once.
+pub async fn bench_discovery(targets: &[BenchTarget], options: &BenchOptions) -> BenchRun {
+    let mut run = BenchRun { targets: targets.iter().map(empty_result).collect(), warnings: Vec::new() };
+    let mut subjects = Vec::new();
+    for (target, result) in targets.iter().zip(&mut run.targets) {
+        options.progress.begin(format!("{}: connecting", target.name));
+        match survey(&target.params, options.protocol).await {
+            Ok(survey) => {
+                result.version = Some(survey.version);
+                let (cold, warm) = (Samples::named(COLD), Samples::named(WARM));
+                subjects.push(Some(Subject { target, version: survey.version, cold, warm }));
+            }
+            Err(error) => {
+                result.error = Some(error);
+                subjects.push(None);
+            }
+        }
+    }
+    let is_several = subjects.iter().flatten().count() > 1;
+    let (mut in_turn, mut at_once) = (Samples::named("one after the other"), Samples::named("all at once"));
+    let (rounds, limit) = match options.extent {
+        Extent::Requests(rounds) => (rounds, None),
+        Extent::Duration(limit) => (MOST_ROUNDS, Some(limit)),
+    };
+    let (begun, warmup) = (Instant::now(), u64::from(!options.warmup.is_zero()));
+    for round in 0..rounds + warmup {
+        if options.stop.is_cancelled() || limit.is_some_and(|limit| round > 0 && begun.elapsed() >= limit) {
+            break;
+        }
+        options.progress.begin(format!("round {}", round + 1));
+        let mut sum = Duration::ZERO;
+        for (subject, result) in subjects.iter_mut().zip(&mut run.targets) {
+            let Some(subject) = subject else { continue };
+            let discovered = subject.discover(options).await;
+            options.progress.add_one();
+            if round < warmup {
+                continue;
+            }
+            sum += subject.record(discovered, result);
+        }
+        if !is_several {
+            continue;
+        }
+        let started = Instant::now();
+        let all = join_all(subjects.iter().flatten().map(|subject| subject.discover(options))).await;
+        // Without the time in which processes end.
+        let last = all.iter().flatten().map(|it| it.listed).max().unwrap_or(started);
+        if round >= warmup && all.iter().all(Result::is_ok) {
+            in_turn.times.push(sum);
+            at_once.times.push(last - started);
+        }
+    }
+    for (subject, result) in subjects.into_iter().zip(&mut run.targets) {
+        let Some(Subject { cold, warm, .. }) = subject else { continue };
+        result.measures = vec![cold.into_measure(), warm.into_measure()];
+    }
+    if let (true, Some(first)) = (is_several, targets.first()) {
+        let all = TargetResult {
+            name: ALL.to_owned(),
+            target: format!("{} servers", targets.len()),
+            measures: vec![in_turn.into_measure(), at_once.into_measure()],
+            ..empty_result(first)
+        };
+        run.targets.push(all);
+    }
+    run
+}
+
+/// One discovery.
+struct Discovery {
+    cold: Duration,
+    warm: Duration,
+    listed: Instant,
+    process: Option<ProcessUsage>,
+}
+
+impl Subject<'_> {
+    async fn discover(&self, options: &BenchOptions) -> Result<Discovery, String> {
+        let params: &ServerParams = &self.target.params;
+        let begun = Instant::now();
+        let connection = Connection::open(params, self.version).await.map_err(|error| error.to_string())?;
+        let mut lane = connection.lane();
+        let listed = list(&mut lane, self.version, options.timeout).await;
+        let cold = begun.elapsed();
+        let listed_at = Instant::now();
+        let again = match &listed {
+            Ok(_) => list(&mut lane, self.version, options.timeout).await,
+            Err(error) => Err(error.clone()),
+        };
+        let warm = listed_at.elapsed();
+        drop(lane);
+        let process = connection.process().and_then(usage::of_group);
+        close(vec![connection]).await;
+        match (listed?, again?) {
+            (first, second) if first == second => Ok(Discovery { cold, warm, listed: listed_at, process }),
+            (first, second) => Err(format!("{first} tools, then {second}")),
+        }
+    }
+
+    /// Adds a discovery. Returns how long it took.
+    fn record(&mut self, discovered: Result<Discovery, String>, result: &mut TargetResult) -> Duration {
+        match discovered {
+            Ok(Discovery { cold, warm, process, .. }) => {
+                self.cold.times.push(cold);
+                self.warm.times.push(warm);
+                if let Some(process) = process {
+                    let sum = result.process.get_or_insert_default();
+                    sum.processes += process.processes;
+                    sum.cpu_seconds += process.cpu_seconds;
+                    sum.peak_memory = sum.peak_memory.max(process.peak_memory);
+                }
+                cold
+            }
+            Err(error) => {
+                *self.cold.errors.entry(error).or_default() += 1;
+                Duration::ZERO
+            }
+        }
+    }
+}
+
+/// Times before they become a measure.
+struct Samples {
+    name: &'static str,
+    times: Vec<Duration>,
+    errors: BTreeMap<String, u64>,
+}
+
+impl Samples {
+    fn named(name: &'static str) -> Samples {
+        Samples { name, times: Vec::new(), errors: BTreeMap::new() }
+    }
+
+    fn into_measure(self) -> Measure {
+        let mut measure = Measure { errors: self.errors, ..Measure::named(self.name) };
+        for times in self.times.chunks(self.times.len().div_ceil(SLICES).max(1)) {
+            let mut slice = Slice { seconds: times.iter().sum::<Duration>().as_secs_f64(), ..Slice::default() };
+            times.iter().for_each(|time| slice.latency.record(*time));
+            measure.seconds += slice.seconds;
+            measure.latency.merge(&slice.latency);
+            measure.slices.push(slice);
+        }
+        measure
+    }
+}
+
+/// Lists all pages of the tools. Returns how many tools there are.
+async fn list(lane: &mut Lane, version: Version, limit: Duration) -> Result<usize, String> {
+    let mut count = 0;
+    let mut cursor = Value::Null;
+    for page in 0.. {
+        let params = if cursor.is_null() { json!({}) } else { json!({ "cursor": cursor }) };
+        let template = RequestTemplate::new("tools/list", params, version);
+        let request = template.request(1_000 + page);
+        let exchanged = timeout(limit, lane.exchange(&request)).await.map_err(|_| "no answer in time".to_owned())?;
+        let exchange = exchanged.map_err(|error| error.to_string())?;
+        let listed = result(&exchange.reply).map_err(|error| error.to_string())?;
+        count += listed["tools"].as_array().ok_or("a list without `tools`")?.len();
+        match &listed["nextCursor"] {
+            Value::String(next) if cursor != **next => cursor = next.clone().into(),
+            _ => break,
+        }
+    }
+    Ok(count)
+}

@@ -1,0 +1,195 @@
+//! A benchmark of requests to one or more servers, in turns.
+
+use std::{sync::Arc, time::Instant};
+
+use rehearse_report::bench::{Latencies, Load, Measure, ProcessUsage, TargetResult};
+
+use crate::{
+    connection::Connection,
+    load::{Loader, Measured},
+    max_rate,
+    operation::Mix,
+    options::{BenchCall, BenchOptions, BenchTarget, Extent},
+    survey::survey,
+    threshold::Threshold,
+    usage,
+};
+
+/// Into how many parts the time of each target is divided. In a closed loop targets take turns: A B A B.
+pub(crate) const SLICES: usize = 10;
+/// How much later than planned requests may become due, before the figures are doubtful.
+const LAG: std::time::Duration = std::time::Duration::from_millis(1);
+/// The share of all processors that this process may use.
+const SHARE: f64 = 0.5;
+
+/// What was measured.
+#[derive(Debug, Default)]
+pub struct BenchRun {
+    /// Each target, in order.
+    pub targets: Vec<TargetResult>,
+    /// What makes the figures doubtful.
+    pub warnings: Vec<String>,
+}
+
+/// A server that is ready to be measured.
+struct Subject {
+    connections: Vec<Connection>,
+    loader: Loader,
+    measures: Vec<Measure>,
+}
+
+impl BenchOptions {
+    /// How requests are sent.
+    pub fn load(&self) -> Load {
+        let (connections, in_flight) = (self.connections, self.in_flight);
+        match self.rate {
+            Some(rate) => Load::Open { connections, in_flight, rate },
+            None => Load::Closed { connections, in_flight },
+        }
+    }
+}
+
+/// Measures requests: these, or calls of each tool that may be called. A server that cannot be measured has an error
+/// in its result.
+pub async fn bench_calls(targets: &[BenchTarget], calls: &[BenchCall], options: &BenchOptions) -> BenchRun {
+    let mut run = BenchRun { targets: targets.iter().map(empty_result).collect(), warnings: Vec::new() };
+    let mut subjects = Vec::new();
+    for (target, result) in targets.iter().zip(&mut run.targets) {
+        subjects.push(Box::pin(prepare(target, calls, options, result)).await);
+    }
+    let mut lag = Latencies::default();
+    let (begun, own) = (Instant::now(), usage::own_seconds());
+    let turns = if options.rate.is_some() { 1 } else { SLICES };
+    for turn in 0..turns {
+        for (subject, target) in subjects.iter_mut().zip(targets) {
+            let Some(subject) = subject else { continue };
+            if subject.loader.is_over() {
+                continue;
+            }
+            options.progress.begin(match turns {
+                1 => target.name.clone(),
+                _ => format!("{}, {} of {turns}", target.name, turn + 1),
+            });
+            let (extent, parts) = (options.extent.part(turns), SLICES / turns);
+            let Measured { measures, lag: later } = subject.loader.run(extent, options.rate, parts).await;
+            later.iter().for_each(|later| lag.merge(later));
+            for (sum, measure) in subject.measures.iter_mut().zip(&measures) {
+                sum.merge(measure);
+            }
+        }
+    }
+    run.warnings.extend(saturation(begun, own, &lag));
+    for (subject, result) in subjects.into_iter().zip(&mut run.targets) {
+        let Some(Subject { connections, loader, measures }) = subject else { continue };
+        result.measures = measures;
+        drop(loader);
+        result.process = close(connections).await;
+    }
+    run
+}
+
+/// Searches the highest rate at which a condition holds, for each target.
+pub async fn find_max_rate(
+    targets: &[BenchTarget],
+    calls: &[BenchCall],
+    condition: &Threshold,
+    options: &BenchOptions,
+) -> BenchRun {
+    let mut run = BenchRun { targets: targets.iter().map(empty_result).collect(), warnings: Vec::new() };
+    for (target, result) in targets.iter().zip(&mut run.targets) {
+        let Some(mut subject) = Box::pin(prepare(target, calls, options, result)).await else { continue };
+        let (begun, own) = (Instant::now(), usage::own_seconds());
+        let lag = max_rate::search(&target.name, &mut subject.loader, condition, options, result).await;
+        run.warnings.extend(saturation(begun, own, &lag).map(|warning| format!("{}: {warning}", target.name)));
+        drop(subject.loader);
+        result.process = close(subject.connections).await;
+    }
+    run
+}
+
+pub(crate) fn empty_result(target: &BenchTarget) -> TargetResult {
+    TargetResult {
+        name: target.name.clone(),
+        target: target.described.clone(),
+        transport: target.params.target.transport(),
+        version: None,
+        error: None,
+        measures: Vec::new(),
+        process: None,
+        steps: Vec::new(),
+        max_rate: None,
+    }
+}
+
+/// Looks at a server, connects and warms up. Its result says why it cannot be measured.
+async fn prepare(
+    target: &BenchTarget,
+    calls: &[BenchCall],
+    options: &BenchOptions,
+    result: &mut TargetResult,
+) -> Option<Subject> {
+    options.progress.begin(format!("{}: connecting", target.name));
+    let prepared = Box::pin(async {
+        let survey = survey(&target.params, options.protocol).await?;
+        result.version = Some(survey.version);
+        let operations = survey.operations(calls, options)?;
+        let mut connections = Vec::new();
+        for _ in 0..options.connections {
+            let opened = Connection::open(&target.params, survey.version).await;
+            match opened {
+                Ok(connection) => connections.push(connection),
+                Err(error) => {
+                    close(connections).await;
+                    return Err(error.to_string());
+                }
+            }
+        }
+        Ok((connections, operations))
+    });
+    let (connections, operations) = match options.stop.run_until_cancelled(prepared).await? {
+        Ok(prepared) => prepared,
+        Err(error) => {
+            result.error = Some(error);
+            return None;
+        }
+    };
+    let mix = Arc::new(Mix::new(operations));
+    let measures = mix.operations.iter().map(|it| Measure::named(&it.title)).collect();
+    let mut loader = Loader::new(&connections, mix, options);
+    if !options.warmup.is_zero() {
+        options.progress.begin(format!("{}: warming up", target.name));
+        loader.run(Extent::Duration(options.warmup), options.rate, 1).await;
+    }
+    Some(Subject { connections, loader, measures })
+}
+
+/// Ends the connections. Returns what their processes have used.
+pub(crate) async fn close(connections: Vec<Connection>) -> Option<ProcessUsage> {
+    let mut sum: Option<ProcessUsage> = None;
+    for connection in connections {
+        if let Some(usage) = connection.process().and_then(usage::of_group) {
+            let sum = sum.get_or_insert_default();
+            sum.processes += 1;
+            sum.cpu_seconds += usage.cpu_seconds;
+            sum.peak_memory = sum.peak_memory.max(usage.peak_memory);
+        }
+        connection.close().await;
+    }
+    sum
+}
+
+/// Whether this process itself was the limit.
+fn saturation(begun: Instant, own: Option<f64>, lag: &Latencies) -> Option<String> {
+    let processors = std::thread::available_parallelism().map_or(1.0, |count| usize::from(count) as f64);
+    let used = usage::own_seconds().zip(own).map(|(after, before)| after - before);
+    let share = used.map(|used| used / begun.elapsed().as_secs_f64() / processors);
+    if lag.percentile(99.0) > LAG {
+        let lag = rehearse_report::bench::readable(lag.percentile(99.0));
+        return Some(format!("rehearse itself was late: requests became due up to {lag} (p99) after their time"));
+    }
+    let share = share.filter(|share| *share > SHARE)?;
+    Some(format!(
+        "rehearse itself used {:.0} % of the machine's processors: the server may be faster than measured",
+        100.0 * share
+    ))
+}

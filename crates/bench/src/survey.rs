@@ -1,0 +1,90 @@
+//! A first look at a server: the version that it speaks, and what may be requested of it.
+
+use rehearse_client::{CallOptions, ServerParams, Session, example};
+use rehearse_protocol::{Era, Protocol, Version};
+use serde_json::{Value, json};
+
+use crate::{
+    operation::Operation,
+    options::{BenchCall, BenchOptions, Subject},
+};
+
+/// What a server speaks and has.
+pub(crate) struct Survey {
+    pub(crate) version: Version,
+    tools: Vec<Value>,
+}
+
+/// Opens a session and lists the tools.
+///
+/// # Errors
+/// There is no session, or it speaks a version that does not exist.
+pub(crate) async fn survey(params: &ServerParams, protocol: Protocol) -> Result<Survey, String> {
+    let session = Session::connect(params, protocol).await.map_err(|error| error.to_string())?;
+    let version = session.info().version.clone();
+    let mut tools = Vec::new();
+    let listed = match session.info().declares("tools") {
+        true => session.list_tools(CallOptions::default()).await.map(|listing| {
+            tools = listing.valid().filter_map(|item| serde_json::from_str(item.get()).ok()).collect();
+        }),
+        false => Ok(()),
+    };
+    session.close().await;
+    listed.map_err(|error| format!("the tools cannot be listed: {error}"))?;
+    let version = version.known().ok_or_else(|| format!("the server speaks {version}, which was never released"))?;
+    Ok(Survey { version, tools })
+}
+
+impl Survey {
+    /// What to send: the calls that were asked for, or each tool that may be called.
+    ///
+    /// # Errors
+    /// A tool does not exist or may not be called; or there is nothing to send.
+    pub(crate) fn operations(&self, calls: &[BenchCall], options: &BenchOptions) -> Result<Vec<Operation>, String> {
+        if !calls.is_empty() {
+            return calls.iter().map(|call| self.operation(call, options)).collect();
+        }
+        let name = |tool: &Value| tool["name"].as_str().map(str::to_owned);
+        let allowed = self.tools.iter().filter(|tool| options.tools.allows(tool)).filter_map(name);
+        let each = allowed.map(|name| {
+            let call = BenchCall { subject: Subject::Tool { name, arguments: None }, weight: 1 };
+            self.operation(&call, options)
+        });
+        let operations = each.collect::<Result<Vec<_>, _>>()?;
+        match operations.is_empty() {
+            false => Ok(operations),
+            true if self.tools.is_empty() => {
+                Err("the server has no tools; --ping or --resource can be measured".into())
+            }
+            true => Err("no tool has readOnlyHint; allow one with --allow-tool NAME".into()),
+        }
+    }
+
+    fn operation(&self, call: &BenchCall, options: &BenchOptions) -> Result<Operation, String> {
+        let (method, params) = match &call.subject {
+            Subject::Tool { name, arguments } => {
+                let Some(tool) = self.tools.iter().find(|tool| tool["name"] == **name) else {
+                    let names: Vec<_> = self.tools.iter().filter_map(|tool| tool["name"].as_str()).collect();
+                    return Err(format!("there is no tool {name:?}; tools are {}", names.join(", ")));
+                };
+                if !options.tools.allows(tool) {
+                    return Err(format!(
+                        "the tool {name:?} has no readOnlyHint, so it is not called; allow it with --allow-tool {name}"
+                    ));
+                }
+                let given = options.tools.arguments.iter().find(|(tool, _)| tool == name).map(|(_, it)| it.clone());
+                let given = arguments.clone().map(Value::Object).or(given);
+                let arguments = given.unwrap_or_else(|| example::object(&tool["inputSchema"]).into());
+                ("tools/call", json!({ "name": name, "arguments": arguments }))
+            }
+            Subject::Resource { uri } => ("resources/read", json!({ "uri": uri })),
+            Subject::Prompt { name, arguments } => ("prompts/get", json!({ "name": name, "arguments": arguments })),
+            Subject::ToolsList => ("tools/list", json!({})),
+            Subject::Ping if self.version.era() == Era::Modern => {
+                return Err(format!("{} has no ping; --protocol-version 2025-11-25 has one", self.version));
+            }
+            Subject::Ping => ("ping", json!({})),
+        };
+        Ok(Operation::new(call.subject.title(), method, params, call.weight, self.version))
+    }
+}

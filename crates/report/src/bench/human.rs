@@ -1,0 +1,293 @@
+//! The text report: for each server a table of its measures and a histogram of each.
+
+use std::{fmt::Write, time::Duration};
+
+use anstyle::Style;
+
+use super::{BenchResult, BenchVerdict, Change, Comparison, Latencies, Load, Measure, TargetResult, readable};
+use crate::{
+    palette::{BAD, DIM, DOUBTFUL, GOOD, STRONG},
+    text::{printable, printable_lines},
+};
+
+/// The bars of a histogram.
+const BARS: usize = 10;
+/// The longest bar, if the report is wide enough.
+const LONGEST_BAR: usize = 40;
+/// The columns of a table.
+const HEADS: [&str; 8] = ["requests", "per second", "p50", "p90", "p99", "p99.9", "max", "errors"];
+
+pub(super) fn render(result: &BenchResult, width: usize) -> String {
+    let mut out = String::new();
+    let machine = &result.machine;
+    let _ = writeln!(
+        out,
+        "{DIM}{}, {} × {}, rehearse {}{DIM:#}\n{DIM}{}{DIM:#}\n",
+        machine.system,
+        machine.processors,
+        machine.processor,
+        result.rehearse,
+        model(&result.load)
+    );
+    for target in &result.targets {
+        self::target(&mut out, target, width);
+    }
+    for comparison in &result.comparisons {
+        self::comparison(&mut out, comparison);
+    }
+    if !result.comparisons.is_empty() {
+        out.push('\n');
+    }
+    for threshold in &result.thresholds {
+        let (mark, style) = if threshold.is_met { ("✗", BAD) } else { ("✓", GOOD) };
+        let (target, measure) = (printable(&threshold.target), printable(&threshold.measure));
+        let _ = writeln!(
+            out,
+            "{} fail if {}: {} ({target}, {measure})",
+            styled(mark, style),
+            threshold.expression,
+            threshold.found
+        );
+    }
+    for warning in &result.warnings {
+        let _ = writeln!(out, "{} {}", styled("!", DOUBTFUL), printable(warning));
+    }
+    let _ = match result.verdict {
+        BenchVerdict::Passed => writeln!(out, "{}", styled("measured", GOOD)),
+        BenchVerdict::Failed => writeln!(out, "{}", styled("failed", BAD)),
+        BenchVerdict::CannotRun => writeln!(out, "{}", styled("not everything was measured", BAD)),
+    };
+    out
+}
+
+fn styled(text: impl std::fmt::Display, style: Style) -> String {
+    format!("{style}{text}{style:#}")
+}
+
+/// How requests were sent, in words.
+fn model(load: &Load) -> String {
+    let of = |connections: &usize, in_flight: &usize| match (connections, in_flight) {
+        (1, 1) => "one request at a time".to_owned(),
+        (1, many) => format!("{many} requests at a time on one connection"),
+        (many, 1) => format!("{many} connections, one request at a time on each"),
+        (many, each) => format!("{many} connections, {each} requests at a time on each"),
+    };
+    match load {
+        Load::Discovery => "discovery, one after the other".to_owned(),
+        Load::Closed { connections, in_flight } => {
+            format!(
+                "{}; each after the answer to the one before, so a slow answer delays the next",
+                of(connections, in_flight)
+            )
+        }
+        Load::Open { connections, in_flight, rate } => {
+            format!("{rate} requests per second, timed from when each is due; at most {}", of(connections, in_flight))
+        }
+    }
+}
+
+fn target(out: &mut String, target: &TargetResult, width: usize) {
+    let version = target.version.map(|version| format!("   {version}")).unwrap_or_default();
+    let (name, place) = (printable(&target.name), printable(&target.target));
+    let _ = writeln!(out, "{}   {place}   {}{version}", styled(&name, STRONG), target.transport);
+    if let Some(error) = &target.error {
+        for (number, line) in printable_lines(error).enumerate() {
+            let mark = if number == 0 { styled("✗", BAD) } else { " ".to_owned() };
+            let _ = writeln!(out, "{mark} {line}");
+        }
+    }
+    if !target.measures.is_empty() {
+        table(out, &target.measures);
+    }
+    for measure in &target.measures {
+        remarks(out, measure);
+    }
+    if let Some(process) = &target.process {
+        let megabytes = process.peak_memory as f64 / 1e6;
+        let _ = match process.processes {
+            1 => writeln!(
+                out,
+                "  its process: {:.2} s of processor time, at most {megabytes:.1} MB",
+                process.cpu_seconds
+            ),
+            many => writeln!(
+                out,
+                "  its {many} processes: {:.2} s of processor time, at most {megabytes:.1} MB each",
+                process.cpu_seconds
+            ),
+        };
+    }
+    for step in &target.steps {
+        let (mark, style) = if step.holds { ("✓", GOOD) } else { ("✗", BAD) };
+        let _ = writeln!(
+            out,
+            "  {} {:>9} per second: {}, {:.0} answered per second",
+            styled(mark, style),
+            format!("{:.0}", step.rate),
+            step.found,
+            step.answered
+        );
+    }
+    if let Some(rate) = target.max_rate {
+        let _ = writeln!(out, "  highest rate that held: {}", styled(format!("{rate:.0} per second"), STRONG));
+    }
+    out.push('\n');
+    for measure in target.measures.iter().filter(|measure| measure.latency.count() > 1) {
+        histogram(out, measure, width);
+    }
+}
+
+/// The measures as a table whose columns are as wide as they must be.
+fn table(out: &mut String, measures: &[Measure]) {
+    let cells = |measure: &Measure| -> Vec<String> {
+        let at = |percent| readable(measure.latency.percentile(percent));
+        let is_empty = measure.latency.count() == 0;
+        let latencies = match is_empty {
+            true => vec!["-".to_owned(); 5],
+            false => vec![at(50.0), at(90.0), at(99.0), at(99.9), readable(measure.latency.max())],
+        };
+        let errors = match measure.failed() {
+            0 => "0".to_owned(),
+            failed => format!("{failed} ({:.2} %)", 100.0 * measure.error_share()),
+        };
+        [vec![grouped(measure.requests()), rate(measure.rate())], latencies, vec![errors]].concat()
+    };
+    let rows: Vec<_> = measures.iter().map(|measure| (printable(&measure.name), cells(measure))).collect();
+    let first = rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or_default();
+    let widths: Vec<_> = (0..HEADS.len())
+        .map(|at| {
+            let cells = rows.iter().map(|(_, cells)| cells[at].chars().count());
+            cells.chain([HEADS[at].len()]).max().unwrap_or_default()
+        })
+        .collect();
+    let line = |cells: &mut dyn Iterator<Item = &str>| -> String {
+        cells.zip(&widths).map(|(cell, width)| format!("  {cell:>width$}")).collect()
+    };
+    let _ = writeln!(out, "{DIM}  {:first$}{}{DIM:#}", "", line(&mut HEADS.into_iter()));
+    for (name, cells) in &rows {
+        let _ = writeln!(out, "  {name:first$}{}", line(&mut cells.iter().map(String::as_str)));
+    }
+}
+
+/// A rate with as many digits as say something.
+fn rate(rate: f64) -> String {
+    if rate < 100.0 { format!("{rate:.1}") } else { grouped(rate.round() as u64) }
+}
+
+/// A number with commas between groups of three digits.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// What a table does not say of a measure.
+fn remarks(out: &mut String, measure: &Measure) {
+    let name = printable(&measure.name);
+    for (kind, count) in &measure.errors {
+        let _ = writeln!(out, "  {} {name}: {count} × {}", styled("✗", BAD), printable(kind));
+    }
+    if let Some(first) = &measure.first_event {
+        let _ = writeln!(
+            out,
+            "  {name}: first event after {} (p50), {} (p99)",
+            readable(first.percentile(50.0)),
+            readable(first.percentile(99.0))
+        );
+    }
+    let notes = [
+        (measure.throttled, "refused with HTTP 429"),
+        (measure.late, "sent late, as all connections were busy"),
+        (measure.unsent, "due and not sent before the end"),
+    ];
+    for (count, note) in notes.into_iter().filter(|(count, _)| *count > 0) {
+        let _ = writeln!(out, "  {} {name}: {} {note}", styled("!", DOUBTFUL), grouped(count));
+    }
+}
+
+/// Bars for latencies from the smallest to the largest; each is as long, by ratio, as the one before.
+fn histogram(out: &mut String, measure: &Measure, width: usize) {
+    let latency = &measure.latency;
+    let _ = writeln!(out, "  {DIM}{}: latency, and how many requests had it{DIM:#}", printable(&measure.name));
+    let bounds = bounds(latency);
+    let counts: Vec<_> = bounds
+        .windows(2)
+        .map(|pair| latency.count_between(pair[0], pair[1].saturating_sub(Duration::from_nanos(1))))
+        .collect();
+    let most = counts.iter().copied().max().unwrap_or_default().max(1);
+    let longest = LONGEST_BAR.min(width.saturating_sub(40)).max(10);
+    for (pair, count) in bounds.windows(2).zip(&counts) {
+        let eighths = (*count as f64 / most as f64 * longest as f64 * 8.0).round() as usize;
+        let bar = format!("{}{}", "█".repeat(eighths / 8), ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"][eighths % 8]);
+        let _ = writeln!(
+            out,
+            "  {:>8} – {:>8} {bar}{}{}",
+            readable(pair[0]),
+            readable(pair[1]),
+            if bar.is_empty() { "" } else { " " },
+            grouped(*count)
+        );
+    }
+    out.push('\n');
+}
+
+/// Where bars begin and end: steps of one ratio.
+fn bounds(latency: &Latencies) -> Vec<Duration> {
+    let least = latency.min().as_secs_f64().max(1e-7);
+    let most = latency.max().as_secs_f64().max(least * 1.1);
+    let ratio = (most / least).powf(1.0 / BARS as f64);
+    let mut bounds: Vec<_> = (0..BARS).map(|at| Duration::from_secs_f64(least * ratio.powf(at as f64))).collect();
+    bounds[0] = latency.min();
+    // The last bar includes the largest.
+    bounds.push(latency.max() + Duration::from_nanos(1));
+    bounds
+}
+
+fn comparison(out: &mut String, comparison: &Comparison) {
+    let Comparison { target, measure, base, figure, ratio, interval, change, .. } = comparison;
+    let (word, style) = match change {
+        Change::Faster => ("faster", GOOD),
+        Change::Slower => ("slower", BAD),
+        Change::NoDifference => ("no difference", DIM),
+    };
+    let (target, measure, base) = (printable(target), printable(measure), printable(base));
+    let _ = writeln!(
+        out,
+        "{target}, {measure}, {figure}: {ratio:.2} × {base} (95 %: {:.2} to {:.2}), {}",
+        interval.0,
+        interval.1,
+        styled(word, style)
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bars_of_a_histogram_have_all_latencies() {
+        let mut latency = Latencies::default();
+        for micros in [1, 7, 7, 90, 1_000, 60_000_000] {
+            latency.record(Duration::from_micros(micros));
+        }
+        let bounds = bounds(&latency);
+        let before = |it: Duration| it.saturating_sub(Duration::from_nanos(1));
+        let counts = bounds.windows(2).map(|pair| latency.count_between(pair[0], before(pair[1])));
+        assert!(counts.sum::<u64>() >= 6);
+        assert!(bounds.is_sorted());
+    }
+
+    #[test]
+    fn numbers_are_short() {
+        assert_eq!([grouped(7), grouped(1234), grouped(1_234_567)], ["7", "1,234", "1,234,567"]);
+        assert_eq!([rate(0.5), rate(99.94), rate(1234.5)], ["0.5", "99.9", "1,235"]);
+        let read = |micros| readable(Duration::from_micros(micros));
+        assert_eq!([read(7), read(12_340), read(123_456), read(9_876_543)], ["7.00 µs", "12.3 ms", "123 ms", "9.88 s"]);
+    }
+}

@@ -1,0 +1,192 @@
+//! Latencies as a histogram of high dynamic range: a fixed size, and three significant digits for any value.
+
+use base64::{Engine, prelude::BASE64_STANDARD};
+use hdrhistogram::{
+    Histogram,
+    serialization::{Deserializer as HistogramReader, Serializer as HistogramWriter, V2DeflateSerializer},
+};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, ser::SerializeStruct};
+use std::{fmt, time::Duration};
+
+/// The largest latency in nanoseconds: an hour. What is longer counts as this.
+const LONGEST: u64 = 3_600_000_000_000;
+/// The smallest difference in nanoseconds.
+const FINEST: u64 = 128;
+
+/// Latencies, of which each percentile can be asked. Merging those of several machines or slices loses nothing.
+///
+/// As JSON it is an object with the usual percentiles in milliseconds, and the whole histogram as HdrHistogram's V2
+/// format, deflated, in Base64, in nanoseconds; only the histogram is read.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use rehearse_report::bench::Latencies;
+///
+/// let mut latencies = Latencies::default();
+/// (1..=100).for_each(|ms| latencies.record(Duration::from_millis(ms)));
+/// assert_eq!(latencies.count(), 100);
+/// assert_eq!(latencies.percentile(50.0).as_millis(), 50);
+/// let read: Latencies = serde_json::from_str(&serde_json::to_string(&latencies)?)?;
+/// assert_eq!(read, latencies);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Clone, PartialEq)]
+pub struct Latencies(Histogram<u64>);
+
+impl Default for Latencies {
+    fn default() -> Latencies {
+        let histogram = Histogram::new_with_bounds(FINEST, LONGEST, 3);
+        Latencies(histogram.expect("bounds that are far apart, and three digits"))
+    }
+}
+
+impl fmt::Debug for Latencies {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Latencies").field("count", &self.count()).field("p50", &self.percentile(50.0)).finish()
+    }
+}
+
+impl Latencies {
+    /// Adds one.
+    pub fn record(&mut self, latency: Duration) {
+        self.0.saturating_record(u64::try_from(latency.as_nanos()).unwrap_or(LONGEST));
+    }
+
+    /// Adds all of another histogram.
+    pub fn merge(&mut self, other: &Latencies) {
+        // Both have the same bounds, or those of a file, which may be larger: then the largest are cut.
+        if self.0.add(&other.0).is_err() {
+            for value in other.0.iter_recorded() {
+                self.0.saturating_record_n(value.value_iterated_to(), value.count_since_last_iteration());
+            }
+        }
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> u64 {
+        self.0.len()
+    }
+
+    /// The latency that so many percent do not exceed; zero if there are none.
+    pub fn percentile(&self, percent: f64) -> Duration {
+        Duration::from_nanos(self.0.value_at_percentile(percent).min(self.0.max()))
+    }
+
+    /// The arithmetic mean.
+    pub fn mean(&self) -> Duration {
+        Duration::from_secs_f64(self.0.mean() / 1e9)
+    }
+
+    /// The standard deviation.
+    pub fn deviation(&self) -> Duration {
+        Duration::from_secs_f64(self.0.stdev() / 1e9)
+    }
+
+    /// The smallest.
+    pub fn min(&self) -> Duration {
+        Duration::from_nanos(self.0.min())
+    }
+
+    /// The largest.
+    pub fn max(&self) -> Duration {
+        Duration::from_nanos(self.0.max())
+    }
+
+    /// Each latency that there is, as finely as it is kept, with how many have it; from the smallest to the largest.
+    pub fn counts(&self) -> impl Iterator<Item = (Duration, u64)> {
+        let recorded = self.0.iter_recorded();
+        recorded.map(|it| (Duration::from_nanos(it.value_iterated_to()), it.count_at_value()))
+    }
+
+    /// How many lie between two latencies, each included.
+    pub fn count_between(&self, from: Duration, to: Duration) -> u64 {
+        let nanos = |duration: Duration| u64::try_from(duration.as_nanos()).unwrap_or(LONGEST);
+        self.0.count_between(nanos(from), nanos(to))
+    }
+}
+
+/// A duration in milliseconds with three decimals.
+pub(super) fn milliseconds(duration: Duration) -> f64 {
+    (duration.as_secs_f64() * 1e6).round() / 1e3
+}
+
+impl Serialize for Latencies {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut bytes = Vec::new();
+        V2DeflateSerializer::new().serialize(&self.0, &mut bytes).map_err(serde::ser::Error::custom)?;
+        let mut object = serializer.serialize_struct("Latencies", 10)?;
+        object.serialize_field("count", &self.count())?;
+        object.serialize_field("meanMs", &milliseconds(self.mean()))?;
+        object.serialize_field("deviationMs", &milliseconds(self.deviation()))?;
+        object.serialize_field("minMs", &milliseconds(self.min()))?;
+        object.serialize_field("p50Ms", &milliseconds(self.percentile(50.0)))?;
+        object.serialize_field("p90Ms", &milliseconds(self.percentile(90.0)))?;
+        object.serialize_field("p99Ms", &milliseconds(self.percentile(99.0)))?;
+        object.serialize_field("p999Ms", &milliseconds(self.percentile(99.9)))?;
+        object.serialize_field("maxMs", &milliseconds(self.max()))?;
+        object.serialize_field("histogram", &BASE64_STANDARD.encode(bytes))?;
+        object.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for Latencies {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Latencies, D::Error> {
+        #[derive(Deserialize)]
+        struct Members {
+            histogram: String,
+        }
+        let members = Members::deserialize(deserializer)?;
+        let bytes = BASE64_STANDARD.decode(members.histogram).map_err(serde::de::Error::custom)?;
+        let read: Histogram<u64> = HistogramReader::new()
+            .deserialize(&mut bytes.as_slice())
+            .map_err(|error| serde::de::Error::custom(format!("the histogram cannot be read: {error}")))?;
+        let mut latencies = Latencies::default();
+        latencies.merge(&Latencies(read));
+        Ok(latencies)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Percentiles of a distribution that is known: exponential, by the inverse of its distribution function.
+    #[test]
+    fn percentiles_of_a_known_distribution_are_right_to_three_digits() {
+        let mut latencies = Latencies::default();
+        let (mean, count) = (0.010, 100_000);
+        for number in 0..count {
+            let uniform = (f64::from(number) + 0.5) / f64::from(count);
+            latencies.record(Duration::from_secs_f64(-mean * (1.0 - uniform).ln()));
+        }
+        for percent in [50.0, 90.0, 99.0, 99.9] {
+            let expected = -mean * (1.0 - percent / 100.0_f64).ln();
+            let found = latencies.percentile(percent).as_secs_f64();
+            assert!((found / expected - 1.0).abs() < 0.002, "p{percent}: {found} instead of {expected}");
+        }
+        assert!((latencies.mean().as_secs_f64() / mean - 1.0).abs() < 0.002);
+        assert!((latencies.deviation().as_secs_f64() / mean - 1.0).abs() < 0.01);
+    }
+
+    #[test]
+    fn nothing_is_lost_when_histograms_are_written_and_merged() {
+        let of = |values: &[u64]| {
+            let mut latencies = Latencies::default();
+            values.iter().for_each(|micros| latencies.record(Duration::from_micros(*micros)));
+            latencies
+        };
+        let mut merged = of(&[10, 20, 5_000_000]);
+        let json = serde_json::to_string(&of(&[15, 7_200_000_000])).expect("JSON");
+        merged.merge(&serde_json::from_str(&json).expect("a histogram"));
+        assert_eq!(merged, of(&[10, 15, 20, 5_000_000, 7_200_000_000]));
+        assert_eq!(merged.count_between(Duration::from_micros(12), Duration::from_micros(30)), 2);
+        assert!(serde_json::from_str::<Latencies>(r#"{"histogram":"AAAA"}"#).is_err());
+    }
+
+    #[test]
+    fn an_empty_histogram_has_no_latencies() {
+        let empty = Latencies::default();
+        assert_eq!((empty.count(), empty.percentile(99.0), empty.max()), (0, Duration::ZERO, Duration::ZERO));
+    }
+}
