@@ -5,6 +5,7 @@
 
 mod agent_config;
 mod background;
+mod bench;
 mod check;
 #[cfg(feature = "code-mode")]
 mod code_worker;
@@ -124,6 +125,7 @@ enum Command {
     Mock(mock::MockArgs),
     Run(run::RunArgs),
     Check(Box<check::CheckArgs>),
+    Bench(bench::BenchArgs),
     Mcp(Box<mcp::McpArgs>),
     Record(record::RecordArgs),
     Serve(serve::ServeArgs),
@@ -164,6 +166,7 @@ impl Command {
             Command::Mock(args) => mock::run(args),
             Command::Run(args) => run::run(args),
             Command::Check(args) => check::run(&args),
+            Command::Bench(args) => bench::run(&args),
             Command::ValidateConfig(args) => config::validate(args),
             Command::Config(args) => config::run(&args),
             Command::Mcp(args) => mcp::run(&args),

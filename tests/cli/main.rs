@@ -1,6 +1,7 @@
 //! Tests of the binary, by its output and exit codes.
 
 mod admin_docs;
+mod bench;
 mod calls;
 mod chat;
 mod check;

@@ -48,7 +48,7 @@ pub(super) fn server(server: &Server, run: Result<CheckRun, CheckError>, again: 
 }
 
 /// The command or URL of a server.
-pub(super) fn target(server: &Server) -> String {
+pub(in crate::cli) fn target(server: &Server) -> String {
     match &server.resolved.config.target {
         Target::Stdio(spec) => [&spec.program].into_iter().chain(&spec.args).cloned().collect::<Vec<_>>().join(" "),
         Target::Http(at) | Target::Sse(at) | Target::Ws(at) => at.url.clone(),

@@ -284,7 +284,7 @@ fn tool_timeout(text: &str) -> Result<(String, Duration), String> {
     Ok((tool.to_owned(), duration(limit)?))
 }
 
-fn pause(text: &str) -> Result<Duration, String> {
+pub(crate) fn pause(text: &str) -> Result<Duration, String> {
     parse_duration(text).ok_or_else(|| "write it as 500ms, 30s or 0s".to_owned())
 }
 

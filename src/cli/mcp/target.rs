@@ -139,6 +139,11 @@ impl TargetsArgs {
         Ok(servers)
     }
 
+    /// Whether the command line describes a server or names a config.
+    pub(crate) fn is_described(&self) -> bool {
+        self.ad_hoc.each().is_ok_and(|each| !each.is_empty())
+    }
+
     /// The options that name config files.
     pub(crate) fn sources(&self) -> Vec<String> {
         self.sources.words()

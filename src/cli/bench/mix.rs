@@ -1,0 +1,72 @@
+//! The calls of a scenario, as a mix of requests.
+
+use std::path::Path;
+
+use mcp_rehearsal::builtin_scripts::BUILTIN_SCRIPTS;
+use serde_json::{Map, Value};
+
+use crate::cli::{Failure, style};
+use rehearse_bench::{BenchCall, Subject};
+use rehearse_document::template::{Data, Text};
+use rehearse_scenario::{Action, Scenario};
+
+/// Reads the calls, resources, prompts, lists and pings of a scenario. Each is sent as often, by ratio, as it is in it.
+///
+/// # Errors
+/// The scenario has mistakes, or nothing that can be sent.
+pub(super) fn read(path: &Path) -> Result<Vec<BenchCall>, Failure> {
+    let scenario = Scenario::load(path, BUILTIN_SCRIPTS)?;
+    let mut calls: Vec<BenchCall> = Vec::new();
+    for step in &scenario.steps {
+        let subject = match subject(&step.action) {
+            Ok(subject) => subject,
+            Err(why) => {
+                style::warn(&format!("{}:{}: this step is not measured: {why}", path.display(), step.line));
+                continue;
+            }
+        };
+        match calls.iter_mut().find(|call| call.subject == subject) {
+            Some(call) => call.weight += 1,
+            None => calls.push(BenchCall { subject, weight: 1 }),
+        }
+    }
+    match calls.is_empty() {
+        true => Err(Failure::Usage(format!("{} has no step that can be measured", path.display()))),
+        false => Ok(calls),
+    }
+}
+
+/// What a step sends.
+///
+/// # Errors
+/// It has a template, or does something else.
+fn subject(action: &Action) -> Result<Subject, &'static str> {
+    match action {
+        Action::Call(call) => {
+            let arguments = call.args.as_ref().map(object).transpose()?.unwrap_or_default();
+            Ok(Subject::Tool { name: text(&call.tool)?, arguments: Some(arguments) })
+        }
+        Action::ReadResource { uri } => Ok(Subject::Resource { uri: text(uri)? }),
+        Action::GetPrompt { name, args } => {
+            let arguments = args.as_ref().map(object).transpose()?.unwrap_or_default();
+            Ok(Subject::Prompt { name: text(name)?, arguments })
+        }
+        Action::Discover => Ok(Subject::ToolsList),
+        Action::Ping => Ok(Subject::Ping),
+        _ => Err("only call, read_resource, get_prompt, discover and ping are"),
+    }
+}
+
+fn text(text: &Text) -> Result<String, &'static str> {
+    match text {
+        Text::Literal(text) => Ok(text.clone()),
+        _ => Err("it has a template"),
+    }
+}
+
+fn object(data: &Data) -> Result<Map<String, Value>, &'static str> {
+    match data {
+        Data::Literal(json) => serde_json::from_str(json).map_err(|_| "its arguments are no object"),
+        _ => Err("its arguments have a template"),
+    }
+}

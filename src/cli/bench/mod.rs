@@ -1,0 +1,439 @@
+//! `rehearse bench`: how fast servers are discovered and answer.
+
+mod mix;
+mod progress;
+
+use std::{num::NonZeroUsize, path::PathBuf, sync::Arc, time::Duration, time::SystemTime};
+
+use clap::{Args, Subcommand};
+use serde_json::{Map, Value};
+use tokio_util::sync::CancellationToken;
+
+use self::progress::Progress;
+use super::{
+    Exit, Failure,
+    check::server_target,
+    mcp::{
+        connection::{duration, pause},
+        target::{Server, TargetsArgs, print_no_servers},
+    },
+    output,
+    process_guard::block_on_guarded,
+    secrets::Secrets,
+    signals::Signals,
+    style,
+};
+use rehearse_bench::{
+    BenchCall, BenchOptions, BenchProgress, BenchRun, BenchTarget, Extent, Subject, Threshold, bench_calls,
+    bench_discovery, compare, find_max_rate, machine,
+};
+use rehearse_client::{CommandSpec, ServerParams, Target, ToolPermission};
+use rehearse_protocol::Protocol;
+use rehearse_report::bench::{BenchFormat, BenchResult, BenchVerdict, FORMAT, Load, Measure, TargetResult};
+
+const EXAMPLES: &str = "\
+Examples:
+  rehearse bench discovery --stdio 'node server.js'       from the start of the process to its tools
+  rehearse bench call --http URL --tool search            one call after the other for 10 seconds
+  rehearse bench call files --rate 200 --fail-if 'p99 > 50ms'
+  rehearse bench call --http URL --find-max 'p99 < 50ms'  the highest rate that holds";
+
+/// Measure how fast servers are discovered and answer
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES, disable_help_subcommand = true)]
+pub(super) struct BenchArgs {
+    #[command(subcommand)]
+    command: BenchCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum BenchCommand {
+    Discovery(Box<DiscoveryArgs>),
+    Call(Box<CallArgs>),
+}
+
+const DISCOVERY_EXAMPLES: &str = "\
+Examples:
+  rehearse bench discovery --stdio 'node server.js'
+  rehearse bench discovery --mcp-config .mcp.json           each server, and all together
+  rehearse bench discovery files --requests 50 --fail-if 'p90 > 800ms'
+  rehearse bench discovery --stdio 'rehearse mock basic' --copies 20
+
+A discovery begins with the start of the process or the connection, and ends with the last page of tools/list. \
+Then the list is requested once more on the open session.";
+
+/// Measure the time from the start of a server to the list of its tools
+#[derive(Debug, Args)]
+#[command(after_help = DISCOVERY_EXAMPLES)]
+struct DiscoveryArgs {
+    /// Discover each server as if there were so many of it
+    #[arg(long, value_name = "N", default_value = "1", hide_default_value = true)]
+    copies: NonZeroUsize,
+    #[command(flatten)]
+    common: CommonArgs,
+}
+
+const CALL_EXAMPLES: &str = "\
+Examples:
+  rehearse bench call --http URL                              all tools with readOnlyHint in turn
+  rehearse bench call files --tool read --args '{\"path\": \"a.txt\"}' --in-flight 8
+  rehearse bench call --http URL --rate 500 --duration 1m     500 per second, come what may
+  rehearse bench call --http URL_A --http URL_B --tool echo   two servers in turns, compared
+  rehearse bench call files --format json --output base.json
+  rehearse bench call files --against base.json               exit code 1 if it has become slower
+  rehearse bench call --http URL --find-max 'p99 < 50ms'
+
+Without --rate each request follows an answer (closed loop): while the server is slow, fewer are sent, and \
+the latencies look better than those of users. With --rate requests are due at fixed times (open loop), and a \
+latency begins when its request was due.
+
+Conditions are on p50, p99.9, mean, max, rate, errors and late: 'p99 > 50ms', 'errors > 0.1%'.
+
+Exit codes:
+  0  measured    1  a condition of --fail-if is true, or the server has become slower than --against
+  2  wrong usage    3  a server cannot be measured; or interrupted    4  there are no servers";
+
+/// Measure the latency of calls, resources, prompts and pings
+#[derive(Debug, Args)]
+#[command(after_help = "`--help` has examples and the conditions of --fail-if.", after_long_help = CALL_EXAMPLES)]
+struct CallArgs {
+    /// Call this tool (repeatable) [default: each tool with readOnlyHint]
+    #[arg(long = "tool", value_name = "NAME")]
+    tools: Vec<String>,
+    /// The arguments of the tool [default: made from its schema]
+    #[arg(long, value_name = "JSON", requires = "tools", value_parser = object)]
+    args: Option<Map<String, Value>>,
+    /// Read this resource (repeatable)
+    #[arg(long = "resource", value_name = "URI", hide_short_help = true)]
+    resources: Vec<String>,
+    /// Get this prompt (repeatable)
+    #[arg(long = "prompt", value_name = "NAME", hide_short_help = true)]
+    prompts: Vec<String>,
+    /// Request tools/list
+    #[arg(long, hide_short_help = true)]
+    list_tools: bool,
+    /// Send pings, which 2026-07-28 has no more
+    #[arg(long)]
+    ping: bool,
+    /// Send the calls of a scenario, each as often as it is in it
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["tools", "resources", "prompts", "ping", "list_tools"])]
+    scenario: Option<PathBuf>,
+    /// Connections or sessions to each server
+    #[arg(long, value_name = "N", default_value = "1")]
+    connections: NonZeroUsize,
+    /// Requests at once on each connection
+    #[arg(long, value_name = "N", default_value = "1")]
+    in_flight: NonZeroUsize,
+    /// Requests per second that are due, whatever the server does
+    #[arg(long, value_name = "N", value_parser = rate)]
+    rate: Option<f64>,
+    /// Raise the rate until this condition is false; --duration is for each step [2s]
+    #[arg(long, value_name = "CONDITION", conflicts_with_all = ["requests", "fail_if", "against"])]
+    find_max: Option<Threshold>,
+    #[command(flatten)]
+    common: CommonArgs,
+}
+
+/// What both benchmarks have.
+#[derive(Debug, Args)]
+struct CommonArgs {
+    /// Servers of a config [default: all enabled servers]
+    #[arg(value_name = "SERVER")]
+    servers: Vec<String>,
+    /// Start a mock with this script as a server on stdio (repeatable)
+    #[arg(long = "script", value_name = "SCRIPT", hide_short_help = true, conflicts_with_all = ["servers", "mcp_config", "config", "dialect"])]
+    scripts: Vec<String>,
+    /// For how long [default: 10s]
+    #[arg(long, value_name = "DURATION", value_parser = duration, conflicts_with = "requests")]
+    duration: Option<Duration>,
+    /// How many requests to each server, instead of a duration
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    requests: Option<u64>,
+    /// How long requests are sent before anything is measured; a discovery is done once
+    #[arg(long, value_name = "DURATION", hide_short_help = true, value_parser = pause, default_value = "1s")]
+    warmup: Duration,
+    /// How long one request may take
+    #[arg(long, value_name = "DURATION", hide_short_help = true, value_parser = duration, default_value = "10s")]
+    timeout: Duration,
+    /// Send at most so many requests to each server
+    #[arg(long, value_name = "N", hide_short_help = true)]
+    max_total: Option<u64>,
+    /// Protocol version, or `auto` to negotiate the newest
+    #[arg(long, value_name = "VERSION", hide_short_help = true, default_value = "auto")]
+    protocol: Protocol,
+    /// Call these tools although they have no readOnlyHint; `*` stands for any text (repeatable)
+    #[arg(long = "allow-tool", value_name = "NAME")]
+    allowed_tools: Vec<String>,
+    /// Fail if this is true of any measure (repeatable)
+    #[arg(long, value_name = "CONDITION")]
+    fail_if: Vec<Threshold>,
+    /// Fail if a server is slower than in this result, a file of --format json
+    #[arg(long, value_name = "FILE")]
+    against: Option<PathBuf>,
+    /// Report format: human or json
+    #[arg(long, value_name = "FORMAT", default_value = "human")]
+    format: BenchFormat,
+    /// Write the report to a file instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    target: TargetsArgs,
+}
+
+fn object(text: &str) -> Result<Map<String, Value>, String> {
+    serde_json::from_str(text).map_err(|error| format!("not a JSON object: {error}"))
+}
+
+fn rate(text: &str) -> Result<f64, String> {
+    let rate = text.parse::<f64>().ok().filter(|rate| *rate > 0.0 && *rate <= 1e6);
+    rate.ok_or_else(|| "not a number of requests per second".to_owned())
+}
+
+pub(super) fn run(args: &BenchArgs) -> Result<Exit, Failure> {
+    match &args.command {
+        BenchCommand::Discovery(args) => args.run(),
+        BenchCommand::Call(args) => args.run(),
+    }
+}
+
+impl DiscoveryArgs {
+    fn run(&self) -> Result<Exit, Failure> {
+        let options = self.common.options();
+        self.common.measure(Load::Discovery, &options, async |targets| {
+            let each = targets.iter().flat_map(|target| {
+                let copies = self.copies.get();
+                (1..=copies).map(move |number| match copies {
+                    1 => target.clone(),
+                    _ => BenchTarget { name: format!("{} {number}", target.name), ..target.clone() },
+                })
+            });
+            bench_discovery(&each.collect::<Vec<_>>(), &options).await
+        })
+    }
+}
+
+impl CallArgs {
+    fn run(&self) -> Result<Exit, Failure> {
+        let calls = self.calls()?;
+        let mut options = BenchOptions {
+            connections: self.connections.get(),
+            in_flight: self.in_flight.get(),
+            rate: self.rate,
+            ..self.common.options()
+        };
+        if self.find_max.is_some() && self.common.duration.is_none() {
+            options.extent = Extent::Duration(Duration::from_secs(2));
+        }
+        self.common.measure(options.load(), &options, async |targets| match &self.find_max {
+            Some(condition) => find_max_rate(targets, &calls, condition, &options).await,
+            None => bench_calls(targets, &calls, &options).await,
+        })
+    }
+
+    /// What to send; nothing for each tool that may be called.
+    ///
+    /// # Errors
+    /// The scenario has mistakes, or nothing that can be sent.
+    fn calls(&self) -> Result<Vec<BenchCall>, Failure> {
+        if let Some(path) = &self.scenario {
+            return mix::read(path);
+        }
+        let tools = self.tools.iter().map(|name| Subject::Tool { name: name.clone(), arguments: self.args.clone() });
+        let resources = self.resources.iter().map(|uri| Subject::Resource { uri: uri.clone() });
+        let prompts = self.prompts.iter().map(|name| Subject::Prompt { name: name.clone(), arguments: Map::new() });
+        let lists = self.list_tools.then_some(Subject::ToolsList);
+        let pings = self.ping.then_some(Subject::Ping);
+        let subjects = tools.chain(resources).chain(prompts).chain(lists).chain(pings);
+        Ok(subjects.map(|subject| BenchCall { subject, weight: 1 }).collect())
+    }
+}
+
+impl CommonArgs {
+    fn options(&self) -> BenchOptions {
+        let duration = self.duration.unwrap_or(Duration::from_secs(10));
+        BenchOptions {
+            protocol: self.protocol,
+            extent: self.requests.map_or(Extent::Duration(duration), Extent::Requests),
+            warmup: self.warmup,
+            timeout: self.timeout,
+            max_total: self.max_total,
+            tools: ToolPermission { allowed: self.allowed_tools.clone(), ..ToolPermission::default() },
+            ..BenchOptions::default()
+        }
+    }
+
+    /// Measures the servers, judges and reports.
+    ///
+    /// # Errors
+    /// A server or a file cannot be read, or the report cannot be written.
+    fn measure(
+        &self,
+        load: Load,
+        options: &BenchOptions,
+        bench: impl AsyncFnOnce(&[BenchTarget]) -> BenchRun,
+    ) -> Result<Exit, Failure> {
+        let base = self.against.as_deref().map(read_result).transpose()?;
+        let servers = match self.scripts.is_empty() {
+            true => self.target.selected(&self.servers)?,
+            false if self.target.is_described() => self.target.selected(&[])?,
+            false => Vec::new(),
+        };
+        let mut targets: Vec<_> = servers.iter().map(|server| bench_target(server, &options.stop)).collect();
+        targets.extend(self.mocks(&options.stop)?);
+        if targets.is_empty() {
+            print_no_servers();
+            return Ok(Exit::NothingSelected);
+        }
+        name_apart(&mut targets);
+        let started_at = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+        let machine = machine();
+        let (run, is_interrupted) = block_on_guarded(watched(options, bench(&targets)))?;
+        let BenchRun { mut targets, warnings } = run;
+        let secrets = servers.iter().fold(Secrets::default(), |all, server| all.merge(&server.resolved.secrets));
+        targets.iter_mut().for_each(|target| hide(target, &secrets));
+        let mut result = BenchResult {
+            format: FORMAT,
+            started_at,
+            rehearse: env!("CARGO_PKG_VERSION").to_owned(),
+            machine,
+            load,
+            targets,
+            thresholds: Vec::new(),
+            comparisons: Vec::new(),
+            warnings,
+            verdict: BenchVerdict::Passed,
+        };
+        self.judge(&mut result, base.as_ref());
+        result.conclude(is_interrupted);
+        self.write(&result)
+    }
+
+    /// Mocks with the scripts that were asked for, as servers on stdio.
+    fn mocks(&self, stop: &CancellationToken) -> Result<Vec<BenchTarget>, Failure> {
+        let rehearse = std::env::current_exe()
+            .map_err(|error| Failure::cannot(format!("cannot find the path of this program: {error}")))?;
+        let mock = |script: &String| {
+            let command = CommandSpec {
+                program: rehearse.display().to_string(),
+                args: vec!["mock".to_owned(), script.clone()],
+                ..CommandSpec::default()
+            };
+            let mut params = ServerParams::new(script, Target::Stdio(command));
+            params.shutdown = stop.clone();
+            BenchTarget { name: script.clone(), described: format!("rehearse mock {script}"), params }
+        };
+        Ok(self.scripts.iter().map(mock).collect())
+    }
+
+    /// Applies the conditions, and compares with the base or the first target.
+    fn judge(&self, result: &mut BenchResult, base: Option<&BenchResult>) {
+        let measures = result.targets.iter().flat_map(|target| target.measures.iter().map(move |it| (target, it)));
+        let judged = measures
+            .clone()
+            .flat_map(|(target, measure)| self.fail_if.iter().map(|threshold| threshold.judge(&target.name, measure)));
+        let thresholds: Vec<_> = judged.collect();
+        let find = |result: &BenchResult, target: &str, name: &str| -> Option<Measure> {
+            let target = result.targets.iter().find(|it| it.name == target)?;
+            target.measures.iter().find(|it| it.name == name).cloned()
+        };
+        let (mut comparisons, mut warnings) = (Vec::new(), Vec::new());
+        for (target, measure) in measures {
+            let (against, path) = match (base, &self.against) {
+                (Some(base), Some(path)) => (find(base, &target.name, &measure.name), path.display().to_string()),
+                _ => match result.targets.first().filter(|first| first.name != target.name) {
+                    Some(first) => (find(result, &first.name, &measure.name), first.name.clone()),
+                    None => continue,
+                },
+            };
+            let compared = against.map(|against| compare(&target.name, &path, &against, measure));
+            match compared {
+                Some(mut compared) if !compared.is_empty() => {
+                    compared.iter_mut().for_each(|it| it.is_gate = base.is_some());
+                    comparisons.extend(compared);
+                }
+                Some(_) if base.is_some() => warnings
+                    .push(format!("{}, {}: too few requests for a comparison with {path}", target.name, measure.name)),
+                None if base.is_some() => {
+                    warnings.push(format!("{path} has no measure {:?} of {:?}", measure.name, target.name));
+                }
+                _ => {}
+            }
+        }
+        result.thresholds = thresholds;
+        result.comparisons = comparisons;
+        result.warnings.extend(warnings);
+    }
+
+    fn write(&self, result: &BenchResult) -> Result<Exit, Failure> {
+        let bytes = result.render(self.format, style::width());
+        match (&self.output, self.format) {
+            (Some(path), BenchFormat::Human) => {
+                output::write_file(path, &anstream::adapter::strip_bytes(&bytes).into_vec())
+            }
+            (Some(path), BenchFormat::Json) => output::write_file(path, &bytes),
+            (None, BenchFormat::Human) => output::write_styled(&bytes),
+            (None, BenchFormat::Json) => output::write(&bytes),
+        }?;
+        Ok(match result.verdict {
+            BenchVerdict::Passed => Exit::Success,
+            BenchVerdict::Failed => Exit::Violation,
+            BenchVerdict::CannotRun => Exit::CannotRun,
+        })
+    }
+}
+
+/// # Errors
+/// It is not the result of a benchmark.
+fn read_result(path: &std::path::Path) -> Result<BenchResult, Failure> {
+    let bytes =
+        std::fs::read(path).map_err(|error| Failure::Usage(format!("cannot read {}: {error}", path.display())))?;
+    let result: BenchResult = serde_json::from_slice(&bytes).map_err(|error| {
+        Failure::Usage(format!("{} is no result of `rehearse bench --format json`: {error}", path.display()))
+    })?;
+    match result.format {
+        FORMAT => Ok(result),
+        other => Err(Failure::Usage(format!("{} has format {other}; this version reads {FORMAT}", path.display()))),
+    }
+}
+
+fn bench_target(server: &Server, stop: &CancellationToken) -> BenchTarget {
+    let mut params = server.resolved.config.clone();
+    params.shutdown = stop.clone();
+    let described = server.resolved.secrets.hidden(&server_target(server));
+    BenchTarget { name: server.name().to_owned(), described, params }
+}
+
+/// Servers of one name get a number: results and bases are found by it.
+fn name_apart(targets: &mut [BenchTarget]) {
+    let names: Vec<_> = targets.iter().map(|target| target.name.clone()).collect();
+    for (at, target) in targets.iter_mut().enumerate() {
+        let number = names[..=at].iter().filter(|name| **name == names[at]).count();
+        if names.iter().filter(|name| **name == names[at]).count() > 1 {
+            target.name = format!("{} {number}", names[at]);
+        }
+    }
+}
+
+/// Runs a benchmark with a line about it; the first signal ends it with what has been measured.
+///
+/// # Errors
+/// Signals cannot be handled.
+async fn watched(options: &BenchOptions, bench: impl Future<Output = BenchRun>) -> Result<(BenchRun, bool), Failure> {
+    let mut signals = Signals::install().map_err(|error| Failure::cannot(format!("cannot handle signals: {error}")))?;
+    let progress = Progress::start(Arc::<BenchProgress>::clone(&options.progress));
+    let run = signals.run_until_signal(&options.stop, "interrupted: this is what was measured\n", bench).await;
+    drop(progress);
+    let run = run.ok_or_else(|| Failure::cannot("interrupted again: there is no report".to_owned()))?;
+    Ok((run, options.stop.is_cancelled()))
+}
+
+/// Hides secrets in what a server said.
+fn hide(target: &mut TargetResult, secrets: &Secrets) {
+    target.error = target.error.take().map(|error| secrets.hidden(&error));
+    for measure in &mut target.measures {
+        let errors = std::mem::take(&mut measure.errors);
+        for (kind, count) in errors {
+            *measure.errors.entry(secrets.hidden(&kind)).or_default() += count;
+        }
+    }
+}
