@@ -75,7 +75,8 @@ pub(super) async fn shape_response(
         HttpForm::Auto if opening == StreamStart::AtFirstMessage => &faulty_response.begun,
         HttpForm::Auto | HttpForm::Sse => return FaultyAnswer::Events(faulty_response.parts, content_type),
     };
-    let (mut packets, stop) = match collect_body(closer, &mut faulty_response.parts, begun).await {
+    let may_stream = form == HttpForm::Auto;
+    let (mut packets, stop) = match collect_body(closer, &mut faulty_response.parts, begun, may_stream).await {
         CollectedBody::Complete(packets, stop) => (packets, stop),
         CollectedBody::Streaming(parts) => {
             return FaultyAnswer::Events(stream::iter(parts).chain(faulty_response.parts).boxed(), content_type);
@@ -116,19 +117,30 @@ enum CollectedBody {
     Streaming(Vec<ResponsePart>),
 }
 
-/// Collects an answer, unless it turns out to have `begun` with a message before its response.
-async fn collect_body(closer: &ConnectionCloser, parts: &mut PartStream, begun: &CancellationToken) -> CollectedBody {
-    let mut packets = Vec::new();
+/// Collects an answer, unless it turns out to have `begun` with a message before its response. One that `may_stream` is
+/// a stream also if time passes between something and the response.
+async fn collect_body(
+    closer: &ConnectionCloser,
+    parts: &mut PartStream,
+    begun: &CancellationToken,
+    may_stream: bool,
+) -> CollectedBody {
+    let mut packets: Vec<Packet> = Vec::new();
+    let streaming = |packets: Vec<Packet>, next| {
+        CollectedBody::Streaming(packets.into_iter().map(ResponsePart::Packet).chain(next).collect())
+    };
     loop {
         let part = tokio::select! {
             biased;
             part = parts.next() => part,
             // What began it may have been dropped.
-            () = begun.cancelled() => return CollectedBody::Streaming(packets.into_iter().map(ResponsePart::Packet).collect()),
+            () = begun.cancelled() => return streaming(packets, None),
         };
+        let is_unanswered = |packets: &[Packet]| !packets.iter().any(|packet| packet.kind == FrameKind::Response);
         match part {
-            Some(part) if begun.is_cancelled() => {
-                return CollectedBody::Streaming(packets.into_iter().map(ResponsePart::Packet).chain([part]).collect());
+            Some(part) if begun.is_cancelled() => return streaming(packets, Some(part)),
+            Some(part @ ResponsePart::Wait(_)) if may_stream && !packets.is_empty() && is_unanswered(&packets) => {
+                return streaming(packets, Some(part));
             }
             Some(ResponsePart::Packet(packet)) => packets.push(packet),
             Some(ResponsePart::Stop(stop)) => return CollectedBody::Complete(packets, stop),

@@ -141,6 +141,21 @@ async fn the_form_of_an_answer_is_kept_where_it_can_be() {
 }
 
 #[tokio::test]
+async fn what_comes_before_a_pause_is_sent_before_it() {
+    let server = start(engine("  - { do: { noise: { text: boo, pause: 1m } } }")).await;
+    let mut stream = connect(&server).await;
+    stream.write_all(modern_post("now").as_bytes()).await.expect("writes");
+    let mut seen = String::new();
+    while !seen.contains("data: boo") {
+        let mut bytes = [0; 1024];
+        let length = in_time(stream.read(&mut bytes)).await.expect("reads");
+        assert_ne!(length, 0, "{seen}");
+        seen.push_str(&String::from_utf8_lossy(&bytes[..length]));
+    }
+    in_time(server.stop(Duration::ZERO)).await;
+}
+
+#[tokio::test]
 async fn a_status_other_than_200_stays_with_a_json_answer() {
     let unknown = modern_post("now").replace("tools/call", "nopes/call");
     let server = start(engine("  - { do: { delay: 1ms } }")).await;
