@@ -34,7 +34,7 @@ use super::{
     web,
 };
 use crate::recorder::TraceRecorder;
-use rehearse_protocol::{Direction, Era, MAX_FRAME, Version};
+use rehearse_protocol::{Direction, Era, MAX_FRAME, Version, message::split_batch};
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
@@ -165,7 +165,8 @@ impl HttpClient {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The events for rmcp, without the ids and times with which it would resume the stream itself.
+    /// The events for rmcp, without the ids and times with which it would resume the stream itself. rmcp knows no
+    /// batches: each part of one is an event.
     fn events(&self, response: Response, resumption: Resumption) -> BoxStream<'static, Result<Sse, SseError>> {
         let recorder = self.0.recorder.clone();
         let events = EventStream::new(self.clone(), response, resumption);
@@ -174,18 +175,26 @@ impl HttpClient {
             async move {
                 let next = events.next().await?;
                 let exchange = events.exchange();
-                let item = next.map_err(|broken| SseError::Body(broken.into())).map(|event| {
-                    let kind = event.event.clone();
-                    let data = message(event);
-                    if let Some(data) = &data {
-                        recorder.record_in(exchange, Direction::ServerToClient, data.clone());
+                let items = match next {
+                    Ok(event) => {
+                        let kind = event.event.clone();
+                        let parts = message(event).map_or_else(
+                            || vec![None],
+                            |data| {
+                                recorder.record_in(exchange, Direction::ServerToClient, data.clone());
+                                let parts = split_batch(&data).unwrap_or_else(|_| vec![data]);
+                                parts.iter().map(|part| Some(String::from_utf8_lossy(part).into_owned())).collect()
+                            },
+                        );
+                        let event = |data| Ok(Sse { event: kind.clone(), data, id: None, retry: None });
+                        parts.into_iter().map(event).collect()
                     }
-                    let data = data.map(|data| String::from_utf8_lossy(&data).into_owned());
-                    Sse { event: kind, data, id: None, retry: None }
-                });
-                Some((item, events))
+                    Err(broken) => vec![Err(SseError::Body(broken.into()))],
+                };
+                Some((stream::iter(items), events))
             }
         })
+        .flatten()
         .boxed()
     }
 

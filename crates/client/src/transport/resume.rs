@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use reqwest::{Response, StatusCode, header::HeaderMap};
 
 use super::{
@@ -10,7 +11,7 @@ use super::{
     http::HttpClient,
     web,
 };
-use rehearse_protocol::{Message, ParseError, sse::Event};
+use rehearse_protocol::{Message, ParseError, message::split_batch, sse::Event};
 
 /// Between connections without events, if the server sets no time.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -115,11 +116,23 @@ impl EventStream {
     }
 }
 
-/// Whether this frame ends the stream: a response, or a batch, which may contain one.
-fn ends_stream(frame: &[u8]) -> bool {
+/// Whether this frame ends the stream: a response, or a batch with one.
+fn ends_stream(frame: &Bytes) -> bool {
     match Message::parse(frame) {
-        Ok(Message::Response(_)) | Err(ParseError::Batch) => true,
+        Ok(Message::Response(_)) => true,
+        Err(ParseError::Batch) => split_batch(frame).unwrap_or_default().iter().any(ends_stream),
         Err(error) => error.id().is_some(),
         Ok(_) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ends_stream;
+
+    #[test]
+    fn a_batch_ends_the_stream_if_it_has_a_response() {
+        assert!(ends_stream(&(&br#"[{"jsonrpc":"2.0","id":1,"result":{}}]"#[..]).into()));
+        assert!(!ends_stream(&(&br#"[{"jsonrpc":"2.0","id":"s","method":"ping"}]"#[..]).into()));
     }
 }
