@@ -17,6 +17,6 @@ mod run;
 mod server;
 mod survey;
 
-pub use client::{ACTS, Act, ActRun, ClientVersion, judge_client};
+pub use client::{ACTS, Act, ActRun, ClientVersion, doubtful_acts, judge_client};
 pub use options::{CheckEvent, CheckOptions, RecordSink, Sink, Tokens, selects};
 pub use run::{CheckError, CheckRun, VersionRun, check};

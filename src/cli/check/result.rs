@@ -25,6 +25,7 @@ pub(super) fn server(server: &Server, run: Result<CheckRun, CheckError>, again: 
         server_version: None,
         started_in: Duration::ZERO,
         again: again.command(server),
+        command: None,
         place: place(server),
         error: None,
         versions: Vec::new(),

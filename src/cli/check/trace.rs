@@ -48,6 +48,7 @@ pub(super) fn check(
             server_version,
             started_in: traces.iter().find_map(|trace| first_answer(trace)).unwrap_or_default(),
             again: format!("rehearse check --trace {}", quoted(&path.display().to_string())),
+            command: None,
             place: None,
             unanswered: Vec::new(),
             is_budget_spent: false,

@@ -1,6 +1,6 @@
 //! What the rows say of a client after all acts.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rehearse_conformance::{
     Evidence, Facts, Flow, Judgement, Outcome, Recorded, Role, Row, Verdict, Violation, judge_recorded,
@@ -35,6 +35,8 @@ pub struct ClientVersion {
     pub traces: Vec<Trace>,
     /// The outcome of every row.
     pub outcomes: Vec<(&'static Row, Outcome)>,
+    /// The acts in which a row is violated.
+    pub violated_in: BTreeSet<String>,
 }
 
 /// Judges a client by the traces of all acts: each transport and version that it used, newest version first.
@@ -69,7 +71,11 @@ pub fn judge_client(runs: &[ActRun]) -> Vec<ClientVersion> {
                     version: version.version,
                     traces: Vec::new(),
                     outcomes: Vec::new(),
+                    violated_in: BTreeSet::new(),
                 });
+                if version.outcomes.iter().any(|(_, outcome)| !outcome.judgement.violations.is_empty()) {
+                    merged.violated_in.insert(one.act.clone());
+                }
                 let offset = merged.traces.len();
                 merged.traces.extend(version.traces.into_iter().cloned());
                 let outcomes = version.outcomes.into_iter();
@@ -83,6 +89,17 @@ pub fn judge_client(runs: &[ActRun]) -> Vec<ClientVersion> {
         }
     }
     all.into_values().collect()
+}
+
+/// The acts in which a row is violated and the client had to be ended, as it has not in the first one. It may only have
+/// been slow there.
+pub fn doubtful_acts(runs: &[ActRun]) -> BTreeSet<String> {
+    if runs.first().is_none_or(|usual| usual.exit_code.is_none()) {
+        return BTreeSet::new();
+    }
+    let mut acts: BTreeSet<_> = judge_client(runs).into_iter().flat_map(|version| version.violated_in).collect();
+    acts.retain(|act| runs.iter().any(|run| run.act == *act && run.exit_code.is_none()));
+    acts
 }
 
 fn recorded(run: &ActRun, transport: Transport) -> impl Iterator<Item = Recorded<'_>> {

@@ -95,8 +95,11 @@ pub struct CheckedServer {
     pub server_version: Option<String>,
     #[serde(rename = "startedInMs", serialize_with = "milliseconds")]
     pub started_in: Duration,
-    /// The command line that checks it again.
+    /// The command line that checks it again, without the command of a client.
     pub again: String,
+    /// The command of a client, which follows `--` there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
     /// Where a config file describes it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub place: Option<ConfigPlace>,
@@ -284,12 +287,13 @@ impl CheckResult {
             RunVerdict::NothingTested
         };
         for server in &mut self.servers {
+            let command = server.command.as_ref().map(|command| format!(" -- {command}")).unwrap_or_default();
             for row in server.versions.iter_mut().flat_map(|version| &mut version.rows) {
                 // What is still open comes first.
                 row.violations.sort_by_key(|violation| violation.accepted.is_some());
                 row.violations.truncate(KEPT);
                 let is_open = row.verdict <= RowVerdict::Warn;
-                row.again = is_open.then(|| format!("{} --only {}", server.again, row.id));
+                row.again = is_open.then(|| format!("{} --only {}{command}", server.again, row.id));
             }
         }
     }

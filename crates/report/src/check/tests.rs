@@ -42,6 +42,7 @@ fn result(transports: &[Transport], rows: &[CheckedRow]) -> CheckResult {
             server_version: Some("1.2.0".to_owned()),
             started_in: Duration::from_millis(212),
             again: "rehearse check --stdio 'node server.js' --seed 1".to_owned(),
+            command: None,
             place: Some(ConfigPlace {
                 file: "/repo/.mcp.json".to_owned(),
                 line: 3,
@@ -107,6 +108,16 @@ fn a_violation_of_several_versions_and_transports_is_one_entry() {
     assert!(shown.contains("✗ http/2025-06-18   1 failed, 1 not tested, 0 passed"), "{shown}");
     assert!(shown.contains("Not tested: 1\n    1  no tool may be called: ping.result.empty"), "{shown}");
     assert!(shown.contains("again: rehearse check --stdio 'node server.js' --seed 1 --only tools.list.name-charset"));
+}
+
+#[test]
+fn a_client_is_checked_again_with_its_command_at_the_end() {
+    let mut checked = result(&[Transport::Stdio], &[bad_names()]);
+    checked.servers[0].again = "rehearse check client".to_owned();
+    checked.servers[0].command = Some("node client.js '{url}'".to_owned());
+    let shown = text(&mut checked, 80);
+    let again = "again: rehearse check client --only tools.list.name-charset -- node client.js '{url}'";
+    assert!(shown.contains(again), "{shown}");
 }
 
 #[test]
