@@ -58,7 +58,9 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
         }
     }),
     ("client-http.version.header-sent", |e, j| {
-        for (_, http) in e.connections.iter().flat_map(later) {
+        // A client that has refused the answer to `initialize` can name no version; it only ends the session.
+        let goes_on = |it: &&Connection<'_>| later(it).any(|(_, http)| http.method != "DELETE");
+        for (_, http) in e.connections.iter().filter(goes_on).flat_map(later) {
             let value = header(http, VERSION_HEADER);
             let method = Some(http.method.to_owned());
             j.check_at(value.is_some(), method, heads(http), || header_text("MCP-Protocol-Version", None));

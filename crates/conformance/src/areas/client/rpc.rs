@@ -79,7 +79,7 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
         for message in strays(e) {
             let other = crate::evidence::as_other_type(message.id().unwrap_or(&Value::Null));
             let mut asked = e.server_requests().filter_map(Message::id).map(Value::to_string);
-            let is_lost = message.id().is_none_or(Value::is_null) && is_awaited(e);
+            let is_lost = message.id().is_none_or(Value::is_null) && is_awaited(e) && !is_unreadable(message);
             if is_lost || asked.any(|id| id == other) {
                 j.check(false, message, || format!("`id: {}`", shown(message.id().unwrap_or(&Value::Null))));
             }
@@ -120,8 +120,7 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
     ("client-rpc.response.not-to-notification", |e, j| {
         // With the id of no request, it can only answer a notification.
         for message in strays(e).filter(|message| message.id().is_none_or(Value::is_null) && !is_awaited(e)) {
-            let is_parse_error = message.error_code().is_some_and(|code| matches!(code, -32700 | -32600));
-            j.check(is_parse_error, message, || "a response to no request".to_owned());
+            j.check(is_unreadable(message), message, || "a response to no request".to_owned());
         }
         for message in e.received().filter(|message| message.kind == Kind::Notification) {
             j.check(true, message, String::new);
@@ -254,6 +253,11 @@ fn known_methods(evidence: &Evidence<'_>, j: &mut Judgement) {
         }
         j.check_subject(is_known, method, message, || format!("{method}, which {} does not have", evidence.version));
     }
+}
+
+/// Whether a response says that the client could not read a message: then it does not know the id.
+fn is_unreadable(response: &Message<'_>) -> bool {
+    matches!(response.error_code(), Some(-32700 | -32600))
 }
 
 /// Whether a request of the server has no response: one without an id may be meant for it.
