@@ -20,6 +20,7 @@
 mod areas;
 mod call;
 mod case;
+mod connection;
 mod evidence;
 mod facts;
 mod flow;
@@ -33,7 +34,8 @@ mod shapes;
 pub use areas::cases;
 pub use call::{Ask, Call};
 pub use case::{Case, CaseBody, Lane, Material, MirroredCall, MirroredParameter};
-pub use evidence::{Connection, Evidence, HttpExchange, without_mark};
+pub use connection::{Connection, HttpExchange, without_mark};
+pub use evidence::Evidence;
 pub use facts::{Facts, Fetched};
 pub use flow::Flow;
 pub use judgement::{Judgement, Outcome, Verdict, Violation};

@@ -13,7 +13,7 @@ use super::{
     },
 };
 use crate::{
-    Case, Evidence, HttpExchange, Judgement, Kind, Lane, Level, Material, Message, evidence::as_other_type, shapes,
+    Case, Evidence, HttpExchange, Judgement, Kind, Lane, Level, Material, Message, connection::as_other_type, shapes,
 };
 
 /// How long the message of an error may be.

@@ -9,7 +9,7 @@ use super::{
     super::{Judge, common::shown},
     completes, completes_at,
 };
-use crate::{Call, Connection, Evidence, Judgement, Kind, Message, evidence::as_other_type};
+use crate::{Call, Connection, Evidence, Judgement, Kind, Message, connection::as_other_type};
 
 const CANCELLED: &str = "notifications/cancelled";
 /// For how long both sides may not know what the other one has just sent.
@@ -91,12 +91,7 @@ pub(super) fn gives_up(evidence: &Evidence<'_>, j: &mut Judgement, method: &str,
     let is_closed = evidence.is_modern() && evidence.transport == Transport::Http;
     for connection in evidence.connections.iter().filter(|_| !is_closed && is_silent) {
         for call in connection.calls().filter(|call| call.request.kind == Kind::Request && call.method() == method) {
-            let is_cancel = |it: &Message<'_>| {
-                !it.is_from_server()
-                    && it.method() == Some(CANCELLED)
-                    && Some(it.at("/params/requestId")) == call.request.id()
-            };
-            let is_cancelled = connection.messages.iter().any(is_cancel);
+            let is_cancelled = connection.cancellations(call.request).next().is_some();
             let waited = connection.waited(call.request);
             let has_ended = evidence.facts.exit_code.is_some() && waited > GIVEN_UP;
             if call.response.is_none() && (is_cancelled || has_ended) {

@@ -42,8 +42,7 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
     ("client-life.init.not-cancelled", |e, j| {
         for connection in &e.connections {
             for call in connection.calls().filter(|call| call.method() == "initialize") {
-                let cancelled = notifications(connection, "notifications/cancelled")
-                    .find(|it| Some(it.at("/params/requestId")) == call.request.id());
+                let cancelled = connection.cancellations(call.request).next();
                 let places = [call.request].into_iter().chain(cancelled).map(|it| it.place).collect();
                 j.check_at(cancelled.is_none(), None, places, || "a cancellation of `initialize`".to_owned());
             }

@@ -2,8 +2,6 @@
 
 use std::collections::HashMap;
 
-use serde_json::Value;
-
 use super::{
     super::{Judge, common::shown, log::LEVELS},
     completes, completes_at, only_declared, sends,
@@ -50,10 +48,6 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
 fn unique_tokens(evidence: &Evidence<'_>, j: &mut Judgement) {
     for connection in &evidence.connections {
         let calls: Vec<_> = connection.calls().filter(|call| call.request.kind == Kind::Request).collect();
-        let cancelled = |id: &Value, until: crate::Place| {
-            let mut sent = connection.messages.iter().filter(|it| !it.is_from_server() && it.place < until);
-            sent.any(|it| it.method() == Some("notifications/cancelled") && it.at("/params/requestId") == id)
-        };
         for (number, call) in calls.iter().enumerate().filter(|(_, call)| !call.request.at(TOKEN).is_null()) {
             let (token, now) = (call.request.at(TOKEN), call.request.place);
             let is_active = |earlier: &&crate::Call<'_>| {
@@ -62,7 +56,7 @@ fn unique_tokens(evidence: &Evidence<'_>, j: &mut Judgement) {
                 // The same id twice has a row of its own.
                 let is_other = earlier.request.id() != call.request.id();
                 let is_same = earlier.request.at(TOKEN) == token && is_other;
-                is_same && !is_over && !cancelled(earlier.request.at("/id"), now)
+                is_same && !is_over && !connection.cancellations(earlier.request).any(|it| it.place < now)
             };
             let earlier = calls.get(..number).unwrap_or_default().iter().find(is_active);
             let places = earlier.map(|it| it.request.place).into_iter().chain([now]).collect();

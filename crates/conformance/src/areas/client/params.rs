@@ -11,7 +11,7 @@ use super::{
     },
     common::{all_modern, header, header_text},
 };
-use crate::{Call, Evidence, Judgement};
+use crate::{Call, Evidence, HttpExchange, Judgement};
 
 const PREFIX: &str = "mcp-param-";
 const KINDS: [&str; 3] = ["string", "integer", "boolean"];
@@ -100,6 +100,19 @@ fn collect(schema: &Value, path: &str, is_required: bool, out: &mut Vec<Paramete
     }
 }
 
+/// The calls of tools with parameters that the client could know, each with the name of the tool.
+fn each_call(evidence: &Evidence<'_>, mut check: impl FnMut(&Call<'_>, &HttpExchange<'_>, &str, &[Parameter])) {
+    let tools: BTreeMap<_, _> = declared(evidence).into_iter().map(|(name, it)| (name, it.map(params))).collect();
+    for call in all_modern(evidence).filter(|call| call.method() == "tools/call") {
+        let tool = call.request.at("/params/name").as_str().unwrap_or_default();
+        if let (Some(Some(parameters)), Some(http)) = (tools.get(tool), call.http)
+            && is_known(evidence, tool, &call)
+        {
+            check(&call, http, tool, parameters);
+        }
+    }
+}
+
 /// Checks every such parameter of every call that a judge is about.
 pub(super) fn param(
     evidence: &Evidence<'_>,
@@ -107,13 +120,7 @@ pub(super) fn param(
     applies: impl Fn(&Param<'_>) -> bool,
     holds: impl Fn(&Param<'_>) -> bool,
 ) {
-    let tools: BTreeMap<_, _> = declared(evidence).into_iter().map(|(name, it)| (name, it.map(params))).collect();
-    for call in all_modern(evidence).filter(|call| call.method() == "tools/call") {
-        let tool = call.request.at("/params/name").as_str().unwrap_or_default();
-        let (Some(Some(parameters)), Some(http)) = (tools.get(tool), call.http) else { continue };
-        if !is_known(evidence, tool, &call) {
-            continue;
-        }
+    each_call(evidence, |call, http, tool, parameters| {
         for it in parameters {
             let value = call.request.at("/params/arguments").pointer(&it.pointer);
             let param = Param {
@@ -130,24 +137,18 @@ pub(super) fn param(
                 });
             }
         }
-    }
+    });
 }
 
 /// Checks that a call has no headers of parameters that have none.
 pub(super) fn unannotated(evidence: &Evidence<'_>, j: &mut Judgement) {
-    let tools: BTreeMap<_, _> = declared(evidence).into_iter().map(|(name, it)| (name, it.map(params))).collect();
-    for call in all_modern(evidence).filter(|call| call.method() == "tools/call") {
-        let tool = call.request.at("/params/name").as_str().unwrap_or_default();
-        let (Some(Some(parameters)), Some(http)) = (tools.get(tool), call.http) else { continue };
-        if !is_known(evidence, tool, &call) {
-            continue;
-        }
+    each_call(evidence, |call, http, tool, parameters| {
         let names = http.request_headers.into_iter().flat_map(|headers| headers.keys()).map(|name| name.as_str());
         let mut others =
             names.filter(|name| name.starts_with(PREFIX) && parameters.iter().all(|it| it.header != *name));
         let other = others.next();
         j.check_subject(other.is_none(), tool, call.request, || header_text(other.unwrap_or_default(), Some("…")));
-    }
+    });
 }
 
 /// Checks that no tool with such a fault in its headers is called.

@@ -77,7 +77,7 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
     ("client-rpc.method.known", known_methods),
     ("client-rpc.response.echo-id", |e, j| {
         for message in strays(e) {
-            let other = crate::evidence::as_other_type(message.id().unwrap_or(&Value::Null));
+            let other = crate::connection::as_other_type(message.id().unwrap_or(&Value::Null));
             let mut asked = e.server_requests().filter_map(Message::id).map(Value::to_string);
             let is_lost = message.id().is_none_or(Value::is_null) && is_awaited(e) && !is_unreadable(message);
             if is_lost || asked.any(|id| id == other) {

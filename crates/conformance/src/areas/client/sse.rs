@@ -156,9 +156,7 @@ fn streams<'c>(connection: &'c Connection<'_>) -> Vec<Stream<'c>> {
         let _ = sse::Decoder::default().push(&http.body, &mut events);
         let request = sent_in(connection, http).filter(|it| it.kind == Kind::Request);
         let has_response = connection.messages_of(http).any(|it| it.kind == Kind::Response);
-        let mut cancelled = connection.messages.iter().filter(|it| it.method() == Some("notifications/cancelled"));
-        let is_cancelled =
-            request.is_some_and(|request| cancelled.any(|it| Some(it.at("/params/requestId")) == request.id()));
+        let is_cancelled = request.is_some_and(|request| connection.cancellations(request).next().is_some());
         let is_open = http.ended.is_none() && connection.closed.is_none();
         Stream { http, events, request, has_response, is_cancelled, is_open }
     });

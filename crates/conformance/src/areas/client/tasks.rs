@@ -11,7 +11,7 @@ use super::{
     super::{Judge, ask::CAPABILITIES, common::shown, task::RELATED_TASK},
     hdr::name,
 };
-use crate::{Call, Evidence, Judgement, Kind, Message};
+use crate::{Call, Connection, Evidence, Judgement, Kind, Message};
 
 const EXTENSION: &str = "io.modelcontextprotocol/tasks";
 const GET: &str = "tasks/get";
@@ -97,13 +97,7 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
     ("client-tasks.ext.cancel-method", |e, j| {
         for connection in &e.connections {
             for call in connection.calls().filter(|call| call.result().is_some_and(|it| it["resultType"] == "task")) {
-                let is_cancel = |it: &&Message<'_>| {
-                    !it.is_from_server()
-                        && it.method() == Some("notifications/cancelled")
-                        && it.at("/params/requestId") == call.request.at("/id")
-                        && call.response.is_some_and(|response| it.place > response.place)
-                };
-                let late = connection.messages.iter().find(is_cancel);
+                let late = late_cancellation(connection, &call);
                 let places = call.places().into_iter().chain(late.map(|it| it.place)).collect();
                 j.check_at(late.is_none(), None, places, || "`notifications/cancelled` for it".to_owned());
             }
@@ -137,16 +131,13 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
         j.untested("no task asked for input");
     }),
     ("client-tasks.legacy.cancel-method", |e, j| {
-        for (call, id) in e.calls().filter_map(|call| Some((call, legacy_task(&call)?))) {
-            let is_cancel = |it: &&Message<'_>| {
-                it.method() == Some("notifications/cancelled")
-                    && Some(it.at("/params/requestId")) == call.request.id()
-                    && it.place.connection == call.request.place.connection
-                    && call.response.is_some_and(|response| response.place < it.place)
-            };
-            let wrong = e.sent().find(is_cancel);
-            let places = call.places().into_iter().chain(wrong.map(|it| it.place)).collect();
-            j.check_at(wrong.is_none(), Some(id.to_owned()), places, || "`notifications/cancelled` for it".to_owned());
+        for connection in &e.connections {
+            for (call, id) in connection.calls().filter_map(|call| Some((call, legacy_task(&call)?))) {
+                let late = late_cancellation(connection, &call);
+                let places = call.places().into_iter().chain(late.map(|it| it.place)).collect();
+                let subject = Some(id.to_owned());
+                j.check_at(late.is_none(), subject, places, || "`notifications/cancelled` for it".to_owned());
+            }
         }
         j.untested(NO_TASK);
     }),
@@ -178,6 +169,12 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
         }
     }),
 ];
+
+/// The cancellation of a request after its response: it has become a task.
+fn late_cancellation<'c>(connection: &'c Connection<'_>, call: &Call<'c>) -> Option<&'c Message<'c>> {
+    let response = call.response?;
+    connection.cancellations(call.request).find(|it| it.place > response.place)
+}
 
 fn is_terminal(task: &Value) -> bool {
     ["completed", "failed", "cancelled"].iter().any(|status| task["status"] == *status)

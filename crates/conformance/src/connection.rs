@@ -1,0 +1,412 @@
+//! The traffic of one connection, indexed for judges.
+
+use std::{
+    collections::{BTreeMap, HashMap, HashSet, VecDeque},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use http::HeaderMap;
+use rehearse_protocol::{Direction, Era, EventKind, Trace, Transport};
+use serde_json::Value;
+
+use crate::{Ask, Call, Kind, Message, Place, facts::CANARY, message::kind};
+
+/// The case that stands for the end of a process's standard input.
+pub(crate) const INPUT_CLOSED: &str = "shutdown/close-input";
+/// The case that stands for SIGTERM.
+const TERMINATED: &str = "shutdown/terminate";
+/// The case that stands for processes that were left behind by the one that has ended.
+const LEFT_BEHIND: &str = "shutdown/left-behind";
+
+/// One connection.
+#[derive(Debug, Default)]
+pub struct Connection<'t> {
+    /// All messages, in order. A batch is followed by its parts.
+    pub messages: Vec<Message<'t>>,
+    /// The HTTP exchanges by number.
+    pub exchanges: BTreeMap<u32, HttpExchange<'t>>,
+    /// The lines of standard error.
+    pub stderr: Vec<(Place, &'t Bytes)>,
+    /// When the process was started.
+    pub started: Option<Duration>,
+    /// When the process ended, and its exit code.
+    pub exited: Option<(Duration, Option<i32>)>,
+    /// Where and when the prober closed the standard input of the process.
+    pub input_closed: Option<(Place, Duration)>,
+    /// When the process got SIGTERM.
+    pub terminated: Option<(Place, Duration)>,
+    /// Where it was seen that the process left others behind.
+    pub left_behind: Option<Place>,
+    /// Why and when the connection ended.
+    pub closed: Option<(Place, Duration, &'t str)>,
+    /// What was said before `initialize`, in evidence of the legacy era.
+    pub earlier: Vec<Message<'t>>,
+    /// The client's `initialize` that ends its part in the modern era, in evidence of that.
+    pub fallback: Option<Place>,
+    /// Whether the trace lacks its beginning.
+    pub(crate) is_beginning_lost: bool,
+    /// Whether responses come on another exchange than their requests.
+    is_sse: bool,
+    /// Whether it is in the legacy era although the evidence is of the modern one: a probe has sent `initialize`, and the
+    /// server has accepted it.
+    pub(crate) is_legacy: bool,
+    /// By index of a client's message, the index of its answer.
+    answers: HashMap<usize, usize>,
+}
+
+/// One HTTP request with its response.
+#[derive(Debug, Default)]
+pub struct HttpExchange<'t> {
+    /// Where the head of the request stands.
+    pub request: Place,
+    /// When the request was sent.
+    pub time: Duration,
+    /// `POST`, `GET`, …
+    pub method: &'t str,
+    /// Path and query.
+    pub target: &'t str,
+    /// The headers of the request.
+    pub request_headers: Option<&'t HeaderMap>,
+    /// The body of the request, if it is no message.
+    pub sent: Vec<u8>,
+    /// The case of a probe, if a probe sent it.
+    pub case: Option<&'t str>,
+    /// Where the head of the response stands.
+    pub response: Option<Place>,
+    /// When it came.
+    pub response_time: Option<Duration>,
+    /// The status.
+    pub status: Option<u16>,
+    /// The headers of the response.
+    pub headers: Option<&'t HeaderMap>,
+    /// When the last part of the body came.
+    pub last: Option<Duration>,
+    /// The bytes of the body that are no message; all bytes of an event stream that a probe read.
+    pub body: Vec<u8>,
+    /// Whether the body came whole, once it has ended.
+    pub is_whole: Option<bool>,
+    /// Where the response ended.
+    pub ended: Option<Place>,
+    /// The indices of its messages, of both sides.
+    pub messages: Vec<usize>,
+}
+
+impl HttpExchange<'_> {
+    /// A header of the response, if it is text.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers?.get(name)?.to_str().ok()
+    }
+
+    /// A header of the request, if it is text.
+    pub fn request_header(&self, name: &str) -> Option<&str> {
+        self.request_headers?.get(name)?.to_str().ok()
+    }
+
+    /// The media type of the response, lower case and without parameters.
+    pub fn media_type(&self) -> String {
+        let value = self.header("content-type").unwrap_or_default();
+        value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
+    }
+
+    /// Whether it resumes a stream: then the server sends again what was sent before.
+    pub fn is_resumed(&self) -> bool {
+        self.request_header("last-event-id").is_some()
+    }
+
+    /// Whether the response is an event stream.
+    pub fn is_stream(&self) -> bool {
+        self.media_type() == "text/event-stream"
+    }
+}
+
+impl<'t> Connection<'t> {
+    pub(crate) fn new(number: usize, trace: &'t Trace, era: Era, transport: Transport) -> Connection<'t> {
+        let (is_sse, is_beginning_lost) = (transport == Transport::Sse, trace.start() > 0);
+        let mut connection = Connection { is_sse, is_beginning_lost, ..Connection::default() };
+        // The cases that were announced, for the next message of the client in the same exchange.
+        let mut cases: HashMap<Option<u32>, &'t str> = HashMap::new();
+        // The exchanges whose body may be an answer.
+        let mut asking: HashSet<u32> = HashSet::new();
+        for (event, it) in trace.since(0) {
+            let place = Place { connection: number, event };
+            let exchange = it.exchange.map(|number| connection.exchanges.entry(number).or_default());
+            match &it.kind {
+                EventKind::Case(case) if **case == *INPUT_CLOSED => connection.input_closed = Some((place, it.at)),
+                EventKind::Case(case) if **case == *TERMINATED => connection.terminated = Some((place, it.at)),
+                EventKind::Case(case) if **case == *LEFT_BEHIND => connection.left_behind = Some(place),
+                EventKind::Case(case) => {
+                    if let Some(exchange) = exchange {
+                        exchange.case = Some(case);
+                    }
+                    cases.insert(it.exchange, case);
+                }
+                EventKind::Frame(frame) => {
+                    let is_sent = frame.direction == Direction::ClientToServer;
+                    let mut exchange = exchange;
+                    if let Some(exchange) = exchange.as_mut().filter(|_| !is_sent) {
+                        exchange.last = Some(it.at);
+                    }
+                    let may_answer = |exchange: &HttpExchange<'_>, number| {
+                        let is_refused = exchange.status.is_some_and(|status| status >= 400);
+                        !is_refused && (exchange.method != "POST" || asking.contains(&number))
+                    };
+                    if let (Some(exchange), Some(number), false) = (exchange, it.exchange, is_sent)
+                        && !may_answer(exchange, number)
+                        && !is_rpc(&frame.bytes)
+                    {
+                        exchange.body.extend_from_slice(&frame.bytes);
+                        continue;
+                    }
+                    if let (Some(number), true) = (it.exchange, is_sent)
+                        && !matches!(kind(&json(&frame.bytes)), Kind::Notification | Kind::Response)
+                    {
+                        asking.insert(number);
+                    }
+                    let announced =
+                        |cases: &mut HashMap<_, _>| cases.remove(&it.exchange).or_else(|| cases.remove(&None));
+                    let case = if is_sent { announced(&mut cases) } else { None };
+                    connection.add(place, it.at, frame.direction, &frame.bytes, it.exchange, case);
+                }
+                EventKind::HttpRequest { method, target, headers } => {
+                    if let Some(exchange) = exchange {
+                        (exchange.request, exchange.time) = (place, it.at);
+                        (exchange.method, exchange.target) = (method.as_str(), target);
+                        exchange.request_headers = Some(headers);
+                    }
+                }
+                EventKind::HttpResponse { status, headers } => {
+                    if let Some(exchange) = exchange {
+                        (exchange.response, exchange.response_time) = (Some(place), Some(it.at));
+                        exchange.status = Some(status.as_u16());
+                        exchange.headers = Some(headers);
+                    }
+                }
+                EventKind::HttpBody { direction: Direction::ServerToClient, bytes } => {
+                    if let Some(exchange) = exchange {
+                        exchange.body.extend_from_slice(bytes);
+                        exchange.last = Some(it.at);
+                    }
+                }
+                EventKind::HttpBody { direction: Direction::ClientToServer, bytes } => {
+                    if let Some(exchange) = exchange {
+                        exchange.sent.extend_from_slice(bytes);
+                    }
+                }
+                EventKind::HttpEnd { is_whole } => {
+                    if let Some(exchange) = exchange {
+                        (exchange.is_whole, exchange.ended) = (Some(*is_whole), Some(place));
+                    }
+                }
+                EventKind::Stderr(line) => connection.stderr.push((place, line)),
+                EventKind::ProcessStarted { .. } => connection.started = Some(it.at),
+                EventKind::ProcessExited { code } => connection.exited = Some((it.at, *code)),
+                EventKind::Closed { reason } => connection.closed = Some((place, it.at, reason)),
+                EventKind::Opened(_) => {}
+            }
+        }
+        connection.exchanges.retain(|_, http| !http.target.starts_with(CANARY));
+        connection.keep_era(era);
+        connection.index();
+        connection.is_legacy = era == Era::Modern
+            && connection.calls().any(|call| call.method() == "initialize" && call.result().is_some());
+        connection
+    }
+
+    fn add(
+        &mut self,
+        place: Place,
+        time: Duration,
+        direction: Direction,
+        bytes: &'t Bytes,
+        exchange: Option<u32>,
+        case: Option<&'t str>,
+    ) {
+        let message = |value: Value, is_in_batch| {
+            let kind = kind(&value);
+            Message { place, time, direction, bytes, value, kind, exchange, case, is_in_batch }
+        };
+        // Over HTTP a byte order mark is no part of any JSON.
+        let value = json(if exchange.is_none() { without_mark(bytes) } else { bytes });
+        let parts = value.as_array().cloned().unwrap_or_default();
+        self.messages.push(message(value, false));
+        self.messages.extend(parts.into_iter().map(|part| message(part, true)));
+    }
+
+    /// Drops the part of a trace in which the client tried the other era: what comes before its `initialize`, or what
+    /// comes from it on. An `initialize` that is a case of a probe decides nothing.
+    fn keep_era(&mut self, era: Era) {
+        let initialize =
+            |it: &Message<'_>| !it.is_from_server() && it.case.is_none() && it.method() == Some("initialize");
+        let Some(at) = self.messages.iter().position(initialize) else { return };
+        match era {
+            Era::Modern => {
+                self.fallback = self.messages.get(at).map(|it| it.place);
+                self.messages.truncate(at);
+            }
+            Era::Legacy => self.earlier = self.messages.drain(..at).collect(),
+        }
+    }
+
+    /// Finds the answer of each message of the client, and the messages of each exchange.
+    fn index(&mut self) {
+        let mut waiting: HashMap<String, VecDeque<usize>> = HashMap::new();
+        // Responses without the id of a request that waits.
+        let mut strays = HashSet::new();
+        for (index, message) in self.messages.iter().enumerate() {
+            if let Some(exchange) = message.exchange.and_then(|number| self.exchanges.get_mut(&number)) {
+                exchange.messages.push(index);
+            }
+            let id = message.usable_id();
+            if !message.is_from_server() {
+                if let (Kind::Request, Some(id)) = (message.kind, id) {
+                    waiting.entry(id.to_string()).or_default().push_back(index);
+                }
+                continue;
+            }
+            if message.kind != Kind::Response {
+                continue;
+            }
+            // An id of the other type is wrong, and says which request is meant.
+            let ids = id.into_iter().flat_map(|id| [id.to_string(), as_other_type(id)]);
+            match ids.into_iter().find_map(|id| waiting.get_mut(&id)?.pop_front()) {
+                Some(asked) => drop(self.answers.entry(asked).or_insert(index)),
+                None => drop(strays.insert(index)),
+            }
+        }
+        self.place(&strays);
+    }
+
+    /// Finds what responses without the id of a request belong to: over HTTP the message of their exchange, else the
+    /// last frame that no response with its id answers.
+    fn place(&mut self, strays: &HashSet<usize>) {
+        let mut sent: HashMap<Option<u32>, usize> = HashMap::new();
+        for (index, message) in self.messages.iter().enumerate() {
+            let is_shared =
+                |number: &u32| self.is_sse && self.exchanges.get(number).is_some_and(HttpExchange::is_stream);
+            let stream = message.exchange.filter(|number| !is_shared(number));
+            if !message.is_from_server() {
+                let has_answer = (stream.is_none() || self.is_sse) && self.answers.contains_key(&index);
+                if !has_answer && !message.is_in_batch {
+                    sent.extend([stream].into_iter().chain(self.is_sse.then_some(None)).map(|stream| (stream, index)));
+                }
+            } else if strays.contains(&index)
+                && (stream.is_some() || message.usable_id().is_none())
+                && let Some(asked) = sent.get(&stream)
+            {
+                self.answers.entry(*asked).or_insert(index);
+            }
+        }
+    }
+
+    /// Everything that the client sent as a message, with what came back.
+    pub fn calls(&self) -> impl Iterator<Item = Call<'_>> {
+        let sent = self.messages.iter().enumerate().filter(|(_, message)| !message.is_from_server());
+        sent.map(|(index, request)| Call {
+            request,
+            response: self.answers.get(&index).map(|answer| &self.messages[*answer]),
+            http: request
+                .exchange
+                .and_then(|number| self.exchanges.get(&number))
+                // HTTP+SSE accepts every POST before it answers on the stream.
+                .filter(|http| !self.is_sse || http.status.is_none_or(|status| status >= 300)),
+        })
+    }
+
+    /// The requests of the server, each with the responses of the client that have its id.
+    pub fn asks(&self) -> impl Iterator<Item = Ask<'_>> {
+        let asked = self.messages.iter().filter(|it| it.is_from_server() && it.kind == Kind::Request);
+        asked.map(|request| {
+            let is_answer = |it: &&Message<'_>| {
+                !it.is_from_server() && it.kind == Kind::Response && it.place > request.place && it.id() == request.id()
+            };
+            Ask { request, responses: self.messages.iter().filter(is_answer).collect() }
+        })
+    }
+
+    /// What the client sent to cancel a request.
+    pub(crate) fn cancellations<'c>(&'c self, request: &'c Message<'_>) -> impl Iterator<Item = &'c Message<'t>> {
+        self.messages.iter().filter(move |it| {
+            !it.is_from_server()
+                && it.method() == Some("notifications/cancelled")
+                && Some(it.at("/params/requestId")) == request.id()
+        })
+    }
+
+    /// How long an answer to a message was waited for, if none came.
+    pub fn waited(&self, message: &Message<'_>) -> Duration {
+        let end = self.input_closed.map(|(_, at)| at).or(self.closed.map(|(_, at, _)| at));
+        let end = end.or(self.messages.last().map(|last| last.time)).unwrap_or_default();
+        end.saturating_sub(message.time)
+    }
+
+    /// The first message of the server.
+    pub fn first_word(&self) -> Option<&Message<'t>> {
+        self.messages.iter().find(|it| it.is_from_server())
+    }
+
+    /// Whether the server has said something before its standard input was closed. A process that has not may only be
+    /// slow to start.
+    pub fn is_up(&self) -> bool {
+        let closed = self.input_closed.map(|(place, _)| place);
+        self.first_word().is_some_and(|first| closed.is_none_or(|closed| first.place < closed))
+    }
+
+    /// Where and how the connection ended, if the prober closed it.
+    pub fn closed_by_prober(&self) -> Option<(Place, &'t str)> {
+        self.closed.filter(|(.., why)| why.starts_with("the session was closed")).map(|(place, _, why)| (place, why))
+    }
+
+    /// Whether the server ended the connection before the prober did.
+    pub fn ended_by_server(&self) -> bool {
+        match (self.closed, self.input_closed) {
+            (Some((place, ..)), Some((closed, _))) => place < closed,
+            (Some((.., why)), None) => why.starts_with("the server"),
+            (None, _) => false,
+        }
+    }
+
+    /// The server's messages of an exchange.
+    pub fn messages_of<'c>(&'c self, exchange: &'c HttpExchange<'t>) -> impl Iterator<Item = &'c Message<'t>> {
+        let messages = exchange.messages.iter().filter_map(|index| self.messages.get(*index));
+        messages.filter(|message| message.is_from_server())
+    }
+
+    /// The server's messages between a request and its response, on the same stream.
+    pub fn on_the_way<'c>(&'c self, call: &'c Call<'c>) -> impl Iterator<Item = &'c Message<'t>> {
+        let (from, to) = (call.request.place, call.response.map(|it| it.place));
+        self.messages.iter().filter(move |it| {
+            it.is_from_server()
+                && it.place > from
+                && to.is_none_or(|to| it.place < to)
+                && (self.is_sse || it.exchange == call.request.exchange)
+        })
+    }
+}
+
+/// The JSON of a frame; null if it is none. Bytes that are no UTF-8 have a row of their own.
+pub(crate) fn json(bytes: &[u8]) -> Value {
+    serde_json::from_str(&String::from_utf8_lossy(bytes)).unwrap_or_default()
+}
+
+/// Whether a body is JSON-RPC, and not what else an HTTP server says of an error.
+fn is_rpc(body: &[u8]) -> bool {
+    let has_version = |it: &Value| it.get("jsonrpc").is_some();
+    match json(body) {
+        Value::Array(parts) => parts.iter().any(has_version),
+        value => has_version(&value),
+    }
+}
+
+/// The bytes of a line without a byte order mark.
+pub fn without_mark(line: &[u8]) -> &[u8] {
+    line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line)
+}
+
+/// The JSON of an id with the same digits and the other type.
+pub(crate) fn as_other_type(id: &Value) -> String {
+    match id.as_str() {
+        Some(text) => text.to_owned(),
+        None => Value::String(id.to_string()).to_string(),
+    }
+}
