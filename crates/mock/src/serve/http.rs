@@ -148,7 +148,11 @@ impl ServerState {
         if let (Some(exchange), Ok(bytes)) = (parts.extensions.get::<HttpExchange>(), read(body).await)
             && !bytes.is_empty()
         {
-            exchange.record_body(&bytes);
+            // A client may look for an authorization server where there is none.
+            match ["/mcp", "/sse", "/messages"].contains(&parts.uri.path()) {
+                true => exchange.record_body(&bytes),
+                false => exchange.record_other_body(&bytes),
+            }
         }
     }
 }

@@ -7,7 +7,8 @@ use rehearse_protocol::Version;
 use super::{
     super::{Judge, rpc::single_object},
     common::{
-        SESSION, VERSION_HEADER, all_modern, header, header_text, heads, is_of_older_version, is_same, modern, sent_in,
+        META_VERSION, SESSION, VERSION_HEADER, all_modern, header, header_text, heads, is_of_older_version, is_same,
+        modern, sent_in,
     },
     completes,
     life::{handshake, handshakes},
@@ -229,7 +230,10 @@ fn session<'c>(connection: &'c Connection<'_>) -> Option<&'c str> {
 fn strays<'e>(evidence: &'e Evidence<'_>) -> impl Iterator<Item = &'e HttpExchange<'e>> {
     let outside = evidence.connections.iter().filter(|it| it.calls().all(|call| call.method() != "initialize"));
     let all = outside.flat_map(|it| it.exchanges.values().map(move |http| (it, http)));
-    let all = all.filter(|(connection, http)| http.method == "POST" && sent_in(connection, http).is_some());
+    // Those of 2026-07-28 have no session.
+    let belongs = |it: &Message<'_>| !it.at(META_VERSION).is_string();
+    let all =
+        all.filter(move |(connection, http)| http.method == "POST" && sent_in(connection, http).is_some_and(belongs));
     all.map(|(_, http)| http)
 }
 
@@ -311,7 +315,12 @@ fn accepted(evidence: &Evidence<'_>, j: &mut Judgement) {
         };
         let next = all().find(|(_, it)| it.place > message.place && it.kind == Kind::Request);
         let again = all().find(|(_, it)| it.place > message.place && is_initialized(it));
-        let fails = next.is_none() && evidence.facts.exit_code.is_some_and(|code| code != 0);
+        // What is refused for its token is on another connection.
+        let is_next = |it: &HttpExchange<'_>| {
+            session(connection).is_some() && header(it, SESSION).as_deref() == session(connection)
+        };
+        let goes_on = next.is_some() || strays(evidence).any(is_next);
+        let fails = !goes_on && evidence.facts.exit_code.is_some_and(|code| code != 0);
         let places = heads(http).into_iter().chain(again.map(|(http, _)| http.request)).collect();
         j.check_at(again.is_none() && !fails, None, places, || match again {
             Some(_) => "the same notification again".to_owned(),
