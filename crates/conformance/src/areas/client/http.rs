@@ -316,10 +316,10 @@ fn accepted(evidence: &Evidence<'_>, j: &mut Judgement) {
         let next = all().find(|(_, it)| it.place > message.place && it.kind == Kind::Request);
         let again = all().find(|(_, it)| it.place > message.place && is_initialized(it));
         // What is refused for its token is on another connection.
-        let is_next = |it: &HttpExchange<'_>| {
-            session(connection).is_some() && header(it, SESSION).as_deref() == session(connection)
+        let is_refused = |(_, it): (&Connection<'_>, &HttpExchange<'_>)| {
+            it.status == Some(401) && session(connection).is_some_and(|id| header(it, SESSION).as_deref() == Some(id))
         };
-        let goes_on = next.is_some() || strays(evidence).any(is_next);
+        let goes_on = next.is_some() || evidence.exchanges().any(is_refused);
         let fails = !goes_on && evidence.facts.exit_code.is_some_and(|code| code != 0);
         let places = heads(http).into_iter().chain(again.map(|(http, _)| http.request)).collect();
         j.check_at(again.is_none() && !fails, None, places, || match again {
