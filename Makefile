@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help build dist test lint bench fuzz scenarios interop nightly official examples test-mcp-server
+.PHONY: help build dist test lint bench compare soak fuzz scenarios interop nightly official examples test-mcp-server
 
 CARGO ?= cargo
 MOCK_PORT ?= 8888
@@ -24,6 +24,14 @@ lint: ## Check format, lints and documentation; a warning is an error
 bench: ## Run the benchmarks
 	$(CARGO) build --profile dist --bin rehearse
 	$(CARGO) bench --profile dist --package rehearse-benches
+
+compare: ## Compare with other tools on this machine, and write docs/performance.md; takes ten minutes
+	$(CARGO) build --profile dist --bin rehearse
+	compare/run
+
+soak: ## Let clients come and go for ten minutes with faults, and watch the memory of the mock
+	$(CARGO) build --profile dist --bin rehearse
+	compare/soak
 
 fuzz: ## Fuzz every target for FUZZ_SECONDS (20); needs a C++ compiler, and a network for the first run
 	fuzz/run
