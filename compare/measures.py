@@ -16,6 +16,9 @@ HERE = Path(__file__).resolve().parent
 URL = r"(http://127\.0\.0\.1:\d+)"
 CONNECTIONS = (1, 8, 32, 128)
 ECHO = "tools: [{ name: echo, inputSchema: { type: object, properties: { text: { type: string } }, required: [text] }, reply: { text: \"{{ args.text }}\" } }]\n"
+HELLO = b'{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}\n'
+INITIALIZED = b'{"jsonrpc":"2.0","method":"notifications/initialized"}\n'
+LIST = b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}\n'
 AIMOCK = {"mcp": {"tools": [{"name": "echo", "description": "Returns a text.", "inputSchema": {"type": "object"}, "result": "test"}]}}
 
 
@@ -130,11 +133,9 @@ class Bench:
 
     def cold_start(self):
         """From the start of a process to its first answer; and processes that only start and end."""
-        hello = b'{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}\n'
-
         def answer(command):
             process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=self.processes.env)
-            process.stdin.write(hello)
+            process.stdin.write(HELLO)
             process.stdin.flush()
             if b'"result"' not in process.stdout.readline():
                 raise Failure(f"no answer of {command}")
@@ -164,13 +165,27 @@ class Bench:
                 raise Failure(f"{command} ended with {code}\n{out}{err}")
             return time.monotonic()
 
+        def alone(command):
+            """The same session with requests that are prepared before."""
+            process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=self.processes.env)
+            for message in (HELLO, INITIALIZED, LIST):
+                process.stdin.write(message)
+                process.stdin.flush()
+                while b"id" in message and b'"result"' not in process.stdout.readline():
+                    pass
+            process.stdin.close()
+            process.wait()
+            return time.monotonic()
+
         mock = [REHEARSE, "mock", "basic"]
         list_tools = lambda server: [REHEARSE, "mcp", "list-tools", "--stdio", " ".join(server)]
         inspector = str(self.modules / "@modelcontextprotocol/inspector/clients/launcher/build/index.js")
         mcporter = str(self.modules / "mcporter/dist/cli.js")
         everything = [*self.everything, "stdio"]
         work = {
+            "the mock alone": lambda: alone(mock),
             "rehearse mcp list-tools": lambda: run(list_tools(mock)),
+            "server-everything alone": lambda: alone(everything),
             "rehearse mcp list-tools, server-everything": lambda: run(list_tools(everything)),
             "Inspector CLI": lambda: run([self.node, inspector, "--cli", *mock, "--method", "tools/list"]),
             "mcporter": lambda: run([self.node, mcporter, "list", "--stdio", " ".join(mock), "--schema"]),

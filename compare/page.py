@@ -34,8 +34,8 @@ def write(found):
         "end.",
         times(found["cold"], "/bin/true"),
         "One command that starts a server on stdio, lists its tools and ends. The server is `rehearse mock basic`, if no "
-        "other is named.",
-        times(found["commands"], "rehearse mcp list-tools"),
+        "other is named; *alone* is the same session with requests that are prepared before, until the process has ended.",
+        times(found["commands"], "the mock alone"),
         "## Many servers",
         "`rehearse mcp list-tools` with so many mocks on stdio in its config, and `rehearse bench discovery` with requests "
         "that are prepared before.",

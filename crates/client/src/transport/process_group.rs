@@ -1,6 +1,8 @@
 //! The process group of a command, and processes that have left it.
 
-use std::{collections::BTreeSet, fs, io, os::unix::process::ExitStatusExt, process::ExitStatus, time::Duration};
+use std::{
+    collections::BTreeSet, fs, io, os::unix::process::ExitStatusExt, path::PathBuf, process::ExitStatus, time::Duration,
+};
 
 use rustix::{
     io::Errno,
@@ -14,7 +16,7 @@ use tokio::{
 
 use super::{
     ReaperProcess,
-    process_tag::{self, ProcessTag, TaggedProcess},
+    process_tag::{self, ProcessTag, TaggedProcess, read_into},
 };
 
 /// How often to check which processes are left.
@@ -132,14 +134,18 @@ impl Drop for ProcessGroup {
 /// Whether a group has processes that run besides its leader.
 pub(super) fn has_others(group: Pid) -> bool {
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let runs_in_group = |stat: String| {
+    let mut stat = Vec::new();
+    let mut runs_in_group = |path: PathBuf| {
+        if read_into(&path.join("stat"), &mut stat).is_err() {
+            return false;
+        }
         // The name before it may contain anything.
-        let mut fields = stat.rsplit(") ").next().unwrap_or_default().split_whitespace();
+        let text = String::from_utf8_lossy(&stat);
+        let mut fields = text.rsplit(") ").next().unwrap_or_default().split_whitespace();
         let state = fields.next();
         state != Some("Z") && fields.nth(1).and_then(|id| id.parse().ok()) == Some(group.as_raw_pid())
     };
     processes
         .filter(|process| process.file_name() != group.as_raw_pid().to_string().as_str())
-        .filter_map(|process| fs::read_to_string(process.path().join("stat")).ok())
-        .any(runs_in_group)
+        .any(|process| runs_in_group(process.path()))
 }

@@ -6,8 +6,11 @@
 #[cfg(target_os = "linux")]
 use std::os::fd::OwnedFd;
 use std::{
+    cell::Cell,
     collections::{BTreeSet, HashMap},
-    fmt, fs,
+    fmt,
+    fs::{self, File},
+    io::{self, Read},
     path::Path,
     thread,
     time::{Duration, Instant},
@@ -109,24 +112,58 @@ struct Scan {
 
 fn scan(tags: &BTreeSet<ProcessTag>) -> Scan {
     let entries: Vec<_> = tags.iter().map(|tag| format!("{tag}={VALUE}")).collect();
-    let read = |process: &Path, file: &str| fs::read(process.join(file));
-    let is_starting = |process: &Path| {
-        let has_memory = read(process, "statm").is_ok_and(|size| !size.starts_with(b"0 "));
-        has_memory && read(process, "cmdline").is_ok_and(|words| words.is_empty())
+    let mut buffer = Vec::with_capacity(PAGE);
+    let mut read = |process: &Path, file: &str, check: &dyn Fn(&[u8]) -> bool| {
+        read_into(&process.join(file), &mut buffer).is_ok_and(|()| check(&buffer))
+    };
+    let has_tag = |environment: &[u8]| {
+        environment.split(|byte| *byte == 0).any(|entry| entries.iter().any(|tag| tag.as_bytes() == entry))
     };
     let mut scan = Scan { processes: Vec::new(), is_whole: true };
     for process in fs::read_dir("/proc").into_iter().flatten().flatten() {
-        let id = process.file_name().to_str().and_then(|name| name.parse().ok()).and_then(Pid::from_raw);
-        // Opened before the read: if the process still runs, the handle and the file mean the same one.
-        let Some((id, Ok(handle))) = id.map(|id| (id, Pidfd::open(id))) else { continue };
-        let Ok(environment) = read(&process.path(), "environ") else { continue };
-        if environment.split(|byte| *byte == 0).any(|entry| entries.iter().any(|tag| tag.as_bytes() == entry)) {
-            scan.processes.push(TaggedProcess { id, handle });
-        } else if environment.is_empty() && is_starting(&process.path()) {
+        let Some(id) = process.file_name().to_str().and_then(|name| name.parse().ok()).and_then(Pid::from_raw) else {
+            continue;
+        };
+        let (path, is_empty) = (process.path(), Cell::new(false));
+        let is_tagged = read(&path, "environ", &|environment| {
+            is_empty.set(environment.is_empty());
+            has_tag(environment)
+        });
+        if is_tagged {
+            // Read again behind the handle: if the process still runs, both mean the same one.
+            if let Ok(handle) = Pidfd::open(id)
+                && read(&path, "environ", &has_tag)
+            {
+                scan.processes.push(TaggedProcess { id, handle });
+            }
+        } else if is_empty.get()
+            && read(&path, "statm", &|size| !size.starts_with(b"0 "))
+            && read(&path, "cmdline", &<[u8]>::is_empty)
+        {
             scan.is_whole = false;
         }
     }
     scan
+}
+
+/// How much is read at once of a file below `/proc`; most are smaller.
+const PAGE: usize = 16 << 10;
+
+/// Reads a file below `/proc`, which has no size, with few system calls: each of them takes time for every process of the
+/// machine.
+pub(super) fn read_into(path: &Path, buffer: &mut Vec<u8>) -> io::Result<()> {
+    let mut file = File::open(path)?;
+    let mut len = 0;
+    loop {
+        buffer.resize(len + PAGE, 0);
+        let read = file.read(&mut buffer[len..])?;
+        len += read;
+        // A short read may be in the middle, but never of nothing.
+        if read == 0 {
+            buffer.truncate(len);
+            return Ok(());
+        }
+    }
 }
 
 /// Identifies one process, even if its id is used again.
