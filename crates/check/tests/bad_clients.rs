@@ -339,7 +339,7 @@ fn bad_clients() -> Vec<BadClient> {
     lines.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))).collect()
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn every_row_reports_its_bad_client_and_none_reports_ours() {
     let bases = bases().await;
     let bases: Vec<_> = bases.iter().map(|base| (base, evidence(&base.traces, base, None))).collect();

@@ -127,7 +127,7 @@ struct CallArgs {
     /// Requests per second that are due, whatever the server does
     #[arg(long, value_name = "N", value_parser = rate)]
     rate: Option<f64>,
-    /// Raise the rate until this condition is false; --duration is for each step [2s]
+    /// Raise the rate until this condition is false, in steps of --duration (2s)
     #[arg(long, value_name = "CONDITION", conflicts_with_all = ["requests", "fail_if", "against"])]
     find_max: Option<Threshold>,
     #[command(flatten)]

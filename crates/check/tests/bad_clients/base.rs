@@ -69,7 +69,8 @@ pub(super) async fn bases() -> Vec<Base> {
             versions.map(move |version| base(name, script, transport, version))
         })
     });
-    let mut bases: Vec<_> = stream::iter(all).buffered(AT_ONCE).collect().await;
+    let mut bases: Vec<_> =
+        stream::iter(all).map(tokio::spawn).buffered(AT_ONCE).map(|base| base.expect("no panic")).collect().await;
     // What is sent over a WebSocket is what a process gets.
     let piped: Vec<_> = bases.iter().filter(|base| base.transport == Transport::Ws).map(as_process).collect();
     bases.extend(piped);
