@@ -183,14 +183,15 @@ impl NotificationSink for UnsolicitedSink {
 
 /// Drops the oldest complete streams if there are too many of them, or too many bytes in them.
 fn drop_oldest(streams: &mut VecDeque<Arc<StreamLog>>) {
-    let complete = || streams.iter().filter(|log| log.is_complete());
-    let (mut count, mut bytes) = (complete().count(), complete().map(|log| log.bytes()).sum::<usize>());
+    let complete = streams.iter().filter_map(|log| log.complete_bytes());
+    let (mut count, mut bytes) = complete.fold((0, 0), |(count, sum), bytes| (count + 1, sum + bytes));
     streams.retain(|log| {
-        if !log.is_complete() || (count < MAX_STREAMS && bytes <= MAX_BYTES) {
+        if count < MAX_STREAMS && bytes <= MAX_BYTES {
             return true;
         }
+        let Some(dropped) = log.complete_bytes() else { return true };
         count -= 1;
-        bytes -= log.bytes();
+        bytes -= dropped;
         false
     });
 }

@@ -48,7 +48,7 @@ pub(super) async fn session_response(
                 Started::Done(answer) if http.form() != HttpForm::Sse || answer.status != 200 => {
                     return json_response(answer);
                 }
-                Started::Done(answer) => stream::iter([OutgoingEvent::Response(answer)]).boxed(),
+                Started::Done(answer) => return complete_stream(state, session, http, answer.frame),
                 // Tasks are of the modern era, which has no sessions.
                 Started::Detached(answer, _) => return json_response(answer),
                 Started::Streaming(stream) => stream,
@@ -68,6 +68,15 @@ pub(super) async fn session_response(
         }
         decision => simple_response(decision),
     }
+}
+
+/// A stream whose only message is there at once. A client can resume it as any other.
+fn complete_stream(state: &ServerState, session: &Session, http: HttpResponseOptions, frame: Bytes) -> Response {
+    let log = session.open_stream(StreamKind::Request, http);
+    log.push(frame);
+    log.complete();
+    state.reorder_gate.notify_sent();
+    events(Body::whole(log.whole()))
 }
 
 /// One JSON object, which comes about whether or not the client stays to read it.

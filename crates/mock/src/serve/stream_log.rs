@@ -117,8 +117,20 @@ impl StreamLog {
         self.length.borrow().bytes
     }
 
-    pub(super) fn is_complete(&self) -> bool {
-        self.length.borrow().complete
+    /// The same of a complete stream.
+    pub(super) fn complete_bytes(&self) -> Option<usize> {
+        let is_complete = self.length.borrow().complete;
+        is_complete.then(|| self.bytes())
+    }
+
+    /// All events of a complete stream without faults.
+    pub(super) fn whole(&self) -> Bytes {
+        let kept = self.buffer();
+        let events = kept.entries.iter().filter_map(|entry| match entry {
+            Entry::Event(bytes) => Some(&**bytes),
+            Entry::Once { .. } => None,
+        });
+        events.collect::<Vec<_>>().concat().into()
     }
 
     pub(super) fn push(&self, frame: Bytes) {
