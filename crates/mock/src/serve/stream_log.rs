@@ -2,7 +2,10 @@
 
 use std::{
     collections::VecDeque,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
@@ -19,6 +22,8 @@ use rehearse_protocol::sse::Event;
 pub(super) const MAX_KEPT: usize = 1024;
 /// How many bytes of events a standalone stream keeps, and all complete streams of a session together.
 pub(super) const MAX_BYTES: usize = 16 << 20;
+/// In place of the bytes of a stream that is not complete.
+const OPEN: usize = usize::MAX;
 
 /// The events of one stream, stored so that a client can resume it after a disconnect.
 ///
@@ -30,6 +35,9 @@ pub(super) struct StreamLog {
     pub(super) kind: StreamKind,
     kept: Mutex<EventBuffer>,
     length: watch::Sender<StreamProgress>,
+    /// The bytes that are kept once the stream is complete, and [`OPEN`] before. A session looks at those of all its
+    /// streams whenever it opens one.
+    complete_bytes: AtomicUsize,
     /// Cancelled when another connection reads the stream.
     reader: Mutex<CancellationToken>,
 }
@@ -92,6 +100,7 @@ impl StreamLog {
             kind,
             kept: Mutex::default(),
             length: watch::Sender::default(),
+            complete_bytes: AtomicUsize::new(OPEN),
             reader: Mutex::default(),
         };
         let retry = retry.map(milliseconds);
@@ -119,8 +128,7 @@ impl StreamLog {
 
     /// The same of a complete stream.
     pub(super) fn complete_bytes(&self) -> Option<usize> {
-        let is_complete = self.length.borrow().complete;
-        is_complete.then(|| self.bytes())
+        Some(self.complete_bytes.load(Ordering::Relaxed)).filter(|bytes| *bytes != OPEN)
     }
 
     /// All events of a complete stream without faults.
@@ -190,6 +198,7 @@ impl StreamLog {
     /// Marks the stream as complete.
     pub(super) fn complete(&self) {
         self.length.send_modify(|it| it.complete = true);
+        self.complete_bytes.store(self.bytes(), Ordering::Relaxed);
     }
 
     /// The events from a position on, as they come, until the stream is complete or one of `ends` is cancelled. The
