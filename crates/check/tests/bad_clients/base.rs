@@ -69,8 +69,12 @@ pub(super) async fn bases() -> Vec<Base> {
             versions.map(move |version| base(name, script, transport, version))
         })
     });
-    let mut bases: Vec<_> =
-        stream::iter(all).map(tokio::spawn).buffered(AT_ONCE).map(|base| base.expect("no panic")).collect().await;
+    // In any order, so that nothing waits for a server that is slow.
+    let working = stream::iter(all.enumerate())
+        .map(|(place, base)| async move { (place, tokio::spawn(base).await.expect("no panic")) });
+    let mut bases: Vec<_> = working.buffer_unordered(AT_ONCE).collect().await;
+    bases.sort_by_key(|(place, _)| *place);
+    let mut bases: Vec<_> = bases.into_iter().map(|(_, base)| base).collect();
     // What is sent over a WebSocket is what a process gets.
     let piped: Vec<_> = bases.iter().filter(|base| base.transport == Transport::Ws).map(as_process).collect();
     bases.extend(piped);
