@@ -95,7 +95,7 @@ class Bench:
 
     def calls(self, names, targets, *options):
         """Calls of `echo` at each target: rates of the slices, and latencies."""
-        seconds = 2 if self.quick else 10
+        seconds = 2 if self.quick else 6
         common = ["call", *targets, "--tool", "echo", "--allow-tool", "echo", "--duration", f"{seconds}s", *options]
         report = self.bench(common)
         return {"warnings": report["warnings"] if "warnings" in report else [], "servers": {
