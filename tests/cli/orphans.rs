@@ -249,9 +249,12 @@ async fn the_guard_is_notified_of_every_step_of_a_process() {
     let ConnectError::Closed { stderr, .. } = &error else { panic!("{error:?}") };
     ReaperProcess::dismiss();
     let log = fs::read_to_string(log).expect("written");
-    let [came, runs, went] = log.split_terminator('\0').collect::<Vec<_>>()[..] else { panic!("{log:?}") };
-    let mark = came.strip_prefix('+').expect("what came");
-    assert_eq!((runs, went), (&*format!("={mark} {}", stderr[0]), &*format!("-{mark}")));
+    // Other tests of this program may start processes at the same time.
+    let entries: Vec<_> = log.split_terminator('\0').collect();
+    let running = entries.iter().find_map(|entry| entry.strip_prefix('=')?.strip_suffix(&format!(" {}", stderr[0])));
+    let mark = running.unwrap_or_else(|| panic!("no process {} in {log:?}", stderr[0]));
+    let own: Vec<_> = entries.into_iter().filter(|entry| entry.contains(mark)).collect();
+    assert_eq!(own, [format!("+{mark}"), format!("={mark} {}", stderr[0]), format!("-{mark}")]);
 }
 
 /// Waits until the mock has received the call that it never answers.
