@@ -12,7 +12,7 @@ use rehearse_report::bench::{Change, Comparison, Measure, Slice};
 const RESAMPLES: usize = 1_000;
 /// The least number of slices from which anything can be said.
 const LEAST_SLICES: usize = 5;
-/// A difference that nobody would notice is none, however sure it is.
+/// A smaller difference is none, however sure it is.
 const LEAST_DIFFERENCE: f64 = 0.02;
 
 /// Reads a figure.

@@ -18,7 +18,6 @@ use crate::{
     request::RequestTemplate,
     run::{BenchRun, SLICES, close, empty_result},
     survey::survey,
-    usage,
 };
 
 /// The measure of a server that is not started or connected yet.
@@ -31,7 +30,7 @@ const ALL: &str = "all servers";
 const MOST_ROUNDS: u64 = 1_000_000;
 
 /// A server that can be discovered.
-struct Subject<'t> {
+struct Server<'t> {
     target: &'t BenchTarget,
     version: Version,
     cold: Samples,
@@ -49,7 +48,7 @@ pub async fn bench_discovery(targets: &[BenchTarget], options: &BenchOptions) ->
             Ok(survey) => {
                 result.version = Some(survey.version);
                 let (cold, warm) = (Samples::named(COLD), Samples::named(WARM));
-                subjects.push(Some(Subject { target, version: survey.version, cold, warm }));
+                subjects.push(Some(Server { target, version: survey.version, cold, warm }));
             }
             Err(error) => {
                 result.error = Some(error);
@@ -65,7 +64,7 @@ pub async fn bench_discovery(targets: &[BenchTarget], options: &BenchOptions) ->
     };
     let (begun, warmup) = (Instant::now(), u64::from(!options.warmup.is_zero()));
     for round in 0..rounds + warmup {
-        if options.stop.is_cancelled() || limit.is_some_and(|limit| round > 0 && begun.elapsed() >= limit) {
+        if options.stop.is_cancelled() || limit.is_some_and(|limit| round > warmup && begun.elapsed() >= limit) {
             break;
         }
         options.progress.begin(format!("round {}", round + 1));
@@ -92,7 +91,7 @@ pub async fn bench_discovery(targets: &[BenchTarget], options: &BenchOptions) ->
         }
     }
     for (subject, result) in subjects.into_iter().zip(&mut run.targets) {
-        let Some(Subject { cold, warm, .. }) = subject else { continue };
+        let Some(Server { cold, warm, .. }) = subject else { continue };
         result.measures = vec![cold.into_measure(), warm.into_measure()];
     }
     if let (true, Some(first)) = (is_several, targets.first()) {
@@ -115,7 +114,7 @@ struct Discovery {
     process: Option<ProcessUsage>,
 }
 
-impl Subject<'_> {
+impl Server<'_> {
     async fn discover(&self, options: &BenchOptions) -> Result<Discovery, String> {
         let params: &ServerParams = &self.target.params;
         let begun = Instant::now();
@@ -130,8 +129,7 @@ impl Subject<'_> {
         };
         let warm = listed_at.elapsed();
         drop(lane);
-        let process = connection.process().and_then(usage::of_group);
-        close(vec![connection]).await;
+        let process = close(vec![connection]).await;
         match (listed?, again?) {
             (first, second) if first == second => Ok(Discovery { cold, warm, listed: listed_at, process }),
             (first, second) => Err(format!("{first} tools, then {second}")),

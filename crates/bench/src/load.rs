@@ -152,7 +152,7 @@ impl Round {
             if self.options.max_total.is_some_and(|most| sent >= most) {
                 break;
             }
-            let at = self.mix.pick(number);
+            let at = self.mix.pick(sent);
             let operation = &self.mix.operations[at];
             let id = self.shared.next_id.fetch_add(1, Ordering::Relaxed);
             let request = operation.template.request(id);

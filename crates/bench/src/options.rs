@@ -139,11 +139,12 @@ impl Default for BenchOptions {
 }
 
 impl Extent {
-    /// One of `count` equal parts.
-    pub(crate) fn part(self, count: usize) -> Extent {
+    /// The part with a number, from 0, of `count` parts that are as equal as they can be.
+    pub(crate) fn part(self, number: usize, count: usize) -> Extent {
+        let (number, parts) = (number as u64, count as u64);
         match self {
             Extent::Duration(whole) => Extent::Duration(whole / u32::try_from(count).unwrap_or(u32::MAX)),
-            Extent::Requests(all) => Extent::Requests(all.div_ceil(count as u64)),
+            Extent::Requests(all) => Extent::Requests(all * (number + 1) / parts - all * number / parts),
         }
     }
 }

@@ -32,7 +32,7 @@ pub struct BenchRun {
 }
 
 /// A server that is ready to be measured.
-struct Subject {
+struct Server {
     connections: Vec<Connection>,
     loader: Loader,
     measures: Vec<Measure>,
@@ -70,7 +70,7 @@ pub async fn bench_calls(targets: &[BenchTarget], calls: &[BenchCall], options: 
                 1 => target.name.clone(),
                 _ => format!("{}, {} of {turns}", target.name, turn + 1),
             });
-            let (extent, parts) = (options.extent.part(turns), SLICES / turns);
+            let (extent, parts) = (options.extent.part(turn, turns), SLICES / turns);
             let Measured { measures, lag: later } = subject.loader.run(extent, options.rate, parts).await;
             later.iter().for_each(|later| lag.merge(later));
             for (sum, measure) in subject.measures.iter_mut().zip(&measures) {
@@ -80,7 +80,7 @@ pub async fn bench_calls(targets: &[BenchTarget], calls: &[BenchCall], options: 
     }
     run.warnings.extend(saturation(begun, own, &lag));
     for (subject, result) in subjects.into_iter().zip(&mut run.targets) {
-        let Some(Subject { connections, loader, measures }) = subject else { continue };
+        let Some(Server { connections, loader, measures }) = subject else { continue };
         result.measures = measures;
         drop(loader);
         result.process = close(connections).await;
@@ -127,7 +127,7 @@ async fn prepare(
     calls: &[BenchCall],
     options: &BenchOptions,
     result: &mut TargetResult,
-) -> Option<Subject> {
+) -> Option<Server> {
     options.progress.begin(format!("{}: connecting", target.name));
     let prepared = Box::pin(async {
         let survey = survey(&target.params, options.protocol).await?;
@@ -160,7 +160,7 @@ async fn prepare(
         options.progress.begin(format!("{}: warming up", target.name));
         loader.run(Extent::Duration(options.warmup), options.rate, 1).await;
     }
-    Some(Subject { connections, loader, measures })
+    Some(Server { connections, loader, measures })
 }
 
 /// Ends the connections. Returns what their processes have used.

@@ -81,7 +81,7 @@ impl Survey {
             Subject::Prompt { name, arguments } => ("prompts/get", json!({ "name": name, "arguments": arguments })),
             Subject::ToolsList => ("tools/list", json!({})),
             Subject::Ping if self.version.era() == Era::Modern => {
-                return Err(format!("{} has no ping; --protocol-version 2025-11-25 has one", self.version));
+                return Err(format!("{} has no ping; --protocol 2025-11-25 has one", self.version));
             }
             Subject::Ping => ("ping", json!({})),
         };

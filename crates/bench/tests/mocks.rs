@@ -143,6 +143,15 @@ async fn a_server_that_refuses_with_429_is_left_alone_for_a_while() {
 }
 
 #[test(flavor = "multi_thread")]
+async fn as_many_requests_are_sent_as_asked_for_and_tools_take_turns() {
+    let server = start(ECHO).await;
+    for (requests, counts) in [(1, [1, 0]), (7, [4, 3]), (25, [13, 12])] {
+        let result = measured(&server, &[], &options(requests)).await;
+        assert_eq!(result.measures.iter().map(Measure::requests).collect::<Vec<_>>(), counts);
+    }
+}
+
+#[test(flavor = "multi_thread")]
 async fn no_more_is_sent_than_allowed() {
     let server = start(ECHO).await;
     let options = BenchOptions { max_total: Some(25), connections: 4, ..options(1_000) };
@@ -198,8 +207,8 @@ async fn a_discovery_has_all_pages_and_several_servers_are_discovered_at_once() 
 
 #[test(flavor = "multi_thread")]
 async fn a_server_that_cannot_be_reached_is_an_error_of_its_result() {
-    let nobody = Target::http("http://127.0.0.1:9/mcp");
-    let params = ServerParams::new("gone", nobody);
+    let unreachable = Target::http("http://127.0.0.1:9/mcp");
+    let params = ServerParams::new("gone", unreachable);
     let gone = BenchTarget { name: "gone".to_owned(), described: "gone".to_owned(), params };
     let server = start(ECHO).await;
     let run = bench_calls(&[gone, target(&server, Transport::Http)], &[], &options(20)).await;
