@@ -130,6 +130,12 @@ struct CallArgs {
     /// Raise the rate until this condition is false, in steps of --duration (2s)
     #[arg(long, value_name = "CONDITION", conflicts_with_all = ["requests", "fail_if", "against"])]
     find_max: Option<Threshold>,
+    /// Send at most so many requests to each server
+    #[arg(long, value_name = "N", hide_short_help = true)]
+    max_total: Option<u64>,
+    /// Call these tools although they have no readOnlyHint; `*` stands for any text (repeatable)
+    #[arg(long = "allow-tool", value_name = "NAME")]
+    allowed_tools: Vec<String>,
     #[command(flatten)]
     common: CommonArgs,
 }
@@ -155,15 +161,9 @@ struct CommonArgs {
     /// How long one request may take
     #[arg(long, value_name = "DURATION", hide_short_help = true, value_parser = duration, default_value = "10s")]
     timeout: Duration,
-    /// Send at most so many requests to each server
-    #[arg(long, value_name = "N", hide_short_help = true)]
-    max_total: Option<u64>,
     /// Protocol version, or `auto` to negotiate the newest
     #[arg(long, value_name = "VERSION", hide_short_help = true, default_value = "auto")]
     protocol: Protocol,
-    /// Call these tools although they have no readOnlyHint; `*` stands for any text (repeatable)
-    #[arg(long = "allow-tool", value_name = "NAME")]
-    allowed_tools: Vec<String>,
     /// Fail if this is true of any measure (repeatable)
     #[arg(long, value_name = "CONDITION")]
     fail_if: Vec<Threshold>,
@@ -219,6 +219,8 @@ impl CallArgs {
             connections: self.connections.get(),
             in_flight: self.in_flight.get(),
             rate: self.rate,
+            max_total: self.max_total,
+            tools: ToolPermission { allowed: self.allowed_tools.clone(), ..ToolPermission::default() },
             ..self.common.options()
         };
         if self.find_max.is_some() && self.common.duration.is_none() {
@@ -256,8 +258,6 @@ impl CommonArgs {
             extent: self.requests.map_or(Extent::Duration(duration), Extent::Requests),
             warmup: self.warmup,
             timeout: self.timeout,
-            max_total: self.max_total,
-            tools: ToolPermission { allowed: self.allowed_tools.clone(), ..ToolPermission::default() },
             ..BenchOptions::default()
         }
     }
