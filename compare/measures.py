@@ -4,6 +4,7 @@ import json
 import os
 import platform
 import re
+import shutil
 import statistics
 import subprocess
 import time
@@ -19,22 +20,28 @@ ECHO = "tools: [{ name: echo, inputSchema: { type: object, properties: { text: {
 HELLO = b'{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}\n'
 INITIALIZED = b'{"jsonrpc":"2.0","method":"notifications/initialized"}\n'
 LIST = b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}\n'
+CALL = """wrk.method = "POST"
+wrk.headers = { ["Content-Type"] = "application/json", ["Accept"] = "application/json, text/event-stream",
+  ["MCP-Protocol-Version"] = "2026-07-28", ["Mcp-Method"] = "tools/call", ["Mcp-Name"] = "echo" }
+wrk.body = [[{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"text":"test"},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"wrk","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}]]
+"""
 AIMOCK = {"mcp": {"tools": [{"name": "echo", "description": "Returns a text.", "inputSchema": {"type": "object"}, "result": "test"}]}}
 
 
-def all(processes, folder, peers, quick):
+def all(processes, folder, peers, official, quick):
     """Every measure, as data for the page."""
     build_servers(processes)
-    bench = Bench(processes, folder, peers, quick)
+    bench = Bench(processes, folder, peers, official, quick)
     return {
         "machine": machine(),
         "versions": bench.versions(),
-        "http": bench.http(),
+        **bench.http(),
         "sessions": bench.sessions(),
         "stdio": bench.stdio(),
         "cold": bench.cold_start(),
         "commands": bench.commands(),
         "discovery": bench.discovery(),
+        "checks": bench.checks(),
         "scenarios": bench.scenarios(),
         "memory": bench.memory(),
         "soak": json.loads(soak.read_text()) if (soak := TARGET / "soak.json").exists() else None,
@@ -56,8 +63,8 @@ def machine():
 
 
 class Bench:
-    def __init__(self, processes, folder, peers, quick):
-        self.processes, self.folder, self.peers, self.quick = processes, folder, peers, quick
+    def __init__(self, processes, folder, peers, official, quick):
+        self.processes, self.folder, self.peers, self.official, self.quick = processes, folder, peers, official, quick
         self.node, self.modules = node(folder), folder / "node_modules"
         self.servers = str(TARGET / "compare/release/compare-servers")
         self.everything = [self.node, str(self.modules / "@modelcontextprotocol/server-everything/dist/index.js")]
@@ -84,6 +91,11 @@ class Bench:
         address = self.processes.listen(command, pattern, env)
         return address if address.endswith(path) else address + path
 
+    def everything_url(self):
+        command = ["sh", "-c", f"PORT={free_port()} exec \"$@\"", "sh", *self.everything, "streamableHttp"]
+        port = self.listen(command, r"port (\d+)", "")
+        return f"http://127.0.0.1:{port}/mcp"
+
     def bench(self, arguments):
         """The report of `rehearse bench`."""
         report = self.processes.scratch / "report.json"
@@ -98,8 +110,8 @@ class Bench:
         seconds = 2 if self.quick else 6
         common = ["call", *targets, "--tool", "echo", "--allow-tool", "echo", "--duration", f"{seconds}s", *options]
         report = self.bench(common)
-        return {"warnings": report["warnings"] if "warnings" in report else [], "servers": {
-            name: {**series(target["measures"][0]), "version": target["version"]}
+        return {"warnings": report.get("warnings", []), "servers": {
+            name: {**series(target["measures"][0]), "version": target["version"], "cpu": target.get("process", {}).get("cpuSeconds")}
             for name, target in zip(names, report["targets"], strict=True)
         }}
 
@@ -110,12 +122,27 @@ class Bench:
         rmcp = self.listen([self.servers, "rmcp"])
         aimock = self.file("aimock.json", json.dumps(AIMOCK))
         aimock = self.listen([self.node, str(self.modules / "@copilotkit/aimock/dist/aimock-cli.js"), "--config", aimock])
-        everything = self.listen(["sh", "-c", f"PORT={free_port()} exec \"$@\"", "sh", *self.everything, "streamableHttp"], r"port (\d+)", "")
-        everything = f"http://127.0.0.1:{everything}/mcp"
+        everything = self.everything_url()
         fast = self.listen([*self.fast, "http"])
         names = ["bare hyper handler", "rehearse mock", "rmcp", "aimock", "FastMCP", "server-everything"]
         targets = [word for url in (bare, mock, rmcp, aimock, fast, everything) for word in ("--http", url)]
-        return {str(count): self.calls(names, targets, "--connections", str(count)) for count in CONNECTIONS}
+        calls = {str(count): self.calls(names, targets, "--connections", str(count)) for count in CONNECTIONS}
+        return {"http": calls, "wrk": self.wrk(bare, mock)}
+
+    def wrk(self, *urls):
+        """The rates that `wrk` finds with 32 connections, if it is installed: a check of the load generator."""
+        if not shutil.which("wrk"):
+            return None
+        script = self.file("call.lua", CALL)
+        rates = {url: [] for url in urls}
+        for _ in range(1 if self.quick else 5):
+            for url in urls:
+                code, out, err = self.processes.run(["wrk", "-t1", "-c32", "-d2s", "-s", script, url], seconds=60)
+                found = re.search(r"Requests/sec:\s+([\d.]+)", out)
+                if code != 0 or not found or "Non-2xx" in out:
+                    raise Failure(f"wrk ended with {code}\n{out}{err}")
+                rates[url].append(float(found[1]))
+        return list(rates.values())
 
     def sessions(self):
         """Sessions of 2025-11-25 with event streams."""
@@ -129,7 +156,8 @@ class Bench:
         commands = {"rehearse mock": [REHEARSE, "mock", self.echo], "rmcp": [self.servers, "rmcp-stdio"],
                     "FastMCP": [*self.fast, "stdio"], "server-everything": [*self.everything, "stdio"]}
         targets = [word for command in commands.values() for word in ("--stdio", " ".join(command))]
-        return self.calls(list(commands), targets, "--in-flight", "32")
+        # The processor time counts from the start of the process.
+        return self.calls(list(commands), targets, "--in-flight", "32", "--warmup", "100ms")
 
     def cold_start(self):
         """From the start of a process to its first answer; and processes that only start and end."""
@@ -189,6 +217,7 @@ class Bench:
             "rehearse mcp list-tools, server-everything": lambda: run(list_tools(everything)),
             "Inspector CLI": lambda: run([self.node, inspector, "--cli", *mock, "--method", "tools/list"]),
             "mcporter": lambda: run([self.node, mcporter, "list", "--stdio", " ".join(mock), "--schema"]),
+            "FastMCP": lambda: run([str(Path(self.fast[0]).parent / "fastmcp"), "list", "--command", " ".join(mock)]),
         }
         return self.timed(work, 3 if self.quick else 15)
 
@@ -223,6 +252,32 @@ class Bench:
             found[str(count)] = times
         return found
 
+    def checks(self):
+        """All checks of one server over HTTP, by `rehearse check` and by the official suite; with how many each made."""
+        url = self.everything_url()
+        report = self.processes.scratch / "check.json"
+        suite = [self.node, str(self.official / "node_modules/@modelcontextprotocol/conformance/dist/index.js"), "server"]
+        made = {}
+
+        def rehearse():
+            code, out, err = self.processes.run([REHEARSE, "check", "--http", url, "--format", "json", "--output", str(report)], seconds=300)
+            if code not in (0, 1):
+                raise Failure(f"rehearse check ended with {code}\n{out}{err}")
+            totals = json.loads(report.read_text())["totals"]
+            made["rehearse check"] = sum(totals[it] for it in ("passed", "failed", "warnings", "info"))
+            return time.monotonic()
+
+        def official():
+            code, out, err = self.processes.run([*suite, "--url", url, "--suite", "all"], cwd=self.processes.scratch, seconds=300)
+            found = re.findall(r"(\d+) passed, (\d+) failed", out)
+            if code not in (0, 1) or not found:
+                raise Failure(f"the official suite ended with {code}\n{out}{err}")
+            made["official suite"] = sum(map(int, found[-1]))
+            return time.monotonic()
+
+        times = self.timed({"rehearse check": rehearse, "official suite": official}, 1 if self.quick else 3)
+        return {"times": times, "made": made}
+
     def scenarios(self):
         """All shipped scenarios."""
         def run():
@@ -251,7 +306,7 @@ def series(measure):
     """The rate of each slice in requests per second, and latencies in milliseconds."""
     rates = [slice["latency"]["count"] / slice["seconds"] for slice in measure["slices"]]
     latency = {key: measure["latency"][key] for key in ("p50Ms", "p99Ms")}
-    return {"rates": rates, "errors": measure.get("errors", {}), **latency}
+    return {"rates": rates, "count": measure["latency"]["count"], "errors": measure.get("errors", {}), **latency}
 
 
 def free_port():

@@ -23,11 +23,12 @@ def write(found):
         rates(found["http"]),
         f"At 32 connections the mock reaches {of(found['http']['32'], OURS, BARE)} of the bare handler's rate. "
         + "; ".join(f"{of(found['http']['32'], OURS, name)} × {name}" for name in others(found["http"]["32"])) + ".",
+        crossed(found["wrk"], found["http"]["32"]),
         warned(found["http"]),
         f"With sessions of 2025-11-25 and event streams it reaches {of(found['sessions'], OURS, BARE)}.",
         "Over stdio, with 32 calls at once:",
-        table(["server", "calls per second", "p50", "p99"], [
-            [name, number(median(it["rates"])), ms(it["p50Ms"]), ms(it["p99Ms"])]
+        table(["server", "calls per second", "p50", "p99", "processor time of the server per call"], [
+            [name, number(median(it["rates"])), ms(it["p50Ms"]), ms(it["p99Ms"]), f"{1e6 * it['cpu'] / it['count']:.1f} µs"]
             for name, it in found["stdio"]["servers"].items()]),
         "## Starting",
         "From the start of the process to the answer to `initialize` on stdio; `/bin/true` and `--version` only start and "
@@ -43,6 +44,11 @@ def write(found):
             [count, seconds(median(it["rehearse mcp list-tools"])),
              seconds(median(it["prepared requests"])) if "prepared requests" in it else "-"]
             for count, it in found["discovery"].items()]),
+        "## Checks",
+        "All checks of server-everything over streamable HTTP. `rehearse check` looks at more, and waits for what must not "
+        "come; *made* are the checks that came to a verdict.",
+        checks(found["checks"]),
+        "## Scenarios",
         f"All shipped scenarios take {seconds(median(found['scenarios']['rehearse run']))}.",
         "## Memory",
         table(["calls", "memory of the mock"], [
@@ -50,6 +56,23 @@ def write(found):
         soaked(found["soak"]),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def crossed(wrk, measured):
+    """The same rates, found by another load generator."""
+    if not wrk:
+        return ""
+    rates = " and ".join(f"{number(median(measured['servers'][name]['rates']))}" for name in (BARE, OURS))
+    middle, least, most = ratio(wrk[1], wrk[0])
+    return (f"`wrk`, written in C, with one thread and 32 connections finds {number(median(wrk[0]))} calls per second of the bare "
+            f"handler and {number(median(wrk[1]))} of the mock, {middle:.2f} ({least:.2f} to {most:.2f}); it does not read the "
+            f"answers. `rehearse bench` finds {rates} and checks every answer.")
+
+
+def checks(found):
+    rows = [[name, number(found["made"][name]), seconds(median(times)), ms(1e3 * median(times) / found["made"][name])]
+            for name, times in found["times"].items()]
+    return table(["", "made", "median", "for each"], rows)
 
 
 def soaked(soak):
