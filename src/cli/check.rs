@@ -29,6 +29,7 @@ use super::{
         target::{Server, TargetsArgs, print_no_servers},
     },
     process_guard::block_on_guarded,
+    repository::{self, NO_PLACE},
     secrets::Secrets,
     signals::Signals,
     style,
@@ -73,7 +74,7 @@ pub(super) struct CheckArgs {
     #[command(flatten)]
     target: TargetsArgs,
     /// Check recorded traffic; nothing is sent
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["servers", "named", "stdio", "http", "sse", "ws", "mcp_config", "config", "dialect", "trace_file"])]
+    #[arg(long, hide_short_help = true, value_name = "FILE", conflicts_with_all = ["servers", "named", "stdio", "http", "sse", "ws", "mcp_config", "config", "dialect", "trace_file"])]
     trace: Option<PathBuf>,
     /// Write all traffic to this file as it happens
     #[arg(long, value_name = "FILE", hide_short_help = true)]
@@ -161,9 +162,9 @@ pub(super) fn run(args: &CheckArgs) -> Result<Exit, Failure> {
     };
     report.conclude(&mut checked, baseline, args.versions.is_empty(), is_interrupted)?;
     if is_sarif {
-        keep_places_in(&directory, &mut checked);
+        repository::keep_places_in(&directory, &mut checked);
     }
-    let exit = report.write(&checked, &CheckLayout { width: style::width(), directory })?;
+    let exit = report.write(checked, &CheckLayout { width: style::width(), directory })?;
     file.as_ref().map_or(Ok(()), TraceFileWriter::check)?;
     Ok(exit)
 }
@@ -258,35 +259,10 @@ fn recorded(file: &TraceFileWriter, server: &Server) -> RecordSink {
 /// # Errors
 /// No server is described in a file of it: a result without a place would make the whole file invalid.
 fn sarif_directory(servers: &[Server]) -> Result<PathBuf, Failure> {
-    let here = std::env::current_dir().unwrap_or_default();
-    let root = here.ancestors().find(|folder| folder.join(".git").exists()).unwrap_or(&here);
-    let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+    let root = repository::root();
     let places = servers.iter().filter_map(result::place);
-    if places.into_iter().any(|place| inside(&root, &place.file).is_some()) {
-        return Ok(root);
-    }
-    let message = "SARIF needs a place in a file of this repository for each result, and there is none, so no report is \
-                   written; check a server of a config in it with --mcp-config FILE, or take --format junit";
-    Err(Failure::Usage(message.to_owned()))
-}
-
-/// The whole path of a file in a folder.
-fn inside(folder: &Path, file: &str) -> Option<String> {
-    let file = Path::new(file).canonicalize().ok().filter(|file| file.starts_with(folder))?;
-    Some(file.display().to_string())
-}
-
-/// Removes the places outside of a folder.
-fn keep_places_in(folder: &Path, result: &mut CheckResult) {
-    for server in &mut result.servers {
-        let file = server.place.as_ref().and_then(|place| inside(folder, &place.file));
-        match (&mut server.place, file) {
-            (Some(place), Some(file)) => place.file = file,
-            (place, _) => {
-                let target = style::printable(&server.target);
-                style::print(&format!("warning: {target} is not in the SARIF report: no file here describes it\n"));
-                *place = None;
-            }
-        }
+    match places.into_iter().any(|place| repository::inside(&root, Path::new(&place.file)).is_some()) {
+        true => Ok(root),
+        false => Err(Failure::Usage(NO_PLACE.to_owned())),
     }
 }

@@ -9,6 +9,7 @@ mod bench;
 mod check;
 #[cfg(feature = "code-mode")]
 mod code_worker;
+mod completions;
 mod config;
 mod conformance;
 mod conversation;
@@ -25,10 +26,13 @@ mod output;
 mod process_guard;
 mod record;
 mod repl;
+mod report;
+mod repository;
 mod run;
 mod schema;
 mod secrets;
 mod serve;
+mod shard;
 mod signals;
 mod style;
 mod terminal_user;
@@ -126,6 +130,7 @@ enum Command {
     Run(run::RunArgs),
     Check(Box<check::CheckArgs>),
     Bench(bench::BenchArgs),
+    Report(report::ReportArgs),
     Mcp(Box<mcp::McpArgs>),
     Record(record::RecordArgs),
     Serve(serve::ServeArgs),
@@ -138,6 +143,9 @@ enum Command {
     Chat(Box<repl::ChatArgs>),
     Init(init::InitArgs),
     Schema(schema::SchemaArgs),
+    Completions(completions::CompletionsArgs),
+    #[command(hide = true)]
+    Man(completions::ManArgs),
     FinalAnswer(final_answer::FinalAnswerArgs),
     Codegen(Box<mcp::CodegenArgs>),
     ConformanceClient(conformance::ConformanceArgs),
@@ -167,6 +175,7 @@ impl Command {
             Command::Run(args) => run::run(args),
             Command::Check(args) => check::run(&args),
             Command::Bench(args) => bench::run(&args),
+            Command::Report(args) => report::run(&args),
             Command::ValidateConfig(args) => config::validate(args),
             Command::Config(args) => config::run(&args),
             Command::Mcp(args) => mcp::run(&args),
@@ -178,6 +187,8 @@ impl Command {
             Command::Chat(args) => repl::chat(*args),
             Command::Init(args) => init::run(&args),
             Command::Schema(args) => schema::run(&args),
+            Command::Completions(args) => completions::print(&args, full_help(Cli::command())),
+            Command::Man(args) => completions::write_pages(&args, full_help(Cli::command())),
             Command::ConformanceClient(args) => conformance::run(args),
             Command::FinalAnswer(args) => final_answer::run(&args),
             Command::Codegen(args) => mcp::write_bindings(&args),

@@ -9,7 +9,7 @@ use std::{
         Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
     },
-    time::Duration,
+    time::{Duration, SystemTime},
 };
 
 use clap::Args;
@@ -18,16 +18,16 @@ use regex::Regex;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Exit, Failure, output, process_guard::install_guard, secrets::Secrets, signals::Signals,
+    Exit, Failure, output, process_guard::install_guard, report::MoreReports, secrets::Secrets, signals::Signals,
     trace_file::TraceFileWriter, traffic,
 };
 use mcp_rehearsal::builtin_scripts::BUILTIN_SCRIPTS;
 use rehearse_client::ReaperProcess;
 use rehearse_protocol::trace_file::ConnectionInfo;
-use rehearse_report::{Cell, Layout, RunFormat, RunResult, Status};
+use rehearse_report::{Cell, Layout, RunFormat, RunResult, Status, summary::Results};
 use rehearse_scenario::{
-    self as scenario, Plan, RecordSink, RunEvent, RunOptions, Scenario, ScenarioError, Selection, SnapshotMode,
-    TrafficHooks, TrafficJudge, find_scenarios,
+    self as scenario, Plan, RecordSink, RunEvent, RunOptions, Scenario, ScenarioError, Selection, ServerKind,
+    ServerSpec, SnapshotMode, TrafficHooks, TrafficJudge, find_scenarios,
 };
 
 const EXAMPLES: &str = "\
@@ -54,8 +54,8 @@ pub(super) struct RunArgs {
     /// Run only cells whose id `scenario/transport/version` matches (repeatable)
     #[arg(short, long = "filter", value_name = "REGEX")]
     filters: Vec<Regex>,
-    /// Run only one of N equal parts of the cells
-    #[arg(long, value_name = "I/N", value_parser = Selection::parse_shard)]
+    /// Run only one of N equal parts of the cells; `auto` asks the CI system
+    #[arg(long, value_name = "I/N", value_parser = super::shard::parse)]
     shard: Option<(usize, usize)>,
     /// Print the selected cells and exit
     #[arg(long)]
@@ -72,7 +72,7 @@ pub(super) struct RunArgs {
     /// Run the remaining steps of a cell after a failure
     #[arg(long)]
     keep_going: bool,
-    /// Number of cells that run at once [default: four per processor]
+    /// Number of cells that run at once [default: 16 per processor; 4 if a server is no mock]
     #[arg(short, long, value_name = "N")]
     jobs: Option<NonZeroUsize>,
     /// Seed for all randomness
@@ -85,7 +85,7 @@ pub(super) struct RunArgs {
     #[arg(long)]
     check: bool,
     /// Write all traffic to this file as it happens
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
     trace_file: Option<PathBuf>,
     /// Report format: human, json or junit
     #[arg(long, value_name = "FORMAT", default_value = "human")]
@@ -93,6 +93,8 @@ pub(super) struct RunArgs {
     /// Write the report to a file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+    #[command(flatten)]
+    reports: MoreReports,
 }
 
 impl From<ScenarioError> for Failure {
@@ -106,7 +108,8 @@ impl From<ScenarioError> for Failure {
 
 pub(super) fn run(args: RunArgs) -> Result<Exit, Failure> {
     let plan = Plan::new(load(&args.paths)?, &Selection { filters: args.filters.clone(), shard: args.shard });
-    if plan.is_empty() {
+    // One of many parts may have nothing to do; its report says so.
+    if plan.is_empty() && args.shard.is_none() {
         super::style::print("nothing was selected\n");
         return Ok(Exit::NothingSelected);
     }
@@ -117,10 +120,11 @@ pub(super) fn run(args: RunArgs) -> Result<Exit, Failure> {
         plan.cells().map(|(scenario, ..)| (scenario.path.clone(), Secrets::from_scenario(scenario))).collect();
     let file = args.trace_file.as_deref().map(TraceFileWriter::create).transpose()?;
     let rehearse = install_guard()?;
+    let started_at = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
     let in_ci = std::env::var_os("CI").is_some_and(|value| !value.is_empty() && value != "false");
     let options = RunOptions {
         builtin_scripts: BUILTIN_SCRIPTS,
-        jobs: args.jobs.map_or_else(default_jobs, NonZeroUsize::get),
+        jobs: args.jobs.map_or_else(|| default_jobs(&plan), NonZeroUsize::get),
         seed: args.seed,
         mode: match (args.update, in_ci) {
             (true, _) => SnapshotMode::Update,
@@ -142,14 +146,18 @@ pub(super) fn run(args: RunArgs) -> Result<Exit, Failure> {
         super::style::print("interrupted again: killed all servers; there is no report\n");
         return Ok(Exit::CannotRun);
     };
+    result.started_at = started_at;
     for scenario in &mut result.scenarios {
         if let Some(secrets) = secrets.get(&scenario.path) {
             secrets.hide_in_scenario(scenario);
         }
     }
     write_report(&args, &result)?;
+    let (exit, results) =
+        (exit_code(&result, interrupted, args.shard.is_some()), Results { run: Some(result), ..Results::default() });
+    args.reports.write(results)?;
     file.as_ref().map_or(Ok(()), TraceFileWriter::check)?;
-    Ok(exit_code(&result, interrupted))
+    Ok(exit)
 }
 
 /// What becomes of the traffic.
@@ -208,9 +216,14 @@ fn list(plan: &Plan) -> Result<(), Failure> {
     output::write_styled(plan.cells().map(line).collect::<String>().as_bytes())
 }
 
-/// Four per processor: cells mostly wait.
-fn default_jobs() -> usize {
-    std::thread::available_parallelism().map_or(8, |processors| 4 * processors.get())
+/// Cells mostly wait. Those of a mock need little memory; another command may need much, as one with a runtime of its own.
+fn default_jobs(plan: &Plan) -> usize {
+    let needs_targets = |server: &ServerSpec| matches!(server.kind, ServerKind::Targets(_));
+    let per_processor = match plan.cells().any(|(scenario, ..)| scenario.servers.iter().any(needs_targets)) {
+        true => 4,
+        false => 16,
+    };
+    std::thread::available_parallelism().map_or(8, |processors| per_processor * processors.get())
 }
 
 /// The result and whether the run was interrupted; `None` after two interruptions.
@@ -287,13 +300,13 @@ fn write_report(args: &RunArgs, result: &RunResult) -> Result<(), Failure> {
     }
 }
 
-fn exit_code(result: &RunResult, interrupted: bool) -> Exit {
+fn exit_code(result: &RunResult, interrupted: bool, is_part: bool) -> Exit {
     let totals = result.totals;
     if totals.errors > 0 || interrupted {
         Exit::CannotRun
     } else if totals.failed > 0 || totals.not_run > 0 {
         Exit::Violation
-    } else if totals.passed == 0 {
+    } else if totals.passed == 0 && !is_part {
         Exit::NothingSelected
     } else {
         Exit::Success

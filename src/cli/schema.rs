@@ -7,25 +7,24 @@ use super::{
 };
 use rehearse_client_configs::dialect::{ALL, Dialect};
 use rehearse_mock::script;
-use rehearse_report::schema::{BASELINE, CHECK_REPORT, RUN_REPORT};
+use rehearse_report::schema;
 
 const EXAMPLES: &str = "\
 Examples:
-  rehearse schema script > mock-script.schema.json
+  rehearse schema scenario > scenario.schema.json
   rehearse schema config --dialect cursor > mcp.schema.json
 
 In a YAML file, for an editor with the YAML language server (in VS Code, the extension `redhat.vscode-yaml`):
-  # yaml-language-server: $schema=./mock-script.schema.json
+  # yaml-language-server: $schema=./scenario.schema.json
 
 For a JSON file, in the settings of VS Code:
   \"json.schemas\": [{ \"fileMatch\": [\".cursor/mcp.json\"], \"url\": \"./mcp.schema.json\" }]";
 
-/// Print the JSON Schema of mock scripts, config files, baselines or reports
+/// Print the JSON Schema of a kind of file or report
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, after_long_help = format!("{EXAMPLES}\n\nDialects:\n{}", dialects()))]
 pub(super) struct SchemaArgs {
-    /// The kind of file: script, config, baseline, check-report or run-report
-    #[arg(hide_possible_values = true)]
+    /// What the schema describes
     kind: Kind,
     /// The client of the config (`--help` lists them)
     #[arg(long, value_name = "DIALECT", value_parser = dialect)]
@@ -36,17 +35,22 @@ pub(super) struct SchemaArgs {
 enum Kind {
     /// A mock script
     Script,
+    /// A scenario
+    Scenario,
     /// A config file of an MCP client
     Config,
     /// The accepted failures of `rehearse check`
     Baseline,
-    /// The report of `rehearse check --format json`
-    CheckReport,
     /// The report of `rehearse run --format json`
-    RunReport,
-    /// Not supported
-    #[value(hide = true)]
-    Scenario,
+    Run,
+    /// The report of `rehearse check --format json`
+    Check,
+    /// The report of `rehearse bench … --format json`
+    Bench,
+    /// A line of `rehearse mock --journal FILE`, or an entry of `GET /journal`
+    Journal,
+    /// A line of `--trace-file FILE`
+    Trace,
 }
 
 pub(super) fn run(args: &SchemaArgs) -> Result<Exit, Failure> {
@@ -55,20 +59,19 @@ pub(super) fn run(args: &SchemaArgs) -> Result<Exit, Failure> {
     }
     let schema = match (args.kind, args.dialect) {
         (Kind::Script, _) => format!("{:#}\n", script::schema()),
+        (Kind::Scenario, _) => rehearse_scenario::SCHEMA.to_owned(),
         (Kind::Config, Some(dialect)) => format!("{:#}\n", dialect.schema()),
-        (Kind::Baseline, _) => BASELINE.to_owned(),
-        (Kind::CheckReport, _) => CHECK_REPORT.to_owned(),
-        (Kind::RunReport, _) => RUN_REPORT.to_owned(),
-        (Kind::Scenario, _) => {
-            let message =
-                "scenarios have no JSON Schema yet; `rehearse run --list FILE` reports mistakes in a scenario";
-            return Err(Failure::Usage(message.into()));
-        }
         (Kind::Config, None) => {
             let names: Vec<_> = ALL.iter().map(|dialect| dialect.name).collect();
             let message = format!("each client has its own schema: add --dialect with one of {}", names.join(", "));
             return Err(Failure::Usage(message));
         }
+        (Kind::Baseline, _) => schema::BASELINE.to_owned(),
+        (Kind::Run, _) => schema::run(),
+        (Kind::Check, _) => schema::check(),
+        (Kind::Bench, _) => schema::BENCH.to_owned(),
+        (Kind::Journal, _) => schema::JOURNAL.to_owned(),
+        (Kind::Trace, _) => schema::TRACE.to_owned(),
     };
     output::write(schema.as_bytes())?;
     Ok(Exit::Success)

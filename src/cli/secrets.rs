@@ -9,7 +9,7 @@ use rehearse_client_configs::{
 };
 use rehearse_document::references;
 use rehearse_report::{
-    ScenarioResult,
+    ScenarioResult, WireKind, WireLine,
     check::{CheckedRow, CheckedServer},
 };
 use rehearse_scenario::{Scenario, ServerKind};
@@ -140,13 +140,14 @@ impl Secrets {
     /// Masks the secrets in all texts of a result that may come from a server.
     pub(crate) fn hide_in_scenario(&self, scenario: &mut ScenarioResult) {
         let hide = |text: &mut String| *text = self.hidden(text);
+        scenario.source.iter_mut().for_each(hide);
         for cell in &mut scenario.cells {
             cell.reason.iter_mut().for_each(hide);
             cell.stderr.iter_mut().for_each(|line| *line = self.hidden_in_stderr(line));
             cell.violations.iter_mut().for_each(|violation| self.hide_in_row(&mut violation.row));
             for step in &mut cell.steps {
                 hide(&mut step.source);
-                step.trace.iter_mut().for_each(|line| line.frame = self.hidden_in_frame(&line.frame));
+                step.trace.iter_mut().for_each(|it| self.hide_in_line(&mut it.line));
                 for problem in &mut step.problems {
                     hide(&mut problem.message);
                     let texts = problem.difference.iter_mut().flat_map(|it| [&mut it.expected, &mut it.actual]);
@@ -172,12 +173,17 @@ impl Secrets {
         for violation in &mut row.violations {
             hide(&mut violation.found);
             violation.subject.iter_mut().for_each(hide);
-            for line in &mut violation.evidence {
-                let hidden = self.hidden_in_frame(&line.text);
-                if hidden != line.text {
-                    (line.text, line.hex) = (hidden, None);
-                }
-            }
+            violation.evidence.iter_mut().for_each(|line| self.hide_in_line(line));
+        }
+    }
+
+    fn hide_in_line(&self, line: &mut WireLine) {
+        let hidden = match line.kind {
+            WireKind::Stderr => self.hidden_in_stderr(&line.text),
+            _ => self.hidden_in_frame(&line.text),
+        };
+        if hidden != line.text {
+            (line.text, line.hex) = (hidden, None);
         }
     }
 

@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 use crate::rehearse::{Rehearse, Run};
 
 /// A tool that violates a MUST, and one that violates a SHOULD.
-const SHOP: &str = "
+pub(crate) const SHOP: &str = "
 server: { name: shop, version: 1.0.0 }
 tools:
   - name: price
@@ -17,21 +17,21 @@ tools:
     reply: { result: { content: [], structuredContent: { sum: 1 } } }
   - { name: read/file, description: Reads a file., reply: ok }
 ";
-const BROKEN: &str = "tools.call.structured-matches-schema";
+pub(crate) const BROKEN: &str = "tools.call.structured-matches-schema";
 const DOUBTFUL: &str = "tools.list.name-charset";
 
 /// A server without mistakes.
-const GOOD: &str = "
+pub(crate) const GOOD: &str = "
 server: { name: good, version: 1.0.0 }
 tools: [{ name: a, description: A., reply: x }]
 ";
 
-fn target(script: &str) -> String {
+pub(crate) fn target(script: &str) -> String {
     format!("{} mock {script}", Rehearse::BINARY)
 }
 
 /// Checks the shop in one version.
-fn shop() -> Rehearse {
+pub(crate) fn shop() -> Rehearse {
     let files = Rehearse::new().file("shop.yaml", SHOP).file("good.yaml", GOOD);
     files.args(["check", "--stdio", &target("shop.yaml"), "--protocol-version", "2025-11-25"])
 }
@@ -128,36 +128,6 @@ fn the_ids_of_the_official_suite_are_known() {
     assert_eq!((&checks[0]["id"], &checks[0]["status"]), (&"tools-name-format".into(), &"WARNING".into()));
     let expected = only(&[DOUBTFUL]).file("expected.yml", "server:\n  - tools-list:tools-name-format\n");
     expected.args(["--strict", "--baseline", "expected.yml"]).run().stdout_has("1 accepted").code(0);
-}
-
-#[test]
-fn the_json_report_matches_its_schema() {
-    let schema = |kind: &str| {
-        let text = Rehearse::new().args(["schema", kind]).run().code(0).stdout_text().to_owned();
-        jsonschema::validator_for(&serde_json::from_str(&text).expect("JSON")).expect("a schema")
-    };
-    let is_valid = |schema: &jsonschema::Validator, report: &Json| {
-        let errors: Vec<_> =
-            schema.iter_errors(report).map(|error| format!("{}: {error}", error.instance_path())).collect();
-        assert!(errors.is_empty(), "{errors:#?}");
-    };
-    let check = schema("check-report");
-    let accepted = format!("version: 1\naccept:\n  - {{ id: {BROKEN}, reason: known }}\n");
-    let run = shop().file("a.yaml", &accepted).args(["--baseline", "a.yaml", "--format", "json"]).run();
-    is_valid(&check, &json(&run));
-    let dead = Rehearse::new().args(["check", "--stdio", "false", "--format", "json"]).run().code(3);
-    is_valid(&check, &json(&dead));
-    let scenario = "
-servers: { s: { mock: good.yaml } }
-matrix: { protocol: [2025-11-25], transport: [stdio] }
-steps: [{ call: { tool: a }, expect: { text: y } }]
-";
-    let files = Rehearse::new().file("good.yaml", GOOD).file("s.yaml", scenario);
-    is_valid(&schema("run-report"), &json(&files.args(["run", "s.yaml", "--format", "json"]).run().code(1)));
-    let written = only(&[BROKEN]).args(["--baseline", "a.yaml", "--update-baseline"]).run().read("a.yaml");
-    let source = mcp_rehearsal::document::Source::new("a.yaml", written);
-    let file = mcp_rehearsal::document::parse_yaml(&source).expect("YAML").to_json();
-    is_valid(&schema("baseline"), &file);
 }
 
 #[test]

@@ -1,18 +1,441 @@
-//! `rehearse schema` and `rehearse mock --faults` at the command line.
+//! `rehearse schema`, against what the other commands read and write; and `rehearse mock --faults`.
 
-use serde_json::Value as Json;
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+};
 
-use crate::rehearse::Rehearse;
+use mcp_rehearsal::{
+    document::{Source, parse_yaml},
+    protocol::{Transport, Version},
+};
+use serde_json::{Value as Json, json};
+
+use crate::{
+    check::{BROKEN, GOOD, SHOP, shop, target},
+    mock::INITIALIZE,
+    rehearse::{Post, Rehearse, Run, request},
+};
+
+const KINDS: [&str; 9] = ["script", "scenario", "config", "baseline", "run", "check", "bench", "journal", "trace"];
+
+fn schema(kind: &str) -> Json {
+    let dialect: &[&str] = if kind == "config" { &["--dialect", "vscode"] } else { &[] };
+    let run = Rehearse::new().args(["schema", kind].iter().chain(dialect).copied()).run().code(0);
+    serde_json::from_str(run.stdout_text()).expect("JSON")
+}
+
+/// Each schema within a schema, and whether it is a definition.
+fn visit(schema: &mut Json, is_definition: bool, see: &mut impl FnMut(&mut serde_json::Map<String, Json>, bool)) {
+    match schema {
+        Json::Object(members) => {
+            for (name, member) in members.iter_mut() {
+                match member {
+                    Json::Object(all) if name == "$defs" => all.values_mut().for_each(|it| visit(it, true, see)),
+                    member => visit(member, false, see),
+                }
+            }
+            see(members, is_definition);
+        }
+        Json::Array(items) => items.iter_mut().for_each(|item| visit(item, false, see)),
+        _ => {}
+    }
+}
+
+/// The names of all members of all objects.
+fn names(value: &Json, found: &mut BTreeSet<String>) {
+    match value {
+        Json::Object(members) => {
+            found.extend(members.keys().cloned());
+            members.values().for_each(|member| names(member, found));
+        }
+        Json::Array(items) => items.iter().for_each(|item| names(item, found)),
+        _ => {}
+    }
+}
+
+fn errors(schema: &Json, value: &Json) -> Vec<String> {
+    let validator = jsonschema::validator_for(schema).expect("a schema");
+    validator.iter_errors(value).map(|error| format!("{}: {error}", error.instance_path())).collect()
+}
+
+/// Outputs have no members that the schema does not describe, and the schema has none that no output has, but `rare`.
+fn describes(kind: &str, outputs: &[Json], rare: &[&str]) {
+    let mut schema = schema(kind);
+    let mut described = BTreeSet::new();
+    visit(&mut schema, false, &mut |schema, is_definition| {
+        described
+            .extend(schema.get("properties").and_then(Json::as_object).into_iter().flat_map(|it| it.keys().cloned()));
+        if !is_definition && ["$ref", "properties"].iter().any(|key| schema.contains_key(*key)) {
+            schema.insert("unevaluatedProperties".into(), false.into());
+        }
+    });
+    let mut seen = BTreeSet::new();
+    for output in outputs {
+        let errors = errors(&schema, output);
+        assert!(errors.is_empty(), "{kind}: {errors:#?}\n{output:#}");
+        names(output, &mut seen);
+    }
+    let missing: Vec<_> = described.difference(&seen).collect();
+    assert_eq!(missing, rare, "{kind}");
+}
+
+fn json(run: &Run) -> Json {
+    serde_json::from_str(run.stdout_text()).expect("JSON and nothing else")
+}
+
+fn lines(text: &str) -> Vec<Json> {
+    text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+}
+
+fn yaml(name: &str, text: &str) -> Json {
+    let source = Source::new(name, text);
+    parse_yaml(&source).unwrap_or_else(|problems| panic!("{}", problems.in_source(&source))).to_json()
+}
 
 #[test]
-fn the_schema_of_a_script_is_json_and_describes_tools() {
-    let schema: Json =
-        serde_json::from_str(Rehearse::new().args(["schema", "script"]).run().code(0).stdout_text()).expect("JSON");
-    assert!(schema["$schema"].as_str().is_some_and(|uri| uri.contains("json-schema.org")), "{schema}");
-    assert!(schema["properties"]["tools"].is_object() && schema["properties"]["faults"].is_object());
-    Rehearse::new().args(["schema", "scripts"]).run().stderr_has("script").code(2);
-    let none = Rehearse::new().args(["schema", "scenario"]).run().stdout("");
-    none.stderr_has("scenarios have no JSON Schema yet; `rehearse run --list FILE`").code(2);
+fn every_schema_is_valid_and_knows_all_transports_and_versions() {
+    for kind in KINDS {
+        let mut schema = schema(kind);
+        let draft = if ["script", "config"].contains(&kind) { "draft-07" } else { "2020-12" };
+        assert!(
+            schema["$schema"].as_str().is_some_and(|it| it.contains(draft)) && schema["title"].is_string(),
+            "{kind}"
+        );
+        jsonschema::meta::validate(&schema).unwrap_or_else(|error| panic!("{kind}: {error}"));
+        visit(&mut schema, false, &mut |schema, _| {
+            let Some(Json::Array(words)) = schema.get("enum") else { return };
+            let known = |all: &[&str]| all.iter().all(|word| words.contains(&json!(word)));
+            assert!(
+                !words.contains(&json!("2025-11-25")) || known(&Version::ALL.map(Version::as_str)),
+                "{kind}: {words:?}"
+            );
+            assert!(
+                !words.contains(&json!("memory")) || known(&Transport::ALL.map(Transport::as_str)),
+                "{kind}: {words:?}"
+            );
+        });
+    }
+    let unknown = Rehearse::new().args(["schema", "scenarios"]).run().stdout("");
+    unknown.stderr_has("a similar value exists: 'scenario'").code(2);
+}
+
+#[test]
+fn the_reports_and_the_baseline_of_a_check_match_their_schemas() {
+    let accepted = format!("version: 1\naccept:\n  - {{ id: {BROKEN}, reason: known }}\n");
+    let run = shop().file("a.yaml", &accepted).args(["--baseline", "a.yaml", "--format", "json"]).run();
+    let good = Rehearse::new().file("good.yaml", GOOD).file(
+        ".mcp.json",
+        &format!(r#"{{"mcpServers": {{"s": {{"command": "{}", "args": ["mock", "good.yaml"]}}}}}}"#, Rehearse::BINARY),
+    );
+    let good = good.args(["check", "s", "--mcp-config", ".mcp.json", "--only", BROKEN, "--format", "json"]).run();
+    let dead = Rehearse::new().args(["check", "--stdio", "false", "--format", "json"]).run().code(3);
+    let client = ["check", "client", "--act", "clean", "--format", "json", "--", Rehearse::BINARY, "mcp", "list-tools"];
+    let client = Rehearse::new().args(client).args(["--http", "{url}"]).run().code(0);
+    let reports: Vec<_> = [&run, &good, &dead, &client].into_iter().map(json).collect();
+    describes("check", &reports, &["hex", "isBudgetSpent", "kind", "offset", "unanswered"]);
+    let written =
+        shop().file("a.yaml", &accepted).args(["--baseline", "a.yaml", "--update-baseline", "--only", BROKEN]).run();
+    let written = yaml("a.yaml", &written.read("a.yaml"));
+    assert_eq!(errors(&schema("baseline"), &written), [""; 0]);
+}
+
+#[test]
+fn the_report_and_the_trace_of_a_run_match_their_schemas() {
+    let scenario = format!(
+        "
+description: A shop.
+servers: {{ shop: {{ command: sh, args: [-c, 'echo starting >&2; exec {}'] }} }}
+matrix: {{ protocol: [auto, 2025-11-25], transport: [stdio, http] }}
+redact: [{{ at: /nothing }}]
+steps:
+  - {{ call: {{ tool: price }}, expect: {{ schemaErrors: true }} }}
+  - {{ discover: {{}}, snapshot: tools, only: {{ protocol: auto }} }}
+",
+        target("shop.yaml")
+    );
+    let files = |args: &[&str]| {
+        let files = Rehearse::new().file("shop.yaml", SHOP).file("good.yaml", GOOD).file("s.yaml", &scenario);
+        files.args(["run", "s.yaml", "--format", "json"].iter().chain(args).copied()).env("CI", "")
+    };
+    let first = files(&["--update"]).run().code(0);
+    let again = files(&["--check", "--trace-file", "trace.jsonl"]);
+    let again = again.file("snapshots/s/tools.snap", "---\nsource: s\n---\n{}\n").run().code(1);
+    let web = "servers: { s: { mock: good.yaml } }\nmatrix: { transport: http }\nsteps: [{ call: { tool: b } }]\n";
+    let web = files(&["--trace-file", "trace.jsonl", "web.yaml"]).file("web.yaml", web).run().code(1);
+    describes("run", &[json(&first), json(&again), json(&web)], &["again", "hex", "offset"]);
+    let check = shop().args(["--only", BROKEN, "--trace-file", "trace.jsonl"]).run().code(1).read("trace.jsonl");
+    // Some messages of a check are nested too deeply for this reader.
+    let case = check.lines().find(|line| line.contains(r#""event":"case""#)).expect("a case");
+    let traces: Vec<_> =
+        [&again, &web].iter().flat_map(|run| lines(&run.read("trace.jsonl"))).chain(lines(case)).collect();
+    describes("trace", &traces, &["base64", "isWhole"]);
+}
+
+#[test]
+fn the_report_of_a_benchmark_matches_its_schema() {
+    let script = "
+http: { answers: sse }
+tools: [{ name: good, reply: x }, { name: bad, reply: { rpcError: { code: 1, message: m } } }]
+";
+    let mut mock = Rehearse::new().file("m.yaml", script).args(["mock", "m.yaml", "--listen", ":0"]).start();
+    let url = format!("http://{}/mcp", mock.address("http://", "/mcp"));
+    let bench = |args: &[&str]| {
+        let args = ["bench"].iter().chain(args).chain(&["--format", "json", "--script", "m.yaml"]).copied();
+        Rehearse::new().file("m.yaml", script).args(args)
+    };
+    let call = ["call", "--tool", "good", "--tool", "bad", "--allow-tool", "*", "--warmup", "0s"];
+    let first = bench(&[&call[..], &["--requests", "50", "--fail-if", "errors > 0"]].concat()).run().code(1);
+    let second = bench(&[&call[..], &["--requests", "50", "--against", "base.json"]].concat());
+    let second = second.file("base.json", first.stdout_text()).run();
+    let search = ["--duration", "100ms", "--find-max", "p99 < 2s", "--http", &url];
+    let search = bench(&[&call[..], &search].concat()).run();
+    let refused = bench(&["call", "--requests", "5", "--rate", "5"]).run().code(3);
+    let discovery = bench(&["discovery", "--requests", "2"]).run().code(0);
+    let reports: Vec<_> = [&first, &second, &search, &refused, &discovery].into_iter().map(json).collect();
+    describes("bench", &reports, &[]);
+}
+
+#[test]
+fn the_journal_matches_its_schema() {
+    let script = "
+tools:
+  - { name: later, steps: [{ wait: 1ms }, { reply: x }] }
+  - { name: late, reply: '{{ args.none.none }}' }
+faults: [{ on: { tool: late }, do: { delay: 1ms } }]
+";
+    let args = [
+        "mock",
+        "m.yaml",
+        "--listen",
+        ":0",
+        "--journal",
+        "j.jsonl",
+        "--check",
+        "--verify",
+        "--admin",
+        "--format",
+        "json",
+    ];
+    let mut mock = Rehearse::new().file("m.yaml", script).args(args).start();
+    let started: Json = serde_json::from_str(&mock.stdout_line("{")).expect("JSON");
+    let text = |pointer: &str| started.pointer(pointer).and_then(Json::as_str).expect("a text");
+    let address = text("/http").strip_prefix("http://").and_then(|it| it.strip_suffix("/mcp")).expect("an address");
+    for tool in ["later", "late", "none"] {
+        Rehearse::new().args(["mcp", "call-tool", tool, "--http", text("/http")]).run();
+    }
+    let session = Post::send(address, "/mcp", &[("Host", address)], INITIALIZE).response();
+    let session = session.lines().find_map(|line| line.strip_prefix("mcp-session-id: ")).expect("a session");
+    let session = [("Host", address), ("Mcp-Session-Id", session), ("MCP-Protocol-Version", "2025-11-25")];
+    Post::send(address, "/mcp", &session, r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#).response();
+    Post::send(address, "/mcp", &session, "no JSON").response();
+    request("DELETE", address, "/mcp", &session, "");
+    let admin = text("/admin/url").strip_prefix("http://").expect("a URL");
+    let token = format!("Bearer {}", text("/admin/token"));
+    let headers = [("Host", admin), ("Authorization", &token)];
+    let served = request("GET", admin, "/journal", &headers, "");
+    let served: Json = serde_json::from_str(served.split_once("\r\n\r\n").expect("a body").1).expect("JSON");
+    mock.signal("TERM");
+    let mut all = lines(&mock.end().code(1).read("j.jsonl"));
+    all.extend(served["entries"].as_array().expect("entries").iter().cloned());
+    describes("journal", &all, &[]);
+}
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The YAML files below a folder.
+fn yaml_files(folder: &str) -> Vec<PathBuf> {
+    let (mut open, mut files) = (vec![root().join(folder)], Vec::new());
+    while let Some(folder) = open.pop() {
+        for entry in std::fs::read_dir(folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            match path.is_dir() {
+                true => open.push(path),
+                false => files.extend(path.extension().is_some_and(|it| it == "yaml").then_some(path)),
+            }
+        }
+    }
+    files
+}
+
+#[test]
+fn the_shipped_scenarios_and_those_of_the_documentation_match_the_schema() {
+    let schema = schema("scenario");
+    let read = |path: &Path| std::fs::read_to_string(path).expect("a text");
+    let mut texts: Vec<_> =
+        ["scenarios", "interop/scenarios"].into_iter().flat_map(yaml_files).map(|path| read(&path)).collect();
+    for page in std::fs::read_dir(root().join("docs")).expect("a folder") {
+        let page = read(&page.expect("an entry").path());
+        texts
+            .extend(page.split("```yaml scenario\n").skip(1).filter_map(|it| Some(it.split_once("```")?.0.to_owned())));
+    }
+    for text in &texts {
+        let errors = errors(&schema, &yaml("a scenario", text));
+        assert!(errors.is_empty(), "{errors:#?}\n{text}");
+    }
+    assert!(texts.len() > 100, "{}", texts.len());
+}
+
+/// Objects of the schema, and scenarios that have there a key `zzz` that does not exist.
+const UNKNOWN_KEYS: &[(&str, &str)] = &[
+    ("", "servers: { s: { mock: basic } }\nsteps: [{ ping: {} }]\nzzz: 1"),
+    ("/properties/matrix", "servers: { s: { mock: basic } }\nmatrix: { zzz: 1 }\nsteps: [{ ping: {} }]"),
+    ("/$defs/redaction", "servers: { s: { mock: basic } }\nredact: [{ at: /a, zzz: 1 }]\nsteps: [{ ping: {} }]"),
+    ("/$defs/server", "servers: { s: { mock: basic, zzz: 1 } }\nsteps: [{ ping: {} }]"),
+    (
+        "/$defs/server/properties/timeouts",
+        "servers: { s: { mock: basic, timeouts: { zzz: 1 } } }\nsteps: [{ ping: {} }]",
+    ),
+    ("/$defs/process", "servers: { s: { stdio: { command: a, zzz: 1 } } }\nsteps: [{ ping: {} }]"),
+    ("/$defs/network", "servers: { s: { ws: { url: 'ws://a', zzz: 1 } } }\nsteps: [{ ping: {} }]"),
+    ("/$defs/step", "{ ping: {}, zzz: 1 }"),
+    ("/$defs/step", "{ parallel: [{ ping: {}, zzz: 1 }] }"),
+    ("/$defs/nothing", "{ connect: { zzz: 1 } }"),
+    ("/$defs/call", "{ call: { tool: a, zzz: 1 } }"),
+    ("/$defs/cancel", "{ cancel: { tool: a, zzz: 1 } }"),
+    ("/$defs/uri", "{ read_resource: { uri: a, zzz: 1 } }"),
+    ("/$defs/step/properties/get_prompt", "{ get_prompt: { name: a, zzz: 1 } }"),
+    ("/$defs/step/properties/complete", "{ complete: { prompt: a, argument: a, zzz: 1 } }"),
+    ("/$defs/step/properties/listen", "{ listen: { tools: true, zzz: 1 } }"),
+    ("/$defs/step/properties/await_notification", "{ await_notification: { method: a, zzz: 1 } }"),
+    ("/$defs/step/properties/set_log_level", "{ set_log_level: { level: info, zzz: 1 } }"),
+    ("/$defs/step/properties/request", "{ request: { method: a, zzz: 1 } }"),
+    ("/$defs/step/properties/raw/then", "{ raw: { frame: {}, zzz: 1 } }"),
+    ("/$defs/step/properties/final_answer", "{ final_answer: { dialog: [], zzz: 1 } }"),
+    ("/$defs/step/properties/agent", "{ agent: { model: ../model.yaml, prompt: a, zzz: 1 } }"),
+    ("/$defs/step/properties/snapshot/anyOf/1", "{ ping: {}, snapshot: { name: a, zzz: 1 } }"),
+    ("/$defs/step/properties/only", "{ ping: {}, only: { zzz: 1 } }"),
+    ("/$defs/expect", "{ ping: {}, expect: { text: a, zzz: 1 } }"),
+    ("/$defs/matcher/then/properties/length", "{ ping: {}, expect: { text: { not: { length: { zzz: 1 } } } } }"),
+    ("/$defs/answers", "{ ping: {}, answers: { sampling: a, zzz: 1 } }"),
+    ("/$defs/answers/properties/roots/items", "{ ping: {}, answers: { roots: [{ uri: a, zzz: 1 }] } }"),
+    ("/$defs/elicitation", "{ ping: {}, answers: { elicitation: { action: accept, zzz: 1 } } }"),
+    ("/$defs/sampling/then", "{ ping: {}, answers: { sampling: [{ text: a, zzz: 1 }] } }"),
+    ("/$defs/error", "{ ping: {}, answers: { sampling: { error: { code: 1, message: a, zzz: 1 } } } }"),
+];
+
+/// Scenarios with one mistake each.
+const MISTAKES: &[&str] = &[
+    "steps: 1",
+    "steps: []",
+    "servers: { s: { mock: basic } }",
+    "servers: [basic]\nsteps: [{ ping: {} }]",
+    "servers: { s: {} }\nsteps: [{ ping: {} }]",
+    "servers: { s: { mock: basic, url: 'http://a' } }\nsteps: [{ ping: {} }]",
+    "servers: { s: { mock: basic, args: [a] } }\nsteps: [{ ping: {} }]",
+    "servers: { s: { mock: basic, type: http } }\nsteps: [{ ping: {} }]",
+    "servers: { s: { command: a, headers: { a: b } } }\nsteps: [{ ping: {} }]",
+    "servers: { s: { command: a, stdio: { command: a } } }\nsteps: [{ ping: {} }]",
+    "servers: { s: { url: 'http://a', ready: a } }\nsteps: [{ ping: {} }]",
+    "servers: { s: { command: a, env: { a: 1 } } }\nsteps: [{ ping: {} }]",
+    "servers: { s: { config: ../.mcp.json, timeouts: { call: 5s } } }\nsteps: [{ discover: {} }]",
+    "servers: { s: { mock: basic, timeouts: { call: 5 } } }\nsteps: [{ ping: {} }]",
+    "servers: { s: { mock: basic } }\nmatrix: { transport: tcp }\nsteps: [{ ping: {} }]",
+    "servers: { s: { mock: basic } }\nmatrix: { protocol: [negotiated] }\nsteps: [{ ping: {} }]",
+    "servers: { s: { mock: basic } }\nredact: [{ at: /a, matches: a }]\nsteps: [{ ping: {} }]",
+    "{ ping: 1 }",
+    "{ ping: {}, discover: {} }",
+    "{ timeout: 1s }",
+    "{ ping: {}, timeout: 5 }",
+    "{ ping: {}, server: 1 }",
+    "{ ping: {}, capture: { a: b } }",
+    "{ ping: {}, only: { era: old } }",
+    "{ ping: {}, snapshot: a b }",
+    "{ ping: {}, snapshot: { name: a, per: cell } }",
+    "{ call: a }",
+    "{ call: {} }",
+    "{ call: { tool: [a] } }",
+    "{ call: { tool: a, args: [a] } }",
+    "{ call: { tool: a, task: 1 } }",
+    "{ cancel: { tool: a, after: soon } }",
+    "{ read_resource: 1 }",
+    "{ complete: { argument: a } }",
+    "{ listen: {} }",
+    "{ listen: { uris: [] } }",
+    "{ request: { method: a, params: [] } }",
+    "{ raw: { frame: {}, headers: { a: 1 } } }",
+    "{ parallel: [] }",
+    "{ parallel: [{ connect: {} }] }",
+    "{ parallel: [{ parallel: [{ ping: {} }] }] }",
+    "{ parallel: [{ ping: {}, answers: { sampling: a } }] }",
+    "{ parallel: [{ ping: {}, expect: { asked: [] } }] }",
+    "{ parallel: [{ ping: {} }], expect: { noise: true } }",
+    "{ parallel: [{ ping: {} }], timeout: 1s }",
+    "{ final_answer: { dialog: 1 } }",
+    "{ final_answer: { dialog: [] }, server: s }",
+    "{ agent: { model: ../model.yaml, prompt: a, maxTurns: -1 } }",
+    "{ agent: { model: ../model.yaml, prompt: a, toolFormat: json } }",
+    "{ ping: {}, expect: {} }",
+    "{ ping: {}, expect: { isError: 1 } }",
+    "{ ping: {}, expect: { failure: late } }",
+    "{ ping: {}, expect: { failure: [timeout] } }",
+    "{ ping: {}, expect: { failure: timeout, rpcError: {} } }",
+    "{ ping: {}, expect: { none: true, at: { /a: 1 } } }",
+    "{ ping: {}, expect: { at: { a: 1 } } }",
+    "{ ping: {}, expect: { noise: 5 } }",
+    "{ ping: {}, expect: { text: { contains: a, b: 1 } } }",
+    "{ ping: {}, expect: { at: { /a: [{ length: -1 }] } } }",
+    "{ ping: {}, expect: { text: { matches: 1 } } }",
+    "{ ping: {}, answers: {} }",
+    "{ ping: {}, answers: { elicitation: [] } }",
+    "{ ping: {}, answers: { elicitation: { _meta: {} } } }",
+    "{ ping: {}, answers: { elicitation: { action: cancel, content: {} } } }",
+    "{ ping: {}, answers: { elicitation: { action: accept, error: { code: 1, message: a } } } }",
+    "{ ping: {}, answers: { sampling: { role: user } } }",
+    "{ ping: {}, answers: { sampling: 1 } }",
+    "{ ping: {}, answers: { roots: { uri: a } } }",
+    "{ ping: {}, answers: { sampling: { error: { code: a, message: a } } } }",
+];
+
+/// A step, or a whole scenario, as a scenario.
+fn scenario(text: &str) -> String {
+    match text.starts_with('{') {
+        true => format!("servers: {{ s: {{ mock: basic }} }}\nsteps: [{text}]\n"),
+        false => format!("{text}\n"),
+    }
+}
+
+/// Reads scenarios, of which the first is `list/100.yaml`.
+fn list(texts: &[String]) -> Run {
+    let files = Rehearse::new()
+        .file("model.yaml", "rules: [{ reply: a }]")
+        .file(".mcp.json", r#"{"mcpServers": {"a": {"command": "a"}}}"#);
+    let files = texts.iter().zip(100..).fold(files, |files, (text, at)| files.file(&format!("list/{at}.yaml"), text));
+    files.args(["run", "--list", "list"]).run()
+}
+
+#[test]
+fn the_schema_has_the_keys_of_scenarios_and_refuses_what_a_run_refuses() {
+    let schema = schema("scenario");
+    let broken: Vec<_> =
+        UNKNOWN_KEYS.iter().map(|(_, text)| *text).chain(MISTAKES.iter().copied()).map(scenario).collect();
+    let valid =
+        |text: &String| ["\nzzz: 1", ", zzz: 1", "zzz: 1"].iter().fold(text.clone(), |it, key| it.replace(key, ""));
+    let valid: Vec<_> = broken[..UNKNOWN_KEYS.len()].iter().map(valid).collect();
+    for text in &valid {
+        assert_eq!(errors(&schema, &yaml("valid", text)), [""; 0], "{text}");
+    }
+    list(&valid).code(0);
+    let run = list(&broken).code(2);
+    for (text, at) in broken.iter().zip(100..) {
+        assert!(!errors(&schema, &yaml("broken", text)).is_empty(), "the schema allows\n{text}");
+        assert!(run.stderr().contains(&format!("× list/{at}.yaml:")), "a run allows\n{text}");
+    }
+    for ((pointer, text), at) in UNKNOWN_KEYS.iter().zip(100..) {
+        let problem = run.stderr().split(&format!("× list/{at}.yaml:")).nth(1).expect("a problem");
+        let known = problem.split_once("known keys are").expect("the keys").1.lines().next().expect("a line");
+        let known: BTreeSet<_> = known.split('`').skip(1).step_by(2).collect();
+        let object = schema.pointer(pointer).unwrap_or_else(|| panic!("{pointer} is in the schema"));
+        let properties = object["properties"].as_object().into_iter().flatten();
+        assert_eq!(properties.clone().map(|(name, _)| &**name).collect::<BTreeSet<_>>(), known, "{pointer}: {text}");
+        for (name, property) in properties {
+            let target = property["$ref"].as_str().and_then(|target| schema.pointer(&target[1..]));
+            let described = [Some(property), target].into_iter().flatten().any(|it| it["description"].is_string());
+            assert!(described, "{pointer}: {name} has a description");
+        }
+    }
 }
 
 #[test]

@@ -34,8 +34,21 @@ struct System(OnceLock<Result<Verifier, Error>>);
 
 impl System {
     fn verifier(&self) -> Result<&Verifier, Error> {
-        self.0.get_or_init(|| Verifier::new(provider())).as_ref().map_err(Clone::clone)
+        self.0.get_or_init(verifier).as_ref().map_err(Clone::clone)
     }
+}
+
+/// Trusts what the system trusts; without certificates, as in an empty container, what Mozilla trusts. A file that the user
+/// names must have some.
+fn verifier() -> Result<Verifier, Error> {
+    let is_named = |variable| std::env::var_os(variable).is_some();
+    Verifier::new(provider()).or_else(|error| {
+        if is_named("SSL_CERT_FILE") || is_named("SSL_CERT_DIR") {
+            return Err(error);
+        }
+        let roots = webpki_root_certs::TLS_SERVER_ROOT_CERTS.iter().cloned();
+        Verifier::new_with_extra_roots(roots, provider())
+    })
 }
 
 impl ServerCertVerifier for System {

@@ -10,7 +10,7 @@ use super::message::{Message, ParseError};
 pub const MAX_FRAME: usize = 32 << 20;
 
 /// Who sent a frame.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Direction {
     ClientToServer,

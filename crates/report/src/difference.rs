@@ -32,7 +32,7 @@ impl Difference {
     }
 
     /// `at /content/0/text and 2 more places`; empty without places.
-    pub(super) fn places(&self) -> String {
+    pub(crate) fn places(&self) -> String {
         let pointers = self.pointers();
         let named: Vec<_> =
             pointers.iter().take(PLACES).map(|pointer| if pointer.is_empty() { "/" } else { pointer }).collect();
@@ -44,8 +44,27 @@ impl Difference {
         }
     }
 
-    /// The lines that differ, styled. JSON in strings is shown parsed, and a change within a line is underlined.
+    /// The lines that differ, styled.
     pub(super) fn lines(&self) -> Vec<String> {
+        let style = |sign| match sign {
+            '-' => REMOVED,
+            '+' | '^' => ADDED,
+            _ => DIM,
+        };
+        let line = |(sign, text): (char, String)| {
+            let style = style(sign);
+            match sign {
+                '…' => format!("{style}…{text}{style:#}"),
+                '^' => format!("{style}  {text}{style:#}"),
+                _ => format!("{style}{sign} {text}{style:#}"),
+            }
+        };
+        self.changes().into_iter().map(line).collect()
+    }
+
+    /// The lines that differ, each after a sign: `-` and `+` for the two texts, a space for both, `^` below a line for its
+    /// changed characters, and `…` where lines are left out. JSON in strings is shown parsed.
+    pub(crate) fn changes(&self) -> Vec<(char, String)> {
         let (expected, actual) = match (expand(&self.expected), expand(&self.actual)) {
             (Some(expected), Some(actual)) if expected != actual => (expected, actual),
             _ => (self.expected.clone(), self.actual.clone()),
@@ -54,30 +73,30 @@ impl Difference {
         let mut lines = Vec::new();
         for (index, hunk) in diff.grouped_ops(CONTEXT).iter().enumerate() {
             if index > 0 {
-                lines.push(format!("{DIM}…{DIM:#}"));
+                lines.push(('…', String::new()));
             }
             for op in hunk {
                 let changes: Vec<_> = diff.iter_changes(op).collect();
                 for change in &changes {
-                    let (sign, style) = match change.tag() {
-                        ChangeTag::Delete => ("-", REMOVED),
-                        ChangeTag::Insert => ("+", ADDED),
-                        ChangeTag::Equal => (" ", DIM),
+                    let sign = match change.tag() {
+                        ChangeTag::Delete => '-',
+                        ChangeTag::Insert => '+',
+                        ChangeTag::Equal => ' ',
                     };
-                    lines.push(format!("{style}{sign} {}{style:#}", printable(change.value().trim_end())));
+                    lines.push((sign, printable(change.value().trim_end()).into_owned()));
                 }
                 if let [old, new] = &changes[..]
                     && (old.tag(), new.tag()) == (ChangeTag::Delete, ChangeTag::Insert)
                     && let Some(marks) = marks(&printable(old.value().trim_end()), &printable(new.value().trim_end()))
                 {
-                    lines.push(format!("{ADDED}  {marks}{ADDED:#}"));
+                    lines.push(('^', marks));
                 }
             }
         }
         let more = lines.len().saturating_sub(LINES);
         lines.truncate(LINES);
         if more > 0 {
-            lines.push(format!("{DIM}… and {more} more lines{DIM:#}"));
+            lines.push(('…', format!(" and {more} more lines")));
         }
         lines
     }

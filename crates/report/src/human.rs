@@ -11,7 +11,7 @@ use super::{
     palette::{ADDED, BAD, DIM, DOUBTFUL, GOOD, REMOVED, STRONG},
     text::{printable, printable_lines},
 };
-use rehearse_protocol::{Direction, Protocol};
+use rehearse_protocol::Protocol;
 
 /// The maximum number of named cells of a failure.
 const NAMED_CELLS: usize = 8;
@@ -336,21 +336,19 @@ fn trace(out: &mut String, lines: &[TraceLine], cell: &str, width: usize) {
     if lines.is_empty() {
         let _ = writeln!(out, "    {}", styled("nothing", DIM));
     }
-    for line in lines {
-        let arrow = match line.direction {
-            Direction::ClientToServer => "→",
-            Direction::ServerToClient => "←",
-        };
+    for TraceLine { server, line } in lines.iter().filter(|it| it.line.kind.is_frame()) {
+        let arrow = line.arrow();
         let at = styled(format!("{:>9.1} ms", line.at.as_secs_f64() * 1000.0), DIM);
-        let (server, frame) = (printable(&line.server), printable(&line.frame));
+        let cut = if line.is_cut() { format!("… ({} bytes)", line.length) } else { String::new() };
+        let (server, frame) = (printable(server), format!("{}{cut}", printable(&line.text)));
         let _ = write!(out, "  {at} {arrow} {}", styled(&server, STRONG));
         if 19 + server.chars().count() + frame.chars().count() <= width {
             let _ = writeln!(out, " {frame}");
             continue;
         }
         out.push('\n');
-        let pretty = serde_json::from_str::<Json>(&line.frame).and_then(|frame| serde_json::to_string_pretty(&frame));
-        for line in printable_lines(pretty.as_deref().unwrap_or(&line.frame)) {
+        let pretty = serde_json::from_str::<Json>(&line.text).and_then(|frame| serde_json::to_string_pretty(&frame));
+        for line in printable_lines(pretty.as_deref().unwrap_or(&frame)) {
             let indent = " ".repeat(6 + line.len() - line.trim_start().len());
             let options = textwrap::Options::new(width).initial_indent(&indent).subsequent_indent(&indent);
             for line in textwrap::wrap(line.trim_start(), options.break_words(false)) {

@@ -1,5 +1,7 @@
 //! JUnit XML: a suite for each scenario, a case for each cell.
 
+use std::time::Duration;
+
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
 use super::{
@@ -9,13 +11,22 @@ use super::{
 };
 
 pub(super) fn render(result: &RunResult) -> Vec<u8> {
-    let mut report = Report::new("rehearse run");
-    report.set_time(result.duration);
-    report.add_test_suites(result.scenarios.iter().map(suite));
+    report("rehearse run", result.duration, suites(result))
+}
+
+/// A report with these suites.
+pub(crate) fn report(name: &str, duration: Duration, suites: Vec<TestSuite>) -> Vec<u8> {
+    let mut report = Report::new(name);
+    report.set_time(duration);
+    report.add_test_suites(suites);
     let mut bytes = Vec::new();
     // Writing to memory cannot fail.
     let _ = report.serialize(&mut bytes);
     bytes
+}
+
+pub(crate) fn suites(result: &RunResult) -> Vec<TestSuite> {
+    result.scenarios.iter().map(suite).collect()
 }
 
 fn suite(scenario: &ScenarioResult) -> TestSuite {

@@ -4,21 +4,33 @@ pub mod bench;
 pub mod check;
 mod difference;
 pub mod findings;
+mod format;
+mod github;
 mod human;
 mod json;
 mod junit;
+mod markdown;
+mod milliseconds;
+mod page;
 pub mod palette;
+mod results;
 mod run_result;
+mod scenario_sarif;
 pub mod schema;
+pub mod summary;
 pub mod text;
+mod wire_line;
 
 use std::str::FromStr;
 
+pub use format::{ReportFile, ReportFormat, UnknownReportFile, UnknownReportFormat};
 pub use human::Layout;
+pub use results::ReadError;
 pub use run_result::{
     Cell, CellResult, CellViolation, Difference, Problem, RunResult, ScenarioResult, Status, StepResult, Totals,
     TraceLine,
 };
+pub use wire_line::{WireKind, WireLine, marks};
 
 /// The formats of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -100,22 +112,21 @@ mod tests {
             }],
             trace: vec![TraceLine {
                 server: text(),
-                direction: Direction::ServerToClient,
-                at: Duration::ZERO,
-                frame: text(),
+                line: WireLine::new(Direction::ServerToClient, Duration::ZERO, text().as_bytes(), &[]),
             }],
         };
         let cells = vec![cell(Status::Failed, None, vec![step]), cell(Status::Error, Some(text()), Vec::new())];
         let scenario = ScenarioResult {
             name: text(),
             path: text().into(),
+            source: Some(text()),
             description: None,
             cells,
             accepted: vec![text().into()],
             warnings: vec![text()],
         };
         let totals = Totals { failed: 1, errors: 1, ..Totals::default() };
-        RunResult { format: 1, seed: 1, duration: Duration::ZERO, totals, scenarios: vec![scenario] }
+        RunResult { totals, scenarios: vec![scenario], ..RunResult::new(1) }
     }
 
     #[test]

@@ -2,34 +2,38 @@
 
 use std::{fmt, path::PathBuf, time::Duration};
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
-use crate::check::CheckedRow;
-use rehearse_protocol::{Direction, Protocol, Transport};
+use crate::{check::CheckedRow, milliseconds, wire_line::WireLine};
+use rehearse_protocol::{Protocol, Transport};
 
 /// The result of a whole run.
 ///
 /// ```
-/// use std::time::Duration;
-///
 /// use rehearse_report::{Layout, RunFormat, RunResult, Totals};
 ///
 /// let totals = Totals { passed: 3, ..Totals::default() };
-/// let result = RunResult { format: 1, seed: 1, duration: Duration::ZERO, totals, scenarios: Vec::new() };
+/// let result = RunResult { totals, ..RunResult::new(1) };
 /// let json = RunFormat::Json.render(&result, Layout { width: 80, trace: false });
 /// let json: serde_json::Value = serde_json::from_slice(&json)?;
 /// assert_eq!(json["totals"]["passed"], 3);
 /// # Ok::<(), serde_json::Error>(())
 /// ```
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RunResult {
     /// The version of this data format.
     pub format: u32,
+    /// When the run began, in UTC, as in RFC 3339; empty if the caller has not said it.
+    #[serde(default)]
+    pub started_at: String,
+    /// The version of `rehearse`.
+    #[serde(default)]
+    pub rehearse: String,
     /// The seed of all randomness.
     pub seed: u64,
     /// How long the run took.
-    #[serde(rename = "durationMs", serialize_with = "milliseconds")]
+    #[serde(rename = "durationMs", with = "milliseconds")]
     pub duration: Duration,
     /// The number of cells by status.
     pub totals: Totals,
@@ -58,8 +62,20 @@ impl Serialize for Cell {
     }
 }
 
+impl<'de> Deserialize<'de> for Cell {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Cell, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let parsed = text.split_once('/').and_then(|(transport, protocol)| {
+            Some(Cell { transport: transport.parse().ok()?, protocol: protocol.parse().ok()? })
+        });
+        parsed.ok_or_else(|| {
+            D::Error::custom(format!("{text:?} is no transport and protocol version, such as http/auto"))
+        })
+    }
+}
+
 /// The number of cells by status.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Totals {
     /// Cells with [`Status::Passed`].
@@ -75,28 +91,31 @@ pub struct Totals {
 }
 
 /// The result of one scenario.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ScenarioResult {
     /// The file name without its extension.
     pub name: String,
     /// The scenario file.
     pub path: PathBuf,
+    /// The text of the file, if a cell has failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
     /// The `description` of the file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// One result for each selected cell.
     pub cells: Vec<CellResult>,
     /// The snapshots that this run has written.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub accepted: Vec<PathBuf>,
     /// Mistakes in the file that fail no cell, such as an unused redaction.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }
 
 /// The result of one cell.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CellResult {
     /// The cell.
@@ -110,20 +129,20 @@ pub struct CellResult {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// How long the cell took.
-    #[serde(rename = "durationMs", serialize_with = "milliseconds")]
+    #[serde(rename = "durationMs", with = "milliseconds")]
     pub duration: Duration,
     /// One result for each step that ran.
     pub steps: Vec<StepResult>,
     /// The last stderr lines of the server processes.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stderr: Vec<String>,
     /// The rules of the specification that the servers have violated, if the traffic was checked.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub violations: Vec<CellViolation>,
 }
 
 /// A rule that a server has violated.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct CellViolation {
     /// The name of the server.
     pub server: String,
@@ -133,7 +152,7 @@ pub struct CellViolation {
 }
 
 /// How a cell or a step ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Status {
     /// All expectations were met.
@@ -148,8 +167,21 @@ pub enum Status {
     NotRun,
 }
 
+impl Status {
+    /// A number that is larger for what is worse.
+    pub(crate) const fn rank(self) -> u8 {
+        match self {
+            Status::NotApplicable => 0,
+            Status::Passed => 1,
+            Status::NotRun => 2,
+            Status::Failed => 3,
+            Status::Error => 4,
+        }
+    }
+}
+
 /// The result of one step.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StepResult {
     /// The action and its main argument: `call echo`.
@@ -161,18 +193,18 @@ pub struct StepResult {
     /// How the step ended.
     pub status: Status,
     /// How long the step took.
-    #[serde(rename = "durationMs", serialize_with = "milliseconds")]
+    #[serde(rename = "durationMs", with = "milliseconds")]
     pub duration: Duration,
     /// Why the step failed.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<Problem>,
     /// The frames of the step; kept only if it failed.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub trace: Vec<TraceLine>,
 }
 
 /// One reason why a step failed.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Problem {
     /// The reason, as one sentence.
@@ -189,7 +221,7 @@ pub struct Problem {
 }
 
 /// Two texts that should be equal.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Difference {
     /// The text of the snapshot.
@@ -198,23 +230,30 @@ pub struct Difference {
     pub actual: String,
 }
 
-/// One frame of a trace.
-#[derive(Debug, Serialize)]
+/// One line of the traffic with a server.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TraceLine {
     /// The name of the server.
     pub server: String,
-    /// Who sent the frame.
-    pub direction: Direction,
-    /// The time since the connection was opened.
-    #[serde(rename = "atMs", serialize_with = "milliseconds")]
-    pub at: Duration,
-    /// The frame, shortened if it is long.
-    pub frame: String,
+    /// What was sent, or written to standard error; its time counts from the opening of the connection.
+    #[serde(flatten)]
+    pub line: WireLine,
 }
 
-fn milliseconds<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_f64((duration.as_secs_f64() * 1_000_000.0).round() / 1000.0)
+impl RunResult {
+    /// A run without results, and without the time of its start.
+    pub fn new(seed: u64) -> RunResult {
+        RunResult {
+            format: 1,
+            started_at: String::new(),
+            rehearse: env!("CARGO_PKG_VERSION").to_owned(),
+            seed,
+            duration: Duration::ZERO,
+            totals: Totals::default(),
+            scenarios: Vec::new(),
+        }
+    }
 }
 
 impl Totals {

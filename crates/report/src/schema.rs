@@ -1,8 +1,33 @@
-//! The JSON Schemas of the reports and of the baseline.
+//! The JSON Schemas of results, of lines of journals and traces, and of the baseline.
 
-/// The report of `rehearse check --format json`.
-pub const CHECK_REPORT: &str = include_str!("../schemas/check-report.json");
-/// The report of `rehearse run --format json`.
-pub const RUN_REPORT: &str = include_str!("../schemas/run-report.json");
+use serde_json::Value as Json;
+
 /// The accepted failures of `rehearse check --baseline`.
 pub const BASELINE: &str = include_str!("../schemas/baseline.json");
+/// The report of `rehearse bench … --format json`.
+pub const BENCH: &str = include_str!("../schemas/bench.json");
+/// A line of the journal of a mock.
+pub const JOURNAL: &str = include_str!("../schemas/journal.json");
+/// A line of a trace file.
+pub const TRACE: &str = include_str!("../schemas/trace.json");
+
+/// The report of `rehearse check --format json`.
+pub fn check() -> String {
+    with_rows(include_str!("../schemas/check.json"))
+}
+
+/// The report of `rehearse run --format json`.
+pub fn run() -> String {
+    with_rows(include_str!("../schemas/run.json"))
+}
+
+/// A schema with the definitions that both reports need.
+fn with_rows(schema: &str) -> String {
+    let parse = |text: &str| serde_json::from_str::<Json>(text).unwrap_or_default();
+    let mut schema = parse(schema);
+    if let (Json::Object(all), Json::Object(rows)) = (&mut schema["$defs"], parse(include_str!("../schemas/rows.json")))
+    {
+        all.extend(rows);
+    }
+    format!("{schema:#}\n")
+}

@@ -28,6 +28,15 @@ pub fn printable_lines(text: &str) -> impl Iterator<Item = String> {
     text.lines().map(|line| printable(&line.replace('\t', "    ")).into_owned())
 }
 
+/// A word for a shell.
+pub fn quoted(word: &str) -> String {
+    let is_plain = |character: char| character.is_ascii_alphanumeric() || "-_./:=@,+%".contains(character);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -36,6 +45,14 @@ mod tests {
     fn a_text_from_outside_cannot_control_the_terminal() {
         assert_eq!(printable("naïve 世界"), "naïve 世界");
         assert_eq!(printable("a\u{1b}[2Jb\nc\u{9b}m\u{202e}\u{ffff}"), "a\\u{1b}[2Jb\\nc\\u{9b}m\\u{202e}\\u{ffff}");
+    }
+
+    #[test]
+    fn a_word_is_quoted_only_if_a_shell_would_change_it() {
+        assert_eq!(quoted("https://host:8080/mcp"), "https://host:8080/mcp");
+        assert_eq!(quoted("node server.js"), "'node server.js'");
+        assert_eq!(quoted("it's"), r"'it'\''s'");
+        assert_eq!(quoted(""), "''");
     }
 
     #[test]

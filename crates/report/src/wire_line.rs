@@ -1,9 +1,10 @@
-//! A frame or an HTTP head that shows a violation.
+//! A line of the traffic with a server: a frame, an HTTP head, or what its process does.
 
 use std::{fmt::Write, time::Duration};
 
-use rehearse_protocol::Direction;
-use serde::Serialize;
+use http::HeaderMap;
+use rehearse_protocol::{Direction, Event, EventKind};
+use serde::{Deserialize, Serialize};
 
 use super::milliseconds;
 
@@ -12,12 +13,31 @@ const LONGEST: usize = 4096;
 /// How many of them stand before what is marked.
 const BEFORE: usize = 1024;
 
-/// A frame or an HTTP head that shows a violation.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+/// What a line of the traffic is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WireKind {
+    /// A message, or bytes where a message was expected.
+    #[default]
+    Frame,
+    /// The first line and the headers of an HTTP request or response.
+    HttpHead,
+    /// An HTTP body that is not a message.
+    HttpBody,
+    /// A line on the standard error of the server's process.
+    Stderr,
+    /// The start or the end of the server's process.
+    Process,
+}
+
+/// A line of the traffic with a server.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct EvidenceLine {
+pub struct WireLine {
     pub direction: Direction,
-    #[serde(rename = "atMs", serialize_with = "milliseconds")]
+    #[serde(default, skip_serializing_if = "WireKind::is_frame")]
+    pub kind: WireKind,
+    #[serde(rename = "atMs", with = "milliseconds")]
     pub at: Duration,
     /// The frame, or the part of it that shows the violation. Bytes that are no UTF-8 are replaced.
     pub text: String,
@@ -28,7 +48,7 @@ pub struct EvidenceLine {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hex: Option<String>,
     /// How many bytes of the frame come before the text.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub offset: usize,
     /// The length of the frame in bytes.
     pub length: usize,
@@ -39,9 +59,41 @@ fn is_zero(number: &usize) -> bool {
     *number == 0
 }
 
-impl EvidenceLine {
+impl WireKind {
+    /// Whether it is a frame.
+    pub fn is_frame(&self) -> bool {
+        *self == WireKind::Frame
+    }
+}
+
+impl WireLine {
+    /// The line of an event; `None` if the event says nothing of its own, such as the end of a body.
+    pub fn from_event(event: &Event, marks: &[String]) -> Option<WireLine> {
+        use Direction::{ClientToServer, ServerToClient};
+        let line =
+            |kind, direction, bytes: &[u8]| Some(WireLine { kind, ..WireLine::new(direction, event.at, bytes, marks) });
+        match &event.kind {
+            EventKind::Frame(frame) => line(WireKind::Frame, frame.direction, &frame.bytes),
+            EventKind::HttpRequest { method, target, headers } => {
+                let head = format!("{method} {target}{}", self::headers(headers));
+                line(WireKind::HttpHead, ClientToServer, head.as_bytes())
+            }
+            EventKind::HttpResponse { status, headers } => {
+                let head = format!("HTTP {}{}", status.as_u16(), self::headers(headers));
+                line(WireKind::HttpHead, ServerToClient, head.as_bytes())
+            }
+            EventKind::HttpBody { direction, bytes } => line(WireKind::HttpBody, *direction, bytes),
+            EventKind::Stderr(text) => line(WireKind::Stderr, ServerToClient, text),
+            EventKind::ProcessExited { code } => {
+                let text = code.map_or("ended by a signal".to_owned(), |code| format!("ended with code {code}"));
+                line(WireKind::Process, ServerToClient, text.as_bytes())
+            }
+            _ => None,
+        }
+    }
+
     /// The bytes, around the first of `marks` that occurs in them if they are long.
-    pub fn new(direction: Direction, at: Duration, bytes: &[u8], marks: &[String]) -> EvidenceLine {
+    pub fn new(direction: Direction, at: Duration, bytes: &[u8], marks: &[String]) -> WireLine {
         let find = |mark: &String| bytes.windows(mark.len().max(1)).position(|window| window == mark.as_bytes());
         let found = marks.iter().filter(|mark| !mark.is_empty()).find_map(|mark| Some((find(mark)?, mark)));
         let start = match found {
@@ -53,18 +105,24 @@ impl EvidenceLine {
         let mark = found.filter(|(at, mark)| at + mark.len() <= end).map(|(_, mark)| mark.clone());
         let hex = std::str::from_utf8(part).is_err().then(|| hex(part));
         let text = String::from_utf8_lossy(part).into_owned();
-        EvidenceLine { direction, at, text, mark, hex, offset: start, length: bytes.len() }
+        WireLine { kind: WireKind::Frame, direction, at, text, mark, hex, offset: start, length: bytes.len() }
     }
 
     /// The sign of the direction.
-    pub(super) fn arrow(&self) -> &'static str {
+    pub(crate) fn arrow(&self) -> &'static str {
         if self.direction == Direction::ClientToServer { "→" } else { "←" }
     }
 
     /// Whether the text ends before the frame.
-    pub(super) fn is_cut(&self) -> bool {
+    pub(crate) fn is_cut(&self) -> bool {
         self.hex.is_none() && self.offset + self.text.len() < self.length
     }
+}
+
+/// Headers, without those that authorize.
+fn headers(headers: &HeaderMap) -> String {
+    let shown = headers.iter().filter(|(name, _)| !matches!(name.as_str(), "authorization" | "cookie" | "set-cookie"));
+    shown.map(|(name, value)| format!("  {name}: {}", String::from_utf8_lossy(value.as_bytes()))).collect()
 }
 
 /// The next place that is not within a character.

@@ -9,10 +9,10 @@ use std::{
 use super::{CellServer, RecordSink, Scenario, TrafficHooks, observation::MAX_EVENTS};
 use rehearse_client::TraceRecorder;
 use rehearse_protocol::{Frame, Trace};
-use rehearse_report::{Cell, TraceLine};
+use rehearse_report::{Cell, TraceLine, WireLine};
 
+/// How many lines of a step are kept of each connection.
 const TRACE_LINES: usize = 200;
-const TRACE_WIDTH: usize = 2000;
 
 /// Every connection of a cell so far. Clones share the list.
 #[derive(Clone)]
@@ -22,7 +22,6 @@ struct Shared {
     scenario: String,
     path: PathBuf,
     cell: Cell,
-    has_details: bool,
     sink: Option<RecordSink>,
     list: Mutex<Vec<Connection>>,
 }
@@ -41,7 +40,6 @@ impl Connections {
             scenario: scenario.name.clone(),
             path: scenario.path.clone(),
             cell,
-            has_details: hooks.is_some(),
             sink: hooks.record_sink.clone(),
             list: Mutex::default(),
         }))
@@ -49,8 +47,7 @@ impl Connections {
 
     /// A recorder for the next session with a server.
     pub(super) fn recorder(&self, server: usize, name: &str) -> TraceRecorder {
-        let recorder = TraceRecorder::with_limit(MAX_EVENTS);
-        let recorder = if self.0.has_details { recorder.with_details() } else { recorder };
+        let recorder = TraceRecorder::with_limit(MAX_EVENTS).with_details();
         self.add(server, name, &recorder);
         recorder
     }
@@ -84,24 +81,14 @@ impl Connections {
         names.iter().map(|name| (name.clone(), of(name))).collect()
     }
 
-    /// The last frames since the marks.
+    /// The last lines of the traffic since the marks.
     pub(super) fn lines(&self, marks: &[usize]) -> Vec<TraceLine> {
         let mut lines = Vec::new();
         for (index, Connection { name, recorder, .. }) in self.list().iter().enumerate() {
-            let frames = recorder.since(mark(marks, index));
-            let left_out = frames.len().saturating_sub(TRACE_LINES);
-            for (index, frame) in frames.into_iter().enumerate().skip(left_out) {
-                let text = String::from_utf8_lossy(&frame.bytes);
-                let mut frame_text = match text.char_indices().nth(TRACE_WIDTH) {
-                    Some((cut, _)) => format!("{}… ({} bytes)", &text[..cut], frame.bytes.len()),
-                    None => text.into_owned(),
-                };
-                if index == left_out && left_out > 0 {
-                    frame_text = format!("(after {left_out} more frames) {frame_text}");
-                }
-                let server = name.clone();
-                lines.push(TraceLine { server, direction: frame.direction, at: frame.at, frame: frame_text });
-            }
+            let events = recorder.read(&mut mark(marks, index));
+            let all: Vec<_> = events.iter().filter_map(|event| WireLine::from_event(event, &[])).collect();
+            let left_out = all.len().saturating_sub(TRACE_LINES);
+            lines.extend(all.into_iter().skip(left_out).map(|line| TraceLine { server: name.clone(), line }));
         }
         lines
     }

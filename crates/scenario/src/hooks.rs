@@ -34,13 +34,6 @@ pub struct TrafficHooks {
     pub judge: Option<TrafficJudge>,
 }
 
-impl TrafficHooks {
-    /// Whether one of them wants to see HTTP heads and standard error as well.
-    pub(super) fn is_some(&self) -> bool {
-        self.record_sink.is_some() || self.judge.is_some()
-    }
-}
-
 impl CellServer<'_> {
     /// The version that the client asks for, if the cell does not leave it to client and server.
     pub fn asked(&self) -> Option<Version> {
@@ -53,6 +46,9 @@ impl CellServer<'_> {
 
 impl fmt::Debug for TrafficHooks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TrafficHooks").field("is_some", &self.is_some()).finish_non_exhaustive()
+        f.debug_struct("TrafficHooks")
+            .field("record_sink", &self.record_sink.is_some())
+            .field("judge", &self.judge.is_some())
+            .finish_non_exhaustive()
     }
 }

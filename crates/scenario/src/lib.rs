@@ -84,3 +84,6 @@ pub use run::{InvalidShard, Plan, RunEvent, RunOptions, Selection, run};
 pub use server::{NetworkCommand, ServerKind, ServerSpec, TargetSpec};
 pub use snapshot::{RecordedSnapshot, SnapshotMode, SnapshotScope, SnapshotSpec, read as read_snapshot};
 pub use step::{Step, StepCondition};
+
+/// The JSON Schema of scenario files, for editors.
+pub const SCHEMA: &str = include_str!("../schemas/scenario.json");

@@ -119,6 +119,10 @@ fn find_below(path: &Path, visited: &mut HashSet<PathBuf>, files: &mut Vec<PathB
     let mut paths: Vec<_> = entries.iter().map(fs::DirEntry::path).collect();
     paths.sort();
     for path in paths {
+        // Such as the folder behind the links of a mounted ConfigMap.
+        if path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b".")) {
+            continue;
+        }
         let is_scenario = path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml");
         if path.is_dir() || (is_scenario && path.exists()) {
             find_below(&path, visited, files)?;

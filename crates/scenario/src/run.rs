@@ -18,9 +18,6 @@ use super::{
 use rehearse_mock::script::BuiltinScript;
 use rehearse_report::{Cell, CellResult, RunResult, ScenarioResult, Status, Totals};
 
-/// The shape of [`RunResult`].
-const FORMAT: u32 = 1;
-
 /// The options of a run.
 #[derive(Debug, Clone)]
 pub struct RunOptions {
@@ -204,11 +201,10 @@ pub async fn run(
     let results = plan.scenarios.iter().zip(ran).map(|(planned, ran)| scenario_result(planned, ran, options.mode));
     let scenarios: Vec<_> = results.collect();
     RunResult {
-        format: FORMAT,
-        seed: options.seed,
         duration: started.elapsed(),
         totals: Totals::count(&scenarios),
         scenarios,
+        ..RunResult::new(options.seed)
     }
 }
 
@@ -232,9 +228,13 @@ fn scenario_result(planned: &PlannedScenario, ran: Vec<Option<CellRun>>, mode: S
     });
     let passed = results.iter_mut().flat_map(|cell| &mut cell.steps).filter(|step| step.status == Status::Passed);
     passed.for_each(|step| step.trace.clear());
+    let has_failed = results.iter().any(|cell| matches!(cell.status, Status::Failed | Status::Error));
+    // The file may have changed, or be gone; then the lines of the steps say enough.
+    let source = has_failed.then(|| std::fs::read_to_string(&scenario.path).ok()).flatten();
     ScenarioResult {
         name: scenario.name.clone(),
         path: scenario.path.clone(),
+        source,
         description: scenario.description.clone(),
         cells: results,
         accepted,

@@ -19,6 +19,7 @@ use super::{
     },
     output,
     process_guard::block_on_guarded,
+    report::MoreReports,
     secrets::Secrets,
     signals::Signals,
     style,
@@ -29,7 +30,10 @@ use rehearse_bench::{
 };
 use rehearse_client::{CommandSpec, ServerParams, Target, ToolPermission};
 use rehearse_protocol::Protocol;
-use rehearse_report::bench::{BenchFormat, BenchResult, BenchVerdict, FORMAT, Load, Measure, TargetResult};
+use rehearse_report::{
+    bench::{BenchFormat, BenchResult, BenchVerdict, FORMAT, Load, Measure, TargetResult},
+    summary::Results,
+};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -177,6 +181,8 @@ struct CommonArgs {
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]
+    reports: MoreReports,
+    #[command(flatten)]
     target: TargetsArgs,
 }
 
@@ -305,7 +311,7 @@ impl CommonArgs {
         };
         self.judge(&mut result, base.as_ref());
         result.conclude(is_interrupted);
-        self.write(&result)
+        self.write(result)
     }
 
     /// Mocks with the scripts that were asked for, as servers on stdio.
@@ -364,7 +370,7 @@ impl CommonArgs {
         result.warnings.extend(warnings);
     }
 
-    fn write(&self, result: &BenchResult) -> Result<Exit, Failure> {
+    fn write(&self, result: BenchResult) -> Result<Exit, Failure> {
         let bytes = result.render(self.format, style::width());
         match (&self.output, self.format) {
             (Some(path), BenchFormat::Human) => {
@@ -374,7 +380,9 @@ impl CommonArgs {
             (None, BenchFormat::Human) => output::write_styled(&bytes),
             (None, BenchFormat::Json) => output::write(&bytes),
         }?;
-        Ok(match result.verdict {
+        let verdict = result.verdict;
+        self.reports.write(Results { bench: Some(result), ..Results::default() })?;
+        Ok(match verdict {
             BenchVerdict::Passed => Exit::Success,
             BenchVerdict::Failed => Exit::Violation,
             BenchVerdict::CannotRun => Exit::CannotRun,

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use super::{CheckArgs, result::target};
 use crate::cli::mcp::target::Server;
 use rehearse_client::Target;
+use rehearse_report::text::quoted;
 
 /// What a repeated check has in common with this one.
 #[derive(Debug)]
@@ -69,27 +70,5 @@ fn described(server: &Server) -> String {
             words.map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
         }
         _ => target(server),
-    }
-}
-
-/// A word for a shell.
-pub(super) fn quoted(word: &str) -> String {
-    let is_plain = |character: char| character.is_ascii_alphanumeric() || "-_./:=@,+%".contains(character);
-    match !word.is_empty() && word.chars().all(is_plain) {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', r"'\''")),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::quoted;
-
-    #[test]
-    fn a_word_is_quoted_only_if_a_shell_would_change_it() {
-        assert_eq!(quoted("https://host:8080/mcp"), "https://host:8080/mcp");
-        assert_eq!(quoted("node server.js"), "'node server.js'");
-        assert_eq!(quoted("it's"), r"'it'\''s'");
-        assert_eq!(quoted(""), "''");
     }
 }

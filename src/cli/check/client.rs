@@ -20,7 +20,7 @@ use clap::Args;
 use futures_util::{StreamExt, stream};
 
 use self::{act_run::ActRunner, server::ActScript, trigger::Trigger};
-use super::{again::quoted, progress::Progress, report_args::ReportArgs, result};
+use super::{progress::Progress, report_args::ReportArgs, result};
 use crate::cli::{
     Exit, Failure,
     mcp::connection::duration,
@@ -35,6 +35,7 @@ use rehearse_document::Source;
 use rehearse_mock::script::Script;
 use rehearse_protocol::{Direction, EventKind, Trace};
 use rehearse_report::check::{CheckFormat, CheckLayout, CheckedServer};
+use rehearse_report::text::quoted;
 
 /// How many times as long a client may be idle in an act that is repeated.
 const MORE_PATIENCE: u32 = 3;
@@ -136,7 +137,7 @@ pub(super) fn run(args: &ClientArgs) -> Result<Exit, Failure> {
     let versions = judge_client(&runs);
     checked.servers = args.results(versions);
     args.report.conclude(&mut checked, baseline, args.acts.is_empty(), is_interrupted)?;
-    args.report.write(&checked, &CheckLayout { width: style::width(), directory: PathBuf::new() })
+    args.report.write(checked, &CheckLayout { width: style::width(), directory: PathBuf::new() })
 }
 
 fn list_acts() -> Result<Exit, Failure> {

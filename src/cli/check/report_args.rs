@@ -5,10 +5,13 @@ use std::{path::PathBuf, time::SystemTime};
 use clap::Args;
 
 use super::{baseline, rows};
-use crate::cli::{Exit, Failure, output};
+use crate::cli::{Exit, Failure, output, report::MoreReports};
 use rehearse_check::selects;
 use rehearse_conformance::{Role, Row};
-use rehearse_report::check::{CheckFormat, CheckLayout, CheckResult, RunVerdict, baseline::Baseline};
+use rehearse_report::{
+    check::{CheckFormat, CheckLayout, CheckResult, RunVerdict, baseline::Baseline},
+    summary::Results,
+};
 
 #[derive(Debug, Args)]
 pub(super) struct ReportArgs {
@@ -39,6 +42,8 @@ pub(super) struct ReportArgs {
     /// Write the report to a file instead of standard output
     #[arg(short, long, hide_short_help = true, value_name = "FILE")]
     output: Option<PathBuf>,
+    #[command(flatten)]
+    reports: MoreReports,
     /// Print the selected rows and exit
     #[arg(long, hide_short_help = true)]
     list: bool,
@@ -111,7 +116,7 @@ impl ReportArgs {
     ///
     /// # Errors
     /// It cannot be written.
-    pub(super) fn write(&self, result: &CheckResult, layout: &CheckLayout) -> Result<Exit, Failure> {
+    pub(super) fn write(&self, result: CheckResult, layout: &CheckLayout) -> Result<Exit, Failure> {
         let bytes = match self.official_ids {
             true => result.render_official(self.format),
             false => result.render(self.format, layout),
@@ -124,7 +129,9 @@ impl ReportArgs {
             (None, CheckFormat::Human) => output::write_styled(&bytes),
             (None, _) => output::write(&bytes),
         }?;
-        Ok(match result.verdict {
+        let verdict = result.verdict;
+        self.reports.write(Results { check: Some(result), ..Results::default() })?;
+        Ok(match verdict {
             RunVerdict::Passed => Exit::Success,
             RunVerdict::Failed => Exit::Violation,
             RunVerdict::CannotRun => Exit::CannotRun,

@@ -7,10 +7,11 @@ use crate::cli::mcp::target::Server;
 use rehearse_check::{CheckError, CheckRun};
 use rehearse_client::Target;
 use rehearse_conformance::{Outcome, Place, Row, Verdict, Violation};
-use rehearse_protocol::{Direction, EventKind, Trace, Version};
-use rehearse_report::check::{
-    CheckedRow, CheckedServer, CheckedVersion, ConfigPlace, EvidenceLine, FoundViolation, RowVerdict,
-    UnansweredVersion, marks,
+use rehearse_protocol::{Trace, Version};
+use rehearse_report::{
+    WireLine,
+    check::{CheckedRow, CheckedServer, CheckedVersion, ConfigPlace, FoundViolation, RowVerdict, UnansweredVersion},
+    marks,
 };
 
 /// How many violations of one row keep their frames.
@@ -86,7 +87,7 @@ pub(in crate::cli) fn checked_row(traces: &[&Trace], version: Version, row: &Row
     });
     CheckedRow {
         id: row.id.clone(),
-        level: level.map(|level| level.as_str()),
+        level: level.map(|level| level.as_str().into()),
         verdict: verdict(outcome.verdict),
         reason: outcome.reason.clone(),
         rule: row.rule.clone(),
@@ -112,33 +113,12 @@ const fn verdict(verdict: Verdict) -> RowVerdict {
 }
 
 /// The frames and HTTP heads that show a violation.
-fn evidence(traces: &[&Trace], violation: &Violation) -> Vec<EvidenceLine> {
+fn evidence(traces: &[&Trace], violation: &Violation) -> Vec<WireLine> {
     let marks = marks(violation.subject.as_deref(), &violation.found);
     violation.places.iter().filter_map(|place| line(traces, *place, &marks)).collect()
 }
 
-fn line(traces: &[&Trace], place: Place, marks: &[String]) -> Option<EvidenceLine> {
-    let trace = traces.get(place.connection)?;
-    let (_, event) = trace.since(place.event).next()?;
-    let line = |direction, bytes: &[u8]| Some(EvidenceLine::new(direction, event.at, bytes, marks));
-    match &event.kind {
-        EventKind::Frame(frame) => line(frame.direction, &frame.bytes),
-        EventKind::HttpRequest { method, target, headers } => {
-            let head = format!("{method} {target}{}", self::headers(headers));
-            line(Direction::ClientToServer, head.as_bytes())
-        }
-        EventKind::HttpResponse { status, headers } => {
-            let head = format!("HTTP {}{}", status.as_u16(), self::headers(headers));
-            line(Direction::ServerToClient, head.as_bytes())
-        }
-        EventKind::HttpBody { direction, bytes } => line(*direction, bytes),
-        EventKind::Stderr(text) => line(Direction::ServerToClient, text),
-        _ => None,
-    }
-}
-
-/// Headers, without those that authorize.
-fn headers(headers: &http::HeaderMap) -> String {
-    let shown = headers.iter().filter(|(name, _)| !matches!(name.as_str(), "authorization" | "cookie" | "set-cookie"));
-    shown.map(|(name, value)| format!("  {name}: {}", String::from_utf8_lossy(value.as_bytes()))).collect()
+fn line(traces: &[&Trace], place: Place, marks: &[String]) -> Option<WireLine> {
+    let (_, event) = traces.get(place.connection)?.since(place.event).next()?;
+    WireLine::from_event(event, marks)
 }

@@ -4,11 +4,12 @@ use std::{collections::BTreeMap, fs, path::Path, time::Duration};
 
 use serde_json::Value;
 
-use super::{again::quoted, result};
+use super::result;
 use crate::cli::{Failure, style};
 use rehearse_conformance::{Facts, Recorded, Row, judge_recorded};
 use rehearse_protocol::{Direction, Trace, Transport, Version, trace_file::TraceFile};
 use rehearse_report::check::CheckedServer;
+use rehearse_report::text::quoted;
 
 /// Judges every server of a file, over each transport alone.
 ///

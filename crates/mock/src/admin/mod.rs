@@ -19,16 +19,21 @@
 //! `Authorization: Bearer TOKEN`. `Host` and `Origin` are checked as those of the mock are. Bodies are JSON in both
 //! directions; an error response has `{ "error", "problems" }`, with the lines and columns of the body.
 
-use std::{io, net::SocketAddr, sync::Arc, time::Duration, time::Instant};
+use std::{collections::HashMap, io, net::SocketAddr, sync::Arc, time::Duration, time::Instant};
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use rand::RngExt;
+use serde::Serialize;
 use serde_json::{Map, Value as Json, json};
 use tokio::{net::TcpListener, time::timeout};
 
-use super::{engine::Engine, script::merge, serve::TraceRecorder};
+use super::{
+    engine::{Engine, Verification},
+    script::merge,
+    serve::TraceRecorder,
+};
 use rehearse_document::{
     Diagnostics,
     state::{State, StateTooLarge},
@@ -151,13 +156,10 @@ async fn handle(state: Arc<AdminState>, request: Request) -> Response {
         Ok((status, body)) => (status, body, None),
         Err(AdminError { status, why, problems, header }) => {
             let problems = problems.map_or(json!([]), |problems| json!(problems));
-            (status, json!({ "error": why, "problems": problems }), header)
+            (status, Some(json!({ "error": why, "problems": problems }).to_string()), header)
         }
     };
-    let mut response = Response::new(match body {
-        Json::Null => Body::Whole(None),
-        body => Body::whole(body.to_string()),
-    });
+    let mut response = Response::new(body.map_or(Body::Whole(None), Body::whole));
     *response.status_mut() = status;
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -196,18 +198,22 @@ impl AdminState {
         token.is_some_and(|token| token.len() == self.token.len() && !differs(token))
     }
 
-    async fn answer(&self, request: Request) -> Result<(StatusCode, Json), AdminError> {
+    /// The status and the body. Messages of clients are in it as they came: a [`Json`] cannot be as deep as they can.
+    async fn answer(&self, request: Request) -> Result<(StatusCode, Option<String>), AdminError> {
         let (parts, body) = request.into_parts();
         let path = parts.uri.path();
         let engine = &self.engine;
         let found = match (parts.method.as_str(), path) {
             ("GET", "/") => json!({ "name": engine.name(), "endpoints": endpoints() }),
-            ("GET", "/journal") => json!({ "entries": engine.journal().entries() }),
+            ("GET", "/journal") => {
+                let entries = HashMap::from([("entries", engine.journal().entries())]);
+                return Ok((StatusCode::OK, Some(written(&entries))));
+            }
             ("DELETE", "/journal") => {
                 engine.journal().clear();
-                return Ok((StatusCode::NO_CONTENT, Json::Null));
+                return Ok((StatusCode::NO_CONTENT, None));
             }
-            ("GET", "/verify") => self.verify(),
+            ("GET", "/verify") => return Ok((StatusCode::OK, Some(self.verify()))),
             #[cfg(feature = "check")]
             ("GET", "/violations") => match &self.recorder {
                 Some(recorder) => json!({ "violations": recorder.violations() }),
@@ -219,7 +225,7 @@ impl AdminState {
             ("POST", "/reset") => {
                 self.recorder.iter().for_each(|recorder| recorder.reset());
                 engine.reset(self.started.elapsed());
-                return Ok((StatusCode::NO_CONTENT, Json::Null));
+                return Ok((StatusCode::NO_CONTENT, None));
             }
             ("GET", "/state") => json!(*engine.state().get()),
             ("PUT", "/state") => {
@@ -238,26 +244,31 @@ impl AdminState {
             ("GET", "/rules") => json!({ "rules": engine.rules() }),
             ("POST", "/rules") => {
                 let id = engine.add_rule(&text(&read(body).await?)?).map_err(AdminError::invalid)?;
-                return Ok((StatusCode::CREATED, json!({ "id": id })));
+                return Ok((StatusCode::CREATED, Some(json!({ "id": id }).to_string())));
             }
             ("DELETE", path) if path.len() > RULES.len() && path.starts_with(RULES) => {
                 let id = &path[RULES.len()..];
                 return match engine.remove_rule(id) {
-                    true => Ok((StatusCode::NO_CONTENT, Json::Null)),
+                    true => Ok((StatusCode::NO_CONTENT, None)),
                     false => Err(AdminError::new(StatusCode::NOT_FOUND, format!("no rule of the id {id:?} was added"))),
                 };
             }
             _ => return Err(nothing_there(path)),
         };
-        Ok((StatusCode::OK, found))
+        Ok((StatusCode::OK, Some(found.to_string())))
     }
 
-    fn verify(&self) -> Json {
+    fn verify(&self) -> String {
+        #[derive(Serialize)]
+        struct Verified {
+            holds: bool,
+            report: String,
+            #[serde(flatten)]
+            verification: Verification,
+        }
         let verification = self.engine.verify();
-        let mut verified = json!(verification);
-        verified["holds"] = verification.holds().into();
-        verified["report"] = verification.to_string().into();
-        verified
+        let (holds, report) = (verification.holds(), verification.to_string());
+        written(&Verified { holds, report, verification })
     }
 
     fn patch(&self, patch: &Map<String, Json>) -> Result<(), AdminError> {
@@ -275,6 +286,10 @@ impl AdminState {
         };
         Ok(state.update(self.engine.state_limit(), change)?)
     }
+}
+
+fn written(body: &impl Serialize) -> String {
+    serde_json::to_string(body).unwrap_or_default()
 }
 
 impl From<StateTooLarge> for AdminError {

@@ -107,6 +107,21 @@ async fn only_requests_with_the_token_from_this_machine_are_answered() {
 }
 
 #[tokio::test]
+async fn the_journal_shows_a_message_however_deep_it_is() {
+    let both = Both::start().await;
+    let deep = format!("{}{}", "[".repeat(300), "]".repeat(300));
+    let ping = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"ping","params":{deep}}}"#);
+    let headers =
+        "Host: localhost\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n";
+    exchange(both.mock.address(), "POST /mcp", headers, &ping).await;
+    for path in ["/journal", "/verify"] {
+        let authorization = format!("Authorization: Bearer {}\r\nHost: localhost\r\n", both.admin.token());
+        let answer = exchange(both.admin.address(), &format!("GET {path}"), &authorization, "").await;
+        assert!(answer.starts_with("HTTP/1.1 200") && answer.contains(&deep), "{path}: {answer}");
+    }
+}
+
+#[tokio::test]
 async fn the_journal_and_the_verification_report_what_came() {
     let both = Both::start().await;
     let verified = both.get("/verify").await;

@@ -1,10 +1,10 @@
 //! The text report: for each server a table of its measures and a histogram of each.
 
-use std::{fmt::Write, time::Duration};
+use std::fmt::Write;
 
 use anstyle::Style;
 
-use super::{BenchResult, BenchVerdict, Change, Comparison, Latencies, Load, Measure, TargetResult, readable};
+use super::{Bars, BenchResult, BenchVerdict, Change, Comparison, Load, Measure, TargetResult, readable};
 use crate::{
     palette::{BAD, DIM, DOUBTFUL, GOOD, STRONG},
     text::{printable, printable_lines},
@@ -15,7 +15,7 @@ const BARS: usize = 10;
 /// The longest bar, if the report is wide enough.
 const LONGEST_BAR: usize = 40;
 /// The columns of a table.
-const HEADS: [&str; 8] = ["requests", "per second", "p50", "p90", "p99", "p99.9", "max", "errors"];
+pub(crate) const HEADS: [&str; 8] = ["requests", "per second", "p50", "p90", "p99", "p99.9", "max", "errors"];
 
 pub(super) fn render(result: &BenchResult, width: usize) -> String {
     let mut out = String::new();
@@ -27,7 +27,7 @@ pub(super) fn render(result: &BenchResult, width: usize) -> String {
         machine.processors,
         machine.processor,
         result.rehearse,
-        model(&result.load)
+        load_phrase(&result.load)
     );
     for target in &result.targets {
         self::target(&mut out, target, width);
@@ -65,7 +65,7 @@ fn styled(text: impl std::fmt::Display, style: Style) -> String {
 }
 
 /// How requests were sent, in words.
-fn model(load: &Load) -> String {
+pub(crate) fn load_phrase(load: &Load) -> String {
     let of = |connections: &usize, in_flight: &usize| match (connections, in_flight) {
         (1, 1) => "one request at a time".to_owned(),
         (1, many) => format!("{many} requests at a time on one connection"),
@@ -103,19 +103,7 @@ fn target(out: &mut String, target: &TargetResult, width: usize) {
         remarks(out, measure);
     }
     if let Some(process) = &target.process {
-        let megabytes = process.peak_memory as f64 / 1e6;
-        let _ = match process.processes {
-            1 => writeln!(
-                out,
-                "  its process: {:.2} s of processor time, at most {megabytes:.1} MB",
-                process.cpu_seconds
-            ),
-            many => writeln!(
-                out,
-                "  its {many} processes: {:.2} s of processor time, at most {megabytes:.1} MB each",
-                process.cpu_seconds
-            ),
-        };
+        let _ = writeln!(out, "  {process}");
     }
     for step in &target.steps {
         let (mark, style) = if step.holds { ("✓", GOOD) } else { ("✗", BAD) };
@@ -139,20 +127,7 @@ fn target(out: &mut String, target: &TargetResult, width: usize) {
 
 /// The measures as a table whose columns are as wide as they must be.
 fn table(out: &mut String, measures: &[Measure]) {
-    let cells = |measure: &Measure| -> Vec<String> {
-        let at = |percent| readable(measure.latency.percentile(percent));
-        let is_empty = measure.latency.count() == 0;
-        let latencies = match is_empty {
-            true => vec!["-".to_owned(); 5],
-            false => vec![at(50.0), at(90.0), at(99.0), at(99.9), readable(measure.latency.max())],
-        };
-        let errors = match measure.failed() {
-            0 => "0".to_owned(),
-            failed => format!("{failed} ({:.2} %)", 100.0 * measure.error_share()),
-        };
-        [vec![grouped(measure.requests()), rate(measure.rate())], latencies, vec![errors]].concat()
-    };
-    let rows: Vec<_> = measures.iter().map(|measure| (printable(&measure.name), cells(measure))).collect();
+    let rows: Vec<_> = measures.iter().map(|measure| (printable(&measure.name), table_cells(measure))).collect();
     let first = rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or_default();
     let widths: Vec<_> = (0..HEADS.len())
         .map(|at| {
@@ -167,6 +142,21 @@ fn table(out: &mut String, measures: &[Measure]) {
     for (name, cells) in &rows {
         let _ = writeln!(out, "  {name:first$}{}", line(&mut cells.iter().map(String::as_str)));
     }
+}
+
+/// The cells of a measure, below [`HEADS`].
+pub(crate) fn table_cells(measure: &Measure) -> Vec<String> {
+    let at = |percent| readable(measure.latency.percentile(percent));
+    let is_empty = measure.latency.count() == 0;
+    let latencies = match is_empty {
+        true => vec!["-".to_owned(); 5],
+        false => vec![at(50.0), at(90.0), at(99.0), at(99.9), readable(measure.latency.max())],
+    };
+    let errors = match measure.failed() {
+        0 => "0".to_owned(),
+        failed => format!("{failed} ({:.2} %)", 100.0 * measure.error_share()),
+    };
+    [vec![grouped(measure.requests()), rate(measure.rate())], latencies, vec![errors]].concat()
 }
 
 /// A rate with as many digits as say something.
@@ -201,22 +191,15 @@ fn remarks(out: &mut String, measure: &Measure) {
             readable(first.percentile(99.0))
         );
     }
-    let notes = [
-        (measure.throttled, "refused with HTTP 429"),
-        (measure.late, "sent late, as all connections were busy"),
-        (measure.unsent, "due and not sent before the end"),
-    ];
-    for (count, note) in notes.into_iter().filter(|(count, _)| *count > 0) {
+    for (count, note) in measure.notes() {
         let _ = writeln!(out, "  {} {name}: {} {note}", styled("!", DOUBTFUL), grouped(count));
     }
 }
 
-/// Bars for latencies from the smallest to the largest; each is as long, by ratio, as the one before.
+/// The histogram of a measure as bars.
 fn histogram(out: &mut String, measure: &Measure, width: usize) {
-    let latency = &measure.latency;
     let _ = writeln!(out, "  {DIM}{}: latency, and how many requests had it{DIM:#}", printable(&measure.name));
-    let bounds = bounds(latency);
-    let counts = counts(latency, &bounds);
+    let Bars { bounds, counts } = Bars::new(&measure.latency, BARS);
     let most = counts.iter().copied().max().unwrap_or_default().max(1);
     let longest = LONGEST_BAR.min(width.saturating_sub(40)).max(10);
     for (pair, count) in bounds.windows(2).zip(&counts) {
@@ -234,34 +217,12 @@ fn histogram(out: &mut String, measure: &Measure, width: usize) {
     out.push('\n');
 }
 
-/// How many latencies each bar has.
-fn counts(latency: &Latencies, bounds: &[Duration]) -> [u64; BARS] {
-    let mut counts = [0; BARS];
-    for (latency, count) in latency.counts() {
-        let bar = bounds.partition_point(|bound| *bound <= latency);
-        counts[bar.saturating_sub(1).min(BARS - 1)] += count;
-    }
-    counts
-}
-
-/// Where bars begin and end: steps of one ratio.
-fn bounds(latency: &Latencies) -> Vec<Duration> {
-    let least = latency.min().as_secs_f64().max(1e-7);
-    let most = latency.max().as_secs_f64().max(least * 1.1);
-    let ratio = (most / least).powf(1.0 / BARS as f64);
-    let mut bounds: Vec<_> = (0..BARS).map(|at| Duration::from_secs_f64(least * ratio.powf(at as f64))).collect();
-    bounds[0] = latency.min();
-    // The last bar includes the largest.
-    bounds.push(latency.max() + Duration::from_nanos(1));
-    bounds
-}
-
 fn comparison(out: &mut String, comparison: &Comparison) {
     let Comparison { target, measure, base, figure, ratio, interval, change, .. } = comparison;
-    let (word, style) = match change {
-        Change::Faster => ("faster", GOOD),
-        Change::Slower => ("slower", BAD),
-        Change::NoDifference => ("no difference", DIM),
+    let style = match change {
+        Change::Faster => GOOD,
+        Change::Slower => BAD,
+        Change::NoDifference => DIM,
     };
     let (target, measure, base) = (printable(target), printable(measure), printable(base));
     let _ = writeln!(
@@ -269,24 +230,15 @@ fn comparison(out: &mut String, comparison: &Comparison) {
         "{target}, {measure}, {figure}: {ratio:.2} × {base} (95 %: {:.2} to {:.2}), {}",
         interval.0,
         interval.1,
-        styled(word, style)
+        styled(change.phrase(), style)
     );
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::time::Duration;
 
-    #[test]
-    fn the_bars_of_a_histogram_have_all_latencies() {
-        let mut latency = Latencies::default();
-        for micros in [1, 7, 7, 90, 1_000, 60_000_000] {
-            latency.record(Duration::from_micros(micros));
-        }
-        let bounds = bounds(&latency);
-        assert_eq!(counts(&latency, &bounds), [1, 2, 1, 1, 0, 0, 0, 0, 0, 1]);
-        assert!(bounds.is_sorted());
-    }
+    use super::*;
 
     #[test]
     fn numbers_are_short() {

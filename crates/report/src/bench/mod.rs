@@ -1,12 +1,15 @@
 //! The result of `rehearse bench`, and its reports.
 
+mod bars;
 mod human;
 mod latencies;
 
-use std::{collections::BTreeMap, str::FromStr, time::Duration};
+use std::{collections::BTreeMap, fmt, str::FromStr, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
+pub(crate) use bars::Bars;
+pub(crate) use human::{HEADS, load_phrase, table_cells};
 pub use latencies::Latencies;
 use rehearse_protocol::{Transport, Version};
 
@@ -239,6 +242,28 @@ pub enum Change {
     NoDifference,
 }
 
+impl Change {
+    /// The words for it.
+    pub(crate) const fn phrase(self) -> &'static str {
+        match self {
+            Change::Faster => "faster",
+            Change::Slower => "slower",
+            Change::NoDifference => "no difference",
+        }
+    }
+}
+
+impl fmt::Display for ProcessUsage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let megabytes = self.peak_memory as f64 / 1e6;
+        let (name, each) = match self.processes {
+            1 => ("its process".to_owned(), ""),
+            many => (format!("its {many} processes"), " each"),
+        };
+        write!(f, "{name}: {:.2} s of processor time, at most {megabytes:.1} MB{each}", self.cpu_seconds)
+    }
+}
+
 impl Measure {
     /// One of which nothing is known yet.
     pub fn named(name: &str) -> Measure {
@@ -264,6 +289,16 @@ impl Measure {
     pub fn error_share(&self) -> f64 {
         let all = self.requests() + self.unsent;
         if all == 0 { 0.0 } else { (self.failed() + self.unsent) as f64 / all as f64 }
+    }
+
+    /// What makes its figures doubtful, with how many requests it concerns.
+    pub(crate) fn notes(&self) -> Vec<(u64, &'static str)> {
+        let notes = [
+            (self.throttled, "refused with HTTP 429"),
+            (self.late, "sent late, as all connections were busy"),
+            (self.unsent, "due and not sent before the end"),
+        ];
+        notes.into_iter().filter(|(count, _)| *count > 0).collect()
     }
 
     /// Adds what another part of the same measure found.

@@ -6,10 +6,11 @@ use anstyle::Style;
 use rehearse_protocol::Direction;
 
 use super::{
-    BaselineUse, CheckResult, CheckTotals, CheckedRow, CheckedServer, EvidenceLine, RowVerdict, RunVerdict,
+    BaselineUse, CheckResult, CheckTotals, CheckedRow, CheckedServer, RowVerdict, RunVerdict,
     matrix::{Column, has_one_transport, matrix},
 };
 use crate::{
+    WireLine,
     palette::{BAD, DIM, DOUBTFUL, GOOD, STRONG},
     text::{printable, printable_lines},
 };
@@ -134,7 +135,7 @@ fn where_found(these: &[&Column<'_>], all: &[Column<'_>]) -> String {
 fn findings(out: &mut String, columns: &[Column<'_>], width: usize, verdict: RowVerdict) {
     let (mark, style) = if verdict == RowVerdict::Fail { ("✗", BAD) } else { ("!", DOUBTFUL) };
     for (row, these) in rows_with(columns, verdict) {
-        let level = format!("{}{}", row.level.unwrap_or_default(), where_found(&these, columns));
+        let level = format!("{}{}", row.level.as_deref().unwrap_or_default(), where_found(&these, columns));
         let _ = writeln!(out, "{} {}   {}", styled(mark, style), styled(&row.id, STRONG), styled(level, DIM));
         wrapped(out, &row.rule, "  ", width);
         if let Some(reason) = &row.reason {
@@ -180,7 +181,7 @@ fn findings(out: &mut String, columns: &[Column<'_>], width: usize, verdict: Row
 }
 
 /// A frame on one line, shortened around what violates the rule, which is marked below.
-fn frame(out: &mut String, line: &EvidenceLine, width: usize) {
+fn frame(out: &mut String, line: &WireLine, width: usize) {
     let room = width.saturating_sub(4).max(20);
     // What the client sent is not what violates the rule.
     let mark = line.mark.as_deref().filter(|_| line.direction == Direction::ServerToClient);

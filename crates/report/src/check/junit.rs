@@ -1,21 +1,24 @@
 //! JUnit XML: a suite for each server and version, a case for each row.
 
-use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
+use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite};
 
 use super::{CheckResult, CheckedRow, CheckedServer, CheckedVersion, RowVerdict};
-use crate::text::printable;
+use crate::{junit::report, text::printable};
 
 pub(super) fn render(result: &CheckResult) -> Vec<u8> {
-    let mut report = Report::new("rehearse check");
-    report.set_time(result.duration);
+    report("rehearse check", result.duration, suites(result))
+}
+
+pub(crate) fn suites(result: &CheckResult) -> Vec<TestSuite> {
+    let mut suites = Vec::new();
     for server in &result.servers {
-        report.add_test_suites(server.versions.iter().map(|version| suite(server, version, result.strict)));
+        suites.extend(server.versions.iter().map(|version| suite(server, version, result.strict)));
         if let Some(error) = &server.error {
             let mut suite = TestSuite::new(printable(&server.target));
             let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
             status.set_message(printable(error));
             suite.add_test_case(TestCase::new("connection", status));
-            report.add_test_suite(suite);
+            suites.push(suite);
         }
     }
     if let Some(baseline) = result.baseline.as_ref().filter(|it| !it.stale.is_empty()) {
@@ -25,12 +28,9 @@ pub(super) fn render(result: &CheckResult) -> Vec<u8> {
             status.set_message("the entry matches nothing any more");
             TestCase::new(printable(entry), status)
         }));
-        report.add_test_suite(suite);
+        suites.push(suite);
     }
-    let mut bytes = Vec::new();
-    // Writing to memory cannot fail.
-    let _ = report.serialize(&mut bytes);
-    bytes
+    suites
 }
 
 fn suite(server: &CheckedServer, version: &CheckedVersion, is_strict: bool) -> TestSuite {

@@ -1,7 +1,6 @@
 //! The result of `rehearse check`, and its formats.
 
 pub mod baseline;
-mod evidence;
 mod format;
 mod human;
 mod junit;
@@ -10,18 +9,20 @@ mod official;
 mod sarif;
 mod violation;
 
-use std::{path::PathBuf, time::Duration};
+use std::{borrow::Cow, path::PathBuf, time::Duration};
 
+use crate::{milliseconds, wire_line::WireLine};
 use rehearse_protocol::{Transport, Version};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-pub use evidence::{EvidenceLine, marks};
 pub use format::{CheckFormat, CheckLayout};
 pub use junit::message;
+pub(crate) use junit::suites;
+pub(crate) use sarif::run as sarif_run;
 pub use violation::violation_text;
 
 /// The result of a run against one or more servers.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CheckResult {
     /// The version of this format.
@@ -30,7 +31,10 @@ pub struct CheckResult {
     pub verdict: RunVerdict,
     /// When the run began, in UTC, as in RFC 3339.
     pub started_at: String,
-    #[serde(rename = "durationMs", serialize_with = "milliseconds")]
+    /// The version of `rehearse`.
+    #[serde(default)]
+    pub rehearse: String,
+    #[serde(rename = "durationMs", with = "milliseconds")]
     pub duration: Duration,
     pub seed: u64,
     /// Whether a warning fails the run.
@@ -43,7 +47,7 @@ pub struct CheckResult {
 }
 
 /// The verdict on a whole run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RunVerdict {
     /// Nothing failed.
@@ -58,7 +62,7 @@ pub enum RunVerdict {
 }
 
 /// The number of rows by verdict.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CheckTotals {
     pub failed: usize,
@@ -71,7 +75,7 @@ pub struct CheckTotals {
 }
 
 /// How the accepted failures of a file were used.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BaselineUse {
     pub file: PathBuf,
@@ -84,7 +88,7 @@ pub struct BaselineUse {
 }
 
 /// One server over one transport.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CheckedServer {
     /// The command or URL.
@@ -93,7 +97,7 @@ pub struct CheckedServer {
     /// The name that the server gives itself.
     pub name: Option<String>,
     pub server_version: Option<String>,
-    #[serde(rename = "startedInMs", serialize_with = "milliseconds")]
+    #[serde(rename = "startedInMs", with = "milliseconds")]
     pub started_in: Duration,
     /// The command line that checks it again, without the command of a client.
     pub again: String,
@@ -108,15 +112,15 @@ pub struct CheckedServer {
     /// Newest first.
     pub versions: Vec<CheckedVersion>,
     /// Versions whose handshake the server did not answer, although it answered that of another version.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unanswered: Vec<UnansweredVersion>,
     /// Whether the time for the run was over before everything was tested.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_budget_spent: bool,
 }
 
 /// A version that could not be checked.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct UnansweredVersion {
     pub version: Version,
@@ -124,7 +128,7 @@ pub struct UnansweredVersion {
 }
 
 /// The place of a server in a config file.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ConfigPlace {
     pub file: String,
@@ -135,7 +139,7 @@ pub struct ConfigPlace {
 }
 
 /// The verdicts on one server in one version.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CheckedVersion {
     pub version: Version,
@@ -143,11 +147,11 @@ pub struct CheckedVersion {
 }
 
 /// The verdict on one row.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CheckedRow {
     pub id: String,
-    pub level: Option<&'static str>,
+    pub level: Option<Cow<'static, str>>,
     pub verdict: RowVerdict,
     /// Why it is not tested, not applicable or accepted, and whether a second run has confirmed a failure.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -158,7 +162,7 @@ pub struct CheckedRow {
     /// The section of the specification.
     pub spec: String,
     /// The ids of the official conformance suite.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub official: Vec<String>,
     /// How often the rule was exercised.
     pub exercised: usize,
@@ -171,7 +175,7 @@ pub struct CheckedRow {
 }
 
 /// The verdict on a row, worst first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RowVerdict {
     Fail,
@@ -185,7 +189,7 @@ pub enum RowVerdict {
 }
 
 /// One violation.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FoundViolation {
     /// Whether it is a failure, a warning or for information.
@@ -196,11 +200,7 @@ pub struct FoundViolation {
     /// Why the baseline accepts it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub accepted: Option<String>,
-    pub evidence: Vec<EvidenceLine>,
-}
-
-fn milliseconds<S: serde::Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_f64((duration.as_secs_f64() * 1e6).round() / 1e3)
+    pub evidence: Vec<WireLine>,
 }
 
 /// How many violations of one row are kept.
@@ -248,6 +248,7 @@ impl CheckResult {
             format: 1,
             verdict: RunVerdict::default(),
             started_at,
+            rehearse: env!("CARGO_PKG_VERSION").to_owned(),
             duration: Duration::ZERO,
             seed,
             strict,
@@ -272,9 +273,14 @@ impl CheckResult {
         }
     }
 
+    /// Counts the rows again.
+    pub(crate) fn recount(&mut self) {
+        self.totals = CheckTotals::count(self.rows());
+    }
+
     /// Counts, gives the verdict, and leaves out what no report shows. The last change of a result.
     pub fn conclude(&mut self, is_interrupted: bool) {
-        self.totals = CheckTotals::count(self.rows());
+        self.recount();
         let is_stale = self.baseline.as_ref().is_some_and(|it| !it.stale.is_empty());
         let is_failed = self.totals.failed > 0 || (self.strict && self.totals.warnings > 0) || is_stale;
         self.verdict = if is_interrupted || self.servers.iter().any(|server| server.error.is_some()) {

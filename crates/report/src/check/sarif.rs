@@ -6,12 +6,14 @@ use std::{collections::BTreeMap, path::Path};
 use serde_json::{Value, json};
 
 use super::{CheckResult, CheckedRow, CheckedServer, ConfigPlace, FoundViolation, RowVerdict};
-use crate::findings::sarif::{SCHEMA, uri};
-
-/// GitHub shows no more results.
-const MOST: usize = 5000;
+use crate::findings::sarif::{MOST, driver, log, uri};
 
 pub(super) fn render(result: &CheckResult, directory: &Path) -> Vec<u8> {
+    log(vec![run(result, directory)])
+}
+
+/// The run of a log.
+pub(crate) fn run(result: &CheckResult, directory: &Path) -> Value {
     let mut rules: BTreeMap<&str, Value> = BTreeMap::new();
     let mut results: BTreeMap<String, Value> = BTreeMap::new();
     for server in &result.servers {
@@ -29,23 +31,14 @@ pub(super) fn render(result: &CheckResult, directory: &Path) -> Vec<u8> {
     }
     let servers: Vec<_> =
         result.servers.iter().filter_map(|server| Some(server.place.as_ref()?.server.as_str())).collect();
-    let log = json!({
-        "$schema": SCHEMA,
-        "version": "2.1.0",
-        "runs": [{
-            "tool": { "driver": {
-                "name": "rehearse",
-                "version": env!("CARGO_PKG_VERSION"),
-                "rules": rules.values().collect::<Vec<_>>(),
-            } },
-            // Two runs of one category replace each other.
-            "automationDetails": { "id": format!("rehearse/check/{}/", servers.join(",")) },
-            "invocations": [{ "executionSuccessful": result.servers.iter().all(|server| server.error.is_none()) }],
-            "columnKind": "unicodeCodePoints",
-            "results": results.values().collect::<Vec<_>>(),
-        }],
-    });
-    format!("{log:#}\n").into_bytes()
+    json!({
+        "tool": driver(rules.into_values().collect()),
+        // Two runs of one category replace each other.
+        "automationDetails": { "id": format!("rehearse/check/{}/", servers.join(",")) },
+        "invocations": [{ "executionSuccessful": result.servers.iter().all(|server| server.error.is_none()) }],
+        "columnKind": "unicodeCodePoints",
+        "results": results.into_values().collect::<Vec<_>>(),
+    })
 }
 
 /// The violated rows of a server, each once, with the versions in which it is violated.

@@ -1,15 +1,15 @@
 //! The formats of a result.
 
 use super::{baseline::Baseline, *};
+use crate::marks;
 use rehearse_document::{Source, parse_yaml};
 use rehearse_protocol::Direction;
 
 const IDS: [&str; 3] = ["tools.list.name-charset", "io.stdout.only-messages", "ping.result.empty"];
 
 fn violation(verdict: RowVerdict, subject: &str, found: &str, frame: &str) -> FoundViolation {
-    let line = |direction, text: &str| {
-        EvidenceLine::new(direction, Duration::ZERO, text.as_bytes(), &marks(Some(subject), found))
-    };
+    let line =
+        |direction, text: &str| WireLine::new(direction, Duration::ZERO, text.as_bytes(), &marks(Some(subject), found));
     let evidence = vec![line(Direction::ClientToServer, "{}"), line(Direction::ServerToClient, frame)];
     FoundViolation { verdict, subject: Some(subject.to_owned()), found: found.to_owned(), accepted: None, evidence }
 }
@@ -17,7 +17,7 @@ fn violation(verdict: RowVerdict, subject: &str, found: &str, frame: &str) -> Fo
 fn row(id: &str, verdict: RowVerdict, violations: Vec<FoundViolation>) -> CheckedRow {
     CheckedRow {
         id: id.to_owned(),
-        level: Some("MUST"),
+        level: Some("MUST".into()),
         verdict,
         reason: (verdict == RowVerdict::NotTested).then(|| "no tool may be called".to_owned()),
         rule: format!("The rule of {id}."),
@@ -275,11 +275,10 @@ fn a_server_can_neither_control_the_terminal_nor_break_the_xml() {
 
 #[test]
 fn bytes_that_are_no_text_are_kept_and_a_long_frame_is_cut_around_its_mark() {
-    let line = EvidenceLine::new(Direction::ServerToClient, Duration::ZERO, b"a\xffb", &[]);
+    let line = WireLine::new(Direction::ServerToClient, Duration::ZERO, b"a\xffb", &[]);
     assert_eq!((line.text.as_str(), line.hex.as_deref()), ("a\u{fffd}b", Some("61ff62")));
     let long = format!("{}\"name\"{}", "ä".repeat(5000), "x".repeat(9000));
-    let line =
-        EvidenceLine::new(Direction::ServerToClient, Duration::ZERO, long.as_bytes(), &marks(Some("name"), "it"));
+    let line = WireLine::new(Direction::ServerToClient, Duration::ZERO, long.as_bytes(), &marks(Some("name"), "it"));
     assert!(line.offset > 8000 && line.text.len() <= 4096 && line.is_cut() && line.hex.is_none());
     assert_eq!((line.mark.as_deref(), line.length), (Some("\"name\""), long.len()));
 }

@@ -16,7 +16,7 @@ const SHOWN: usize = 5;
 /// A violated row with the frames that show it; `place` is where it was found.
 pub fn violation_text(row: &CheckedRow, place: &str, width: usize) -> String {
     let (mark, style) = if row.verdict == RowVerdict::Fail { ("✗", BAD) } else { ("!", DOUBTFUL) };
-    let (level, place) = (row.level.unwrap_or_default(), printable(place));
+    let (level, place) = (row.level.as_deref().unwrap_or_default(), printable(place));
     let mut out = format!("{style}{mark}{style:#} {STRONG}{}{STRONG:#}   {DIM}{level}, {place}{DIM:#}\n", row.id);
     wrapped(&mut out, &row.rule, "  ", width);
     for violation in row.violations.iter().take(SHOWN) {

@@ -31,10 +31,12 @@ pub(super) fn render(report: &Report) -> String {
     out
 }
 
-fn data(text: &str) -> String {
+/// The message of a command.
+pub(crate) fn data(text: &str) -> String {
     text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
 }
 
-fn property(text: &str) -> String {
+/// A property of a command.
+pub(crate) fn property(text: &str) -> String {
     data(text).replace(':', "%3A").replace(',', "%2C")
 }

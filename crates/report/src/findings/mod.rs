@@ -1,7 +1,7 @@
 //! Reports of config findings, as text and for programs. They do not depend on the linter.
 
 mod finding;
-mod github;
+pub(crate) mod github;
 mod human;
 mod json;
 pub(crate) mod sarif;

@@ -9,23 +9,30 @@ use serde_json::{Value as Json, json};
 
 use super::{Code, File, Finding, Layout, Report, Rule, Severity};
 
-pub(crate) const SCHEMA: &str =
-    "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
+/// GitHub shows no more results.
+pub(crate) const MOST: usize = 5000;
+const SCHEMA: &str = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
 
 pub(super) fn render(report: &Report, layout: &Layout) -> Vec<u8> {
     let rules: Vec<_> = report.rules.iter().map(rule).collect();
     let results: Vec<_> = report.files.iter().flat_map(|file| results(report, file, layout)).collect();
-    let log = json!({
-        "$schema": SCHEMA,
-        "version": "2.1.0",
-        "runs": [{
-            "tool": { "driver": { "name": "rehearse", "version": env!("CARGO_PKG_VERSION"), "rules": rules } },
-            "invocations": [{ "executionSuccessful": true }],
-            "columnKind": "unicodeCodePoints",
-            "results": results,
-        }],
-    });
+    log(vec![json!({
+        "tool": driver(rules),
+        "invocations": [{ "executionSuccessful": true }],
+        "columnKind": "unicodeCodePoints",
+        "results": results,
+    })])
+}
+
+/// A log of runs.
+pub(crate) fn log(runs: Vec<Json>) -> Vec<u8> {
+    let log = json!({ "$schema": SCHEMA, "version": "2.1.0", "runs": runs });
     format!("{log:#}\n").into_bytes()
+}
+
+/// The tool of a run, with its rules.
+pub(crate) fn driver(rules: Vec<Json>) -> Json {
+    json!({ "driver": { "name": "rehearse", "version": env!("CARGO_PKG_VERSION"), "rules": rules } })
 }
 
 fn rule(Rule { code, help }: &Rule) -> Json {

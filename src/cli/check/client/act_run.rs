@@ -11,7 +11,6 @@ use std::{
 use rustix::process::Signal;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::super::again::quoted;
 use super::{
     server::{ActScript, ActServer},
     trigger::{Trigger, TriggerRun},
@@ -20,6 +19,7 @@ use crate::cli::{Failure, style};
 use rehearse_check::ActRun;
 use rehearse_client::{ProcessChange, ProcessHandle};
 use rehearse_llm::endpoint::ModelEndpoint;
+use rehearse_report::text::quoted;
 
 /// How often it is looked whether the client is idle.
 const LOOK: Duration = Duration::from_millis(100);

@@ -1,0 +1,394 @@
+//! One HTML file that shows results, without anything from elsewhere.
+//!
+//! A text of a server is text: maud escapes it, and [`printable`] shows what would change how it is read. The policy of
+//! the page forbids every request, and scripts and styles other than its own. The page is useful without its script,
+//! which filters, opens and moves.
+
+mod wire;
+
+use base64::{Engine, prelude::BASE64_STANDARD};
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+use sha2::{Digest, Sha256};
+
+use crate::{
+    summary::{BenchTable, Failure, Matrix, Outcome, Row, RowGroup, Section, Source, Summary},
+    text::printable,
+};
+
+const STYLE: &str = include_str!("page.css");
+const SCRIPT: &str = include_str!("page.js");
+/// How many failures are shown with their traffic.
+const DETAILED: usize = 300;
+/// How many places of a failure are named.
+const PLACES: usize = 24;
+/// How many characters of a message are shown.
+const MESSAGE: usize = 8192;
+
+/// The page.
+pub(crate) fn render(summary: &Summary) -> Vec<u8> {
+    let policy = format!(
+        "default-src 'none'; style-src '{}'; script-src '{}'; base-uri 'none'; form-action 'none'",
+        hash(STYLE),
+        hash(SCRIPT)
+    );
+    let verdict = summary.verdict;
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta http-equiv="Content-Security-Policy" content=(policy);
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                title { "rehearse: " (verdict.phrase()) }
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                header {
+                    h1 { span class={ "verdict " (verdict.as_str()) } { (verdict.phrase()) } " " small { "rehearse report" } }
+                    @for (at, section) in summary.sections.iter().enumerate() { (counts(at, section)) }
+                }
+                div id="tools" hidden {
+                    input id="filter" type="search" aria-label="Filter" placeholder="Filter: text, status:failed, transport:http, protocol:2025-11-25" autocomplete="off";
+                    span id="found" role="status" {}
+                    span class="keys" { kbd { "/" } " filter  " kbd { "j" } " " kbd { "k" } " next and previous failure  " kbd { "o" } " open" }
+                }
+                main {
+                    @for (at, section) in summary.sections.iter().enumerate() { (self::section(at, section)) }
+                }
+                script { (PreEscaped(SCRIPT)) }
+            }
+        }
+    };
+    let mut bytes = page.into_string().into_bytes();
+    bytes.push(b'\n');
+    bytes
+}
+
+/// The source of a script or a style in a policy (Content Security Policy Level 3, Hashes).
+fn hash(text: &str) -> String {
+    format!("sha256-{}", BASE64_STANDARD.encode(Sha256::digest(text)))
+}
+
+fn counts(at: usize, section: &Section) -> Markup {
+    let all: usize = section.counts.iter().map(|(_, count)| count).sum();
+    html! {
+        p class="counts" {
+            a href={ "#s" (at) } { b { (section.title) } } " "
+            @if all > 0 { (all) " " (section.unit) ": " }
+            @for (at, (outcome, count)) in section.counts.iter().enumerate() {
+                @if at > 0 { ", " }
+                span class=(outcome) { (count) " " (outcome.phrase()) }
+            }
+            @if section.matrix.is_some() { " · " a href={ "#m" (at) } { "table of all " (section.unit) } }
+        }
+    }
+}
+
+fn section(at: usize, section: &Section) -> Markup {
+    html! {
+        section id={ "s" (at) } {
+            h2 { (section.title) }
+            dl class="facts" {
+                @for (name, fact) in section.facts.iter().filter(|(_, fact)| !fact.is_empty()) {
+                    div { dt { (name) } dd { (printable(fact)) } }
+                }
+            }
+            @for (number, failure) in section.failures.iter().enumerate() {
+                @let title = heading(failure.outcome);
+                @if number == 0 || title != heading(section.failures[number - 1].outcome) {
+                    @let count = section.failures.iter().filter(|it| heading(it.outcome) == title).count();
+                    h3 { (title) " " span class="quiet" { (count) @if count == 1 { " cause" } @else { " causes" } } }
+                }
+                (self::failure(&id(at, number), number, failure))
+            }
+            @for target in &section.targets { (table(target)) }
+            @if let Some(matrix) = &section.matrix { (self::matrix(at, section.unit, matrix)) }
+            @if !section.untested.is_empty() {
+                h3 { "Not tested" }
+                details class="untested" {
+                    summary { (section.untested.iter().map(|(_, ids)| ids.len()).sum::<usize>()) " rows, by reason" }
+                    dl {
+                        @for (reason, ids) in &section.untested {
+                            dt { (printable(reason)) }
+                            dd { @for id in ids { code { (printable(id)) } " " } }
+                        }
+                    }
+                }
+            }
+            @if !section.remarks.is_empty() {
+                h3 { "Remarks" }
+                ul { @for remark in &section.remarks { li { (printable(remark)) } } }
+            }
+        }
+    }
+}
+
+/// Where a failure stands; the failures are sorted by it.
+fn heading(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Failed | Outcome::Error => "What failed",
+        Outcome::Warning => "Warnings",
+        _ => "Not run",
+    }
+}
+
+/// The fragment of a failure.
+fn id(section: usize, failure: usize) -> String {
+    format!("f{}", section * 100_000 + failure + 1)
+}
+
+fn failure(id: &str, number: usize, failure: &Failure) -> Markup {
+    let word = if failure.places.len() == 1 { "place" } else { "places" };
+    html! {
+        details class={ "failure " (failure.outcome) } id=(id) data-status=(failure.outcome) open[number < 3] {
+            summary {
+                span class="mark" { (failure.outcome.mark()) } " "
+                b { (printable(&failure.title)) }
+                @if let Some(level) = &failure.level { " " span class="level" { (level) } }
+                @if !failure.places.is_empty() { " " span class="quiet" { (failure.places.len()) " " (word) } }
+                @if let Some(message) = failure.messages.first() { div class="first" { (printable(&cut(message.lines().next().unwrap_or_default(), 200))) } }
+            }
+            @if number < DETAILED { (details(id, failure)) } @else {
+                div class="places" { (places(failure)) }
+                @for again in &failure.again { pre class="again" { (printable(again)) } }
+            }
+        }
+    }
+}
+
+fn details(id: &str, failure: &Failure) -> Markup {
+    let marks = match &failure.difference[..] {
+        [] => failure.messages.iter().flat_map(|message| crate::marks(None, message)).collect(),
+        lines => lines.iter().filter_map(observed).collect::<Vec<_>>(),
+    };
+    html! {
+        @for message in &failure.messages {
+            p class="message" { @for line in cut(message, MESSAGE).lines() { (printable(line)) br; } }
+        }
+        @if let Some(rule) = &failure.rule {
+            blockquote { (printable(&rule.text)) " " (link(&rule.link, "Specification")) }
+            @if let Some(help) = &rule.help { p { (printable(help)) } }
+        }
+        @if !failure.places.is_empty() { div class="places" { (places(failure)) } }
+        @if let Some(source) = &failure.source { (self::source(source)) }
+        @if !failure.difference.is_empty() { (difference(failure)) }
+        @if !failure.wire.is_empty() { (wire::traffic(&failure.wire, &marks)) }
+        @if !failure.stderr.is_empty() {
+            h4 { "Standard error" }
+            pre class="stderr" { @for line in &failure.stderr { (printable(line)) "\n" } }
+        }
+        @if !failure.again.is_empty() {
+            h4 { "Do it again" }
+            @for again in &failure.again { pre class="again" { (printable(again)) } }
+        }
+        p class="quiet" { a href={ "#" (id) } { "Link to this failure" } }
+    }
+}
+
+/// The text of a frame that a line of a difference shows.
+fn observed((sign, line): &(char, String)) -> Option<String> {
+    let member = line.trim().trim_end_matches(',').replacen("\": ", "\":", 1);
+    (*sign == '+' && member.contains(char::is_alphanumeric)).then_some(member)
+}
+
+/// A link, if it leads to the web; others would be a script or a file.
+fn link(target: &str, text: &str) -> Markup {
+    html! {
+        @if target.starts_with("https://") {
+            a href=(target) rel="noreferrer" { (text) }
+        } @else { (printable(target)) }
+    }
+}
+
+fn places(failure: &Failure) -> Markup {
+    let (shown, more) = failure.places.split_at(failure.places.len().min(PLACES));
+    html! {
+        (groups(shown))
+        @if !more.is_empty() { details { summary { "and " (more.len()) " more" } (groups(more)) } }
+    }
+}
+
+/// Places such as `echo in http/2025-11-25`; those of one name in one line.
+fn groups(places: &[String]) -> Markup {
+    fn split(place: &str) -> (&str, &str) {
+        place.rsplit_once(" in ").unwrap_or(("", place))
+    }
+    html! {
+        @for group in places.chunk_by(|one, two| split(one).0 == split(two).0) {
+            @let name = split(&group[0]).0;
+            div {
+                @if !name.is_empty() { (printable(name)) " in " }
+                @for place in group { code { (printable(split(place).1)) } " " }
+            }
+        }
+    }
+}
+
+fn source(source: &Source) -> Markup {
+    html! {
+        h4 { (printable(&source.path)) ":" (source.line) }
+        pre class="source" {
+            @for (number, line) in &source.lines {
+                span class=(if *number == source.line { "here" } else { "line" }) {
+                    (format!("{number:>4} {} ", if *number == source.line { "▶" } else { " " })) (printable(line))
+                }
+                "\n"
+            }
+        }
+    }
+}
+
+fn difference(failure: &Failure) -> Markup {
+    let [expected, observed] = failure.sides;
+    html! {
+        h4 { span class="minus" { "- " (expected) } " " span class="plus" { "+ " (observed) } }
+        pre class="difference" {
+            @for (sign, line) in &failure.difference {
+                @let class = match sign { '-' => "minus", '+' => "plus", '^' => "under", _ => "same" };
+                span class=(class) { @if *sign == '^' { "  " } @else { (sign) " " } (line) } "\n"
+            }
+        }
+    }
+}
+
+fn matrix(at: usize, unit: &str, matrix: &Matrix) -> Markup {
+    let is_folded = matrix.groups.len() > 1;
+    let meaning = if unit == "rows" { "a rule of the specification" } else { "a scenario" };
+    html! {
+        h3 id={ "m" (at) } {
+            "All " (unit) " " span class="quiet" { "each is " (meaning) " on one transport in one protocol version" }
+        }
+        (legend(matrix))
+        @for group in &matrix.groups {
+            @if is_folded {
+                @let outcomes = group.rows.iter().flat_map(|row| row.cells.iter().flatten()).map(|(outcome, _)| *outcome);
+                @let worst = outcomes.min().unwrap_or(Outcome::NotApplicable);
+                details class="area" open[worst.is_bad()] {
+                    summary { span class={ "mark " (worst) } { (worst.mark()) } " " b { (printable(&group.name)) } " " (tally(group)) }
+                    (rows(at, matrix, group))
+                }
+            } @else { (rows(at, matrix, group)) }
+        }
+    }
+}
+
+fn tally(group: &RowGroup) -> Markup {
+    let outcomes = group.rows.iter().flat_map(|row| row.cells.iter().flatten()).map(|(outcome, _)| *outcome);
+    let mut counts = std::collections::BTreeMap::new();
+    outcomes.for_each(|outcome| *counts.entry(outcome).or_insert(0_usize) += 1);
+    html! {
+        span class="quiet" {
+            @for (at, (outcome, count)) in counts.iter().enumerate() {
+                @if at > 0 { ", " }
+                (count) " " (outcome.phrase())
+            }
+        }
+    }
+}
+
+fn legend(matrix: &Matrix) -> Markup {
+    let cells = matrix.groups.iter().flat_map(|group| &group.rows).flat_map(|row| row.cells.iter().flatten());
+    let present: std::collections::BTreeSet<_> = cells.map(|(outcome, _)| *outcome).collect();
+    html! {
+        p class="legend" {
+            @for outcome in present { span class=(outcome) { (outcome.mark()) } " " (outcome.phrase()) "  " }
+        }
+    }
+}
+
+fn rows(at: usize, matrix: &Matrix, group: &RowGroup) -> Markup {
+    let mut spans: Vec<(&str, usize)> = Vec::new();
+    for (name, _) in &matrix.columns {
+        match spans.last_mut() {
+            Some((known, count)) if known == name => *count += 1,
+            _ => spans.push((name, 1)),
+        }
+    }
+    html! {
+        div class="wide" {
+            table class="matrix" {
+                col;
+                @for (_, count) in &spans { colgroup { @for _ in 0..*count { col; } } }
+                thead {
+                    tr { td {} @for (name, count) in &spans { th scope="colgroup" colspan=(count) { (printable(name)) } } }
+                    tr { td {} @for (group, name) in &matrix.columns {
+                        th scope="col" data-transport=(group) data-protocol=(name) { (short(name)) }
+                    } }
+                }
+                tbody { @for row in &group.rows { (self::row(at, matrix, row)) } }
+            }
+        }
+    }
+}
+
+fn row(at: usize, matrix: &Matrix, row: &Row) -> Markup {
+    html! {
+        tr {
+            th scope="row" title=(printable(&cut(&row.note, 300))) { (printable(&row.name)) }
+            @for (cell, (group, name)) in row.cells.iter().zip(&matrix.columns) {
+                @match cell {
+                    None => td {},
+                    Some((outcome, None)) => td class=(outcome) { (outcome.mark()) },
+                    Some((outcome, Some(failure))) => td class=(outcome) {
+                        a href={ "#" (id(at, *failure)) } title={ (group) "/" (name) ": " (outcome.phrase()) } { (outcome.mark()) }
+                    },
+                }
+            }
+        }
+    }
+}
+
+/// A version without its century and its day is enough to tell versions apart.
+fn short(protocol: &str) -> &str {
+    let is_date = protocol.len() == 10 && protocol.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
+    if is_date { &protocol[2..7] } else { protocol }
+}
+
+fn table(table: &BenchTable) -> Markup {
+    html! {
+        h3 { (printable(&table.title)) }
+        @if let Some(error) = &table.error { p class="message" { (printable(error)) } }
+        @if !table.rows.is_empty() {
+            div class="wide" { table class="measures" {
+                thead { tr { td {} @for head in &table.heads { th scope="col" { (head) } } } }
+                tbody { @for (name, cells) in &table.rows {
+                    tr { th scope="row" { (printable(name)) } @for cell in cells { td { (cell) } } }
+                } }
+            } }
+        }
+        @for (name, bars) in &table.histograms { (histogram(name, bars)) }
+        @if !table.remarks.is_empty() { ul { @for remark in &table.remarks { li { (printable(remark)) } } } }
+    }
+}
+
+/// A histogram: a bar for each range of latencies. The scale is logarithmic.
+fn histogram(name: &str, bars: &[(String, u64)]) -> Markup {
+    const WIDTH: usize = 16;
+    const HEIGHT: usize = 120;
+    let most = bars.iter().map(|(_, count)| *count).max().unwrap_or_default().max(1);
+    let height = |count: u64| match count {
+        0 => 0,
+        count => ((count as f64 / most as f64 * HEIGHT as f64).round() as usize).max(1),
+    };
+    html! {
+        figure class="wide" {
+            figcaption { (printable(name)) ": latency, and how many requests had it" }
+            svg viewBox=(format!("0 0 {} {}", bars.len() * WIDTH, HEIGHT + 24)) role="img" aria-label={ "Histogram of " (printable(name)) } {
+                @for (at, (from, count)) in bars.iter().enumerate() {
+                    rect class="bar" x=(at * WIDTH) y=(HEIGHT - height(*count)) width=(WIDTH - 2) height=(height(*count)) {
+                        title { "from " (from) ": " (count) }
+                    }
+                    @if at % 10 == 0 { text class="tick" x=(at * WIDTH) y=(HEIGHT + 18) { (from) } }
+                }
+            }
+        }
+    }
+}
+
+/// The beginning of a text.
+fn cut(text: &str, most: usize) -> std::borrow::Cow<'_, str> {
+    match text.char_indices().nth(most) {
+        Some((at, _)) => format!("{}… ({} bytes)", &text[..at], text.len()).into(),
+        None => text.into(),
+    }
+}

@@ -1,0 +1,125 @@
+//! The traffic of a failure, with what violates marked.
+
+use maud::{Markup, html};
+use rehearse_protocol::Direction;
+
+use crate::{TraceLine, WireKind, WireLine, text::printable};
+
+/// How many lines are shown; the last ones say most.
+const LINES: usize = 60;
+/// Texts up to this length stay on one line.
+const SHORT: usize = 160;
+/// A mark behind this many bytes is below the folded lines of a long text.
+const CLIPPED: usize = 300;
+
+pub(super) fn traffic(lines: &[TraceLine], marks: &[String]) -> Markup {
+    let left_out = lines.len().saturating_sub(LINES);
+    let servers: std::collections::BTreeSet<_> = lines.iter().map(|line| &line.server).collect();
+    html! {
+        h4 { "Traffic" }
+        @if left_out > 0 { p class="quiet" { (left_out) " earlier lines are left out" } }
+        ol class="wire" {
+            @for TraceLine { server, line } in lines.iter().skip(left_out) {
+                li class=(class(line)) {
+                    span class="at" { (time(line)) }
+                    span class="who" title=(sender(line)) { (arrow(line)) @if servers.len() > 1 { " " (printable(server)) } }
+                    (text(line, marks))
+                }
+            }
+        }
+    }
+}
+
+/// In the precision of the JSON, so that a page made of it is the same.
+fn time(line: &WireLine) -> String {
+    format!("{:.1} ms", (line.at.as_secs_f64() * 1e6).round() / 1e3)
+}
+
+fn class(line: &WireLine) -> &'static str {
+    match (line.kind, line.direction) {
+        (WireKind::Stderr, _) => "stderr",
+        (WireKind::Process, _) => "process",
+        (_, Direction::ClientToServer) => "client",
+        (_, Direction::ServerToClient) => "server",
+    }
+}
+
+fn arrow(line: &WireLine) -> &'static str {
+    match line.kind {
+        WireKind::Stderr => "stderr",
+        WireKind::Process => "process",
+        _ => line.arrow(),
+    }
+}
+
+fn sender(line: &WireLine) -> &'static str {
+    match line.direction {
+        Direction::ClientToServer => "client to server",
+        Direction::ServerToClient => "server to client",
+    }
+}
+
+fn text(line: &WireLine, marks: &[String]) -> Markup {
+    let pretty = || {
+        let value: serde_json::Value = serde_json::from_str(&line.text).ok()?;
+        serde_json::to_string_pretty(&value).ok()
+    };
+    let cut = if line.is_cut() { format!("… ({} bytes)", line.length) } else { String::new() };
+    html! {
+        @if line.kind == WireKind::HttpHead { (head(&line.text, marks)) }
+        @else if let Some(hex) = &line.hex {
+            details { summary { (printable(&line.text)) } pre { (hex) } }
+        } @else if line.text.len() <= SHORT {
+            code { (marked(line, &line.text, marks)) (cut) }
+        } @else {
+            details open[find(&line.text, marks_of(line, marks)).is_some_and(|(before, _)| before.len() > CLIPPED)] {
+                summary { code { (marked(line, &line.text, marks)) (cut) } }
+                @if let Some(pretty) = pretty() { pre { @for part in pretty.lines() { (marked(line, part, marks)) "\n" } } }
+            }
+        }
+    }
+}
+
+/// The first line of a head, and below it its headers.
+fn head(text: &str, marks: &[String]) -> Markup {
+    let (first, headers) = text.split_once("  ").unwrap_or((text, ""));
+    html! {
+        details class="head" open[find(headers, marks).is_some()] {
+            summary { code { (printable(first)) } }
+            pre { @for part in headers.split("  ") { (highlight(part, marks)) "\n" } }
+        }
+    }
+}
+
+/// A part of a line, with its mark.
+fn marked(line: &WireLine, part: &str, marks: &[String]) -> Markup {
+    highlight(part, marks_of(line, marks))
+}
+
+/// What is marked in a line.
+fn marks_of<'a>(line: &'a WireLine, marks: &'a [String]) -> &'a [String] {
+    match &line.mark {
+        Some(mark) => std::slice::from_ref(mark),
+        // A message quotes what the server said.
+        None if line.direction == Direction::ServerToClient => marks,
+        None => &[],
+    }
+}
+
+/// The text, with the first of the marks that occurs in it.
+fn highlight(text: &str, marks: &[String]) -> Markup {
+    html! {
+        @match find(text, marks) {
+            Some((before, mark)) => {
+                (printable(before)) mark { (printable(mark)) } (printable(&text[before.len() + mark.len()..]))
+            }
+            None => (printable(text)),
+        }
+    }
+}
+
+/// The first of the marks that occurs in the text, and what stands before it.
+fn find<'a>(text: &'a str, marks: &'a [String]) -> Option<(&'a str, &'a str)> {
+    let mut long = marks.iter().filter(|mark| mark.len() > 1);
+    long.find_map(|mark| Some((text.split_once(mark.as_str())?.0, mark.as_str())))
+}

@@ -1,0 +1,211 @@
+//! Reads the JSON of earlier runs, and merges those of one kind.
+
+use serde::{Deserialize, de::DeserializeOwned};
+
+use crate::{
+    RunResult, ScenarioResult, Totals,
+    bench::{BenchResult, BenchVerdict, TargetResult},
+    check::{CheckResult, RunVerdict},
+    summary::Results,
+};
+
+/// Why a file is no result.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// It is not JSON, or JSON of another shape.
+    #[error("{0}")]
+    Invalid(#[from] serde_json::Error),
+    /// It is JSON of something else.
+    #[error("it is no result of `rehearse run`, `check` or `bench` with --format json")]
+    Unknown,
+    /// A newer program has written it.
+    #[error("its format is {0}, and this version of rehearse reads format 1; use a newer version")]
+    Newer(u32),
+}
+
+/// What the kinds of results have in common.
+#[derive(Deserialize)]
+struct Header {
+    format: Option<u32>,
+    scenarios: Option<serde::de::IgnoredAny>,
+    servers: Option<serde::de::IgnoredAny>,
+    targets: Option<serde::de::IgnoredAny>,
+}
+
+impl Results {
+    /// Adds the result of a run from its JSON. Results of one kind become one: the cells of a scenario, the targets of a
+    /// benchmark that were loaded from several machines.
+    ///
+    /// # Errors
+    /// The bytes are not the JSON of a result.
+    pub fn read(&mut self, json: &[u8]) -> Result<(), ReadError> {
+        let header: Header = serde_json::from_slice(json)?;
+        match header.format {
+            Some(1) => {}
+            Some(newer) => return Err(ReadError::Newer(newer)),
+            None => return Err(ReadError::Unknown),
+        }
+        match header {
+            Header { scenarios: Some(_), .. } => merge(&mut self.run, read(json)?, RunResult::merge),
+            Header { servers: Some(_), .. } => merge(&mut self.check, read(json)?, CheckResult::merge),
+            Header { targets: Some(_), .. } => merge(&mut self.bench, read(json)?, BenchResult::merge),
+            _ => return Err(ReadError::Unknown),
+        }
+        Ok(())
+    }
+}
+
+fn read<T: DeserializeOwned>(json: &[u8]) -> Result<T, ReadError> {
+    Ok(serde_json::from_slice(json)?)
+}
+
+fn merge<T>(slot: &mut Option<T>, other: T, merge: impl Fn(&mut T, T)) {
+    match slot {
+        Some(known) => merge(known, other),
+        None => *slot = Some(other),
+    }
+}
+
+/// The earlier of two times of RFC 3339 in UTC; an empty one is unknown.
+fn earlier(one: &mut String, other: String) {
+    if one.is_empty() || (!other.is_empty() && other < *one) {
+        *one = other;
+    }
+}
+
+impl RunResult {
+    /// Adds the cells of another run. A cell that both have run keeps the worse result.
+    fn merge(&mut self, other: RunResult) {
+        earlier(&mut self.started_at, other.started_at);
+        self.duration = self.duration.max(other.duration);
+        for scenario in other.scenarios {
+            match self.scenarios.iter_mut().find(|known| known.path == scenario.path && known.name == scenario.name) {
+                Some(known) => known.merge(scenario),
+                None => self.scenarios.push(scenario),
+            }
+        }
+        self.scenarios.sort_by(|one, two| one.path.cmp(&two.path));
+        self.totals = Totals::count(&self.scenarios);
+    }
+}
+
+impl ScenarioResult {
+    fn merge(&mut self, other: ScenarioResult) {
+        self.source = self.source.take().or(other.source);
+        for cell in other.cells {
+            match self.cells.iter_mut().find(|known| known.cell == cell.cell) {
+                Some(known) if known.status.rank() < cell.status.rank() => *known = cell,
+                Some(_) => {}
+                None => self.cells.push(cell),
+            }
+        }
+        self.cells.sort_by_key(|cell| (cell.cell.transport, cell.cell.protocol.to_string()));
+        self.accepted.extend(other.accepted);
+        for warning in other.warnings {
+            if !self.warnings.contains(&warning) {
+                self.warnings.push(warning);
+            }
+        }
+    }
+}
+
+impl CheckResult {
+    /// Adds the servers of another check.
+    fn merge(&mut self, other: CheckResult) {
+        earlier(&mut self.started_at, other.started_at);
+        self.duration = self.duration.max(other.duration);
+        self.servers.extend(other.servers);
+        let rank = |verdict| match verdict {
+            RunVerdict::NothingTested => 0,
+            RunVerdict::Passed => 1,
+            RunVerdict::Failed => 2,
+            RunVerdict::CannotRun => 3,
+        };
+        if rank(other.verdict) > rank(self.verdict) {
+            self.verdict = other.verdict;
+        }
+        self.recount();
+    }
+}
+
+impl BenchResult {
+    /// Adds the targets of another benchmark. A target that both have was loaded from two machines at the same time.
+    fn merge(&mut self, other: BenchResult) {
+        earlier(&mut self.started_at, other.started_at);
+        for target in other.targets {
+            let is_same =
+                |known: &&mut TargetResult| (&known.target, known.version) == (&target.target, target.version);
+            match self.targets.iter_mut().find(is_same) {
+                Some(known) => known.merge(target),
+                None => self.targets.push(target),
+            }
+        }
+        self.thresholds.extend(other.thresholds);
+        self.comparisons.extend(other.comparisons);
+        self.warnings.extend(other.warnings);
+        let rank = |verdict| match verdict {
+            BenchVerdict::Passed => 0,
+            BenchVerdict::Failed => 1,
+            BenchVerdict::CannotRun => 2,
+        };
+        if rank(other.verdict) > rank(self.verdict) {
+            self.verdict = other.verdict;
+        }
+    }
+}
+
+impl TargetResult {
+    fn merge(&mut self, other: TargetResult) {
+        self.error = self.error.take().or(other.error);
+        for measure in other.measures {
+            match self.measures.iter_mut().find(|known| known.name == measure.name) {
+                Some(known) => {
+                    let seconds = known.seconds.max(measure.seconds);
+                    known.merge(&measure);
+                    known.seconds = seconds;
+                }
+                None => self.measures.push(measure),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::summary::Verdict;
+
+    fn run(cells: &[(&str, &str)]) -> Vec<u8> {
+        let cell =
+            |(cell, status): &(&str, &str)| json!({ "cell": cell, "status": status, "durationMs": 1, "steps": [] });
+        let cells: Vec<_> = cells.iter().map(cell).collect();
+        let totals = json!({ "passed": 0, "failed": 0, "errors": 0, "notApplicable": 0, "notRun": 0 });
+        let scenario = json!({ "name": "echo", "path": "scenarios/echo.yaml", "cells": cells });
+        let result = json!({ "format": 1, "seed": 1, "durationMs": 5, "totals": totals, "scenarios": [scenario] });
+        result.to_string().into_bytes()
+    }
+
+    #[test]
+    fn the_cells_of_shards_become_one_run() {
+        let mut results = Results::default();
+        results.read(&run(&[("http/2025-11-25", "passed"), ("stdio/auto", "passed")])).expect("a result");
+        results.read(&run(&[("ws/2025-11-25", "failed"), ("stdio/auto", "failed")])).expect("a result");
+        let summary = results.summary();
+        assert_eq!(summary.verdict, Verdict::Failed);
+        let run = results.run.expect("a run");
+        assert_eq!((run.totals.passed, run.totals.failed), (1, 2));
+        let cells: Vec<_> = run.scenarios[0].cells.iter().map(|cell| cell.cell.to_string()).collect();
+        assert_eq!(cells, ["stdio/auto", "http/2025-11-25", "ws/2025-11-25"]);
+    }
+
+    #[test]
+    fn what_is_no_result_says_so() {
+        let read = |json: &str| Results::default().read(json.as_bytes()).expect_err("an error").to_string();
+        assert!(read("{").starts_with("EOF"), "{}", read("{"));
+        assert!(read("{}").starts_with("it is no result"));
+        assert!(read(r#"{"format":1,"rules":[]}"#).starts_with("it is no result"));
+        assert!(read(r#"{"format":2,"scenarios":[]}"#).starts_with("its format is 2"));
+    }
+}

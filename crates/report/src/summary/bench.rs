@@ -1,0 +1,78 @@
+//! The section of `rehearse bench`.
+
+use super::{BenchTable, Failure, Outcome, Section, Verdict, counted};
+use crate::bench::{
+    Bars, BenchResult, BenchVerdict, Change, Comparison, HEADS, TargetResult, load_phrase, table_cells,
+};
+
+/// The bars of a histogram.
+const BARS: usize = 40;
+
+pub(super) fn section(result: &BenchResult) -> Section {
+    let verdict = match result.verdict {
+        BenchVerdict::Passed => Verdict::Passed,
+        BenchVerdict::Failed => Verdict::Failed,
+        BenchVerdict::CannotRun => Verdict::CannotRun,
+    };
+    let mut section = Section::new("Benchmark", "thresholds", verdict);
+    let machine = &result.machine;
+    section.facts = vec![
+        ("started", result.started_at.clone()),
+        ("machine", format!("{}, {} × {}", machine.system, machine.processors, machine.processor)),
+        ("load", load_phrase(&result.load)),
+        ("rehearse", result.rehearse.clone()),
+    ];
+    let of_threshold = |is_met: bool| if is_met { Outcome::Failed } else { Outcome::Passed };
+    let gates = result.comparisons.iter().filter(|it| it.is_gate);
+    let of_gates = gates.clone().map(|it| of_threshold(it.change == Change::Slower));
+    section.counts = counted(result.thresholds.iter().map(|it| of_threshold(it.is_met)).chain(of_gates));
+    for target in result.targets.iter().filter(|target| target.error.is_some()) {
+        let messages = target.error.clone().into_iter().collect();
+        section.failures.push(Failure { messages, ..Failure::new(Outcome::Error, target.name.clone()) });
+    }
+    for threshold in result.thresholds.iter().filter(|threshold| threshold.is_met) {
+        section.failures.push(Failure {
+            messages: vec![format!("Measured: {}.", threshold.found)],
+            places: vec![format!("{}, {}", threshold.target, threshold.measure)],
+            ..Failure::new(Outcome::Failed, format!("fail if {}", threshold.expression))
+        });
+    }
+    for comparison in gates.filter(|comparison| comparison.change == Change::Slower) {
+        section.failures.push(Failure {
+            messages: vec![text(comparison)],
+            places: vec![format!("{}, {}", comparison.target, comparison.measure)],
+            ..Failure::new(Outcome::Failed, format!("slower than {}", comparison.base))
+        });
+    }
+    section.targets = result.targets.iter().map(table).collect();
+    section.remarks = result.comparisons.iter().map(text).chain(result.warnings.iter().cloned()).collect();
+    section
+}
+
+fn text(comparison: &Comparison) -> String {
+    let Comparison { target, measure, base, figure, ratio, interval: (low, high), change, .. } = comparison;
+    format!("{target}, {measure}, {figure}: {ratio:.2} × {base} (95 %: {low:.2} to {high:.2}), {}", change.phrase())
+}
+
+fn table(target: &TargetResult) -> BenchTable {
+    let version = target.version.map(|version| format!(", {version}")).unwrap_or_default();
+    let rows = target.measures.iter().map(|measure| (measure.name.clone(), table_cells(measure)));
+    let with_latency = target.measures.iter().filter(|measure| measure.latency.count() > 1);
+    let histograms = with_latency.map(|measure| (measure.name.clone(), Bars::new(&measure.latency, BARS).labelled()));
+    let mut remarks = Vec::new();
+    for measure in &target.measures {
+        remarks.extend(measure.errors.iter().map(|(kind, count)| format!("{}: {count} × {kind}", measure.name)));
+        let notes = measure.notes().into_iter().map(|(count, note)| format!("{}: {count} {note}", measure.name));
+        remarks.extend(notes);
+    }
+    remarks.extend(target.process.map(|process| process.to_string()));
+    remarks.extend(target.max_rate.map(|rate| format!("highest rate that held: {rate:.0} per second")));
+    BenchTable {
+        title: format!("{} — {}, {}{version}", target.name, target.target, target.transport),
+        error: target.error.clone(),
+        heads: HEADS.to_vec(),
+        rows: rows.collect(),
+        histograms: histograms.collect(),
+        remarks,
+    }
+}

@@ -1,0 +1,304 @@
+//! The results of several runs as one report: what a page, a job summary and annotations show.
+
+mod bench;
+mod check;
+mod run;
+
+use std::fmt;
+
+use crate::{TraceLine, bench::BenchResult, check::CheckResult, run_result::RunResult};
+
+/// The results that one report shows.
+#[derive(Debug, Default)]
+pub struct Results {
+    /// The scenarios of all runs.
+    pub run: Option<RunResult>,
+    /// The servers or clients of all checks.
+    pub check: Option<CheckResult>,
+    /// The targets of all benchmarks.
+    pub bench: Option<BenchResult>,
+}
+
+/// How a cell, a row or a threshold ended, worst first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Outcome {
+    Failed,
+    /// It could not run.
+    Error,
+    Warning,
+    NotTested,
+    NotRun,
+    /// It failed, and a baseline accepts that.
+    Accepted,
+    Info,
+    Passed,
+    NotApplicable,
+}
+
+impl Outcome {
+    /// The word for it, as in the filter `status:failed`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Outcome::Failed => "failed",
+            Outcome::Error => "error",
+            Outcome::Warning => "warning",
+            Outcome::NotTested => "not-tested",
+            Outcome::NotRun => "not-run",
+            Outcome::Accepted => "accepted",
+            Outcome::Info => "info",
+            Outcome::Passed => "passed",
+            Outcome::NotApplicable => "not-applicable",
+        }
+    }
+
+    /// The words for it in a sentence.
+    pub const fn phrase(self) -> &'static str {
+        match self {
+            Outcome::Error => "could not run",
+            Outcome::NotTested => "not tested",
+            Outcome::NotRun => "not run",
+            Outcome::NotApplicable => "not applicable",
+            other => other.as_str(),
+        }
+    }
+
+    /// The mark of a cell.
+    pub const fn mark(self) -> &'static str {
+        match self {
+            Outcome::Failed => "✗",
+            Outcome::Error => "!",
+            Outcome::Warning => "▲",
+            Outcome::NotTested => "?",
+            Outcome::NotRun => "·",
+            Outcome::Accepted => "≈",
+            Outcome::Info => "i",
+            Outcome::Passed => "✓",
+            Outcome::NotApplicable => "–",
+        }
+    }
+
+    /// Whether someone has to look at it.
+    pub const fn is_bad(self) -> bool {
+        matches!(self, Outcome::Failed | Outcome::Error)
+    }
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// How all results together ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Verdict {
+    Passed,
+    /// Nothing was run or tested.
+    NothingTested,
+    Failed,
+    /// A server could not be reached, or a run was interrupted.
+    CannotRun,
+}
+
+impl Verdict {
+    /// The word for it, as in the JSON of a check.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Verdict::Passed => "passed",
+            Verdict::NothingTested => "nothing-tested",
+            Verdict::Failed => "failed",
+            Verdict::CannotRun => "cannot-run",
+        }
+    }
+
+    /// The words for it in a sentence.
+    pub const fn phrase(self) -> &'static str {
+        match self {
+            Verdict::NothingTested => "nothing was tested",
+            Verdict::CannotRun => "could not run",
+            other => other.as_str(),
+        }
+    }
+}
+
+/// What a report shows.
+#[derive(Debug)]
+pub struct Summary {
+    /// The worst of the sections.
+    pub verdict: Verdict,
+    /// One for each kind of result.
+    pub sections: Vec<Section>,
+}
+
+/// The results of one kind.
+#[derive(Debug)]
+pub struct Section {
+    /// `Scenarios`, `Checks` or `Benchmark`.
+    pub title: &'static str,
+    pub verdict: Verdict,
+    /// When, how long and with what it ran.
+    pub facts: Vec<(&'static str, String)>,
+    /// What is counted: `cells`, `rows` or `thresholds`.
+    pub unit: &'static str,
+    /// How many of them have which outcome, worst first.
+    pub counts: Vec<(Outcome, usize)>,
+    pub matrix: Option<Matrix>,
+    /// Worst first; those with the same cause are one.
+    pub failures: Vec<Failure>,
+    /// What was not tested, by reason.
+    pub untested: Vec<(String, Vec<String>)>,
+    pub targets: Vec<BenchTable>,
+    /// Whatever else a reader should know.
+    pub remarks: Vec<String>,
+}
+
+/// Cases by where they ran.
+#[derive(Debug)]
+pub struct Matrix {
+    /// The columns: a group, such as a transport, and a name, such as a version.
+    pub columns: Vec<(String, String)>,
+    /// Groups of rows; one without a name is not folded.
+    pub groups: Vec<RowGroup>,
+}
+
+/// Rows of one area.
+#[derive(Debug)]
+pub struct RowGroup {
+    pub name: String,
+    pub rows: Vec<Row>,
+}
+
+/// One case in every column.
+#[derive(Debug)]
+pub struct Row {
+    pub name: String,
+    /// What the case is about.
+    pub note: String,
+    /// The outcome in each column, and the index of the failure that explains it.
+    pub cells: Vec<Option<(Outcome, Option<usize>)>>,
+}
+
+/// What has failed, once for all places with the same cause.
+#[derive(Debug)]
+pub struct Failure {
+    pub outcome: Outcome,
+    /// The scenario and the step, or the id of the rule.
+    pub title: String,
+    /// `MUST` or `SHOULD`, if it is a rule of the specification.
+    pub level: Option<String>,
+    /// What was observed, as sentences.
+    pub messages: Vec<String>,
+    /// Every place in which it failed, such as `echo in http/2025-11-25`.
+    pub places: Vec<String>,
+    /// What is expected, what to do, and the section of the specification.
+    pub rule: Option<Rule>,
+    pub source: Option<Source>,
+    /// The lines of expected and observed text: a sign, and the line.
+    pub difference: Vec<(char, String)>,
+    /// The names of the two texts.
+    pub sides: [&'static str; 2],
+    /// The traffic at the first place.
+    pub wire: Vec<TraceLine>,
+    /// The last lines on the standard error of the servers, if the traffic does not have them.
+    pub stderr: Vec<String>,
+    /// Command lines that do it again.
+    pub again: Vec<String>,
+}
+
+/// A rule of the specification.
+#[derive(Debug)]
+pub struct Rule {
+    pub text: String,
+    pub help: Option<String>,
+    pub link: String,
+}
+
+/// Some lines of a scenario file.
+#[derive(Debug)]
+pub struct Source {
+    pub path: String,
+    /// The line that failed.
+    pub line: usize,
+    /// Numbers and lines around it.
+    pub lines: Vec<(usize, String)>,
+}
+
+/// The measures of a server.
+#[derive(Debug)]
+pub struct BenchTable {
+    pub title: String,
+    pub error: Option<String>,
+    pub heads: Vec<&'static str>,
+    pub rows: Vec<(String, Vec<String>)>,
+    /// For each measure its name and the bars of its histogram: where the bar begins, and how many requests it has.
+    pub histograms: Vec<(String, Vec<(String, u64)>)>,
+    pub remarks: Vec<String>,
+}
+
+impl Results {
+    /// What a report shows of them.
+    pub fn summary(&self) -> Summary {
+        let run = self.run.as_ref().map(run::section);
+        let check = self.check.as_ref().map(check::section);
+        let bench = self.bench.as_ref().map(bench::section);
+        let sections: Vec<_> = [run, check, bench].into_iter().flatten().collect();
+        let verdict = sections.iter().map(|section| section.verdict).max().unwrap_or(Verdict::NothingTested);
+        Summary { verdict, sections }
+    }
+}
+
+impl Summary {
+    /// How many cells, rows and thresholds have an outcome for which the condition holds.
+    pub fn count(&self, is_counted: impl Fn(Outcome) -> bool) -> usize {
+        let counts = self.sections.iter().flat_map(|section| &section.counts);
+        counts.filter(|(outcome, _)| is_counted(*outcome)).map(|(_, count)| count).sum()
+    }
+}
+
+impl Section {
+    fn new(title: &'static str, unit: &'static str, verdict: Verdict) -> Section {
+        Section {
+            title,
+            verdict,
+            facts: Vec::new(),
+            unit,
+            counts: Vec::new(),
+            matrix: None,
+            failures: Vec::new(),
+            untested: Vec::new(),
+            targets: Vec::new(),
+            remarks: Vec::new(),
+        }
+    }
+}
+
+impl Failure {
+    fn new(outcome: Outcome, title: String) -> Failure {
+        Failure {
+            outcome,
+            title,
+            level: None,
+            messages: Vec::new(),
+            places: Vec::new(),
+            rule: None,
+            source: None,
+            difference: Vec::new(),
+            sides: ["expected", "observed"],
+            wire: Vec::new(),
+            stderr: Vec::new(),
+            again: Vec::new(),
+        }
+    }
+}
+
+/// The outcomes that occur, with how often, worst first.
+fn counted(outcomes: impl Iterator<Item = Outcome>) -> Vec<(Outcome, usize)> {
+    let mut counts = std::collections::BTreeMap::new();
+    outcomes.for_each(|outcome| *counts.entry(outcome).or_insert(0) += 1);
+    counts.into_iter().collect()
+}
+
+/// A duration in a sentence.
+fn readable(duration: std::time::Duration) -> String {
+    crate::bench::readable(duration)
+}

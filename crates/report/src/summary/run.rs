@@ -1,0 +1,204 @@
+//! The section of `rehearse run`.
+
+use std::collections::HashMap;
+
+use super::{Failure, Matrix, Outcome, Row, RowGroup, Section, Source, Verdict, counted, readable};
+use crate::{
+    Cell, CellResult, CellViolation, Problem, RunResult, ScenarioResult, Status, StepResult, WireKind,
+    check::RowVerdict, text::quoted,
+};
+
+/// How many lines of a scenario are shown before and after the one that failed.
+const BEFORE: usize = 6;
+const AFTER: usize = 3;
+
+pub(super) fn section(result: &RunResult) -> Section {
+    let totals = result.totals;
+    let verdict = match () {
+        () if totals.errors > 0 => Verdict::CannotRun,
+        () if totals.failed + totals.not_run > 0 => Verdict::Failed,
+        () if totals.passed == 0 => Verdict::NothingTested,
+        () => Verdict::Passed,
+    };
+    let mut section = Section::new("Scenarios", "cells", verdict);
+    section.facts = vec![
+        ("started", result.started_at.clone()),
+        ("duration", readable(result.duration)),
+        ("seed", result.seed.to_string()),
+        ("rehearse", result.rehearse.clone()),
+    ];
+    let cells = result.scenarios.iter().flat_map(|scenario| &scenario.cells);
+    section.counts = counted(cells.map(|cell| outcome(cell.status)));
+    let causes = Causes::of(result);
+    section.matrix = Some(matrix(result, &causes));
+    section.failures = causes.failures;
+    for scenario in &result.scenarios {
+        section.remarks.extend(scenario.warnings.iter().map(|warning| format!("{}: {warning}", scenario.name)));
+        let accepted = scenario.accepted.iter().map(|path| format!("accepted snapshot: {}", path.display()));
+        section.remarks.extend(accepted);
+    }
+    section
+}
+
+fn outcome(status: Status) -> Outcome {
+    match status {
+        Status::Passed => Outcome::Passed,
+        Status::Failed => Outcome::Failed,
+        Status::Error => Outcome::Error,
+        Status::NotApplicable => Outcome::NotApplicable,
+        Status::NotRun => Outcome::NotRun,
+    }
+}
+
+fn matrix(result: &RunResult, causes: &Causes) -> Matrix {
+    let mut columns: Vec<Cell> = Vec::new();
+    for cell in result.scenarios.iter().flat_map(|scenario| &scenario.cells) {
+        if !columns.contains(&cell.cell) {
+            columns.push(cell.cell);
+        }
+    }
+    columns.sort_by_key(|cell| (cell.transport, cell.protocol.to_string()));
+    let positions: HashMap<_, _> = columns.iter().zip(0..).collect();
+    let rows = result.scenarios.iter().enumerate().map(|(at, scenario)| {
+        let mut cells = vec![None; columns.len()];
+        for (index, cell) in scenario.cells.iter().enumerate() {
+            cells[positions[&cell.cell]] = Some((outcome(cell.status), causes.of_cell.get(&(at, index)).copied()));
+        }
+        Row { name: scenario.name.clone(), note: scenario.description.clone().unwrap_or_default(), cells }
+    });
+    let rows = rows.collect();
+    let columns = columns.iter().map(|cell| (cell.transport.to_string(), cell.protocol.to_string())).collect();
+    Matrix { columns, groups: vec![RowGroup { name: String::new(), rows }] }
+}
+
+/// What has failed, each cause once.
+#[derive(Default)]
+struct Causes {
+    failures: Vec<Failure>,
+    /// The index of a failure by what identifies its cause.
+    known: HashMap<String, usize>,
+    /// The index of the first failure of a cell, by the indices of its scenario and of itself.
+    of_cell: HashMap<(usize, usize), usize>,
+}
+
+impl Causes {
+    fn of(result: &RunResult) -> Causes {
+        let mut causes = Causes::default();
+        for (at, scenario) in result.scenarios.iter().enumerate() {
+            for (index, cell) in scenario.cells.iter().enumerate() {
+                let place = format!("{} in {}", scenario.name, cell.cell);
+                let mut add = |key: String, failure: &dyn Fn() -> Failure| {
+                    let number = causes.add(key, &place, failure);
+                    causes.of_cell.entry((at, index)).or_insert(number);
+                };
+                for step in cell.steps.iter().filter(|step| step.status == Status::Failed) {
+                    add(cause(step), &|| of_step(result, scenario, cell, step));
+                }
+                for violation in &cell.violations {
+                    let key = format!("{} {:?}", violation.row.id, violation.row.verdict);
+                    add(key, &|| of_violation(result, scenario, cell, violation));
+                }
+                if let (Status::Error | Status::NotRun, Some(reason)) = (cell.status, &cell.reason) {
+                    add(reason.clone(), &|| Failure {
+                        messages: vec![reason.clone()],
+                        stderr: cell.stderr.clone(),
+                        again: vec![again(result, scenario, cell)],
+                        ..Failure::new(outcome(cell.status), scenario.name.clone())
+                    });
+                }
+            }
+        }
+        causes.sort();
+        causes
+    }
+
+    fn add(&mut self, key: String, place: &str, failure: &dyn Fn() -> Failure) -> usize {
+        let number = *self.known.entry(key).or_insert_with(|| {
+            self.failures.push(failure());
+            self.failures.len() - 1
+        });
+        // Several steps of a cell may have the same cause.
+        let places = &mut self.failures[number].places;
+        if places.last().is_none_or(|last| last != place) {
+            places.push(place.to_owned());
+        }
+        number
+    }
+
+    /// The worst first, then what fails most places.
+    fn sort(&mut self) {
+        let mut order: Vec<_> = (0..self.failures.len()).collect();
+        order.sort_by_key(|at| (self.failures[*at].outcome, std::cmp::Reverse(self.failures[*at].places.len()), *at));
+        let mut positions = vec![0; order.len()];
+        order.iter().zip(0..).for_each(|(at, position)| positions[*at] = position);
+        let mut failures: Vec<_> = std::mem::take(&mut self.failures).into_iter().zip(&positions).collect();
+        failures.sort_by_key(|(_, position)| **position);
+        self.failures = failures.into_iter().map(|(failure, _)| failure).collect();
+        self.of_cell.values_mut().for_each(|at| *at = positions[*at]);
+    }
+}
+
+/// What two steps with the same cause have in common, of one scenario or of several.
+fn cause(step: &StepResult) -> String {
+    let text = |problem: &Problem| {
+        let difference = problem.difference.as_ref().map(|it| format!("{}\0{}", it.expected, it.actual));
+        format!("{}\0{}\0", problem.message, difference.unwrap_or_default())
+    };
+    step.problems.iter().map(text).collect()
+}
+
+fn of_step(result: &RunResult, scenario: &ScenarioResult, cell: &CellResult, step: &StepResult) -> Failure {
+    let difference = step.problems.iter().find_map(|problem| Some((problem, problem.difference.as_ref()?)));
+    let is_snapshot = difference.is_some_and(|(problem, _)| problem.snapshot.is_some());
+    let mut messages: Vec<_> = step.problems.iter().map(|problem| problem.message.clone()).collect();
+    if let Some((problem, difference)) = difference {
+        let places = difference.places();
+        messages.extend((!places.is_empty()).then(|| format!("It differs {places}.")));
+        let pending = problem.pending.as_ref();
+        messages.extend(pending.map(|path| format!("The new result is in {}.", path.display())));
+    }
+    let has_stderr = step.trace.iter().any(|it| it.line.kind == WireKind::Stderr);
+    Failure {
+        messages,
+        source: Some(source(scenario, step)),
+        difference: difference.map(|(_, it)| it.changes()).unwrap_or_default(),
+        sides: if is_snapshot { ["snapshot", "this run"] } else { ["first time", "later"] },
+        wire: step.trace.clone(),
+        stderr: if has_stderr { Vec::new() } else { cell.stderr.clone() },
+        again: vec![again(result, scenario, cell)],
+        ..Failure::new(Outcome::Failed, format!("{}: {}", scenario.name, step.title))
+    }
+}
+
+fn of_violation(
+    result: &RunResult,
+    scenario: &ScenarioResult,
+    cell: &CellResult,
+    CellViolation { server, row }: &CellViolation,
+) -> Failure {
+    let outcome = if row.verdict == RowVerdict::Fail { Outcome::Failed } else { Outcome::Warning };
+    Failure {
+        again: vec![format!("{} --check", again(result, scenario, cell))],
+        ..super::check::failure(row, server, outcome)
+    }
+}
+
+fn source(scenario: &ScenarioResult, step: &StepResult) -> Source {
+    let (first, last) = (step.line.saturating_sub(BEFORE).max(1), step.line + AFTER);
+    let lines: Vec<_> = match &scenario.source {
+        Some(text) => {
+            let numbered = text.lines().zip(1..).filter(|(_, number)| (first..=last).contains(number));
+            numbered.map(|(line, number)| (number, line.to_owned())).collect()
+        }
+        None => vec![(step.line, step.source.clone())],
+    };
+    Source { path: scenario.path.display().to_string(), line: step.line, lines }
+}
+
+/// The command line that runs a cell again.
+fn again(result: &RunResult, scenario: &ScenarioResult, cell: &CellResult) -> String {
+    let id = format!("{}/{}", scenario.name, cell.cell).replace('.', "\\.");
+    let filter = format!("^{id}$");
+    let path = scenario.path.display().to_string();
+    format!("rehearse run {} --filter {} --seed {} --trace", quoted(&path), quoted(&filter), result.seed)
+}

@@ -1,0 +1,130 @@
+//! `rehearse report`: one report on the results of earlier runs.
+
+use std::{
+    io::Read,
+    path::{Path, PathBuf},
+};
+
+use clap::Args;
+
+use super::{Exit, Failure, output, repository, style};
+use rehearse_report::{
+    ReportFile, ReportFormat,
+    check::CheckResult,
+    summary::{Results, Verdict},
+};
+
+const EXAMPLES: &str = "\
+Examples:
+  rehearse run --format json --output run.json
+  rehearse report run.json --output report.html             a page to look at
+  rehearse report part-*.json --output report.html          the parts of --shard as one report
+  rehearse report run.json check.json --format md           for the summary of a CI job
+  rehearse report run.json --format github                  annotations in GitHub Actions
+
+Without --gate, the exit code only says whether the report was written.";
+
+/// Make one report of results: a page, JUnit, SARIF, Markdown or annotations
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct ReportArgs {
+    /// Results of `rehearse run`, `check` or `bench` with --format json; - is standard input
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// html, junit, sarif, md, json, github (annotations) or github-output (verdict and counts)
+    /// [default: by the name of --output; or md]
+    #[arg(long, value_name = "FORMAT")]
+    format: Option<ReportFormat>,
+    /// Write the report to a file instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Exit with 1 if a result has failed, and with 3 if something could not run
+    #[arg(long)]
+    gate: bool,
+}
+
+/// The reports of a run besides the one that `--format` chooses.
+#[derive(Debug, Default, Args)]
+pub(super) struct MoreReports {
+    /// Also write .html, .xml (JUnit), .sarif, .md or .json (repeatable)
+    #[arg(long = "report", value_name = "FILE")]
+    files: Vec<ReportFile>,
+}
+
+pub(super) fn run(args: &ReportArgs) -> Result<Exit, Failure> {
+    let format = match (args.format, &args.output) {
+        (Some(format), _) => format,
+        (None, None) => ReportFormat::Markdown,
+        (None, Some(path)) => {
+            let file: Result<ReportFile, _> = path.to_string_lossy().parse();
+            file.map_err(|error| Failure::Usage(format!("{error}, or add --format")))?.format
+        }
+    };
+    let mut results = Results::default();
+    for path in &args.files {
+        let read = read(path).map_err(|error| Failure::Usage(format!("cannot read {}: {error}", path.display())))?;
+        results.read(&read).map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))?;
+    }
+    let bytes = render(format, &mut results)?;
+    match &args.output {
+        Some(path) => output::write_file(path, &bytes),
+        None => output::write(&bytes),
+    }?;
+    Ok(match results.summary().verdict {
+        _ if !args.gate => Exit::Success,
+        Verdict::Passed => Exit::Success,
+        Verdict::Failed => Exit::Violation,
+        Verdict::CannotRun => Exit::CannotRun,
+        Verdict::NothingTested => Exit::NothingSelected,
+    })
+}
+
+impl MoreReports {
+    /// Writes each.
+    ///
+    /// # Errors
+    /// One cannot be written.
+    pub(super) fn write(&self, mut results: Results) -> Result<(), Failure> {
+        // SARIF changes paths.
+        let (sarif, others): (Vec<_>, Vec<_>) = self.files.iter().partition(|it| it.format == ReportFormat::Sarif);
+        for file in others.into_iter().chain(sarif) {
+            match render(file.format, &mut results) {
+                Ok(bytes) => output::write_file(&file.path, &bytes)?,
+                // The run has its own exit code.
+                Err(error) => style::print(&format!("warning: {}: {error}\n", file.path.display())),
+            }
+        }
+        Ok(())
+    }
+}
+
+fn read(path: &Path) -> std::io::Result<Vec<u8>> {
+    if path != Path::new("-") {
+        return std::fs::read(path);
+    }
+    let mut bytes = Vec::new();
+    std::io::stdin().lock().read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// # Errors
+/// There is no SARIF without places.
+fn render(format: ReportFormat, results: &mut Results) -> Result<Vec<u8>, Failure> {
+    let root = repository::root();
+    if matches!(format, ReportFormat::Sarif | ReportFormat::Github) {
+        repository::make_relative(results);
+    }
+    if let Some(check) = results.check.as_mut().filter(|_| format == ReportFormat::Sarif) {
+        repository::keep_places_in(&root, check);
+    }
+    let has_place = |check: &CheckResult| check.servers.iter().any(|server| server.place.is_some());
+    let is_placed = results.run.is_some() || results.check.as_ref().is_some_and(has_place);
+    let kinds = [results.run.is_some(), results.check.is_some(), results.bench.is_some()];
+    match format {
+        ReportFormat::Json if kinds.iter().filter(|it| **it).count() > 1 => {
+            Err(Failure::Usage("the format json is for results of one kind".to_owned()))
+        }
+        ReportFormat::Sarif if !is_placed => Err(Failure::Usage(repository::NO_PLACE.to_owned())),
+        _ => Ok(format.render(results, &root)),
+    }
+}

@@ -1,0 +1,49 @@
+//! The repository around the current folder, to which GitHub wants paths to be relative.
+
+use std::path::{Path, PathBuf};
+
+use super::style;
+use rehearse_report::{check::CheckResult, summary::Results};
+
+/// Why there is no SARIF.
+pub(super) const NO_PLACE: &str = "SARIF needs a place in a file of this repository for each result, and there is none, so no report is written; check \
+     a server of a config in it with --mcp-config FILE, or take the format junit";
+
+/// The folder of the repository, or the current folder outside of one.
+pub(super) fn root() -> PathBuf {
+    let here = std::env::current_dir().unwrap_or_default();
+    let root = here.ancestors().find(|folder| folder.join(".git").exists()).unwrap_or(&here);
+    root.canonicalize().unwrap_or_else(|_| root.to_owned())
+}
+
+/// The whole path of a file in a folder.
+pub(super) fn inside(folder: &Path, file: &Path) -> Option<PathBuf> {
+    file.canonicalize().ok().filter(|file| file.starts_with(folder))
+}
+
+/// Removes the places outside of a folder.
+pub(super) fn keep_places_in(folder: &Path, result: &mut CheckResult) {
+    for server in &mut result.servers {
+        let file = server.place.as_ref().and_then(|place| inside(folder, Path::new(&place.file)));
+        match (&mut server.place, file) {
+            (Some(place), Some(file)) => place.file = file.display().to_string(),
+            (place, _) => {
+                let target = style::printable(&server.target);
+                style::print(&format!("warning: {target} is not in the SARIF report: no file here describes it\n"));
+                *place = None;
+            }
+        }
+    }
+}
+
+/// Makes the paths of scenarios relative to the repository, as far as their files are in it.
+pub(super) fn make_relative(results: &mut Results) {
+    let root = root();
+    for scenario in results.run.iter_mut().flat_map(|run| &mut run.scenarios) {
+        if let Some(path) = inside(&root, &scenario.path)
+            && let Ok(relative) = path.strip_prefix(&root)
+        {
+            scenario.path = relative.to_owned();
+        }
+    }
+}
