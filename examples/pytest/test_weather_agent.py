@@ -31,7 +31,8 @@ def test_the_model_is_told_the_forecasts(weather):
 
 
 def test_the_model_is_told_that_the_server_is_busy_and_tries_again(weather):
-    weather.rule("forecast", replies=[{"error": "busy"}, {"structured": {"celsius": 30}}], expect={"calls": 2})
+    replies = [{"error": "busy"}, {"structured": {"celsius": 30}}]
+    weather.add_rule({"replies": replies, "expect": {"calls": 2}}, tool="forecast")
     model = scripted([forecast("Oslo")], [forecast("Oslo")], [TextPart("30 °C")])
     result = ask(weather.url, "How warm is Oslo?", model)
     assert told(result) == [("retried", "busy"), ("success", {"celsius": 30})]

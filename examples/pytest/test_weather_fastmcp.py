@@ -12,6 +12,6 @@ def test_the_warmer_city_wins(weather):
 
 
 def test_a_server_that_stays_busy_is_given_up(weather):
-    weather.rule("forecast", reply={"error": "busy"}, expect={"calls": 2})
+    weather.add_rule({"reply": {"error": "busy"}, "expect": {"calls": 2}}, tool="forecast")
     with pytest.raises(ToolError, match="busy"):
         asyncio.run(warmer(weather.url, ["Oslo", "Rome"]))

@@ -1,0 +1,104 @@
+"""`rehearse check` and `rehearse run`."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+from collections.abc import Iterable, Sequence
+from typing import Any, Optional, Union
+
+from ._program import RehearseError, rehearse_path
+
+Path = Union[str, "os.PathLike[str]"]
+Words = Union[str, Iterable[str]]
+
+# How much of a failure is shown; the report has all.
+_FOUND, _FRAMES, _FRAME_LENGTH = 5, 4, 300
+
+
+def check(
+    server: Union[str, Sequence[str]],
+    *,
+    only: Words = (),
+    protocol: Words = (),
+    allow_tools: Words = (),
+    baseline: Optional[Path] = None,
+    strict: bool = False,
+) -> dict[str, Any]:
+    """Checks a server, a command or a URL, against the specification. Returns the report.
+
+    Raises AssertionError if the verdict is that it failed, RehearseError if nothing could be checked.
+    """
+    __tracebackhide__ = True
+    options = [*_target(server), "--format", "json", *_repeated("--only", only)]
+    options += [*_repeated("--protocol-version", protocol), *_repeated("--allow-tool", allow_tools)]
+    options += ["--baseline", os.fspath(baseline)] if baseline else []
+    done = _rehearse("check", *options, *(["--strict"] if strict else []))
+    report: dict[str, Any] = json.loads(done.stdout or "{}")
+    if done.returncode == 1:
+        raise AssertionError(_describe(report))
+    if done.returncode:
+        errors = [f"{it['target']}: {it['error']}" for it in report.get("servers", []) if it["error"]]
+        why = "\n".join(errors) or done.stderr or "nothing was tested"
+        raise RehearseError(f"the server cannot be checked (exit code {done.returncode}):\n{why}")
+    return report
+
+
+def run(*paths: Path, filters: Words = (), check: bool = False) -> str:
+    """Runs scenarios: files or folders. Returns the report.
+
+    Raises AssertionError if a scenario failed, RehearseError if they could not run.
+    """
+    __tracebackhide__ = True
+    options = [*(os.fspath(path) for path in paths), *_repeated("--filter", filters), *(["--check"] if check else [])]
+    done = _rehearse("run", *options)
+    if done.returncode == 1:
+        raise AssertionError(f"a scenario failed:\n{done.stdout}")
+    if done.returncode:
+        raise RehearseError(f"the scenarios cannot run (exit code {done.returncode}):\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def _rehearse(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [rehearse_path(), *arguments]
+    return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", errors="replace")
+
+
+def _target(server: Union[str, Sequence[str]]) -> list[str]:
+    """The option that names the server. As in scenarios, a URL that ends in `/sse` is one for HTTP+SSE."""
+    if not isinstance(server, str):
+        return ["--stdio", shlex.join(server)]
+    scheme, separator, _ = server.partition("://")
+    kinds = {"http": "--http", "https": "--http", "ws": "--ws", "wss": "--ws"}
+    kind = kinds.get(scheme, "--stdio") if separator else "--stdio"
+    return ["--sse" if kind == "--http" and server.endswith("/sse") else kind, server]
+
+
+def _repeated(option: str, values: Words) -> list[str]:
+    return [f"{option}={value}" for value in ([values] if isinstance(values, str) else values)]
+
+
+def _describe(report: dict[str, Any]) -> str:
+    failures = {"fail", "warn"} if report["strict"] else {"fail"}
+    rows: dict[tuple[str, str], tuple[dict[str, Any], list[str]]] = {}
+    for server in report["servers"]:
+        for version in server["versions"]:
+            for row in version["rows"]:
+                if row["verdict"] in failures:
+                    rows.setdefault((server["target"], row["id"]), (row, []))[1].append(version["version"])
+    lines = ["the server does not keep to the specification"]
+    for row, versions in rows.values():
+        lines += [f"✗ {row['id']} ({row['level']}, {', '.join(versions)})", f"  {row['rule']}"]
+        violations = [it for it in row["violations"] if "accepted" not in it]
+        subjects = [f"{it['subject']}: " if "subject" in it else "" for it in violations]
+        found = [f"    {subject}found {it['found']}" for subject, it in zip(subjects, violations)]
+        lines += list(dict.fromkeys(found))[:_FOUND]
+        for frame in violations[0]["evidence"][:_FRAMES] if violations else []:
+            text, arrow = frame["text"], "→" if frame["direction"] == "client-to-server" else "←"
+            lines.append(f"  {arrow} {text[:_FRAME_LENGTH]}{'…' if len(text) > _FRAME_LENGTH else ''}")
+        lines += [f"  {key}: {row[key]}" for key in ("reason", "help", "spec", "again") if key in row]
+    baseline = report.get("baseline", {})
+    lines += [f"✗ the baseline {baseline['file']} accepts what no longer occurs: {it}" for it in baseline.get("stale", [])]
+    return "\n".join(lines)
