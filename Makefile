@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help build dist test lint bench compare soak fuzz scenarios interop nightly official examples test-mcp-server
+.PHONY: help build dist test lint bench compare soak fuzz scenarios interop nightly official examples packages demo book test-mcp-server
 
 CARGO ?= cargo
 MOCK_PORT ?= 8888
@@ -47,14 +47,32 @@ nightly: ## Check real servers against the specification; needs what interop nee
 	$(CARGO) build
 	! command -v go || REHEARSE_GO=go $(CARGO) test -p rehearse-code-mode --test execute go_
 	interop/run --check
+	interop/report/test
 
 official: ## Run the official MCP conformance suite against the mock; needs what interop needs
 	$(CARGO) build
 	official/run
 
-examples: ## Run the example tests in Python and JavaScript; needs what interop needs
+examples: ## Run the example tests in Python, and test the manifests; needs what interop needs
 	$(CARGO) build
 	examples/run
+	examples/kubernetes/test
+
+packages: ## Build the wheel and the npm packages, and test them in new folders; needs what interop needs
+	$(CARGO) build
+	python/test
+	npm/test
+	action/test
+	packaging/test
+
+demo: ## Draw the picture of the README from the output of a run
+	$(CARGO) build --release
+	packaging/demo
+
+book: ## Build the documentation as a book in target/book; installs mdBook
+	packaging/book target/book
+	test -x target/mdbook/bin/mdbook || $(CARGO) install mdbook --locked --version 0.5.4 --root target/mdbook
+	target/mdbook/bin/mdbook build target/book
 
 test-mcp-server: ## Serve mock-servers/basic.yaml on 127.0.0.1, port MOCK_PORT (8888)
 	@$(CARGO) run -- mock mock-servers/basic.yaml --listen 127.0.0.1:$(MOCK_PORT) $(MOCK_FLAGS)
