@@ -182,6 +182,8 @@ class Mock(Server):
             code = self._process.poll()
             why = error if code is None else f"it has ended with exit code {code}"
             raise RehearseError(f"the {self.name} does not answer: {why}\n{self.log}") from error
+        except RecursionError as error:
+            raise RehearseError("a client has sent JSON that is too deep for Python; reset() the mock before you go on") from error
         finally:
             connection.close()
         if response.status >= 400:
