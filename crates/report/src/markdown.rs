@@ -114,20 +114,13 @@ fn failure(out: &mut String, failure: &Failure) {
 
 /// A code block that its text cannot end.
 fn block(out: &mut String, title: &str, lines: impl Iterator<Item = String>) {
-    let lines: Vec<String> =
-        lines.flat_map(|line| printable_lines(&line).map(no_command).collect::<Vec<_>>()).collect();
+    let lines: Vec<String> = lines.flat_map(|line| printable_lines(&line).collect::<Vec<_>>()).collect();
     if lines.is_empty() {
         return;
     }
     let longest = lines.iter().flat_map(|line| line.split(|it| it != '`')).map(str::len).max().unwrap_or_default();
     let fence = "`".repeat(longest.max(2) + 1);
     let _ = writeln!(out, "{}\n{fence}text\n{}\n{fence}\n", escaped(title), lines.join("\n"));
-}
-
-/// GitHub takes a line of standard output as a command if it begins with `::`, or if `##[` is anywhere in it.
-fn no_command(line: String) -> String {
-    let line = line.replace("##[", "##\u{200b}[");
-    if line.trim_start().starts_with("::") { format!("\u{200b}{line}") } else { line }
 }
 
 fn matrix(out: &mut String, matrix: &Matrix) {

@@ -23,9 +23,18 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     printable.into()
 }
 
-/// The lines of a text, each [`printable`]; a tab is four spaces.
+/// The lines of a text, each [`printable`] and no command of GitHub; a tab is four spaces.
 pub fn printable_lines(text: &str) -> impl Iterator<Item = String> {
-    text.lines().map(|line| printable(&line.replace('\t', "    ")).into_owned())
+    text.lines().map(|line| without_command(printable(&line.replace('\t', "    ")).into_owned()))
+}
+
+/// A line of standard output is a workflow command if it begins with `::` after spaces, or if `##[` is anywhere in it.
+fn without_command(line: String) -> String {
+    let line = if line.contains("##[") { line.replace("##[", "#\\u{23}[") } else { line };
+    match line.trim_start().starts_with("::") {
+        true => line.replacen(':', "\\u{3a}", 1),
+        false => line,
+    }
 }
 
 /// A word for a shell.
@@ -53,6 +62,12 @@ mod tests {
         assert_eq!(quoted("node server.js"), "'node server.js'");
         assert_eq!(quoted("it's"), r"'it'\''s'");
         assert_eq!(quoted(""), "''");
+    }
+
+    #[test]
+    fn a_line_is_no_workflow_command() {
+        let lines = printable_lines("  ::error::x\na ::error::x\n##[group]y");
+        assert_eq!(lines.collect::<Vec<_>>(), ["  \\u{3a}:error::x", "a ::error::x", "#\\u{23}[group]y"]);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use sha2::{Digest, Sha256};
 
 use crate::{
-    summary::{BenchTable, Failure, Matrix, Outcome, Row, RowGroup, Section, Source, Summary},
+    summary::{BenchTable, Failure, Matrix, Outcome, Row, RowGroup, Section, Source, Summary, counted},
     text::printable,
 };
 
@@ -274,11 +274,9 @@ fn matrix(at: usize, unit: &str, matrix: &Matrix) -> Markup {
 
 fn tally(group: &RowGroup) -> Markup {
     let outcomes = group.rows.iter().flat_map(|row| row.cells.iter().flatten()).map(|(outcome, _)| *outcome);
-    let mut counts = std::collections::BTreeMap::new();
-    outcomes.for_each(|outcome| *counts.entry(outcome).or_insert(0_usize) += 1);
     html! {
         span class="quiet" {
-            @for (at, (outcome, count)) in counts.iter().enumerate() {
+            @for (at, (outcome, count)) in counted(outcomes).iter().enumerate() {
                 @if at > 0 { ", " }
                 (count) " " (outcome.phrase())
             }

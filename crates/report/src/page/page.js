@@ -33,7 +33,8 @@
     const names = heads.map(head => [head.dataset.transport, head.dataset.protocol].join("/").toLowerCase());
     for (const link of all("tbody a", table)) cells.get(link.hash.slice(1))?.push(names[link.parentElement.cellIndex - 1]);
     const columns = all("col", table).slice(1);
-    const groups = all("thead tr:first-child th", table).map(head => ({ head, span: head.colSpan }));
+    const boxes = all("colgroup + colgroup", table);
+    const groups = all("thead tr:first-child th", table).map((head, index) => ({ head, box: boxes[index], span: head.colSpan }));
     return { heads, names, columns, groups, rows: all("tbody tr", table) };
   });
 
@@ -48,9 +49,10 @@
       const shown = names.map(isPlace);
       shown.forEach((isShown, index) => { hide(heads[index], !isShown); hide(columns[index], !isShown); });
       let first = 0;
-      for (const { head, span } of groups) {
+      for (const { head, box, span } of groups) {
         const left = shown.slice(first, first += span).filter(Boolean).length;
         hide(head, !left);
+        hide(box, !left);
         head.colSpan = left || span;
       }
       for (const row of rows) {

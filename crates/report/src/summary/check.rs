@@ -107,11 +107,17 @@ fn failures(result: &CheckResult, names: &[String], failures: &mut Vec<Failure>)
 /// A violated row.
 pub(super) fn failure(row: &CheckedRow, server: &str, outcome: Outcome) -> Failure {
     let open: Vec<_> = row.violations.iter().filter(|violation| violation.accepted.is_none()).collect();
-    let texts = open.iter().take(NAMED).map(|violation| {
+    let texts = open.iter().map(|violation| {
         let subject = violation.subject.as_ref().map(|subject| format!("{subject}: ")).unwrap_or_default();
         format!("{subject}found {}", violation.found)
     });
-    let mut messages: Vec<_> = texts.collect();
+    let mut messages: Vec<String> = Vec::new();
+    for text in texts {
+        if !messages.contains(&text) {
+            messages.push(text);
+        }
+    }
+    messages.truncate(NAMED);
     let more = row.violation_count.saturating_sub(messages.len());
     messages.extend((more > 0 && !messages.is_empty()).then(|| format!("and {more} more violations")));
     messages.extend(row.reason.clone());

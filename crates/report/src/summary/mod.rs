@@ -292,7 +292,7 @@ impl Failure {
 }
 
 /// The outcomes that occur, with how often, worst first.
-fn counted(outcomes: impl Iterator<Item = Outcome>) -> Vec<(Outcome, usize)> {
+pub(crate) fn counted(outcomes: impl Iterator<Item = Outcome>) -> Vec<(Outcome, usize)> {
     let mut counts = std::collections::BTreeMap::new();
     outcomes.for_each(|outcome| *counts.entry(outcome).or_insert(0) += 1);
     counts.into_iter().collect()
@@ -300,5 +300,6 @@ fn counted(outcomes: impl Iterator<Item = Outcome>) -> Vec<(Outcome, usize)> {
 
 /// A duration in a sentence.
 fn readable(duration: std::time::Duration) -> String {
-    crate::bench::readable(duration)
+    // JSON keeps microseconds, and both must give the same page.
+    crate::bench::readable(std::time::Duration::from_micros((duration.as_secs_f64() * 1e6).round() as u64))
 }
