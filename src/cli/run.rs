@@ -107,9 +107,10 @@ impl From<ScenarioError> for Failure {
 }
 
 pub(super) fn run(args: RunArgs) -> Result<Exit, Failure> {
-    let plan = Plan::new(load(&args.paths)?, &Selection { filters: args.filters.clone(), shard: args.shard });
+    let selection = |shard| Selection { filters: args.filters.clone(), shard };
+    let plan = Plan::new(load(&args.paths)?, &selection(args.shard));
     // One of many parts may have nothing to do; its report says so.
-    if plan.is_empty() && args.shard.is_none() {
+    if plan.is_empty() && Plan::new(load(&args.paths)?, &selection(None)).is_empty() {
         super::style::print("nothing was selected\n");
         return Ok(Exit::NothingSelected);
     }

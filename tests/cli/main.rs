@@ -37,6 +37,7 @@ mod redaction;
 mod rehearse;
 mod repl;
 mod repl_forms;
+mod report;
 mod requirements;
 mod result_cache;
 mod run;

@@ -159,6 +159,12 @@ fn cells_can_be_listed_filtered_and_sharded() {
     story(HELLO).args(["--list", "--shard", "2/3"]).run().stdout("demo/http/2025-11-25\n").code(0);
     story(HELLO).args(["--shard", "5/3"]).run().stderr_has("is not a shard").code(2);
     story(HELLO).args(["--filter", "nothing"]).run().stderr_has("nothing was selected").code(4);
+    story(HELLO).args(["--filter", "nothing", "--shard", "1/3"]).run().stderr_has("nothing was selected").code(4);
+    // More parts than cells.
+    story(HELLO).args(["--shard", "9/9", "--format", "json"]).run().stdout_has("\"scenarios\"").code(0);
+    let auto = || story(HELLO).args(["--list", "--shard", "auto"]);
+    auto().env("CIRCLE_NODE_INDEX", "1").env("CIRCLE_NODE_TOTAL", "3").run().stdout("demo/http/2025-11-25\n").code(0);
+    auto().run().stderr_has("none of them are set").code(2);
 }
 
 #[test]
