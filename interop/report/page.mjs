@@ -46,7 +46,7 @@ await test('the verdict, the counts and every part of a failure', async page => 
   const groups = await page.locator('section:first-of-type h3').allTextContents();
   assert.deepEqual(groups.map(text => text.split(' ')[0]), ['What', 'Warnings', 'All']);
   const text = await page.locator('#f1').innerText();
-  for (const part of ['hostile: call text', '4 places', 'hostile in', 'http/2026-07-28', 'differs from the snapshot', 'scenarios/hostile.yaml:5',
+  for (const part of ['hostile: call text', '4 places', 'hostile:5 in', 'http/2026-07-28', 'differs from the snapshot', 'scenarios/hostile.yaml:5',
     '5 ▶   - call: { tool: text }', '- snapshot + this run', '-       "text": "fine",', '+       "text": "<x-hostile', 'Traffic', '→', '←',
     '"method":"tools/call"', 'Do it again', "rehearse run scenarios/hostile.yaml --filter '^hostile/stdio/2025-11-25$'"])
     assert.ok(text.includes(part), `${part} is not in\n${text}`);
@@ -103,7 +103,7 @@ await test('the filter takes text, status, transport and protocol', async page =
   assert.ok(!(await titles(page)).includes('dead: discover'));
   await filter(page, 'transport:stdio protocol:2025-11-25 status:failed');
   assert.deepEqual(await rows(page), ['dead', 'hostile', 'tools.call.structured-matches-schema']);
-  assert.match(await page.locator('#found').textContent(), /^6 of \d+ failures, 3 of \d+ rows$/);
+  assert.match(await page.locator('#found').textContent(), /^6 of \d+ causes, 3 of \d+ rows$/);
   await filter(page, 'no such text');
   assert.deepEqual([...await titles(page), ...await rows(page)], []);
   await filter(page, '');
@@ -237,7 +237,7 @@ await test('10,000 cells are there and filtered within 2 s each', async page => 
   assert.equal(await page.locator('.matrix td.failed').count(), 1250);
   const start = performance.now();
   await filter(page, 'status:failed transport:ws scenario-77');
-  assert.equal(await page.locator('#found').textContent(), '11 of 1252 failures, 11 of 1250 rows');
+  assert.equal(await page.locator('#found').textContent(), '11 of 1252 causes, 11 of 1250 rows');
   assert.ok(performance.now() - start < 2000, `filtered in ${performance.now() - start} ms`);
 }, { file: 'large.html' });
 

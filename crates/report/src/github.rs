@@ -21,7 +21,7 @@ pub(crate) fn annotations(summary: &Summary) -> String {
     for (command, failures) in [("error", bad), ("warning", doubtful)] {
         failures.iter().take(SHOWN).for_each(|(section, failure)| annotation(&mut out, command, section, failure));
         if let more @ 1.. = failures.len().saturating_sub(SHOWN) {
-            let _ = writeln!(out, "::{command} title=rehearse::and {more} more, which the report shows");
+            let _ = writeln!(out, "::{command} title=rehearse::and {more} more causes, which the report shows");
         }
     }
     out
@@ -37,7 +37,8 @@ fn annotation(out: &mut String, command: &str, section: &Section, failure: &Fail
         [one] => format!(" ({one})"),
         [first, rest @ ..] => format!(" ({first} and {} more)", rest.len()),
     };
-    let message = format!("{}{places}", failure.messages.join("; "));
+    let rule = failure.rule.as_ref().map(|rule| format!("{} ", rule.text)).unwrap_or_default();
+    let message = format!("{rule}{}{places}", failure.messages.join("; "));
     let message: String = printable(&message).chars().take(MESSAGE).collect();
     let title = property(&printable(&format!("{}: {}", section.title, failure.title)));
     let _ = writeln!(out, "::{command} {place}title={title}::{}", data(&message));

@@ -15,7 +15,7 @@ use crate::{
 /// The largest report in bytes.
 const MOST: usize = 900 << 10;
 /// How many failures have details.
-const DETAILED: usize = 20;
+const DETAILED: usize = 50;
 /// How many places of a failure are named.
 const PLACES: usize = 12;
 /// How many rows a matrix has.
@@ -51,7 +51,7 @@ fn section(out: &mut String, section: &Section) {
         self::failure(out, failure);
     }
     if let more @ 1.. = section.failures.len().saturating_sub(DETAILED) {
-        let _ = writeln!(out, "… and {more} more failures, in the other reports.\n");
+        let _ = writeln!(out, "… and {more} more causes, in the other reports.\n");
     }
     section.targets.iter().for_each(|target| table(out, target));
     if let Some(matrix) = &section.matrix {
@@ -69,12 +69,18 @@ fn section(out: &mut String, section: &Section) {
 }
 
 fn failure(out: &mut String, failure: &Failure) {
+    let first: String = failure.messages.first().map(|it| it.chars().take(160).collect()).unwrap_or_default();
+    let places = match failure.places.len() {
+        0 | 1 => String::new(),
+        many => format!(" in {many} places"),
+    };
     let level = failure.level.as_ref().map(|level| format!(" {level}")).unwrap_or_default();
     let _ = writeln!(
         out,
-        "<details><summary>{} <b>{}</b>{level}</summary>\n",
+        "<details><summary>{} <b>{}</b>{level}{places}: {}</summary>\n",
         failure.outcome.mark(),
-        html(&failure.title)
+        no_link(&failure.title),
+        no_link(&first)
     );
     for message in &failure.messages {
         let message: String = message.chars().take(2000).collect();
@@ -168,19 +174,22 @@ fn escaped(text: &str) -> String {
                 out.push('\\');
                 out.push(character);
             }
-            // A zero-width space keeps a name or an address from being one.
-            '@' | ':' => {
-                out.push(character);
-                out.push('\u{200b}');
-            }
             _ => out.push(character),
         }
     }
-    out
+    // Nor is it an address or a workflow command.
+    out.replace("://", ":\u{200b}//").replace("::", ":\u{200b}:")
 }
 
+/// A text within markup. A zero-width space keeps a name from being one.
 fn html(text: &str) -> String {
-    printable(text).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+    let text = printable(text).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    text.replace('@', "@\u{200b}")
+}
+
+/// A text within markup in which brackets make no link.
+fn no_link(text: &str) -> String {
+    html(text).replace('[', "&#91;").replace(']', "&#93;")
 }
 
 /// The target of a link.

@@ -274,6 +274,11 @@ impl Totals {
 }
 
 impl Problem {
+    /// Whether there is no snapshot yet.
+    pub(crate) fn is_new_snapshot(&self) -> bool {
+        self.snapshot.is_some() && self.difference.as_ref().is_some_and(|it| it.expected.is_empty())
+    }
+
     /// A problem without a snapshot.
     pub fn new(message: String) -> Problem {
         Problem { message, snapshot: None, difference: None, pending: None }

@@ -172,13 +172,13 @@ fn details(id: &str, failure: &Failure) -> Markup {
         @if !failure.places.is_empty() { div class="places" { (places(failure)) } }
         @if let Some(source) = &failure.source { (self::source(source)) }
         @if !failure.difference.is_empty() { (difference(failure)) }
-        @if !failure.wire.is_empty() { (wire::traffic(&failure.wire, &marks)) }
+        @if !failure.wire.is_empty() { (wire::traffic(&failure.wire, &marks, &failure.example)) }
         @if !failure.stderr.is_empty() {
             h4 { "Standard error" }
             pre class="stderr" { @for line in &failure.stderr { (printable(line)) "\n" } }
         }
         @if !failure.again.is_empty() {
-            h4 { "Do it again" }
+            h4 { "Do it again" @if !failure.example.is_empty() { ": " (printable(&failure.example)) } }
             @for again in &failure.again { pre class="again" { (printable(again)) } }
         }
         p class="quiet" { a href={ "#" (id) } { "Link to this failure" } }
@@ -241,7 +241,7 @@ fn source(source: &Source) -> Markup {
 fn difference(failure: &Failure) -> Markup {
     let [expected, observed] = failure.sides;
     html! {
-        h4 { span class="minus" { "- " (expected) } " " span class="plus" { "+ " (observed) } }
+        h4 { @if !expected.is_empty() { span class="minus" { "- " (expected) } " " } span class="plus" { "+ " (observed) } }
         pre class="difference" {
             @for (sign, line) in &failure.difference {
                 @let class = match sign { '-' => "minus", '+' => "plus", '^' => "under", _ => "same" };
@@ -310,7 +310,7 @@ fn rows(at: usize, matrix: &Matrix, group: &RowGroup) -> Markup {
                 thead {
                     tr { td {} @for (name, count) in &spans { th scope="colgroup" colspan=(count) { (printable(name)) } } }
                     tr { td {} @for (group, name) in &matrix.columns {
-                        th scope="col" data-transport=(group) data-protocol=(name) { (short(name)) }
+                        th scope="col" data-transport=(group) data-protocol=(name) { span { (short(name)) } }
                     } }
                 }
                 tbody { @for row in &group.rows { (self::row(at, matrix, row)) } }
@@ -327,6 +327,9 @@ fn row(at: usize, matrix: &Matrix, row: &Row) -> Markup {
                 @match cell {
                     None => td {},
                     Some((outcome, None)) => td class=(outcome) { (outcome.mark()) },
+                    Some((Outcome::Passed, Some(warning))) => td class="passed warning" {
+                        a href={ "#" (id(at, *warning)) } title={ (group) "/" (name) ": passed, with a warning" } { "✓▲" }
+                    },
                     Some((outcome, Some(failure))) => td class=(outcome) {
                         a href={ "#" (id(at, *failure)) } title={ (group) "/" (name) ": " (outcome.phrase()) } { (outcome.mark()) }
                     },

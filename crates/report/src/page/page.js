@@ -59,19 +59,19 @@
         let hits = false;
         [...row.cells].slice(1).forEach((cell, index) => {
           hide(cell, !shown[index]);
-          hits ||= shown[index] && (query.status ? cell.classList.contains(query.status) : cell.textContent !== "");
+          hits ||= shown[index] && (query.status ? [...cell.classList].some(name => name.startsWith(query.status)) : cell.textContent !== "");
         });
         hide(row, !hits || !has(row, query.words));
       }
     }
     for (const failure of failures) {
       const isAnywhere = (!query.transport && !query.protocol) || cells.get(failure.id).some(isPlace);
-      hide(failure, !((!query.status || failure.dataset.status === query.status) && isAnywhere && has(failure, query.words)));
+      hide(failure, !((!query.status || failure.dataset.status.startsWith(query.status)) && isAnywhere && has(failure, query.words)));
     }
     for (const area of all("details.area")) hide(area, !area.querySelector("tbody tr:not(.hidden)"));
     const left = failures.filter(failure => !failure.classList.contains("hidden")).length;
     document.getElementById("found").textContent = filter.value
-      ? `${left} of ${failures.length} failures, ${rows.filter(row => !row.classList.contains("hidden")).length} of ${rows.length} rows` : "";
+      ? `${left} of ${failures.length} causes, ${rows.filter(row => !row.classList.contains("hidden")).length} of ${rows.length} rows` : "";
   }
 
   function save(id) {

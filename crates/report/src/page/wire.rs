@@ -12,11 +12,11 @@ const SHORT: usize = 160;
 /// A mark behind this many bytes is below the folded lines of a long text.
 const CLIPPED: usize = 300;
 
-pub(super) fn traffic(lines: &[TraceLine], marks: &[String]) -> Markup {
+pub(super) fn traffic(lines: &[TraceLine], marks: &[String], example: &str) -> Markup {
     let left_out = lines.len().saturating_sub(LINES);
     let servers: std::collections::BTreeSet<_> = lines.iter().map(|line| &line.server).collect();
     html! {
-        h4 { "Traffic" }
+        h4 { "Traffic" @if !example.is_empty() { " of " (printable(example)) } }
         @if left_out > 0 { p class="quiet" { (left_out) " earlier lines are left out" } }
         ol class="wire" {
             @for TraceLine { server, line } in lines.iter().skip(left_out) {

@@ -91,6 +91,7 @@ fn failures(result: &CheckResult, names: &[String], failures: &mut Vec<Failure>)
                     Some((_, failure)) => failure.places.push(place),
                     None => {
                         let mut failure = failure(row, name, key.1);
+                        failure.example.clone_from(&place);
                         failure.places.push(place);
                         found.push((key, failure));
                     }
@@ -119,7 +120,10 @@ pub(super) fn failure(row: &CheckedRow, server: &str, outcome: Outcome) -> Failu
     }
     messages.truncate(NAMED);
     let more = row.violation_count.saturating_sub(messages.len());
-    messages.extend((more > 0 && !messages.is_empty()).then(|| format!("and {more} more violations")));
+    messages.extend(
+        (more > 0 && !messages.is_empty())
+            .then(|| format!("and {more} more violation{}", if more == 1 { "" } else { "s" })),
+    );
     messages.extend(row.reason.clone());
     let evidence = open.first().map(|violation| &violation.evidence[..]).unwrap_or_default();
     Failure {

@@ -197,7 +197,9 @@ pub struct Failure {
     pub difference: Vec<(char, String)>,
     /// The names of the two texts.
     pub sides: [&'static str; 2],
-    /// The traffic at the first place.
+    /// The place that the lines, the traffic and the command line are of.
+    pub example: String,
+    /// The traffic there.
     pub wire: Vec<TraceLine>,
     /// The last lines on the standard error of the servers, if the traffic does not have them.
     pub stderr: Vec<String>,
@@ -284,6 +286,7 @@ impl Failure {
             source: None,
             difference: Vec::new(),
             sides: ["expected", "observed"],
+            example: String::new(),
             wire: Vec::new(),
             stderr: Vec::new(),
             again: Vec::new(),

@@ -59,7 +59,9 @@ fn matrix(result: &RunResult, causes: &Causes) -> Matrix {
     }
     columns.sort_by_key(|cell| (cell.transport, cell.protocol.to_string()));
     let positions: HashMap<_, _> = columns.iter().zip(0..).collect();
-    let rows = result.scenarios.iter().enumerate().map(|(at, scenario)| {
+    let mut scenarios: Vec<_> = result.scenarios.iter().enumerate().collect();
+    scenarios.sort_by_key(|(_, scenario)| &scenario.name);
+    let rows = scenarios.into_iter().map(|(at, scenario)| {
         let mut cells = vec![None; columns.len()];
         for (index, cell) in scenario.cells.iter().enumerate() {
             cells[positions[&cell.cell]] = Some((outcome(cell.status), causes.of_cell.get(&(at, index)).copied()));
@@ -86,20 +88,21 @@ impl Causes {
         let mut causes = Causes::default();
         for (at, scenario) in result.scenarios.iter().enumerate() {
             for (index, cell) in scenario.cells.iter().enumerate() {
-                let place = format!("{} in {}", scenario.name, cell.cell);
-                let mut add = |key: String, failure: &dyn Fn() -> Failure| {
-                    let number = causes.add(key, &place, failure);
+                let mut add = |key: String, line: Option<usize>, failure: &dyn Fn() -> Failure| {
+                    let line = line.map(|line| format!(":{line}")).unwrap_or_default();
+                    let number = causes.add(key, format!("{}{line} in {}", scenario.name, cell.cell), failure);
                     causes.of_cell.entry((at, index)).or_insert(number);
                 };
                 for step in cell.steps.iter().filter(|step| step.status == Status::Failed) {
-                    add(cause(step), &|| of_step(result, scenario, cell, step));
+                    add(cause(step), Some(step.line), &|| of_step(result, scenario, cell, step));
                 }
                 for violation in &cell.violations {
-                    let key = format!("{} {:?}", violation.row.id, violation.row.verdict);
-                    add(key, &|| of_violation(result, scenario, cell, violation));
+                    let failure = of_violation(result, scenario, cell, violation);
+                    let key = format!("{} {} {:?}", failure.title, failure.outcome, failure.messages);
+                    add(key, None, &|| of_violation(result, scenario, cell, violation));
                 }
                 if let (Status::Error | Status::NotRun, Some(reason)) = (cell.status, &cell.reason) {
-                    add(reason.clone(), &|| Failure {
+                    add(reason.clone(), None, &|| Failure {
                         messages: vec![reason.clone()],
                         stderr: cell.stderr.clone(),
                         again: vec![again(result, scenario, cell)],
@@ -112,23 +115,28 @@ impl Causes {
         causes
     }
 
-    fn add(&mut self, key: String, place: &str, failure: &dyn Fn() -> Failure) -> usize {
+    fn add(&mut self, key: String, place: String, failure: &dyn Fn() -> Failure) -> usize {
         let number = *self.known.entry(key).or_insert_with(|| {
             self.failures.push(failure());
             self.failures.len() - 1
         });
-        // Several steps of a cell may have the same cause.
-        let places = &mut self.failures[number].places;
-        if places.last().is_none_or(|last| last != place) {
-            places.push(place.to_owned());
-        }
+        self.failures[number].places.push(place);
         number
     }
 
-    /// The worst first, then what fails most places.
+    /// The worst first, steps before rules, new snapshots last of them; then what fails most places.
     fn sort(&mut self) {
+        for failure in &mut self.failures {
+            let first = failure.places.first().cloned().unwrap_or_default();
+            failure.example = first;
+            failure.places.sort_by(|one, two| step_of(one).cmp(step_of(two)));
+        }
         let mut order: Vec<_> = (0..self.failures.len()).collect();
-        order.sort_by_key(|at| (self.failures[*at].outcome, std::cmp::Reverse(self.failures[*at].places.len()), *at));
+        order.sort_by_key(|at| {
+            let failure = &self.failures[*at];
+            let is_new = failure.sides[0].is_empty();
+            (failure.outcome, failure.rule.is_some(), is_new, std::cmp::Reverse(failure.places.len()), *at)
+        });
         let mut positions = vec![0; order.len()];
         order.iter().zip(0..).for_each(|(at, position)| positions[*at] = position);
         let mut failures: Vec<_> = std::mem::take(&mut self.failures).into_iter().zip(&positions).collect();
@@ -138,8 +146,17 @@ impl Causes {
     }
 }
 
-/// What two steps with the same cause have in common, of one scenario or of several.
+/// The scenario and the line of a place.
+fn step_of(place: &str) -> &str {
+    place.rsplit_once(" in ").map_or(place, |(step, _)| step)
+}
+
+/// What two steps with the same cause have in common, of one scenario or of several. Steps without a snapshot have one
+/// cause.
 fn cause(step: &StepResult) -> String {
+    if step.problems.iter().all(Problem::is_new_snapshot) {
+        return "new".to_owned();
+    }
     let text = |problem: &Problem| {
         let difference = problem.difference.as_ref().map(|it| format!("{}\0{}", it.expected, it.actual));
         format!("{}\0{}\0", problem.message, difference.unwrap_or_default())
@@ -157,16 +174,25 @@ fn of_step(result: &RunResult, scenario: &ScenarioResult, cell: &CellResult, ste
         let pending = problem.pending.as_ref();
         messages.extend(pending.map(|path| format!("The new result is in {}.", path.display())));
     }
+    let is_new = step.problems.iter().all(Problem::is_new_snapshot);
+    let title = match is_new {
+        true => "results without a snapshot".to_owned(),
+        false => format!("{}: {}", scenario.name, step.title),
+    };
     let has_stderr = step.trace.iter().any(|it| it.line.kind == WireKind::Stderr);
     Failure {
         messages,
         source: Some(source(scenario, step)),
         difference: difference.map(|(_, it)| it.changes()).unwrap_or_default(),
-        sides: if is_snapshot { ["snapshot", "this run"] } else { ["first time", "later"] },
+        sides: match is_snapshot {
+            true if is_new => ["", "this run"],
+            true => ["snapshot", "this run"],
+            false => ["first time", "later"],
+        },
         wire: step.trace.clone(),
         stderr: if has_stderr { Vec::new() } else { cell.stderr.clone() },
         again: vec![again(result, scenario, cell)],
-        ..Failure::new(Outcome::Failed, format!("{}: {}", scenario.name, step.title))
+        ..Failure::new(Outcome::Failed, title)
     }
 }
 
@@ -177,10 +203,10 @@ fn of_violation(
     CellViolation { server, row }: &CellViolation,
 ) -> Failure {
     let outcome = if row.verdict == RowVerdict::Fail { Outcome::Failed } else { Outcome::Warning };
-    Failure {
-        again: vec![format!("{} --check", again(result, scenario, cell))],
-        ..super::check::failure(row, server, outcome)
-    }
+    let mut failure = super::check::failure(row, server, outcome);
+    failure.messages.push(format!("It is the server `{server}` of {}.", scenario.path.display()));
+    failure.again = vec![again(result, scenario, cell).replace(" --trace", " --check")];
+    failure
 }
 
 fn source(scenario: &ScenarioResult, step: &StepResult) -> Source {
