@@ -87,11 +87,28 @@ impl MoreReports {
     pub(super) fn write(&self, mut results: Results) -> Result<(), Failure> {
         // SARIF changes paths.
         let (sarif, others): (Vec<_>, Vec<_>) = self.files.iter().partition(|it| it.format == ReportFormat::Sarif);
+        let mut written = Ok(());
         for file in others.into_iter().chain(sarif) {
             match render(file.format, &mut results) {
-                Ok(bytes) => output::write_file(&file.path, &bytes)?,
+                // The others are written nevertheless.
+                Ok(bytes) => written = written.and(output::write_file(&file.path, &bytes)),
                 // The run has its own exit code.
                 Err(error) => style::print(&format!("warning: {}: {error}\n", file.path.display())),
+            }
+        }
+        written
+    }
+
+    /// Checks before a run that each can probably be written.
+    ///
+    /// # Errors
+    /// A folder does not exist, or a file is a folder.
+    pub(super) fn check(&self) -> Result<(), Failure> {
+        for ReportFile { path, .. } in &self.files {
+            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+            if path.is_dir() || folder.is_some_and(|folder| !folder.is_dir()) {
+                let why = if path.is_dir() { "it is a folder" } else { "its folder does not exist" };
+                return Err(Failure::Usage(format!("cannot write {}: {why}", path.display())));
             }
         }
         Ok(())

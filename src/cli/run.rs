@@ -107,6 +107,7 @@ impl From<ScenarioError> for Failure {
 }
 
 pub(super) fn run(args: RunArgs) -> Result<Exit, Failure> {
+    args.reports.check()?;
     let selection = |shard| Selection { filters: args.filters.clone(), shard };
     let plan = Plan::new(load(&args.paths)?, &selection(args.shard));
     // One of many parts may have nothing to do; its report says so.
@@ -148,6 +149,7 @@ pub(super) fn run(args: RunArgs) -> Result<Exit, Failure> {
         return Ok(Exit::CannotRun);
     };
     result.started_at = started_at;
+    result.interrupted = interrupted;
     for scenario in &mut result.scenarios {
         if let Some(secrets) = secrets.get(&scenario.path) {
             secrets.hide_in_scenario(scenario);

@@ -31,6 +31,8 @@ pub(crate) struct Secrets {
     masks_unknown: bool,
     /// The authorizers whose current tokens must not be printed.
     authorizers: Vec<Authorizer>,
+    /// The headers of scenarios, as `name: value`. A value may come from a variable, so an HTTP head hides all of them.
+    headers: Vec<(String, String)>,
 }
 
 impl Secrets {
@@ -59,22 +61,30 @@ impl Secrets {
 
     /// The secrets of the servers of a scenario.
     pub(crate) fn from_scenario(scenario: &Scenario) -> Secrets {
-        let mut secrets = Vec::new();
+        let (mut secrets, mut own) = (Vec::new(), Vec::new());
         for server in &scenario.servers {
             match &server.kind {
-                ServerKind::Mock(_, headers) => add_headers(&mut secrets, headers),
+                ServerKind::Mock(_, headers) => {
+                    own.extend(headers.iter().cloned());
+                    add_headers(&mut secrets, headers);
+                }
                 ServerKind::Subagent(_) => {}
                 ServerKind::Config(members) => {
-                    members.iter().for_each(|member| add_target(&mut secrets, &member.config.target));
+                    for member in members {
+                        own.extend(headers_of(&member.config.target).iter().cloned());
+                        add_target(&mut secrets, &member.config.target);
+                    }
                 }
                 ServerKind::Targets(targets) => targets.iter().for_each(|spec| {
+                    own.extend(headers_of(&spec.target).iter().cloned());
                     add_target(&mut secrets, &spec.target);
                     let env = spec.command.iter().flat_map(|network| &network.command.env);
                     add_pairs(&mut secrets, env.map(|(name, value)| (&**name, &**value)));
                 }),
             }
         }
-        Secrets::new(secrets)
+        let headers = own.into_iter().map(|(name, value)| (name.to_lowercase(), value)).collect();
+        Secrets { headers, ..Secrets::new(secrets) }
     }
 
     /// The secrets in a command or a URL.
@@ -95,7 +105,7 @@ impl Secrets {
         let quoted: Vec<_> = texts.iter().filter_map(|secret| quoted(secret).ok()).collect();
         texts.extend(quoted);
         texts.retain(|secret| secret.len() >= if is_word(secret) { MIN_WORD_LENGTH } else { MIN_LENGTH });
-        Secrets { texts, masks_unknown: true, authorizers: Vec::new() }.sorted()
+        Secrets { texts, masks_unknown: true, ..Secrets::default() }.sorted()
     }
 
     /// Masks the secrets in a text.
@@ -140,13 +150,14 @@ impl Secrets {
     /// Masks the secrets in all texts of a result that may come from a server.
     pub(crate) fn hide_in_scenario(&self, scenario: &mut ScenarioResult) {
         let hide = |text: &mut String| *text = self.hidden(text);
-        scenario.source.iter_mut().for_each(hide);
+        let in_file = |text: &str| text.lines().map(|line| self.hidden_in_frame(line) + "\n").collect::<String>();
+        scenario.source.iter_mut().for_each(|text| *text = in_file(text));
         for cell in &mut scenario.cells {
             cell.reason.iter_mut().for_each(hide);
             cell.stderr.iter_mut().for_each(|line| *line = self.hidden_in_stderr(line));
             cell.violations.iter_mut().for_each(|violation| self.hide_in_row(&mut violation.row));
             for step in &mut cell.steps {
-                hide(&mut step.source);
+                step.source = self.hidden_in_frame(&step.source);
                 step.trace.iter_mut().for_each(|it| self.hide_in_line(&mut it.line));
                 for problem in &mut step.problems {
                     hide(&mut problem.message);
@@ -178,19 +189,45 @@ impl Secrets {
     }
 
     fn hide_in_line(&self, line: &mut WireLine) {
+        let text = self.without_part(line);
         let hidden = match line.kind {
-            WireKind::Stderr => self.hidden_in_stderr(&line.text),
-            _ => self.hidden_in_frame(&line.text),
+            WireKind::Stderr => self.hidden_in_stderr(&text),
+            WireKind::HttpHead => {
+                let hide = |text: String, (name, value): &(String, String)| {
+                    text.replace(&format!("{name}: {value}"), &format!("{name}: {MASK}"))
+                };
+                self.hidden_in_frame(&self.headers.iter().fold(text, hide))
+            }
+            _ => self.hidden_in_frame(&text),
         };
+        line.mark = line.mark.take().map(|mark| self.hidden_in_frame(&mark));
         if hidden != line.text {
             (line.text, line.hex) = (hidden, None);
         }
+    }
+
+    /// The text of a line, without a part of a secret in which it begins or ends.
+    fn without_part(&self, line: &WireLine) -> String {
+        let mut text = line.text.clone();
+        for secret in &self.texts {
+            let ends = secret.char_indices().map(|(at, _)| at).filter(|at| *at >= MIN_LENGTH / 2);
+            for at in ends.rev() {
+                if let Some(before) = text.strip_suffix(&secret[..at]).filter(|_| line.is_cut()) {
+                    text = format!("{before}{MASK}");
+                }
+                if let Some(after) = text.strip_prefix(&secret[at..]).filter(|_| line.offset > 0) {
+                    text = format!("{MASK}{after}");
+                }
+            }
+        }
+        text
     }
 
     /// Adds other secrets.
     pub(crate) fn merge(mut self, other: &Secrets) -> Secrets {
         self.masks_unknown |= other.masks_unknown;
         self.texts.extend(other.texts.iter().cloned());
+        self.headers.extend(other.headers.iter().cloned());
         self.authorizers.extend(other.authorizers.iter().cloned());
         self.sorted()
     }
@@ -206,6 +243,13 @@ impl Secrets {
         self.texts.sort_by(|one, two| two.len().cmp(&one.len()).then_with(|| one.cmp(two)));
         self.texts.dedup();
         self
+    }
+}
+
+fn headers_of(target: &Target) -> &[(String, String)] {
+    match target {
+        Target::Http(endpoint) | Target::Sse(endpoint) | Target::Ws(endpoint) => &endpoint.headers,
+        Target::Stdio(_) | Target::Memory(_) => &[],
     }
 }
 

@@ -26,17 +26,17 @@ pub(crate) fn report(name: &str, duration: Duration, suites: Vec<TestSuite>) -> 
 }
 
 pub(crate) fn suites(result: &RunResult) -> Vec<TestSuite> {
-    result.scenarios.iter().map(suite).collect()
+    result.scenarios.iter().map(|scenario| suite(scenario, result.interrupted)).collect()
 }
 
-fn suite(scenario: &ScenarioResult) -> TestSuite {
+fn suite(scenario: &ScenarioResult, interrupted: bool) -> TestSuite {
     let mut suite = TestSuite::new(printable(&scenario.name));
     suite.set_time(scenario.cells.iter().map(|cell| cell.duration).sum());
-    suite.add_test_cases(scenario.cells.iter().map(|cell| case(scenario, cell)));
+    suite.add_test_cases(scenario.cells.iter().map(|cell| case(scenario, cell, interrupted)));
     suite
 }
 
-fn case(scenario: &ScenarioResult, cell: &CellResult) -> TestCase {
+fn case(scenario: &ScenarioResult, cell: &CellResult, interrupted: bool) -> TestCase {
     let non_success = |kind, message: &str| {
         let mut status = TestCaseStatus::non_success(kind);
         status.set_message(printable(message));
@@ -45,6 +45,7 @@ fn case(scenario: &ScenarioResult, cell: &CellResult) -> TestCase {
     let reason = cell.reason.as_deref().unwrap_or_default();
     let status = match cell.status {
         Status::Passed => TestCaseStatus::success(),
+        Status::NotRun if interrupted => non_success(NonSuccessKind::Error, reason),
         Status::NotApplicable | Status::NotRun => {
             let mut status = TestCaseStatus::skipped();
             status.set_message(printable(reason));

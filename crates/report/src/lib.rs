@@ -28,7 +28,7 @@ pub use human::Layout;
 pub use results::ReadError;
 pub use run_result::{
     Cell, CellResult, CellViolation, Difference, Problem, RunResult, ScenarioResult, Status, StepResult, Totals,
-    TraceLine,
+    TraceLine, last_lines,
 };
 pub use wire_line::{WireKind, WireLine, marks};
 

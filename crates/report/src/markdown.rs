@@ -7,7 +7,7 @@ use std::fmt::Write;
 use rehearse_protocol::Direction;
 
 use crate::{
-    WireKind,
+    WireKind, last_lines,
     summary::{BenchTable, Failure, Matrix, Outcome, Section, Summary},
     text::{printable, printable_lines},
 };
@@ -101,8 +101,7 @@ fn failure(out: &mut String, failure: &Failure) {
         block(out, &format!("{}:{}", source.path, source.line), lines);
     }
     block(out, "difference", failure.difference.iter().map(|(sign, line)| format!("{sign} {line}")));
-    let left_out = failure.wire.len().saturating_sub(LINES);
-    let traffic = failure.wire.iter().skip(left_out).map(|it| {
+    let traffic = last_lines(&failure.wire, LINES).map(|it| {
         let arrow = match (it.line.kind, it.line.direction) {
             (WireKind::Stderr, _) => "stderr",
             (WireKind::Process, _) => "process",
@@ -178,7 +177,11 @@ fn escaped(text: &str) -> String {
         }
     }
     // Nor is it an address or a workflow command.
-    out.replace("://", ":\u{200b}//").replace("::", ":\u{200b}:")
+    let out = out.replace("://", ":\u{200b}//").replace("::", ":\u{200b}:").replace("www.", "www\u{200b}.");
+    // Nor does it begin a list.
+    let is_list =
+        out.starts_with(['-', '+']) || out.trim_start_matches(|it: char| it.is_ascii_digit()).starts_with('.');
+    if is_list { format!("\u{200b}{out}") } else { out }
 }
 
 /// A text within markup. A zero-width space keeps a name from being one.

@@ -5,9 +5,10 @@ use serde::{Deserialize, de::DeserializeOwned};
 use crate::{
     RunResult, ScenarioResult, Totals,
     bench::{BenchResult, BenchVerdict, TargetResult},
-    check::{CheckResult, RunVerdict},
+    check::{CheckResult, CheckedServer, RunVerdict},
     summary::Results,
 };
+use rehearse_protocol::Transport;
 
 /// Why a file is no result.
 #[derive(Debug, thiserror::Error)]
@@ -18,6 +19,9 @@ pub enum ReadError {
     /// It is JSON of something else.
     #[error("it is no result of `rehearse run`, `check` or `bench` with --format json")]
     Unknown,
+    /// Its cells cannot be repeated with the seed of the others.
+    #[error("its seed is {0}, and that of the other results is {1}; report them apart")]
+    OtherSeed(u64, u64),
     /// A newer program has written it.
     #[error("its format is {0}, and this version of rehearse reads format 1; use a newer version")]
     Newer(u32),
@@ -46,7 +50,13 @@ impl Results {
             None => return Err(ReadError::Unknown),
         }
         match header {
-            Header { scenarios: Some(_), .. } => merge(&mut self.run, read(json)?, RunResult::merge),
+            Header { scenarios: Some(_), .. } => {
+                let run: RunResult = read(json)?;
+                if let Some(known) = self.run.as_ref().filter(|known| known.seed != run.seed) {
+                    return Err(ReadError::OtherSeed(run.seed, known.seed));
+                }
+                merge(&mut self.run, run, RunResult::merge);
+            }
             Header { servers: Some(_), .. } => merge(&mut self.check, read(json)?, CheckResult::merge),
             Header { targets: Some(_), .. } => merge(&mut self.bench, read(json)?, BenchResult::merge),
             _ => return Err(ReadError::Unknown),
@@ -73,6 +83,15 @@ fn earlier(one: &mut String, other: String) {
     }
 }
 
+/// How many seconds are between two times of RFC 3339 in UTC, if they are of the same day.
+fn apart(one: &str, other: &str) -> Option<f64> {
+    let second = |time: &str| {
+        let mut parts = time.get(11..19)?.split(':').map(|part| part.parse::<f64>().ok());
+        Some(parts.next()?? * 3600.0 + parts.next()?? * 60.0 + parts.next()??)
+    };
+    (one.get(..10)? == other.get(..10)?).then_some((second(one)? - second(other)?).abs())
+}
+
 impl RunResult {
     /// Adds the cells of another run. A cell that both have run keeps the worse result.
     fn merge(&mut self, other: RunResult) {
@@ -85,6 +104,7 @@ impl RunResult {
             }
         }
         self.scenarios.sort_by(|one, two| one.path.cmp(&two.path));
+        self.interrupted |= other.interrupted;
         self.totals = Totals::count(&self.scenarios);
     }
 }
@@ -114,7 +134,26 @@ impl CheckResult {
     fn merge(&mut self, other: CheckResult) {
         earlier(&mut self.started_at, other.started_at);
         self.duration = self.duration.max(other.duration);
-        self.servers.extend(other.servers);
+        for server in other.servers {
+            let is_same = |known: &&mut CheckedServer| {
+                (&known.target, known.transport) == (&server.target, server.transport)
+                    && known.command == server.command
+            };
+            match self.servers.iter_mut().find(is_same) {
+                Some(known) => known.merge(server),
+                None => self.servers.push(server),
+            }
+        }
+        self.strict |= other.strict;
+        match (&mut self.baseline, other.baseline) {
+            (Some(known), Some(other)) => {
+                known.stale.extend(other.stale);
+                known.expired.extend(other.expired);
+                known.unknown.extend(other.unknown);
+            }
+            (known @ None, other) => *known = other,
+            (Some(_), None) => {}
+        }
         let rank = |verdict| match verdict {
             RunVerdict::NothingTested => 0,
             RunVerdict::Passed => 1,
@@ -128,13 +167,42 @@ impl CheckResult {
     }
 }
 
+impl CheckedServer {
+    /// Adds the rows of another check of this server; of a row that both have, the worse verdict counts.
+    fn merge(&mut self, other: CheckedServer) {
+        self.error = self.error.take().or(other.error);
+        for version in other.versions {
+            let Some(known) = self.versions.iter_mut().find(|known| known.version == version.version) else {
+                self.versions.push(version);
+                continue;
+            };
+            for row in version.rows {
+                match known.rows.iter_mut().find(|known| known.id == row.id) {
+                    Some(known) if row.verdict < known.verdict => *known = row,
+                    Some(_) => {}
+                    None => known.rows.push(row),
+                }
+            }
+        }
+    }
+}
+
 impl BenchResult {
-    /// Adds the targets of another benchmark. A target that both have was loaded from two machines at the same time.
+    /// Adds the targets of another benchmark. If both have loaded a server over the network at the same time, it has one
+    /// result.
     fn merge(&mut self, other: BenchResult) {
+        let seconds = |result: &BenchResult| {
+            let measures = result.targets.iter().flat_map(|target| &target.measures);
+            measures.map(|measure| measure.seconds).fold(0.0, f64::max)
+        };
+        let shorter = seconds(self).min(seconds(&other));
+        let is_at_once = apart(&self.started_at, &other.started_at).is_some_and(|apart| apart < shorter / 2.0);
         earlier(&mut self.started_at, other.started_at);
         for target in other.targets {
-            let is_same =
-                |known: &&mut TargetResult| (&known.target, known.version) == (&target.target, target.version);
+            let is_same = |known: &&mut TargetResult| {
+                let is_shared = is_at_once && target.transport != Transport::Stdio;
+                is_shared && (&known.target, known.version) == (&target.target, target.version)
+            };
             match self.targets.iter_mut().find(is_same) {
                 Some(known) => known.merge(target),
                 None => self.targets.push(target),

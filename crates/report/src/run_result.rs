@@ -4,7 +4,11 @@ use std::{fmt, path::PathBuf, time::Duration};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
-use crate::{check::CheckedRow, milliseconds, wire_line::WireLine};
+use crate::{
+    check::CheckedRow,
+    milliseconds,
+    wire_line::{WireKind, WireLine},
+};
 use rehearse_protocol::{Protocol, Transport};
 
 /// The result of a whole run.
@@ -32,6 +36,9 @@ pub struct RunResult {
     pub rehearse: String,
     /// The seed of all randomness.
     pub seed: u64,
+    /// Whether a signal ended the run before all cells had run.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub interrupted: bool,
     /// How long the run took.
     #[serde(rename = "durationMs", with = "milliseconds")]
     pub duration: Duration,
@@ -249,11 +256,28 @@ impl RunResult {
             started_at: String::new(),
             rehearse: env!("CARGO_PKG_VERSION").to_owned(),
             seed,
+            interrupted: false,
             duration: Duration::ZERO,
             totals: Totals::default(),
             scenarios: Vec::new(),
         }
     }
+}
+
+/// The last lines: so many of the messages and heads, and a quarter as many of what is around them.
+pub fn last_lines(lines: &[TraceLine], most: usize) -> impl Iterator<Item = &TraceLine> {
+    let (mut messages, mut others) = (most, most / 4);
+    let keeps = lines.iter().rev().map(|line| {
+        let left = match line.line.kind {
+            WireKind::Frame | WireKind::HttpHead | WireKind::Process => &mut messages,
+            WireKind::HttpBody | WireKind::Stderr => &mut others,
+        };
+        let is_kept = *left > 0;
+        *left = left.saturating_sub(1);
+        is_kept
+    });
+    let keeps: Vec<_> = keeps.collect();
+    lines.iter().zip(keeps.into_iter().rev()).filter_map(|(line, is_kept)| is_kept.then_some(line))
 }
 
 impl Totals {

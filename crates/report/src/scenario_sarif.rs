@@ -5,12 +5,14 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::{
-    CellResult, RunResult, ScenarioResult, Status,
+    CellResult, CellViolation, RunResult, ScenarioResult, Status,
+    check::{RowVerdict, message},
     findings::sarif::{MOST, driver, uri},
     text::printable,
 };
 
 const STEP: &str = "scenario-step";
+const RULE: &str = "scenario-rule";
 const CELL: &str = "scenario-cell";
 
 /// The run of a log.
@@ -23,6 +25,11 @@ pub(crate) fn run(result: &RunResult, directory: &Path) -> Value {
                 let text = format!("{} in {}: {}", step.title, cell.cell, messages.join("; "));
                 results.push(self::result(STEP, scenario, cell, step.line, &text, &step.title, directory));
             }
+            for CellViolation { server, row } in cell.violations.iter().filter(|it| it.row.verdict == RowVerdict::Fail)
+            {
+                let text = format!("{server} violates {} in {}: {}", row.id, cell.cell, message(row));
+                results.push(self::result(RULE, scenario, cell, 1, &text, &row.id, directory));
+            }
             if let (Status::Error, Some(reason)) = (cell.status, &cell.reason) {
                 let text = format!("{} could not run: {reason}", cell.cell);
                 results.push(self::result(CELL, scenario, cell, 1, &text, "", directory));
@@ -32,6 +39,7 @@ pub(crate) fn run(result: &RunResult, directory: &Path) -> Value {
     results.truncate(MOST);
     let rules = vec![
         rule(STEP, "A step of a scenario failed: an expectation was not met, or a result differs from its snapshot."),
+        rule(RULE, "A server of a scenario violates the MCP specification."),
         rule(CELL, "A scenario could not run: a server did not start, or a file could not be read."),
     ];
     json!({

@@ -114,7 +114,7 @@ impl WireLine {
     }
 
     /// Whether the text ends before the frame.
-    pub(crate) fn is_cut(&self) -> bool {
+    pub fn is_cut(&self) -> bool {
         self.hex.is_none() && self.offset + self.text.len() < self.length
     }
 }

@@ -9,7 +9,7 @@ use std::{
 use super::{CellServer, RecordSink, Scenario, TrafficHooks, observation::MAX_EVENTS};
 use rehearse_client::TraceRecorder;
 use rehearse_protocol::{Frame, Trace};
-use rehearse_report::{Cell, TraceLine, WireLine};
+use rehearse_report::{Cell, TraceLine, WireLine, last_lines};
 
 /// How many lines of a step are kept of each connection.
 const TRACE_LINES: usize = 200;
@@ -22,6 +22,7 @@ struct Shared {
     scenario: String,
     path: PathBuf,
     cell: Cell,
+    has_hooks: bool,
     sink: Option<RecordSink>,
     list: Mutex<Vec<Connection>>,
 }
@@ -40,6 +41,7 @@ impl Connections {
             scenario: scenario.name.clone(),
             path: scenario.path.clone(),
             cell,
+            has_hooks: hooks.record_sink.is_some() || hooks.judge.is_some(),
             sink: hooks.record_sink.clone(),
             list: Mutex::default(),
         }))
@@ -47,7 +49,8 @@ impl Connections {
 
     /// A recorder for the next session with a server.
     pub(super) fn recorder(&self, server: usize, name: &str) -> TraceRecorder {
-        let recorder = TraceRecorder::with_limit(MAX_EVENTS).with_details();
+        let recorder = TraceRecorder::with_limit(MAX_EVENTS);
+        let recorder = if self.0.has_hooks { recorder.with_details() } else { recorder.with_brief_details() };
         self.add(server, name, &recorder);
         recorder
     }
@@ -87,8 +90,8 @@ impl Connections {
         for (index, Connection { name, recorder, .. }) in self.list().iter().enumerate() {
             let events = recorder.read(&mut mark(marks, index));
             let all: Vec<_> = events.iter().filter_map(|event| WireLine::from_event(event, &[])).collect();
-            let left_out = all.len().saturating_sub(TRACE_LINES);
-            lines.extend(all.into_iter().skip(left_out).map(|line| TraceLine { server: name.clone(), line }));
+            let all: Vec<_> = all.into_iter().map(|line| TraceLine { server: name.clone(), line }).collect();
+            lines.extend(last_lines(&all, TRACE_LINES).cloned());
         }
         lines
     }

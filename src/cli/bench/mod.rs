@@ -278,6 +278,7 @@ impl CommonArgs {
         options: &BenchOptions,
         bench: impl AsyncFnOnce(&[BenchTarget]) -> BenchRun,
     ) -> Result<Exit, Failure> {
+        self.reports.check()?;
         let base = self.against.as_deref().map(read_result).transpose()?;
         let servers = match self.scripts.is_empty() {
             true => self.target.selected(&self.servers)?,

@@ -58,6 +58,7 @@ impl ReportArgs {
     /// # Errors
     /// A pattern selects no row about the role: a mistyped id must not be a run that finds nothing.
     pub(super) fn list(&self, role: Role) -> Result<Option<Exit>, Failure> {
+        self.reports.check()?;
         if let Some(id) = &self.explain {
             return rows::explain(id).map(|()| Some(Exit::Success));
         }

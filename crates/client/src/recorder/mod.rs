@@ -56,9 +56,22 @@ struct State {
     handshake: Option<Handshake>,
     closed: Option<Arc<str>>,
     awaited: Vec<Waiter>,
-    /// Whether HTTP heads, HTTP bodies and lines of standard error are recorded.
-    is_detailed: bool,
+    detail: Detail,
     attempt: AttemptState,
+}
+
+/// How many bytes of standard error are recorded as a brief detail.
+const MAX_STDERR: usize = 64 << 10;
+
+/// What is recorded besides frames.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Detail {
+    #[default]
+    Nothing,
+    /// HTTP heads, bodies that are no streams, and so many more bytes of standard error.
+    Brief(usize),
+    /// HTTP heads, HTTP bodies and standard error.
+    Everything,
 }
 
 /// The state of an attempt to open a connection.
@@ -138,7 +151,15 @@ impl TraceRecorder {
     /// The same recorder, which from now on also records HTTP heads, HTTP bodies that are not messages, and standard error.
     #[must_use]
     pub fn with_details(self) -> TraceRecorder {
-        self.state().is_detailed = true;
+        self.state().detail = Detail::Everything;
+        self
+    }
+
+    /// As [`TraceRecorder::with_details`], without the bytes of streams, and with the beginning of standard error only: a
+    /// server may write much more there than messages.
+    #[must_use]
+    pub fn with_brief_details(self) -> TraceRecorder {
+        self.state().detail = Detail::Brief(MAX_STDERR);
         self
     }
 
@@ -215,9 +236,42 @@ impl TraceRecorder {
         if let Some(connection) = &self.0.connection {
             return connection.note_detail(exchange, kind);
         }
-        let is_detailed = self.state().is_detailed;
-        if is_detailed {
+        let detail = self.state().detail;
+        if detail != Detail::Nothing {
             self.note_in(exchange, kind());
+        }
+    }
+
+    /// As [`TraceRecorder::note_detail`], for a part of a stream, whose messages are recorded as frames.
+    pub(crate) fn note_chunk(&self, exchange: Option<u32>, bytes: &Bytes) {
+        if let Some(connection) = &self.0.connection {
+            return connection.note_chunk(exchange, bytes);
+        }
+        let detail = self.state().detail;
+        if detail == Detail::Everything {
+            let kind = EventKind::HttpBody { direction: Direction::ServerToClient, bytes: bytes.clone() };
+            self.note_in(exchange, kind);
+        }
+    }
+
+    /// As [`TraceRecorder::note_detail`], for a line of standard error.
+    pub(crate) fn note_stderr(&self, line: &str) {
+        if let Some(connection) = &self.0.connection {
+            return connection.note_stderr(line);
+        }
+        let mut state = self.state();
+        let is_recorded = match &mut state.detail {
+            Detail::Nothing => false,
+            Detail::Everything => true,
+            Detail::Brief(left) => {
+                let is_recorded = *left > line.len();
+                *left = left.saturating_sub(line.len() + 1);
+                is_recorded
+            }
+        };
+        drop(state);
+        if is_recorded {
+            self.note(EventKind::Stderr(line.to_owned().into()));
         }
     }
 

@@ -160,7 +160,7 @@ impl Child {
         let (last_lines, trace) = (kept.clone(), recorder.clone());
         let listener = tokio::spawn(async move {
             let report = |line: String| {
-                trace.note_detail(None, || EventKind::Stderr(line.clone().into()));
+                trace.note_stderr(&line);
                 if let Some(sink) = &sink {
                     sink(StderrLine { server: Arc::clone(&server), line: line.clone() });
                 }

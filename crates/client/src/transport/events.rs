@@ -6,10 +6,7 @@ use bytes::Bytes;
 use reqwest::Response;
 
 use crate::recorder::TraceRecorder;
-use rehearse_protocol::{
-    Direction, EventKind,
-    sse::{Decoder, Event},
-};
+use rehearse_protocol::sse::{Decoder, Event};
 
 /// Reads the server-sent events of a response.
 pub(crate) struct EventReader {
@@ -48,8 +45,7 @@ impl EventReader {
                 return Ok(None);
             };
             if let Some(recorder) = &self.recorder {
-                let note = || EventKind::HttpBody { direction: Direction::ServerToClient, bytes: chunk.clone() };
-                recorder.note_detail(self.exchange(), note);
+                recorder.note_chunk(self.exchange(), &chunk);
             }
             let mut events = Vec::new();
             let pushed = self.decoder.push(&chunk, &mut events);

@@ -156,7 +156,8 @@ fn completes(evidence: &Evidence<'_>, j: &mut Judgement) {
     {
         if call.is_answered() && !is_refused_elsewhere(&call) {
             let is_right = match call.error_code() {
-                Some(-32602) => call.method() != "tools/call",
+                // Without a case, the input may be invalid.
+                Some(-32602) => call.method() != "tools/call" || call.request.case.is_none(),
                 code => matches!(code, None | Some(-32021)),
             };
             j.check_call(is_right, &call);

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use rehearse_protocol::Direction;
 
-use crate::{TraceLine, WireKind, WireLine, text::printable};
+use crate::{TraceLine, WireKind, WireLine, last_lines, text::printable};
 
 /// How many lines are shown; the last ones say most.
 const LINES: usize = 60;
@@ -13,13 +13,14 @@ const SHORT: usize = 160;
 const CLIPPED: usize = 300;
 
 pub(super) fn traffic(lines: &[TraceLine], marks: &[String], example: &str) -> Markup {
-    let left_out = lines.len().saturating_sub(LINES);
+    let shown: Vec<_> = last_lines(lines, LINES).collect();
+    let left_out = lines.len() - shown.len();
     let servers: std::collections::BTreeSet<_> = lines.iter().map(|line| &line.server).collect();
     html! {
         h4 { "Traffic" @if !example.is_empty() { " of " (printable(example)) } }
         @if left_out > 0 { p class="quiet" { (left_out) " earlier lines are left out" } }
         ol class="wire" {
-            @for TraceLine { server, line } in lines.iter().skip(left_out) {
+            @for TraceLine { server, line } in shown {
                 li class=(class(line)) {
                     span class="at" { (time(line)) }
                     span class="who" title=(sender(line)) { (arrow(line)) @if servers.len() > 1 { " " (printable(server)) } }

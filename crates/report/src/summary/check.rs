@@ -34,20 +34,27 @@ pub(super) fn section(result: &CheckResult) -> Section {
             server.unanswered.iter().map(|it| format!("{name}: {} not checked: {}", it.version, it.reason));
         section.remarks.extend(unanswered);
     }
-    if let Some(baseline) = &result.baseline {
-        let stale = baseline.stale.iter().map(|entry| format!("stale entry of the baseline: {entry}"));
-        section.remarks.extend(stale);
-    }
-    section.counts = counted(result.rows().map(|row| outcome(row.verdict)));
+    let outcome = |verdict| match outcome(verdict) {
+        Outcome::Warning if result.strict => Outcome::Failed,
+        outcome => outcome,
+    };
+    let stale = result.baseline.iter().flat_map(|baseline| baseline.stale.iter().map(move |entry| (baseline, entry)));
+    let stale = stale.map(|(baseline, entry)| Failure {
+        messages: vec![format!("`{entry}` in {} accepts a failure that is gone; remove it.", baseline.file.display())],
+        ..Failure::new(Outcome::Failed, "stale entry of the baseline".to_owned())
+    });
+    let stale: Vec<_> = stale.collect();
+    let of_rows = result.rows().map(|row| outcome(row.verdict));
+    section.counts = counted(of_rows.chain(stale.iter().map(|_| Outcome::Failed)));
     let errors = result.servers.iter().zip(&names).filter_map(|(server, name)| {
         let error = server.error.clone()?;
         let again = vec![server.again.clone()];
         Some(Failure { messages: vec![error], again, ..Failure::new(Outcome::Error, name.clone()) })
     });
-    let errors: Vec<_> = errors.collect();
-    let numbers = failures(result, &names, &mut section.failures);
+    let errors: Vec<_> = errors.chain(stale).collect();
+    let numbers = failures(result, &names, &outcome, &mut section.failures);
     let of_row = |id: &str, outcome: Outcome| numbers.get(&(id.to_owned(), outcome)).map(|at| at + errors.len());
-    section.matrix = Some(matrix(result, &names, &of_row));
+    section.matrix = Some(matrix(result, &names, &outcome, &of_row));
     section.failures.splice(0..0, errors);
     let mut untested: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for row in result.rows().filter(|row| row.verdict == RowVerdict::NotTested) {
@@ -81,7 +88,12 @@ fn name(server: &CheckedServer, all: &[CheckedServer]) -> String {
 }
 
 /// The violated rows, each once with all its places; returns the index of each.
-fn failures(result: &CheckResult, names: &[String], failures: &mut Vec<Failure>) -> HashMap<(String, Outcome), usize> {
+fn failures(
+    result: &CheckResult,
+    names: &[String],
+    outcome: &dyn Fn(RowVerdict) -> Outcome,
+    failures: &mut Vec<Failure>,
+) -> HashMap<(String, Outcome), usize> {
     let mut found: Vec<((String, Outcome), Failure)> = Vec::new();
     for (server, name) in result.servers.iter().zip(names) {
         for version in &server.versions {
@@ -136,7 +148,12 @@ pub(super) fn failure(row: &CheckedRow, server: &str, outcome: Outcome) -> Failu
     }
 }
 
-fn matrix(result: &CheckResult, names: &[String], of_row: &dyn Fn(&str, Outcome) -> Option<usize>) -> Matrix {
+fn matrix(
+    result: &CheckResult,
+    names: &[String],
+    outcome: &dyn Fn(RowVerdict) -> Outcome,
+    of_row: &dyn Fn(&str, Outcome) -> Option<usize>,
+) -> Matrix {
     let mut columns = Vec::new();
     let mut rows: BTreeMap<&str, (&CheckedRow, HashMap<usize, Outcome>)> = BTreeMap::new();
     for (server, name) in result.servers.iter().zip(names) {

@@ -15,7 +15,7 @@ const AFTER: usize = 3;
 pub(super) fn section(result: &RunResult) -> Section {
     let totals = result.totals;
     let verdict = match () {
-        () if totals.errors > 0 => Verdict::CannotRun,
+        () if totals.errors > 0 || result.interrupted => Verdict::CannotRun,
         () if totals.failed + totals.not_run > 0 => Verdict::Failed,
         () if totals.passed == 0 => Verdict::NothingTested,
         () => Verdict::Passed,
@@ -223,8 +223,10 @@ fn source(scenario: &ScenarioResult, step: &StepResult) -> Source {
 
 /// The command line that runs a cell again.
 fn again(result: &RunResult, scenario: &ScenarioResult, cell: &CellResult) -> String {
-    let id = format!("{}/{}", scenario.name, cell.cell).replace('.', "\\.");
-    let filter = format!("^{id}$");
+    let special = |character: char| r"\.+*?()|[]{}^$".contains(character);
+    let id = format!("{}/{}", scenario.name, cell.cell);
+    let escaped = id.chars().flat_map(|it| special(it).then_some('\\').into_iter().chain([it]));
+    let filter = format!("^{}$", escaped.collect::<String>());
     let path = scenario.path.display().to_string();
     format!("rehearse run {} --filter {} --seed {} --trace", quoted(&path), quoted(&filter), result.seed)
 }

@@ -83,7 +83,9 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
         // Other requests may be refused with status 400 for what they ask for.
         for call in e.calls().filter(|call| call.method().ends_with("/list") || call.method() == "ping") {
             let Some(http) = call.http.filter(|_| call.request.case.is_none()) else { continue };
-            if http.request_header("mcp-protocol-version").is_some() && http.status.is_some() {
+            // Nor is a message that is no request refused for its version.
+            let is_request = call.error_code() != Some(-32600);
+            if is_request && http.request_header("mcp-protocol-version").is_some() && http.status.is_some() {
                 j.check_call(http.status != Some(400), &call);
             }
         }
