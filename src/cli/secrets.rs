@@ -335,6 +335,29 @@ mod tests {
     }
 
     #[test]
+    fn a_line_of_traffic_shows_neither_a_header_of_the_scenario_nor_a_part_of_a_secret() {
+        let headers = vec![("x-user".to_owned(), "ada-lovelace".to_owned())];
+        let secrets = Secrets { headers, ..Secrets::new(vec!["geheim-1234".to_owned()]) };
+        let line = |kind, text: &str, mark: Option<&str>, length| WireLine {
+            kind,
+            text: text.to_owned(),
+            mark: mark.map(str::to_owned),
+            length,
+            ..WireLine::new(rehearse_protocol::Direction::ClientToServer, std::time::Duration::ZERO, b"", &[])
+        };
+        let hidden = |mut line: WireLine| {
+            secrets.hide_in_line(&mut line);
+            (line.text, line.mark)
+        };
+        let head = hidden(line(WireKind::HttpHead, "POST /mcp  x-user: ada-lovelace  accept: a", None, 0));
+        assert_eq!(head.0, "POST /mcp  x-user: ***  accept: a");
+        let marked = hidden(line(WireKind::Frame, "\"bad geheim-1234\"", Some("\"bad geheim-1234\""), 0));
+        assert_eq!(marked, ("\"bad ***\"".to_owned(), Some("\"bad ***\"".to_owned())));
+        assert_eq!(hidden(line(WireKind::Frame, "a cut geheim-1", None, 99)).0, "a cut ***");
+        assert_eq!(hidden(line(WireKind::Frame, "a whole geheim-1", None, 0)).0, "a whole geheim-1");
+    }
+
+    #[test]
     fn the_words_of_a_log_are_not_masked_even_if_they_are_values() {
         let texts = ["line", "session", "geheim-1234", "passphrase"].map(str::to_owned).to_vec();
         let secrets = Secrets::new(texts);

@@ -240,10 +240,13 @@ impl TargetResult {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use rehearse_protocol::Direction;
     use serde_json::json;
 
     use super::*;
-    use crate::summary::Verdict;
+    use crate::{TraceLine, WireKind, WireLine, last_lines, summary::Verdict};
 
     fn run(cells: &[(&str, &str)]) -> Vec<u8> {
         let cell =
@@ -266,6 +269,30 @@ mod tests {
         assert_eq!((run.totals.passed, run.totals.failed), (1, 2));
         let cells: Vec<_> = run.scenarios[0].cells.iter().map(|cell| cell.cell.to_string()).collect();
         assert_eq!(cells, ["stdio/auto", "http/2025-11-25", "ws/2025-11-25"]);
+    }
+
+    #[test]
+    fn standard_error_leaves_messages_in_a_trace() {
+        let line = |kind| TraceLine {
+            server: "s".into(),
+            line: WireLine { kind, ..WireLine::new(Direction::ServerToClient, Duration::ZERO, b"x", &[]) },
+        };
+        let noise = std::iter::repeat_n(WireKind::Stderr, 80);
+        let kinds = [WireKind::Frame].into_iter().chain(noise).chain([WireKind::HttpHead]);
+        let lines: Vec<_> = kinds.map(line).collect();
+        let kept: Vec<_> = last_lines(&lines, 20).map(|line| line.line.kind).collect();
+        assert_eq!((kept.len(), kept[0], kept[6]), (7, WireKind::Frame, WireKind::HttpHead));
+    }
+
+    #[test]
+    fn results_that_do_not_belong_together_stay_apart() {
+        let mut results = Results::default();
+        results.read(&run(&[("stdio/auto", "passed")])).expect("a result");
+        let other = String::from_utf8(run(&[("ws/auto", "passed")])).expect("JSON").replace("\"seed\":1", "\"seed\":9");
+        assert!(results.read(other.as_bytes()).expect_err("another seed").to_string().starts_with("its seed is 9"));
+        assert_eq!(apart("2026-11-26T12:00:58Z", "2026-11-26T12:01:03Z"), Some(5.0));
+        assert_eq!(apart("2026-11-26T12:00:58Z", "2026-11-27T12:00:58Z"), None);
+        assert_eq!(apart("", ""), None);
     }
 
     #[test]
