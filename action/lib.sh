@@ -2,7 +2,7 @@
 # What the steps of the action share.
 set -euo pipefail
 
-# Text that nobody can guess.
+# Text that cannot be guessed.
 token() {
     od -An -N16 -tx1 /dev/urandom | tr -d ' \n'
 }
