@@ -4,9 +4,9 @@ use serde::{Deserialize, de::DeserializeOwned};
 
 use crate::{
     RunResult, ScenarioResult, Totals,
-    bench::{BenchResult, BenchVerdict, TargetResult},
-    check::{CheckResult, CheckedServer, RunVerdict},
-    summary::Results,
+    bench::{BenchResult, TargetResult},
+    check::{CheckResult, CheckedServer},
+    summary::{Results, Verdict},
 };
 use rehearse_protocol::Transport;
 
@@ -74,6 +74,11 @@ fn merge<T>(slot: &mut Option<T>, other: T, merge: impl Fn(&mut T, T)) {
         Some(known) => merge(known, other),
         None => *slot = Some(other),
     }
+}
+
+/// The larger of two, by what a function says of each.
+fn max_by_key<T, K: Ord>(one: T, other: T, key: impl Fn(&T) -> K) -> T {
+    if key(&other) > key(&one) { other } else { one }
 }
 
 /// The earlier of two times of RFC 3339 in UTC; an empty one is unknown.
@@ -154,15 +159,7 @@ impl CheckResult {
             (known @ None, other) => *known = other,
             (Some(_), None) => {}
         }
-        let rank = |verdict| match verdict {
-            RunVerdict::NothingTested => 0,
-            RunVerdict::Passed => 1,
-            RunVerdict::Failed => 2,
-            RunVerdict::CannotRun => 3,
-        };
-        if rank(other.verdict) > rank(self.verdict) {
-            self.verdict = other.verdict;
-        }
+        self.verdict = max_by_key(self.verdict, other.verdict, |verdict| Verdict::from(*verdict));
         self.recount();
     }
 }
@@ -211,14 +208,7 @@ impl BenchResult {
         self.thresholds.extend(other.thresholds);
         self.comparisons.extend(other.comparisons);
         self.warnings.extend(other.warnings);
-        let rank = |verdict| match verdict {
-            BenchVerdict::Passed => 0,
-            BenchVerdict::Failed => 1,
-            BenchVerdict::CannotRun => 2,
-        };
-        if rank(other.verdict) > rank(self.verdict) {
-            self.verdict = other.verdict;
-        }
+        self.verdict = max_by_key(self.verdict, other.verdict, |verdict| Verdict::from(*verdict));
     }
 }
 
@@ -246,7 +236,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{TraceLine, WireKind, WireLine, last_lines, summary::Verdict};
+    use crate::{TraceLine, WireKind, WireLine, check::RunVerdict, last_lines};
 
     fn run(cells: &[(&str, &str)]) -> Vec<u8> {
         let cell =
@@ -290,6 +280,12 @@ mod tests {
         results.read(&run(&[("stdio/auto", "passed")])).expect("a result");
         let other = String::from_utf8(run(&[("ws/auto", "passed")])).expect("JSON").replace("\"seed\":1", "\"seed\":9");
         assert!(results.read(other.as_bytes()).expect_err("another seed").to_string().starts_with("its seed is 9"));
+        let check = |verdict| CheckResult { verdict, ..CheckResult::new(String::new(), 1, false) };
+        let mut checks = check(RunVerdict::Passed);
+        checks.merge(check(RunVerdict::NothingTested));
+        assert_eq!(checks.verdict, RunVerdict::NothingTested, "a server that was not tested is no pass");
+        checks.merge(check(RunVerdict::Failed));
+        assert_eq!(checks.verdict, RunVerdict::Failed);
         assert_eq!(apart("2026-11-26T12:00:58Z", "2026-11-26T12:01:03Z"), Some(5.0));
         assert_eq!(apart("2026-11-26T12:00:58Z", "2026-11-27T12:00:58Z"), None);
         assert_eq!(apart("", ""), None);

@@ -210,6 +210,13 @@ pub struct StepResult {
     pub trace: Vec<TraceLine>,
 }
 
+impl StepResult {
+    /// Whether it failed only because there is no snapshot yet.
+    pub(crate) fn lacks_only_snapshots(&self) -> bool {
+        !self.problems.is_empty() && self.problems.iter().all(Problem::is_new_snapshot)
+    }
+}
+
 /// One reason why a step failed.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -299,7 +306,7 @@ impl Totals {
 
 impl Problem {
     /// Whether there is no snapshot yet.
-    pub(crate) fn is_new_snapshot(&self) -> bool {
+    fn is_new_snapshot(&self) -> bool {
         self.snapshot.is_some() && self.difference.as_ref().is_some_and(|it| it.expected.is_empty())
     }
 

@@ -1,20 +1,13 @@
 //! The section of `rehearse bench`.
 
-use super::{BenchTable, Failure, Outcome, Section, Verdict, counted};
-use crate::bench::{
-    Bars, BenchResult, BenchVerdict, Change, Comparison, HEADS, TargetResult, load_phrase, table_cells,
-};
+use super::{BenchTable, Failure, Outcome, Section, counted};
+use crate::bench::{Bars, BenchResult, Change, Comparison, HEADS, TargetResult, load_phrase, table_cells};
 
 /// The bars of a histogram.
 const BARS: usize = 40;
 
 pub(super) fn section(result: &BenchResult) -> Section {
-    let verdict = match result.verdict {
-        BenchVerdict::Passed => Verdict::Passed,
-        BenchVerdict::Failed => Verdict::Failed,
-        BenchVerdict::CannotRun => Verdict::CannotRun,
-    };
-    let mut section = Section::new("Benchmark", "thresholds", verdict);
+    let mut section = Section::new("Benchmark", "thresholds", result.verdict.into());
     let machine = &result.machine;
     section.facts = vec![
         ("started", result.started_at.clone()),

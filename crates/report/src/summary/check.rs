@@ -2,23 +2,17 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::{Failure, Matrix, Outcome, Row, RowGroup, Rule, Section, Verdict, counted, readable};
+use super::{Failure, Matrix, Outcome, Row, RowGroup, Rule, Section, counted, readable};
 use crate::{
     TraceLine,
-    check::{CheckResult, CheckedRow, CheckedServer, RowVerdict, RunVerdict},
+    check::{CheckResult, CheckedRow, CheckedServer, RowVerdict},
 };
 
 /// How many violations of a row are named.
 const NAMED: usize = 8;
 
 pub(super) fn section(result: &CheckResult) -> Section {
-    let verdict = match result.verdict {
-        RunVerdict::Passed => Verdict::Passed,
-        RunVerdict::Failed => Verdict::Failed,
-        RunVerdict::CannotRun => Verdict::CannotRun,
-        RunVerdict::NothingTested => Verdict::NothingTested,
-    };
-    let mut section = Section::new("Checks", "rows", verdict);
+    let mut section = Section::new("Checks", "rows", result.verdict.into());
     section.facts = vec![
         ("started", result.started_at.clone()),
         ("duration", readable(result.duration)),

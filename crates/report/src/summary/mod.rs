@@ -6,7 +6,12 @@ mod run;
 
 use std::fmt;
 
-use crate::{TraceLine, bench::BenchResult, check::CheckResult, run_result::RunResult};
+use crate::{
+    TraceLine,
+    bench::{BenchResult, BenchVerdict},
+    check::{CheckResult, RunVerdict},
+    run_result::RunResult,
+};
 
 /// The results that one report shows.
 #[derive(Debug, Default)]
@@ -93,7 +98,7 @@ impl fmt::Display for Outcome {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
     Passed,
-    /// Nothing was run or tested.
+    /// Nothing was run or tested, which is no pass.
     NothingTested,
     Failed,
     /// A server could not be reached, or a run was interrupted.
@@ -117,6 +122,27 @@ impl Verdict {
             Verdict::NothingTested => "nothing was tested",
             Verdict::CannotRun => "could not run",
             other => other.as_str(),
+        }
+    }
+}
+
+impl From<RunVerdict> for Verdict {
+    fn from(verdict: RunVerdict) -> Verdict {
+        match verdict {
+            RunVerdict::Passed => Verdict::Passed,
+            RunVerdict::Failed => Verdict::Failed,
+            RunVerdict::CannotRun => Verdict::CannotRun,
+            RunVerdict::NothingTested => Verdict::NothingTested,
+        }
+    }
+}
+
+impl From<BenchVerdict> for Verdict {
+    fn from(verdict: BenchVerdict) -> Verdict {
+        match verdict {
+            BenchVerdict::Passed => Verdict::Passed,
+            BenchVerdict::Failed => Verdict::Failed,
+            BenchVerdict::CannotRun => Verdict::CannotRun,
         }
     }
 }

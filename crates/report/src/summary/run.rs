@@ -154,7 +154,7 @@ fn step_of(place: &str) -> &str {
 /// What two steps with the same cause have in common, of one scenario or of several. Steps without a snapshot have one
 /// cause.
 fn cause(step: &StepResult) -> String {
-    if step.problems.iter().all(Problem::is_new_snapshot) {
+    if step.lacks_only_snapshots() {
         return "new".to_owned();
     }
     let text = |problem: &Problem| {
@@ -174,7 +174,7 @@ fn of_step(result: &RunResult, scenario: &ScenarioResult, cell: &CellResult, ste
         let pending = problem.pending.as_ref();
         messages.extend(pending.map(|path| format!("The new result is in {}.", path.display())));
     }
-    let is_new = step.problems.iter().all(Problem::is_new_snapshot);
+    let is_new = step.lacks_only_snapshots();
     let title = match is_new {
         true => "results without a snapshot".to_owned(),
         false => format!("{}: {}", scenario.name, step.title),
