@@ -6,7 +6,7 @@ use std::{
     num::{NonZeroU32, NonZeroUsize},
     path::{Path, PathBuf},
     sync::{
-        Arc, Mutex,
+        Arc,
         atomic::{AtomicUsize, Ordering},
     },
     time::{Duration, SystemTime},
@@ -14,6 +14,7 @@ use std::{
 
 use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use parking_lot::Mutex;
 use regex::Regex;
 use tokio_util::sync::CancellationToken;
 
@@ -262,7 +263,7 @@ impl Progress {
     }
 
     fn show(&self, event: &RunEvent) {
-        let Ok(mut running) = self.running.lock() else { return };
+        let mut running = self.running.lock();
         match event {
             RunEvent::Started { scenario, cell } => running.push(format!("{scenario}/{cell}")),
             RunEvent::Finished { scenario, cell, status, .. } => {

@@ -1,15 +1,8 @@
 //! The signals that ask a process to end.
 
-use std::{
-    future::pending,
-    io,
-    pin::pin,
-    process::exit,
-    sync::{Mutex, PoisonError, mpsc as blocking},
-    thread,
-    time::Duration,
-};
+use std::{future::pending, io, pin::pin, process::exit, sync::mpsc as blocking, thread, time::Duration};
 
+use parking_lot::Mutex;
 use rustix::process::Signal as Number;
 use tokio::{
     runtime,
@@ -41,7 +34,7 @@ static LISTENER: Mutex<Option<mpsc::Sender<Number>>> = Mutex::new(None);
 /// # Errors
 /// The handlers cannot be installed.
 pub(super) fn catch() -> io::Result<()> {
-    let mut is_catching = IS_INSTALLED.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut is_catching = IS_INSTALLED.lock();
     if *is_catching {
         return Ok(());
     }
@@ -64,7 +57,7 @@ impl Signals {
     pub(super) fn install() -> io::Result<Signals> {
         catch()?;
         let (sender, receiver) = mpsc::channel(CAPACITY);
-        *LISTENER.lock().unwrap_or_else(PoisonError::into_inner) = Some(sender);
+        *LISTENER.lock() = Some(sender);
         Ok(Signals(receiver))
     }
 
@@ -167,7 +160,7 @@ pub(super) fn limit_shutdown(time: Duration) {
 async fn forward(mut caught: SignalStreams) {
     loop {
         let signal = caught.next().await;
-        let listener = LISTENER.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let listener = LISTENER.lock().clone();
         let is_open = |it: &mpsc::Sender<Number>| !matches!(it.try_send(signal), Err(TrySendError::Closed(_)));
         let Some(listener) = listener.filter(is_open) else {
             print_interrupted();

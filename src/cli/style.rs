@@ -3,12 +3,12 @@
 use std::{
     fmt,
     io::{self, IsTerminal, Write},
-    sync::{Mutex, PoisonError},
 };
 
 use anstream::{ColorChoice, adapter::strip_bytes};
 use anstyle::AnsiColor;
 use miette::{MietteHandler, ReportHandler};
+use parking_lot::Mutex;
 use serde_json::Value;
 
 use super::log;
@@ -49,19 +49,19 @@ pub(super) struct PrintRedirect(());
 /// Prints text above the line that the user edits.
 #[must_use = "the redirect ends when this is dropped"]
 pub(super) fn redirect(above: Above) -> PrintRedirect {
-    *ABOVE.lock().unwrap_or_else(PoisonError::into_inner) = Some(above);
+    *ABOVE.lock() = Some(above);
     PrintRedirect(())
 }
 
 impl Drop for PrintRedirect {
     fn drop(&mut self) {
-        *ABOVE.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *ABOVE.lock() = None;
     }
 }
 
 /// Prints a text above the edited line. Returns false if no line is being edited.
 pub(super) fn print_above(text: &str) -> bool {
-    let above = ABOVE.lock().unwrap_or_else(PoisonError::into_inner);
+    let above = ABOVE.lock();
     above.as_ref().map(|above| above(text)).is_some()
 }
 

@@ -10,10 +10,11 @@ mod plain_input;
 use std::{
     collections::HashMap,
     path::PathBuf,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
+use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -65,7 +66,7 @@ struct ConversationTimer<'p>(&'p TerminalUser);
 
 impl Drop for ConversationTimer<'_> {
     fn drop(&mut self) {
-        let mut clock = self.0.clock();
+        let mut clock = self.0.0.clock.lock();
         clock.open -= 1;
         if clock.open == 0
             && let Some(since) = clock.since.take()
@@ -147,7 +148,7 @@ impl TerminalUser {
 
     /// The total time of all conversations, which timeouts exclude.
     pub(super) fn conversation_time(&self) -> Duration {
-        let clock = self.clock();
+        let clock = self.0.clock.lock();
         clock.total + clock.since.map(|since| since.elapsed()).unwrap_or_default()
     }
 
@@ -175,17 +176,9 @@ impl TerminalUser {
         })
     }
 
-    fn clock(&self) -> MutexGuard<'_, AnswerClock> {
-        self.0.clock.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn root_consent(&self) -> MutexGuard<'_, HashMap<String, bool>> {
-        self.0.root_consent.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Starts the clock until the timer is dropped.
     fn start_timer(&self) -> ConversationTimer<'_> {
-        let mut clock = self.clock();
+        let mut clock = self.0.clock.lock();
         clock.open += 1;
         clock.since.get_or_insert_with(Instant::now);
         ConversationTimer(self)
@@ -291,7 +284,7 @@ impl TerminalUser {
     /// 2025-11-25, Roots: Listing Roots. A server always gets the same answer.
     async fn roots(&self, server: &str) -> Value {
         let Ok(uri) = url::Url::from_file_path(&self.0.folder) else { return json!({ "roots": [] }) };
-        let known = || self.root_consent().get(server).copied();
+        let known = || self.0.root_consent.lock().get(server).copied();
         let is_shared = match known() {
             Some(is_shared) => is_shared,
             None => {
@@ -303,7 +296,7 @@ impl TerminalUser {
                         print_request(server, "requests your working folder", "");
                         let question = format!("Share {uri}? [y]es / [N]o ");
                         let is_shared = conversation.confirm(&question, false).await.unwrap_or_default();
-                        self.root_consent().insert(server.to_owned(), is_shared);
+                        self.0.root_consent.lock().insert(server.to_owned(), is_shared);
                         is_shared
                     }
                 }
@@ -378,10 +371,10 @@ mod tests {
         assert_eq!(person.conversation_time(), Duration::ZERO);
         let (one, two) = (person.start_timer(), person.start_timer());
         drop(one);
-        assert!(person.clock().since.is_some(), "the other conversation is open");
+        assert!(person.0.clock.lock().since.is_some(), "the other conversation is open");
         drop(two);
         let asked = person.conversation_time();
-        assert!(person.clock().since.is_none());
+        assert!(person.0.clock.lock().since.is_none());
         assert_eq!(person.conversation_time(), asked, "no conversation is open");
     }
 

@@ -1,10 +1,8 @@
 //! Runs with scripted models and mock servers.
 
-use std::{
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
+use parking_lot::Mutex;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -40,7 +38,7 @@ impl EventSink for Log {
             Event::Started => format!("subagent_start {}/{}", run.agent, run.run_id),
             Event::Ended { error, .. } => format!("subagent_end {}", error.unwrap_or("-")),
         };
-        self.lines.lock().expect("no panic").push(line);
+        self.lines.lock().push(line);
         let done = match self.broken == Some(event.name()) {
             true => Err(EmitError { event: event.name(), why: "no listener".into() }),
             false => Ok(()),
@@ -51,7 +49,7 @@ impl EventSink for Log {
 
 impl Log {
     fn lines(&self) -> Vec<String> {
-        self.lines.lock().expect("no panic").clone()
+        self.lines.lock().clone()
     }
 }
 

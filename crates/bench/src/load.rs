@@ -2,12 +2,13 @@
 
 use std::{
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicU64, Ordering},
     },
     time::{Duration, Instant},
 };
 
+use parking_lot::Mutex;
 use rehearse_report::bench::{Latencies, Measure, Slice};
 use tokio::{
     task::JoinSet,
@@ -118,7 +119,7 @@ impl Loader {
             pacer.stop();
         }
         let lag = pacing.and_then(|pacing| pacing.join().ok());
-        let mut measures = std::mem::take(&mut *round.measures.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut measures = std::mem::take(&mut *round.measures.lock());
         if let (Some(pacer), Some(first)) = (&pacer, measures.first_mut()) {
             first.unsent += most.saturating_sub(pacer.taken());
         }
@@ -204,7 +205,7 @@ impl Round {
         is_late: bool,
         exchanged: Result<crate::connection::Exchange, NoAnswer>,
     ) -> Option<Duration> {
-        let mut measures = self.measures.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut measures = self.measures.lock();
         let measure = &mut measures[at];
         measure.late += u64::from(is_late);
         match exchanged {

@@ -2,12 +2,13 @@
 
 use std::{
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use rehearse_client::{ServerParams, ToolPermission};
 use rehearse_protocol::Protocol;
 use serde_json::{Map, Value};
@@ -108,11 +109,11 @@ pub struct BenchProgress {
 impl BenchProgress {
     /// What is being done.
     pub fn phase(&self) -> String {
-        self.phase.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.phase.lock().clone()
     }
 
     pub(crate) fn begin(&self, phase: String) {
-        *self.phase.lock().unwrap_or_else(PoisonError::into_inner) = phase;
+        *self.phase.lock() = phase;
     }
 
     pub(crate) fn add_one(&self) {

@@ -1,11 +1,8 @@
 //! What a run may do, and for how long.
 
-use std::{
-    fmt,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{fmt, sync::Arc, time::Duration};
 
+use parking_lot::Mutex;
 use rehearse_client::{ToolPermission, TraceRecorder, matches_wildcard};
 use rehearse_protocol::Version;
 use tokio::{sync::mpsc::UnboundedSender, time::Instant};
@@ -134,12 +131,12 @@ impl Budget {
 
     /// The longest time from the start of a process to its first message, so far.
     pub(crate) fn slowest_start(&self) -> Duration {
-        *self.slowest_start.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.slowest_start.lock()
     }
 
     /// A process has taken so long to start.
     pub(crate) fn note_start(&self, took: Duration) {
-        let mut slowest = self.slowest_start.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut slowest = self.slowest_start.lock();
         *slowest = took.max(*slowest);
     }
 

@@ -8,12 +8,13 @@
 use std::{
     pin::pin,
     process::{ExitStatus, Stdio},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::Duration,
 };
 
 use bytes::Bytes;
 use futures_util::{StreamExt, stream::FuturesUnordered};
+use parking_lot::Mutex;
 use rehearse_protocol::{LineSplitter, TooLong};
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::{Map, Value, json};
@@ -194,7 +195,7 @@ impl Output {
             task.spawn(async move {
                 let mut buffer = [0; 8192];
                 while let Ok(count @ 1..) = stderr.read(&mut buffer).await {
-                    let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+                    let mut kept = kept.lock();
                     let free = count.min(limit - kept.bytes.len());
                     kept.bytes.extend(&buffer[..free]);
                     kept.lost += count - free;
@@ -207,7 +208,7 @@ impl Output {
     async fn finish(mut self) -> String {
         // A process that left the group may hold the pipe.
         let _ = timeout(OUTPUT_DELAY, self.task.join_next()).await;
-        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = self.kept.lock();
         let mut text = String::from_utf8_lossy(&kept.bytes).into_owned();
         if kept.lost > 0 {
             text.push_str(&format!("\n[{} more bytes of output are lost]", kept.lost));

@@ -1,10 +1,8 @@
 //! The approval of tool calls.
 
-use std::{
-    collections::HashSet,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{collections::HashSet, sync::Arc};
 
+use parking_lot::Mutex;
 use serde_json::{Map, Value};
 
 use super::{ApprovalDecision, ApprovalMode, ApprovalRequest, HubServer, RegisteredTool};
@@ -43,7 +41,7 @@ impl SavedApprovals {
         }
         let ask = match approval {
             ApprovalMode::AllowAll => return Ok(()),
-            _ if self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(&granted()) => return Ok(()),
+            _ if self.0.lock().contains(&granted()) => return Ok(()),
             ApprovalMode::NoApprover => return Err(Denial::NoApprover),
             ApprovalMode::DeniedBySetting(setting) => return Err(Denial::BySetting(setting)),
             ApprovalMode::Ask(ask) => ask,
@@ -51,7 +49,7 @@ impl SavedApprovals {
         match ask(ApprovalRequest { tool: tool.clone(), arguments: arguments.cloned() }).await {
             ApprovalDecision::Allow => Ok(()),
             ApprovalDecision::AllowAlways => {
-                self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(granted());
+                self.0.lock().insert(granted());
                 Ok(())
             }
             ApprovalDecision::Deny => Err(Denial::ByUser),

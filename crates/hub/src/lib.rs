@@ -52,12 +52,10 @@ mod tests;
 mod usage;
 mod watch;
 
-use std::{
-    sync::{Arc, Mutex, PoisonError, RwLock},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use arc_swap::ArcSwap;
+use parking_lot::{Mutex, RwLock};
 use serde_json::value::RawValue;
 use tokio::sync::broadcast;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -360,11 +358,11 @@ impl Hub {
     }
 
     fn connections(&self) -> Vec<Arc<ServerConnection>> {
-        self.0.connections.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0.connections.read().clone()
     }
 
     fn connection(&self, server: &str) -> Result<Arc<ServerConnection>, HubError> {
-        let connections = self.0.connections.read().unwrap_or_else(PoisonError::into_inner);
+        let connections = self.0.connections.read();
         let found = connections.iter().find(|connection| &*connection.name == server).cloned();
         found.ok_or_else(|| HubError::UnknownServer(server.to_owned()))
     }
@@ -417,7 +415,7 @@ impl Hub {
     /// # Errors
     /// Two tools have the same name, and the policy rejects duplicates.
     pub fn register(&self) -> Result<Arc<Registry>, DuplicateTool> {
-        let _one_at_a_time = self.0.registering.lock().unwrap_or_else(PoisonError::into_inner);
+        let _one_at_a_time = self.0.registering.lock();
         let listed: Vec<_> = self
             .connections()
             .into_iter()

@@ -1,9 +1,6 @@
 //! Reloading a changed config.
 
-use std::{
-    collections::HashSet,
-    sync::{Arc, PoisonError},
-};
+use std::{collections::HashSet, sync::Arc};
 
 use futures_util::{StreamExt, future::join_all, stream};
 
@@ -83,7 +80,7 @@ impl Hub {
             }
             ended.push(connection);
         }
-        *self.0.connections.write().unwrap_or_else(PoisonError::into_inner) = connections;
+        *self.0.connections.write() = connections;
         ended.iter().for_each(|connection| self.0.results.invalidate(&connection.name));
         self.register_or_emit();
         let leave = async move {

@@ -2,9 +2,10 @@
 
 use std::{
     collections::{HashMap, VecDeque},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
 };
 
+use parking_lot::Mutex;
 use serde_json::{Map, Value};
 
 use super::{CallError, ConnectionState, Event, Hub, RegisteredTool};
@@ -49,7 +50,7 @@ pub(super) struct Turns(Mutex<HashMap<String, usize>>);
 
 impl Turns {
     fn next(&self, tool: &str) -> usize {
-        let mut turns = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut turns = self.0.lock();
         let turn = turns.entry(tool.to_owned()).or_default();
         std::mem::replace(turn, turn.wrapping_add(1))
     }

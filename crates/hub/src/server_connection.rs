@@ -2,12 +2,13 @@
 
 use std::{
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use rand::RngExt;
 use serde_json::value::RawValue;
 use tokio::sync::{RwLock, RwLockReadGuard};
@@ -70,7 +71,7 @@ struct ConnectingState<'s>(&'s ServerConnection);
 
 impl Drop for ConnectingState<'_> {
     fn drop(&mut self) {
-        let mut status = self.0.lock_status();
+        let mut status = self.0.status.lock();
         if status.state == ConnectionState::Connecting {
             *status = ServerStatus::new(ConnectionState::NotConnected);
         }
@@ -97,20 +98,20 @@ impl ServerConnection {
     }
 
     pub(super) fn member(&self) -> Arc<HubServer> {
-        locked(&self.member).clone()
+        self.member.lock().clone()
     }
 
     /// Replaces the configuration without a new connection.
     pub(super) fn set_server(&self, member: HubServer) {
-        *locked(&self.member) = Arc::new(member);
+        *self.member.lock() = Arc::new(member);
     }
 
     pub(super) fn status(&self) -> ServerStatus {
-        self.lock_status().clone()
+        self.status.lock().clone()
     }
 
     pub(super) fn listing(&self) -> Arc<Listing> {
-        locked(&self.listing).clone()
+        self.listing.lock().clone()
     }
 
     /// The open session, and whether it is new. Connects if necessary.
@@ -158,7 +159,7 @@ impl ServerConnection {
         self.set(ConnectionState::Connecting, None);
         let _attempt = ConnectingState(self);
         let calls = self.stop.child_token();
-        *locked(&self.calls) = calls.clone();
+        *self.calls.lock() = calls.clone();
         match Box::pin(self.connect_with_retries(options, &calls)).await {
             Ok(session) if calls.is_cancelled() => {
                 session.close().await;
@@ -233,18 +234,18 @@ impl ServerConnection {
         } else {
             Default::default()
         };
-        self.lock_status().tools = Some(listing.items.len());
+        self.status.lock().tools = Some(listing.items.len());
         let is_modern = live.session.info().version.era() == Era::Modern;
         let mirrors = is_modern && self.member().config.target.transport() == Transport::Http;
-        *locked(&self.listing) = Arc::new(Listing { tools: listing.items, mirrors });
+        *self.listing.lock() = Arc::new(Listing { tools: listing.items, mirrors });
         failure
     }
 
     /// Cancels the calls and closes the session.
     pub(super) async fn disconnect(&self, state: ConnectionState) {
-        locked(&self.calls).cancel();
+        self.calls.lock().cancel();
         let live = self.session.write().await.take();
-        *locked(&self.listing) = Arc::default();
+        *self.listing.lock() = Arc::default();
         self.set(state, None);
         if let Some(OpenSession { session, .. }) = live {
             let (_, late) = session.close_and_collect().await;
@@ -252,14 +253,14 @@ impl ServerConnection {
             let answers = late.into_iter().filter(|stray| {
                 matches!(stray, UnsolicitedFrame::DuplicateResponse(_) | UnsolicitedFrame::UnknownId(_))
             });
-            locked(&self.late).extend(answers);
+            self.late.lock().extend(answers);
         }
         self.closing.wait().await;
     }
 
     /// Takes the unsolicited responses that arrived while the session was closed.
     pub(super) fn late(&self) -> Vec<UnsolicitedFrame> {
-        std::mem::take(&mut locked(&self.late))
+        std::mem::take(&mut self.late.lock())
     }
 
     /// Marks the connection with this recorder as lost. Returns false if there is a newer connection.
@@ -273,18 +274,10 @@ impl ServerConnection {
     }
 
     pub(super) fn set(&self, state: ConnectionState, last_error: Option<Arc<str>>) {
-        let mut status = self.lock_status();
+        let mut status = self.status.lock();
         let tools = status.tools.filter(|_| state == ConnectionState::Connected);
         *status = ServerStatus { last_error, tools, ..ServerStatus::new(state) };
     }
-
-    fn lock_status(&self) -> MutexGuard<'_, ServerStatus> {
-        locked(&self.status)
-    }
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Whether another attempt to connect may succeed.

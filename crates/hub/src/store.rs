@@ -1,11 +1,8 @@
 //! The cache of results.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
+use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::{Map, Value, value::RawValue};
 use tokio::time::Instant;
@@ -74,13 +71,13 @@ impl ResultStore {
         params: Option<&Map<String, Value>>,
         authorization: u64,
     ) -> RequestKey {
-        let changes = self.state().changes.get(server).copied().unwrap_or_default();
+        let changes = self.state.lock().changes.get(server).copied().unwrap_or_default();
         let params = params.map(|params| sorted(Value::Object(params.clone())).to_string()).unwrap_or_default();
         RequestKey { key: (server.clone(), method.to_owned(), params), authorization, changes }
     }
 
     pub(super) fn get(&self, request: &RequestKey) -> Option<Box<RawValue>> {
-        let kept = self.state();
+        let kept = self.state.lock();
         let stored = kept.results.get(&request.key)?;
         let is_for_it = stored.authorization.is_none_or(|authorization| authorization == request.authorization);
         (is_for_it && Instant::now() < stored.until).then(|| stored.result.clone())
@@ -102,7 +99,7 @@ impl ResultStore {
     /// `authorization` is the current one: a private result from before its change is not stored.
     fn insert(&self, request: RequestKey, result: &RawValue, ttl: Duration, authorization: u64, is_public: bool) {
         let RequestKey { key, authorization: before, changes } = request;
-        let mut kept = self.state();
+        let mut kept = self.state.lock();
         let is_old = kept.changes.get(&key.0).copied().unwrap_or_default() != changes;
         if !self.is_used() || is_old || ttl.is_zero() || !(is_public || before == authorization) {
             return;
@@ -120,13 +117,9 @@ impl ResultStore {
 
     /// Invalidates the results of a server.
     pub(super) fn invalidate(&self, server: &Arc<str>) {
-        let mut kept = self.state();
+        let mut kept = self.state.lock();
         kept.results.retain(|(known, ..), _| known != server);
         *kept.changes.entry(server.clone()).or_default() += 1;
-    }
-
-    fn state(&self) -> MutexGuard<'_, StoreState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

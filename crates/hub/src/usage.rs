@@ -2,9 +2,11 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::{Duration, SystemTime},
 };
+
+use parking_lot::Mutex;
 
 /// The calls of one tool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,7 +38,7 @@ pub(super) struct UsageCounter(Mutex<BTreeMap<(Arc<str>, String), Usage>>);
 
 impl UsageCounter {
     pub(super) fn count(&self, server: &Arc<str>, tool: &str, outcome: CallOutcome, time: Duration) {
-        let mut usages = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut usages = self.0.lock();
         let usage = usages.entry((server.clone(), tool.to_owned())).or_default();
         usage.calls += 1;
         usage.last = Some(SystemTime::now());
@@ -49,7 +51,7 @@ impl UsageCounter {
     }
 
     pub(super) fn all(&self) -> Vec<(Arc<str>, String, Usage)> {
-        let usages = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let usages = self.0.lock();
         usages.iter().map(|((server, tool), usage)| (server.clone(), tool.clone(), *usage)).collect()
     }
 }

@@ -1,11 +1,8 @@
 //! The action `agent`: a scripted model works on a prompt with the tools of a server.
 
-use std::{
-    path::Path,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{path::Path, sync::Arc, time::Duration};
 
+use parking_lot::Mutex;
 use serde_json::{Value as Json, json};
 use tokio_util::sync::CancellationToken;
 
@@ -68,7 +65,7 @@ struct CallLog(Mutex<Vec<Json>>);
 
 impl EventSink for CallLog {
     fn emit<'a>(&'a self, _: &'a RunLabel, event: Event<'a>) -> EmitFuture<'a> {
-        let mut calls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut calls = self.0.lock();
         match event {
             Event::ToolCall { call, .. } => {
                 let arguments = serde_json::from_str(&call.arguments);
@@ -125,7 +122,7 @@ impl CellRunner<'_> {
             }
         };
         if let Outcome::Result(result) = &mut observation.outcome {
-            result["calls"] = std::mem::take(&mut *log.0.lock().unwrap_or_else(PoisonError::into_inner)).into();
+            result["calls"] = std::mem::take(&mut *log.0.lock()).into();
         }
         Ok(observation)
     }
@@ -157,7 +154,7 @@ steps: [{ agent: { model: model.yaml, prompt: Hi }, expect: { text: It says Hi. 
         let recorders = Arc::new(Mutex::new(Vec::<(String, TraceRecorder)>::new()));
         let seen = recorders.clone();
         let record_sink: crate::RecordSink = Arc::new(move |at, recorder| {
-            seen.lock().expect("a list").push((at.cell.to_string(), recorder.clone()));
+            seen.lock().push((at.cell.to_string(), recorder.clone()));
         });
         let options = RunOptions {
             jobs: 1,
@@ -176,7 +173,7 @@ steps: [{ agent: { model: model.yaml, prompt: Hi }, expect: { text: It says Hi. 
         assert_eq!(problems(&result), [""; 0]);
         let said = std::fs::read_to_string(folder.path().join("snapshots/s/said.snap")).expect("a snapshot");
         assert!(said.contains(r#""tool": "gone""#) && said.contains(r#""result": "Hi""#), "{said}");
-        let recorders = recorders.lock().expect("a list");
+        let recorders = recorders.lock();
         assert_eq!(recorders.len(), 4);
         for runs in recorders.chunks(2) {
             let frames = |(cell, recorder): &(String, TraceRecorder)| {

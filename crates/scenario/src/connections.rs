@@ -1,10 +1,8 @@
 //! The connections of a running cell.
 
-use std::{
-    collections::BTreeSet,
-    path::PathBuf,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::BTreeSet, path::PathBuf, sync::Arc};
+
+use parking_lot::Mutex;
 
 use super::{CellServer, RecordSink, Scenario, TrafficHooks, observation::MAX_EVENTS};
 use rehearse_client::TraceRecorder;
@@ -61,24 +59,24 @@ impl Connections {
         if let Some(sink) = sink {
             sink(CellServer { scenario, path, cell: *cell, server: name }, recorder);
         }
-        self.list().push(Connection { server, name: name.to_owned(), recorder: recorder.clone() });
+        self.0.list.lock().push(Connection { server, name: name.to_owned(), recorder: recorder.clone() });
     }
 
     /// How many frames each connection has recorded.
     pub(super) fn marks(&self) -> Vec<usize> {
-        self.list().iter().map(|it| it.recorder.end()).collect()
+        self.0.list.lock().iter().map(|it| it.recorder.end()).collect()
     }
 
     /// The frames of each connection with a server since the marks.
     pub(super) fn frames(&self, server: usize, marks: &[usize]) -> Vec<Vec<Frame>> {
-        let list = self.list();
+        let list = self.0.list.lock();
         let own = list.iter().enumerate().filter(|(_, it)| it.server == server);
         own.map(|(index, it)| it.recorder.since(mark(marks, index))).collect()
     }
 
     /// The name and the traces of each server, in the order of their names.
     pub(super) fn traces(&self) -> Vec<(String, Vec<Trace>)> {
-        let list = self.list();
+        let list = self.0.list.lock();
         let names: BTreeSet<_> = list.iter().map(|it| it.name.clone()).collect();
         let of = |name: &String| list.iter().filter(|it| it.name == *name).map(|it| it.recorder.trace()).collect();
         names.iter().map(|name| (name.clone(), of(name))).collect()
@@ -87,17 +85,13 @@ impl Connections {
     /// The last lines of the traffic since the marks.
     pub(super) fn lines(&self, marks: &[usize]) -> Vec<TraceLine> {
         let mut lines = Vec::new();
-        for (index, Connection { name, recorder, .. }) in self.list().iter().enumerate() {
+        for (index, Connection { name, recorder, .. }) in self.0.list.lock().iter().enumerate() {
             let events = recorder.read(&mut mark(marks, index));
             let all: Vec<_> = events.iter().filter_map(|event| WireLine::from_event(event, &[])).collect();
             let all: Vec<_> = all.into_iter().map(|line| TraceLine { server: name.clone(), line }).collect();
             lines.extend(last_lines(&all, TRACE_LINES).cloned());
         }
         lines
-    }
-
-    fn list(&self) -> MutexGuard<'_, Vec<Connection>> {
-        self.0.list.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

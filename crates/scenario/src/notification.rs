@@ -1,6 +1,6 @@
 //! Waiting for a notification.
 
-use std::{sync::PoisonError, time::Duration};
+use std::time::Duration;
 
 use serde_json::{Map, Value as Json};
 use tokio::time::timeout;
@@ -34,7 +34,7 @@ impl RunningServer {
                 others.push(format!("{method} with other params{mismatch}"));
                 return None;
             }
-            let is_new = self.consumed.lock().unwrap_or_else(PoisonError::into_inner).insert(index);
+            let is_new = self.consumed.lock().insert(index);
             if !is_new {
                 others.push(format!("{method} (consumed by an earlier step)"));
             }

@@ -1,12 +1,8 @@
 //! The servers of a running cell: fresh mocks, and the sessions with them.
 
-use std::{
-    collections::HashSet,
-    path::Path,
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::{collections::HashSet, path::Path, sync::Arc, time::Duration};
 
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use super::{

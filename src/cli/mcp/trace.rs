@@ -1,11 +1,9 @@
 //! `--trace`: prints every frame, the HTTP messages around them, and the stderr of servers.
 
-use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use http::{HeaderMap, HeaderName, HeaderValue};
+use parking_lot::Mutex;
 use tokio::{task::JoinHandle, time::Instant};
 use tokio_util::sync::CancellationToken;
 
@@ -108,7 +106,7 @@ impl Tracer {
 
     /// Replaces the secrets to hide.
     pub(crate) fn hide(&self, secrets: Option<Secrets>) {
-        *locked(&self.0.secrets) = secrets;
+        *self.0.secrets.lock() = secrets;
     }
 
     /// For [`HubOptions::record_sink`](rehearse_hub::HubOptions::record_sink).
@@ -120,7 +118,7 @@ impl Tracer {
     /// Prints the frames of a connection. Must be called within a tokio runtime.
     pub(crate) fn follow(&self, server: &Arc<str>, recorder: &TraceRecorder) {
         {
-            let mut all = locked(&self.0.connections);
+            let mut all = self.0.connections.lock();
             all.began.get_or_insert(recorder.opened());
             let (server, recorder, read) = (server.clone(), recorder.clone(), 0);
             all.connections.push(TracedConnection { server, recorder, read, later: Vec::new() });
@@ -128,9 +126,9 @@ impl Tracer {
         let (inner, recorder) = (self.0.clone(), recorder.clone());
         let task = tokio::spawn(async move {
             follow(&recorder, inner.stop.clone(), || inner.show_all()).await;
-            locked(&inner.connections).connections.retain(|connections| !connections.recorder.is_same_as(&recorder));
+            inner.connections.lock().connections.retain(|connections| !connections.recorder.is_same_as(&recorder));
         });
-        let mut tasks = locked(&self.0.tasks);
+        let mut tasks = self.0.tasks.lock();
         tasks.retain(|task| !task.is_finished());
         tasks.push(task);
     }
@@ -167,7 +165,7 @@ impl Tracer {
     /// Prints the remaining frames.
     pub(crate) async fn finish(self) {
         self.0.stop.cancel();
-        let tasks = std::mem::take(&mut *locked(&self.0.tasks));
+        let tasks = std::mem::take(&mut *self.0.tasks.lock());
         futures_util::future::join_all(tasks).await;
     }
 }
@@ -200,7 +198,7 @@ async fn follow(recorder: &TraceRecorder, stop: CancellationToken, show: impl Fn
 impl Inner {
     /// Prints everything recorded so far. The lock keeps the order.
     fn show_all(&self) {
-        let mut all = locked(&self.connections);
+        let mut all = self.connections.lock();
         let due = all.take(Instant::now());
         let began = all.began;
         for TimedEntry { at, server, entry } in due {
@@ -264,7 +262,7 @@ impl Inner {
     }
 
     fn header(&self, name: &str, value: &str) -> String {
-        let secrets = locked(&self.secrets);
+        let secrets = self.secrets.lock();
         secrets.as_ref().map_or_else(|| value.to_owned(), |secrets| secrets.hidden_header(name, value))
     }
 
@@ -277,12 +275,8 @@ impl Inner {
     }
 
     fn masked(&self, text: &str, mask: fn(&Secrets, &str) -> String) -> String {
-        locked(&self.secrets).as_ref().map_or_else(|| text.to_owned(), |secrets| mask(secrets, text))
+        self.secrets.lock().as_ref().map_or_else(|| text.to_owned(), |secrets| mask(secrets, text))
     }
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -1,9 +1,8 @@
 //! `--check` and `--trace-file`: the traffic of a command.
 
-use std::{
-    fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{fmt, sync::Arc};
+
+use parking_lot::Mutex;
 
 use super::args::TrafficArgs;
 use crate::cli::{Exit, Failure, secrets::Secrets, style, trace_file::TraceFileWriter, traffic};
@@ -72,7 +71,7 @@ impl Traffic {
                 file.follow(&info, recorder, inner.secrets.clone());
             }
             if inner.is_checked {
-                server.connections().push(recorder.clone());
+                server.connections.lock().push(recorder.clone());
             }
         })
     }
@@ -95,7 +94,7 @@ impl Traffic {
 
     /// Prints the violated rows of a server. Returns whether a MUST is among them.
     fn print_violations(&self, server: &WatchedServer) -> bool {
-        let traces: Vec<Trace> = server.connections().iter().map(TraceRecorder::trace).collect();
+        let traces: Vec<Trace> = server.connections.lock().iter().map(TraceRecorder::trace).collect();
         let mut judged = traffic::judge(&traces, server.asked, server.transport);
         if judged.left_out > 0 {
             style::warn(&format!("{} connections with '{}' could not be checked", judged.left_out, server.name));
@@ -107,12 +106,6 @@ impl Traffic {
             style::print(&violation_text(row, &server.name, style::width()));
         }
         judged.violations.iter().any(|row| row.verdict == RowVerdict::Fail)
-    }
-}
-
-impl WatchedServer {
-    fn connections(&self) -> MutexGuard<'_, Vec<TraceRecorder>> {
-        self.connections.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -2,10 +2,11 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    sync::{Arc, Mutex, PoisonError, mpsc::SyncSender},
+    sync::{Arc, mpsc::SyncSender},
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use tokio::time::{Instant, sleep};
 
 use super::console::Console;
@@ -64,11 +65,11 @@ impl ClientCheck {
     }
 
     fn is_reported(&self, violation: &ProtocolViolation) -> bool {
-        self.reported.lock().unwrap_or_else(PoisonError::into_inner).contains(violation)
+        self.reported.lock().contains(violation)
     }
 
     fn report(&self, journal: &Journal, violation: ProtocolViolation) {
-        let is_new = self.reported.lock().unwrap_or_else(PoisonError::into_inner).insert(violation.clone());
+        let is_new = self.reported.lock().insert(violation.clone());
         if let Some(sender) = self.sender.as_ref().filter(|_| is_new) {
             let number = violation.message.as_ref().and_then(|message| {
                 journal.entries().iter().rev().find(|entry| entry.request == message).map(|entry| entry.number)

@@ -1,18 +1,12 @@
 //! A relay for HTTP: what the recorded client sends goes on over a [`Wire`], and what its recorder sees comes back.
 
-use std::{
-    collections::HashMap,
-    future::poll_fn,
-    net::SocketAddr,
-    pin::Pin,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{collections::HashMap, future::poll_fn, net::SocketAddr, pin::Pin, sync::Arc, time::Duration};
 
 use bytes::{Bytes, BytesMut};
 use futures_util::stream;
 use http::{HeaderMap, StatusCode, header};
 use hyper::body::Body as _;
+use parking_lot::Mutex;
 use tokio::{net::TcpListener, sync::mpsc};
 
 use super::KEPT_EVENTS;
@@ -78,7 +72,7 @@ pub(super) async fn serve(
     signals.next().await;
     shutdown.end(GRACE).await;
     let _ = accepting.await;
-    locked(&relay.wires).all.iter().for_each(|wire| wire.wire.recorder().close("the recorder was ended"));
+    relay.wires.lock().all.iter().for_each(|wire| wire.wire.recorder().close("the recorder was ended"));
     Ok(Exit::Success)
 }
 
@@ -157,7 +151,7 @@ impl Relay {
         let is_initialize =
             serde_json::from_slice::<serde_json::Value>(body).is_ok_and(|it| it["method"] == "initialize");
         {
-            let wires = locked(&self.wires);
+            let wires = self.wires.lock();
             let known = session.and_then(|id| wires.sessions.get(id)).or(wires.latest.as_ref());
             if let Some(known) = known.filter(|_| !is_initialize) {
                 return Ok(known.clone());
@@ -174,7 +168,7 @@ impl Relay {
         }));
         let wire = Wire::open(&self.params, None, recorder).await.map_err(|error| error.to_string())?;
         let wire = Arc::new(RecordedWire { wire, exchanges });
-        let mut wires = locked(&self.wires);
+        let mut wires = self.wires.lock();
         wires.latest = Some(wire.clone());
         wires.all.push(wire.clone());
         Ok(wire)
@@ -183,7 +177,7 @@ impl Relay {
     /// The response of the server, as it comes.
     async fn response(&self, wire: Arc<RecordedWire>, mut exchange: WireExchange) -> Response {
         let number = exchange.number;
-        let received = locked(&wire.exchanges).entry(number).or_default().received.take();
+        let received = wire.exchanges.lock().entry(number).or_default().received.take();
         let Some(mut parts) = received else { return refusal(StatusCode::BAD_GATEWAY, "the exchange has ended") };
         let head = tokio::select! {
             biased;
@@ -194,7 +188,7 @@ impl Relay {
             return refusal(StatusCode::BAD_GATEWAY, "the server cannot be reached");
         };
         if let Some(id) = headers.get(SESSION).and_then(|id| id.to_str().ok()) {
-            locked(&self.wires).sessions.insert(id.to_owned(), wire.clone());
+            self.wires.lock().sessions.insert(id.to_owned(), wire.clone());
         }
         OWN_HEADERS.iter().for_each(|name| drop(headers.remove(name)));
         let relayed = RelayedBody { wire, _exchange: exchange, parts, number };
@@ -220,7 +214,7 @@ struct RelayedBody {
 
 impl Drop for RelayedBody {
     fn drop(&mut self) {
-        locked(&self.wire.exchanges).remove(&self.number);
+        self.wire.exchanges.lock().remove(&self.number);
     }
 }
 
@@ -234,7 +228,7 @@ fn forward(exchanges: &Exchanges, event: &Event) {
         _ => return,
     };
     let Some(number) = event.exchange else { return };
-    let mut exchanges = locked(exchanges);
+    let mut exchanges = exchanges.lock();
     let exchange = exchanges.entry(number).or_default();
     if let Part::Head(_, headers) = &part {
         let media_type = headers.get(header::CONTENT_TYPE).and_then(|it| it.to_str().ok()).unwrap_or_default();
@@ -264,8 +258,4 @@ fn refusal(status: StatusCode, reason: &str) -> Response {
     let mut response = Response::new(Body::whole(format!("{reason}\n")));
     *response.status_mut() = status;
     response
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

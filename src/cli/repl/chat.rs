@@ -3,16 +3,14 @@
 use std::{
     collections::{BTreeMap, HashSet},
     path::{Path, PathBuf},
-    sync::{Arc, Mutex},
+    sync::Arc,
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
-use super::{
-    ReplArgs,
-    shell::{Shell, locked},
-};
+use super::{ReplArgs, shell::Shell};
 use crate::cli::{
     Exit, Failure,
     agent_config::{code_mode, read_agent},
@@ -260,7 +258,7 @@ pub(crate) fn run(args: ChatArgs) -> Result<Exit, Failure> {
 impl Chat {
     /// Prints what the model took.
     pub(super) fn print_usage(&self) {
-        print_unchecked(&format!("Model: {}\n", locked(&self.statistics)));
+        print_unchecked(&format!("Model: {}\n", self.statistics.lock()));
     }
 
     /// Says how to continue a saved conversation.
@@ -341,7 +339,7 @@ impl Chat {
 
 /// Prints an event of a subagent, with the id of its run if that is wanted or several run.
 fn print_event(record: &EventRecord, form: Form, shows_run_id: bool, runs: &Mutex<HashSet<String>>) {
-    let mut runs = locked(runs);
+    let mut runs = runs.lock();
     match record.kind {
         EventKind::SubagentStart => drop(runs.insert(record.subagent_run_id.clone())),
         EventKind::SubagentEnd => drop(runs.remove(&record.subagent_run_id)),
@@ -367,7 +365,7 @@ impl EventSink for TranscriptPrinter {
             print_unchecked("\n");
         }
         if let Event::Ended { statistics, .. } = event {
-            *locked(&self.0) += statistics;
+            *self.0.lock() += statistics;
         }
         if let Some(text) = transcript::text(&event) {
             style::print(&format!("{}\n", printable_text(text.trim_end())));

@@ -1,9 +1,8 @@
 //! Debug mode by server: printing its frames and its standard error.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Mutex, MutexGuard, PoisonError},
-};
+use std::collections::BTreeMap;
+
+use parking_lot::Mutex;
 
 /// The variable of code_agent that enables debug mode for all servers.
 pub(super) const VARIABLE: &str = "CODE_AGENT_MCP_DEBUG";
@@ -28,7 +27,7 @@ impl DebugSwitch {
 
     /// Sets one server, or all.
     pub(super) fn set(&self, server: Option<&str>, is_on: bool) {
-        let mut state = self.state();
+        let mut state = self.0.lock();
         match server {
             Some(server) => drop(state.servers.insert(server.to_owned(), is_on)),
             None => *state = State { all: is_on, servers: BTreeMap::new() },
@@ -37,19 +36,15 @@ impl DebugSwitch {
 
     /// Sets the value from a config, unless the user has set another.
     pub(super) fn apply_default(&self, server: &str, is_on: bool) {
-        let mut state = self.state();
+        let mut state = self.0.lock();
         if !state.all {
             state.servers.entry(server.to_owned()).or_insert(is_on);
         }
     }
 
     pub(super) fn is_on(&self, server: &str) -> bool {
-        let state = self.state();
+        let state = self.0.lock();
         state.servers.get(server).copied().unwrap_or(state.all)
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

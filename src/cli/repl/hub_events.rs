@@ -8,7 +8,7 @@ use std::{
 use futures_util::{StreamExt, future::join_all, stream::FuturesUnordered};
 use tokio::{sync::broadcast::error::RecvError, time::Instant};
 
-use super::shell::{Never, Shell, locked};
+use super::shell::{Never, Shell};
 use crate::cli::mcp::{list_tools::name_of, session::renewal_message};
 use rehearse_hub::{ConnectionState, Event, ServerStatus};
 
@@ -38,8 +38,7 @@ pub(super) async fn watch_hub(shell: &Arc<Shell>) -> Never {
                 let is_connected = |(name, status): &(Arc<str>, ServerStatus)| {
                     *name == server && status.state == ConnectionState::Connected
                 };
-                let started =
-                    shell.hub.status().iter().any(is_connected).then(|| locked(&shell.started).remove(&server));
+                let started = shell.hub.status().iter().any(is_connected).then(|| shell.started.lock().remove(&server));
                 if let Some(started) = started.flatten() {
                     let took = started.elapsed().as_secs_f64() * 1000.0;
                     shell.debug(&server, &format!("connected to '{server}' in {took:.1} ms"));
@@ -70,7 +69,7 @@ pub(super) async fn watch_hub(shell: &Arc<Shell>) -> Never {
 /// Reconnects a server whose connection was lost, unless its state has changed in the meantime.
 async fn reconnect(shell: &Shell, server: Arc<str>, most: usize) {
     let mut last = None;
-    let backoffs = || locked(&shell.backoffs);
+    let backoffs = || shell.backoffs.lock();
     let next = || backoffs().entry(server.clone()).or_default().pause(most);
     while let Some(pause) = next() {
         tokio::time::sleep(pause).await;
@@ -97,7 +96,7 @@ async fn reconnect(shell: &Shell, server: Arc<str>, most: usize) {
 pub(super) async fn connect_again(shell: &Shell, servers: Vec<Arc<str>>) {
     let most = shell.args.retries;
     let again = servers.into_iter().filter(|_| most > 0).map(|server| {
-        locked(&shell.backoffs).entry(server.clone()).or_default().count_first();
+        shell.backoffs.lock().entry(server.clone()).or_default().count_first();
         reconnect(shell, server, most + 1)
     });
     join_all(again).await;

@@ -2,10 +2,7 @@
 
 use std::{io::IsTerminal, time::SystemTime};
 
-use super::{
-    chat::Chat,
-    shell::{Shell, locked},
-};
+use super::{chat::Chat, shell::Shell};
 use crate::cli::{
     mcp::{
         auth, info,
@@ -31,13 +28,13 @@ impl Shell {
     }
 
     pub(super) async fn connect(&self, server: &str) -> bool {
-        locked(&self.backoffs).remove(server);
+        self.backoffs.lock().remove(server);
         let came = Box::pin(self.hub.connect(server)).await;
         self.connected(server, came)
     }
 
     pub(super) async fn reconnect(&self, server: &str) -> bool {
-        locked(&self.backoffs).remove(server);
+        self.backoffs.lock().remove(server);
         let came = Box::pin(self.hub.reconnect(server)).await;
         self.connected(server, came)
     }

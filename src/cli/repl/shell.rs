@@ -1,13 +1,9 @@
 //! The state of a REPL, and the execution of commands.
 
-use std::{
-    collections::HashMap,
-    convert::Infallible,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Instant,
-};
+use std::{collections::HashMap, convert::Infallible, sync::Arc, time::Instant};
 
 use futures_util::{StreamExt, stream};
+use parking_lot::{Mutex, MutexGuard};
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -110,14 +106,14 @@ impl Shell {
         options.stderr = Some({
             let (show, recent_stderr) = (tracer.stderr(!args.connection.quiet), recent_stderr.clone());
             Arc::new(move |line: StderrLine| {
-                locked(&recent_stderr).entry(line.server.clone()).or_default().push(line.line.clone());
+                recent_stderr.lock().entry(line.server.clone()).or_default().push(line.line.clone());
                 show(line);
             })
         });
         options.record_sink = Some({
             let (follow, started) = (tracer.records(), started.clone());
             Arc::new(move |server, recorder| {
-                locked(&started).insert(server.clone(), Instant::now());
+                started.lock().insert(server.clone(), Instant::now());
                 follow(server, recorder);
             })
         });
@@ -148,7 +144,7 @@ impl Shell {
     }
 
     pub(super) fn loaded(&self) -> Arc<LoadedConfigs> {
-        locked(&self.loaded).clone()
+        self.loaded.lock().clone()
     }
 
     /// Applies loaded configs except for connections, and returns the servers for the hub.
@@ -162,7 +158,7 @@ impl Shell {
         apply_config_debug(&self.switch, &servers);
         let loaded = LoadedConfigs::new(servers, files);
         self.tracer.hide((!self.args.connection.show_secrets).then(|| loaded.secrets.clone()));
-        *locked(&self.loaded) = Arc::new(loaded);
+        *self.loaded.lock() = Arc::new(loaded);
         members.iter().for_each(|member| self.tracer.follow_authorizer(&member.config));
         Ok(members)
     }
@@ -193,7 +189,7 @@ impl Shell {
     /// Prints which tools were left out or renamed since the last time.
     pub(super) fn print_new_notices(&self) {
         let (hub_session, now) = (self.hub_session(), self.hub.registry().notices.clone());
-        let before = std::mem::replace(&mut *locked(&self.notices), now.clone());
+        let before = std::mem::replace(&mut *self.notices.lock(), now.clone());
         let new: Vec<_> = now.into_iter().filter(|notice| !before.contains(notice)).collect();
         hub_session.print_notices(&new);
     }
@@ -354,16 +350,16 @@ impl Shell {
     /// The names for completion.
     pub(super) fn known(&self) -> KnownNames {
         let servers = self.hub.status().into_iter().map(|(name, _)| name).collect();
-        KnownNames { servers, tools: self.hub.registry().tools().to_vec(), ..locked(&self.listed).clone() }
+        KnownNames { servers, tools: self.hub.registry().tools().to_vec(), ..self.listed.lock().clone() }
     }
 
     pub(super) fn listed(&self) -> MutexGuard<'_, KnownNames> {
-        locked(&self.listed)
+        self.listed.lock()
     }
 
     /// The last stderr lines of a server.
     pub(super) fn recent_stderr(&self, server: &str) -> Vec<String> {
-        locked(&self.recent_stderr).get(server).map(LastLines::to_vec).unwrap_or_default()
+        self.recent_stderr.lock().get(server).map(LastLines::to_vec).unwrap_or_default()
     }
 
     /// Hides the secrets of all servers in a text.
@@ -459,10 +455,6 @@ fn apply_config_debug(switch: &DebugSwitch, servers: &[Server]) {
             switch.apply_default(server.name(), debug.value);
         }
     }
-}
-
-pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The type of futures that never end.

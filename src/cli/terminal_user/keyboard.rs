@@ -5,13 +5,14 @@ use std::{
     collections::VecDeque,
     io::{self, IsTerminal},
     sync::{
-        Arc, Mutex, OnceLock, PoisonError,
+        Arc, OnceLock,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
 };
 
 use anstream::AutoStream;
+use parking_lot::Mutex;
 use reedline::{
     Color, ExternalPrinter, Highlighter, PromptEditMode, PromptHistorySearch, PromptHistorySearchStatus, Reedline,
     Signal, StyledText,
@@ -233,7 +234,7 @@ struct MessageQueue(Mutex<(VecDeque<String>, usize)>);
 
 impl MessageQueue {
     fn put(&self, text: &str) {
-        let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = self.0.lock();
         if waiting.0.len() + 1 < QUEUE_CAPACITY {
             waiting.0.push_back(if is_coloured() {
                 text.to_owned()
@@ -246,7 +247,7 @@ impl MessageQueue {
     }
 
     fn take(&self) -> impl Iterator<Item = String> {
-        let (mut texts, dropped) = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        let (mut texts, dropped) = std::mem::take(&mut *self.0.lock());
         if dropped > 0 {
             texts.push_back(format!("{DOUBTFUL}{dropped} messages were dropped: too many to show{DOUBTFUL:#}\n"));
         }

@@ -1,16 +1,13 @@
 //! Lines of a terminal that does not say where its cursor is, such as that of a script. The editor would ask before every
 //! change, and wait for 2 s each time.
 
-use std::{
-    io,
-    sync::{Mutex, PoisonError},
-    time::Duration,
-};
+use std::{io, time::Duration};
 
 use crossterm::{
     cursor,
     event::{self, Event, KeyCode, KeyEvent, KeyModifiers},
 };
+use parking_lot::Mutex;
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     io::Errno,
@@ -50,7 +47,7 @@ impl PlainInput {
     /// The terminal cannot be read.
     pub(super) fn read_line(&self, prompt: &str, is_stopped: impl Fn() -> bool) -> io::Result<LineEvent> {
         style::print(prompt);
-        let mut typed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut typed = self.0.lock();
         loop {
             if let Some(end) = typed.iter().position(|byte| matches!(*byte, b'\n' | CTRL_C | CTRL_D)) {
                 let line: Vec<u8> = typed.drain(..=end).collect();

@@ -17,10 +17,10 @@ mod tests;
 use std::{
     collections::HashSet,
     path::{Path, PathBuf},
-    sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use rand::RngExt as _;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension as _, Row, TransactionBehavior, params};
 use serde::Serialize;
@@ -181,7 +181,7 @@ impl ConversationStore {
         let insert = format!(
             "INSERT OR IGNORE INTO messages (id, parent_id, {column}, role, tool_result_error) VALUES (?, ?, ?, ?, ?)"
         );
-        let mut connection = self.lock();
+        let mut connection = self.connection.lock();
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let mut tries = 1..=ID_TRIES;
         let id = loop {
@@ -215,7 +215,7 @@ impl ConversationStore {
             let mut statement = connection.prepare(&sql)?;
             statement.query_map([], MessageSummary::read)?.collect()
         };
-        read(&self.lock()).map_err(|error| self.failure(error))
+        read(&self.connection.lock()).map_err(|error| self.failure(error))
     }
 
     /// The conversation that ends with a message, its first message first.
@@ -228,7 +228,7 @@ impl ConversationStore {
     }
 
     fn load_chain(&self, id: &str) -> rusqlite::Result<Vec<StoredMessage>> {
-        let connection = self.lock();
+        let connection = self.connection.lock();
         let sql = format!(
             "SELECT m.id, m.parent_id, {}, CAST(m.created_at AS TEXT), m.role, m.tool_result_error FROM messages m \
              WHERE m.id = ?",
@@ -254,10 +254,6 @@ impl ConversationStore {
         chain.reverse();
         name_tools(&mut chain);
         Ok(chain)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Connection> {
-        self.connection.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn failure(&self, error: rusqlite::Error) -> StoreError {

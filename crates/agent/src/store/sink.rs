@@ -1,9 +1,8 @@
 //! Saves the messages of runs as they come.
 
-use std::{
-    fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{fmt, sync::Arc};
+
+use parking_lot::Mutex;
 
 use super::{ConversationStore, StoreError, role};
 use crate::{EmitFuture, Event, EventSink, RunLabel, SavedMessage};
@@ -63,7 +62,7 @@ impl ConversationSink {
 
     /// The id of the last message of a session, with which it can be resumed.
     pub fn last(&self) -> Option<String> {
-        match &*self.0.chains() {
+        match &*self.0.chains.lock() {
             Chains::Session(last) => last.clone(),
             Chains::Runs(_) => None,
         }
@@ -71,12 +70,8 @@ impl ConversationSink {
 }
 
 impl Inner {
-    fn chains(&self) -> MutexGuard<'_, Chains> {
-        self.chains.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn save(&self, run: &RunLabel, message: &Message) {
-        let mut chains = self.chains();
+        let mut chains = self.chains.lock();
         let saved = match &mut *chains {
             Chains::Session(last) => {
                 let parent = last.clone();
@@ -104,7 +99,7 @@ impl Inner {
         match saved {
             Ok((message_id, parent_id)) => {
                 let saved = SavedMessage { message_id, role: role(message), parent_id };
-                self.saved.lock().unwrap_or_else(PoisonError::into_inner).push((run.run_id.clone(), saved));
+                self.saved.lock().push((run.run_id.clone(), saved));
             }
             Err(error) => (self.on_error)(&error),
         }
@@ -123,7 +118,7 @@ impl EventSink for ConversationSink {
     }
 
     fn take_saved(&self, run: &RunLabel) -> Option<SavedMessage> {
-        let mut saved = self.0.saved.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut saved = self.0.saved.lock();
         let position = saved.iter().position(|(id, _)| Arc::ptr_eq(id, &run.run_id))?;
         Some(saved.swap_remove(position).1)
     }

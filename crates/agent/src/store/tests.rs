@@ -3,9 +3,10 @@ use std::{
     io::{BufRead, BufReader, Write},
     path::{Path, PathBuf},
     process::{Command, Stdio},
-    sync::{Arc, Mutex},
+    sync::Arc,
 };
 
+use parking_lot::Mutex;
 use rehearse_llm::model::{Block, Media, Message, ToolCall, ToolResult};
 use rusqlite::Connection;
 
@@ -266,8 +267,8 @@ async fn a_message_that_cannot_be_saved_is_reported_and_the_run_goes_on() {
     let reported = errors.clone();
     let store = ConversationStore::open(&path).expect("new");
     let sink = ConversationSink::of_session(store, Some("none00".into()), move |error| {
-        reported.lock().expect("free").push(error.to_string());
+        reported.lock().push(error.to_string());
     });
     assert_eq!(sink.emit(&label("a"), Event::Message(&Message::user("1"))).await, Ok(()));
-    assert_eq!(*errors.lock().expect("free"), [format!("there is no message none00 in {}", path.display())]);
+    assert_eq!(*errors.lock(), [format!("there is no message none00 in {}", path.display())]);
 }

@@ -1,8 +1,9 @@
 use std::{
-    sync::{Arc, Mutex},
+    sync::Arc,
     time::{Duration, SystemTime},
 };
 
+use parking_lot::Mutex;
 use rehearse_llm::model::{Block, ToolCall, ToolResult};
 
 use super::*;
@@ -68,8 +69,7 @@ fn people_see_calls_results_and_thoughts() {
 async fn events_arrive_in_order_and_one_that_does_not_is_an_error() {
     let seen = Arc::<Mutex<Vec<EventRecord>>>::default();
     let log = seen.clone();
-    let listener =
-        EventListener::start(move |record| log.lock().expect("no panic").push(record)).await.expect("listens");
+    let listener = EventListener::start(move |record| log.lock().push(record)).await.expect("listens");
     let emitter = EventEmitter::new(listener.url()).expect("a URL");
     emitter.emit(&label(), Event::Started).await.expect("arrives");
     emitter.emit(&label(), Event::Response("not sent")).await.expect("nothing to send");
@@ -77,8 +77,7 @@ async fn events_arrive_in_order_and_one_that_does_not_is_an_error() {
         .emit(&label(), Event::Ended { error: Some("no"), statistics: RunStatistics::default() })
         .await
         .expect("arrives");
-    let kinds: Vec<_> =
-        seen.lock().expect("no panic").iter().map(|record| (record.kind, record.payload.clone())).collect();
+    let kinds: Vec<_> = seen.lock().iter().map(|record| (record.kind, record.payload.clone())).collect();
     assert_eq!(kinds, [(EventKind::SubagentStart, String::new()), (EventKind::SubagentEnd, "no".to_owned())]);
     let elsewhere = EventEmitter::new(&format!("{}/other", listener.url())).expect("a URL");
     let error = elsewhere.emit(&label(), Event::Started).await.expect_err("there is nothing");

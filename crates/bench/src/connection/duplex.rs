@@ -3,12 +3,13 @@
 use std::{
     collections::{HashMap, HashSet},
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicU32, Ordering},
     },
 };
 
 use bytes::Bytes;
+use parking_lot::Mutex;
 use rehearse_client::{ServerParams, TraceRecorder, Wire};
 use rehearse_protocol::{Direction, Event, EventKind, Id, Message};
 use tokio::{sync::oneshot, time::Instant};
@@ -72,16 +73,12 @@ impl DuplexConnection {
 }
 
 impl Inbox {
-    fn state(&self) -> MutexGuard<'_, InboxState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn take(&self, event: &Event) {
         match &event.kind {
             EventKind::Frame(frame) if frame.direction == Direction::ServerToClient => self.deliver(&frame.bytes),
             EventKind::ProcessStarted { pid } => self.process.store(*pid, Ordering::Relaxed),
             EventKind::Closed { reason } => {
-                let mut state = self.state();
+                let mut state = self.state.lock();
                 state.closed = Some(reason.clone());
                 state.waiting.clear();
             }
@@ -92,7 +89,7 @@ impl Inbox {
     fn deliver(&self, bytes: &Bytes) {
         let now = Instant::now();
         let message = Message::parse(bytes);
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let id = match message {
             Ok(Message::Response(response)) => response.id,
             Ok(Message::Request(request)) if request.method == "ping" => {
@@ -125,7 +122,7 @@ impl DuplexLane {
         let DuplexConnection { inbox, wire } = &*self.connection;
         let (sender, answered) = oneshot::channel();
         let pongs = {
-            let mut state = inbox.state();
+            let mut state = inbox.state.lock();
             if let Some(reason) = &state.closed {
                 return Err(NoAnswer::Lost(reason.to_string()));
             }
@@ -139,10 +136,10 @@ impl DuplexLane {
         }
         wire.send(None, request.body.clone()).await.map_err(NoAnswer::Lost)?;
         let Ok(exchange) = answered.await else {
-            let closed = inbox.state().closed.clone();
+            let closed = inbox.state.lock().closed.clone();
             return Err(NoAnswer::Lost(closed.map_or_else(|| "the connection ended".to_owned(), |it| it.to_string())));
         };
-        let mut state = inbox.state();
+        let mut state = inbox.state.lock();
         if state.strays > 0 {
             state.strays -= 1;
             return Err(NoAnswer::Failed("an answer with an unknown id".to_owned()));
@@ -163,7 +160,7 @@ struct Place<'i> {
 
 impl Drop for Place<'_> {
     fn drop(&mut self) {
-        let mut state = self.inbox.state();
+        let mut state = self.inbox.state.lock();
         if state.waiting.remove(&self.id).is_some() {
             state.expired.insert(self.id);
         }

@@ -2,12 +2,13 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Mutex, OnceLock, PoisonError},
+    sync::{Arc, OnceLock},
     time::SystemTime,
 };
 
 use bytes::Bytes;
 use minijinja::value::{Object, Serde};
+use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -22,11 +23,11 @@ impl Bindings {
     /// Binds a name to a value.
     pub fn bind(&self, name: &str, value: &serde_json::Value) {
         let value = minijinja::Value::from(Serde(value));
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned(), value);
+        self.0.lock().insert(name.to_owned(), value);
     }
 
     fn get(&self, name: &str) -> Option<minijinja::Value> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
+        self.0.lock().get(name).cloned()
     }
 }
 
@@ -160,7 +161,7 @@ impl Object for Rand {
         _: &mut minijinja::State<'_, '_>,
         args: &[minijinja::Value],
     ) -> Result<minijinja::Value, minijinja::Error> {
-        let mut draws = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut draws = self.0.lock();
         if args.is_empty() {
             return Ok(draws.fraction().into());
         }

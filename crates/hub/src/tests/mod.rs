@@ -8,12 +8,13 @@ mod routing;
 
 use std::{
     sync::{
-        Arc, Mutex,
+        Arc,
         atomic::{AtomicUsize, Ordering},
     },
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 use tokio::sync::{Notify, mpsc};
 

@@ -1,6 +1,8 @@
 //! The rules that were added while the script is served.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicU64};
+use std::sync::{Arc, atomic::AtomicU64};
+
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::script::AddedRule;
 
@@ -14,6 +16,6 @@ pub(super) struct AddedRules {
 
 impl AddedRules {
     pub(super) fn lock(&self) -> MutexGuard<'_, Vec<Arc<AddedRule>>> {
-        self.rules.lock().unwrap_or_else(PoisonError::into_inner)
+        self.rules.lock()
     }
 }

@@ -4,7 +4,7 @@ use std::{
     collections::{HashMap, HashSet},
     fmt,
     sync::{
-        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
+        Arc, OnceLock,
         atomic::{AtomicI64, AtomicU8, Ordering},
     },
 };
@@ -12,6 +12,7 @@ use std::{
 use arc_swap::ArcSwapOption;
 use bytes::Bytes;
 use futures_channel::oneshot;
+use parking_lot::Mutex;
 use serde_json::{Value as Json, json};
 
 use super::input_response::InputResponse;
@@ -90,8 +91,8 @@ impl LegacySession {
     pub(super) fn initialize(&self, version: Version, capabilities: Json) {
         self.handshake.store(Some(Arc::new(Handshake { version, capabilities })));
         self.set_log_level(LogLevel::LEAST);
-        self.subscriptions.lock().unwrap_or_else(PoisonError::into_inner).clear();
-        self.initialized.lock().unwrap_or_else(PoisonError::into_inner).is_complete = false;
+        self.subscriptions.lock().clear();
+        self.initialized.lock().is_complete = false;
     }
 
     /// Takes `notifications/initialized`; `true` if it comes after a handshake and for the first time.
@@ -99,7 +100,7 @@ impl LegacySession {
         if self.is_stateless || self.version().is_none() {
             return false;
         }
-        let mut initialized = self.initialized.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut initialized = self.initialized.lock();
         initialized.awaited.clear();
         initialized.is_complete = true;
         !std::mem::replace(&mut initialized.was_complete, true)
@@ -108,9 +109,9 @@ impl LegacySession {
     /// Resolves when the server may send requests to the client; `None` if it already may (2025-11-25, Lifecycle:
     /// Initialization).
     pub(super) fn wait_initialized(&self) -> Option<oneshot::Receiver<()>> {
-        let mut initialized = self.initialized.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut initialized = self.initialized.lock();
         // A client that has closed its input fails when input is requested.
-        if initialized.is_complete || self.pending_requests().is_over {
+        if initialized.is_complete || self.pending.lock().is_over {
             return None;
         }
         initialized.awaited.retain(|sender| !sender.is_canceled());
@@ -139,7 +140,7 @@ impl LegacySession {
     /// # Errors
     /// The client has subscribed to too many resources.
     pub(super) fn subscribe(&self, uri: &str) -> Result<(), RpcError> {
-        let mut subscriptions = self.subscriptions.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut subscriptions = self.subscriptions.lock();
         if subscriptions.len() >= MAX_URIS && !subscriptions.contains(uri) {
             return Err(RpcError::new(INTERNAL_ERROR, format!("no more than {MAX_URIS} resources at a time")));
         }
@@ -148,11 +149,11 @@ impl LegacySession {
     }
 
     pub(super) fn unsubscribe(&self, uri: &str) {
-        self.subscriptions.lock().unwrap_or_else(PoisonError::into_inner).remove(uri);
+        self.subscriptions.lock().remove(uri);
     }
 
     pub(super) fn has_subscribed(&self, uri: &str) -> bool {
-        self.subscriptions.lock().unwrap_or_else(PoisonError::into_inner).contains(uri)
+        self.subscriptions.lock().contains(uri)
     }
 
     /// Sends a notification that belongs to no request.
@@ -166,7 +167,7 @@ impl LegacySession {
     pub(super) fn register_request(&self) -> (Id, oneshot::Receiver<InputResponse>) {
         let id = self.questions.fetch_add(1, Ordering::Relaxed) + 1;
         let (sender, receiver) = oneshot::channel();
-        let mut asked = self.pending_requests();
+        let mut asked = self.pending.lock();
         if !asked.is_over {
             asked.open.insert(id, sender);
         }
@@ -175,19 +176,15 @@ impl LegacySession {
 
     /// The client sends nothing more: exchanges stop waiting for its responses.
     pub fn close_input(&self) {
-        *self.pending_requests() = PendingRequests { open: HashMap::new(), is_over: true };
-        self.initialized.lock().unwrap_or_else(PoisonError::into_inner).awaited.clear();
-    }
-
-    fn pending_requests(&self) -> MutexGuard<'_, PendingRequests> {
-        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.pending.lock() = PendingRequests { open: HashMap::new(), is_over: true };
+        self.initialized.lock().awaited.clear();
     }
 
     /// Takes a client's response; `false` if it has responded already, or no request has this id.
     pub(super) fn accept_response(&self, response: &Response<'_>) -> bool {
         let Some(Id::Number(id)) = response.id else { return false };
         let Ok(id) = i64::try_from(id) else { return false };
-        let Some(sender) = self.pending_requests().open.remove(&id) else { return false };
+        let Some(sender) = self.pending.lock().open.remove(&id) else { return false };
         let parse = |result: &serde_json::value::RawValue| {
             serde_json::from_str(result.get()).map_err(|error| RpcError::new(0, error.to_string()))
         };

@@ -4,7 +4,6 @@ use std::{
     any::Any,
     fmt,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{Mutex, PoisonError},
     task::{Context, Poll},
     time::Duration,
 };
@@ -12,6 +11,7 @@ use std::{
 use bytes::Bytes;
 use futures_channel::mpsc;
 use futures_util::StreamExt;
+use parking_lot::Mutex;
 use serde_json::{Map, Value as Json, value::RawValue};
 
 use super::{
@@ -50,7 +50,7 @@ impl RunningHandler {
 
     /// Ready when there is a notification or the result.
     pub(super) fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        let slot = self.future.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let slot = self.future.get_mut();
         if let Some(future) = slot {
             match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {
                 Ok(Poll::Pending) => {}

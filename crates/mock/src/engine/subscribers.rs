@@ -1,8 +1,9 @@
 //! The clients that receive notifications about changes: legacy sessions, and streams of `subscriptions/listen`.
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use bytes::Bytes;
+use parking_lot::{Mutex, MutexGuard};
 use serde::Deserialize;
 use serde_json::{Map, Value as Json, json};
 
@@ -111,13 +112,13 @@ impl Subscriber {
 }
 
 impl Subscribers {
-    pub(super) fn subscribers(&self) -> std::sync::MutexGuard<'_, Vec<Arc<Subscriber>>> {
-        self.subscribers.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn subscribers(&self) -> MutexGuard<'_, Vec<Arc<Subscriber>>> {
+        self.subscribers.lock()
     }
 
     /// A legacy client has ended its handshake.
     pub(super) fn add_session(&self, session: &Arc<LegacySession>) {
-        let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sessions = self.sessions.lock();
         if sessions.len() == sessions.capacity() {
             sessions.retain(|session| session.strong_count() > 0);
         }
@@ -131,7 +132,7 @@ impl Subscribers {
             }
         }
         let sessions: Vec<_> = {
-            let sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+            let sessions = self.sessions.lock();
             sessions.iter().filter_map(Weak::upgrade).collect()
         };
         let frame = match params {

@@ -2,11 +2,12 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, PoisonError, atomic::AtomicU64},
+    sync::{Arc, atomic::AtomicU64},
     time::{Duration, SystemTime},
 };
 
 use futures_channel::oneshot;
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::Value as Json;
 
 use super::input_response::InputResponse;
@@ -69,8 +70,8 @@ impl Task {
         matches!(self.lock().status, Status::PipeEnd(..))
     }
 
-    pub(super) fn lock(&self) -> std::sync::MutexGuard<'_, Progress> {
-        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn lock(&self) -> MutexGuard<'_, Progress> {
+        self.progress.lock()
     }
 
     /// The rest of the task's time to live.

@@ -1,11 +1,12 @@
 //! Calls that run as tasks (SEP-2663, `io.modelcontextprotocol/tasks`).
 
 use std::{
-    sync::{Arc, Mutex, PoisonError, atomic::Ordering},
+    sync::{Arc, atomic::Ordering},
     time::Duration,
 };
 
 use futures_channel::oneshot;
+use parking_lot::Mutex;
 use serde_json::{Map, Value as Json, json};
 
 use super::{
@@ -65,7 +66,7 @@ impl Engine {
         let progress = Progress { status: Status::Working, updated: at, open: Vec::new() };
         let id = self.signer.unguessable("task", number);
         let task = Arc::new(Task { id: id.clone(), owner, created: at, spec, progress: Mutex::new(progress) });
-        let mut tasks = self.tasks.by_id.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tasks = self.tasks.by_id.lock();
         if tasks.len() == tasks.capacity() || tasks.len() >= MAX_TASKS {
             tasks.retain(|_, task| !task.is_expired(at));
         }
@@ -80,7 +81,7 @@ impl Engine {
 
     /// Removes every task; tasks in progress end.
     pub(super) fn forget_tasks(&self, at: Duration) {
-        let tasks = std::mem::take(&mut *self.tasks.by_id.lock().unwrap_or_else(PoisonError::into_inner));
+        let tasks = std::mem::take(&mut *self.tasks.by_id.lock());
         for task in tasks.values() {
             self.cancel_task(task, at);
         }
@@ -165,7 +166,7 @@ impl Engine {
 
     /// A task that the client may query.
     pub(super) fn task(&self, call: &Call<'_>, id: &str) -> Option<Arc<Task>> {
-        let task = self.tasks.by_id.lock().unwrap_or_else(PoisonError::into_inner).get(id).cloned()?;
+        let task = self.tasks.by_id.lock().get(id).cloned()?;
         (!task.is_expired(call.incoming.at) && task.owner.as_deref() == call.principal()).then_some(task)
     }
 

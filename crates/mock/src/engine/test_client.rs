@@ -2,13 +2,14 @@
 
 use std::{
     cell::{Cell, RefCell},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     task::{Context, Waker},
     time::Duration,
 };
 
 use bytes::Bytes;
 use http::HeaderMap;
+use parking_lot::Mutex;
 use serde_json::{Value as Json, json};
 
 use super::{Decision, Engine, Event, Exchange, Incoming, LegacySession, NotificationSink};
@@ -49,13 +50,13 @@ pub(super) struct Received(Arc<Mutex<Vec<Json>>>);
 impl NotificationSink for Received {
     fn push(&self, frame: Bytes) {
         let frame = serde_json::from_slice(&frame).expect("JSON");
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(frame);
+        self.0.lock().push(frame);
     }
 }
 
 impl Received {
     pub(super) fn take(&self) -> Vec<Json> {
-        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *self.0.lock())
     }
 }
 

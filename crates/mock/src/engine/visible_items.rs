@@ -1,11 +1,9 @@
 //! The visible items of one kind. Reading takes no lock.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{collections::HashMap, sync::Arc};
 
 use arc_swap::ArcSwap;
+use parking_lot::Mutex;
 
 use super::pages::Pages;
 use crate::script::{ItemKind, ItemRef, ListChange, Script};
@@ -56,7 +54,7 @@ impl VisibleItems {
 
     /// Applies the change. Returns whether anything differs.
     pub(super) fn change(&self, script: &Script, change: &ListChange) -> bool {
-        let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut slots = self.slots.lock();
         let changed = match change {
             ListChange::Enable(_, name) => set_enabled(&mut slots, name, true),
             ListChange::Disable(_, name) => set_enabled(&mut slots, name, false),

@@ -1,9 +1,10 @@
 //! A call as its handler sees it.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_channel::mpsc;
+use parking_lot::Mutex;
 use serde::Serialize;
 use serde_json::{Map, Value as Json};
 
@@ -86,6 +87,6 @@ impl HandlerCall {
 
     fn send(&self, frame: Bytes) {
         // The receiver is gone if the call has ended.
-        let _ = self.0.sender.lock().unwrap_or_else(PoisonError::into_inner).try_send(frame);
+        let _ = self.0.sender.lock().try_send(frame);
     }
 }

@@ -1,8 +1,6 @@
-use std::{
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
+use parking_lot::Mutex;
 use serde_json::{Value as Json, json};
 use tokio::{
     io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf},
@@ -144,7 +142,7 @@ fn endless(count: usize) -> (Tool, Vec<CallEnds>) {
         .unzip();
     let senders = Arc::new(Mutex::new(senders));
     let tool = Tool::new("t").handle(move |_| {
-        let (begun, guard) = senders.lock().expect("free").remove(0);
+        let (begun, guard) = senders.lock().remove(0);
         async move {
             let _guard = guard;
             let _ = begun.send(());

@@ -7,7 +7,7 @@ mod refusal;
 use std::{
     collections::VecDeque,
     sync::{
-        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
+        Arc, OnceLock,
         atomic::{AtomicU64, AtomicUsize, Ordering},
         mpsc::SyncSender,
     },
@@ -16,6 +16,7 @@ use std::{
 
 use bytes::Bytes;
 use crossbeam_queue::ArrayQueue;
+use parking_lot::Mutex;
 
 pub use answer::{Answer, AnswerKind};
 pub(crate) use answer::{CallRecord, CancelMark};
@@ -181,9 +182,9 @@ impl Journal {
     fn push(&self, entry: Entry) {
         match &entry.handling {
             Handling::Unmatched { .. } | Handling::Refused { refusal: Refusal::Arguments, .. } => {
-                self.failures_mut().unexpected.add(&entry);
+                self.failures.lock().unexpected.add(&entry);
             }
-            Handling::Refused { refusal, .. } if refusal.is_violation() => self.failures_mut().violations.add(&entry),
+            Handling::Refused { refusal, .. } if refusal.is_violation() => self.failures.lock().violations.add(&entry),
             _ => {}
         }
         self.bytes.fetch_add(entry.request.len(), Ordering::Relaxed);
@@ -191,10 +192,6 @@ impl Journal {
             self.bytes.fetch_sub(oldest.request.len(), Ordering::Relaxed);
         }
         while self.bytes.load(Ordering::Relaxed) > CAPACITY_BYTES && self.take().is_some() {}
-    }
-
-    fn failures_mut(&self) -> MutexGuard<'_, Failures> {
-        self.failures.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn take(&self) -> Option<Entry> {
@@ -205,7 +202,7 @@ impl Journal {
 
     /// The kept entries in the order of arrival.
     pub fn entries(&self) -> Vec<Entry> {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.kept.lock();
         kept.extend(std::iter::from_fn(|| self.take()));
         kept.make_contiguous().sort_by_key(|entry| entry.number);
         let mut bytes: usize = kept.iter().map(|entry| entry.request.len()).sum();
@@ -217,18 +214,18 @@ impl Journal {
 
     /// What can fail the verification, since the journal was created or reset.
     pub fn failures(&self) -> Failures {
-        self.failures_mut().clone()
+        self.failures.lock().clone()
     }
 
     /// Removes all entries and failures. Numbers continue.
     pub fn reset(&self) {
-        *self.failures_mut() = Failures::default();
+        *self.failures.lock() = Failures::default();
         self.clear();
     }
 
     /// Removes all entries, but keeps the failures for the verification. Numbers continue.
     pub fn clear(&self) {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.kept.lock();
         while self.take().is_some() {}
         kept.clear();
     }

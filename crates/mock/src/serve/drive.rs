@@ -4,12 +4,12 @@ use std::{
     collections::HashMap,
     future::{poll_fn, ready},
     pin::Pin,
-    sync::{Mutex, PoisonError},
     time::{Duration, Instant},
 };
 
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt, stream};
+use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -140,7 +140,7 @@ struct SubscriptionQueue(Mutex<Option<mpsc::Sender<Bytes>>>);
 
 impl NotificationSink for SubscriptionQueue {
     fn push(&self, frame: Bytes) {
-        let mut sender = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sender = self.0.lock();
         // Without a sender the receiver ends.
         sender.take_if(|sender| sender.try_send(frame).is_err());
     }
@@ -156,7 +156,7 @@ pub(super) struct InFlight(Mutex<HashMap<Id, (CancellationToken, CancelMark)>>);
 impl InFlight {
     /// Adds a request; `None` if its id is already in use.
     pub(super) fn enter(&self, id: &Id, mark: CancelMark) -> Option<CancellationToken> {
-        let mut requests = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut requests = self.0.lock();
         if requests.contains_key(id) {
             return None;
         }
@@ -166,7 +166,7 @@ impl InFlight {
     }
 
     pub(super) fn leave(&self, id: &Id) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
+        self.0.lock().remove(id);
     }
 
     /// Removes the request when it is dropped.
@@ -175,12 +175,12 @@ impl InFlight {
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+        self.0.lock().is_empty()
     }
 
     /// Cancels a request; one that is not in progress is ignored (2025-11-25, Cancellation: Behavior Requirements).
     pub(super) fn cancel(&self, id: &Id) {
-        if let Some((token, mark)) = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(id) {
+        if let Some((token, mark)) = self.0.lock().get(id) {
             mark.set();
             token.cancel();
         }

@@ -2,10 +2,7 @@
 //!
 //! Every authorization request is approved at once.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::HashMap, sync::Arc};
 
 use base64::{
     Engine as _,
@@ -13,6 +10,7 @@ use base64::{
 };
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use parking_lot::Mutex;
 use ring::digest::{SHA256, digest};
 use serde_json::{Value as Json, json};
 use url::{Url, form_urlencoded};
@@ -81,19 +79,15 @@ struct Params(HashMap<String, String>);
 type Refused = (StatusCode, String);
 
 impl Issued {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The path of the issuer that is in charge.
     pub(super) fn current<'i>(&self, issuer: &'i Issuer) -> &'i str {
         let last = issuer.paths.len().saturating_sub(1);
-        issuer.paths.get(self.state().retired.min(last)).map_or("", String::as_str)
+        issuer.paths.get(self.0.lock().retired.min(last)).map_or("", String::as_str)
     }
 
     /// The token with this text, if it is still good.
     pub(super) fn use_token(&self, text: &str, issuer: &Issuer) -> Option<Arc<Token>> {
-        let mut state = self.state();
+        let mut state = self.0.lock();
         let retired = state.retired;
         let is_last = retired > 0 && retired + 1 >= issuer.paths.len();
         let known = state.tokens.get_mut(text)?;
@@ -131,7 +125,7 @@ impl ServerState {
         let (parts, body) = request.into_parts();
         if is_get {
             let params = Params::parse(parts.uri.query().unwrap_or_default().as_bytes());
-            return match place.authorize(&mut self.issued.state(), &params) {
+            return match place.authorize(&mut self.issued.0.lock(), &params) {
                 Ok(location) => redirect(&location),
                 Err(why) => {
                     answer(StatusCode::BAD_REQUEST, &json!({ "error": "invalid_request", "error_description": why }))
@@ -147,7 +141,7 @@ impl ServerState {
         if let Some(exchange) = parts.extensions.get::<HttpExchange>() {
             exchange.record_other_body(&body);
         }
-        let mut state = self.issued.state();
+        let mut state = self.issued.0.lock();
         let scopes = self.engine.auth(|auth| auth.scopes().to_vec()).unwrap_or_default();
         let issued = match endpoint {
             "register" => place.register(&mut state, &body).map(|client| (StatusCode::CREATED, client)),

@@ -4,12 +4,13 @@
 use std::{
     collections::{HashMap, VecDeque},
     sync::{
-        Arc, Mutex, PoisonError, RwLock, Weak,
+        Arc, Weak,
         atomic::{AtomicU64, Ordering},
     },
 };
 
 use bytes::Bytes;
+use parking_lot::{Mutex, RwLock};
 use rand::RngExt;
 use tokio_util::sync::CancellationToken;
 
@@ -69,7 +70,7 @@ impl Sessions {
     /// Opens a session for a client whose handshake was answered. If there are too many, the one that was idle for the
     /// longest time ends; `false` if none is idle.
     pub(super) fn open(&self, id: &str, legacy_session: Arc<LegacySession>, token: Option<&Token>) -> bool {
-        let mut sessions = self.by_id.write().unwrap_or_else(PoisonError::into_inner);
+        let mut sessions = self.by_id.write();
         if sessions.len() >= MAX_SESSIONS {
             let idle = sessions.iter().filter(|(_, session)| session.in_flight.is_empty());
             let oldest = idle.min_by_key(|(_, session)| session.last_used.load(Ordering::Relaxed));
@@ -95,20 +96,20 @@ impl Sessions {
     }
 
     pub(super) fn get(&self, id: &str) -> Option<Arc<Session>> {
-        let session = self.by_id.read().unwrap_or_else(PoisonError::into_inner).get(id).cloned()?;
+        let session = self.by_id.read().get(id).cloned()?;
         session.last_used.store(self.clock.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
         Some(session)
     }
 
     /// The session that was used last.
     pub(super) fn latest(&self) -> Option<Arc<Session>> {
-        let sessions = self.by_id.read().unwrap_or_else(PoisonError::into_inner);
+        let sessions = self.by_id.read();
         sessions.values().max_by_key(|session| session.last_used.load(Ordering::Relaxed)).cloned()
     }
 
     /// Ends a session and cancels its exchanges.
     pub(super) fn close(&self, id: &str) {
-        let session = self.by_id.write().unwrap_or_else(PoisonError::into_inner).remove(id);
+        let session = self.by_id.write().remove(id);
         if let Some(session) = session {
             session.ended.cancel();
         }
@@ -131,7 +132,7 @@ impl Session {
         let number = self.next_stream.fetch_add(1, Ordering::Relaxed);
         let primes = http.priming.unwrap_or_else(|| self.primes());
         let log = Arc::new(StreamLog::open(number, kind, primes, http.retry));
-        let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut streams = self.streams.lock();
         drop_oldest(&mut streams);
         streams.push_back(log.clone());
         log
@@ -140,7 +141,7 @@ impl Session {
     /// The standalone stream, for a client that opens it. It contains earlier messages. The previous standalone stream
     /// ends.
     pub(super) fn open_standalone(&self, http: HttpResponseOptions) -> Arc<StreamLog> {
-        let mut standalone = self.standalone.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut standalone = self.standalone.lock();
         if let Some((log, read)) = standalone.as_mut().filter(|(_, read)| !read) {
             *read = true;
             return log.clone();
@@ -154,7 +155,7 @@ impl Session {
 
     /// Adds a frame to the standalone stream.
     fn push(&self, frame: Bytes) {
-        let mut standalone = self.standalone.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut standalone = self.standalone.lock();
         let open = || (self.open_stream(StreamKind::Standalone, HttpResponseOptions::default()), false);
         standalone.get_or_insert_with(open).0.push(frame);
     }
@@ -163,7 +164,7 @@ impl Session {
     pub(super) fn resume(&self, last_event_id: &str) -> Option<(Arc<StreamLog>, usize)> {
         let (stream, event) = last_event_id.split_once('-')?;
         let (stream, event): (u64, usize) = (stream.parse().ok()?, event.parse().ok()?);
-        let streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
+        let streams = self.streams.lock();
         let log = streams.iter().find(|log| log.number == stream)?;
         (event < log.events()).then(|| (log.clone(), event + 1))
     }
@@ -252,13 +253,13 @@ mod tests {
             for _ in 0..20 {
                 session.push(vec![b'x'; MAX_BYTES / 10].into());
             }
-            let log = session.standalone.lock().expect("no panic").clone().expect("a stream").0;
+            let log = session.standalone.lock().clone().expect("a stream").0;
             assert!(log.bytes() <= MAX_BYTES && log.bytes() > MAX_BYTES / 2, "{}", log.bytes());
         }
         for _ in 0..3 * MAX_STREAMS {
             session.open_standalone(HttpResponseOptions::default());
         }
-        assert!(session.streams.lock().expect("no panic").len() <= MAX_STREAMS + 1);
+        assert!(session.streams.lock().len() <= MAX_STREAMS + 1);
     }
 
     #[test]

@@ -1,9 +1,8 @@
 //! The open HTTP+SSE streams of a server.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{collections::HashMap, sync::Arc};
+
+use parking_lot::Mutex;
 
 use super::connection::Connection;
 
@@ -13,14 +12,14 @@ pub(super) struct SseStreams(Mutex<HashMap<String, Arc<Connection>>>);
 
 impl SseStreams {
     pub(super) fn insert(&self, id: String, connection: Arc<Connection>) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(id, connection);
+        self.0.lock().insert(id, connection);
     }
 
     pub(super) fn remove(&self, id: &str) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
+        self.0.lock().remove(id);
     }
 
     pub(super) fn get(&self, id: &str) -> Option<Arc<Connection>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(id).cloned()
+        self.0.lock().get(id).cloned()
     }
 }

@@ -3,7 +3,7 @@
 use std::{
     collections::VecDeque,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicUsize, Ordering},
     },
     time::Duration,
@@ -11,6 +11,7 @@ use std::{
 
 use bytes::Bytes;
 use futures_util::{Stream, stream};
+use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -112,10 +113,6 @@ impl StreamLog {
         log
     }
 
-    fn buffer(&self) -> MutexGuard<'_, EventBuffer> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// How many events there were.
     pub(super) fn events(&self) -> usize {
         self.length.borrow().events
@@ -133,7 +130,7 @@ impl StreamLog {
 
     /// All events of a complete stream without faults.
     pub(super) fn whole(&self) -> Bytes {
-        let kept = self.buffer();
+        let kept = self.kept.lock();
         let events = kept.entries.iter().filter_map(|entry| match entry {
             Entry::Event(bytes) => Some(&**bytes),
             Entry::Once { .. } => None,
@@ -179,7 +176,7 @@ impl StreamLog {
 
     /// Adds the entry that `entry` creates with its id.
     fn add(&self, entry: impl FnOnce(String) -> Entry) {
-        let mut kept = self.buffer();
+        let mut kept = self.kept.lock();
         let entry = entry(format!("{}-{}", self.number, kept.first + kept.entries.len()));
         kept.bytes += entry.size();
         kept.entries.push_back(entry);
@@ -211,7 +208,7 @@ impl StreamLog {
         closer: ConnectionCloser,
     ) -> impl Stream<Item = Bytes> + Send {
         let replaced = CancellationToken::new();
-        std::mem::replace(&mut *self.reader.lock().unwrap_or_else(PoisonError::into_inner), replaced.clone()).cancel();
+        std::mem::replace(&mut *self.reader.lock(), replaced.clone()).cancel();
         let (changes, steps) = (self.length.subscribe(), SendSteps::complete(Bytes::new()));
         let reading = StreamReader { log: self, changes, from, position: from, steps, ends, closer };
         stream::unfold((reading, replaced), |(mut reading, replaced)| async {
@@ -270,7 +267,7 @@ impl StreamReader {
                 return None;
             }
             let (position, entry) = {
-                let kept = self.log.buffer();
+                let kept = self.log.kept.lock();
                 let position = position.max(kept.first);
                 (position, kept.entries.get(position - kept.first)?.clone())
             };

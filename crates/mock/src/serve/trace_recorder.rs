@@ -2,13 +2,14 @@
 
 use std::{
     collections::VecDeque,
-    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak},
+    sync::{Arc, OnceLock, Weak},
     time::{Duration, Instant},
 };
 
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
 use http::{HeaderMap, Method, StatusCode, header};
+use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio_util::task::TaskTracker;
 
@@ -64,7 +65,7 @@ impl TraceRecorder {
             state: Mutex::new(State { trace: Trace::bounded(MAX_EVENTS), session: None, exchanges: 0, closed: None }),
         });
         trace.record(EventKind::Opened(transport));
-        let mut traces = self.connections();
+        let mut traces = self.traces.lock();
         if traces.len() >= MAX_TRACES {
             traces.pop_front();
         }
@@ -74,27 +75,27 @@ impl TraceRecorder {
 
     /// The traces, the oldest first.
     pub fn traces(&self) -> Vec<Trace> {
-        self.connections().iter().map(|connection| connection.trace()).collect()
+        self.traces.lock().iter().map(|connection| connection.trace()).collect()
     }
 
     /// How many events were recorded.
     pub fn events(&self) -> usize {
-        self.connections().iter().map(|connection| connection.state().trace.end()).sum()
+        self.traces.lock().iter().map(|connection| connection.state.lock().trace.end()).sum()
     }
 
     /// Drops the traces of closed connections, and the events of open ones.
     pub fn reset(&self) {
-        let mut traces = self.connections();
-        traces.retain(|connection| connection.state().closed.is_none());
+        let mut traces = self.traces.lock();
+        traces.retain(|connection| connection.state.lock().closed.is_none());
         for connection in traces.iter() {
-            connection.state().trace = Trace::bounded(MAX_EVENTS);
+            connection.state.lock().trace = Trace::bounded(MAX_EVENTS);
             connection.record(EventKind::Opened(connection.transport));
         }
     }
 
     /// The trace of what is about authorization.
     fn authorization(&self) -> Arc<ConnectionTrace> {
-        let mut authorization = self.authorization.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut authorization = self.authorization.lock();
         authorization.upgrade().unwrap_or_else(|| {
             let trace = self.open(Transport::Http);
             *authorization = Arc::downgrade(&trace);
@@ -104,16 +105,16 @@ impl TraceRecorder {
 
     /// Ends all traces that are open.
     pub fn close(&self, reason: &str) {
-        self.connections().iter().for_each(|connection| connection.close(reason));
+        self.traces.lock().iter().for_each(|connection| connection.close(reason));
     }
 
     /// The trace of the session of streamable HTTP that was opened last.
     fn latest_session(&self) -> Option<Arc<ConnectionTrace>> {
         let is_session = |connection: &&Arc<ConnectionTrace>| {
-            let state = connection.state();
+            let state = connection.state.lock();
             connection.transport == Transport::Http && state.closed.is_none() && state.session.is_some()
         };
-        self.connections().iter().rev().find(is_session).cloned()
+        self.traces.lock().iter().rev().find(is_session).cloned()
     }
 
     /// One trace for everything that a client sends to a server without sessions.
@@ -128,14 +129,10 @@ impl TraceRecorder {
     /// The trace of an open session.
     fn session(&self, id: &str) -> Option<Arc<ConnectionTrace>> {
         let is_session = |connection: &&Arc<ConnectionTrace>| {
-            let state = connection.state();
+            let state = connection.state.lock();
             state.closed.is_none() && state.session.as_deref() == Some(id)
         };
-        self.connections().iter().find(is_session).cloned()
-    }
-
-    fn connections(&self) -> MutexGuard<'_, VecDeque<Arc<ConnectionTrace>>> {
-        self.traces.lock().unwrap_or_else(PoisonError::into_inner)
+        self.traces.lock().iter().find(is_session).cloned()
     }
 }
 
@@ -147,7 +144,7 @@ impl ConnectionTrace {
 
     /// As [`ConnectionTrace::record`], for an event of an HTTP exchange.
     fn record_in(&self, exchange: Option<u32>, kind: EventKind) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         // Within the lock, so that times are in the order of the events.
         let at = self.opened.elapsed();
         state.trace.push_event(Event { at, exchange, kind });
@@ -159,40 +156,36 @@ impl ConnectionTrace {
     }
 
     fn record_frame_in(&self, exchange: Option<u32>, direction: Direction, bytes: Bytes) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let at = self.opened.elapsed();
         state.trace.push_event(Event { at, exchange, kind: EventKind::Frame(Frame { direction, at, bytes }) });
     }
 
     /// A number for a new exchange.
     fn new_exchange(&self) -> u32 {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.exchanges += 1;
         state.exchanges - 1
     }
 
     /// Ends the trace. Only the first reason is kept.
     pub(super) fn close(&self, reason: impl Into<Arc<str>>) {
-        self.state().closed.get_or_insert_with(|| (self.opened.elapsed(), reason.into()));
+        self.state.lock().closed.get_or_insert_with(|| (self.opened.elapsed(), reason.into()));
     }
 
     /// Adds requests that name this session, whatever connection they come on.
     pub(super) fn set_session(&self, id: &str) {
-        self.state().session = Some(id.to_owned());
+        self.state.lock().session = Some(id.to_owned());
     }
 
     fn trace(&self) -> Trace {
-        let state = self.state();
+        let state = self.state.lock();
         let mut trace = state.trace.clone();
         if let Some((at, reason)) = &state.closed {
             let last = trace.events().next_back().map_or(*at, |event| event.at);
             trace.push(last.max(*at), EventKind::Closed { reason: reason.clone() });
         }
         trace
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -295,7 +288,7 @@ impl HttpExchange {
     pub(super) fn respond(&self, response: Response) -> Response {
         let trace = self.trace();
         let (status, headers) = (response.status(), response.headers().clone());
-        match &*self.0.target() {
+        match &*self.0.target.lock() {
             Target::NewSession(trace) => {
                 if let Some(id) = headers.get(SESSION_HEADER).and_then(|id| id.to_str().ok()) {
                     trace.set_session(id);
@@ -355,7 +348,7 @@ impl Exchange {
 
     /// The trace of the exchange; `target` decides it on the first call.
     fn target_trace(&self, target: impl FnOnce() -> Target) -> Arc<ConnectionTrace> {
-        let mut current = self.target();
+        let mut current = self.target.lock();
         if matches!(*current, Target::Undecided(_)) {
             let before = std::mem::replace(&mut *current, target());
             if let (Some(trace), Target::Undecided(head)) = (current.trace(), before) {
@@ -392,18 +385,14 @@ impl Exchange {
         };
         self.handle.data(open).cloned().unwrap_or_else(|| self.recorder.open(self.transport))
     }
-
-    fn target(&self) -> MutexGuard<'_, Target> {
-        self.target.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Drop for Exchange {
     fn drop(&mut self) {
         // A request that was aborted before its body was complete.
         self.target_trace(|| Target::Connection(self.connection()));
-        if let Target::NewSession(trace) = &*self.target()
-            && trace.state().session.is_none()
+        if let Target::NewSession(trace) = &*self.target.lock()
+            && trace.state.lock().session.is_none()
         {
             trace.close("no session was opened");
         }

@@ -1,11 +1,9 @@
 //! Independent judges of messages: the types of rmcp, and the JSON Schemas of the specification if they are available.
 
-use std::{
-    collections::HashMap,
-    sync::{LazyLock, Mutex, PoisonError},
-};
+use std::{collections::HashMap, sync::LazyLock};
 
 use jsonschema::Validator;
+use parking_lot::Mutex;
 use rmcp::model::{
     CallToolResult, CompleteResult, CreateTaskResult, DiscoverResult, EmptyResult, GetPromptResult, GetTaskResult,
     InitializeResult, InputRequiredResult, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
@@ -126,7 +124,7 @@ fn schema_allows(said: &Said<'_>) -> Law {
     for (definition, json) in definitions.iter().filter(|(definition, _)| !definition.is_empty()) {
         let key = (said.version.to_owned(), (*definition).to_owned());
         let validator = {
-            let mut compiled = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut compiled = COMPILED.lock();
             *compiled.entry(key).or_insert_with(|| compile(&folder, said.version, definition))
         };
         let errors: Vec<_> = validator.iter_errors(json).map(|it| format!("{}: {it}", it.instance_path())).collect();

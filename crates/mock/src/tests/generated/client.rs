@@ -2,8 +2,10 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
 };
+
+use parking_lot::Mutex;
 
 use crate::internals::LegacySession;
 use crate::internals::NotificationSink;
@@ -25,13 +27,13 @@ pub(crate) struct Recorder(Arc<Mutex<Vec<Bytes>>>);
 
 impl NotificationSink for Recorder {
     fn push(&self, frame: Bytes) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(frame);
+        self.0.lock().push(frame);
     }
 }
 
 impl Recorder {
     pub(crate) fn take(&self) -> Vec<Bytes> {
-        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut self.0.lock())
     }
 }
 
