@@ -39,7 +39,7 @@ use rehearse_check::{CheckOptions, RecordSink, Tokens, check};
 use rehearse_client::ToolPermission;
 use rehearse_conformance::Role;
 use rehearse_protocol::{Version, trace_file::ConnectionInfo};
-use rehearse_report::check::{CheckFormat, CheckLayout, CheckResult};
+use rehearse_report::{Format, check::CheckResult};
 
 pub(super) use {
     browser::{BrowseArgs, browse},
@@ -148,7 +148,7 @@ pub(super) fn run(args: &CheckArgs) -> Result<Exit, Failure> {
         print_no_servers();
         return Ok(Exit::NothingSelected);
     }
-    let is_sarif = report.format == CheckFormat::Sarif;
+    let is_sarif = report.format == Format::Sarif;
     let directory = if is_sarif { sarif_directory(&servers)? } else { PathBuf::new() };
     let mut checked = report.begin();
     let file = args.trace_file.as_deref().map(TraceFileWriter::create).transpose()?;
@@ -164,7 +164,7 @@ pub(super) fn run(args: &CheckArgs) -> Result<Exit, Failure> {
     if is_sarif {
         repository::keep_places_in(&directory, &mut checked);
     }
-    let exit = report.write(checked, &CheckLayout { width: style::width(), directory })?;
+    let exit = report.write(checked, directory)?;
     file.as_ref().map_or(Ok(()), TraceFileWriter::check)?;
     Ok(exit)
 }

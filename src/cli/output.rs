@@ -7,9 +7,10 @@ use std::{
     sync::OnceLock,
 };
 
-use anstream::ColorChoice;
+use anstream::{ColorChoice, adapter::strip_bytes};
 
 use super::{Failure, style::write_at_once};
+use rehearse_report::Format;
 
 /// Why a write has failed.
 static WRITE_ERROR: OnceLock<String> = OnceLock::new();
@@ -28,6 +29,19 @@ pub(super) fn write(result: &[u8]) -> Result<(), Failure> {
 /// As [`write()`].
 pub(super) fn write_styled(result: &[u8]) -> Result<(), Failure> {
     to(io::stdout().lock(), result, anstream::stdout().current_choice())
+}
+
+/// Writes a report to a file or to standard output. Only text has styles, and no file has them.
+///
+/// # Errors
+/// It cannot be written.
+pub(super) fn write_report(report: &[u8], format: Format, path: Option<&Path>) -> Result<(), Failure> {
+    match (path, format) {
+        (Some(path), Format::Human) => write_file(path, &strip_bytes(report).into_vec()),
+        (Some(path), _) => write_file(path, report),
+        (None, Format::Human) => write_styled(report),
+        (None, _) => write(report),
+    }
 }
 
 /// Checks that all writes succeeded.

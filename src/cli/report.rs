@@ -8,11 +8,7 @@ use std::{
 use clap::Args;
 
 use super::{Exit, Failure, output, repository, style};
-use rehearse_report::{
-    ReportFile, ReportFormat,
-    check::CheckResult,
-    summary::{Results, Verdict},
-};
+use rehearse_report::{Format, Layout, UnknownFormat, Verdict, check::CheckResult, summary::Results};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -24,6 +20,9 @@ Examples:
 
 Without --gate, the exit code only says whether the report was written.";
 
+const FORMATS: &[Format] =
+    &[Format::Html, Format::Junit, Format::Sarif, Format::Markdown, Format::Json, Format::Github, Format::GithubOutput];
+
 /// Make one report of results: a page, JUnit, SARIF, Markdown or annotations
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -33,8 +32,8 @@ pub(super) struct ReportArgs {
     files: Vec<PathBuf>,
     /// html, junit, sarif, md, json, github (annotations) or github-output (verdict and counts)
     /// [default: by the name of --output; or md]
-    #[arg(long, value_name = "FORMAT")]
-    format: Option<ReportFormat>,
+    #[arg(long, value_name = "FORMAT", value_parser = Format::among(FORMATS))]
+    format: Option<Format>,
     /// Write the report to a file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -47,17 +46,20 @@ pub(super) struct ReportArgs {
 #[derive(Debug, Default, Args)]
 pub(super) struct MoreReports {
     /// Also write .html, .xml (JUnit), .sarif, .md or .json (repeatable)
-    #[arg(long = "report", value_name = "FILE")]
-    files: Vec<ReportFile>,
+    #[arg(long = "report", value_name = "FILE", value_parser = report_file)]
+    files: Vec<(PathBuf, Format)>,
+}
+
+fn report_file(path: &str) -> Result<(PathBuf, Format), UnknownFormat> {
+    Format::of_file(path.as_ref()).map(|format| (path.into(), format))
 }
 
 pub(super) fn run(args: &ReportArgs) -> Result<Exit, Failure> {
     let format = match (args.format, &args.output) {
         (Some(format), _) => format,
-        (None, None) => ReportFormat::Markdown,
+        (None, None) => Format::Markdown,
         (None, Some(path)) => {
-            let file: Result<ReportFile, _> = path.to_string_lossy().parse();
-            file.map_err(|error| Failure::Usage(format!("{error}, or add --format")))?.format
+            Format::of_file(path).map_err(|error| Failure::Usage(format!("{error}, or add --format")))?
         }
     };
     let mut results = Results::default();
@@ -66,17 +68,19 @@ pub(super) fn run(args: &ReportArgs) -> Result<Exit, Failure> {
         results.read(&read).map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))?;
     }
     let bytes = render(format, &mut results)?;
-    match &args.output {
-        Some(path) => output::write_file(path, &bytes),
-        None => output::write(&bytes),
-    }?;
-    Ok(match results.summary().verdict {
-        _ if !args.gate => Exit::Success,
-        Verdict::Passed => Exit::Success,
-        Verdict::Failed => Exit::Violation,
-        Verdict::CannotRun => Exit::CannotRun,
-        Verdict::NothingTested => Exit::NothingSelected,
-    })
+    output::write_report(&bytes, format, args.output.as_deref())?;
+    Ok(if args.gate { results.summary().verdict.into() } else { Exit::Success })
+}
+
+impl From<Verdict> for Exit {
+    fn from(verdict: Verdict) -> Exit {
+        match verdict {
+            Verdict::Passed => Exit::Success,
+            Verdict::Failed => Exit::Violation,
+            Verdict::CannotRun => Exit::CannotRun,
+            Verdict::NothingTested => Exit::NothingSelected,
+        }
+    }
 }
 
 impl MoreReports {
@@ -86,14 +90,14 @@ impl MoreReports {
     /// One cannot be written.
     pub(super) fn write(&self, mut results: Results) -> Result<(), Failure> {
         // SARIF changes paths.
-        let (sarif, others): (Vec<_>, Vec<_>) = self.files.iter().partition(|it| it.format == ReportFormat::Sarif);
+        let (sarif, others): (Vec<_>, Vec<_>) = self.files.iter().partition(|(_, format)| *format == Format::Sarif);
         let mut written = Ok(());
-        for file in others.into_iter().chain(sarif) {
-            match render(file.format, &mut results) {
+        for (path, format) in others.into_iter().chain(sarif) {
+            match render(*format, &mut results) {
                 // The others are written nevertheless.
-                Ok(bytes) => written = written.and(output::write_file(&file.path, &bytes)),
+                Ok(bytes) => written = written.and(output::write_file(path, &bytes)),
                 // The run has its own exit code.
-                Err(error) => style::print(&format!("warning: {}: {error}\n", file.path.display())),
+                Err(error) => style::print(&format!("warning: {}: {error}\n", path.display())),
             }
         }
         written
@@ -104,7 +108,7 @@ impl MoreReports {
     /// # Errors
     /// A folder does not exist, or a file is a folder.
     pub(super) fn check(&self) -> Result<(), Failure> {
-        for ReportFile { path, .. } in &self.files {
+        for (path, _) in &self.files {
             let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
             if path.is_dir() || folder.is_some_and(|folder| !folder.is_dir()) {
                 let why = if path.is_dir() { "it is a folder" } else { "its folder does not exist" };
@@ -126,22 +130,22 @@ fn read(path: &Path) -> std::io::Result<Vec<u8>> {
 
 /// # Errors
 /// There is no SARIF without places.
-fn render(format: ReportFormat, results: &mut Results) -> Result<Vec<u8>, Failure> {
-    let root = repository::root();
-    if matches!(format, ReportFormat::Sarif | ReportFormat::Github) {
+fn render(format: Format, results: &mut Results) -> Result<Vec<u8>, Failure> {
+    let directory = repository::root();
+    if matches!(format, Format::Sarif | Format::Github) {
         repository::make_relative(results);
     }
-    if let Some(check) = results.check.as_mut().filter(|_| format == ReportFormat::Sarif) {
-        repository::keep_places_in(&root, check);
+    if let Some(check) = results.check.as_mut().filter(|_| format == Format::Sarif) {
+        repository::keep_places_in(&directory, check);
     }
     let has_place = |check: &CheckResult| check.servers.iter().any(|server| server.place.is_some());
     let is_placed = results.run.is_some() || results.check.as_ref().is_some_and(has_place);
     let kinds = [results.run.is_some(), results.check.is_some(), results.bench.is_some()];
     match format {
-        ReportFormat::Json if kinds.iter().filter(|it| **it).count() > 1 => {
+        Format::Json if kinds.iter().filter(|it| **it).count() > 1 => {
             Err(Failure::Usage("the format json is for results of one kind".to_owned()))
         }
-        ReportFormat::Sarif if !is_placed => Err(Failure::Usage(repository::NO_PLACE.to_owned())),
-        _ => Ok(format.render(results, &root)),
+        Format::Sarif if !is_placed => Err(Failure::Usage(repository::NO_PLACE.to_owned())),
+        _ => Ok(results.render(format, &Layout { directory, ..Layout::default() })),
     }
 }

@@ -25,7 +25,7 @@ use super::{
 use mcp_rehearsal::builtin_scripts::BUILTIN_SCRIPTS;
 use rehearse_client::ReaperProcess;
 use rehearse_protocol::trace_file::ConnectionInfo;
-use rehearse_report::{Cell, Layout, RunFormat, RunResult, Status, summary::Results};
+use rehearse_report::{Cell, Format, Layout, RunResult, Status, Verdict, summary::Results};
 use rehearse_scenario::{
     self as scenario, Plan, RecordSink, RunEvent, RunOptions, Scenario, ScenarioError, Selection, ServerKind,
     ServerSpec, SnapshotMode, TrafficHooks, TrafficJudge, find_scenarios,
@@ -90,7 +90,8 @@ pub(super) struct RunArgs {
     trace_file: Option<PathBuf>,
     /// Report format: human, json or junit
     #[arg(long, value_name = "FORMAT", default_value = "human")]
-    format: RunFormat,
+    #[arg(value_parser = Format::among(&[Format::Human, Format::Json, Format::Junit]))]
+    format: Format,
     /// Write the report to a file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -156,12 +157,13 @@ pub(super) fn run(args: RunArgs) -> Result<Exit, Failure> {
             secrets.hide_in_scenario(scenario);
         }
     }
-    write_report(&args, &result)?;
-    let (exit, results) =
-        (exit_code(&result, interrupted, args.shard.is_some()), Results { run: Some(result), ..Results::default() });
+    let verdict = result.verdict();
+    let results = Results { run: Some(result), ..Results::default() };
+    let layout = Layout { width: super::style::width(), trace: args.trace, ..Layout::default() };
+    output::write_report(&results.render(args.format, &layout), args.format, args.output.as_deref())?;
     args.reports.write(results)?;
     file.as_ref().map_or(Ok(()), TraceFileWriter::check)?;
-    Ok(exit)
+    Ok(if args.shard.is_some() && verdict == Verdict::NothingTested { Exit::Success } else { verdict.into() })
 }
 
 /// What becomes of the traffic.
@@ -283,36 +285,5 @@ impl Progress {
 impl Drop for Progress {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
-    }
-}
-
-fn write_report(args: &RunArgs, result: &RunResult) -> Result<(), Failure> {
-    let width = super::style::width();
-    let bytes = args.format.render(result, Layout { width, trace: args.trace });
-    match &args.output {
-        Some(path) => {
-            let bytes = match args.format {
-                RunFormat::Human => anstream::adapter::strip_bytes(&bytes).into_vec(),
-                RunFormat::Json | RunFormat::Junit => bytes,
-            };
-            output::write_file(path, &bytes)
-        }
-        None => match args.format {
-            RunFormat::Human => output::write_styled(&bytes),
-            RunFormat::Json | RunFormat::Junit => output::write(&bytes),
-        },
-    }
-}
-
-fn exit_code(result: &RunResult, interrupted: bool, is_part: bool) -> Exit {
-    let totals = result.totals;
-    if totals.errors > 0 || interrupted {
-        Exit::CannotRun
-    } else if totals.failed > 0 || totals.not_run > 0 {
-        Exit::Violation
-    } else if totals.passed == 0 && !is_part {
-        Exit::NothingSelected
-    } else {
-        Exit::Success
     }
 }

@@ -1,129 +1,146 @@
-//! The formats of a report on results.
+//! The formats of reports.
 
 use std::{
     path::{Path, PathBuf},
-    str::FromStr,
     time::Duration,
 };
 
 use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite};
 
 use crate::{
+    bench,
     bench::{BenchResult, Change},
-    check, findings, github, junit, markdown, page, scenario_sarif,
+    check, findings, github, human, json, junit, markdown, page, scenario_sarif,
     summary::Results,
     text::printable,
 };
 
-/// The formats of a report on the results of one or more runs.
-///
-/// ```
-/// use rehearse_report::{ReportFormat, summary::Results};
-///
-/// let json = br#"{ "format": 1, "seed": 1, "durationMs": 3.5, "scenarios": [],
-///     "totals": { "passed": 0, "failed": 0, "errors": 0, "notApplicable": 0, "notRun": 0 } }"#;
-/// let mut results = Results::default();
-/// results.read(json)?;
-/// let outputs = String::from_utf8(ReportFormat::GithubOutput.render(&results, ".".as_ref()))?;
-/// assert!(outputs.starts_with("verdict=nothing-tested\n"));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
+/// A format of a report. Each command offers some of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ReportFormat {
+pub enum Format {
+    /// Text, styled with ANSI sequences.
+    Human,
+    /// The whole result; each kind after the other, if there are several.
+    Json,
+    /// JUnit XML, for the tests of CI systems.
+    Junit,
+    /// SARIF 2.1.0, for code scanning.
+    Sarif,
     /// One HTML file.
     Html,
-    /// JUnit XML.
-    Junit,
-    /// For code scanning.
-    Sarif,
     /// Markdown, as the summary of a job.
     Markdown,
-    /// Annotations of GitHub.
+    /// Annotations of GitHub Actions.
     Github,
     /// The verdict and the counts as lines for `$GITHUB_OUTPUT`.
     GithubOutput,
-    /// The merged results.
-    Json,
 }
 
-/// The name of an unknown format.
+/// Why a text or a file does not say the format of a report.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unknown format {0:?}; there are html, junit, sarif, md, json, github and github-output")]
-pub struct UnknownReportFormat(String);
-
-/// A file for a report, whose extension says its format.
-#[derive(Clone, Debug)]
-pub struct ReportFile {
-    pub path: PathBuf,
-    pub format: ReportFormat,
+pub enum UnknownFormat {
+    /// The name is not one of those that are offered.
+    #[error("unknown format {name:?}; there are {}", listed(offered))]
+    Name { name: String, offered: &'static [Format] },
+    /// The name of a file does not end with the extension of a format.
+    #[error("{0:?} does not say the format of the report; end it with .html, .xml, .sarif, .md or .json")]
+    File(String),
 }
 
-/// The name of a file that does not say its format.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} does not say the format of the report; end it with .html, .xml, .sarif, .md or .json")]
-pub struct UnknownReportFile(String);
+/// What a report needs to know of its reader.
+#[derive(Clone, Debug, Default)]
+pub struct Layout {
+    /// The number of columns of text.
+    pub width: usize,
+    /// Whether text shows the frames around a failure of a scenario.
+    pub trace: bool,
+    /// The folder to which paths in SARIF are relative.
+    pub directory: PathBuf,
+}
 
-impl FromStr for ReportFormat {
-    type Err = UnknownReportFormat;
+impl Format {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Format::Human => "human",
+            Format::Json => "json",
+            Format::Junit => "junit",
+            Format::Sarif => "sarif",
+            Format::Html => "html",
+            Format::Markdown => "md",
+            Format::Github => "github",
+            Format::GithubOutput => "github-output",
+        }
+    }
 
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Ok(match text {
-            "html" => ReportFormat::Html,
-            "junit" => ReportFormat::Junit,
-            "sarif" => ReportFormat::Sarif,
-            "md" => ReportFormat::Markdown,
-            "github" => ReportFormat::Github,
-            "github-output" => ReportFormat::GithubOutput,
-            "json" => ReportFormat::Json,
-            other => return Err(UnknownReportFormat(other.to_owned())),
+    /// Reads the name of one of these formats.
+    pub fn among(offered: &'static [Format]) -> impl Fn(&str) -> Result<Format, UnknownFormat> + Clone {
+        move |name| {
+            let known = offered.iter().copied().find(|format| format.as_str() == name);
+            known.ok_or_else(|| UnknownFormat::Name { name: name.to_owned(), offered })
+        }
+    }
+
+    /// The format that the extension of a file says.
+    ///
+    /// # Errors
+    /// It says none.
+    pub fn of_file(path: &Path) -> Result<Format, UnknownFormat> {
+        Ok(match path.extension().and_then(|extension| extension.to_str()).unwrap_or_default() {
+            "html" | "htm" => Format::Html,
+            "xml" => Format::Junit,
+            "sarif" => Format::Sarif,
+            "md" => Format::Markdown,
+            "json" => Format::Json,
+            _ => return Err(UnknownFormat::File(path.to_string_lossy().into_owned())),
         })
     }
 }
 
-impl FromStr for ReportFile {
-    type Err = UnknownReportFile;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let path = PathBuf::from(text);
-        let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
-        let format = match extension {
-            "html" | "htm" => ReportFormat::Html,
-            "xml" => ReportFormat::Junit,
-            "sarif" => ReportFormat::Sarif,
-            "md" => ReportFormat::Markdown,
-            "json" => ReportFormat::Json,
-            _ => return Err(UnknownReportFile(text.to_owned())),
-        };
-        Ok(ReportFile { path, format })
+fn listed(formats: &[Format]) -> String {
+    let names: Vec<_> = formats.iter().map(|format| format.as_str()).collect();
+    match &names[..] {
+        [others @ .., last] if !others.is_empty() => format!("{} and {last}", others.join(", ")),
+        _ => names.concat(),
     }
 }
 
-impl ReportFormat {
-    /// The report, with a final newline. Paths are relative to the folder.
-    pub fn render(self, results: &Results, directory: &Path) -> Vec<u8> {
-        match self {
-            ReportFormat::Html => page::render(&results.summary()),
-            ReportFormat::Junit => junit(results),
-            ReportFormat::Sarif => sarif(results, directory),
-            ReportFormat::Markdown => markdown::render(&results.summary()).into_bytes(),
-            ReportFormat::Github => github::annotations(&results.summary()).into_bytes(),
-            ReportFormat::GithubOutput => github::outputs(&results.summary()).into_bytes(),
-            ReportFormat::Json => json(results),
+impl Results {
+    /// The report, with a final newline.
+    ///
+    /// ```
+    /// use rehearse_report::{Format, Layout, summary::Results};
+    ///
+    /// let json = br#"{ "format": 1, "seed": 1, "durationMs": 3.5, "scenarios": [],
+    ///     "totals": { "passed": 0, "failed": 0, "errors": 0, "notApplicable": 0, "notRun": 0 } }"#;
+    /// let mut results = Results::default();
+    /// results.read(json)?;
+    /// let outputs = String::from_utf8(results.render(Format::GithubOutput, &Layout::default()))?;
+    /// assert!(outputs.starts_with("verdict=nothing-tested\n"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn render(&self, format: Format, layout: &Layout) -> Vec<u8> {
+        let text = |text: String| text.into_bytes();
+        match format {
+            Format::Human => {
+                let run = self.run.iter().map(|run| human::render(run, layout));
+                let check = self.check.iter().map(|check| check::human::render(check, layout.width));
+                let bench = self.bench.iter().map(|bench| bench::human::render(bench, layout.width));
+                text(run.chain(check).chain(bench).collect())
+            }
+            Format::Json => {
+                let run = self.run.iter().map(json::render);
+                let check = self.check.iter().map(json::render);
+                let bench = self.bench.iter().map(json::render);
+                run.chain(check).chain(bench).collect::<Vec<_>>().concat()
+            }
+            Format::Junit => junit(self),
+            Format::Sarif => sarif(self, &layout.directory),
+            Format::Html => page::render(&self.summary()),
+            Format::Markdown => text(markdown::render(&self.summary())),
+            Format::Github => text(github::annotations(&self.summary())),
+            Format::GithubOutput => text(github::outputs(&self.summary())),
         }
     }
-}
-
-/// The results as they are; each kind after the other, if there are several.
-fn json(results: &Results) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    let run = results.run.as_ref().map(serde_json::to_vec_pretty);
-    let check = results.check.as_ref().map(serde_json::to_vec_pretty);
-    let bench = results.bench.as_ref().map(serde_json::to_vec_pretty);
-    for result in [run, check, bench].into_iter().flatten() {
-        bytes.extend(result.unwrap_or_default());
-        bytes.push(b'\n');
-    }
-    bytes
 }
 
 fn junit(results: &Results) -> Vec<u8> {
@@ -137,7 +154,13 @@ fn junit(results: &Results) -> Vec<u8> {
         duration += check.duration;
     }
     suites.extend(results.bench.as_ref().map(thresholds));
-    junit::report("rehearse", duration, suites)
+    let name = match (&results.run, &results.check, &results.bench) {
+        (Some(_), None, None) => "rehearse run",
+        (None, Some(_), None) => "rehearse check",
+        (None, None, Some(_)) => "rehearse bench",
+        _ => "rehearse",
+    };
+    junit::report(name, duration, suites)
 }
 
 /// A case for each threshold and each comparison that can fail a benchmark.
@@ -176,4 +199,76 @@ fn sarif(results: &Results, directory: &Path) -> Vec<u8> {
     let run = results.run.as_ref().map(|run| scenario_sarif::run(run, directory));
     let check = results.check.as_ref().map(|result| check::sarif_run(result, directory));
     findings::sarif::log(run.into_iter().chain(check).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::{
+        Cell, CellResult, Difference, Problem, RunResult, ScenarioResult, Status, StepResult, Totals, TraceLine,
+        WireLine,
+    };
+    use rehearse_protocol::{Direction, Protocol, Transport, Version};
+
+    /// A cell that failed, with this text everywhere where a server could have put it.
+    fn hostile(text: &str) -> RunResult {
+        let text = || text.to_owned();
+        let cell = |status, reason, steps| CellResult {
+            cell: Cell { transport: Transport::Stdio, protocol: Protocol::Exact(Version::LATEST) },
+            status,
+            negotiated: None,
+            reason,
+            duration: Duration::ZERO,
+            steps,
+            stderr: vec![text()],
+            violations: Vec::new(),
+        };
+        let step = StepResult {
+            title: text(),
+            line: 1,
+            source: text(),
+            status: Status::Failed,
+            duration: Duration::ZERO,
+            problems: vec![Problem {
+                snapshot: None,
+                message: text(),
+                difference: Some(Difference { expected: "x".into(), actual: text() }),
+                pending: None,
+            }],
+            trace: vec![TraceLine {
+                server: text(),
+                line: WireLine::new(Direction::ServerToClient, Duration::ZERO, text().as_bytes(), &[]),
+            }],
+        };
+        let cells = vec![cell(Status::Failed, None, vec![step]), cell(Status::Error, Some(text()), Vec::new())];
+        let scenario = ScenarioResult {
+            name: text(),
+            path: text().into(),
+            source: Some(text()),
+            description: None,
+            cells,
+            accepted: vec![text().into()],
+            warnings: vec![text()],
+        };
+        let totals = Totals { failed: 1, errors: 1, ..Totals::default() };
+        RunResult { totals, scenarios: vec![scenario], ..RunResult::new(1) }
+    }
+
+    #[test]
+    fn a_server_can_neither_control_the_terminal_nor_break_the_xml() {
+        let results =
+            Results { run: Some(hostile("a\u{1b}[2Jb\u{1b}]0;title\u{9b}m\u{202e}\u{fffe}z")), ..Results::default() };
+        let layout = Layout { width: 160, trace: true, ..Layout::default() };
+        for format in [Format::Human, Format::Junit] {
+            let bytes = results.render(format, &layout);
+            let text = anstream::adapter::strip_str(std::str::from_utf8(&bytes).expect("UTF-8")).to_string();
+            let harmful = |it: char| (it.is_control() && it != '\n') || matches!(it, '\u{202e}' | '\u{fffe}');
+            assert!(!text.contains(harmful), "{format:?}: {text:?}");
+            let whole = "a\\u{1b}[2Jb\\u{1b}]0;title\\u{9b}m\\u{202e}\\u{fffe}z";
+            assert_eq!(text.matches("\\u{fffe}z").count(), text.matches(whole).count(), "{format:?}: {text}");
+            assert!(text.matches(whole).count() >= 7, "{format:?}: {text}");
+        }
+    }
 }

@@ -6,7 +6,7 @@ use anstyle::Style;
 use serde_json::Value as Json;
 
 use super::{
-    Cell, CellResult, CellViolation, Difference, RunResult, ScenarioResult, Status, StepResult, TraceLine,
+    Cell, CellResult, CellViolation, Difference, Layout, RunResult, ScenarioResult, Status, StepResult, TraceLine,
     check::violation_text,
     palette::{ADDED, BAD, DIM, DOUBTFUL, GOOD, REMOVED, STRONG},
     text::{printable, printable_lines},
@@ -33,14 +33,6 @@ const MEANINGS: [(Status, &str); 5] = [
     (Status::NotRun, "not run"),
 ];
 
-/// The layout of the text report.
-#[derive(Clone, Copy, Debug)]
-pub struct Layout {
-    pub width: usize,
-    /// Show the frames around a failure.
-    pub trace: bool,
-}
-
 /// The mark of a cell, and its style.
 fn cell_mark(status: Status) -> (&'static str, Style) {
     match status {
@@ -56,7 +48,7 @@ fn styled(text: impl std::fmt::Display, style: Style) -> String {
     format!("{style}{text}{style:#}")
 }
 
-pub(super) fn render(result: &RunResult, layout: Layout) -> String {
+pub(super) fn render(result: &RunResult, layout: &Layout) -> String {
     let mut out = String::new();
     tables(&mut out, result, layout.width);
     for scenario in &result.scenarios {
@@ -170,7 +162,7 @@ fn seconds(duration: Duration) -> String {
 }
 
 /// The failures of a scenario; equal failures are shown once.
-fn failures(out: &mut String, scenario: &ScenarioResult, layout: Layout) {
+fn failures(out: &mut String, scenario: &ScenarioResult, layout: &Layout) {
     let mut groups: Vec<(String, Vec<&CellResult>, Option<&StepResult>)> = Vec::new();
     for cell in &scenario.cells {
         for step in cell.steps.iter().filter(|step| step.status == Status::Failed) {

@@ -1,9 +1,10 @@
-//! The result as JSON.
+//! Results as JSON.
 
-use super::RunResult;
+use serde::Serialize;
 
-pub(super) fn render(result: &RunResult) -> Vec<u8> {
-    let mut bytes = serde_json::to_vec_pretty(result).unwrap_or_default();
+/// The value, with a final newline.
+pub(crate) fn render(value: &impl Serialize) -> Vec<u8> {
+    let mut bytes = serde_json::to_vec_pretty(value).unwrap_or_default();
     bytes.push(b'\n');
     bytes
 }

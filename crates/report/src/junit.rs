@@ -10,10 +10,6 @@ use super::{
     text::{printable, printable_lines},
 };
 
-pub(super) fn render(result: &RunResult) -> Vec<u8> {
-    report("rehearse run", result.duration, suites(result))
-}
-
 /// A report with these suites.
 pub(crate) fn report(name: &str, duration: Duration, suites: Vec<TestSuite>) -> Vec<u8> {
     let mut report = Report::new(name);

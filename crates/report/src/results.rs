@@ -6,7 +6,7 @@ use crate::{
     RunResult, ScenarioResult, Totals,
     bench::{BenchResult, TargetResult},
     check::{CheckResult, CheckedServer},
-    summary::{Results, Verdict},
+    summary::Results,
 };
 use rehearse_protocol::Transport;
 
@@ -159,7 +159,7 @@ impl CheckResult {
             (known @ None, other) => *known = other,
             (Some(_), None) => {}
         }
-        self.verdict = max_by_key(self.verdict, other.verdict, |verdict| Verdict::from(*verdict));
+        self.verdict = max_by_key(self.verdict, other.verdict, |verdict| *verdict);
         self.recount();
     }
 }
@@ -208,7 +208,7 @@ impl BenchResult {
         self.thresholds.extend(other.thresholds);
         self.comparisons.extend(other.comparisons);
         self.warnings.extend(other.warnings);
-        self.verdict = max_by_key(self.verdict, other.verdict, |verdict| Verdict::from(*verdict));
+        self.verdict = max_by_key(self.verdict, other.verdict, |verdict| *verdict);
     }
 }
 
@@ -236,7 +236,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{TraceLine, WireKind, WireLine, check::RunVerdict, last_lines};
+    use crate::{TraceLine, Verdict, WireKind, WireLine, last_lines};
 
     fn run(cells: &[(&str, &str)]) -> Vec<u8> {
         let cell =
@@ -281,11 +281,11 @@ mod tests {
         let other = String::from_utf8(run(&[("ws/auto", "passed")])).expect("JSON").replace("\"seed\":1", "\"seed\":9");
         assert!(results.read(other.as_bytes()).expect_err("another seed").to_string().starts_with("its seed is 9"));
         let check = |verdict| CheckResult { verdict, ..CheckResult::new(String::new(), 1, false) };
-        let mut checks = check(RunVerdict::Passed);
-        checks.merge(check(RunVerdict::NothingTested));
-        assert_eq!(checks.verdict, RunVerdict::NothingTested, "a server that was not tested is no pass");
-        checks.merge(check(RunVerdict::Failed));
-        assert_eq!(checks.verdict, RunVerdict::Failed);
+        let mut checks = check(Verdict::Passed);
+        checks.merge(check(Verdict::NothingTested));
+        assert_eq!(checks.verdict, Verdict::NothingTested, "a server that was not tested is no pass");
+        checks.merge(check(Verdict::Failed));
+        assert_eq!(checks.verdict, Verdict::Failed);
         assert_eq!(apart("2026-11-26T12:00:58Z", "2026-11-26T12:01:03Z"), Some(5.0));
         assert_eq!(apart("2026-11-26T12:00:58Z", "2026-11-27T12:00:58Z"), None);
         assert_eq!(apart("", ""), None);

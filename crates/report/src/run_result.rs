@@ -5,6 +5,7 @@ use std::{fmt, path::PathBuf, time::Duration};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
 use crate::{
+    Verdict,
     check::CheckedRow,
     milliseconds,
     wire_line::{WireKind, WireLine},
@@ -12,17 +13,6 @@ use crate::{
 use rehearse_protocol::{Protocol, Transport};
 
 /// The result of a whole run.
-///
-/// ```
-/// use rehearse_report::{Layout, RunFormat, RunResult, Totals};
-///
-/// let totals = Totals { passed: 3, ..Totals::default() };
-/// let result = RunResult { totals, ..RunResult::new(1) };
-/// let json = RunFormat::Json.render(&result, Layout { width: 80, trace: false });
-/// let json: serde_json::Value = serde_json::from_slice(&json)?;
-/// assert_eq!(json["totals"]["passed"], 3);
-/// # Ok::<(), serde_json::Error>(())
-/// ```
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RunResult {
@@ -267,6 +257,17 @@ impl RunResult {
             duration: Duration::ZERO,
             totals: Totals::default(),
             scenarios: Vec::new(),
+        }
+    }
+
+    /// How it ended, by its totals.
+    pub fn verdict(&self) -> Verdict {
+        let totals = self.totals;
+        match () {
+            () if totals.errors > 0 || self.interrupted => Verdict::CannotRun,
+            () if totals.failed + totals.not_run > 0 => Verdict::Failed,
+            () if totals.passed == 0 => Verdict::NothingTested,
+            () => Verdict::Passed,
         }
     }
 }

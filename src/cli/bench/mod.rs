@@ -31,7 +31,8 @@ use rehearse_bench::{
 use rehearse_client::{CommandSpec, ServerParams, Target, ToolPermission};
 use rehearse_protocol::Protocol;
 use rehearse_report::{
-    bench::{BenchFormat, BenchResult, BenchVerdict, FORMAT, Load, Measure, TargetResult},
+    Format, Layout, Verdict,
+    bench::{BenchResult, FORMAT, Load, Measure, TargetResult},
     summary::Results,
 };
 
@@ -176,7 +177,8 @@ struct CommonArgs {
     against: Option<PathBuf>,
     /// Report format: human or json
     #[arg(long, value_name = "FORMAT", default_value = "human")]
-    format: BenchFormat,
+    #[arg(value_parser = Format::among(&[Format::Human, Format::Json]))]
+    format: Format,
     /// Write the report to a file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -308,7 +310,7 @@ impl CommonArgs {
             thresholds: Vec::new(),
             comparisons: Vec::new(),
             warnings,
-            verdict: BenchVerdict::Passed,
+            verdict: Verdict::Passed,
         };
         self.judge(&mut result, base.as_ref());
         result.conclude(is_interrupted);
@@ -372,22 +374,12 @@ impl CommonArgs {
     }
 
     fn write(&self, result: BenchResult) -> Result<Exit, Failure> {
-        let bytes = result.render(self.format, style::width());
-        match (&self.output, self.format) {
-            (Some(path), BenchFormat::Human) => {
-                output::write_file(path, &anstream::adapter::strip_bytes(&bytes).into_vec())
-            }
-            (Some(path), BenchFormat::Json) => output::write_file(path, &bytes),
-            (None, BenchFormat::Human) => output::write_styled(&bytes),
-            (None, BenchFormat::Json) => output::write(&bytes),
-        }?;
         let verdict = result.verdict;
-        self.reports.write(Results { bench: Some(result), ..Results::default() })?;
-        Ok(match verdict {
-            BenchVerdict::Passed => Exit::Success,
-            BenchVerdict::Failed => Exit::Violation,
-            BenchVerdict::CannotRun => Exit::CannotRun,
-        })
+        let results = Results { bench: Some(result), ..Results::default() };
+        let report = results.render(self.format, &Layout { width: style::width(), ..Layout::default() });
+        output::write_report(&report, self.format, self.output.as_deref())?;
+        self.reports.write(results)?;
+        Ok(verdict.into())
     }
 }
 

@@ -22,20 +22,15 @@ use futures_util::{StreamExt, stream};
 use self::{act_run::ActRunner, server::ActScript, trigger::Trigger};
 use super::{progress::Progress, report_args::ReportArgs, result};
 use crate::cli::{
-    Exit, Failure,
-    mcp::connection::duration,
-    mock::parse_address,
-    process_guard::block_on_guarded,
-    signals::Signals,
-    style::{self, STRONG},
+    Exit, Failure, mcp::connection::duration, mock::parse_address, process_guard::block_on_guarded, signals::Signals,
+    style::STRONG,
 };
 use rehearse_check::{ACTS, ActRun, ClientVersion, doubtful_acts, judge_client, selects};
 use rehearse_conformance::Role;
 use rehearse_document::Source;
 use rehearse_mock::script::Script;
 use rehearse_protocol::{Direction, EventKind, Trace};
-use rehearse_report::check::{CheckFormat, CheckLayout, CheckedServer};
-use rehearse_report::text::quoted;
+use rehearse_report::{Format, check::CheckedServer, text::quoted};
 
 /// How many times as long a client may be idle in an act that is repeated.
 const MORE_PATIENCE: u32 = 3;
@@ -121,7 +116,7 @@ pub(super) fn run(args: &ClientArgs) -> Result<Exit, Failure> {
         let message = "which client? give its command after `--`: rehearse check client -- python client.py {url}";
         return Err(Failure::Usage(message.to_owned()));
     }
-    if args.report.format == CheckFormat::Sarif {
+    if args.report.format == Format::Sarif {
         let message = "SARIF needs a place in a file for each result, and a client has none; take --format junit";
         return Err(Failure::Usage(message.to_owned()));
     }
@@ -137,7 +132,7 @@ pub(super) fn run(args: &ClientArgs) -> Result<Exit, Failure> {
     let versions = judge_client(&runs);
     checked.servers = args.results(versions);
     args.report.conclude(&mut checked, baseline, args.acts.is_empty(), is_interrupted)?;
-    args.report.write(checked, &CheckLayout { width: style::width(), directory: PathBuf::new() })
+    args.report.write(checked, PathBuf::new())
 }
 
 fn list_acts() -> Result<Exit, Failure> {

@@ -5,11 +5,12 @@ use std::{path::PathBuf, time::SystemTime};
 use clap::Args;
 
 use super::{baseline, rows};
-use crate::cli::{Exit, Failure, output, report::MoreReports};
+use crate::cli::{Exit, Failure, output, report::MoreReports, style};
 use rehearse_check::selects;
 use rehearse_conformance::{Role, Row};
 use rehearse_report::{
-    check::{CheckFormat, CheckLayout, CheckResult, RunVerdict, baseline::Baseline},
+    Format, Layout,
+    check::{CheckResult, baseline::Baseline},
     summary::Results,
 };
 
@@ -35,7 +36,8 @@ pub(super) struct ReportArgs {
     pub(super) seed: u64,
     /// Report format: human, json, junit or sarif
     #[arg(long, value_name = "FORMAT", default_value = "human")]
-    pub(super) format: CheckFormat,
+    #[arg(value_parser = Format::among(&[Format::Human, Format::Json, Format::Junit, Format::Sarif]))]
+    pub(super) format: Format,
     /// Report in the words of the official conformance suite
     #[arg(long, hide_short_help = true)]
     official_ids: bool,
@@ -70,7 +72,7 @@ impl ReportArgs {
         if self.list {
             return rows::list(rows::of(role).filter(|row| self.is_selected(row))).map(|()| Some(Exit::Success));
         }
-        if self.official_ids && !matches!(self.format, CheckFormat::Human | CheckFormat::Json) {
+        if self.official_ids && !matches!(self.format, Format::Human | Format::Json) {
             return Err(Failure::Usage("--official-ids has the formats human and json".to_owned()));
         }
         Ok(None)
@@ -113,30 +115,18 @@ impl ReportArgs {
         Ok(())
     }
 
-    /// Writes the report. Returns the exit code of its verdict.
+    /// Writes the report, in which paths are relative to the folder. Returns the exit code of its verdict.
     ///
     /// # Errors
     /// It cannot be written.
-    pub(super) fn write(&self, result: CheckResult, layout: &CheckLayout) -> Result<Exit, Failure> {
-        let bytes = match self.official_ids {
-            true => result.render_official(self.format),
-            false => result.render(self.format, layout),
-        };
-        match (&self.output, self.format) {
-            (Some(path), CheckFormat::Human) => {
-                output::write_file(path, &anstream::adapter::strip_bytes(&bytes).into_vec())
-            }
-            (Some(path), _) => output::write_file(path, &bytes),
-            (None, CheckFormat::Human) => output::write_styled(&bytes),
-            (None, _) => output::write(&bytes),
-        }?;
+    pub(super) fn write(&self, result: CheckResult, directory: PathBuf) -> Result<Exit, Failure> {
         let verdict = result.verdict;
-        self.reports.write(Results { check: Some(result), ..Results::default() })?;
-        Ok(match verdict {
-            RunVerdict::Passed => Exit::Success,
-            RunVerdict::Failed => Exit::Violation,
-            RunVerdict::CannotRun => Exit::CannotRun,
-            RunVerdict::NothingTested => Exit::NothingSelected,
-        })
+        let official = self.official_ids.then(|| result.render_official(self.format));
+        let results = Results { check: Some(result), ..Results::default() };
+        let layout = Layout { width: style::width(), directory, ..Layout::default() };
+        let report = official.unwrap_or_else(|| results.render(self.format, &layout));
+        output::write_report(&report, self.format, self.output.as_deref())?;
+        self.reports.write(results)?;
+        Ok(verdict.into())
     }
 }

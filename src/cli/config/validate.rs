@@ -18,7 +18,10 @@ use rehearse_client_configs::{
     lint,
 };
 use rehearse_document::{Problem, Source, Span, text::bytes};
-use rehearse_report::findings::{File, Finding, FindingsFormat, Layout, Report, Severity, Verdict};
+use rehearse_report::{
+    Format, Layout,
+    findings::{File, Finding, Report, Severity, Verdict},
+};
 
 /// The page that explains every code.
 const EXPLANATIONS: &str = include_str!("../../../docs/config-diagnostics.md");
@@ -54,7 +57,8 @@ pub(crate) struct ValidateArgs {
     paths: Vec<PathBuf>,
     /// Report format: human, json, sarif or github
     #[arg(long, value_name = "FORMAT", default_value = "human")]
-    format: FindingsFormat,
+    #[arg(value_parser = Format::among(&[Format::Human, Format::Json, Format::Sarif, Format::Github]))]
+    format: Format,
     /// The client of the files [default: detected from path and content]
     #[arg(long, value_name = "NAME", value_parser = dialect)]
     dialect: Option<&'static Dialect>,
@@ -230,20 +234,8 @@ fn bytes_of(path: &Path) -> io::Result<Vec<u8>> {
 fn write_report(args: &ValidateArgs, report: &Report) -> Result<(), Failure> {
     let is_terminal = args.output.is_none() && io::stdout().is_terminal();
     let width = if is_terminal { style::width() } else { UNLIMITED };
-    let layout = Layout { width, directory: std::env::current_dir().unwrap_or_default() };
-    let bytes = args.format.render(report, &layout);
-    if let Some(path) = &args.output {
-        let bytes = if args.format == FindingsFormat::Human {
-            anstream::adapter::strip_bytes(&bytes).into_vec()
-        } else {
-            bytes
-        };
-        return output::write_file(path, &bytes);
-    }
-    match args.format {
-        FindingsFormat::Human => output::write_styled(&bytes),
-        FindingsFormat::Json | FindingsFormat::Sarif | FindingsFormat::Github => output::write(&bytes),
-    }
+    let layout = Layout { width, directory: std::env::current_dir().unwrap_or_default(), ..Layout::default() };
+    output::write_report(&report.render(args.format, &layout), args.format, args.output.as_deref())
 }
 
 fn list_dialects() -> Result<(), Failure> {

@@ -4,8 +4,9 @@ use std::fmt::Write;
 
 use anstyle::Style;
 
-use super::{Bars, BenchResult, BenchVerdict, Change, Comparison, Load, Measure, TargetResult, readable};
+use super::{Bars, BenchResult, Change, Comparison, Load, Measure, TargetResult, readable};
 use crate::{
+    Verdict,
     palette::{BAD, DIM, DOUBTFUL, GOOD, STRONG},
     text::{printable, printable_lines},
 };
@@ -17,7 +18,7 @@ const LONGEST_BAR: usize = 40;
 /// The columns of a table.
 pub(crate) const HEADS: [&str; 8] = ["requests", "per second", "p50", "p90", "p99", "p99.9", "max", "errors"];
 
-pub(super) fn render(result: &BenchResult, width: usize) -> String {
+pub(crate) fn render(result: &BenchResult, width: usize) -> String {
     let mut out = String::new();
     let machine = &result.machine;
     let _ = writeln!(
@@ -53,9 +54,9 @@ pub(super) fn render(result: &BenchResult, width: usize) -> String {
         let _ = writeln!(out, "{} {}", styled("!", DOUBTFUL), printable(warning));
     }
     let _ = match result.verdict {
-        BenchVerdict::Passed => writeln!(out, "{}", styled("measured", GOOD)),
-        BenchVerdict::Failed => writeln!(out, "{}", styled("failed", BAD)),
-        BenchVerdict::CannotRun => writeln!(out, "{}", styled("not everything was measured", BAD)),
+        Verdict::Passed | Verdict::NothingTested => writeln!(out, "{}", styled("measured", GOOD)),
+        Verdict::Failed => writeln!(out, "{}", styled("failed", BAD)),
+        Verdict::CannotRun => writeln!(out, "{}", styled("not everything was measured", BAD)),
     };
     out
 }

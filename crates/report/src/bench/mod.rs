@@ -1,16 +1,18 @@
 //! The result of `rehearse bench`, and its reports.
 
 mod bars;
-mod human;
+pub(crate) mod human;
 mod latencies;
 
-use std::{collections::BTreeMap, fmt, str::FromStr, time::Duration};
+use std::{collections::BTreeMap, fmt, time::Duration};
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 pub(crate) use bars::Bars;
 pub(crate) use human::{HEADS, load_phrase, table_cells};
 pub use latencies::Latencies;
+
+use crate::Verdict;
 use rehearse_protocol::{Transport, Version};
 
 /// The version of the data format.
@@ -42,19 +44,8 @@ pub struct BenchResult {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
     /// How the run ended.
-    pub verdict: BenchVerdict,
-}
-
-/// How a run ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum BenchVerdict {
-    /// Everything was measured, and every threshold holds.
-    Passed,
-    /// A threshold does not hold, or a server became slower than it was.
-    Failed,
-    /// A server could not be measured, or the run was interrupted.
-    CannotRun,
+    #[serde(serialize_with = "camel_case")]
+    pub verdict: Verdict,
 }
 
 /// The machine on which a benchmark ran.
@@ -319,55 +310,21 @@ impl Measure {
 }
 
 impl BenchResult {
-    /// The report, with a final newline.
-    pub fn render(&self, format: BenchFormat, width: usize) -> Vec<u8> {
-        match format {
-            BenchFormat::Human => human::render(self, width).into_bytes(),
-            BenchFormat::Json => {
-                let mut bytes = serde_json::to_vec_pretty(self).expect("numbers and strings");
-                bytes.push(b'\n');
-                bytes
-            }
-        }
-    }
-
     /// Decides how the run ended.
     pub fn conclude(&mut self, is_interrupted: bool) {
         let is_slower = self.comparisons.iter().any(|it| it.is_gate && it.change == Change::Slower);
         let cannot = is_interrupted || self.targets.iter().any(|target| target.error.is_some());
         self.verdict = match () {
-            () if cannot => BenchVerdict::CannotRun,
-            () if is_slower || self.thresholds.iter().any(|it| it.is_met) => BenchVerdict::Failed,
-            () => BenchVerdict::Passed,
+            () if cannot => Verdict::CannotRun,
+            () if is_slower || self.thresholds.iter().any(|it| it.is_met) => Verdict::Failed,
+            () => Verdict::Passed,
         };
     }
 }
 
-/// The formats of a report of `rehearse bench`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum BenchFormat {
-    /// Text, styled with ANSI sequences.
-    #[default]
-    Human,
-    /// The whole result.
-    Json,
-}
-
-/// The name of an unknown format.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unknown format {0:?}; there are human and json")]
-pub struct UnknownBenchFormat(pub String);
-
-impl FromStr for BenchFormat {
-    type Err = UnknownBenchFormat;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text {
-            "human" => Ok(BenchFormat::Human),
-            "json" => Ok(BenchFormat::Json),
-            other => Err(UnknownBenchFormat(other.to_owned())),
-        }
-    }
+/// Writes the verdict of a benchmark, whose word for [`Verdict::CannotRun`] is another than that of a check.
+fn camel_case<S: Serializer>(verdict: &Verdict, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(if *verdict == Verdict::CannotRun { "cannotRun" } else { verdict.as_str() })
 }
 
 /// A duration for people: two or three significant digits and a unit.

@@ -6,11 +6,11 @@ use anstyle::Style;
 use rehearse_protocol::Direction;
 
 use super::{
-    BaselineUse, CheckResult, CheckTotals, CheckedRow, CheckedServer, RowVerdict, RunVerdict,
+    BaselineUse, CheckResult, CheckTotals, CheckedRow, CheckedServer, RowVerdict,
     matrix::{Column, has_one_transport, matrix},
 };
 use crate::{
-    WireLine,
+    Verdict, WireLine,
     palette::{BAD, DIM, DOUBTFUL, GOOD, STRONG},
     text::{printable, printable_lines},
 };
@@ -20,7 +20,7 @@ const NAMED: usize = 5;
 /// How many ids of a reason are named.
 const NAMED_IDS: usize = 3;
 
-pub(super) fn render(result: &CheckResult, width: usize) -> String {
+pub(crate) fn render(result: &CheckResult, width: usize) -> String {
     let mut out = String::new();
     for servers in groups(&result.servers) {
         let columns: Vec<_> = servers.iter().flat_map(|server| Column::of(server)).collect();
@@ -294,12 +294,12 @@ fn baseline(out: &mut String, baseline: &BaselineUse) {
 /// What the exit code says.
 fn conclusion(out: &mut String, result: &CheckResult) {
     let (word, style) = match result.verdict {
-        RunVerdict::Passed if result.totals.warnings > 0 => ("passed, with warnings", DOUBTFUL),
-        RunVerdict::Passed => ("passed", GOOD),
-        RunVerdict::Failed if result.totals.failed == 0 && result.strict => ("failed, because of --strict", BAD),
-        RunVerdict::Failed => ("failed", BAD),
-        RunVerdict::CannotRun => ("not everything could be checked", BAD),
-        RunVerdict::NothingTested => ("nothing was tested", DOUBTFUL),
+        Verdict::Passed if result.totals.warnings > 0 => ("passed, with warnings", DOUBTFUL),
+        Verdict::Passed => ("passed", GOOD),
+        Verdict::Failed if result.totals.failed == 0 && result.strict => ("failed, because of --strict", BAD),
+        Verdict::Failed => ("failed", BAD),
+        Verdict::CannotRun => ("not everything could be checked", BAD),
+        Verdict::NothingTested => ("nothing was tested", DOUBTFUL),
     };
     let _ = write!(out, "{}", styled(word, style));
     if result.servers.len() > 1 {

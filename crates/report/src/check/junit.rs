@@ -3,11 +3,7 @@
 use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite};
 
 use super::{CheckResult, CheckedRow, CheckedServer, CheckedVersion, RowVerdict};
-use crate::{junit::report, text::printable};
-
-pub(super) fn render(result: &CheckResult) -> Vec<u8> {
-    report("rehearse check", result.duration, suites(result))
-}
+use crate::text::printable;
 
 pub(crate) fn suites(result: &CheckResult) -> Vec<TestSuite> {
     let mut suites = Vec::new();

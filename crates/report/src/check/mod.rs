@@ -1,8 +1,7 @@
 //! The result of `rehearse check`, and its formats.
 
 pub mod baseline;
-mod format;
-mod human;
+pub(crate) mod human;
 mod junit;
 mod matrix;
 mod official;
@@ -11,11 +10,10 @@ mod violation;
 
 use std::{borrow::Cow, path::PathBuf, time::Duration};
 
-use crate::{milliseconds, wire_line::WireLine};
+use crate::{Format, Verdict, json, milliseconds, wire_line::WireLine};
 use rehearse_protocol::{Transport, Version};
 use serde::{Deserialize, Serialize};
 
-pub use format::{CheckFormat, CheckLayout};
 pub use junit::message;
 pub(crate) use junit::suites;
 pub(crate) use sarif::run as sarif_run;
@@ -28,7 +26,7 @@ pub struct CheckResult {
     /// The version of this format.
     pub format: u32,
     /// What the exit code says.
-    pub verdict: RunVerdict,
+    pub verdict: Verdict,
     /// When the run began, in UTC, as in RFC 3339.
     pub started_at: String,
     /// The version of `rehearse`.
@@ -44,21 +42,6 @@ pub struct CheckResult {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub baseline: Option<BaselineUse>,
     pub servers: Vec<CheckedServer>,
-}
-
-/// The verdict on a whole run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum RunVerdict {
-    /// Nothing failed.
-    Passed,
-    /// A row failed, or what makes a run fail besides.
-    Failed,
-    /// A server could not be checked, or the run was interrupted.
-    CannotRun,
-    /// No selected row was tested.
-    #[default]
-    NothingTested,
 }
 
 /// The number of rows by verdict.
@@ -246,7 +229,7 @@ impl CheckResult {
     pub fn new(started_at: String, seed: u64, strict: bool) -> CheckResult {
         CheckResult {
             format: 1,
-            verdict: RunVerdict::default(),
+            verdict: Verdict::default(),
             started_at,
             rehearse: env!("CARGO_PKG_VERSION").to_owned(),
             duration: Duration::ZERO,
@@ -284,13 +267,13 @@ impl CheckResult {
         let is_stale = self.baseline.as_ref().is_some_and(|it| !it.stale.is_empty());
         let is_failed = self.totals.failed > 0 || (self.strict && self.totals.warnings > 0) || is_stale;
         self.verdict = if is_interrupted || self.servers.iter().any(|server| server.error.is_some()) {
-            RunVerdict::CannotRun
+            Verdict::CannotRun
         } else if is_failed {
-            RunVerdict::Failed
+            Verdict::Failed
         } else if self.totals.is_tested() {
-            RunVerdict::Passed
+            Verdict::Passed
         } else {
-            RunVerdict::NothingTested
+            Verdict::NothingTested
         };
         for server in &mut self.servers {
             let command = server.command.as_ref().map(|command| format!(" -- {command}")).unwrap_or_default();
@@ -304,29 +287,13 @@ impl CheckResult {
         }
     }
 
-    /// The report, with a final newline.
-    pub fn render(&self, format: CheckFormat, layout: &CheckLayout) -> Vec<u8> {
-        match format {
-            CheckFormat::Human => human::render(self, layout.width).into_bytes(),
-            CheckFormat::Json => json(self),
-            CheckFormat::Junit => junit::render(self),
-            CheckFormat::Sarif => sarif::render(self, &layout.directory),
-        }
-    }
-
     /// The report in the words of the official conformance suite: its ids and its statuses.
-    pub fn render_official(&self, format: CheckFormat) -> Vec<u8> {
+    pub fn render_official(&self, format: Format) -> Vec<u8> {
         match format {
-            CheckFormat::Json => json(&official::checks(self)),
+            Format::Json => json::render(&official::checks(self)),
             _ => official::render(self).into_bytes(),
         }
     }
-}
-
-fn json(value: &impl Serialize) -> Vec<u8> {
-    let mut bytes = serde_json::to_vec_pretty(value).unwrap_or_default();
-    bytes.push(b'\n');
-    bytes
 }
 
 #[cfg(test)]

@@ -6,11 +6,7 @@ use std::{collections::BTreeMap, path::Path};
 use serde_json::{Value, json};
 
 use super::{CheckResult, CheckedRow, CheckedServer, ConfigPlace, FoundViolation, RowVerdict};
-use crate::findings::sarif::{MOST, driver, log, uri};
-
-pub(super) fn render(result: &CheckResult, directory: &Path) -> Vec<u8> {
-    log(vec![run(result, directory)])
-}
+use crate::findings::sarif::{MOST, driver, uri};
 
 /// The run of a log.
 pub(crate) fn run(result: &CheckResult, directory: &Path) -> Value {

@@ -1,7 +1,7 @@
 //! The formats of a result.
 
 use super::{baseline::Baseline, *};
-use crate::marks;
+use crate::{Layout, marks, summary::Results};
 use rehearse_document::{Source, parse_yaml};
 use rehearse_protocol::Direction;
 
@@ -72,8 +72,7 @@ fn bad_names() -> CheckedRow {
 
 fn text(result: &mut CheckResult, width: usize) -> String {
     result.conclude(false);
-    let bytes = result.render(CheckFormat::Human, &CheckLayout { width, directory: PathBuf::new() });
-    anstream::adapter::strip_str(std::str::from_utf8(&bytes).expect("UTF-8")).to_string()
+    anstream::adapter::strip_str(&human::render(result, width)).to_string()
 }
 
 fn baseline(text: &str) -> Result<Baseline, String> {
@@ -125,17 +124,17 @@ fn a_required_row_that_was_not_tested_fails_the_run() {
     let rows = [row(IDS[1], RowVerdict::Pass, Vec::new()), row(IDS[2], RowVerdict::NotTested, Vec::new())];
     let mut checked = result(&[Transport::Stdio], &rows);
     checked.conclude(false);
-    assert_eq!(checked.verdict, RunVerdict::Passed);
+    assert_eq!(checked.verdict, Verdict::Passed);
     checked.require(|id| id == IDS[2]);
     assert!(text(&mut checked, 80).contains("--require wants it tested, but it was not: no tool may be called"));
-    assert_eq!(checked.verdict, RunVerdict::Failed);
+    assert_eq!(checked.verdict, Verdict::Failed);
 }
 
 #[test]
 fn a_run_in_which_nothing_was_tested_has_not_passed() {
     let mut checked = result(&[Transport::Stdio], &[row(IDS[2], RowVerdict::NotTested, Vec::new())]);
     checked.conclude(false);
-    assert_eq!(checked.verdict, RunVerdict::NothingTested);
+    assert_eq!(checked.verdict, Verdict::NothingTested);
 }
 
 #[test]
@@ -149,20 +148,20 @@ fn a_baseline_accepts_what_it_names_and_nothing_else() {
     let entry =
         |rest: &str| format!("version: 1\naccept:\n  - {{ id: tools.list.name-charset, reason: public{rest} }}\n");
     let (all, _) = apply(&entry(""));
-    assert_eq!((all.verdict, all.totals.accepted), (RunVerdict::Passed, 2));
+    assert_eq!((all.verdict, all.totals.accepted), (Verdict::Passed, 2));
     let (one, _) = apply(&entry(", subject: read/file"));
-    assert_eq!((one.verdict, one.totals.warnings), (RunVerdict::Passed, 2), "the other tool is a warning");
+    assert_eq!((one.verdict, one.totals.warnings), (Verdict::Passed, 2), "the other tool is a warning");
     let (cell, _) = apply(&entry(", when: { transport: [stdio, ws], version: '>=2025-11-25' }"));
-    assert_eq!((cell.verdict, cell.totals.failed, cell.totals.accepted), (RunVerdict::Failed, 1, 1));
+    assert_eq!((cell.verdict, cell.totals.failed, cell.totals.accepted), (Verdict::Failed, 1, 1));
     let (expired, kept) = apply(&entry(", until: 2026-11-23"));
-    assert_eq!((expired.verdict, expired.totals.failed), (RunVerdict::Failed, 2));
+    assert_eq!((expired.verdict, expired.totals.failed), (Verdict::Failed, 2));
     assert_eq!(expired.baseline.expect("a use").expired, [IDS[0]]);
     assert_eq!(kept, Baseline::default());
     let (today, _) = apply(&entry(", until: 2026-11-24"));
-    assert_eq!(today.verdict, RunVerdict::Passed);
+    assert_eq!(today.verdict, Verdict::Passed);
     for stale in [entry(", subject: other"), entry("").replace("tools.list.name-charset", IDS[2])] {
         let (stale, kept) = apply(&stale);
-        assert_eq!((stale.verdict, kept), (RunVerdict::Failed, Baseline::default()));
+        assert_eq!((stale.verdict, kept), (Verdict::Failed, Baseline::default()));
         assert_eq!(stale.baseline.expect("a use").stale.len(), 1);
     }
 }
@@ -205,16 +204,16 @@ fn a_written_baseline_accepts_the_run_that_wrote_it() {
     );
     baseline(&kept.to_yaml()).expect("a baseline").apply(&mut checked, "b.yaml".into(), "2026-11-24", true);
     checked.conclude(false);
-    assert_eq!(checked.verdict, RunVerdict::Passed);
+    assert_eq!(checked.verdict, Verdict::Passed);
     assert_eq!(baseline(&Baseline::default().to_yaml()), Ok(Baseline::default()));
 }
 
 #[test]
 fn the_expected_failures_of_the_official_suite_are_accepted_by_their_ids() {
     for (entry, verdict, unknown) in [
-        ("tools-list", RunVerdict::Passed, 0),
-        ("tools-list:tools-name-format", RunVerdict::Passed, 0),
-        ("ping", RunVerdict::Failed, 1),
+        ("tools-list", Verdict::Passed, 0),
+        ("tools-list:tools-name-format", Verdict::Passed, 0),
+        ("ping", Verdict::Failed, 1),
     ] {
         let mut checked = result(&[Transport::Http], &[bad_names()]);
         let file = format!("server:\n  - {entry}\nclient:\n  - sse-retry\n");
@@ -240,8 +239,9 @@ fn mistakes_in_a_baseline_have_a_position() {
 fn sarif_has_a_place_and_a_fingerprint_for_every_result() {
     let mut checked = result(&[Transport::Stdio, Transport::Http], &[bad_names()]);
     checked.conclude(false);
-    let layout = CheckLayout { width: 80, directory: "/repo".into() };
-    let log: serde_json::Value = serde_json::from_slice(&checked.render(CheckFormat::Sarif, &layout)).expect("JSON");
+    let layout = Layout { directory: "/repo".into(), ..Layout::default() };
+    let results = Results { check: Some(checked), ..Results::default() };
+    let log: serde_json::Value = serde_json::from_slice(&results.render(Format::Sarif, &layout)).expect("JSON");
     let results = log["runs"][0]["results"].as_array().expect("results");
     assert_eq!(results.len(), 2, "one for each tool, whatever the version and the transport");
     for result in results {
@@ -261,12 +261,10 @@ fn a_server_can_neither_control_the_terminal_nor_break_the_xml() {
     (dead.versions, dead.error, dead.target) = (Vec::new(), Some(hostile.to_owned()), hostile.to_owned());
     checked.servers.push(dead);
     checked.conclude(false);
-    let layout = CheckLayout { width: 160, directory: PathBuf::new() };
-    for bytes in [
-        checked.render(CheckFormat::Human, &layout),
-        checked.render(CheckFormat::Junit, &layout),
-        checked.render_official(CheckFormat::Human),
-    ] {
+    let official = checked.render_official(Format::Human);
+    let results = Results { check: Some(checked), ..Results::default() };
+    let layout = Layout { width: 160, ..Layout::default() };
+    for bytes in [results.render(Format::Human, &layout), results.render(Format::Junit, &layout), official] {
         let text = anstream::adapter::strip_str(std::str::from_utf8(&bytes).expect("UTF-8")).to_string();
         let is_harmful = |it: char| (it.is_control() && it != '\n') || matches!(it, '\u{202e}' | '\u{fffe}');
         assert!(!text.contains(is_harmful), "{text:?}");

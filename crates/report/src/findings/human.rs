@@ -5,8 +5,9 @@ use std::fmt::{self, Write};
 use anstyle::Style;
 use miette::{Diagnostic, LabeledSpan, MietteHandler, ReportHandler, SourceCode};
 
-use super::{Contact, Counts, File, Finding, Layout, Report, Server, Severity, Verdict, snippet::Snippet};
+use super::{Contact, Counts, File, Finding, Report, Server, Severity, Verdict, snippet::Snippet};
 use crate::{
+    Layout,
     palette::{BAD, DIM, DOUBTFUL, GOOD, STRONG, graphical},
     text::{printable, printable_lines},
 };

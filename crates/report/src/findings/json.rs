@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::{Contact, File, Finding, Report, Verdict};
+use crate::json;
 
 #[derive(Serialize)]
 struct JsonReport<'r> {
@@ -81,9 +82,7 @@ pub(super) fn render(report: &Report) -> Vec<u8> {
     };
     let whole =
         JsonReport { format: 1, files: report.files.iter().map(|file| json_file(report, file)).collect(), totals };
-    let mut bytes = serde_json::to_vec_pretty(&whole).unwrap_or_default();
-    bytes.push(b'\n');
-    bytes
+    json::render(&whole)
 }
 
 fn json_file<'r>(report: &Report, file: &'r File) -> JsonFile<'r> {

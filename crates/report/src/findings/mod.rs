@@ -9,24 +9,12 @@ mod snippet;
 #[cfg(test)]
 mod tests;
 
-use std::{path::PathBuf, str::FromStr, sync::Arc};
+use std::sync::Arc;
 
 pub use finding::{Code, Finding, Rule, Severity};
 
+use crate::{Format, Layout};
 use rehearse_document::{Source, Span};
-
-/// The formats of a report.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FindingsFormat {
-    /// Text, styled with ANSI sequences.
-    Human,
-    /// The whole report.
-    Json,
-    /// SARIF 2.1.0, for code scanning.
-    Sarif,
-    /// Workflow commands of GitHub Actions.
-    Github,
-}
 
 /// The results of several files.
 #[derive(Debug)]
@@ -92,15 +80,6 @@ pub enum Contact {
     Interrupted,
 }
 
-/// The layout of a report.
-#[derive(Clone, Debug)]
-pub struct Layout {
-    /// The number of columns.
-    pub width: usize,
-    /// The base of relative paths.
-    pub directory: PathBuf,
-}
-
 /// The result of a file, from best to worst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
@@ -119,44 +98,6 @@ struct Counts {
 
 /// A line and a column, both from 1; columns count characters.
 type Position = (usize, usize);
-
-impl FindingsFormat {
-    pub const ALL: [FindingsFormat; 4] =
-        [FindingsFormat::Human, FindingsFormat::Json, FindingsFormat::Sarif, FindingsFormat::Github];
-
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            FindingsFormat::Human => "human",
-            FindingsFormat::Json => "json",
-            FindingsFormat::Sarif => "sarif",
-            FindingsFormat::Github => "github",
-        }
-    }
-
-    /// The report.
-    pub fn render(self, report: &Report, layout: &Layout) -> Vec<u8> {
-        match self {
-            FindingsFormat::Human => human::render(report, layout).into_bytes(),
-            FindingsFormat::Json => json::render(report),
-            FindingsFormat::Sarif => sarif::render(report, layout),
-            FindingsFormat::Github => github::render(report).into_bytes(),
-        }
-    }
-}
-
-/// The name of an unknown format.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unknown format {0:?}; there are human, json, sarif and github")]
-pub struct UnknownFormat(pub String);
-
-impl FromStr for FindingsFormat {
-    type Err = UnknownFormat;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let format = FindingsFormat::ALL.into_iter().find(|format| format.as_str() == text);
-        format.ok_or_else(|| UnknownFormat(text.to_owned()))
-    }
-}
 
 impl File {
     /// A file that cannot be read or parsed.
@@ -200,6 +141,16 @@ impl File {
 }
 
 impl Report {
+    /// The report: JSON, SARIF, the annotations of GitHub, or text for every other format.
+    pub fn render(&self, format: Format, layout: &Layout) -> Vec<u8> {
+        match format {
+            Format::Json => json::render(self),
+            Format::Sarif => sarif::render(self, layout),
+            Format::Github => github::render(self).into_bytes(),
+            _ => human::render(self, layout).into_bytes(),
+        }
+    }
+
     /// The worst verdict of all files.
     pub fn verdict(&self) -> Verdict {
         self.files.iter().map(|file| file.verdict(self.is_strict)).max().unwrap_or(Verdict::Valid)

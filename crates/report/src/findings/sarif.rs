@@ -7,7 +7,8 @@ use std::{
 
 use serde_json::{Value as Json, json};
 
-use super::{Code, File, Finding, Layout, Report, Rule, Severity};
+use super::{Code, File, Finding, Report, Rule, Severity};
+use crate::Layout;
 
 /// GitHub shows no more results.
 pub(crate) const MOST: usize = 5000;

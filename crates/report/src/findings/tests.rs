@@ -35,13 +35,13 @@ fn report(files: Vec<File>) -> Report {
     Report { files, rules, is_strict: false, is_quiet: false }
 }
 
-fn rendered(format: FindingsFormat, files: Vec<File>) -> String {
-    let layout = Layout { width: 10_000, directory: "/here".into() };
-    String::from_utf8(format.render(&report(files), &layout)).expect("UTF-8")
+fn rendered(format: Format, files: Vec<File>) -> String {
+    let layout = Layout { width: 10_000, directory: "/here".into(), ..Layout::default() };
+    String::from_utf8(report(files).render(format, &layout)).expect("UTF-8")
 }
 
 fn plain(files: Vec<File>) -> String {
-    anstream::adapter::strip_str(&rendered(FindingsFormat::Human, files)).to_string()
+    anstream::adapter::strip_str(&rendered(Format::Human, files)).to_string()
 }
 
 const WRONG: &str = r#"{
@@ -88,7 +88,7 @@ W-UNKNOWN-KEY
 #[test]
 fn sarif_points_at_rules_and_regions() {
     let json: Json =
-        serde_json::from_str(&rendered(FindingsFormat::Sarif, vec![file("/here/a b/.mcp.json", WRONG)])).expect("JSON");
+        serde_json::from_str(&rendered(Format::Sarif, vec![file("/here/a b/.mcp.json", WRONG)])).expect("JSON");
     assert_eq!(json["version"], "2.1.0");
     let run = &json["runs"][0];
     assert_eq!(run["columnKind"], "unicodeCodePoints");
@@ -111,7 +111,7 @@ fn workflow_commands_are_escaped() {
     file.findings[0].problem.message = "100%\r\nof".into();
     let expected = "::warning file=a%2Cb%3Ac%25/.mcp.json,line=3,col=30,endColumn=35,title=W-UNKNOWN-KEY\
                     ::100%25%0D%0Aof (did you mean `args`?)\n";
-    assert_eq!(rendered(FindingsFormat::Github, vec![file]), expected);
+    assert_eq!(rendered(Format::Github, vec![file]), expected);
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn text_has_at_most_a_hundred_findings_and_json_all() {
     let human = plain(vec![line_with(150)]);
     assert_eq!(human.matches("W-UNKNOWN-KEY").count(), 100);
     assert!(human.contains("and 50 more (--format json has all)"), "{human}");
-    let json: Json = serde_json::from_str(&rendered(FindingsFormat::Json, vec![line_with(150)])).expect("JSON");
+    let json: Json = serde_json::from_str(&rendered(Format::Json, vec![line_with(150)])).expect("JSON");
     assert_eq!(json["files"][0]["findings"].as_array().map(Vec::len), Some(150));
 }
 
@@ -151,8 +151,8 @@ fn only_a_part_of_a_long_line_is_shown() {
     assert!(longest < Some(300) && human.len() < 100_000, "{longest:?} {}", human.len());
     assert!(human.contains("…"), "{human}");
     for width in [50, 60, 80, 100] {
-        let layout = Layout { width, directory: "/here".into() };
-        let human = String::from_utf8(FindingsFormat::Human.render(&report(vec![line_with(3)]), &layout));
+        let layout = Layout { width, ..Layout::default() };
+        let human = String::from_utf8(report(vec![line_with(3)]).render(Format::Human, &layout));
         let human = anstream::adapter::strip_str(&human.expect("UTF-8")).to_string();
         let longest = human.lines().filter(|line| line.contains(['│', '·'])).map(|line| line.chars().count()).max();
         assert!(longest <= Some(width) && human.contains("\"arg\""), "{human}");
@@ -207,8 +207,7 @@ fn every_span_of_every_text_can_be_shown() {
 
 #[test]
 fn json_has_everything_with_positions_in_characters() {
-    let json: Json =
-        serde_json::from_str(&rendered(FindingsFormat::Json, vec![file(".mcp.json", WRONG)])).expect("JSON");
+    let json: Json = serde_json::from_str(&rendered(Format::Json, vec![file(".mcp.json", WRONG)])).expect("JSON");
     let file = &json["files"][0];
     assert_eq!((&file["path"], &file["dialect"]), (&Json::from(".mcp.json"), &Json::from("claude-code")));
     assert_eq!((&file["readable"], &file["valid"]), (&Json::from(true), &Json::from(true)));
@@ -225,8 +224,8 @@ fn json_has_everything_with_positions_in_characters() {
 fn a_quiet_report_shows_only_failures() {
     let quiet = |is_strict| {
         let report = Report { is_strict, is_quiet: true, ..report(vec![file(".mcp.json", WRONG), file("x", "{}")]) };
-        let layout = Layout { width: 100, directory: "/".into() };
-        (report.verdict(), String::from_utf8(FindingsFormat::Human.render(&report, &layout)).expect("UTF-8"))
+        let layout = Layout { width: 100, ..Layout::default() };
+        (report.verdict(), String::from_utf8(report.render(Format::Human, &layout)).expect("UTF-8"))
     };
     assert_eq!(quiet(false), (Verdict::Valid, String::new()));
     let (verdict, text) = quiet(true);

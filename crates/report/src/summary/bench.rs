@@ -7,7 +7,7 @@ use crate::bench::{Bars, BenchResult, Change, Comparison, HEADS, TargetResult, l
 const BARS: usize = 40;
 
 pub(super) fn section(result: &BenchResult) -> Section {
-    let mut section = Section::new("Benchmark", "thresholds", result.verdict.into());
+    let mut section = Section::new("Benchmark", "thresholds", result.verdict);
     let machine = &result.machine;
     section.facts = vec![
         ("started", result.started_at.clone()),

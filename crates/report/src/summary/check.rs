@@ -12,7 +12,7 @@ use crate::{
 const NAMED: usize = 8;
 
 pub(super) fn section(result: &CheckResult) -> Section {
-    let mut section = Section::new("Checks", "rows", result.verdict.into());
+    let mut section = Section::new("Checks", "rows", result.verdict);
     section.facts = vec![
         ("started", result.started_at.clone()),
         ("duration", readable(result.duration)),

@@ -6,12 +6,7 @@ mod run;
 
 use std::fmt;
 
-use crate::{
-    TraceLine,
-    bench::{BenchResult, BenchVerdict},
-    check::{CheckResult, RunVerdict},
-    run_result::RunResult,
-};
+use crate::{TraceLine, Verdict, bench::BenchResult, check::CheckResult, run_result::RunResult};
 
 /// The results that one report shows.
 #[derive(Debug, Default)]
@@ -91,59 +86,6 @@ impl Outcome {
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
-    }
-}
-
-/// How all results together ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Verdict {
-    Passed,
-    /// Nothing was run or tested, which is no pass.
-    NothingTested,
-    Failed,
-    /// A server could not be reached, or a run was interrupted.
-    CannotRun,
-}
-
-impl Verdict {
-    /// The word for it, as in the JSON of a check.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Verdict::Passed => "passed",
-            Verdict::NothingTested => "nothing-tested",
-            Verdict::Failed => "failed",
-            Verdict::CannotRun => "cannot-run",
-        }
-    }
-
-    /// The words for it in a sentence.
-    pub const fn phrase(self) -> &'static str {
-        match self {
-            Verdict::NothingTested => "nothing was tested",
-            Verdict::CannotRun => "could not run",
-            other => other.as_str(),
-        }
-    }
-}
-
-impl From<RunVerdict> for Verdict {
-    fn from(verdict: RunVerdict) -> Verdict {
-        match verdict {
-            RunVerdict::Passed => Verdict::Passed,
-            RunVerdict::Failed => Verdict::Failed,
-            RunVerdict::CannotRun => Verdict::CannotRun,
-            RunVerdict::NothingTested => Verdict::NothingTested,
-        }
-    }
-}
-
-impl From<BenchVerdict> for Verdict {
-    fn from(verdict: BenchVerdict) -> Verdict {
-        match verdict {
-            BenchVerdict::Passed => Verdict::Passed,
-            BenchVerdict::Failed => Verdict::Failed,
-            BenchVerdict::CannotRun => Verdict::CannotRun,
-        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{Failure, Matrix, Outcome, Row, RowGroup, Section, Source, Verdict, counted, readable};
+use super::{Failure, Matrix, Outcome, Row, RowGroup, Section, Source, counted, readable};
 use crate::{
     Cell, CellResult, CellViolation, Problem, RunResult, ScenarioResult, Status, StepResult, WireKind,
     check::RowVerdict, text::quoted,
@@ -13,14 +13,7 @@ const BEFORE: usize = 6;
 const AFTER: usize = 3;
 
 pub(super) fn section(result: &RunResult) -> Section {
-    let totals = result.totals;
-    let verdict = match () {
-        () if totals.errors > 0 || result.interrupted => Verdict::CannotRun,
-        () if totals.failed + totals.not_run > 0 => Verdict::Failed,
-        () if totals.passed == 0 => Verdict::NothingTested,
-        () => Verdict::Passed,
-    };
-    let mut section = Section::new("Scenarios", "cells", verdict);
+    let mut section = Section::new("Scenarios", "cells", result.verdict());
     section.facts = vec![
         ("started", result.started_at.clone()),
         ("duration", readable(result.duration)),
