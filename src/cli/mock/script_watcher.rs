@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use nix::libc::O_NONBLOCK;
+use rustix::fs::OFlags;
 
 use super::{catalogue, console::Console};
 use crate::cli::{Failure, style};
@@ -77,7 +77,7 @@ pub(super) async fn watch(watch: Option<ScriptWatcher>, engine: &Engine, started
 
 /// Reads a regular file. Opening a pipe does not wait for a writer.
 pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
-    let mut file = OpenOptions::new().read(true).custom_flags(O_NONBLOCK).open(path)?;
+    let mut file = OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(path)?;
     if !file.metadata()?.is_file() {
         return Err(io::ErrorKind::InvalidInput.into());
     }

@@ -1,12 +1,10 @@
 //! Latencies as a histogram of high dynamic range: a fixed size, and three significant digits for any value.
 
-use base64::{Engine, prelude::BASE64_STANDARD};
-use hdrhistogram::{
-    Histogram,
-    serialization::{Deserializer as HistogramReader, Serializer as HistogramWriter, V2DeflateSerializer},
-};
-use serde::{Deserialize, Deserializer, Serialize, Serializer, ser::SerializeStruct};
 use std::{fmt, time::Duration};
+
+use hdrhistogram::Histogram;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, ser::SerializeStruct};
+use serde_json::value::to_raw_value;
 
 /// The largest latency in nanoseconds: an hour. What is longer counts as this.
 const LONGEST: u64 = 3_600_000_000_000;
@@ -15,8 +13,8 @@ const FINEST: u64 = 128;
 
 /// Latencies, of which each percentile can be asked. Merging those of several machines or slices loses nothing.
 ///
-/// As JSON it is an object with the usual percentiles in milliseconds, and the whole histogram as HdrHistogram's V2
-/// format, deflated, in Base64, in nanoseconds; only the histogram is read.
+/// As JSON it is an object with the usual percentiles in milliseconds, and the whole histogram as pairs of a latency in
+/// nanoseconds and a count; only the histogram is read.
 ///
 /// ```
 /// use std::time::Duration;
@@ -55,12 +53,7 @@ impl Latencies {
 
     /// Adds all of another histogram.
     pub fn merge(&mut self, other: &Latencies) {
-        // Both have the same bounds, or those of a file, which may be larger: then the largest are cut.
-        if self.0.add(&other.0).is_err() {
-            for value in other.0.iter_recorded() {
-                self.0.saturating_record_n(value.value_iterated_to(), value.count_since_last_iteration());
-            }
-        }
+        self.0.add(&other.0).expect("the same bounds");
     }
 
     /// How many there are.
@@ -107,8 +100,7 @@ pub(super) fn milliseconds(duration: Duration) -> f64 {
 
 impl Serialize for Latencies {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut bytes = Vec::new();
-        V2DeflateSerializer::new().serialize(&self.0, &mut bytes).map_err(serde::ser::Error::custom)?;
+        let pairs: Vec<_> = self.0.iter_recorded().map(|it| (it.value_iterated_to(), it.count_at_value())).collect();
         let mut object = serializer.serialize_struct("Latencies", 10)?;
         object.serialize_field("count", &self.count())?;
         object.serialize_field("meanMs", &milliseconds(self.mean()))?;
@@ -119,7 +111,7 @@ impl Serialize for Latencies {
         object.serialize_field("p99Ms", &milliseconds(self.percentile(99.0)))?;
         object.serialize_field("p999Ms", &milliseconds(self.percentile(99.9)))?;
         object.serialize_field("maxMs", &milliseconds(self.max()))?;
-        object.serialize_field("histogram", &BASE64_STANDARD.encode(bytes))?;
+        object.serialize_field("histogram", &to_raw_value(&pairs).map_err(serde::ser::Error::custom)?)?;
         object.end()
     }
 }
@@ -128,15 +120,11 @@ impl<'de> Deserialize<'de> for Latencies {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Latencies, D::Error> {
         #[derive(Deserialize)]
         struct Members {
-            histogram: String,
+            histogram: Vec<(u64, u64)>,
         }
         let members = Members::deserialize(deserializer)?;
-        let bytes = BASE64_STANDARD.decode(members.histogram).map_err(serde::de::Error::custom)?;
-        let read: Histogram<u64> = HistogramReader::new()
-            .deserialize(&mut bytes.as_slice())
-            .map_err(|error| serde::de::Error::custom(format!("the histogram cannot be read: {error}")))?;
         let mut latencies = Latencies::default();
-        latencies.merge(&Latencies(read));
+        members.histogram.iter().for_each(|(nanoseconds, count)| latencies.0.saturating_record_n(*nanoseconds, *count));
         Ok(latencies)
     }
 }

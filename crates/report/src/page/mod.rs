@@ -8,7 +8,7 @@ mod wire;
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
-use sha2::{Digest, Sha256};
+use ring::digest::{SHA256, digest};
 
 use crate::{
     summary::{BenchTable, Failure, Matrix, Outcome, Row, RowGroup, Section, Source, Summary, counted},
@@ -66,7 +66,7 @@ pub(crate) fn render(summary: &Summary) -> Vec<u8> {
 
 /// The source of a script or a style in a policy (Content Security Policy Level 3, Hashes).
 fn hash(text: &str) -> String {
-    format!("sha256-{}", BASE64_STANDARD.encode(Sha256::digest(text)))
+    format!("sha256-{}", BASE64_STANDARD.encode(digest(&SHA256, text.as_bytes())))
 }
 
 fn counts(at: usize, section: &Section) -> Markup {
