@@ -1,19 +1,8 @@
 //! The formats of reports.
 
-use std::{
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::path::{Path, PathBuf};
 
-use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite};
-
-use crate::{
-    bench,
-    bench::{BenchResult, Change},
-    check, findings, github, human, json, junit, markdown, page, scenario_sarif,
-    summary::Results,
-    text::printable,
-};
+use crate::{bench, check, github, human, json, junit, markdown, page, sarif, summary::Results};
 
 /// A format of a report. Each command offers some of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,72 +122,18 @@ impl Results {
                 let bench = self.bench.iter().map(json::render);
                 run.chain(check).chain(bench).collect::<Vec<_>>().concat()
             }
-            Format::Junit => junit(self),
-            Format::Sarif => sarif(self, &layout.directory),
+            Format::Junit => junit::render(&self.summary()),
+            Format::Sarif => {
+                let summary = self.summary();
+                let scans = summary.sections.iter().filter_map(|section| section.scan.as_ref());
+                sarif::render(scans, &layout.directory)
+            }
             Format::Html => page::render(&self.summary()),
             Format::Markdown => text(markdown::render(&self.summary())),
             Format::Github => text(github::annotations(&self.summary())),
             Format::GithubOutput => text(github::outputs(&self.summary())),
         }
     }
-}
-
-fn junit(results: &Results) -> Vec<u8> {
-    let (mut suites, mut duration) = (Vec::new(), Duration::ZERO);
-    if let Some(run) = &results.run {
-        suites.extend(junit::suites(run));
-        duration += run.duration;
-    }
-    if let Some(check) = &results.check {
-        suites.extend(check::suites(check));
-        duration += check.duration;
-    }
-    suites.extend(results.bench.as_ref().map(thresholds));
-    let name = match (&results.run, &results.check, &results.bench) {
-        (Some(_), None, None) => "rehearse run",
-        (None, Some(_), None) => "rehearse check",
-        (None, None, Some(_)) => "rehearse bench",
-        _ => "rehearse",
-    };
-    junit::report(name, duration, suites)
-}
-
-/// A case for each threshold and each comparison that can fail a benchmark.
-fn thresholds(bench: &BenchResult) -> TestSuite {
-    let case = |name: String, is_failed: bool, message: &str| {
-        let status = if is_failed {
-            let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
-            status.set_message(printable(message));
-            status
-        } else {
-            TestCaseStatus::success()
-        };
-        let mut case = TestCase::new(printable(&name), status);
-        case.set_classname("rehearse bench");
-        case
-    };
-    let mut suite = TestSuite::new("rehearse bench");
-    for target in &bench.targets {
-        let error = target.error.as_deref();
-        suite.add_test_case(case(target.name.clone(), error.is_some(), error.unwrap_or_default()));
-    }
-    suite.add_test_cases(
-        bench
-            .thresholds
-            .iter()
-            .map(|it| case(format!("{}, {}: fail if {}", it.target, it.measure, it.expression), it.is_met, &it.found)),
-    );
-    suite.add_test_cases(bench.comparisons.iter().filter(|it| it.is_gate).map(|it| {
-        let name = format!("{}, {}: {} against {}", it.target, it.measure, it.figure, it.base);
-        case(name, it.change == Change::Slower, &format!("{:.2} times", it.ratio))
-    }));
-    suite
-}
-
-fn sarif(results: &Results, directory: &Path) -> Vec<u8> {
-    let run = results.run.as_ref().map(|run| scenario_sarif::run(run, directory));
-    let check = results.check.as_ref().map(|result| check::sarif_run(result, directory));
-    findings::sarif::log(run.into_iter().chain(check).collect())
 }
 
 #[cfg(test)]

@@ -3,8 +3,7 @@
 use std::fmt::Write;
 
 use crate::{
-    findings::github::{data, property},
-    summary::{Failure, Outcome, Section, Summary},
+    summary::{Failure, Outcome, Place, Section, Summary},
     text::printable,
 };
 
@@ -18,20 +17,19 @@ pub(crate) fn annotations(summary: &Summary) -> String {
     let failures = summary.sections.iter().flat_map(|section| section.failures.iter().map(move |it| (section, it)));
     let (bad, doubtful): (Vec<_>, Vec<_>) = failures.partition(|(_, failure)| failure.outcome.is_bad());
     let mut out = String::new();
-    for (command, failures) in [("error", bad), ("warning", doubtful)] {
-        failures.iter().take(SHOWN).for_each(|(section, failure)| annotation(&mut out, command, section, failure));
+    for (outcome, failures) in [(Outcome::Failed, bad), (Outcome::Warning, doubtful)] {
+        out.extend(failures.iter().take(SHOWN).map(|(section, failure)| annotation(outcome, section, failure)));
         if let more @ 1.. = failures.len().saturating_sub(SHOWN) {
-            let _ = writeln!(out, "::{command} title=rehearse::and {more} more causes, which the report shows");
+            let message = format!("and {more} more causes, which the report shows");
+            out.push_str(&command(outcome, None, "rehearse", &message));
         }
     }
     out
 }
 
-fn annotation(out: &mut String, command: &str, section: &Section, failure: &Failure) {
-    let place = match &failure.source {
-        Some(source) => format!("file={},line={},", property(source.path.trim_start_matches("./")), source.line.max(1)),
-        None => String::new(),
-    };
+fn annotation(outcome: Outcome, section: &Section, failure: &Failure) -> String {
+    let source = failure.source.as_ref();
+    let place = source.map(|it| Place { file: it.path.clone(), line: it.line.max(1), ..Place::default() });
     let places = match &failure.places[..] {
         [] => String::new(),
         [one] => format!(" ({one})"),
@@ -40,8 +38,37 @@ fn annotation(out: &mut String, command: &str, section: &Section, failure: &Fail
     let rule = failure.rule.as_ref().map(|rule| format!("{} ", rule.text)).unwrap_or_default();
     let message = format!("{rule}{}{places}", failure.messages.join("; "));
     let message: String = printable(&message).chars().take(MESSAGE).collect();
-    let title = property(&printable(&format!("{}: {}", section.title, failure.title)));
-    let _ = writeln!(out, "::{command} {place}title={title}::{}", data(&message));
+    command(outcome, place.as_ref(), &printable(&format!("{}: {}", section.title, failure.title)), &message)
+}
+
+/// A line that GitHub shows beside the lines of a pull request (GitHub Actions, Workflow commands).
+pub(crate) fn command(outcome: Outcome, place: Option<&Place>, title: &str, message: &str) -> String {
+    let mut properties = String::new();
+    if let Some(Place { file, line, column, end }) = place {
+        let _ = write!(properties, "file={},line={line},", property(file.trim_start_matches("./")));
+        properties.extend(column.map(|column| format!("col={column},")));
+        properties.extend(end.map(|(end_line, end_column)| match end_line == *line {
+            // GitHub accepts an end column only on the same line.
+            true => format!("endColumn={end_column},"),
+            false => format!("endLine={end_line},"),
+        }));
+    }
+    let command = match outcome {
+        Outcome::Warning => "warning",
+        Outcome::Info => "notice",
+        _ => "error",
+    };
+    format!("::{command} {properties}title={}::{}\n", property(title), data(message))
+}
+
+/// The message of a command.
+fn data(text: &str) -> String {
+    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+}
+
+/// A property of a command.
+fn property(text: &str) -> String {
+    data(text).replace(':', "%3A").replace(',', "%2C")
 }
 
 /// The lines of `$GITHUB_OUTPUT`: the verdict and the counts.

@@ -15,7 +15,7 @@ mod page;
 pub mod palette;
 mod results;
 mod run_result;
-mod scenario_sarif;
+mod sarif;
 pub mod schema;
 pub mod summary;
 pub mod text;

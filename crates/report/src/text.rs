@@ -28,6 +28,11 @@ pub fn printable_lines(text: &str) -> impl Iterator<Item = String> {
     text.lines().map(|line| without_command(printable(&line.replace('\t', "    ")).into_owned()))
 }
 
+/// A text whose lines are [`printable_lines`].
+pub fn printable_text(text: &str) -> String {
+    printable_lines(text).collect::<Vec<_>>().join("\n")
+}
+
 /// A line of standard output is a workflow command if it begins with `::` after spaces, or if `##[` is anywhere in it.
 fn without_command(line: String) -> String {
     let line = if line.contains("##[") { line.replace("##[", "#\\u{23}[") } else { line };

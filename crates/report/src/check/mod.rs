@@ -2,10 +2,8 @@
 
 pub mod baseline;
 pub(crate) mod human;
-mod junit;
 mod matrix;
 mod official;
-mod sarif;
 mod violation;
 
 use std::{borrow::Cow, path::PathBuf, time::Duration};
@@ -14,9 +12,6 @@ use crate::{Format, Verdict, json, milliseconds, wire_line::WireLine};
 use rehearse_protocol::{Transport, Version};
 use serde::{Deserialize, Serialize};
 
-pub use junit::message;
-pub(crate) use junit::suites;
-pub(crate) use sarif::run as sarif_run;
 pub use violation::violation_text;
 
 /// The result of a run against one or more servers.
@@ -191,13 +186,22 @@ const KEPT: usize = 20;
 
 impl CheckedRow {
     /// The first part of the id.
-    fn area(&self) -> &str {
+    pub(crate) fn area(&self) -> &str {
         self.id.split('.').next().unwrap_or_default()
     }
 
     /// The violations that nothing accepts.
-    fn open_violations(&self) -> impl Iterator<Item = &FoundViolation> {
+    pub(crate) fn open_violations(&self) -> impl Iterator<Item = &FoundViolation> {
         self.violations.iter().filter(|violation| violation.accepted.is_none())
+    }
+
+    /// The rule and what was found first, in one line.
+    pub(crate) fn message(&self) -> String {
+        let violation = self.open_violations().next();
+        let subject = violation.and_then(|it| it.subject.as_deref()).map(|it| format!(" {it}:")).unwrap_or_default();
+        let found = violation.map(|it| format!("{subject} found {}", it.found)).unwrap_or_default();
+        let reason = self.reason.as_ref().map(|reason| format!(" ({reason})")).unwrap_or_default();
+        format!("{}{found}{reason}", self.rule)
     }
 }
 

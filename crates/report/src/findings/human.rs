@@ -9,7 +9,7 @@ use super::{Contact, Counts, File, Finding, Report, Server, Severity, Verdict, s
 use crate::{
     Layout,
     palette::{BAD, DIM, DOUBTFUL, GOOD, STRONG, graphical},
-    text::{printable, printable_lines},
+    text::{printable, printable_text},
 };
 
 /// The maximum number of shown findings per file.
@@ -166,7 +166,7 @@ impl fmt::Display for FindingDisplay<'_> {
         let finding = self.finding;
         let drawn = MietteDiagnostic {
             message: format!("{}{}", self.location, printable(&finding.problem.message)),
-            help: finding.problem.hint.as_ref().map(|hint| printable_lines(hint).collect::<Vec<_>>().join("\n")),
+            help: finding.problem.hint.as_ref().map(|hint| printable_text(hint)),
             label: finding.server.as_ref().map(|server| format!("in the server `{}`", printable(server))),
             finding,
             snippet: self.snippet.as_ref(),

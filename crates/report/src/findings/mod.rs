@@ -1,10 +1,9 @@
 //! Reports of config findings, as text and for programs. They do not depend on the linter.
 
+mod alerts;
 mod finding;
-pub(crate) mod github;
 mod human;
 mod json;
-pub(crate) mod sarif;
 mod snippet;
 #[cfg(test)]
 mod tests;
@@ -13,7 +12,7 @@ use std::sync::Arc;
 
 pub use finding::{Code, Finding, Rule, Severity};
 
-use crate::{Format, Layout};
+use crate::{Format, Layout, github, sarif};
 use rehearse_document::{Source, Span};
 
 /// The results of several files.
@@ -145,8 +144,13 @@ impl Report {
     pub fn render(&self, format: Format, layout: &Layout) -> Vec<u8> {
         match format {
             Format::Json => json::render(self),
-            Format::Sarif => sarif::render(self, layout),
-            Format::Github => github::render(self).into_bytes(),
+            Format::Sarif => sarif::render([&alerts::scan(self)].into_iter(), &layout.directory),
+            Format::Github => {
+                let alerts = alerts::scan(self).alerts;
+                let command =
+                    alerts.iter().map(|it| github::command(it.outcome, Some(&it.place), &it.rule, &it.message));
+                command.collect::<String>().into_bytes()
+            }
             _ => human::render(self, layout).into_bytes(),
         }
     }

@@ -1,13 +1,20 @@
 //! The section of `rehearse bench`.
 
-use super::{BenchTable, Failure, Outcome, Section, counted};
+use super::{BenchTable, Case, Failure, Outcome, Section, Suite, counted};
 use crate::bench::{Bars, BenchResult, Change, Comparison, HEADS, TargetResult, load_phrase, table_cells};
 
 /// The bars of a histogram.
 const BARS: usize = 40;
 
 pub(super) fn section(result: &BenchResult) -> Section {
-    let mut section = Section::new("Benchmark", "thresholds", result.verdict);
+    let mut section = Section {
+        title: "Benchmark",
+        command: "rehearse bench",
+        unit: "thresholds",
+        verdict: result.verdict,
+        suites: vec![suite(result)],
+        ..Section::default()
+    };
     let machine = &result.machine;
     section.facts = vec![
         ("started", result.started_at.clone()),
@@ -15,7 +22,6 @@ pub(super) fn section(result: &BenchResult) -> Section {
         ("load", load_phrase(&result.load)),
         ("rehearse", result.rehearse.clone()),
     ];
-    let of_threshold = |is_met: bool| if is_met { Outcome::Failed } else { Outcome::Passed };
     let gates = result.comparisons.iter().filter(|it| it.is_gate);
     let of_gates = gates.clone().map(|it| of_threshold(it.change == Change::Slower));
     section.counts = counted(result.thresholds.iter().map(|it| of_threshold(it.is_met)).chain(of_gates));
@@ -40,6 +46,28 @@ pub(super) fn section(result: &BenchResult) -> Section {
     section.targets = result.targets.iter().map(table).collect();
     section.remarks = result.comparisons.iter().map(text).chain(result.warnings.iter().cloned()).collect();
     section
+}
+
+/// A case for each server, and for each threshold and each comparison that can fail a benchmark.
+fn suite(result: &BenchResult) -> Suite {
+    let case = |name, outcome, message| Case { name, outcome, message, ..Case::default() };
+    let targets = result.targets.iter().map(|it| match &it.error {
+        Some(error) => case(it.name.clone(), Outcome::Error, error.clone()),
+        None => case(it.name.clone(), Outcome::Passed, String::new()),
+    });
+    let thresholds = result.thresholds.iter().map(|it| {
+        let name = format!("{}, {}: fail if {}", it.target, it.measure, it.expression);
+        case(name, of_threshold(it.is_met), it.found.clone())
+    });
+    let gates = result.comparisons.iter().filter(|it| it.is_gate).map(|it| {
+        let name = format!("{}, {}: {} against {}", it.target, it.measure, it.figure, it.base);
+        case(name, of_threshold(it.change == Change::Slower), format!("{:.2} times", it.ratio))
+    });
+    Suite { name: "rehearse bench".to_owned(), cases: targets.chain(thresholds).chain(gates).collect() }
+}
+
+fn of_threshold(is_failed: bool) -> Outcome {
+    if is_failed { Outcome::Failed } else { Outcome::Passed }
 }
 
 fn text(comparison: &Comparison) -> String {

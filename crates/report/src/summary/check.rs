@@ -2,17 +2,30 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::{Failure, Matrix, Outcome, Row, RowGroup, Rule, Section, counted, readable};
+use super::{
+    Alert, AlertRule, Case, Failure, Matrix, Outcome, Place, Row, RowGroup, Rule, Scan, Section, Suite, counted,
+    readable,
+};
 use crate::{
     TraceLine,
-    check::{CheckResult, CheckedRow, CheckedServer, RowVerdict},
+    check::{CheckResult, CheckedRow, CheckedServer, ConfigPlace, FoundViolation, RowVerdict},
+    text::printable,
 };
 
 /// How many violations of a row are named.
 const NAMED: usize = 8;
 
 pub(super) fn section(result: &CheckResult) -> Section {
-    let mut section = Section::new("Checks", "rows", result.verdict);
+    let mut section = Section {
+        title: "Checks",
+        command: "rehearse check",
+        unit: "rows",
+        duration: result.duration,
+        verdict: result.verdict,
+        suites: suites(result),
+        scan: Some(scan(result)),
+        ..Section::default()
+    };
     section.facts = vec![
         ("started", result.started_at.clone()),
         ("duration", readable(result.duration)),
@@ -28,10 +41,7 @@ pub(super) fn section(result: &CheckResult) -> Section {
             server.unanswered.iter().map(|it| format!("{name}: {} not checked: {}", it.version, it.reason));
         section.remarks.extend(unanswered);
     }
-    let outcome = |verdict| match outcome(verdict) {
-        Outcome::Warning if result.strict => Outcome::Failed,
-        outcome => outcome,
-    };
+    let outcome = |verdict| outcome(verdict, result.strict);
     let stale = result.baseline.iter().flat_map(|baseline| baseline.stale.iter().map(move |entry| (baseline, entry)));
     let stale = stale.map(|(baseline, entry)| Failure {
         messages: vec![format!("`{entry}` in {} accepts a failure that is gone; remove it.", baseline.file.display())],
@@ -62,15 +72,131 @@ pub(super) fn section(result: &CheckResult) -> Section {
     section
 }
 
-fn outcome(verdict: RowVerdict) -> Outcome {
+fn outcome(verdict: RowVerdict, is_strict: bool) -> Outcome {
     match verdict {
         RowVerdict::Fail => Outcome::Failed,
+        RowVerdict::Warn if is_strict => Outcome::Failed,
         RowVerdict::Warn => Outcome::Warning,
         RowVerdict::NotTested => Outcome::NotTested,
         RowVerdict::Accepted => Outcome::Accepted,
         RowVerdict::Info => Outcome::Info,
         RowVerdict::Pass => Outcome::Passed,
         RowVerdict::NotApplicable => Outcome::NotApplicable,
+    }
+}
+
+/// A suite for each server and version, with a case for each row; and one for the entries of a baseline that are wrong.
+fn suites(result: &CheckResult) -> Vec<Suite> {
+    let simple = |name: &str, outcome, message: &str| Case {
+        name: name.to_owned(),
+        outcome,
+        message: message.to_owned(),
+        ..Case::default()
+    };
+    let mut suites = Vec::new();
+    for server in &result.servers {
+        suites.extend(server.versions.iter().map(|version| {
+            let rows = version.rows.iter().filter(|row| row.verdict != RowVerdict::NotApplicable);
+            let cases = rows.map(|row| case(row, result.strict)).collect();
+            Suite { name: format!("{} {}/{}", server.target, server.transport, version.version), cases }
+        }));
+        suites.extend(server.error.as_ref().map(|error| Suite {
+            name: server.target.clone(),
+            cases: vec![simple("connection", Outcome::Error, error)],
+        }));
+    }
+    if let Some(baseline) = result.baseline.as_ref().filter(|it| !it.stale.is_empty()) {
+        let message = "the entry matches nothing any more";
+        let cases = baseline.stale.iter().map(|entry| simple(entry, Outcome::Failed, message)).collect();
+        suites.push(Suite { name: baseline.file.display().to_string(), cases });
+    }
+    suites
+}
+
+fn case(row: &CheckedRow, is_strict: bool) -> Case {
+    let outcome = outcome(row.verdict, is_strict);
+    let message = match outcome {
+        Outcome::Failed => row.message(),
+        Outcome::Warning => format!("warning: {}", row.message()),
+        other => format!("{}: {}", other.phrase(), row.reason.as_deref().unwrap_or_default()),
+    };
+    let details = if outcome == Outcome::Failed { details(row) } else { String::new() };
+    Case { name: row.id.clone(), outcome, message, details, ..Case::default() }
+}
+
+/// The frames that show a violation, and what to do.
+fn details(row: &CheckedRow) -> String {
+    let evidence = row.open_violations().flat_map(|it| &it.evidence);
+    let evidence = evidence.map(|line| format!("{} {}", line.arrow(), printable(&line.text)));
+    let help = row.help.iter().map(|help| format!("help: {help}"));
+    let again = row.again.iter().map(|again| format!("again: {}", printable(again)));
+    let lines = evidence.chain(help).chain([format!("spec: {}", row.spec)]).chain(again);
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// The violations at the entries of the servers in their config files, as a violation of a protocol has no line.
+fn scan(result: &CheckResult) -> Scan {
+    let mut rules: BTreeMap<&str, AlertRule> = BTreeMap::new();
+    let mut alerts: BTreeMap<String, Alert> = BTreeMap::new();
+    for server in &result.servers {
+        let Some(place) = &server.place else { continue };
+        for (row, versions) in violated(server) {
+            rules.entry(&row.id).or_insert_with(|| AlertRule {
+                id: row.id.clone(),
+                outcome: outcome(row.verdict, false),
+                rule: rule(row),
+                area: row.area().to_owned(),
+            });
+            for violation in row.violations.iter().filter(|violation| violation.verdict <= RowVerdict::Warn) {
+                let subject = violation.subject.as_deref();
+                let fingerprint = format!("{}/{}/{}", row.id, place.server, subject.unwrap_or_default());
+                alerts.entry(fingerprint).or_insert_with_key(|key| alert(row, &versions, place, violation, key));
+            }
+        }
+    }
+    let servers: Vec<_> =
+        result.servers.iter().filter_map(|server| Some(server.place.as_ref()?.server.as_str())).collect();
+    Scan {
+        category: Some(format!("rehearse/check/{}/", servers.join(","))),
+        is_complete: result.servers.iter().all(|server| server.error.is_none()),
+        rules: rules.into_values().collect(),
+        alerts: alerts.into_values().collect(),
+    }
+}
+
+/// The violated rows of a server, each once, with the versions in which it is violated.
+fn violated(server: &CheckedServer) -> Vec<(&CheckedRow, Vec<&'static str>)> {
+    let mut found: Vec<(&CheckedRow, Vec<&'static str>)> = Vec::new();
+    for version in &server.versions {
+        let is_violated =
+            |row: &&CheckedRow| matches!(row.verdict, RowVerdict::Fail | RowVerdict::Warn | RowVerdict::Accepted);
+        for row in version.rows.iter().filter(is_violated) {
+            match found.iter_mut().find(|(known, _)| known.id == row.id) {
+                Some((_, versions)) => versions.push(version.version.as_str()),
+                None => found.push((row, vec![version.version.as_str()])),
+            }
+        }
+    }
+    found
+}
+
+fn alert(
+    row: &CheckedRow,
+    versions: &[&str],
+    place: &ConfigPlace,
+    violation: &FoundViolation,
+    fingerprint: &str,
+) -> Alert {
+    let subject = violation.subject.as_ref().map(|subject| format!("{subject}: ")).unwrap_or_default();
+    let name = violation.subject.as_ref().unwrap_or(&place.server);
+    Alert {
+        rule: row.id.clone(),
+        outcome: outcome(violation.verdict, false),
+        message: format!("{} {subject}found {} (MCP {})", row.rule, violation.found, versions.join(", ")),
+        place: Place { file: place.file.clone(), line: place.line, column: Some(place.column), end: None },
+        subject: Some([name.clone(), format!("{}/{name}", place.server)]),
+        fingerprint: Some(fingerprint.to_owned()),
+        accepted: violation.accepted.clone(),
     }
 }
 
@@ -135,11 +261,15 @@ pub(super) fn failure(row: &CheckedRow, server: &str, outcome: Outcome) -> Failu
     Failure {
         level: row.level.as_deref().map(ToOwned::to_owned),
         messages,
-        rule: Some(Rule { text: row.rule.clone(), help: row.help.clone(), link: row.spec.clone() }),
+        rule: Some(rule(row)),
         wire: evidence.iter().map(|line| TraceLine { server: server.to_owned(), line: line.clone() }).collect(),
         again: row.again.clone().into_iter().collect(),
         ..Failure::new(outcome, row.id.clone())
     }
+}
+
+fn rule(row: &CheckedRow) -> Rule {
+    Rule { text: row.rule.clone(), help: row.help.clone(), link: row.spec.clone() }
 }
 
 fn matrix(

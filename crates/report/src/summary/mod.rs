@@ -4,7 +4,7 @@ mod bench;
 mod check;
 mod run;
 
-use std::fmt;
+use std::{fmt, time::Duration};
 
 use crate::{TraceLine, Verdict, bench::BenchResult, check::CheckResult, run_result::RunResult};
 
@@ -20,7 +20,7 @@ pub struct Results {
 }
 
 /// How a cell, a row or a threshold ended, worst first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Outcome {
     Failed,
     /// It could not run.
@@ -31,6 +31,7 @@ pub enum Outcome {
     /// It failed, and a baseline accepts that.
     Accepted,
     Info,
+    #[default]
     Passed,
     NotApplicable,
 }
@@ -99,10 +100,13 @@ pub struct Summary {
 }
 
 /// The results of one kind.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Section {
     /// `Scenarios`, `Checks` or `Benchmark`.
     pub title: &'static str,
+    /// What gave them, such as `rehearse run`.
+    pub command: &'static str,
+    pub duration: Duration,
     pub verdict: Verdict,
     /// When, how long and with what it ran.
     pub facts: Vec<(&'static str, String)>,
@@ -115,9 +119,85 @@ pub struct Section {
     pub failures: Vec<Failure>,
     /// What was not tested, by reason.
     pub untested: Vec<(String, Vec<String>)>,
+    /// Every cell, row and threshold as a test.
+    pub suites: Vec<Suite>,
+    /// What has a place in a file; `None` if nothing of this kind has one.
+    pub scan: Option<Scan>,
     pub targets: Vec<BenchTable>,
     /// Whatever else a reader should know.
     pub remarks: Vec<String>,
+}
+
+/// Tests that belong together: the cells of a scenario, the rows of a server in one version.
+#[derive(Debug)]
+pub struct Suite {
+    pub name: String,
+    pub cases: Vec<Case>,
+}
+
+/// How one cell, row or threshold ended, as a test.
+#[derive(Debug, Default)]
+pub struct Case {
+    pub name: String,
+    pub outcome: Outcome,
+    /// How long it took, if that is known of it alone.
+    pub duration: Option<Duration>,
+    /// Why it has not passed, in one line.
+    pub message: String,
+    /// What shows it, in several lines.
+    pub details: String,
+    /// What else a reader should know.
+    pub output: String,
+    /// The last lines on the standard error of the servers.
+    pub stderr: String,
+}
+
+/// What code scanning and annotations show of results that have a place in a file.
+#[derive(Debug)]
+pub struct Scan {
+    /// Two scans of one category replace each other.
+    pub category: Option<String>,
+    /// Whether everything could be run or read.
+    pub is_complete: bool,
+    /// What the alerts are about.
+    pub rules: Vec<AlertRule>,
+    pub alerts: Vec<Alert>,
+}
+
+/// A kind of alert.
+#[derive(Debug)]
+pub struct AlertRule {
+    pub id: String,
+    pub outcome: Outcome,
+    pub rule: Rule,
+    /// What it belongs to, such as `scenario`.
+    pub area: String,
+}
+
+/// One result at one place.
+#[derive(Debug, Default)]
+pub struct Alert {
+    /// The id of its rule.
+    pub rule: String,
+    pub outcome: Outcome,
+    pub message: String,
+    pub place: Place,
+    /// The name of what it is about, such as a server, alone and with what that belongs to.
+    pub subject: Option<[String; 2]>,
+    /// The same for the same result in every run, wherever its place is.
+    pub fingerprint: Option<String>,
+    /// Why it is accepted.
+    pub accepted: Option<String>,
+}
+
+/// A place in a file; lines and columns count from 1.
+#[derive(Debug, Default)]
+pub struct Place {
+    pub file: String,
+    pub line: usize,
+    pub column: Option<usize>,
+    /// The line and the column behind it.
+    pub end: Option<(usize, usize)>,
 }
 
 /// Cases by where they ran.
@@ -175,11 +255,12 @@ pub struct Failure {
     pub again: Vec<String>,
 }
 
-/// A rule of the specification.
+/// A rule, mostly of the specification.
 #[derive(Debug)]
 pub struct Rule {
     pub text: String,
     pub help: Option<String>,
+    /// Where it is written; empty if nowhere.
     pub link: String,
 }
 
@@ -225,23 +306,6 @@ impl Summary {
     }
 }
 
-impl Section {
-    fn new(title: &'static str, unit: &'static str, verdict: Verdict) -> Section {
-        Section {
-            title,
-            verdict,
-            facts: Vec::new(),
-            unit,
-            counts: Vec::new(),
-            matrix: None,
-            failures: Vec::new(),
-            untested: Vec::new(),
-            targets: Vec::new(),
-            remarks: Vec::new(),
-        }
-    }
-}
-
 impl Failure {
     fn new(outcome: Outcome, title: String) -> Failure {
         Failure {
@@ -270,7 +334,7 @@ pub(crate) fn counted(outcomes: impl Iterator<Item = Outcome>) -> Vec<(Outcome, 
 }
 
 /// A duration in a sentence.
-fn readable(duration: std::time::Duration) -> String {
+fn readable(duration: Duration) -> String {
     // JSON keeps microseconds, and both must give the same page.
-    crate::bench::readable(std::time::Duration::from_micros((duration.as_secs_f64() * 1e6).round() as u64))
+    crate::bench::readable(Duration::from_micros((duration.as_secs_f64() * 1e6).round() as u64))
 }

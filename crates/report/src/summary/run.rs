@@ -2,18 +2,35 @@
 
 use std::collections::HashMap;
 
-use super::{Failure, Matrix, Outcome, Row, RowGroup, Section, Source, counted, readable};
+use super::{
+    Alert, AlertRule, Case, Failure, Matrix, Outcome, Place, Row, RowGroup, Rule, Scan, Section, Source, Suite,
+    counted, readable,
+};
 use crate::{
     Cell, CellResult, CellViolation, Problem, RunResult, ScenarioResult, Status, StepResult, WireKind,
-    check::RowVerdict, text::quoted,
+    check::RowVerdict,
+    text::{printable, quoted},
 };
 
 /// How many lines of a scenario are shown before and after the one that failed.
 const BEFORE: usize = 6;
 const AFTER: usize = 3;
+/// The rules of alerts.
+const STEP: &str = "scenario-step";
+const RULE: &str = "scenario-rule";
+const CELL: &str = "scenario-cell";
 
 pub(super) fn section(result: &RunResult) -> Section {
-    let mut section = Section::new("Scenarios", "cells", result.verdict());
+    let mut section = Section {
+        title: "Scenarios",
+        command: "rehearse run",
+        unit: "cells",
+        duration: result.duration,
+        verdict: result.verdict(),
+        suites: result.scenarios.iter().map(|scenario| suite(scenario, result.interrupted)).collect(),
+        scan: Some(scan(result)),
+        ..Section::default()
+    };
     section.facts = vec![
         ("started", result.started_at.clone()),
         ("duration", readable(result.duration)),
@@ -41,6 +58,96 @@ fn outcome(status: Status) -> Outcome {
         Status::NotApplicable => Outcome::NotApplicable,
         Status::NotRun => Outcome::NotRun,
     }
+}
+
+fn suite(scenario: &ScenarioResult, is_interrupted: bool) -> Suite {
+    let cases = scenario.cells.iter().map(|cell| {
+        let details = if cell.status == Status::Failed { details(scenario, cell) } else { String::new() };
+        let warnings = cell.violations.iter().filter(|found| found.row.verdict != RowVerdict::Fail);
+        Case {
+            name: cell.cell.to_string(),
+            outcome: match cell.status {
+                Status::NotRun if is_interrupted => Outcome::Error,
+                status => outcome(status),
+            },
+            duration: Some(cell.duration),
+            message: details.lines().next().or(cell.reason.as_deref()).unwrap_or_default().to_owned(),
+            details,
+            output: warnings.map(|found| format!("warning: {}", violation(found))).collect(),
+            stderr: cell.stderr.join("\n"),
+        }
+    });
+    Suite { name: scenario.name.clone(), cases: cases.collect() }
+}
+
+/// What has failed in a cell, in lines.
+fn details(scenario: &ScenarioResult, cell: &CellResult) -> String {
+    let mut text = String::new();
+    for step in &cell.steps {
+        for problem in &step.problems {
+            text.push_str(&format!("{}:{} {}: {}\n", scenario.path.display(), step.line, step.title, problem.message));
+            if let Some(difference) = &problem.difference {
+                let diff = similar::TextDiff::from_lines(&difference.expected, &difference.actual);
+                text.push_str(&diff.unified_diff().header("expected", "actual").to_string());
+            }
+        }
+    }
+    text.extend(cell.violations.iter().filter(|found| found.row.verdict == RowVerdict::Fail).map(violation));
+    text
+}
+
+/// A violated rule with the frames that show it.
+fn violation(CellViolation { server, row }: &CellViolation) -> String {
+    let frames = row.violations.first().map(|violation| &violation.evidence[..]).unwrap_or_default();
+    let frames: String = frames.iter().map(|line| format!("{}\n", line.text)).collect();
+    format!("{server} {}: {}\n{frames}{}\n", row.id, row.message(), row.spec)
+}
+
+/// The failures at the lines of their steps.
+fn scan(result: &RunResult) -> Scan {
+    let mut alerts = Vec::new();
+    for scenario in &result.scenarios {
+        for cell in &scenario.cells {
+            let path = format!("{}/{}", scenario.name, cell.cell);
+            let mut add = |rule: &str, line: usize, message: String, what: &str| {
+                alerts.push(Alert {
+                    rule: rule.to_owned(),
+                    outcome: Outcome::Failed,
+                    message,
+                    place: Place { file: scenario.path.display().to_string(), line: line.max(1), ..Place::default() },
+                    subject: Some([scenario.name.clone(), path.clone()]),
+                    fingerprint: Some(format!("{rule}/{path}/{}", printable(what))),
+                    accepted: None,
+                });
+            };
+            for step in cell.steps.iter().filter(|step| step.status == Status::Failed) {
+                let messages: Vec<_> = step.problems.iter().map(|problem| problem.message.as_str()).collect();
+                let message = format!("{} in {}: {}", step.title, cell.cell, messages.join("; "));
+                add(STEP, step.line, message, &step.title);
+            }
+            for CellViolation { server, row } in cell.violations.iter().filter(|it| it.row.verdict == RowVerdict::Fail)
+            {
+                let message = format!("{server} violates {} in {}: {}", row.id, cell.cell, row.message());
+                add(RULE, 1, message, &row.id);
+            }
+            if let (Status::Error, Some(reason)) = (cell.status, &cell.reason) {
+                add(CELL, 1, format!("{} could not run: {reason}", cell.cell), "");
+            }
+        }
+    }
+    let rules = [
+        (STEP, "A step of a scenario failed: an expectation was not met, or a result differs from its snapshot."),
+        (RULE, "A server of a scenario violates the MCP specification."),
+        (CELL, "A scenario could not run: a server did not start, or a file could not be read."),
+    ];
+    let rules = rules.map(|(id, text)| AlertRule {
+        id: id.to_owned(),
+        outcome: Outcome::Failed,
+        rule: Rule { text: text.to_owned(), help: None, link: String::new() },
+        area: "scenario".to_owned(),
+    });
+    let is_complete = result.totals.errors == 0;
+    Scan { category: Some("rehearse/run/".to_owned()), is_complete, rules: rules.into(), alerts }
 }
 
 fn matrix(result: &RunResult, causes: &Causes) -> Matrix {
