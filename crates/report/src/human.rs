@@ -8,7 +8,8 @@ use serde_json::Value as Json;
 use super::{
     Cell, CellResult, CellViolation, Difference, Layout, RunResult, ScenarioResult, Status, StepResult, TraceLine,
     check::violation_text,
-    palette::{ADDED, BAD, DIM, DOUBTFUL, GOOD, REMOVED, STRONG},
+    palette::{ADDED, BAD, DIM, DOUBTFUL, GOOD, REMOVED, STRONG, styled},
+    summary::Outcome,
     text::{printable, printable_lines},
 };
 use rehearse_protocol::Protocol;
@@ -25,27 +26,18 @@ const COLUMN: usize = 6;
 const TIME: usize = 7;
 /// The minimum width of the column of names.
 const MIN_NAME: usize = 8;
-const MEANINGS: [(Status, &str); 5] = [
-    (Status::Passed, "passed"),
-    (Status::Failed, "failed"),
-    (Status::Error, "could not run"),
-    (Status::NotApplicable, "not applicable"),
-    (Status::NotRun, "not run"),
-];
+/// The order of the legend.
+const STATUSES: [Status; 5] = [Status::Passed, Status::Failed, Status::Error, Status::NotApplicable, Status::NotRun];
 
 /// The mark of a cell, and its style.
 fn cell_mark(status: Status) -> (&'static str, Style) {
-    match status {
-        Status::Passed => ("✓", GOOD),
-        Status::Failed => ("✗", BAD),
-        Status::Error => ("!", BAD),
-        Status::NotApplicable => ("–", DIM),
-        Status::NotRun => ("·", DOUBTFUL),
-    }
-}
-
-fn styled(text: impl std::fmt::Display, style: Style) -> String {
-    format!("{style}{text}{style:#}")
+    let style = match status {
+        Status::Passed => GOOD,
+        Status::Failed | Status::Error => BAD,
+        Status::NotApplicable => DIM,
+        Status::NotRun => DOUBTFUL,
+    };
+    (Outcome::from(status).mark(), style)
 }
 
 pub(super) fn render(result: &RunResult, layout: &Layout) -> String {
@@ -83,8 +75,8 @@ fn tables(out: &mut String, result: &RunResult, width: usize) {
         out.push('\n');
     }
     let present = |status| result.scenarios.iter().flat_map(|it| &it.cells).any(|cell| cell.status == status);
-    let legend = MEANINGS.iter().filter(|(status, _)| present(*status));
-    let legend: Vec<_> = legend.map(|(status, meaning)| format!("{} {meaning}", cell_mark(*status).0)).collect();
+    let legend = STATUSES.into_iter().filter(|status| present(*status)).map(Outcome::from);
+    let legend: Vec<_> = legend.map(|outcome| format!("{} {}", outcome.mark(), outcome.phrase())).collect();
     let _ = writeln!(out, "{}", styled(format!("{}; time: slowest cell", legend.join("  ")), DIM));
 }
 

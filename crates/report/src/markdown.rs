@@ -4,10 +4,8 @@
 
 use std::fmt::Write;
 
-use rehearse_protocol::Direction;
-
 use crate::{
-    WireKind, last_lines,
+    last_lines,
     summary::{BenchTable, Failure, Matrix, Outcome, Section, Summary},
     text::{printable, printable_lines},
 };
@@ -102,14 +100,8 @@ fn failure(out: &mut String, failure: &Failure) {
     }
     block(out, "difference", failure.difference.iter().map(|(sign, line)| format!("{sign} {line}")));
     let traffic = last_lines(&failure.wire, LINES).map(|it| {
-        let arrow = match (it.line.kind, it.line.direction) {
-            (WireKind::Stderr, _) => "stderr",
-            (WireKind::Process, _) => "process",
-            (_, Direction::ClientToServer) => "→",
-            (_, Direction::ServerToClient) => "←",
-        };
         let text: String = it.line.text.chars().take(WIDTH).collect();
-        format!("{:>9.1} ms {arrow} {text}", it.line.at.as_secs_f64() * 1e3)
+        format!("{:>9.1} ms {} {text}", it.line.at.as_secs_f64() * 1e3, it.line.sign())
     });
     block(out, "traffic", traffic);
     block(out, "standard error", failure.stderr.iter().cloned());

@@ -11,6 +11,11 @@ pub const BAD: Style = AnsiColor::Red.on_default().bold();
 pub const REMOVED: Style = AnsiColor::Red.on_default();
 pub const ADDED: Style = AnsiColor::Green.on_default();
 
+/// A text in a style.
+pub(crate) fn styled(text: impl std::fmt::Display, style: Style) -> String {
+    format!("{style}{text}{style:#}")
+}
+
 /// The handler that draws diagnostics with their source; `None` is the width of the terminal.
 pub fn graphical(width: Option<usize>) -> MietteHandler {
     let options = MietteHandlerOpts::new().force_graphical(true).terminal_links(false).unicode(true);

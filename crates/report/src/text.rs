@@ -42,6 +42,16 @@ fn without_command(line: String) -> String {
     }
 }
 
+/// Writes a text in lines that are not wider; those after the first are indented more.
+pub(crate) fn wrapped(out: &mut String, text: &str, indent: &str, width: usize) {
+    let further = format!("{indent}  ");
+    let options = textwrap::Options::new(width.max(40)).initial_indent(indent).subsequent_indent(&further);
+    for line in textwrap::wrap(text, options) {
+        out.push_str(&line);
+        out.push('\n');
+    }
+}
+
 /// A word for a shell.
 pub fn quoted(word: &str) -> String {
     let is_plain = |character: char| character.is_ascii_alphanumeric() || "-_./:=@,+%".contains(character);

@@ -113,6 +113,15 @@ impl WireLine {
         if self.direction == Direction::ClientToServer { "→" } else { "←" }
     }
 
+    /// What stands before the line: the sign of the direction, or what it is if it was not sent.
+    pub(crate) fn sign(&self) -> &'static str {
+        match self.kind {
+            WireKind::Stderr => "stderr",
+            WireKind::Process => "process",
+            _ => self.arrow(),
+        }
+    }
+
     /// Whether the text ends before the frame.
     pub fn is_cut(&self) -> bool {
         self.hex.is_none() && self.offset + self.text.len() < self.length

@@ -2,12 +2,10 @@
 
 use std::fmt::Write;
 
-use anstyle::Style;
-
 use super::{Bars, BenchResult, Change, Comparison, Load, Measure, TargetResult, readable};
 use crate::{
     Verdict,
-    palette::{BAD, DIM, DOUBTFUL, GOOD, STRONG},
+    palette::{BAD, DIM, DOUBTFUL, GOOD, STRONG, styled},
     text::{printable, printable_lines},
 };
 
@@ -59,10 +57,6 @@ pub(crate) fn render(result: &BenchResult, width: usize) -> String {
         Verdict::CannotRun => writeln!(out, "{}", styled("not everything was measured", BAD)),
     };
     out
-}
-
-fn styled(text: impl std::fmt::Display, style: Style) -> String {
-    format!("{style}{text}{style:#}")
 }
 
 /// How requests were sent, in words.

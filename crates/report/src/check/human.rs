@@ -2,7 +2,6 @@
 
 use std::{collections::BTreeMap, fmt::Write};
 
-use anstyle::Style;
 use rehearse_protocol::Direction;
 
 use super::{
@@ -11,8 +10,8 @@ use super::{
 };
 use crate::{
     Verdict, WireLine,
-    palette::{BAD, DIM, DOUBTFUL, GOOD, STRONG},
-    text::{printable, printable_lines},
+    palette::{BAD, DIM, DOUBTFUL, GOOD, STRONG, styled},
+    text::{printable, printable_lines, wrapped},
 };
 
 /// How many subjects of a row are named.
@@ -53,10 +52,6 @@ pub(crate) fn render(result: &CheckResult, width: usize) -> String {
     }
     conclusion(&mut out, result);
     out
-}
-
-pub(super) fn styled(text: impl std::fmt::Display, style: Style) -> String {
-    format!("{style}{text}{style:#}")
 }
 
 /// Servers that give themselves the same name and version, as one over several transports does.
@@ -306,15 +301,6 @@ fn conclusion(out: &mut String, result: &CheckResult) {
         let _ = write!(out, "   {}", counts(result.totals));
     }
     let _ = writeln!(out, "   {:.1} s, seed {}", result.duration.as_secs_f64(), result.seed);
-}
-
-fn wrapped(out: &mut String, text: &str, indent: &str, width: usize) {
-    let further = format!("{indent}  ");
-    let options = textwrap::Options::new(width.max(40)).initial_indent(indent).subsequent_indent(&further);
-    for line in textwrap::wrap(text, options) {
-        out.push_str(&line);
-        out.push('\n');
-    }
 }
 
 /// The beginning of a text.

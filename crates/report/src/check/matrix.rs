@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use anstyle::Style;
 
-use super::{CheckTotals, CheckedRow, CheckedServer, CheckedVersion, human::styled};
-use crate::palette::{BAD, DIM, DOUBTFUL, GOOD};
+use super::{CheckTotals, CheckedRow, CheckedServer, CheckedVersion};
+use crate::palette::{BAD, DIM, DOUBTFUL, GOOD, styled};
 
 /// The width of a column.
 const WIDTH: usize = 13;

@@ -2,12 +2,10 @@
 
 use std::fmt::Write;
 
-use rehearse_protocol::Direction;
-
 use super::{CheckedRow, RowVerdict};
 use crate::{
     palette::{BAD, DIM, DOUBTFUL, STRONG},
-    text::printable,
+    text::{printable, wrapped},
 };
 
 /// How many violations of a row are shown.
@@ -18,27 +16,18 @@ pub fn violation_text(row: &CheckedRow, place: &str, width: usize) -> String {
     let (mark, style) = if row.verdict == RowVerdict::Fail { ("✗", BAD) } else { ("!", DOUBTFUL) };
     let (level, place) = (row.level.as_deref().unwrap_or_default(), printable(place));
     let mut out = format!("{style}{mark}{style:#} {STRONG}{}{STRONG:#}   {DIM}{level}, {place}{DIM:#}\n", row.id);
-    wrapped(&mut out, &row.rule, "  ", width);
+    wrapped(&mut out, &printable(&row.rule), "  ", width);
     for violation in row.violations.iter().take(SHOWN) {
         let subject = violation.subject.as_deref().map(|subject| format!("{subject}: ")).unwrap_or_default();
-        wrapped(&mut out, &format!("{subject}found {}", violation.found), "    ", width);
+        wrapped(&mut out, &printable(&format!("{subject}found {}", violation.found)), "    ", width);
     }
     if row.violation_count > SHOWN {
         let _ = writeln!(out, "    … {} more", row.violation_count - SHOWN);
     }
     for line in row.violations.first().map(|violation| &violation.evidence[..]).unwrap_or_default() {
-        let arrow = if line.direction == Direction::ClientToServer { "→" } else { "←" };
         let text: String = line.text.chars().take(width.saturating_sub(4)).collect();
-        let _ = writeln!(out, "  {arrow} {}", printable(&text));
+        let _ = writeln!(out, "  {} {}", line.arrow(), printable(&text));
     }
     let _ = writeln!(out, "  {DIM}spec: {}{DIM:#}", row.spec);
     out
-}
-
-fn wrapped(out: &mut String, text: &str, indent: &str, width: usize) {
-    let further = format!("{indent}  ");
-    let options = textwrap::Options::new(width.max(40)).initial_indent(indent).subsequent_indent(&further);
-    for line in textwrap::wrap(&printable(text), options) {
-        let _ = writeln!(out, "{line}");
-    }
 }

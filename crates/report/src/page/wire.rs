@@ -23,7 +23,7 @@ pub(super) fn traffic(lines: &[TraceLine], marks: &[String], example: &str) -> M
             @for TraceLine { server, line } in shown {
                 li class=(class(line)) {
                     span class="at" { (time(line)) }
-                    span class="who" title=(sender(line)) { (arrow(line)) @if servers.len() > 1 { " " (printable(server)) } }
+                    span class="who" title=(sender(line)) { (line.sign()) @if servers.len() > 1 { " " (printable(server)) } }
                     (text(line, marks))
                 }
             }
@@ -42,14 +42,6 @@ fn class(line: &WireLine) -> &'static str {
         (WireKind::Process, _) => "process",
         (_, Direction::ClientToServer) => "client",
         (_, Direction::ServerToClient) => "server",
-    }
-}
-
-fn arrow(line: &WireLine) -> &'static str {
-    match line.kind {
-        WireKind::Stderr => "stderr",
-        WireKind::Process => "process",
-        _ => line.arrow(),
     }
 }
 

@@ -38,7 +38,7 @@ pub(super) fn section(result: &RunResult) -> Section {
         ("rehearse", result.rehearse.clone()),
     ];
     let cells = result.scenarios.iter().flat_map(|scenario| &scenario.cells);
-    section.counts = counted(cells.map(|cell| outcome(cell.status)));
+    section.counts = counted(cells.map(|cell| cell.status.into()));
     let causes = Causes::of(result);
     section.matrix = Some(matrix(result, &causes));
     section.failures = causes.failures;
@@ -50,13 +50,15 @@ pub(super) fn section(result: &RunResult) -> Section {
     section
 }
 
-fn outcome(status: Status) -> Outcome {
-    match status {
-        Status::Passed => Outcome::Passed,
-        Status::Failed => Outcome::Failed,
-        Status::Error => Outcome::Error,
-        Status::NotApplicable => Outcome::NotApplicable,
-        Status::NotRun => Outcome::NotRun,
+impl From<Status> for Outcome {
+    fn from(status: Status) -> Outcome {
+        match status {
+            Status::Passed => Outcome::Passed,
+            Status::Failed => Outcome::Failed,
+            Status::Error => Outcome::Error,
+            Status::NotApplicable => Outcome::NotApplicable,
+            Status::NotRun => Outcome::NotRun,
+        }
     }
 }
 
@@ -68,7 +70,7 @@ fn suite(scenario: &ScenarioResult, is_interrupted: bool) -> Suite {
             name: cell.cell.to_string(),
             outcome: match cell.status {
                 Status::NotRun if is_interrupted => Outcome::Error,
-                status => outcome(status),
+                status => status.into(),
             },
             duration: Some(cell.duration),
             message: details.lines().next().or(cell.reason.as_deref()).unwrap_or_default().to_owned(),
@@ -164,7 +166,7 @@ fn matrix(result: &RunResult, causes: &Causes) -> Matrix {
     let rows = scenarios.into_iter().map(|(at, scenario)| {
         let mut cells = vec![None; columns.len()];
         for (index, cell) in scenario.cells.iter().enumerate() {
-            cells[positions[&cell.cell]] = Some((outcome(cell.status), causes.of_cell.get(&(at, index)).copied()));
+            cells[positions[&cell.cell]] = Some((cell.status.into(), causes.of_cell.get(&(at, index)).copied()));
         }
         Row { name: scenario.name.clone(), note: scenario.description.clone().unwrap_or_default(), cells }
     });
@@ -206,7 +208,7 @@ impl Causes {
                         messages: vec![reason.clone()],
                         stderr: cell.stderr.clone(),
                         again: vec![again(result, scenario, cell)],
-                        ..Failure::new(outcome(cell.status), scenario.name.clone())
+                        ..Failure::new(cell.status.into(), scenario.name.clone())
                     });
                 }
             }
