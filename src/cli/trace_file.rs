@@ -163,12 +163,8 @@ fn hidden_event(secrets: &Secrets, event: &Event) -> Event {
             hide_headers(secrets, headers);
         }
         EventKind::HttpResponse { headers, .. } => hide_headers(secrets, headers),
-        EventKind::Closed { reason } => *reason = secrets.hidden(reason).into(),
-        EventKind::Opened(_)
-        | EventKind::HttpEnd { .. }
-        | EventKind::Case(_)
-        | EventKind::ProcessStarted { .. }
-        | EventKind::ProcessExited { .. } => {}
+        EventKind::Closed(closed) => closed.text = secrets.hidden(&closed.text).into(),
+        EventKind::Opened(_) | EventKind::HttpEnd { .. } | EventKind::Case(_) | EventKind::Process(_) => {}
     }
     event
 }

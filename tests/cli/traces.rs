@@ -70,7 +70,7 @@ async fn traces(builder: MockServerBuilder, transport: Transport, version: Versi
 
 fn closing_reason(trace: &Trace) -> Option<&str> {
     match &trace.events().next_back()?.kind {
-        EventKind::Closed { reason } => Some(reason),
+        EventKind::Closed(closed) => Some(&closed.text),
         _ => None,
     }
 }

@@ -2,7 +2,7 @@
 
 use http::header::CONTENT_TYPE;
 use rehearse_client::{ConnectError, ServerParams, Target};
-use rehearse_protocol::{Direction, Era, EventKind, Trace, Version};
+use rehearse_protocol::{Direction, Era, EventKind, ProcessEvent, Trace, Version};
 use serde_json::Value;
 
 use crate::{CheckOptions, lane::Lane, options::Budget};
@@ -145,12 +145,12 @@ fn said(refusal: &Refusal) -> (u8, String) {
     let mut has_ended = false;
     for event in refusal.trace.events() {
         let found = match &event.kind {
-            EventKind::Closed { .. } => {
+            EventKind::Closed(_) => {
                 has_ended = true;
                 continue;
             }
             // What it does when the prober has given up says nothing.
-            EventKind::Case(case) if **case == *"shutdown/close-input" && !has_ended => break,
+            EventKind::Process(ProcessEvent::InputClosed) if !has_ended => break,
             EventKind::Frame(frame) if frame.direction == Direction::ServerToClient => {
                 let answer = String::from_utf8_lossy(&frame.bytes);
                 (ANSWERED + 1, format!("the server did not accept `{hello}`; it answered {answer}"))
@@ -162,7 +162,7 @@ fn said(refusal: &Refusal) -> (u8, String) {
                     .then(|| format!(" and {kind}, which is neither JSON nor an event stream"));
                 (ANSWERED, format!("the server answered `{hello}` with HTTP {status}{}", wrong.unwrap_or_default()))
             }
-            EventKind::ProcessExited { code } => {
+            EventKind::Process(ProcessEvent::Exited { code }) => {
                 let how = code.map_or("by a signal".to_owned(), |code| format!("with code {code}"));
                 (1, format!("the server ended {how} before it answered `{hello}`"))
             }

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use rehearse_client::{ConnectError, ServerParams, Target, Wire, WireExchange, WireRequest};
 use rehearse_conformance::{Case, CaseBody};
-use rehearse_protocol::{Era, Event, Frame, Trace, Version};
+use rehearse_protocol::{Closed, Era, Event, Frame, Trace, Version};
 use serde_json::{Map, Value, json};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
@@ -110,7 +110,7 @@ impl Lane {
         let opened = tokio::time::timeout(limit, Wire::open(params, None, recorder.clone())).await;
         let silent = || ConnectError::Malformed(format!("the connection was not open after {limit:?}"));
         let wire = opened.unwrap_or_else(|_| Err(silent())).map_err(|error| {
-            recorder.close(error.to_string());
+            recorder.close(Closed::by_client(error.to_string()).broken());
             (error, recorder.trace())
         })?;
         let (slowest, unanswered, open) = (Duration::ZERO, 0, Vec::new());

@@ -22,7 +22,7 @@ use rehearse_mock::{
     script::Script,
     serve::{ListenOptions, MockServer, TraceRecorder},
 };
-use rehearse_protocol::{Direction, Event, EventKind, Protocol, Trace, Transport, Version};
+use rehearse_protocol::{Closed, Direction, Event, EventKind, Protocol, Trace, Transport, Version};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use url::{Url, form_urlencoded};
@@ -120,7 +120,7 @@ async fn bases() -> Vec<Base> {
             // A call that lacks a scope is repeated once.
             let rounds = if act.name == "auth-step-up" { 1 } else { 3 };
             work(&server.url(Transport::Http).expect("a URL"), version, rounds).await;
-            recorder.close("the client has ended");
+            recorder.close(&Closed::by_client("the client has ended"));
             let traces = server.traces();
             server.stop(Duration::ZERO).await;
             let mut base = Base { act: act.name, version, traces, flow: None };

@@ -11,7 +11,7 @@ use base::{Base, bases, evidence};
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue};
 use rehearse_conformance::{Evidence, Place, Role, Verdict, judge_all, rows, rows_of};
-use rehearse_protocol::{Direction, Event, EventKind, Frame, Trace, Transport, Version};
+use rehearse_protocol::{Direction, Event, EventKind, Frame, ProcessEvent, Trace, Transport, Version};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -95,9 +95,9 @@ struct BadClient {
     /// No request of the client comes after it.
     #[serde(default)]
     alone: bool,
-    /// What is noted at the end of the trace, as the case that stands for it, with its time in milliseconds.
+    /// What happens to the process at the end of the trace, each with its time in milliseconds.
     #[serde(default)]
-    cases: Vec<(String, u64)>,
+    process: Vec<(ProcessEvent, u64)>,
     /// The client starts another process, and does the same there from this message on.
     #[serde(default)]
     restart: bool,
@@ -244,9 +244,9 @@ fn mutate(bad: &BadClient, traces: &[Trace], targets: &[Place]) -> Vec<Trace> {
         if !exchanges.is_empty() {
             bad.requests.iter().zip(900..).for_each(|(request, number)| add(&mut out, request, number));
         }
-        for (case, at) in bad.cases.iter().filter(|_| !targets.is_empty()) {
+        for (event, at) in bad.process.iter().filter(|_| !targets.is_empty()) {
             let last = out.events().map(|event| event.at).max().unwrap_or_default();
-            out.push(last.max(Duration::from_millis(*at)), EventKind::Case(case.as_str().into()));
+            out.push(last.max(Duration::from_millis(*at)), EventKind::Process(*event));
         }
         out
     };

@@ -5,7 +5,7 @@
 
 mod process;
 
-use std::{collections::BTreeSet, fs, path::Path};
+use std::{collections::BTreeSet, fs, path::Path, time::Duration};
 
 use bytes::Bytes;
 use futures_util::future::join_all;
@@ -19,7 +19,7 @@ use rehearse_mock::{
     script::Script,
     serve::{ListenOptions, MockServer, PipeServer},
 };
-use rehearse_protocol::{Direction, Event, EventKind, Frame, Trace, Transport, Version};
+use rehearse_protocol::{Closed, ClosedHow, Direction, Event, EventKind, Frame, Trace, Transport, Version};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
@@ -148,9 +148,8 @@ struct Mutant {
     before: Option<Value>,
     /// A message of the server after the answer.
     after: Option<Value>,
-    /// The server's connection ends after the request.
-    #[serde(default)]
-    close: bool,
+    /// The server ends the connection like this after the request.
+    close: Option<ClosedHow>,
     /// The event stream of the answer stays open.
     #[serde(default)]
     open: bool,
@@ -170,8 +169,8 @@ struct Mutant {
     body: Option<String>,
     /// A text in the bodies of the answer, and another in its place.
     replace: Option<(String, String)>,
-    /// Why the connection ended.
-    closed: Option<String>,
+    /// How the end of the connection is seen.
+    closed: Option<ClosedHow>,
     /// The whole body of a response that is no message.
     document: Option<Value>,
     /// Rows that necessarily report it as well.
@@ -230,7 +229,7 @@ async fn piped(script: &str) -> Vec<Base> {
     let serving = tokio::spawn(async move {
         while let Some(stream) = listener.accept().await {
             let (server, (reader, writer)) = (server.clone(), tokio::io::split(stream));
-            let grace = std::time::Duration::from_secs(1);
+            let grace = Duration::from_secs(1);
             tokio::spawn(async move {
                 server.serve(Transport::Memory, reader, writer, CancellationToken::new(), grace).await
             });
@@ -250,8 +249,8 @@ fn options(tools: &[&str]) -> CheckOptions {
     let allowed = tools.iter().map(|tool| (*tool).to_owned()).collect();
     let tools = ToolPermission { allowed, ..ToolPermission::default() };
     // The machine may be busy.
-    let (request_timeout, budget) = (std::time::Duration::from_mins(1), std::time::Duration::from_mins(10));
-    let grace = std::time::Duration::from_millis(150);
+    let (request_timeout, budget) = (Duration::from_mins(1), Duration::from_mins(10));
+    let grace = Duration::from_millis(150);
     CheckOptions { grace, request_timeout, budget, tools, ..CheckOptions::default() }
 }
 
@@ -372,8 +371,8 @@ fn mutate(mutant: &Mutant, traces: &[Trace], targets: &[(Place, Option<Place>, O
                 continue;
             }
             let changed = match &it.kind {
-                EventKind::Closed { .. } if targets.iter().any(|(request, ..)| request.connection == number) => {
-                    mutant.closed.clone().map(|reason| EventKind::Closed { reason: reason.into() })
+                EventKind::Closed(closed) if targets.iter().any(|(request, ..)| request.connection == number) => {
+                    mutant.closed.map(|how| EventKind::Closed(closed.clone().with(how)))
                 }
                 EventKind::HttpBody { direction, bytes } => mutant.replace.as_ref().and_then(|(old, new)| {
                     let bytes = Bytes::from(String::from_utf8_lossy(bytes).replace(old, new));
@@ -400,9 +399,8 @@ fn mutate(mutant: &Mutant, traces: &[Trace], targets: &[(Place, Option<Place>, O
             });
             let Some((request, answer, head)) = target else {
                 out.push_event(it.clone());
-                if mutant.close && targets.iter().any(|(request, ..)| *request == place) {
-                    out.push(it.at, EventKind::Closed { reason: "the server closed its standard output".into() });
-                    is_closed = true;
+                if targets.iter().any(|(request, ..)| *request == place) {
+                    is_closed = close(mutant, &mut out, it.at);
                 }
                 continue;
             };
@@ -443,10 +441,7 @@ fn mutate(mutant: &Mutant, traces: &[Trace], targets: &[(Place, Option<Place>, O
                     answer_id(&mut answer, id.as_ref());
                     out.push_event(frame(it, answer.to_string().into()));
                 }
-                if mutant.close {
-                    out.push(it.at, EventKind::Closed { reason: "the server closed its standard output".into() });
-                    is_closed = true;
-                }
+                is_closed = close(mutant, &mut out, it.at);
                 continue;
             }
             let old = it.frame().map(|frame| frame.bytes.clone()).unwrap_or_default();
@@ -463,14 +458,18 @@ fn mutate(mutant: &Mutant, traces: &[Trace], targets: &[(Place, Option<Place>, O
             if mutant.end {
                 out.push_event(Event { kind: EventKind::HttpEnd { is_whole: true }, ..it.clone() });
             }
-            if mutant.close {
-                out.push(it.at, EventKind::Closed { reason: "the server closed its standard output".into() });
-                is_closed = true;
-            }
+            is_closed = close(mutant, &mut out, it.at);
         }
         mutated.push(out);
     }
     mutated
+}
+
+/// Ends the connection, if the server of this mutant does.
+fn close(mutant: &Mutant, trace: &mut Trace, at: Duration) -> bool {
+    let Some(how) = mutant.close else { return false };
+    trace.push(at, EventKind::Closed(Closed::by_server("the server ended the connection").with(how)));
+    true
 }
 
 fn answer_id(answer: &mut Value, id: Option<&Value>) {

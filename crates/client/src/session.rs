@@ -235,7 +235,7 @@ impl Session {
         } else {
             let _ = shutdown.run_until_cancelled(closing).await;
         }
-        self.recorder.close("the session was closed");
+        self.recorder.close(rehearse_protocol::Closed::by_client("the session was closed"));
         let status = match self.child.take() {
             Some(child) if is_overdue => {
                 let mut stopping = std::pin::pin!(child.stop(&shutdown));

@@ -20,7 +20,7 @@ use crate::{
         web, ws,
     },
 };
-use rehearse_protocol::{Direction, EventKind, Frame, LineSplitter, Transport};
+use rehearse_protocol::{Closed, Direction, EventKind, Frame, LineSplitter, ProcessEvent, Transport};
 
 /// A connection to a server, without a handshake. Nothing is retried, added or left out.
 ///
@@ -276,14 +276,14 @@ impl Wire {
     pub async fn close(self) -> Option<ExitStatus> {
         if let WireLink::Duplex { outgoing, reading, stop, .. } = self.link {
             if self.child.is_some() {
-                self.recorder.note(EventKind::Case("shutdown/close-input".into()));
+                self.recorder.note(EventKind::Process(ProcessEvent::InputClosed));
                 outgoing.close_input().await;
                 if let Some(child) = self.child {
                     let (status, _) = tokio::join!(child.stop(&self.shutdown), async {
                         let _ = timeout(DRAIN, reading).await;
                     });
                     stop.cancel();
-                    self.recorder.close("the prober closed the connection");
+                    self.recorder.close(Closed::by_client("the prober closed the connection"));
                     return status;
                 }
                 return None;
@@ -293,7 +293,7 @@ impl Wire {
                 let _ = rmcp::transport::Transport::close(&mut duplex).await;
             }
         }
-        self.recorder.close("the prober closed the connection");
+        self.recorder.close(Closed::by_client("the prober closed the connection"));
         None
     }
 }

@@ -7,17 +7,10 @@ use std::{
 
 use bytes::Bytes;
 use http::HeaderMap;
-use rehearse_protocol::{Direction, Era, EventKind, Trace, Transport};
+use rehearse_protocol::{Closed, ClosedBy, Direction, Era, EventKind, ProcessEvent, Trace, Transport};
 use serde_json::Value;
 
 use crate::{Ask, Call, Kind, Message, Place, facts::CANARY, message::kind};
-
-/// The case that stands for the end of a process's standard input.
-pub(crate) const INPUT_CLOSED: &str = "shutdown/close-input";
-/// The case that stands for SIGTERM.
-const TERMINATED: &str = "shutdown/terminate";
-/// The case that stands for processes that were left behind by the one that has ended.
-const LEFT_BEHIND: &str = "shutdown/left-behind";
 
 /// One connection.
 #[derive(Debug, Default)]
@@ -38,8 +31,8 @@ pub struct Connection<'t> {
     pub terminated: Option<(Place, Duration)>,
     /// Where it was seen that the process left others behind.
     pub left_behind: Option<Place>,
-    /// Why and when the connection ended.
-    pub closed: Option<(Place, Duration, &'t str)>,
+    /// Where, when and how the connection ended.
+    pub closed: Option<(Place, Duration, &'t Closed)>,
     /// What was said before `initialize`, in evidence of the legacy era.
     pub earlier: Vec<Message<'t>>,
     /// The client's `initialize` that ends its part in the modern era, in evidence of that.
@@ -132,9 +125,6 @@ impl<'t> Connection<'t> {
             let place = Place { connection: number, event };
             let exchange = it.exchange.map(|number| connection.exchanges.entry(number).or_default());
             match &it.kind {
-                EventKind::Case(case) if **case == *INPUT_CLOSED => connection.input_closed = Some((place, it.at)),
-                EventKind::Case(case) if **case == *TERMINATED => connection.terminated = Some((place, it.at)),
-                EventKind::Case(case) if **case == *LEFT_BEHIND => connection.left_behind = Some(place),
                 EventKind::Case(case) => {
                     if let Some(exchange) = exchange {
                         exchange.case = Some(case);
@@ -199,9 +189,14 @@ impl<'t> Connection<'t> {
                     }
                 }
                 EventKind::Stderr(line) => connection.stderr.push((place, line)),
-                EventKind::ProcessStarted { .. } => connection.started = Some(it.at),
-                EventKind::ProcessExited { code } => connection.exited = Some((it.at, *code)),
-                EventKind::Closed { reason } => connection.closed = Some((place, it.at, reason)),
+                EventKind::Process(event) => match event {
+                    ProcessEvent::Started { .. } => connection.started = Some(it.at),
+                    ProcessEvent::InputClosed => connection.input_closed = Some((place, it.at)),
+                    ProcessEvent::Terminated => connection.terminated = Some((place, it.at)),
+                    ProcessEvent::LeftBehind => connection.left_behind = Some(place),
+                    ProcessEvent::Exited { code } => connection.exited = Some((it.at, *code)),
+                },
+                EventKind::Closed(closed) => connection.closed = Some((place, it.at, closed)),
                 EventKind::Opened(_) => {}
             }
         }
@@ -352,18 +347,16 @@ impl<'t> Connection<'t> {
         self.first_word().is_some_and(|first| closed.is_none_or(|closed| first.place < closed))
     }
 
-    /// Where and how the connection ended, if the prober closed it.
-    pub fn closed_by_prober(&self) -> Option<(Place, &'t str)> {
-        self.closed.filter(|(.., why)| why.starts_with("the session was closed")).map(|(place, _, why)| (place, why))
+    /// Where and how the connection ended, if the client closed it.
+    pub fn closed_by_client(&self) -> Option<(Place, &'t Closed)> {
+        self.closed.filter(|(.., closed)| closed.by == ClosedBy::Client).map(|(place, _, closed)| (place, closed))
     }
 
-    /// Whether the server ended the connection before the prober did.
+    /// Whether the server ended the connection before the client did: then it got no end of its standard input before.
     pub fn ended_by_server(&self) -> bool {
-        match (self.closed, self.input_closed) {
-            (Some((place, ..)), Some((closed, _))) => place < closed,
-            (Some((.., why)), None) => why.starts_with("the server"),
-            (None, _) => false,
-        }
+        self.closed.is_some_and(|(place, _, closed)| {
+            closed.by == ClosedBy::Server && self.input_closed.is_none_or(|(input_closed, _)| place < input_closed)
+        })
     }
 
     /// The server's messages of an exchange.

@@ -209,11 +209,11 @@ fn is_case(case: &str, wanted: &str) -> bool {
 mod tests {
     use std::time::Duration;
 
-    use rehearse_protocol::Frame;
+    use rehearse_protocol::{Closed, Frame, ProcessEvent};
     use serde_json::json;
 
     use super::*;
-    use crate::{connection::INPUT_CLOSED, rows};
+    use crate::rows;
 
     /// A process that gets `initialize` at once and answers after this many milliseconds, if at all, and whose standard
     /// input is closed.
@@ -223,20 +223,20 @@ mod tests {
         let frame = |at: u64, direction, message: Value| {
             EventKind::Frame(Frame { direction, at: Duration::from_millis(at), bytes: message.to_string().into() })
         };
-        push(0, EventKind::ProcessStarted { pid: 1 });
+        push(0, EventKind::Process(ProcessEvent::Started { pid: 1 }));
         let initialize = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {} });
         push(0, frame(0, Direction::ClientToServer, initialize));
         let answer = |at| frame(at, Direction::ServerToClient, json!({ "jsonrpc": "2.0", "id": 1, "result": {} }));
         if let Some(at) = answered.filter(|at| *at < closed) {
             push(at, answer(at));
         }
-        push(closed, EventKind::Case(INPUT_CLOSED.into()));
+        push(closed, EventKind::Process(ProcessEvent::InputClosed));
         if let Some(at) = answered.filter(|at| *at >= closed) {
             push(at, answer(at));
         }
         let exited = closed.max(answered.unwrap_or_default()) + 5000;
-        push(exited, EventKind::Closed { reason: "the server closed its standard output".into() });
-        push(exited, EventKind::ProcessExited { code: Some(0) });
+        push(exited, EventKind::Closed(Closed::by_server("the server closed its standard output")));
+        push(exited, EventKind::Process(ProcessEvent::Exited { code: Some(0) }));
         trace
     }
 

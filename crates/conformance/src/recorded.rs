@@ -74,7 +74,7 @@ pub fn judge_recorded<'t>(
     for (version, traces) in by_version.into_iter().rev() {
         let evidence = Evidence::new(&traces, version, transport, facts.clone());
         let mut outcomes: Vec<_> = judge_all(&evidence).collect();
-        let is_probed = traces.iter().any(|trace| trace.events().any(|it| is_case_of_probe(&it.kind)));
+        let is_probed = traces.iter().any(|trace| trace.events().any(|it| matches!(it.kind, EventKind::Case(_))));
         // A judge of a client's row looks for what it needs.
         let is_active = |row: &Row| row.role() == Role::Server && !is_probed && !PASSIVE.contains(row.id.as_str());
         let active = outcomes.iter_mut().filter(|(row, _)| is_active(row));
@@ -103,11 +103,6 @@ fn has_handshake(trace: &Trace) -> bool {
         let message = serde_json::from_slice::<serde_json::Value>(&frame.bytes).unwrap_or_default();
         message["method"] == "initialize"
     })
-}
-
-/// Whether it is a case that only a probe sends. Every client ends a process.
-fn is_case_of_probe(kind: &EventKind) -> bool {
-    matches!(kind, EventKind::Case(case) if !case.starts_with("shutdown/"))
 }
 
 #[cfg(test)]

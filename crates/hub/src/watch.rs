@@ -10,7 +10,7 @@ use super::{
     server_connection::{OpenSession, ServerConnection},
 };
 use rehearse_client::{CallOptions, Failure, SubscriptionFilter, TraceRecorder};
-use rehearse_protocol::{Direction, Era, Frame};
+use rehearse_protocol::{Closed, Direction, Era, Frame};
 
 const LIST_CHANGED: &str = "notifications/tools/list_changed";
 /// Notifications that invalidate cached results (2026-07-28, Caching: Interaction with Notifications).
@@ -124,12 +124,12 @@ impl Watcher {
         let asked = live.session.request(method, None, CallOptions::default()).await;
         if matches!(asked, Err(Failure::Timeout(_) | Failure::Disconnected { .. })) {
             live.is_hung.store(true, Ordering::Relaxed);
-            self.recorder.close(format!("{method} was not answered"));
+            self.recorder.close(Closed::by_limit(format!("{method} was not answered")));
         }
     }
 
     async fn handle_disconnect(&self, hub: &Hub) {
-        let why = self.recorder.closed().unwrap_or_else(|| "the connection ended".into());
+        let why = self.recorder.closed().map_or_else(|| "the connection ended".into(), |closed| closed.text);
         if !self.connection.mark_disconnected(&self.recorder, &why).await {
             return;
         }

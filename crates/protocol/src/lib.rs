@@ -1,8 +1,9 @@
 //! What goes over the wire, without any IO: frames, JSON-RPC messages, protocol versions, the SSE codec.
 //!
-//! A [`Frame`] is the unit that everything else in the crate passes on, taps and judges: the bytes of one message
+//! A [`Frame`] is the unit that everything else in the crate passes on, records and judges: the bytes of one message
 //! exactly as they were sent. Only code that needs its content parses it, with [`Frame::message`].
 
+mod closed;
 mod frame;
 mod id;
 pub mod message;
@@ -13,10 +14,11 @@ pub mod trace_file;
 mod transport;
 mod version;
 
+pub use closed::{Closed, ClosedBy, ClosedHow};
 pub use frame::{Direction, Frame, LineSplitter, MAX_FRAME, TooLong};
 pub use id::Id;
 pub use message::{Message, Notification, ParseError, Request, Response, RpcError};
 pub use protocol::{Protocol, UnknownProtocol};
-pub use trace::{Event, EventKind, Trace};
+pub use trace::{Event, EventKind, ProcessEvent, Trace};
 pub use transport::{Transport, UnknownTransport, is_protocol_header};
 pub use version::{Era, UnknownVersion, Version};

@@ -6,8 +6,9 @@ use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode};
+use serde::{Deserialize, Serialize};
 
-use super::{Direction, Frame, MAX_FRAME};
+use super::{Closed, Direction, Frame, MAX_FRAME};
 use crate::Transport;
 
 /// How many bytes a bounded trace keeps: a frame of any size, and its surroundings.
@@ -44,16 +45,31 @@ pub enum EventKind {
     HttpBody { direction: Direction, bytes: Bytes },
     /// The HTTP response ended; not whole if the connection broke.
     HttpEnd { is_whole: bool },
-    /// The next frame or HTTP request of the client, in the same exchange if it has one, is this case of a probe.
+    /// The next frame or HTTP request of the client, in the same exchange if it has one, is this case of a probe. After
+    /// the end of the connection: the case was still to be sent.
     Case(Arc<str>),
-    /// The server's process was started.
-    ProcessStarted { pid: u32 },
-    /// The server's process ended, with its exit code unless a signal ended it.
-    ProcessExited { code: Option<i32> },
+    /// Something happened to the server's process.
+    Process(ProcessEvent),
     /// A line that the server's process wrote to its standard error, without its newline.
     Stderr(Bytes),
     /// No more frames will come.
-    Closed { reason: Arc<str> },
+    Closed(Closed),
+}
+
+/// What happens to the process of a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ProcessEvent {
+    /// It was started.
+    Started { pid: u32 },
+    /// The client closed its standard input.
+    InputClosed,
+    /// It got SIGTERM.
+    Terminated,
+    /// It has ended and left other processes behind, which got SIGTERM.
+    LeftBehind,
+    /// It ended, with its exit code unless a signal ended it.
+    Exited { code: Option<i32> },
 }
 
 /// The events of one connection. Each has a number, which stays the same when earlier events are dropped.

@@ -3,7 +3,7 @@
 use std::{fmt::Write, time::Duration};
 
 use http::HeaderMap;
-use rehearse_protocol::{Direction, Event, EventKind};
+use rehearse_protocol::{Direction, Event, EventKind, ProcessEvent};
 use serde::{Deserialize, Serialize};
 
 use super::milliseconds;
@@ -84,7 +84,7 @@ impl WireLine {
             }
             EventKind::HttpBody { direction, bytes } => line(WireKind::HttpBody, *direction, bytes),
             EventKind::Stderr(text) => line(WireKind::Stderr, ServerToClient, text),
-            EventKind::ProcessExited { code } => {
+            EventKind::Process(ProcessEvent::Exited { code }) => {
                 let text = code.map_or("ended by a signal".to_owned(), |code| format!("ended with code {code}"));
                 line(WireKind::Process, ServerToClient, text.as_bytes())
             }

@@ -56,7 +56,10 @@ impl RunningServer {
         };
         match timeout(limit, waiting).await {
             Ok(Some(found)) => Ok(found),
-            Ok(None) => Err(disconnected(recorder.closed().as_deref().unwrap_or("the connection is closed"))),
+            Ok(None) => {
+                let why = recorder.closed().map_or_else(|| "the connection is closed".into(), |closed| closed.text);
+                Err(disconnected(&why))
+            }
             Err(_) => {
                 others.sort();
                 others.dedup();

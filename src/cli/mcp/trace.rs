@@ -232,12 +232,11 @@ impl Inner {
             }
             // Standard error is printed as it comes; the others are in the messages of the command.
             EventKind::Opened(_)
-            | EventKind::ProcessStarted { .. }
-            | EventKind::ProcessExited { .. }
+            | EventKind::Process(_)
             | EventKind::Stderr(_)
             | EventKind::HttpEnd { .. }
             | EventKind::Case(_)
-            | EventKind::Closed { .. } => return,
+            | EventKind::Closed(_) => return,
         };
         let (arrow, style) = match direction {
             Direction::ClientToServer => ("→", GOOD),

@@ -19,7 +19,7 @@ use crate::cli::{
 };
 use rehearse_client::{Endpoint, ServerParams, Target, TraceRecorder, Wire, WireExchange, WireRequest};
 use rehearse_net::{Body, ConnectionLimit, HostPolicy, Request, Response, Shutdown, accept};
-use rehearse_protocol::{Direction, Event, EventKind, MAX_FRAME, Transport, trace_file::ConnectionInfo};
+use rehearse_protocol::{Closed, Direction, Event, EventKind, MAX_FRAME, Transport, trace_file::ConnectionInfo};
 
 const SESSION: &str = "mcp-session-id";
 /// Headers about a connection; a compressed body could not be recorded.
@@ -72,7 +72,12 @@ pub(super) async fn serve(
     signals.next().await;
     shutdown.end(GRACE).await;
     let _ = accepting.await;
-    relay.wires.lock().all.iter().for_each(|wire| wire.wire.recorder().close("the recorder was ended"));
+    relay
+        .wires
+        .lock()
+        .all
+        .iter()
+        .for_each(|wire| wire.wire.recorder().close(Closed::by_limit("the recorder was ended")));
     Ok(Exit::Success)
 }
 

@@ -87,7 +87,7 @@ async fn relay(args: &RecordArgs, file: &TraceFileWriter) -> Result<Exit, Failur
         write(event);
         let line = match &event.kind {
             EventKind::Frame(frame) if frame.direction == Direction::ServerToClient => Some(frame.bytes.clone()),
-            EventKind::Closed { .. } => None,
+            EventKind::Closed(_) => None,
             _ => return,
         };
         let _ = lines.send(line);

@@ -11,7 +11,7 @@ use std::{
 use bytes::Bytes;
 use parking_lot::Mutex;
 use rehearse_client::{ServerParams, TraceRecorder, Wire};
-use rehearse_protocol::{Direction, Event, EventKind, Id, Message};
+use rehearse_protocol::{Direction, Event, EventKind, Id, Message, ProcessEvent};
 use tokio::{sync::oneshot, time::Instant};
 
 use super::{Exchange, NoAnswer, OpenError};
@@ -76,10 +76,10 @@ impl Inbox {
     fn take(&self, event: &Event) {
         match &event.kind {
             EventKind::Frame(frame) if frame.direction == Direction::ServerToClient => self.deliver(&frame.bytes),
-            EventKind::ProcessStarted { pid } => self.process.store(*pid, Ordering::Relaxed),
-            EventKind::Closed { reason } => {
+            EventKind::Process(ProcessEvent::Started { pid }) => self.process.store(*pid, Ordering::Relaxed),
+            EventKind::Closed(closed) => {
                 let mut state = self.state.lock();
-                state.closed = Some(reason.clone());
+                state.closed = Some(closed.text.clone());
                 state.waiting.clear();
             }
             _ => {}

@@ -14,7 +14,7 @@ use rehearse_mock::{
     script::Script,
     serve::{ListenOptions, MockServer, TraceRecorder},
 };
-use rehearse_protocol::{Event, EventKind, Protocol, Trace, Transport, Version};
+use rehearse_protocol::{Closed, Event, EventKind, Protocol, Trace, Transport, Version};
 use serde_json::{Value, json};
 
 use super::BadClient;
@@ -52,7 +52,7 @@ async fn base(name: &'static str, script: &'static str, transport: Transport, ve
     for _ in 0..if name == "closed" { 3 } else { 1 } {
         let _ = tokio::time::timeout(PATIENCE, work(&server, transport, version, patience)).await;
     }
-    recorder.close("the client has ended");
+    recorder.close(&Closed::by_client("the client has ended"));
     let (traces, endpoint) = (server.traces(), server.url(transport));
     server.stop(Duration::ZERO).await;
     Base { server: name, transport, version, traces, endpoint, flow: None }

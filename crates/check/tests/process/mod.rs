@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use rehearse_protocol::{Direction, Event, EventKind, Frame, Trace};
+use rehearse_protocol::{Closed, Direction, Event, EventKind, Frame, ProcessEvent, Trace};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -44,7 +44,7 @@ pub(crate) fn process(trace: &Trace, fault: &ProcessFault) -> Trace {
         EventKind::Frame(Frame { direction: Direction::ServerToClient, at, bytes })
     };
     let (mut late_ids, mut late, mut is_noisy) = (Vec::new(), Vec::new(), false);
-    out.push(at, EventKind::ProcessStarted { pid: 1 });
+    out.push(at, EventKind::Process(ProcessEvent::Started { pid: 1 }));
     if let Some(start) = &fault.start {
         out.push(at, line(at, start));
     }
@@ -79,28 +79,24 @@ pub(crate) fn process(trace: &Trace, fault: &ProcessFault) -> Trace {
     if let Some(stderr) = &fault.stderr {
         out.push(at, EventKind::Stderr(stderr.clone().into()));
     }
-    out.push(at, EventKind::Case("shutdown/close-input".into()));
+    out.push(at, EventKind::Process(ProcessEvent::InputClosed));
     late.into_iter().for_each(|event| out.push_event(event));
     if let Some(end) = &fault.end {
         out.push(at, line(at, end));
     }
-    out.push(at, EventKind::Closed { reason: "the server closed its standard output".into() });
+    out.push(at, EventKind::Closed(Closed::by_server("the server closed its standard output")));
     let exit = at + Duration::from_millis(fault.exit_after);
     if let Some(before) = fault.terminated {
-        out.push(exit - Duration::from_millis(before), EventKind::Case("shutdown/terminate".into()));
+        out.push(exit - Duration::from_millis(before), EventKind::Process(ProcessEvent::Terminated));
     }
     if fault.left_behind {
-        out.push(exit, EventKind::Case("shutdown/left-behind".into()));
+        out.push(exit, EventKind::Process(ProcessEvent::LeftBehind));
     }
-    out.push(exit, EventKind::ProcessExited { code: Some(fault.exit_code) });
+    out.push(exit, EventKind::Process(ProcessEvent::Exited { code: Some(fault.exit_code) }));
     out
 }
 
 /// Whether an event is about the process, or the end of the connection.
 fn is_of_process(event: &Event) -> bool {
-    match &event.kind {
-        EventKind::ProcessStarted { .. } | EventKind::ProcessExited { .. } | EventKind::Closed { .. } => true,
-        EventKind::Case(case) => case.starts_with("shutdown/") && &**case != "shutdown/during-call",
-        _ => false,
-    }
+    matches!(event.kind, EventKind::Process(_) | EventKind::Closed(_))
 }

@@ -21,7 +21,7 @@ use super::{
     ssrf_guard::{BlockedAddress, SsrfGuard},
 };
 use crate::{recorder::TraceRecorder, transport::web};
-use rehearse_protocol::{Direction, Era, EventKind, Version};
+use rehearse_protocol::{Closed, Direction, Era, EventKind, Version};
 
 /// Replaces secrets in what is recorded.
 const MASK: &str = "***";
@@ -256,7 +256,7 @@ impl Fetcher {
 
 impl Drop for Fetcher {
     fn drop(&mut self) {
-        self.recorder.close("the authorizer is gone");
+        self.recorder.close(Closed::by_client("the authorizer is gone"));
     }
 }
 

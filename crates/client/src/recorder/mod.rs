@@ -27,7 +27,7 @@ pub(crate) use self::{
     unsolicited::UnsolicitedDetector,
     waiter::{AcceptUnsolicited, MatchedFrame, ResponseFilter},
 };
-use rehearse_protocol::{Direction, Event, EventKind, Frame, Trace};
+use rehearse_protocol::{Closed, Direction, Event, EventKind, Frame, Trace};
 
 /// Records the trace of one connection, frames byte for byte, and wakes those that wait for a frame.
 ///
@@ -54,7 +54,7 @@ struct State {
     trace: Trace,
     /// Until it is taken.
     handshake: Option<Handshake>,
-    closed: Option<Arc<str>>,
+    closed: Option<Closed>,
     awaited: Vec<Waiter>,
     detail: Detail,
     attempt: AttemptState,
@@ -133,8 +133,8 @@ impl TraceRecorder {
         let State { closed, .. } =
             std::mem::replace(&mut *state, State { attempt: AttemptState::Selected, ..State::default() });
         connection.take_handshake();
-        if let Some(reason) = closed {
-            connection.close(reason);
+        if let Some(closed) = closed {
+            connection.close(closed);
         }
     }
 
@@ -275,26 +275,24 @@ impl TraceRecorder {
         }
     }
 
-    /// Ends the trace with a reason. Only the first reason is kept.
-    pub fn close(&self, why: impl Into<Arc<str>>) {
+    /// Ends the trace. Only the first end is kept.
+    pub fn close(&self, closed: Closed) {
         let mut state = self.state();
         if let (Some(connection), AttemptState::Selected) = (&self.0.connection, state.attempt) {
-            return connection.close(why);
+            return connection.close(closed);
         }
         if state.closed.is_none() {
-            let reason = why.into();
             let at = self.0.opened.elapsed();
-            let kind = EventKind::Closed { reason: Arc::clone(&reason) };
-            self.push(&mut state, Event { at, exchange: None, kind });
-            state.closed = Some(reason);
+            self.push(&mut state, Event { at, exchange: None, kind: EventKind::Closed(closed.clone()) });
+            state.closed = Some(closed);
         }
         state.awaited.clear();
         drop(state);
         self.0.changed.send_replace(());
     }
 
-    /// The reason of the end, after it.
-    pub fn closed(&self) -> Option<Arc<str>> {
+    /// How the connection ended, after it.
+    pub fn closed(&self) -> Option<Closed> {
         self.state().closed.clone()
     }
 

@@ -3,7 +3,7 @@ use std::{pin::pin, time::Duration};
 use futures_util::FutureExt;
 
 use super::*;
-use rehearse_protocol::Id;
+use rehearse_protocol::{Closed, Id};
 
 fn receive(recorder: &TraceRecorder, text: &'static str) {
     recorder.record(Direction::ServerToClient, Bytes::from_static(text.as_bytes()));
@@ -78,10 +78,10 @@ async fn closing_ends_every_wait_and_keeps_the_first_reason() {
     let (mut any, id) = (pin!(recorder.wait_for(0, |_| false)), Id::from(1));
     let mut answer = pin!(recorder.wait_for_response(0, by_id(&id)));
     assert!(any.as_mut().now_or_never().is_none() && answer.as_mut().now_or_never().is_none());
-    recorder.close("gone");
-    recorder.close("later");
+    recorder.close(Closed::by_server("gone").broken());
+    recorder.close(Closed::by_client("later"));
     assert!(any.await.is_none() && answer.await.is_none());
-    assert_eq!(recorder.closed().as_deref(), Some("gone"));
+    assert_eq!(recorder.closed(), Some(Closed::by_server("gone").broken()));
     assert!(recorder.wait_for_response(0, by_id(&id)).await.is_none());
 }
 

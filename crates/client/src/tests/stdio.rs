@@ -11,7 +11,7 @@ use crate::{
     CallOptions, CommandSpec, ConnectError, ConnectOptions, Failure, ServerParams, Session, StderrSink, StopGrace,
     Target, TempFolder,
 };
-use rehearse_protocol::{EventKind, Protocol, Version};
+use rehearse_protocol::{EventKind, ProcessEvent, Protocol, Version};
 use rehearse_testing::{DISCOVERED, HELLO, INITIALIZED, is_running};
 
 const GRACE: StopGrace =
@@ -159,10 +159,10 @@ async fn a_trace_has_the_whole_life_of_a_process_in_order() {
     let names = trace.events().map(|event| match &event.kind {
         EventKind::Opened(transport) => format!("opened {transport}"),
         EventKind::Frame(frame) => format!("{:?}", frame.direction),
-        EventKind::ProcessStarted { pid } => format!("started {}", *pid > 0),
-        EventKind::ProcessExited { code } => format!("exited {code:?}"),
+        EventKind::Process(ProcessEvent::Started { pid }) => format!("started {}", *pid > 0),
+        EventKind::Process(ProcessEvent::Exited { code }) => format!("exited {code:?}"),
         EventKind::Stderr(line) => String::from_utf8_lossy(line).into_owned(),
-        EventKind::Closed { .. } => "closed".to_owned(),
+        EventKind::Closed(_) => "closed".to_owned(),
         other => format!("{other:?}"),
     });
     let expected = [

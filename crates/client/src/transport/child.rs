@@ -21,16 +21,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::{OpenError, process_group::ProcessGroup};
 use crate::recorder::TraceRecorder;
-use rehearse_protocol::EventKind;
+use rehearse_protocol::{EventKind, ProcessEvent};
 
 const KEPT_LINES: usize = 20;
 const LONGEST_LINE: usize = 64 << 10;
 /// How long processes may outlive the one that started them, before they count as left behind.
 const FAREWELL: Duration = Duration::from_millis(200);
-/// The case that says that a process left others behind, which get SIGTERM.
-const LEFT_BEHIND: &str = "shutdown/left-behind";
-/// The case that says that a process gets SIGTERM.
-const TERMINATE: &str = "shutdown/terminate";
 
 /// A command that serves MCP on its standard streams.
 #[derive(Clone, Debug, Default)]
@@ -153,7 +149,7 @@ impl Child {
             return Err(failed(io::Error::other("its standard streams are missing")));
         };
         if let Some(pid) = process.id() {
-            recorder.note(EventKind::ProcessStarted { pid });
+            recorder.note(EventKind::Process(ProcessEvent::Started { pid }));
         }
         let (kept, server) = (LastLines::default(), Arc::from(name));
         let (done, silent) = watch::channel(false);
@@ -204,15 +200,15 @@ impl Child {
             let _ = timeout(FAREWELL, self.group.all_ended()).await;
         }
         if !has_exited || self.group.has_others().await {
-            let case = if has_exited { LEFT_BEHIND } else { TERMINATE };
-            self.recorder.note_detail(None, || EventKind::Case(case.into()));
+            let event = if has_exited { ProcessEvent::LeftBehind } else { ProcessEvent::Terminated };
+            self.recorder.note_detail(None, || EventKind::Process(event));
             self.group.terminate().await;
             let _ = timeout(grace.terminate, self.group.all_ended()).await;
         }
         self.group.end().await;
         let status = timeout(grace.kill, self.process.wait()).await;
         if let Ok(Ok(status)) = &status {
-            self.recorder.note(EventKind::ProcessExited { code: status.code() });
+            self.recorder.note(EventKind::Process(ProcessEvent::Exited { code: status.code() }));
         }
         if timeout(grace.kill, &mut self.listener).await.is_err() {
             self.listener.abort();

@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use super::{LinkError, events::EventReader, sse_poster::Poster, ws_stream};
 use crate::recorder::TraceRecorder;
 use rehearse_net::{LineReader, LineWriter};
-use rehearse_protocol::{Direction, EventKind, message::split_batch};
+use rehearse_protocol::{Closed, ClosedHow, Direction, EventKind, message::split_batch};
 
 /// How many lines that rmcp cannot parse are skipped before other tasks run.
 const SKIPPED_PER_YIELD: usize = 32;
@@ -80,8 +80,8 @@ impl Duplex {
                 self.recorder.record_in(self.incoming.exchange(), Direction::ServerToClient, bytes);
                 true
             }
-            Err(why) => {
-                self.recorder.close(why);
+            Err(closed) => {
+                self.recorder.close(closed);
                 false
             }
         }
@@ -102,8 +102,8 @@ impl Duplex {
                     Err(_) => Some(bytes),
                 }
             }
-            Err(why) => {
-                self.recorder.close(why);
+            Err(closed) => {
+                self.recorder.close(closed);
                 None
             }
         }
@@ -145,14 +145,19 @@ impl rmcp::transport::Transport<RoleClient> for Duplex {
         if let Incoming::Ws(_) = self.incoming {
             let rest = async {
                 loop {
-                    if let Err(why) = self.incoming.next().await {
-                        return why;
+                    if let Err(closed) = self.incoming.next().await {
+                        return closed;
                     }
                 }
             };
-            let why = timeout(CLOSE_TIMEOUT, rest).await.unwrap_or_else(|_| "no close frame came".to_owned());
-            if !why.starts_with(ws_stream::CLOSED) {
-                self.recorder.close(format!("the session was closed, but not the WebSocket: {why}"));
+            let why = match timeout(CLOSE_TIMEOUT, rest).await {
+                Ok(closed) if closed.how == ClosedHow::Clean => None,
+                Ok(closed) => Some(closed.text),
+                Err(_) => Some("no close frame came".into()),
+            };
+            if let Some(why) = why {
+                let text = format!("the session was closed, but not the WebSocket: {why}");
+                self.recorder.close(Closed::by_client(text).with(ClosedHow::NoCloseFrame));
             }
         }
         if let Incoming::Stdio(_) = self.incoming {
@@ -163,7 +168,7 @@ impl rmcp::transport::Transport<RoleClient> for Duplex {
             };
             let _ = timeout(DRAIN_TIMEOUT, rest).await;
         }
-        self.recorder.close("the session was closed");
+        self.recorder.close(Closed::by_client("the session was closed"));
         Ok(())
     }
 }
@@ -177,8 +182,8 @@ impl Incoming {
         }
     }
 
-    /// The next frame, or why there are no more. Cancel-safe.
-    async fn next(&mut self) -> Result<Bytes, String> {
+    /// The next frame, or how the connection ended. Cancel-safe.
+    async fn next(&mut self) -> Result<Bytes, Closed> {
         match self {
             Incoming::Stdio(reader) => line(reader.next().await, "the server closed its standard output"),
             Incoming::Memory(reader) => line(reader.next().await, "the server closed the pipe"),
@@ -191,12 +196,12 @@ impl Incoming {
 fn line(
     read: std::io::Result<Option<Result<Bytes, rehearse_protocol::TooLong>>>,
     ended: &str,
-) -> Result<Bytes, String> {
+) -> Result<Bytes, Closed> {
     match read {
         Ok(Some(Ok(line))) => Ok(line),
-        Ok(Some(Err(error))) => Err(format!("the server sent {error}")),
-        Ok(None) => Err(ended.to_owned()),
-        Err(error) => Err(format!("{ended}: {error}")),
+        Ok(Some(Err(error))) => Err(Closed::by_limit(format!("the server sent {error}"))),
+        Ok(None) => Err(Closed::by_server(ended)),
+        Err(error) => Err(Closed::by_server(format!("{ended}: {error}")).broken()),
     }
 }
 
@@ -394,17 +399,17 @@ mod tests {
         let (closed, sent) = tokio::join!(link.close(), stuck);
         assert!(closed.is_ok() && matches!(sent, Err(LinkError::Closed)));
         assert!(matches!(link.outgoing().send(Bytes::new()).await, Err(LinkError::Closed)));
-        assert_eq!(recorder.closed().as_deref(), Some("the session was closed"));
+        assert_eq!(recorder.closed(), Some(Closed::by_client("the session was closed")));
         let mut rest = Vec::new();
         far.read_to_end(&mut rest).await.expect("the end of the stream");
         assert_eq!(rest, b"long");
     }
 
     #[tokio::test]
-    async fn the_end_of_the_stream_closes_the_tap_and_says_why() {
+    async fn the_end_of_the_stream_closes_the_connection_and_says_why() {
         let (mut link, far, recorder) = pair(64);
         drop(far);
         assert!(link.receive().await.is_none());
-        assert_eq!(recorder.closed().as_deref(), Some("the server closed the pipe"));
+        assert_eq!(recorder.closed(), Some(Closed::by_server("the server closed the pipe")));
     }
 }

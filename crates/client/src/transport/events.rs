@@ -6,7 +6,10 @@ use bytes::Bytes;
 use reqwest::Response;
 
 use crate::recorder::TraceRecorder;
-use rehearse_protocol::sse::{Decoder, Event};
+use rehearse_protocol::{
+    Closed,
+    sse::{Decoder, Event},
+};
 
 /// Reads the server-sent events of a response.
 pub(crate) struct EventReader {
@@ -36,33 +39,32 @@ impl EventReader {
     ///
     /// # Errors
     /// How the stream broke.
-    pub(crate) async fn next(&mut self) -> Result<Option<Event>, String> {
+    pub(crate) async fn next(&mut self) -> Result<Option<Event>, Closed> {
         loop {
             if let Some(event) = self.ready.pop_front() {
                 return Ok(Some(event));
             }
-            let Some(chunk) = self.response.chunk().await.map_err(super::web::describe)? else {
-                return Ok(None);
-            };
+            let broken = |error| Closed::by_server(super::web::describe(error)).broken();
+            let Some(chunk) = self.response.chunk().await.map_err(broken)? else { return Ok(None) };
             if let Some(recorder) = &self.recorder {
                 recorder.note_chunk(self.exchange(), &chunk);
             }
             let mut events = Vec::new();
             let pushed = self.decoder.push(&chunk, &mut events);
             self.ready.extend(events);
-            pushed.map_err(|error| format!("the server sent {error}"))?;
+            pushed.map_err(|error| Closed::by_limit(format!("the server sent {error}")))?;
         }
     }
 
-    /// The next message, or why there are no more. Cancel-safe.
-    pub(crate) async fn next_message(&mut self) -> Result<Bytes, String> {
+    /// The next message, or how the connection ended. Cancel-safe.
+    pub(crate) async fn next_message(&mut self) -> Result<Bytes, Closed> {
         loop {
             match self.next().await? {
                 Some(event) => match message(event) {
                     Some(bytes) => return Ok(bytes),
                     None => continue,
                 },
-                None => return Err("the server closed the event stream".to_owned()),
+                None => return Err(Closed::by_server("the server closed the event stream")),
             }
         }
     }

@@ -71,7 +71,7 @@ impl EventStream {
                     return Some(Ok(event));
                 }
                 Ok(None) => None,
-                Err(why) => Some(why),
+                Err(closed) => Some(closed.to_string()),
             };
             if !self.resume().await {
                 self.is_finished = true;

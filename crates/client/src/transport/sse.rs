@@ -16,6 +16,7 @@ use super::{
     web,
 };
 use crate::recorder::TraceRecorder;
+use rehearse_protocol::{Closed, ClosedHow};
 
 /// Opens the stream and waits for the `endpoint` event.
 ///
@@ -47,14 +48,14 @@ pub(crate) async fn open(
         return Err(OpenError::Malformed(format!("the answer to GET is {media_type:?} and not an event stream")));
     }
     let mut events = EventReader::recorded(response, recorder.clone());
-    let endpoint = endpoint(&mut events, &url).await?;
+    let endpoint = endpoint(&mut events, &url, &recorder).await?;
     let poster = Poster { recorder: recorder.clone(), http, endpoint, headers: Arc::new(headers), auth };
     Ok(OpenConnection::duplex(Duplex::new(recorder, Incoming::Sse(Box::new(events)), Outgoing::Sse(poster)), None))
 }
 
-async fn endpoint(events: &mut EventReader, url: &Url) -> Result<Url, OpenError> {
+async fn endpoint(events: &mut EventReader, url: &Url, recorder: &TraceRecorder) -> Result<Url, OpenError> {
     loop {
-        let event = events.next().await.map_err(|detail| OpenError::Unreachable { detail })?;
+        let event = events.next().await.map_err(|closed| OpenError::Unreachable { detail: closed.to_string() })?;
         let Some(event) = event else {
             return Err(OpenError::Malformed("the event stream ended before an `endpoint` event".to_owned()));
         };
@@ -66,7 +67,11 @@ async fn endpoint(events: &mut EventReader, url: &Url) -> Result<Url, OpenError>
         let endpoint = url.join(text.trim());
         return match endpoint {
             Ok(endpoint) if endpoint.origin() == url.origin() => Ok(endpoint),
-            Ok(endpoint) => Err(OpenError::Malformed(format!("the endpoint {endpoint} is of another origin"))),
+            Ok(endpoint) => {
+                let why = format!("the endpoint {endpoint} is of another origin");
+                recorder.close(Closed::by_client(why.as_str()).with(ClosedHow::ForeignEndpoint));
+                Err(OpenError::Malformed(why))
+            }
             Err(error) => Err(OpenError::Malformed(format!("the endpoint {text:?} is not a URL: {error}"))),
         };
     }

@@ -9,13 +9,14 @@ use tokio::net::TcpStream;
 use tokio_tungstenite::{
     MaybeTlsStream, WebSocketStream,
     tungstenite::{
-        Message,
+        Error, Message,
         protocol::{CloseFrame, frame::coding::CloseCode},
     },
 };
 
 use super::{LinkError, web};
 use crate::recorder::TraceRecorder;
+use rehearse_protocol::{Closed, ClosedHow};
 
 pub(super) type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
 pub(crate) type Sink = SplitSink<Socket, Message>;
@@ -28,12 +29,9 @@ pub(crate) struct Stream {
     pub(super) exchange: u32,
 }
 
-/// How the reason begins after a close frame of the server.
-pub(crate) const CLOSED: &str = "the server closed the WebSocket";
-
-/// The next frame, or why there are no more. A binary message is a frame as well, and noted as a body of the upgrade.
+/// The next frame, or how the connection ended. A binary message is a frame as well, and noted as a body of the upgrade.
 /// Cancel-safe.
-pub(crate) async fn next_frame(stream: &mut Stream) -> Result<Bytes, String> {
+pub(crate) async fn next_frame(stream: &mut Stream) -> Result<Bytes, Closed> {
     loop {
         return match stream.stream.next().await {
             Some(Ok(Message::Text(text))) => Ok(text.into()),
@@ -42,13 +40,23 @@ pub(crate) async fn next_frame(stream: &mut Stream) -> Result<Bytes, String> {
                 Ok(bytes)
             }
             Some(Ok(Message::Close(Some(frame)))) => {
-                Err(format!("{CLOSED}: {} {}", u16::from(frame.code), frame.reason))
+                let (code, reason) = (u16::from(frame.code), frame.reason);
+                Err(Closed::by_server(format!("the server closed the WebSocket: {code} {reason}")))
             }
-            Some(Ok(Message::Close(None))) => Err(format!("{CLOSED} without a code")),
+            Some(Ok(Message::Close(None))) => Err(Closed::by_server("the server closed the WebSocket without a code")),
             Some(Ok(_)) => continue,
-            Some(Err(error)) => Err(format!("the WebSocket broke: {error}")),
-            None => Err("the server ended the WebSocket without closing it".to_owned()),
+            Some(Err(error)) => Err(broken(&error)),
+            None => Err(Closed::by_server("the server ended the WebSocket without closing it").broken()),
         };
+    }
+}
+
+fn broken(error: &Error) -> Closed {
+    let text = format!("the WebSocket broke: {error}");
+    match error {
+        Error::Capacity(_) => Closed::by_limit(text),
+        Error::Utf8(_) => Closed::by_server(text).with(ClosedHow::NotUtf8),
+        _ => Closed::by_server(text).broken(),
     }
 }
 

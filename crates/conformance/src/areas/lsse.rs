@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rehearse_protocol::sse;
+use rehearse_protocol::{ClosedHow, sse};
 use serde_json::Value;
 
 use super::{Judge, common::isolated};
@@ -101,7 +101,7 @@ fn same_origin(evidence: &Evidence<'_>, j: &mut Judgement) {
     for stream in streams(evidence) {
         let Some(endpoint) = stream.endpoint() else { continue };
         // Then the prober does not use it.
-        let is_other = stream.connection.closed.is_some_and(|(.., why)| why.contains("is of another origin"));
+        let is_other = stream.connection.closed.is_some_and(|(.., closed)| closed.how == ClosedHow::ForeignEndpoint);
         j.check_at(!is_other, None, stream.places(), || format!("the endpoint {endpoint:?}"));
     }
 }

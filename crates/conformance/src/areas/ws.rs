@@ -2,6 +2,7 @@
 
 use std::str;
 
+use rehearse_protocol::ClosedHow;
 use serde_json::{Deserializer, Value};
 
 use super::{Judge, common::isolated};
@@ -64,8 +65,8 @@ fn utf8(evidence: &Evidence<'_>, j: &mut Judgement) {
         for frame in connection.messages.iter().filter(|it| it.is_from_server() && !it.is_in_batch) {
             j.check(str::from_utf8(frame.bytes).is_ok(), frame, || "bytes that are no UTF-8".to_owned());
         }
-        if let Some((place, _, why)) = connection.closed
-            && why.contains("UTF-8")
+        if let Some((place, _, closed)) = connection.closed
+            && closed.how == ClosedHow::NotUtf8
         {
             j.check_at(false, None, vec![place], || "bytes that are no UTF-8".to_owned());
         }
@@ -73,11 +74,9 @@ fn utf8(evidence: &Evidence<'_>, j: &mut Judgement) {
 }
 
 fn closes(evidence: &Evidence<'_>, j: &mut Judgement) {
-    let closed = evidence.connections.iter().filter_map(Connection::closed_by_prober);
-    for (place, why) in closed {
-        j.check_at(!why.contains("not the WebSocket"), None, vec![place], || {
-            why.rsplit_once(": ").map_or(why, |(_, why)| why).to_owned()
-        });
+    let closed = evidence.connections.iter().filter_map(Connection::closed_by_client);
+    for (place, closed) in closed.filter(|(_, closed)| closed.how != ClosedHow::Broken) {
+        j.check_at(closed.how != ClosedHow::NoCloseFrame, None, vec![place], || closed.to_string());
     }
 }
 

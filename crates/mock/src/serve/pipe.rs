@@ -23,7 +23,7 @@ use crate::{
     faults::{SendStep, SendSteps, Stop},
 };
 use rehearse_net::{LineReader, LineWriter};
-use rehearse_protocol::{Direction, Transport};
+use rehearse_protocol::{Closed, Direction, Transport};
 
 /// The reason why serving over a pipe ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,10 +121,10 @@ impl PipeServer {
         };
         if let Some(trace) = trace {
             trace.close(match &ended {
-                Ok(PipeEnd::Closed) => "the pipe was closed".to_owned(),
-                Ok(PipeEnd::Stopped) => "the server was stopped".to_owned(),
-                Ok(PipeEnd::Exited(code)) => format!("the server exited with code {code}"),
-                Err(error) => format!("the pipe cannot be read: {error}"),
+                Ok(PipeEnd::Closed) => Closed::by_client("the pipe was closed"),
+                Ok(PipeEnd::Stopped) => Closed::by_limit("the server was stopped"),
+                Ok(PipeEnd::Exited(code)) => Closed::by_server(format!("the server exited with code {code}")).broken(),
+                Err(error) => Closed::by_client(format!("the pipe cannot be read: {error}")).broken(),
             });
         }
         ended

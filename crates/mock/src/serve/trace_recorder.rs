@@ -16,7 +16,7 @@ use tokio_util::task::TaskTracker;
 use crate::engine::SESSION_HEADER;
 use rehearse_net::{Body, ConnectionHandle, Request, Response};
 use rehearse_protocol::{
-    Direction, Event, EventKind, Frame, Message, ParseError, Trace, Transport,
+    Closed, Direction, Event, EventKind, Frame, Message, ParseError, Trace, Transport,
     sse::{self, Decoder},
 };
 
@@ -53,7 +53,7 @@ struct State {
     /// How many HTTP exchanges the trace has.
     exchanges: u32,
     /// Separate from the trace: the rest of an answer may be recorded after the end.
-    closed: Option<(Duration, Arc<str>)>,
+    closed: Option<(Duration, Closed)>,
 }
 
 impl TraceRecorder {
@@ -104,8 +104,8 @@ impl TraceRecorder {
     }
 
     /// Ends all traces that are open.
-    pub fn close(&self, reason: &str) {
-        self.traces.lock().iter().for_each(|connection| connection.close(reason));
+    pub fn close(&self, closed: &Closed) {
+        self.traces.lock().iter().for_each(|connection| connection.close(closed.clone()));
     }
 
     /// The trace of the session of streamable HTTP that was opened last.
@@ -168,9 +168,9 @@ impl ConnectionTrace {
         state.exchanges - 1
     }
 
-    /// Ends the trace. Only the first reason is kept.
-    pub(super) fn close(&self, reason: impl Into<Arc<str>>) {
-        self.state.lock().closed.get_or_insert_with(|| (self.opened.elapsed(), reason.into()));
+    /// Ends the trace. Only the first end is kept.
+    pub(super) fn close(&self, closed: Closed) {
+        self.state.lock().closed.get_or_insert_with(|| (self.opened.elapsed(), closed));
     }
 
     /// Adds requests that name this session, whatever connection they come on.
@@ -181,9 +181,9 @@ impl ConnectionTrace {
     fn trace(&self) -> Trace {
         let state = self.state.lock();
         let mut trace = state.trace.clone();
-        if let Some((at, reason)) = &state.closed {
+        if let Some((at, closed)) = &state.closed {
             let last = trace.events().next_back().map_or(*at, |event| event.at);
-            trace.push(last.max(*at), EventKind::Closed { reason: reason.clone() });
+            trace.push(last.max(*at), EventKind::Closed(closed.clone()));
         }
         trace
     }
@@ -295,7 +295,7 @@ impl HttpExchange {
                 }
             }
             Target::Session(trace) if self.0.method == Method::DELETE && status.is_success() => {
-                trace.close("the client ended the session");
+                trace.close(Closed::by_client("the client ended the session"));
             }
             _ => {}
         }
@@ -370,11 +370,9 @@ impl Exchange {
             let (handle, closing) = (self.handle.clone(), trace.clone());
             let close = async move {
                 handle.closed().await;
-                let by_mock = handle.is_disconnected();
-                closing.close(if by_mock {
-                    "the server broke off the connection"
-                } else {
-                    "the connection was closed"
+                closing.close(match handle.is_disconnected() {
+                    true => Closed::by_server("the server broke off the connection").broken(),
+                    false => Closed::by_client("the connection was closed"),
                 });
             };
             // The exchange may be dropped with the runtime.
@@ -394,7 +392,7 @@ impl Drop for Exchange {
         if let Target::NewSession(trace) = &*self.target.lock()
             && trace.state.lock().session.is_none()
         {
-            trace.close("no session was opened");
+            trace.close(Closed::by_client("no session was opened"));
         }
     }
 }

@@ -22,7 +22,7 @@ use rehearse_net::{
     ConnectionHandle, Disconnect, Request, Response,
     ws::{self, Received, Receiver, Sender},
 };
-use rehearse_protocol::{Direction, Transport};
+use rehearse_protocol::{Closed, Direction, Transport};
 
 /// How long a client may take to close its side.
 const CLOSING: Duration = Duration::from_secs(1);
@@ -142,7 +142,7 @@ async fn read(
             Received::Broken(code) => return Some((code, "")),
             Received::Closed => {
                 if let Some(trace) = trace {
-                    trace.close("the client closed the connection");
+                    trace.close(Closed::by_client("the client closed the connection"));
                 }
                 return Some((CloseCode::Normal, ""));
             }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::{ConnectionInfo, FORMAT, VERSION};
-use crate::{Direction, Event, EventKind, Frame, Transport, Version};
+use crate::{Closed, ClosedBy, ClosedHow, Direction, Event, EventKind, Frame, ProcessEvent, Transport, Version};
 
 /// The first line.
 #[derive(Debug, Serialize, Deserialize)]
@@ -54,6 +54,10 @@ pub(super) struct Line {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) reason: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) by: Option<ClosedBy>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) how: Option<ClosedHow>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) server: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) transport: Option<Transport>,
@@ -80,6 +84,9 @@ pub(super) enum EventName {
     HttpEnd,
     Case,
     ProcessStarted,
+    ProcessInputClosed,
+    ProcessTerminated,
+    ProcessLeftBehind,
     ProcessExited,
     Stderr,
     Closed,
@@ -178,11 +185,14 @@ pub fn event_line(connection: u32, event: &Event) -> String {
             line.case = Some(case.to_string());
             EventName::Case
         }
-        EventKind::ProcessStarted { pid } => {
+        EventKind::Process(ProcessEvent::Started { pid }) => {
             line.pid = Some(*pid);
             EventName::ProcessStarted
         }
-        EventKind::ProcessExited { code } => {
+        EventKind::Process(ProcessEvent::InputClosed) => EventName::ProcessInputClosed,
+        EventKind::Process(ProcessEvent::Terminated) => EventName::ProcessTerminated,
+        EventKind::Process(ProcessEvent::LeftBehind) => EventName::ProcessLeftBehind,
+        EventKind::Process(ProcessEvent::Exited { code }) => {
             line.code = *code;
             EventName::ProcessExited
         }
@@ -190,8 +200,8 @@ pub fn event_line(connection: u32, event: &Event) -> String {
             line.set_bytes(bytes);
             EventName::Stderr
         }
-        EventKind::Closed { reason } => {
-            line.reason = Some(reason.to_string());
+        EventKind::Closed(Closed { by, how, text }) => {
+            (line.by, line.how, line.reason) = (Some(*by), Some(*how), Some(text.to_string()));
             EventName::Closed
         }
     };
@@ -267,11 +277,25 @@ impl Line {
             },
             EventName::HttpBody => EventKind::HttpBody { bytes: self.take_bytes()?, direction: needed(from, "from")? },
             EventName::HttpEnd => EventKind::HttpEnd { is_whole: needed(self.is_whole, "isWhole")? },
-            EventName::Case => EventKind::Case(needed(self.case, "case")?.into()),
-            EventName::ProcessStarted => EventKind::ProcessStarted { pid: needed(self.pid, "pid")? },
-            EventName::ProcessExited => EventKind::ProcessExited { code: self.code },
+            EventName::Case => match needed(self.case, "case")?.as_str() {
+                // Older files have what happens to a process as cases.
+                "shutdown/close-input" => EventKind::Process(ProcessEvent::InputClosed),
+                "shutdown/terminate" => EventKind::Process(ProcessEvent::Terminated),
+                "shutdown/left-behind" => EventKind::Process(ProcessEvent::LeftBehind),
+                case => EventKind::Case(case.into()),
+            },
+            EventName::ProcessStarted => EventKind::Process(ProcessEvent::Started { pid: needed(self.pid, "pid")? }),
+            EventName::ProcessInputClosed => EventKind::Process(ProcessEvent::InputClosed),
+            EventName::ProcessTerminated => EventKind::Process(ProcessEvent::Terminated),
+            EventName::ProcessLeftBehind => EventKind::Process(ProcessEvent::LeftBehind),
+            EventName::ProcessExited => EventKind::Process(ProcessEvent::Exited { code: self.code }),
             EventName::Stderr => EventKind::Stderr(self.take_bytes()?),
-            EventName::Closed => EventKind::Closed { reason: needed(self.reason, "reason")?.into() },
+            // Older files do not say who and how: then nobody is to blame.
+            EventName::Closed => EventKind::Closed(Closed {
+                by: self.by.unwrap_or_default(),
+                how: self.how.unwrap_or_default(),
+                text: needed(self.reason, "reason")?.into(),
+            }),
         })
     }
 }

@@ -88,7 +88,7 @@ mod tests {
     use http::{HeaderMap, HeaderValue, Method, StatusCode};
 
     use super::*;
-    use crate::{Direction, EventKind};
+    use crate::{Closed, ClosedHow, Direction, EventKind, ProcessEvent};
 
     fn every_kind() -> Trace {
         let mut headers = HeaderMap::new();
@@ -98,15 +98,19 @@ mod tests {
         let bytes = Bytes::from_static;
         let kinds = [
             EventKind::Opened(Transport::Http),
-            EventKind::ProcessStarted { pid: 7 },
+            EventKind::Process(ProcessEvent::Started { pid: 7 }),
+            EventKind::Process(ProcessEvent::InputClosed),
+            EventKind::Process(ProcessEvent::Terminated),
+            EventKind::Process(ProcessEvent::LeftBehind),
             EventKind::Case("tools/unknown".into()),
             EventKind::HttpRequest { method: Method::POST, target: "/mcp?a".into(), headers: headers.clone() },
             EventKind::HttpResponse { status: StatusCode::ACCEPTED, headers },
             EventKind::HttpBody { direction: Direction::ServerToClient, bytes: bytes(b"event: x\n\n\xfe") },
             EventKind::HttpEnd { is_whole: false },
             EventKind::Stderr(bytes("starting é".as_bytes())),
-            EventKind::ProcessExited { code: None },
-            EventKind::Closed { reason: "gone".into() },
+            EventKind::Process(ProcessEvent::Exited { code: None }),
+            EventKind::Closed(Closed::by_server("gone").broken()),
+            EventKind::Closed(Closed::by_client("no close frame came").with(ClosedHow::NoCloseFrame)),
         ];
         let mut trace = Trace::default();
         for (kind, number) in kinds.into_iter().zip(0..) {
@@ -154,6 +158,29 @@ mod tests {
         let read = TraceFile::parse(&text.as_bytes()[..text.len() - 5]).expect("valid");
         assert_eq!((read.is_cut, read.connections[0].trace.end()), (true, every_kind().end() - 1));
         assert!(TraceFile::parse(header_line().as_bytes()).is_ok_and(|read| read.connections.is_empty()));
+    }
+
+    #[test]
+    fn a_file_that_does_not_say_who_ended_it_blames_nobody() {
+        let connection = connection_line(1, &ConnectionInfo::new("s", Transport::Stdio));
+        let lines = [
+            r#"{"connection":1,"atMs":0,"event":"case","case":"shutdown/close-input"}"#,
+            r#"{"connection":1,"atMs":0,"event":"case","case":"shutdown/terminate"}"#,
+            r#"{"connection":1,"atMs":0,"event":"case","case":"shutdown/left-behind"}"#,
+            r#"{"connection":1,"atMs":0,"event":"case","case":"shutdown/during-call"}"#,
+            r#"{"connection":1,"atMs":0,"event":"closed","reason":"the server closed its standard output"}"#,
+        ];
+        let text = format!("{}{connection}{}\n", header_line(), lines.join("\n"));
+        let read = TraceFile::parse(text.as_bytes()).expect("valid");
+        let kinds: Vec<_> = read.connections[0].trace.events().map(|event| format!("{:?}", event.kind)).collect();
+        let expected = [
+            EventKind::Process(ProcessEvent::InputClosed),
+            EventKind::Process(ProcessEvent::Terminated),
+            EventKind::Process(ProcessEvent::LeftBehind),
+            EventKind::Case("shutdown/during-call".into()),
+            EventKind::Closed(Closed::by_client("the server closed its standard output")),
+        ];
+        assert_eq!(kinds, expected.map(|kind| format!("{kind:?}")));
     }
 
     #[test]

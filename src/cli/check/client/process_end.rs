@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path, time::Duration};
 
-use rehearse_protocol::{EventKind, Trace, Transport};
+use rehearse_protocol::{EventKind, ProcessEvent, Trace, Transport};
 
 /// Adds to the traces over stdio the end of standard input, SIGTERM, and whether the process is left.
 pub(super) fn add(traces: &mut [Trace], folder: &Path) {
@@ -21,20 +21,20 @@ pub(super) fn add(traces: &mut [Trace], folder: &Path) {
             at.parse().ok().map(Duration::from_millis)
         };
         let (last, first) = (trace.events().map(|it| it.at).max().unwrap_or_default(), time("eof").or(time("term")));
-        let mut push = |at: Duration, case: &str| {
-            trace.push(last + at.saturating_sub(first.unwrap_or_default()), EventKind::Case(case.into()));
+        let mut push = |at: Duration, event| {
+            trace.push(last + at.saturating_sub(first.unwrap_or_default()), EventKind::Process(event));
         };
         if let Some(at) = time("eof") {
-            push(at, "shutdown/close-input");
+            push(at, ProcessEvent::InputClosed);
         }
         match time("term") {
-            Some(at) => push(at, "shutdown/terminate"),
+            Some(at) => push(at, ProcessEvent::Terminated),
             // It was killed, and has seen nothing.
-            None if first.is_none() && time("end").is_none() => push(Duration::ZERO, "shutdown/terminate"),
+            None if first.is_none() && time("end").is_none() => push(Duration::ZERO, ProcessEvent::Terminated),
             None => {}
         }
         if time("left").is_some() {
-            push(Duration::ZERO, "shutdown/left-behind");
+            push(Duration::ZERO, ProcessEvent::LeftBehind);
         }
     }
 }

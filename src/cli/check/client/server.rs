@@ -19,7 +19,7 @@ use rehearse_mock::{
     script::{ActRules, ItemKind, ProcessRules, Script},
     serve::{ListenOptions, MockServer, TraceRecorder},
 };
-use rehearse_protocol::{Direction, Message, Transport};
+use rehearse_protocol::{Closed, Direction, Message, Transport};
 
 /// The file of the program that the client opens pages with.
 const BROWSER: &str = "browser";
@@ -162,7 +162,7 @@ impl ActServer {
     pub(super) async fn finish(self, has_ended: bool) -> ActRun {
         self.stop.cancel();
         let _ = tokio::time::timeout(GRACE, self.relays).await;
-        self.recorder.close("the client has ended");
+        self.recorder.close(&Closed::by_client("the client has ended"));
         let mut traces = self.recorder.traces();
         if has_ended {
             process_end::add(&mut traces, &self.environment.path("notes"));
