@@ -8,6 +8,7 @@ use serde_json::Value as Json;
 use super::{
     Cell, CellResult, CellViolation, Difference, Layout, RunResult, ScenarioResult, Status, StepResult, TraceLine,
     check::violation_text,
+    groups::grouped,
     palette::{ADDED, BAD, DIM, DOUBTFUL, GOOD, REMOVED, STRONG, styled},
     summary::Outcome,
     text::{printable, printable_lines},
@@ -56,15 +57,12 @@ pub(super) fn render(result: &RunResult, layout: &Layout) -> String {
 
 /// All cells, with a row for each scenario. Scenarios with the same matrix share a table.
 fn tables(out: &mut String, result: &RunResult, width: usize) {
-    let mut groups: Vec<(Vec<Cell>, Vec<&ScenarioResult>)> = Vec::new();
-    for scenario in &result.scenarios {
+    let columns = |scenario: &ScenarioResult| {
         let mut columns: Vec<_> = scenario.cells.iter().map(|cell| cell.cell).collect();
         columns.sort_by_key(|cell| (cell.transport, protocol_rank(cell.protocol)));
-        match groups.iter_mut().find(|(known, _)| *known == columns) {
-            Some((_, scenarios)) => scenarios.push(scenario),
-            None => groups.push((columns, vec![scenario])),
-        }
-    }
+        columns
+    };
+    let mut groups = grouped(result.scenarios.iter().map(|scenario| (columns(scenario), scenario)), Vec::eq);
     groups.sort_by_key(|(_, scenarios)| std::cmp::Reverse(scenarios.len()));
     let longest = result.scenarios.iter().map(|scenario| printable(&scenario.name).chars().count()).max().unwrap_or(0);
     for (columns, scenarios) in &groups {
@@ -155,20 +153,20 @@ fn seconds(duration: Duration) -> String {
 
 /// The failures of a scenario; equal failures are shown once.
 fn failures(out: &mut String, scenario: &ScenarioResult, layout: &Layout) {
-    let mut groups: Vec<(String, Vec<&CellResult>, Option<&StepResult>)> = Vec::new();
-    for cell in &scenario.cells {
-        for step in cell.steps.iter().filter(|step| step.status == Status::Failed) {
-            group(&mut groups, problems(scenario, step, layout.width), cell, Some(step));
-        }
-        if let (Status::Error | Status::NotRun, Some(reason)) = (cell.status, &cell.reason) {
-            group(&mut groups, block(reason, "  ", layout.width), cell, None);
-        }
-    }
-    for (text, cells, step) in &groups {
+    let found = scenario.cells.iter().flat_map(|cell| {
+        let steps = cell.steps.iter().filter(|step| step.status == Status::Failed);
+        let steps = steps.map(move |step| (problems(scenario, step, layout.width), (cell, Some(step))));
+        let is_without_steps = matches!(cell.status, Status::Error | Status::NotRun);
+        let reason = cell.reason.as_ref().filter(|_| is_without_steps);
+        steps.chain(reason.map(|reason| (block(reason, "  ", layout.width), (cell, None))))
+    });
+    for (text, found) in grouped(found, String::eq) {
+        let (cells, steps): (Vec<_>, Vec<_>) = found.into_iter().unzip();
+        let step = steps[0];
         let (mark, style) = cell_mark(cells[0].status);
         let _ = writeln!(out, "\n{} {}", styled(mark, style), styled(printable(&scenario.name), STRONG));
-        let _ = writeln!(out, "  in {}", cell_names(scenario, cells));
-        out.push_str(text);
+        let _ = writeln!(out, "  in {}", cell_names(scenario, &cells));
+        out.push_str(&text);
         if layout.trace && step.is_some() {
             let frames = step.map(|step| &step.trace[..]).unwrap_or_default();
             trace(out, frames, &cells[0].cell.to_string(), layout.width);
@@ -182,15 +180,8 @@ fn failures(out: &mut String, scenario: &ScenarioResult, layout: &Layout) {
 
 /// The rules that servers have violated; each is shown once, as the first cell shows it.
 fn violations(out: &mut String, scenario: &ScenarioResult, width: usize) {
-    let mut groups: Vec<(&CellViolation, Vec<&CellResult>)> = Vec::new();
-    for cell in &scenario.cells {
-        for found in &cell.violations {
-            match groups.iter_mut().find(|(it, _)| (&it.row.id, &it.server) == (&found.row.id, &found.server)) {
-                Some((_, cells)) => cells.push(cell),
-                None => groups.push((found, vec![cell])),
-            }
-        }
-    }
+    let all = scenario.cells.iter().flat_map(|cell| cell.violations.iter().map(move |found| (found, cell)));
+    let mut groups = grouped(all, |one, other| (&one.row.id, &one.server) == (&other.row.id, &other.server));
     groups.sort_by_key(|(found, _)| found.row.verdict);
     for (CellViolation { server, row }, cells) in groups {
         let place = format!("{} {server} in {}", scenario.name, cell_names(scenario, &cells));
@@ -225,16 +216,9 @@ fn negotiated(out: &mut String, result: &RunResult) {
         out.push('\n');
     }
     for scenario in &result.scenarios {
-        let mut versions: Vec<(&str, Vec<String>)> = Vec::new();
-        for cell in &scenario.cells {
-            let Some(version) = &cell.negotiated else { continue };
-            let transport = cell.cell.transport.to_string();
-            match versions.iter_mut().find(|(known, _)| known == version) {
-                Some((_, transports)) => transports.push(transport),
-                None => versions.push((version, vec![transport])),
-            }
-        }
-        for (version, transports) in versions {
+        let versions = scenario.cells.iter().filter_map(|cell| Some((cell.negotiated.as_ref()?, cell)));
+        for (version, cells) in grouped(versions, |one, other| one == other) {
+            let transports: Vec<_> = cells.iter().map(|cell| cell.cell.transport.to_string()).collect();
             let text = format!("{} negotiated {} over {}", scenario.name, version, transports.join(", "));
             let _ = writeln!(out, "{}", styled(printable(&text), DIM));
         }
@@ -269,18 +253,6 @@ fn block(text: &str, indent: &str, width: usize) -> String {
             lines.into_iter().map(|line| format!("{line}\n")).collect::<Vec<_>>()
         })
         .collect()
-}
-
-fn group<'r>(
-    groups: &mut Vec<(String, Vec<&'r CellResult>, Option<&'r StepResult>)>,
-    text: String,
-    cell: &'r CellResult,
-    step: Option<&'r StepResult>,
-) {
-    match groups.iter_mut().find(|(known, ..)| *known == text) {
-        Some((_, cells, _)) => cells.push(cell),
-        None => groups.push((text, vec![cell], step)),
-    }
 }
 
 fn problems(scenario: &ScenarioResult, step: &StepResult, width: usize) -> String {

@@ -6,6 +6,7 @@ mod difference;
 pub mod findings;
 mod format;
 mod github;
+mod groups;
 mod human;
 mod json;
 mod junit;

@@ -213,20 +213,13 @@ fn histogram(out: &mut String, measure: &Measure, width: usize) {
 }
 
 fn comparison(out: &mut String, comparison: &Comparison) {
-    let Comparison { target, measure, base, figure, ratio, interval, change, .. } = comparison;
-    let style = match change {
+    let style = match comparison.change {
         Change::Faster => GOOD,
         Change::Slower => BAD,
         Change::NoDifference => DIM,
     };
-    let (target, measure, base) = (printable(target), printable(measure), printable(base));
-    let _ = writeln!(
-        out,
-        "{target}, {measure}, {figure}: {ratio:.2} × {base} (95 %: {:.2} to {:.2}), {}",
-        interval.0,
-        interval.1,
-        styled(change.phrase(), style)
-    );
+    let change = styled(comparison.change.phrase(), style);
+    let _ = writeln!(out, "{}, {change}", printable(&comparison.to_string()));
 }
 
 #[cfg(test)]

@@ -244,6 +244,13 @@ impl Change {
     }
 }
 
+impl fmt::Display for Comparison {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Comparison { target, measure, base, figure, ratio, interval: (low, high), .. } = self;
+        write!(f, "{target}, {measure}, {figure}: {ratio:.2} × {base} (95 %: {low:.2} to {high:.2})")
+    }
+}
+
 impl fmt::Display for ProcessUsage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let megabytes = self.peak_memory as f64 / 1e6;

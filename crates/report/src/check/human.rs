@@ -10,6 +10,7 @@ use super::{
 };
 use crate::{
     Verdict, WireLine,
+    groups::grouped,
     palette::{BAD, DIM, DOUBTFUL, GOOD, STRONG, styled},
     text::{printable, printable_lines, wrapped},
 };
@@ -99,16 +100,8 @@ fn head(out: &mut String, server: &CheckedServer, width: usize) {
 
 /// Each row with this verdict once, with the columns in which it has it.
 fn rows_with<'c>(columns: &'c [Column<'_>], verdict: RowVerdict) -> Vec<(&'c CheckedRow, Vec<&'c Column<'c>>)> {
-    let mut found: Vec<(&CheckedRow, Vec<&Column<'_>>)> = Vec::new();
-    for column in columns {
-        for row in column.version.rows.iter().filter(|row| row.verdict == verdict) {
-            match found.iter_mut().find(|(known, _)| known.id == row.id) {
-                Some((_, columns)) => columns.push(column),
-                None => found.push((row, vec![column])),
-            }
-        }
-    }
-    found
+    let rows = columns.iter().flat_map(|column| column.version.rows.iter().map(move |row| (row, column)));
+    grouped(rows.filter(|(row, _)| row.verdict == verdict), |one, other| one.id == other.id)
 }
 
 /// The columns in which something was found, if there is a choice.
@@ -137,23 +130,15 @@ fn findings(out: &mut String, columns: &[Column<'_>], width: usize, verdict: Row
             wrapped(out, &printable(reason), "    ", width);
         }
         let open: Vec<_> = row.open_violations().collect();
-        let mut named: Vec<(String, usize)> = Vec::new();
-        for violation in &open {
-            let subject =
-                violation.subject.as_deref().map(|subject| format!("{}: ", printable(subject))).unwrap_or_default();
-            let text = format!("{subject}found {}", printable(&violation.found));
-            match named.iter_mut().find(|(known, _)| *known == text) {
-                Some((_, times)) => *times += 1,
-                None => named.push((text, 1)),
-            }
-        }
+        let texts = open.iter().map(|violation| (printable(&violation.text()).into_owned(), ()));
+        let mut named = grouped(texts, String::eq);
         named.truncate(NAMED);
         for (text, times) in &named {
-            let times = if *times > 1 { format!(" ({times} times)") } else { String::new() };
+            let times = if times.len() > 1 { format!(" ({} times)", times.len()) } else { String::new() };
             wrapped(out, &format!("{text}{times}"), "    ", width);
         }
         let accepted = row.violations.len() - open.len();
-        let named: usize = named.iter().map(|(_, times)| times).sum();
+        let named: usize = named.iter().map(|(_, times)| times.len()).sum();
         let more = row.violation_count.saturating_sub(named + accepted);
         if more > 0 {
             let _ = writeln!(out, "    … {more} more");

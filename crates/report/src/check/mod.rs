@@ -197,11 +197,17 @@ impl CheckedRow {
 
     /// The rule and what was found first, in one line.
     pub(crate) fn message(&self) -> String {
-        let violation = self.open_violations().next();
-        let subject = violation.and_then(|it| it.subject.as_deref()).map(|it| format!(" {it}:")).unwrap_or_default();
-        let found = violation.map(|it| format!("{subject} found {}", it.found)).unwrap_or_default();
+        let found = self.open_violations().next().map(|it| format!(" {}", it.text())).unwrap_or_default();
         let reason = self.reason.as_ref().map(|reason| format!(" ({reason})")).unwrap_or_default();
         format!("{}{found}{reason}", self.rule)
+    }
+}
+
+impl FoundViolation {
+    /// What violates the rule, and how.
+    pub(crate) fn text(&self) -> String {
+        let subject = self.subject.as_ref().map(|subject| format!("{subject}: ")).unwrap_or_default();
+        format!("{subject}found {}", self.found)
     }
 }
 

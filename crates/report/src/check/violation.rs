@@ -18,8 +18,7 @@ pub fn violation_text(row: &CheckedRow, place: &str, width: usize) -> String {
     let mut out = format!("{style}{mark}{style:#} {STRONG}{}{STRONG:#}   {DIM}{level}, {place}{DIM:#}\n", row.id);
     wrapped(&mut out, &printable(&row.rule), "  ", width);
     for violation in row.violations.iter().take(SHOWN) {
-        let subject = violation.subject.as_deref().map(|subject| format!("{subject}: ")).unwrap_or_default();
-        wrapped(&mut out, &printable(&format!("{subject}found {}", violation.found)), "    ", width);
+        wrapped(&mut out, &printable(&violation.text()), "    ", width);
     }
     if row.violation_count > SHOWN {
         let _ = writeln!(out, "    … {} more", row.violation_count - SHOWN);

@@ -71,8 +71,7 @@ fn of_threshold(is_failed: bool) -> Outcome {
 }
 
 fn text(comparison: &Comparison) -> String {
-    let Comparison { target, measure, base, figure, ratio, interval: (low, high), change, .. } = comparison;
-    format!("{target}, {measure}, {figure}: {ratio:.2} × {base} (95 %: {low:.2} to {high:.2}), {}", change.phrase())
+    format!("{comparison}, {}", comparison.change.phrase())
 }
 
 fn table(target: &TargetResult) -> BenchTable {

@@ -9,6 +9,7 @@ use super::{
 use crate::{
     TraceLine,
     check::{CheckResult, CheckedRow, CheckedServer, ConfigPlace, FoundViolation, RowVerdict},
+    groups::grouped,
     text::printable,
 };
 
@@ -166,18 +167,10 @@ fn scan(result: &CheckResult) -> Scan {
 
 /// The violated rows of a server, each once, with the versions in which it is violated.
 fn violated(server: &CheckedServer) -> Vec<(&CheckedRow, Vec<&'static str>)> {
-    let mut found: Vec<(&CheckedRow, Vec<&'static str>)> = Vec::new();
-    for version in &server.versions {
-        let is_violated =
-            |row: &&CheckedRow| matches!(row.verdict, RowVerdict::Fail | RowVerdict::Warn | RowVerdict::Accepted);
-        for row in version.rows.iter().filter(is_violated) {
-            match found.iter_mut().find(|(known, _)| known.id == row.id) {
-                Some((_, versions)) => versions.push(version.version.as_str()),
-                None => found.push((row, vec![version.version.as_str()])),
-            }
-        }
-    }
-    found
+    let is_violated =
+        |row: &CheckedRow| matches!(row.verdict, RowVerdict::Fail | RowVerdict::Warn | RowVerdict::Accepted);
+    let rows = server.versions.iter().flat_map(|it| it.rows.iter().map(|row| (row, it.version.as_str())));
+    grouped(rows.filter(|(row, _)| is_violated(row)), |one, other| one.id == other.id)
 }
 
 fn alert(
@@ -187,12 +180,11 @@ fn alert(
     violation: &FoundViolation,
     fingerprint: &str,
 ) -> Alert {
-    let subject = violation.subject.as_ref().map(|subject| format!("{subject}: ")).unwrap_or_default();
     let name = violation.subject.as_ref().unwrap_or(&place.server);
     Alert {
         rule: row.id.clone(),
         outcome: outcome(violation.verdict, false),
-        message: format!("{} {subject}found {} (MCP {})", row.rule, violation.found, versions.join(", ")),
+        message: format!("{} {} (MCP {})", row.rule, violation.text(), versions.join(", ")),
         place: Place { file: place.file.clone(), line: place.line, column: Some(place.column), end: None },
         subject: Some([name.clone(), format!("{}/{name}", place.server)]),
         fingerprint: Some(fingerprint.to_owned()),
@@ -240,12 +232,8 @@ fn failures(
 /// A violated row.
 pub(super) fn failure(row: &CheckedRow, server: &str, outcome: Outcome) -> Failure {
     let open: Vec<_> = row.violations.iter().filter(|violation| violation.accepted.is_none()).collect();
-    let texts = open.iter().map(|violation| {
-        let subject = violation.subject.as_ref().map(|subject| format!("{subject}: ")).unwrap_or_default();
-        format!("{subject}found {}", violation.found)
-    });
     let mut messages: Vec<String> = Vec::new();
-    for text in texts {
+    for text in open.iter().map(|violation| violation.text()) {
         if !messages.contains(&text) {
             messages.push(text);
         }
