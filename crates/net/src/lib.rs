@@ -9,6 +9,7 @@ pub mod http_client;
 mod lines;
 mod listener;
 pub mod pipe;
+mod read_body;
 #[cfg(feature = "client")]
 pub mod tls;
 pub mod ws;
@@ -18,6 +19,7 @@ pub use connection::{ConnectionHandle, Disconnect};
 pub use guard::HostPolicy;
 pub use lines::{LineReader, LineWriter};
 pub use listener::{ConnectionLimit, MAX_CONNECTIONS, Shutdown, accept};
+pub use read_body::{BodyError, read_body, read_live_body};
 
 /// An HTTP request as it arrives.
 pub type Request = hyper::Request<hyper::body::Incoming>;

@@ -1,12 +1,16 @@
-//! What goes over the wire, without any IO: frames, JSON-RPC messages, protocol versions, the SSE codec.
+//! What goes over the wire, without any IO: frames, JSON-RPC messages, protocol versions, names, HTTP, the SSE codec.
 //!
 //! A [`Frame`] is the unit that everything else in the crate passes on, records and judges: the bytes of one message
 //! exactly as they were sent. Only code that needs its content parses it, with [`Frame::message`].
 
+pub mod challenge;
 mod closed;
 mod frame;
+pub mod http;
 mod id;
 pub mod message;
+pub mod meta;
+pub mod names;
 mod protocol;
 pub mod sse;
 mod trace;
@@ -18,7 +22,8 @@ pub use closed::{Closed, ClosedBy, ClosedHow};
 pub use frame::{Direction, Frame, LineSplitter, MAX_FRAME, TooLong};
 pub use id::Id;
 pub use message::{Message, Notification, ParseError, Request, Response, RpcError};
+pub use names::is_protocol_header;
 pub use protocol::{Protocol, UnknownProtocol};
 pub use trace::{Event, EventKind, ProcessEvent, Trace};
-pub use transport::{Transport, UnknownTransport, is_protocol_header};
+pub use transport::{Transport, UnknownTransport};
 pub use version::{Era, UnknownVersion, Version};

@@ -47,15 +47,6 @@ impl Transport {
     }
 }
 
-/// Whether a client sets this HTTP header itself, from the message, the request or the session (2026-07-28, Streamable
-/// HTTP). A value from a config would break the exchange.
-pub fn is_protocol_header(name: &str) -> bool {
-    const NAMES: [&str; 7] =
-        ["accept", "content-type", "last-event-id", "mcp-method", "mcp-name", "mcp-protocol-version", "mcp-session-id"];
-    let name = name.to_ascii_lowercase();
-    NAMES.contains(&&*name) || name.starts_with("mcp-param-")
-}
-
 impl fmt::Display for Transport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.as_str())

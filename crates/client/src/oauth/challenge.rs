@@ -3,6 +3,7 @@
 use reqwest::header::{HeaderMap, WWW_AUTHENTICATE};
 
 use super::error::quoted;
+use rehearse_protocol::challenge;
 
 /// The `Bearer` challenge of a response.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -23,9 +24,9 @@ impl Challenge {
     pub fn from_headers(headers: &HeaderMap) -> Option<Challenge> {
         let values = headers.get_all(WWW_AUTHENTICATE).iter().filter_map(|value| value.to_str().ok());
         let mut challenges: Vec<_> = values
-            .flat_map(parse)
-            .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
-            .map(|(_, params)| Challenge::read(params))
+            .flat_map(|value| challenge::parse(value).0)
+            .filter(|challenge| challenge.scheme == "bearer")
+            .map(|challenge| Challenge::read(challenge.params))
             .collect();
         if challenges.is_empty() {
             return None;
@@ -48,7 +49,7 @@ impl Challenge {
     fn read(params: Vec<(String, String)>) -> Challenge {
         let mut challenge = Challenge::default();
         for (name, value) in params {
-            match &*name.to_ascii_lowercase() {
+            match &*name {
                 "resource_metadata" => challenge.resource_metadata = Some(value),
                 "scope" => {
                     let scopes: Vec<_> = value.split_ascii_whitespace().map(str::to_owned).collect();
@@ -61,58 +62,6 @@ impl Challenge {
         }
         challenge
     }
-}
-
-type Params = Vec<(String, String)>;
-
-/// The challenges of one header field with their parameters. Reading stops at a syntax error.
-fn parse(text: &str) -> Vec<(String, Params)> {
-    let mut challenges: Vec<(String, Params)> = Vec::new();
-    let mut rest = text;
-    loop {
-        rest = rest.trim_start_matches([' ', '\t', ',']);
-        let Some((word, after)) = token(rest) else { return challenges };
-        let behind = after.trim_start_matches([' ', '\t']);
-        match (behind.strip_prefix('='), challenges.last_mut()) {
-            (Some(value), Some((_, params))) => {
-                let Some((value, after)) = value_of(value.trim_start_matches([' ', '\t'])) else { return challenges };
-                params.push((word.to_owned(), value));
-                rest = after;
-            }
-            (Some(_), None) => return challenges,
-            (None, _) => {
-                challenges.push((word.to_owned(), Vec::new()));
-                rest = skip_token68(behind);
-            }
-        }
-    }
-}
-
-fn token(text: &str) -> Option<(&str, &str)> {
-    let is_token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
-    let end = text.find(|c| !is_token(c)).unwrap_or(text.len());
-    (end > 0).then(|| text.split_at(end))
-}
-
-fn value_of(text: &str) -> Option<(String, &str)> {
-    let Some(quoted) = text.strip_prefix('"') else { return token(text).map(|(word, rest)| (word.to_owned(), rest)) };
-    let (mut value, mut chars) = (String::new(), quoted.char_indices());
-    while let Some((at, c)) = chars.next() {
-        match c {
-            '"' => return Some((value, &quoted[at + 1..])),
-            '\\' => value.push(chars.next()?.1),
-            c => value.push(c),
-        }
-    }
-    None
-}
-
-/// The text after a token68, which some schemes have in place of parameters.
-fn skip_token68(text: &str) -> &str {
-    let is_token68 = |c: char| c.is_ascii_alphanumeric() || "-._~+/".contains(c);
-    let rest = text.trim_start_matches(is_token68).trim_start_matches('=');
-    let ends = |rest: &str| rest.is_empty() || rest.trim_start_matches([' ', '\t']).starts_with(',');
-    if ends(rest) { rest } else { text }
 }
 
 #[cfg(test)]

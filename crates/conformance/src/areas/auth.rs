@@ -1,5 +1,6 @@
 //! Authorization: what a server that requires tokens answers without one, and where it says how to get one.
 
+use rehearse_protocol::challenge::{self, Challenge};
 use serde_json::Value;
 use url::Url;
 
@@ -106,77 +107,19 @@ pub(super) fn cases(_: &Material) -> Vec<Case> {
     Vec::new()
 }
 
-/// One challenge of a `WWW-Authenticate` header.
-pub(super) struct Challenge {
-    pub(super) scheme: String,
-    params: Vec<(String, String)>,
-}
-
-impl Challenge {
-    pub(super) fn param(&self, name: &str) -> Option<&str> {
-        self.params.iter().find(|(it, _)| it == name).map(|(_, value)| value.as_str())
-    }
-}
-
-/// The challenges of a header field; `None` if it does not parse (RFC 9110, section 11.6.1).
-pub(super) fn parse(text: &str) -> Option<Vec<Challenge>> {
-    let mut challenges: Vec<Challenge> = Vec::new();
-    let mut rest = text.trim();
-    while !rest.is_empty() {
-        let (word, after) = token(rest)?;
-        match after.trim_start().strip_prefix('=') {
-            Some(value) if !challenges.is_empty() => {
-                let (value, after) = value_of(value.trim_start())?;
-                challenges.last_mut()?.params.push((word.to_ascii_lowercase(), value));
-                rest = after.trim_start();
-                if !rest.is_empty() && !rest.starts_with(',') {
-                    return None;
-                }
-            }
-            Some(_) => return None,
-            None if after.is_empty() || after.starts_with([' ', ',']) => {
-                challenges.push(Challenge { scheme: word.to_ascii_lowercase(), params: Vec::new() });
-                rest = after.trim_start();
-            }
-            None => return None,
-        }
-        rest = rest.trim_start_matches([',', ' ', '\t']);
-    }
-    (!challenges.is_empty()).then_some(challenges)
-}
-
-fn token(text: &str) -> Option<(&str, &str)> {
-    let is_token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
-    let end = text.find(|c| !is_token(c)).unwrap_or(text.len());
-    (end > 0).then(|| text.split_at(end))
-}
-
-/// A token or a quoted string, and what follows.
-fn value_of(text: &str) -> Option<(String, &str)> {
-    let Some(quoted) = text.strip_prefix('"') else {
-        return token(text).map(|(value, rest)| (value.to_owned(), rest));
-    };
-    let (mut value, mut is_escaped) = (String::new(), false);
-    for (at, c) in quoted.char_indices() {
-        match c {
-            _ if is_escaped => (is_escaped, value) = (false, value + &c.to_string()),
-            '\\' => is_escaped = true,
-            '"' => return Some((value, &quoted[at + 1..])),
-            c => value.push(c),
-        }
-    }
-    None
-}
-
 pub(super) fn headers<'e>(http: &'e HttpExchange<'_>) -> impl Iterator<Item = &'e str> {
     let all = http.headers.into_iter().flat_map(|headers| headers.get_all("www-authenticate"));
     all.map(|value| value.to_str().unwrap_or("\u{fffd}"))
 }
 
+/// The challenges of a response, without those of a header that is not valid.
+pub(super) fn valid_challenges(http: &HttpExchange<'_>) -> impl Iterator<Item = Challenge> {
+    headers(http).map(challenge::parse).filter(|(_, is_valid)| *is_valid).flat_map(|(challenges, _)| challenges)
+}
+
 /// The Bearer challenge of a response: of several the first with `resource_metadata`.
 pub(super) fn challenge(http: &HttpExchange<'_>) -> Option<Challenge> {
-    let all = headers(http).filter_map(parse).flatten().filter(|it| it.scheme == "bearer");
-    let mut all: Vec<_> = all.collect();
+    let mut all: Vec<_> = valid_challenges(http).filter(|it| it.scheme == "bearer").collect();
     all.sort_by_key(|it| it.param("resource_metadata").is_none());
     all.into_iter().next()
 }
@@ -237,7 +180,7 @@ fn refused(evidence: &Evidence<'_>, j: &mut Judgement, case: &str, statuses: &[u
 fn syntax(evidence: &Evidence<'_>, j: &mut Judgement) {
     for (_, http) in evidence.http_case("auth").filter(|(_, http)| http.status == Some(401)) {
         for text in headers(http).filter(|text| text.to_ascii_lowercase().contains("bearer")) {
-            check(j, parse(text).is_some(), http, || format!("the header {text:?}"));
+            check(j, challenge::parse(text).1, http, || format!("the header {text:?}"));
         }
     }
 }
@@ -340,33 +283,5 @@ fn scope_params(evidence: &Evidence<'_>, j: &mut Judgement) {
             _ => Some("no `error=\"insufficient_scope\"` in the challenge"),
         };
         check(j, missing.is_none(), http, || missing.unwrap_or_default().to_owned());
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_challenge_is_parsed_strictly() {
-        let read = |text| parse(text).map(|all| all.into_iter().map(|it| (it.scheme, it.params)).collect::<Vec<_>>());
-        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-        let bearer = |params| Some(vec![("bearer".to_owned(), params)]);
-        assert_eq!(read("Bearer"), bearer(vec![]));
-        assert_eq!(
-            read(r#"Bearer Realm="a \"b\"", scope=x"#),
-            bearer(vec![pair("realm", "a \"b\""), pair("scope", "x")])
-        );
-        assert_eq!(read("Basic realm=\"x\", Bearer error=\"invalid_token\"").map(|all| all.len()), Some(2));
-        for wrong in [
-            "",
-            "realm=\"x\"",
-            "Bearer realm=\"x",
-            "Bearer realm=x y",
-            "Bearer realm=\"x\" scope=\"y\"",
-            "Bearer url=https://x/y",
-        ] {
-            assert!(read(wrong).is_none(), "{wrong}");
-        }
     }
 }

@@ -1,13 +1,11 @@
 //! What a client asks for on its way to a token.
 
+use rehearse_protocol::challenge::Challenge;
 use serde_json::Value;
 use url::{Url, form_urlencoded};
 
 use super::super::common::{header, heads};
-use crate::{
-    Evidence, HttpExchange, Judgement, Place,
-    areas::auth::{Challenge, challenge},
-};
+use crate::{Evidence, HttpExchange, Judgement, Place, areas::auth::challenge};
 
 pub(super) const RESOURCE: &str = "/.well-known/oauth-protected-resource";
 pub(super) const SERVER: &str = "/.well-known/oauth-authorization-server";

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     Evidence, Judgement,
-    areas::auth::{challenge, headers, parse},
+    areas::auth::{challenge, valid_challenges},
 };
 
 const NO_OAUTH: &str = "the client asked for no authorization";
@@ -33,7 +33,7 @@ pub(super) fn on_401(evidence: &Evidence<'_>, j: &mut Judgement) {
 pub(super) fn stated_location(evidence: &Evidence<'_>, j: &mut Judgement, is_long: bool) {
     let all = asked_for(evidence, Step::Resource);
     for http in refused(evidence).take(1).filter(|_| !asked(evidence).is_empty()) {
-        let count = headers(http).filter_map(parse).flatten().count();
+        let count = valid_challenges(http).count();
         let Some(location) = challenge(http).and_then(|it| Some(it.param("resource_metadata")?.to_owned())) else {
             continue;
         };
