@@ -14,7 +14,7 @@ mod call_options;
 mod connect;
 mod deadline;
 mod download;
-pub mod example;
+pub use rehearse_document::json_schema::example;
 mod failure;
 mod handler;
 mod handshake;

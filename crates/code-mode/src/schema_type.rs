@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 
 use percent_encoding::percent_decode_str;
-use serde_json::{Map, Value};
+use rehearse_document::json_schema::{self, View};
+use serde_json::Value;
 
 /// What a note of a property says besides its description.
 const NOTED: &str = "format pattern default minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minLength maxLength \
@@ -75,7 +76,8 @@ pub(crate) struct Definitions(pub(crate) Vec<Definition>);
 
 impl Definitions {
     pub(crate) fn read(schema: &Value) -> Definitions {
-        let mut reader = Reader { root: schema, targets: vec![(String::new(), schema)] };
+        let root = View::without_references(schema);
+        let mut reader = Reader { root, targets: vec![(String::new(), root)] };
         let mut definitions = Vec::new();
         while let Some((name, schema)) = reader.targets.get(definitions.len()).cloned() {
             definitions.push(Definition { name, ty: reader.read(schema), notes: notes(schema) });
@@ -182,20 +184,16 @@ fn merge(objects: Vec<Vec<Field>>, is_choice: bool) -> Vec<Field> {
 }
 
 /// What a person should know about a value: its description and the limits that types do not have.
-pub(crate) fn notes(schema: &Value) -> Vec<String> {
+fn notes(schema: View<'_>) -> Vec<String> {
     let mut notes: Vec<String> = Vec::new();
-    if let Some(text) = schema.get("description").and_then(Value::as_str) {
+    if let Some(text) = schema.text("description") {
         notes.extend(text.trim().lines().map(|line| line.trim_end().to_owned()));
     }
     // A nullable value has its limits in the alternative that is not null.
-    let choice = ["anyOf", "oneOf"].iter().find_map(|key| schema.get(key)?.as_array());
-    let is_null = |schema: &&Value| schema.get("type").is_some_and(|name| name == "null");
-    let real: Vec<_> = choice.into_iter().flatten().filter(|schema| !is_null(schema)).collect();
-    let only = match &real[..] {
-        [only] => only,
-        _ => &Value::Null,
-    };
-    let noted = NOTED.split(' ').filter_map(|key| Some((key, schema.get(key).or_else(|| only.get(key))?)));
+    let is_null = |schema: &View<'_>| schema.text("type") == Some("null");
+    let mut real = schema.alternatives().into_iter().flatten().filter(|schema| !is_null(schema));
+    let only = real.next().filter(|_| real.next().is_none());
+    let noted = NOTED.split(' ').filter_map(|key| Some((key, schema.get(key).or_else(|| only?.get(key))?)));
     notes.extend(noted.filter(|(_, value)| !value.is_null()).map(|(key, value)| match value {
         Value::String(text) => format!("{key}: {}", text.escape_debug()),
         value => format!("{key}: {value}"),
@@ -204,47 +202,36 @@ pub(crate) fn notes(schema: &Value) -> Vec<String> {
 }
 
 struct Reader<'s> {
-    root: &'s Value,
+    root: View<'s>,
     /// The referenced schemas and their names, in the order in which they were found.
-    targets: Vec<(String, &'s Value)>,
+    targets: Vec<(String, View<'s>)>,
 }
 
 impl<'s> Reader<'s> {
-    fn read(&mut self, schema: &'s Value) -> Type {
-        let schema = match schema {
+    fn read(&mut self, schema: View<'s>) -> Type {
+        match schema.json() {
             Value::Bool(false) => return Type::Never,
-            Value::Object(schema) => schema,
+            Value::Object(_) => {}
             _ => return Type::Any,
-        };
+        }
         let mut parts = Vec::new();
         for key in ["$ref", "$dynamicRef"] {
-            if let Some(reference) = schema.get(key).and_then(Value::as_str) {
-                parts.push(self.reference(reference));
+            parts.extend(schema.text(key).map(|reference| self.reference(reference)));
+        }
+        let has = |key: &str| schema.get(key).is_some();
+        parts.push(match (schema.choices(), schema.named_types()) {
+            (Some(values), _) => union(values.iter().map(literal).collect()),
+            (None, Some(types)) if !types.is_empty() => {
+                union(types.into_iter().map(|kind| self.typed(kind, schema)).collect())
             }
-        }
-        if let Some(value) = schema.get("const") {
-            parts.push(literal(value));
-        } else if let Some(Value::Array(values)) = schema.get("enum") {
-            parts.push(union(values.iter().map(literal).collect()));
-        } else {
-            parts.push(match schema.get("type") {
-                Some(Value::Array(names)) => {
-                    union(names.iter().filter_map(Value::as_str).map(|name| self.named(name, schema)).collect())
-                }
-                Some(Value::String(name)) => self.named(name, schema),
-                _ if schema.contains_key("properties") => self.named("object", schema),
-                _ if schema.contains_key("items") || schema.contains_key("prefixItems") => self.named("array", schema),
-                _ => Type::Any,
-            });
-        }
+            _ if has("properties") => self.object(schema),
+            _ if has("items") || has("prefixItems") => self.array(schema),
+            _ => Type::Any,
+        });
         for key in ["anyOf", "oneOf"] {
-            if let Some(Value::Array(schemas)) = schema.get(key) {
-                parts.push(union(schemas.iter().map(|schema| self.read(schema)).collect()));
-            }
+            parts.extend(schema.schemas(key).map(|schemas| union(schemas.map(|schema| self.read(schema)).collect())));
         }
-        if let Some(Value::Array(schemas)) = schema.get("allOf") {
-            parts.extend(schemas.iter().map(|schema| self.read(schema)));
-        }
+        parts.extend(schema.schemas("allOf").into_iter().flatten().map(|schema| self.read(schema)));
         let ty = intersection(parts);
         match schema.get("nullable") {
             Some(Value::Bool(true)) => union(vec![ty, Type::Null]),
@@ -252,92 +239,65 @@ impl<'s> Reader<'s> {
         }
     }
 
-    fn named(&mut self, name: &str, schema: &'s Map<String, Value>) -> Type {
-        match name {
-            "null" => Type::Null,
-            "boolean" => Type::Boolean,
-            "integer" => Type::Integer,
-            "number" => Type::Number,
-            "string" => Type::String,
-            "array" => self.array(schema),
-            "object" => self.object(schema),
-            _ => Type::Any,
+    fn typed(&mut self, kind: json_schema::Type, schema: View<'s>) -> Type {
+        match kind {
+            json_schema::Type::Null => Type::Null,
+            json_schema::Type::Boolean => Type::Boolean,
+            json_schema::Type::Integer => Type::Integer,
+            json_schema::Type::Number => Type::Number,
+            json_schema::Type::String => Type::String,
+            json_schema::Type::Array => self.array(schema),
+            json_schema::Type::Object => self.object(schema),
         }
     }
 
-    fn array(&mut self, schema: &'s Map<String, Value>) -> Type {
-        let count = |key: &str| schema.get(key).and_then(Value::as_u64).and_then(|count| usize::try_from(count).ok());
-        // Older drafts write a tuple as a list of `items`.
-        let (items, rest) = match (schema.get("prefixItems"), schema.get("items")) {
-            (Some(Value::Array(items)), rest) => (items, rest),
-            (_, Some(Value::Array(items))) => (items, schema.get("additionalItems")),
-            (_, Some(item)) => return Type::Array(Box::new(self.read(item))),
-            _ => return Type::Array(Box::new(Type::Any)),
-        };
-        let is_closed = count("maxItems").is_some_and(|most| most <= items.len());
+    fn array(&mut self, schema: View<'s>) -> Type {
+        let (items, rest) = schema.items();
         let rest = rest.map_or(Type::Any, |rest| self.read(rest));
+        let Some(items) = items else { return Type::Array(Box::new(rest)) };
+        let is_closed = schema.count("maxItems").is_some_and(|most| most <= items.len());
         Type::Tuple {
-            required: count("minItems").unwrap_or_default().min(items.len()),
-            items: items.iter().map(|item| self.read(item)).collect(),
+            required: schema.count("minItems").unwrap_or_default().min(items.len()),
+            items: items.into_iter().map(|item| self.read(item)).collect(),
             rest: (!is_closed && rest != Type::Never).then(|| Box::new(rest)),
         }
     }
 
-    fn object(&mut self, schema: &'s Map<String, Value>) -> Type {
-        let required = schema.get("required").and_then(Value::as_array);
-        let required: Vec<_> = required.into_iter().flatten().filter_map(Value::as_str).collect();
+    fn object(&mut self, schema: View<'s>) -> Type {
         let mut fields = Vec::new();
-        if let Some(Value::Object(properties)) = schema.get("properties") {
-            for (name, schema) in properties {
-                let is_required = required.contains(&&**name);
-                fields.push(Field { name: name.clone(), ty: self.read(schema), is_required, notes: notes(schema) });
-            }
+        for (name, property) in schema.properties() {
+            let (ty, notes) = (self.read(property), notes(property));
+            fields.push(Field { name: name.to_owned(), ty, is_required: schema.is_required(name), notes });
         }
-        for name in required {
+        for name in schema.required() {
             if fields.iter().all(|field| field.name != name) {
                 fields.push(Field { name: name.to_owned(), ty: Type::Any, is_required: true, notes: Vec::new() });
             }
         }
         fields.sort_by(|a, b| a.name.cmp(&b.name));
-        let patterns = schema.get("patternProperties").and_then(Value::as_object).filter(|it| !it.is_empty());
-        let rest = match (schema.get("additionalProperties"), patterns) {
-            (Some(Value::Bool(false)), Some(patterns)) => {
-                Some(union(patterns.values().map(|schema| self.read(schema)).collect()))
+        let patterns: Vec<_> = schema.named("patternProperties").map(|(_, schema)| schema).collect();
+        let rest = match (schema.schema("additionalProperties"), patterns.is_empty()) {
+            (Some(rest), false) if *rest.json() == false => {
+                Some(union(patterns.into_iter().map(|schema| self.read(schema)).collect()))
             }
-            (_, Some(_)) => Some(Type::Any),
-            (rest, None) => rest.map(|rest| self.read(rest)),
+            (_, false) => Some(Type::Any),
+            (rest, true) => rest.map(|rest| self.read(rest)),
         };
         Type::Object(Object { fields, rest: rest.map(Box::new) })
     }
 
     /// A reference within the document; anything else may be any value.
     fn reference(&mut self, reference: &str) -> Type {
-        let Some(target) = reference.strip_prefix('#').and_then(|fragment| self.target(fragment)) else {
-            return Type::Any;
-        };
-        if let Some(known) = self.targets.iter().position(|(_, schema)| std::ptr::eq(*schema, target)) {
+        let Some(target) = self.root.referred(reference) else { return Type::Any };
+        if let Some(known) = self.targets.iter().position(|(_, schema)| std::ptr::eq(schema.json(), target.json())) {
             return Type::Reference(known);
         }
         let name = reference.rsplit(['/', '#']).next().unwrap_or_default();
-        self.targets.push((decoded(name), target));
+        // The last part of a pointer without its escapes.
+        let name = percent_decode_str(name).decode_utf8_lossy().replace("~1", "/").replace("~0", "~");
+        self.targets.push((name, target));
         Type::Reference(self.targets.len() - 1)
     }
-
-    fn target(&self, fragment: &str) -> Option<&'s Value> {
-        if fragment.is_empty() || fragment.starts_with('/') {
-            return self.root.pointer(&percent_decode_str(fragment).decode_utf8_lossy());
-        }
-        let is_anchor = |schema: &&Value| {
-            ["$anchor", "$dynamicAnchor"].iter().any(|key| schema.get(key).is_some_and(|name| name == fragment))
-        };
-        let definitions = ["$defs", "definitions"].iter().filter_map(|key| self.root.get(key)?.as_object());
-        std::iter::once(self.root).chain(definitions.flat_map(Map::values)).find(is_anchor)
-    }
-}
-
-/// The last part of a pointer without its escapes.
-fn decoded(name: &str) -> String {
-    percent_decode_str(name).decode_utf8_lossy().replace("~1", "/").replace("~0", "~")
 }
 
 fn literal(value: &Value) -> Type {

@@ -11,7 +11,6 @@ pub mod endpoint;
 pub mod final_answer;
 pub mod model;
 pub mod native;
-mod schema;
 pub mod validate;
 pub mod xml;
 

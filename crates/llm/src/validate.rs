@@ -7,8 +7,10 @@ use std::{fmt, sync::OnceLock};
 
 use serde_json::{Map, Value, json};
 
-use super::schema::{Schema, Type};
-use rehearse_document::{json_schema::compile, nearest};
+use rehearse_document::{
+    json_schema::{self, Type, View, accepts, compile},
+    nearest,
+};
 
 /// An error in an argument.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,7 +79,7 @@ impl fmt::Display for Violation {
 #[derive(Debug)]
 pub struct Validator {
     schema: Value,
-    compiled: OnceLock<Option<jsonschema::Validator>>,
+    compiled: OnceLock<Option<json_schema::Validator>>,
 }
 
 impl Validator {
@@ -96,7 +98,7 @@ impl Validator {
     /// misspelled names, although JSON Schema allows additional properties by default.
     pub fn violations(&self, arguments: &Map<String, Value>) -> Vec<Violation> {
         let mut checker = Checker::default();
-        let schema = Schema::new(&self.schema);
+        let schema = View::new(&self.schema);
         checker.members("", arguments, schema, is_closed(schema));
         if checker.violations.is_empty() {
             checker.violations = self.other_violations(arguments);
@@ -110,18 +112,18 @@ impl Validator {
         let Some(validator) = compiled.as_ref().filter(|validator| !validator.is_valid(&arguments)) else {
             return Vec::new();
         };
-        let violation = |error: jsonschema::ValidationError<'_>| Violation {
+        let found = validator.iter_errors(&arguments).map(|error| Violation {
             parameter: path_of(error.instance_path().as_str()),
             code: Code::CustomValidationFailed,
             message: error.to_string(),
             hint: None,
-        };
-        validator.iter_errors(&arguments).map(violation).collect()
+        });
+        found.collect()
     }
 }
 
 /// Whether additional properties are errors.
-fn is_closed(schema: Schema<'_>) -> bool {
+fn is_closed(schema: View<'_>) -> bool {
     let is_open = ["patternProperties", "allOf", "anyOf", "oneOf", "if"].iter().any(|key| schema.get(key).is_some());
     let names_some = schema.properties().next().is_some();
     !is_open && schema.get("additionalProperties").map_or(names_some, |it| it == false)
@@ -144,7 +146,7 @@ fn member(path: &str, name: &str) -> String {
 }
 
 /// A value as text in a message.
-fn display_value(value: &Value) -> String {
+pub(crate) fn display_value(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
@@ -158,7 +160,7 @@ impl Checker {
         self.violations.push(Violation { parameter: parameter.to_owned(), code, message, hint: None });
     }
 
-    fn members(&mut self, path: &str, members: &Map<String, Value>, schema: Schema<'_>, is_closed: bool) {
+    fn members(&mut self, path: &str, members: &Map<String, Value>, schema: View<'_>, is_closed: bool) {
         for name in schema.required().filter(|name| !members.contains_key(*name)) {
             let path = member(path, name);
             self.add(&path, Code::MissingRequired, format!("Missing required parameter: {path}"));
@@ -167,20 +169,20 @@ impl Checker {
             let path = member(path, name);
             match schema.property(name) {
                 Some(schema) => self.value(&path, value, schema, false),
-                None if is_closed && !schema.has_property(name) => self.unknown(&path, name, members, schema),
+                None if is_closed => self.unknown(&path, name, members, schema),
                 None => {}
             }
         }
     }
 
-    fn unknown(&mut self, path: &str, name: &str, members: &Map<String, Value>, schema: Schema<'_>) {
+    fn unknown(&mut self, path: &str, name: &str, members: &Map<String, Value>, schema: View<'_>) {
         let missing: Vec<_> = schema.properties().map(|it| it.0).filter(|it| !members.contains_key(*it)).collect();
         let hint = nearest(name, &missing).map(|name| format!("did you mean {name}?"));
         let message = format!("Unknown parameter: {path}");
         self.violations.push(Violation { parameter: path.to_owned(), code: Code::UnknownParameter, message, hint });
     }
 
-    fn value(&mut self, path: &str, value: &Value, schema: Schema<'_>, is_item: bool) {
+    fn value(&mut self, path: &str, value: &Value, schema: View<'_>, is_item: bool) {
         let types = schema.types();
         if !types.is_empty() && !types.iter().any(|it| it.matches(value)) {
             let expected = types.iter().map(|it| it.as_str()).collect::<Vec<_>>().join(" or ");
@@ -193,7 +195,7 @@ impl Checker {
             };
         }
         if let Some(choices) = schema.choices().filter(|choices| !choices.iter().any(|it| is_same(it, value))) {
-            let choices = choices.into_iter().map(display_value).collect::<Vec<_>>().join(", ");
+            let choices = choices.iter().map(display_value).collect::<Vec<_>>().join(", ");
             return self.add(path, Code::EnumMismatch, format!("Value must be one of: {choices}"));
         }
         let Some(schema) = only_alternative(schema, value) else { return };
@@ -208,7 +210,7 @@ impl Checker {
         }
     }
 
-    fn range(&mut self, path: &str, number: &serde_json::Number, schema: Schema<'_>) {
+    fn range(&mut self, path: &str, number: &serde_json::Number, schema: View<'_>) {
         type Breaks = fn(f64, f64) -> bool;
         const LIMITS: [(&str, Breaks, &str); 4] = [
             ("minimum", |value, limit| value < limit, "is below minimum"),
@@ -225,16 +227,15 @@ impl Checker {
         }
     }
 
-    fn text(&mut self, path: &str, text: &str, schema: Schema<'_>) {
+    fn text(&mut self, path: &str, text: &str, schema: View<'_>) {
         self.size(path, text.chars().count(), schema, "Length", ["minLength", "maxLength"]);
         let Some(pattern) = schema.text("pattern") else { return };
-        let breaks = |validator: jsonschema::Validator| !validator.is_valid(&Value::String(text.to_owned()));
-        if compile(&json!({ "pattern": pattern })).is_ok_and(breaks) {
+        if accepts(&json!({ "pattern": pattern }), &text.into()) == Some(false) {
             self.add(path, Code::PatternMismatch, format!("Value does not match pattern: {pattern}"));
         }
     }
 
-    fn items(&mut self, path: &str, items: &[Value], schema: Schema<'_>) {
+    fn items(&mut self, path: &str, items: &[Value], schema: View<'_>) {
         self.size(path, items.len(), schema, "Number of items", ["minItems", "maxItems"]);
         for (index, item) in items.iter().enumerate() {
             if let Some(schema) = schema.item(index) {
@@ -243,7 +244,7 @@ impl Checker {
         }
     }
 
-    fn size(&mut self, path: &str, size: usize, schema: Schema<'_>, what: &str, keywords: [&str; 2]) {
+    fn size(&mut self, path: &str, size: usize, schema: View<'_>, what: &str, keywords: [&str; 2]) {
         let [min, max] = keywords.map(|keyword| schema.count(keyword));
         if let Some(min) = min.filter(|min| size < *min) {
             self.add(path, Code::OutOfRange, format!("{what} {size} is below minimum {min}"));
@@ -255,9 +256,9 @@ impl Checker {
 }
 
 /// The only alternative with the type of the value; `None` if several have it.
-fn only_alternative<'s>(schema: Schema<'s>, value: &Value) -> Option<Schema<'s>> {
+fn only_alternative<'s>(schema: View<'s>, value: &Value) -> Option<View<'s>> {
     let Some(alternatives) = schema.alternatives() else { return Some(schema) };
-    let takes = |schema: &Schema<'_>| {
+    let takes = |schema: &View<'_>| {
         let types: Vec<Type> = schema.types();
         types.is_empty() || types.iter().any(|it| it.matches(value))
     };

@@ -1,6 +1,7 @@
 //! Forms of elicitation requests: the fields from the schema, and the values that the user types (2025-11-25, Elicitation:
 //! Requested Schema). No IO.
 
+use rehearse_document::json_schema::{View, compile_with_formats};
 use serde_json::Value;
 
 /// The requested properties, in the order of the server.
@@ -42,21 +43,17 @@ struct Choice<'f> {
 impl Form {
     /// The form of a schema; empty if it has no properties.
     pub(super) fn parse(schema: &Value) -> Form {
-        let required: Vec<&str> =
-            schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-        let field = |(name, schema): (&String, &Value)| {
-            let text = |key: &str| schema[key].as_str().map(str::to_owned);
-            Field {
-                title: text("title"),
-                description: text("description"),
-                is_required: required.contains(&&**name),
-                default: schema.get("default").cloned(),
-                kind: FieldKind::from_schema(schema),
-                schema: schema.clone(),
-                name: name.clone(),
-            }
+        let form = View::new(schema);
+        let field = |(name, schema): (&str, View<'_>)| Field {
+            title: schema.text("title").map(str::to_owned),
+            description: schema.text("description").map(str::to_owned),
+            is_required: form.is_required(name),
+            default: schema.get("default").cloned(),
+            kind: FieldKind::from_schema(schema.json()),
+            schema: schema.json().clone(),
+            name: name.to_owned(),
         };
-        Form { fields: schema["properties"].as_object().into_iter().flatten().map(field).collect() }
+        Form { fields: form.properties().map(field).collect() }
     }
 }
 
@@ -184,8 +181,9 @@ impl Field {
     /// # Errors
     /// The violation.
     fn check(&self, value: &Value) -> Result<(), String> {
-        let validator = jsonschema::options().should_validate_formats(true).build(&self.schema);
-        let found = validator.ok().and_then(|validator| Some(validator.iter_errors(value).next()?.to_string()));
+        let found = compile_with_formats(&self.schema)
+            .ok()
+            .and_then(|validator| Some(validator.iter_errors(value).next()?.to_string()));
         found.map_or(Ok(()), Err)
     }
 }

@@ -1,6 +1,7 @@
 //! The request headers of 2026-07-28.
 
 use base64::Engine;
+use rehearse_document::json_schema::accepts;
 use serde_json::{Value, json};
 
 use super::{Judge, common::is_case_of};
@@ -204,7 +205,7 @@ fn mirrored_cases(tool: &MirroredCall) -> Vec<Case> {
                 if let Some(value) = literal.pointer_mut(&parameter.pointer) {
                     *value = json!("SGVsbG8=");
                 }
-                if jsonschema::validator_for(&tool.schema).is_ok_and(|schema| schema.is_valid(&literal)) {
+                if accepts(&tool.schema, &literal) == Some(true) {
                     cases.push(call(name("literal"), &literal, None));
                 }
             }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
+use rehearse_document::json_schema::accepts;
 use serde_json::{Value, json};
 
 use super::{
@@ -397,9 +398,7 @@ fn same_shape(evidence: &Evidence<'_>, j: &mut Judgement) {
         }
         let schema = tools.get(id).and_then(|tool| schemas.get(tool));
         let fits = |result: &Value| match schema.filter(|_| result["isError"] != true) {
-            Some(schema) => {
-                jsonschema::validator_for(schema).map_or(true, |it| it.is_valid(&result["structuredContent"]))
-            }
+            Some(schema) => accepts(schema, &result["structuredContent"]) != Some(false),
             None => true,
         };
         let holds = call.result().is_some_and(|it| it["content"].is_array() && fits(it));

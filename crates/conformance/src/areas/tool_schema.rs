@@ -2,13 +2,14 @@
 
 use std::collections::HashSet;
 
+use rehearse_document::json_schema::{self, Subschema, subschemas};
 use serde_json::Value;
 
 use super::common::{items, shown};
 use crate::{Evidence, Judgement, Level};
 
 const LIST: &str = "tools/list";
-const HEADER: &str = "x-mcp-header";
+pub(super) const HEADER: &str = "x-mcp-header";
 const DIALECTS: [&str; 5] =
     ["2020-12/schema", "2019-09/schema", "draft-07/schema", "draft-06/schema", "draft-04/schema"];
 /// The largest integer that every JSON reader keeps.
@@ -36,8 +37,7 @@ pub(super) fn is_known(dialect: &Value) -> bool {
 
 /// Whether a schema is valid in its dialect; one of an unknown dialect is not judged.
 pub(super) fn is_valid_schema(schema: &Value) -> bool {
-    let is_valid = || jsonschema::meta::validator_for(schema).map_or(true, |it| it.is_valid(schema));
-    schema.get("$schema").is_some_and(|dialect| !is_known(dialect)) || is_valid()
+    schema.get("$schema").is_some_and(|dialect| !is_known(dialect)) || json_schema::is_valid(schema)
 }
 
 /// Checks every member of this name in the input schemas.
@@ -50,29 +50,9 @@ pub(super) fn with_member(
     for (tool, name, call) in items(evidence, LIST) {
         let schema = &tool["inputSchema"];
         let mut found = Vec::new();
-        subschemas(schema, &mut |it| found.extend(it.get(key)));
+        subschemas(schema, &mut |it| found.extend(it.json.get(key)));
         for value in found {
             j.check_at(holds(schema, value), Some(name.to_owned()), call.places(), || shown(value));
-        }
-    }
-}
-
-/// Visits a schema and those in it. Values that only look like schemas are left out.
-pub(super) fn subschemas<'v>(schema: &'v Value, visit: &mut impl FnMut(&'v serde_json::Map<String, Value>)) {
-    let Value::Object(members) = schema else { return };
-    visit(members);
-    for (key, value) in members {
-        match (key.as_str(), value) {
-            ("const" | "enum" | "default" | "examples", _) => {}
-            (
-                "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas",
-                Value::Object(schemas),
-            ) => {
-                schemas.values().for_each(|schema| subschemas(schema, visit));
-            }
-            (_, Value::Object(_)) => subschemas(value, visit),
-            (_, Value::Array(schemas)) => schemas.iter().for_each(|schema| subschemas(schema, visit)),
-            _ => {}
         }
     }
 }
@@ -86,47 +66,19 @@ pub(super) fn resolves(schema: &Value, reference: &Value) -> bool {
         || schema.pointer(&pointer.replace("%24", "$")).is_some()
 }
 
-/// An `x-mcp-header` of a schema.
-pub(super) struct Header<'v> {
-    pub(super) name: &'v Value,
-    pub(super) schema: &'v Value,
-    /// The name of the property; empty outside of `properties`.
-    property: &'v str,
-    /// Whether it stands below `properties` alone.
-    pub(super) is_reachable: bool,
+/// The schemas with an `x-mcp-header`.
+pub(super) fn headers_in(schema: &Value) -> Vec<Subschema<'_>> {
+    let mut found = Vec::new();
+    subschemas(schema, &mut |it| found.extend(it.json.get(HEADER).is_some().then_some(it)));
+    found
 }
 
-pub(super) fn find_headers<'v>(schema: &'v Value, property: &'v str, is_reachable: bool, out: &mut Vec<Header<'v>>) {
-    match schema {
-        Value::Object(members) => {
-            if let Some(name) = members.get(HEADER) {
-                out.push(Header { name, schema, property, is_reachable });
-            }
-            for (key, value) in members {
-                match (key.as_str(), value) {
-                    ("const" | "enum" | "default" | "examples", _) => {}
-                    ("properties", Value::Object(properties)) => {
-                        properties.iter().for_each(|(name, it)| find_headers(it, name, is_reachable, out));
-                    }
-                    ("$defs" | "definitions" | "patternProperties", Value::Object(schemas)) => {
-                        schemas.values().for_each(|it| find_headers(it, "", false, out));
-                    }
-                    _ => find_headers(value, "", false, out),
-                }
-            }
-        }
-        Value::Array(items) => items.iter().for_each(|item| find_headers(item, "", false, out)),
-        _ => {}
-    }
-}
-
-pub(super) fn headers(evidence: &Evidence<'_>, j: &mut Judgement, holds: impl Fn(&Header<'_>) -> bool) {
+pub(super) fn headers(evidence: &Evidence<'_>, j: &mut Judgement, holds: impl Fn(&Value, Subschema<'_>) -> bool) {
     for (tool, name, call) in items(evidence, LIST) {
-        let mut found = Vec::new();
-        find_headers(&tool["inputSchema"], "", true, &mut found);
-        for header in found {
-            j.check_at(holds(&header), Some(name.to_owned()), call.places(), || {
-                format!("`{HEADER}: {}`", shown(header.name))
+        for it in headers_in(&tool["inputSchema"]) {
+            let header = &it.json[HEADER];
+            j.check_at(holds(header, it), Some(name.to_owned()), call.places(), || {
+                format!("`{HEADER}: {}`", shown(header))
             });
         }
     }
@@ -138,9 +90,8 @@ pub(super) fn is_token(text: &str) -> bool {
 
 pub(super) fn unique_headers(evidence: &Evidence<'_>, j: &mut Judgement) {
     for (tool, name, call) in items(evidence, LIST) {
-        let (mut found, mut seen) = (Vec::new(), HashSet::new());
-        find_headers(&tool["inputSchema"], "", true, &mut found);
-        for header in found.iter().filter_map(|header| header.name.as_str()) {
+        let (found, mut seen) = (headers_in(&tool["inputSchema"]), HashSet::new());
+        for header in found.iter().filter_map(|it| it.json[HEADER].as_str()) {
             let is_new = seen.insert(header.to_ascii_lowercase());
             j.check_at(is_new, Some(name.to_owned()), call.places(), || format!("the header {header:?} twice"));
         }
@@ -151,10 +102,8 @@ pub(super) fn unique_headers(evidence: &Evidence<'_>, j: &mut Judgement) {
 pub(super) fn primitive_headers(evidence: &Evidence<'_>, j: &mut Judgement) {
     let is_primitive = |kind: &Value| ["integer", "string", "boolean"].iter().any(|it| kind == it);
     for (tool, name, call) in items(evidence, LIST) {
-        let mut found = Vec::new();
-        find_headers(&tool["inputSchema"], "", true, &mut found);
-        for header in found {
-            let kind = &header.schema["type"];
+        for it in headers_in(&tool["inputSchema"]) {
+            let kind = &it.json["type"];
             j.check_at(is_primitive(kind), Some(name.to_owned()), call.places(), || format!("`type: {}`", shown(kind)));
             let kinds = kind.as_array().map(Vec::as_slice).unwrap_or_default();
             if kinds.iter().any(is_primitive) && kinds.iter().all(|it| is_primitive(it) || it == "null") {
@@ -167,9 +116,8 @@ pub(super) fn primitive_headers(evidence: &Evidence<'_>, j: &mut Judgement) {
 /// The values that the schema names are safe integers; bounds beyond them only allow unsafe ones.
 pub(super) fn safe_integers(evidence: &Evidence<'_>, j: &mut Judgement) {
     for (tool, name, call) in items(evidence, LIST) {
-        let mut found = Vec::new();
-        find_headers(&tool["inputSchema"], "", true, &mut found);
-        for schema in found.iter().map(|header| header.schema).filter(|schema| schema["type"] == "integer") {
+        let found = headers_in(&tool["inputSchema"]);
+        for schema in found.iter().map(|it| it.json).filter(|schema| schema["type"] == "integer") {
             let values =
                 ["const", "default", "minimum", "maximum"].iter().filter_map(|key| Some((*key, schema.get(key)?)));
             let listed = schema["enum"].as_array().into_iter().flatten().map(|value| ("enum", value));
@@ -186,9 +134,7 @@ pub(super) fn safe_integers(evidence: &Evidence<'_>, j: &mut Judgement) {
 
 pub(super) fn no_secrets(evidence: &Evidence<'_>, j: &mut Judgement) {
     for (tool, name, call) in items(evidence, LIST) {
-        let mut found = Vec::new();
-        find_headers(&tool["inputSchema"], "", true, &mut found);
-        for property in found.iter().map(|header| header.property) {
+        for Subschema { property, .. } in headers_in(&tool["inputSchema"]) {
             let letters: String = property.chars().filter(char::is_ascii_alphanumeric).collect();
             let letters = letters.to_ascii_lowercase();
             let is_secret = letters == "token" || SECRETS.iter().any(|secret| letters.ends_with(secret));

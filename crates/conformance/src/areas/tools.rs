@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use rehearse_document::json_schema::{accepts, compile};
 use rehearse_protocol::Version;
 use serde_json::{Value, json};
 
@@ -67,11 +68,11 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
             j.check_at(holds, Some(name.to_owned()), call.places(), || shown(support));
         }
     }),
-    ("tools.header.not-empty", |e, j| headers(e, j, |it| it.name.as_str().is_some_and(|name| !name.is_empty()))),
-    ("tools.header.token", |e, j| headers(e, j, |it| it.name.as_str().is_none_or(is_token))),
+    ("tools.header.not-empty", |e, j| headers(e, j, |header, _| header.as_str().is_some_and(|it| !it.is_empty()))),
+    ("tools.header.token", |e, j| headers(e, j, |header, _| header.as_str().is_none_or(is_token))),
     ("tools.header.unique", unique_headers),
     ("tools.header.primitive", primitive_headers),
-    ("tools.header.reachable", |e, j| headers(e, j, |it| it.is_reachable)),
+    ("tools.header.reachable", |e, j| headers(e, j, |_, it| it.is_reachable)),
     ("tools.call.unknown-name-error", unknown_tool),
     ("tools.call.unknown-name-32602", unknown_code),
     ("tools.call.missing-name", |e, j| {
@@ -223,7 +224,7 @@ pub(super) fn cases(material: &Material) -> Vec<Case> {
         if let Some(wrong) = invalid_arguments(schema) {
             cases.push(call("calls/invalid-arguments", Material::call_params(name, &wrong)));
         }
-        if jsonschema::validator_for(schema).is_ok_and(|it| it.is_valid(&json!({}))) {
+        if accepts(schema, &json!({})) == Some(true) {
             cases.push(call("calls/no-arguments", json!({ "name": name })));
         }
         if tool["annotations"]["idempotentHint"] == true {
@@ -289,8 +290,8 @@ fn invalid_arguments(schema: &Value) -> Option<Value> {
         let value = if property["type"] == "object" { json!("rehearse") } else { json!({ "rehearse": 1 }) };
         json!({ name: value })
     });
-    let mut candidates = [json!({})].into_iter().chain(wrong);
-    candidates.find(|arguments| jsonschema::validator_for(schema).is_ok_and(|it| !it.is_valid(arguments)))
+    let validator = compile(schema).ok()?;
+    [json!({})].into_iter().chain(wrong).find(|arguments| !validator.is_valid(arguments))
 }
 
 fn name(call: &Call<'_>) -> Option<String> {
@@ -387,7 +388,7 @@ fn results_with_schema<'e>(evidence: &'e Evidence<'_>) -> Vec<(Call<'e>, &'e Val
 fn matches_schema(evidence: &Evidence<'_>, j: &mut Judgement) {
     for (call, result, schema) in results_with_schema(evidence) {
         let Some(content) = result.get("structuredContent") else { continue };
-        if let Ok(validator) = jsonschema::validator_for(schema) {
+        if let Ok(validator) = compile(schema) {
             let error = validator.validate(content).err().map(|error| error.to_string());
             j.check_at(error.is_none(), name(&call), call.places(), || error.unwrap_or_default());
         }

@@ -1,21 +1,25 @@
-//! Compiled JSON Schemas, and the violations that they find in a value.
+//! JSON Schemas: [compiled](compile) ones with the violations that they find in a value, a [`View`] of what they
+//! allow, and an [`example`] of it.
 
+pub mod example;
+mod subschema;
+mod view;
 mod violation;
 
 use std::{collections::HashSet, fmt, sync::OnceLock};
 
+pub use jsonschema::Validator;
 use serde_json::Value as Json;
+pub use subschema::{Subschema, subschemas};
+pub use view::{Type, View};
 
 use crate::{Entry, Node, Problem, Problems, Value, text::shortened};
-
-/// The values of `type` (JSON Schema 2020-12 Validation, 6.1.1).
-const TYPES: [&str; 7] = ["array", "boolean", "integer", "null", "number", "object", "string"];
 
 /// A compiled JSON Schema, 2020-12 unless it says otherwise (2025-11-25, Basic: JSON Schema Usage).
 pub struct Schema {
     json: Json,
     /// A plain schema is compiled on its first use.
-    validator: OnceLock<jsonschema::Validator>,
+    validator: OnceLock<Validator>,
 }
 
 /// Why a value does not match, and where in it.
@@ -128,7 +132,7 @@ impl fmt::Display for Mismatch {
 fn is_plain(schema: &Json) -> bool {
     let Some(keywords) = schema.as_object() else { return schema.is_boolean() };
     keywords.iter().all(|(keyword, value)| match keyword.as_str() {
-        "type" => value.as_str().is_some_and(|name| TYPES.contains(&name)),
+        "type" => value.as_str().is_some_and(|name| Type::parse(name).is_some()),
         "title" | "description" => value.is_string(),
         "const" | "default" => true,
         "required" => value.as_array().is_some_and(|names| {
@@ -141,14 +145,36 @@ fn is_plain(schema: &Json) -> bool {
     })
 }
 
-/// Compiles a schema, for callers with their own messages. Remote references are not fetched, and no
-/// pattern takes long.
+/// Compiles a schema, for callers with their own messages. Schemas come from peers: remote references are not fetched,
+/// and no pattern takes long.
 ///
 /// # Errors
 /// The first thing that makes it invalid.
-pub fn compile(schema: &Json) -> Result<jsonschema::Validator, jsonschema::ValidationError<'static>> {
+pub fn compile(schema: &Json) -> Result<Validator, jsonschema::ValidationError<'static>> {
+    options().build(schema)
+}
+
+/// As [`compile`]; values must have the `format` of the schema, too.
+///
+/// # Errors
+/// The first thing that makes it invalid.
+pub fn compile_with_formats(schema: &Json) -> Result<Validator, jsonschema::ValidationError<'static>> {
+    options().should_validate_formats(true).build(schema)
+}
+
+fn options<'i>() -> jsonschema::ValidationOptions<'i> {
     let patterns = jsonschema::PatternOptions::fancy_regex().backtrack_limit(100_000);
-    jsonschema::options().with_pattern_options(patterns).build(schema)
+    jsonschema::options().with_pattern_options(patterns)
+}
+
+/// Whether a schema accepts a value; `None` if it is not valid.
+pub fn accepts(schema: &Json, value: &Json) -> Option<bool> {
+    compile(schema).ok().map(|validator| validator.is_valid(value))
+}
+
+/// Whether a schema is valid in its dialect, as far as that is known.
+pub fn is_valid(schema: &Json) -> bool {
+    jsonschema::meta::validator_for(schema).map_or(true, |meta| meta.is_valid(schema))
 }
 
 /// Visits a member or an item, whose JSON pointer is `pointer` meanwhile.

@@ -3,11 +3,8 @@
 use jsonschema::{ValidationError, error::ValidationErrorKind as Kind};
 use serde_json::Value as Json;
 
-use super::{Mismatch, shorten};
+use super::{Mismatch, Type, shorten};
 use crate::nearest;
-
-/// The names that a schema has for types, in the order of the alphabet.
-const TYPES: [&str; 7] = ["array", "boolean", "integer", "null", "number", "object", "string"];
 
 /// Adds what an error says. Of alternatives (`anyOf`, `oneOf`) only the intended one is reported, if there is one.
 pub(super) fn collect(error: &ValidationError<'_>, found: &mut Vec<Mismatch>) {
@@ -37,16 +34,17 @@ fn excludes(inner: &ValidationError<'_>, outer: &ValidationError<'_>) -> bool {
 /// The names in the `type` of a schema that are not types, where the meta-schema only finds that they fit none of its
 /// alternatives; empty if an error is about anything else.
 pub(super) fn unknown_types(error: &ValidationError<'_>) -> Vec<Mismatch> {
+    let names = Type::ALL.map(Type::as_str);
     let lists_types = |error: &ValidationError<'_>| match error.kind() {
         Kind::Enum { options } => options.as_array().is_some_and(|options| {
-            options.len() == TYPES.len() && TYPES.iter().all(|name| options.contains(&Json::from(*name)))
+            options.len() == names.len() && names.iter().all(|name| options.contains(&Json::from(*name)))
         }),
         _ => false,
     };
     let unknown = |error: &ValidationError<'_>| {
-        let hint = match error.instance().as_str().and_then(|name| nearest(name, &TYPES)) {
+        let hint = match error.instance().as_str().and_then(|name| nearest(name, &names)) {
             Some(near) => format!("; did you mean {near:?}?"),
-            None => format!(": types are {} and {}", TYPES[..6].join(", "), TYPES[6]),
+            None => format!(": types are {} and {}", names[..6].join(", "), names[6]),
         };
         let message = format!("there is no type {}{hint}", shorten(error.instance()));
         Mismatch { pointer: error.instance_path().to_string(), message }

@@ -2,12 +2,13 @@
 
 use std::{collections::HashSet, fmt::Write};
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::{Options, write};
-use crate::{
-    ToolDefinition,
-    schema::{Schema, Type},
+use crate::{ToolDefinition, validate::display_value};
+use rehearse_document::json_schema::{
+    Type, View,
+    example::{self, Filler},
 };
 
 /// The text without tools.
@@ -15,6 +16,9 @@ pub const NO_TOOLS: &str = "No tools are currently available.";
 
 /// The maximum depth of described objects.
 const MAX_DEPTH: usize = 3;
+
+/// What stands in the example of a call.
+const FILLER: Filler = Filler { text: "example_string", number: 0.0, is_short: true, flag: false, any: "value" };
 
 /// A section of a prompt.
 #[derive(Clone, Copy, Debug)]
@@ -94,7 +98,7 @@ fn guidelines(max: usize) -> String {
 
 fn tool_entry(tool: &ToolDefinition<'_>) -> String {
     let input_schema: Value = serde_json::from_str(tool.input_schema.get()).unwrap_or_default();
-    let schema = Schema::new(&input_schema);
+    let schema = View::new(&input_schema);
     let mut entry = format!("### {}\n\n", tool.name);
     if let Some(description) = tool.description.map(str::trim).filter(|description| !description.is_empty()) {
         _ = write!(entry, "{description}\n\n");
@@ -109,7 +113,7 @@ fn tool_entry(tool: &ToolDefinition<'_>) -> String {
     entry + &format!("Examples:\n\n```\n{examples}\n```")
 }
 
-fn parameter_entry(name: &str, parameter: Schema<'_>, schema: Schema<'_>) -> String {
+fn parameter_entry(name: &str, parameter: View<'_>, schema: View<'_>) -> String {
     let description = description(parameter).unwrap_or_else(|| "No description".to_owned());
     let mut entry = format!("- {name}{}: {description}\n", mark(schema.is_required(name)));
     let rules = rules(parameter, 0);
@@ -124,13 +128,13 @@ fn mark(is_required: bool) -> &'static str {
 }
 
 /// The description on one line.
-fn description(schema: Schema<'_>) -> Option<String> {
+fn description(schema: View<'_>) -> Option<String> {
     let words = schema.text("description")?.split_whitespace().collect::<Vec<_>>().join(" ");
     Some(words).filter(|words| !words.is_empty())
 }
 
 /// The constraints of the schema.
-fn rules(schema: Schema<'_>, depth: usize) -> Vec<String> {
+fn rules(schema: View<'_>, depth: usize) -> Vec<String> {
     const NUMBERS: [(&str, &str); 8] = [
         ("minimum", "at least {}"),
         ("maximum", "at most {}"),
@@ -144,7 +148,7 @@ fn rules(schema: Schema<'_>, depth: usize) -> Vec<String> {
     let types: Vec<_> = schema.types().into_iter().map(Type::as_str).collect();
     let mut rules: Vec<String> = Some(types.join(" or ")).filter(|types| !types.is_empty()).into_iter().collect();
     if let Some(choices) = schema.choices() {
-        rules.push(format!("one of: {}", choices.into_iter().map(display_value).collect::<Vec<_>>().join(", ")));
+        rules.push(format!("one of: {}", choices.iter().map(display_value).collect::<Vec<_>>().join(", ")));
     }
     let of_kind = [Type::Array, Type::Object].into_iter().find(|kind| schema.types().contains(kind));
     let schema = of_kind.map_or(schema, |kind| schema.as_type(kind));
@@ -156,7 +160,7 @@ fn rules(schema: Schema<'_>, depth: usize) -> Vec<String> {
     if depth < MAX_DEPTH {
         let of_items = schema.item(0).map(|item| self::rules(item, depth + 1)).filter(|rules| !rules.is_empty());
         rules.extend(of_items.map(|rules| format!("each item: {}", rules.join(", "))));
-        let member = |(name, member): (&str, Schema<'_>)| {
+        let member = |(name, member): (&str, View<'_>)| {
             format!("{name}{} {}", mark(schema.is_required(name)), self::rules(member, depth + 1).join(", "))
         };
         let members: Vec<_> = schema.properties().map(member).map(|member| member.trim_end().to_owned()).collect();
@@ -166,11 +170,7 @@ fn rules(schema: Schema<'_>, depth: usize) -> Vec<String> {
     rules
 }
 
-fn display_value(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
-}
-
-fn usage(name: &str, schema: Schema<'_>) -> String {
+fn usage(name: &str, schema: View<'_>) -> String {
     let mut usage = format!("<{name}>\n");
     for (parameter, of) in schema.properties() {
         let content = description(of).unwrap_or_else(|| format!("{parameter} value"));
@@ -182,9 +182,11 @@ fn usage(name: &str, schema: Schema<'_>) -> String {
 /// The examples of the tool, or one generated from its schema.
 fn examples(tool: &ToolDefinition<'_>, input_schema: &Value) -> Vec<String> {
     if tool.examples.is_empty() {
-        let schema = Schema::new(input_schema);
-        let arguments: Map<_, _> =
-            schema.properties().map(|(name, parameter)| (name.to_owned(), example(parameter))).collect();
+        let schema = View::new(input_schema);
+        let arguments: Map<_, _> = schema
+            .properties()
+            .map(|(name, parameter)| (name.to_owned(), example::value(parameter, &FILLER)))
+            .collect();
         return vec![write(tool.name, &arguments, input_schema)];
     }
     let written = |example: &crate::Example<'_>| {
@@ -194,27 +196,10 @@ fn examples(tool: &ToolDefinition<'_>, input_schema: &Value) -> Vec<String> {
     tool.examples.iter().map(written).collect()
 }
 
-fn example(schema: Schema<'_>) -> Value {
-    let first = |keyword| schema.get(keyword).and_then(Value::as_array).and_then(|values| values.first());
-    let candidates =
-        [schema.get("default"), schema.get("example"), first("examples"), first("enum"), schema.get("const")];
-    if let Some(value) = candidates.into_iter().flatten().next() {
-        return value.clone();
-    }
-    match schema.types().first() {
-        Some(Type::String) => "example_string".into(),
-        Some(Type::Integer | Type::Number) => {
-            schema.get("minimum").filter(|least| least.as_f64() > Some(0.0)).cloned().unwrap_or_else(|| 0.into())
-        }
-        Some(Type::Boolean) => false.into(),
-        Some(Type::Array) => json!([]),
-        Some(Type::Object) => json!({}),
-        Some(Type::Null) | None => "value".into(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::{
         super::tests::{calls_and_errors, many, parser_with, raw},
         *,
@@ -243,7 +228,7 @@ mod tests {
             - at (optional): No description\n  - object; members: x (required) number\n\n\
             Usage:\n\n```\n<read_file>\n<path>Where it is.</path> (required)\n<limit>limit value</limit> (optional)\n\
             <mode>mode value</mode> (optional)\n<tags>tags value</tags> (optional)\n<at>at value</at> (optional)\n</read_file>\n```\n\n\
-            Examples:\n\n```\n<read_file>\n<path>example_string</path>\n<limit>5</limit>\n<mode>a</mode>\n<tags>[]</tags>\n<at>{}</at>\n</read_file>\n```";
+            Examples:\n\n```\n<read_file>\n<path>example_string</path>\n<limit>5</limit>\n<mode>a</mode>\n<tags>[]</tags>\n<at>{\"x\":0}</at>\n</read_file>\n```";
         let start = text.find("## Available Tools").expect("a section");
         assert_eq!(&text[start..], entry);
         let text = prompt(&[ToolDefinition { examples: &examples, ..tool }], &Options::default());

@@ -11,7 +11,7 @@ use super::{
     tag::{CDATA, Kind, Tag, Tags, comment, skip_blank},
     value,
 };
-use crate::schema::Schema;
+use rehearse_document::json_schema::View;
 use rehearse_document::nearest;
 
 /// Elements that contain the name of the tool, and the elements that may contain its arguments.
@@ -180,7 +180,7 @@ impl<'p, 't> Scanner<'p, 't> {
         if self.is_strict() && !is_strict_name(&tool.name) {
             return Err(RequestErrorKind::ToolName(tool.name.clone()));
         }
-        let schema = Schema::new(tool.validator.schema());
+        let schema = View::new(tool.validator.schema());
         if tag.kind == Kind::Empty {
             return self.parse_elements(Vec::new(), schema, tag.range.end);
         }
@@ -196,7 +196,7 @@ impl<'p, 't> Scanner<'p, 't> {
     fn parse_elements(
         &self,
         elements: Vec<Element<'t>>,
-        schema: Schema<'_>,
+        schema: View<'_>,
         end: usize,
     ) -> Result<ParsedArguments<'t>, RequestErrorKind> {
         if self.is_strict() {
@@ -256,7 +256,7 @@ impl<'p, 't> Scanner<'p, 't> {
             let arguments = object(&self.text[inner]).map_err(RequestErrorKind::Json)?;
             return Ok((tool, ParsedArguments { arguments, elements: Vec::new(), end }));
         }
-        let schema = Schema::new(tool.validator.schema());
+        let schema = View::new(tool.validator.schema());
         let elements = elements_in(self.text, inner, &|name| schema.has_property(name))
             .map_err(|error| self.error_kind(&error))?;
         Ok((tool, self.parse_elements(elements, schema, end)?))

@@ -9,7 +9,7 @@ use super::{
     element::{Element, elements_in},
     tag::{CDATA, CDATA_END},
 };
-use crate::schema::{Schema, Type};
+use rehearse_document::json_schema::{Type, View};
 
 /// The maximum depth of elements; deeper ones are text.
 const MAX_DEPTH: usize = 32;
@@ -89,7 +89,7 @@ fn entity(name: &str) -> Option<char> {
 }
 
 /// The value of an element's text.
-pub(super) fn value(raw: &str, schema: Option<Schema<'_>>) -> Value {
+pub(super) fn value(raw: &str, schema: Option<View<'_>>) -> Value {
     read(raw, schema, MAX_DEPTH)
 }
 
@@ -102,7 +102,7 @@ pub(super) fn text(raw: &str) -> String {
 pub(super) fn members<'e, 't>(
     text: &str,
     elements: &'e [Element<'t>],
-    schema: Option<Schema<'_>>,
+    schema: Option<View<'_>>,
 ) -> (Map<String, Value>, Vec<&'e Element<'t>>) {
     members_at_depth(text, elements, schema, MAX_DEPTH)
 }
@@ -110,7 +110,7 @@ pub(super) fn members<'e, 't>(
 fn members_at_depth<'e, 't>(
     text: &str,
     elements: &'e [Element<'t>],
-    schema: Option<Schema<'_>>,
+    schema: Option<View<'_>>,
     depth: usize,
 ) -> (Map<String, Value>, Vec<&'e Element<'t>>) {
     let mut members = Map::new();
@@ -122,7 +122,7 @@ fn members_at_depth<'e, 't>(
         let schema = schema.and_then(|schema| schema.property(element.name));
         let further = elements[index + 1..].iter().filter(|it| it.name == element.name);
         let raw = &text[element.inner.clone()];
-        let types = schema.map(Schema::types).unwrap_or_default();
+        let types = schema.map(View::types).unwrap_or_default();
         let mut further = further.peekable();
         let value = match further.peek() {
             Some(_) if types.contains(&Type::Array) || types.is_empty() => {
@@ -138,14 +138,14 @@ fn members_at_depth<'e, 't>(
     (members, repeated)
 }
 
-fn items<'r>(raw: impl Iterator<Item = &'r str>, schema: Option<Schema<'_>>, depth: usize) -> Value {
+fn items<'r>(raw: impl Iterator<Item = &'r str>, schema: Option<View<'_>>, depth: usize) -> Value {
     let item = |(index, raw)| read(raw, schema.and_then(|schema| schema.item(index)), depth.saturating_sub(1));
     raw.enumerate().map(item).collect()
 }
 
-fn read(raw: &str, schema: Option<Schema<'_>>, depth: usize) -> Value {
+fn read(raw: &str, schema: Option<View<'_>>, depth: usize) -> Value {
     let content = Text::new(raw);
-    let types = schema.map(Schema::types).unwrap_or_default();
+    let types = schema.map(View::types).unwrap_or_default();
     if let Some(choice) = schema.and_then(|schema| choice(&content, schema)) {
         return choice;
     }
@@ -166,14 +166,14 @@ fn read(raw: &str, schema: Option<Schema<'_>>, depth: usize) -> Value {
 }
 
 /// The matching value of an `enum`.
-fn choice(content: &Text, schema: Schema<'_>) -> Option<Value> {
+fn choice(content: &Text, schema: View<'_>) -> Option<Value> {
     let choices = schema.choices()?;
     let text = choices.iter().find(|value| value.as_str() == Some(&content.text));
     let value = || {
         let meant = json(content.text.trim()).filter(|_| !content.is_literal)?;
-        choices.iter().find(|value| ***value == meant).copied()
+        choices.iter().find(|value| **value == meant)
     };
-    text.copied().or_else(value).cloned()
+    text.or_else(value).cloned()
 }
 
 fn guess(raw: &str, content: Text, depth: usize) -> Value {
@@ -235,7 +235,7 @@ fn whole(number: Value) -> Option<Value> {
     }
 }
 
-fn array(raw: &str, text: &str, schema: Schema<'_>, depth: usize) -> Option<Value> {
+fn array(raw: &str, text: &str, schema: View<'_>, depth: usize) -> Option<Value> {
     match serde_json::from_str(text) {
         Ok(value @ Value::Array(_)) => return Some(value),
         _ if text.starts_with('[') => return None,
@@ -250,7 +250,7 @@ fn array(raw: &str, text: &str, schema: Schema<'_>, depth: usize) -> Option<Valu
         return Some(Value::Array(Vec::new()));
     }
     let item = |(index, text): (usize, &str)| {
-        let types = schema.item(index).map(Schema::types).unwrap_or_default();
+        let types = schema.item(index).map(View::types).unwrap_or_default();
         match types.iter().find_map(|kind| scalar(text.trim(), *kind)) {
             Some(value) => Some(value),
             None if types.is_empty() => Some(json(text.trim()).unwrap_or_else(|| text.trim().into())),
@@ -260,7 +260,7 @@ fn array(raw: &str, text: &str, schema: Schema<'_>, depth: usize) -> Option<Valu
     text.split(',').enumerate().map(item).collect()
 }
 
-fn object(raw: &str, text: &str, schema: Schema<'_>, depth: usize) -> Option<Value> {
+fn object(raw: &str, text: &str, schema: View<'_>, depth: usize) -> Option<Value> {
     if let Ok(value @ Value::Object(_)) = serde_json::from_str(text) {
         return Some(value);
     }
@@ -272,7 +272,7 @@ fn object(raw: &str, text: &str, schema: Schema<'_>, depth: usize) -> Option<Val
 }
 
 /// The elements of a text that consists only of elements.
-fn elements<'t>(raw: &'t str, schema: Option<Schema<'_>>, depth: usize) -> Option<Vec<Element<'t>>> {
+fn elements<'t>(raw: &'t str, schema: Option<View<'_>>, depth: usize) -> Option<Vec<Element<'t>>> {
     if depth == 0 || !raw.contains('<') {
         return None;
     }

@@ -8,11 +8,11 @@ use super::{
     tag::{CDATA, CDATA_END},
     value,
 };
-use crate::schema::Schema;
+use rehearse_document::json_schema::View;
 
 /// Writes a request for a tool with this input schema. Valid arguments are read back unchanged.
 pub fn write(name: &str, arguments: &Map<String, Value>, input_schema: &Value) -> String {
-    let schema = Schema::new(input_schema);
+    let schema = View::new(input_schema);
     let mut text = format!("<{name}>\n");
     for (parameter, value) in arguments {
         let value = content(value, schema.property(parameter));
@@ -22,7 +22,7 @@ pub fn write(name: &str, arguments: &Map<String, Value>, input_schema: &Value) -
 }
 
 /// Plain text if it is read back unchanged, else a CDATA section.
-fn content(value: &Value, schema: Option<Schema<'_>>) -> String {
+fn content(value: &Value, schema: Option<View<'_>>) -> String {
     let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let plain = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
     if value::value(&plain, schema) == *value {

@@ -1,7 +1,10 @@
 //! The request headers of 2026-07-28, as a client sends them.
 
 use super::{
-    super::Judge,
+    super::{
+        Judge,
+        tool_schema::{HEADER, is_token},
+    },
     common::{META_VERSION, VERSION_HEADER, all_modern, bounded, header, header_text, is_same, modern},
     completes,
     header_value::{decoded, is_encoded, is_plain},
@@ -86,21 +89,19 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
     }),
     ("client-hdr.param.body-kept", |e, j| param(e, j, |it| has_value(it) && it.is_required, |it| it.is_given)),
     ("client-hdr.param.unannotated-none", unannotated),
-    ("client-hdr.reject.empty", |e, j| faulty(e, j, |it| it.iter().any(|it| it.name == ""))),
+    ("client-hdr.reject.empty", |e, j| faulty(e, j, |it| it.iter().any(|it| it.json[HEADER] == ""))),
     ("client-hdr.reject.bad-token", |e, j| {
-        faulty(e, j, |it| {
-            it.iter().any(|it| it.name.as_str().is_none_or(|name| !super::super::tool_schema::is_token(name)))
-        });
+        faulty(e, j, |it| it.iter().any(|it| it.json[HEADER].as_str().is_none_or(|name| !is_token(name))));
     }),
     ("client-hdr.reject.duplicate", |e, j| {
         faulty(e, j, |headers| {
-            let names = headers.iter().filter_map(|it| it.name.as_str()).map(str::to_ascii_lowercase);
+            let names = headers.iter().filter_map(|it| it.json[HEADER].as_str()).map(str::to_ascii_lowercase);
             names.clone().collect::<std::collections::BTreeSet<_>>().len() < names.count()
         });
     }),
     ("client-hdr.reject.type", |e, j| {
         const OTHERS: [&str; 4] = ["number", "object", "array", "null"];
-        faulty(e, j, |it| it.iter().any(|it| OTHERS.iter().any(|kind| it.schema["type"] == **kind)));
+        faulty(e, j, |it| it.iter().any(|it| OTHERS.iter().any(|kind| it.json["type"] == **kind)));
     }),
     ("client-hdr.reject.unreachable", |e, j| faulty(e, j, |it| it.iter().any(|it| !it.is_reachable))),
     ("client-hdr.reject.others-kept", |e, j| {

@@ -2,12 +2,13 @@
 
 use std::{borrow::Cow, collections::BTreeMap};
 
+use rehearse_document::json_schema::Subschema;
 use serde_json::Value;
 
 use super::{
     super::{
         common::items,
-        tool_schema::{Header, find_headers, is_token},
+        tool_schema::{HEADER, headers_in, is_token},
     },
     common::{all_modern, header, header_text},
 };
@@ -73,13 +74,12 @@ fn is_known(evidence: &Evidence<'_>, tool: &str, call: &Call<'_>) -> bool {
 
 /// The parameters with a header in a valid schema; none if a header is not valid.
 pub(super) fn params(schema: &Value) -> Vec<Parameter> {
-    let (mut found, mut params) = (Vec::new(), Vec::new());
-    find_headers(schema, "", true, &mut found);
-    let is_valid = |it: &Header<'_>| {
-        let is_named = it.name.as_str().is_some_and(|name| !name.is_empty() && is_token(name));
-        is_named && it.is_reachable && KINDS.iter().any(|kind| it.schema["type"] == *kind)
+    let mut params = Vec::new();
+    let is_valid = |it: &Subschema<'_>| {
+        let is_named = it.json[HEADER].as_str().is_some_and(|name| !name.is_empty() && is_token(name));
+        is_named && it.is_reachable && KINDS.iter().any(|kind| it.json["type"] == *kind)
     };
-    if found.iter().all(is_valid) {
+    if headers_in(schema).iter().all(is_valid) {
         collect(schema, "", true, &mut params);
     }
     params.sort_by(|one: &Parameter, other| one.header.cmp(&other.header));
@@ -92,7 +92,7 @@ fn collect(schema: &Value, path: &str, is_required: bool, out: &mut Vec<Paramete
     for (name, property) in schema["properties"].as_object().into_iter().flatten() {
         let pointer = format!("{path}/{}", name.replace('~', "~0").replace('/', "~1"));
         let is_required = is_required && required.iter().any(|it| it == name);
-        if let Some(header) = property["x-mcp-header"].as_str() {
+        if let Some(header) = property[HEADER].as_str() {
             let header = format!("{PREFIX}{}", header.to_ascii_lowercase());
             out.push(Parameter { header, pointer: pointer.clone(), is_required });
         }
@@ -152,12 +152,11 @@ pub(super) fn unannotated(evidence: &Evidence<'_>, j: &mut Judgement) {
 }
 
 /// Checks that no tool with such a fault in its headers is called.
-pub(super) fn faulty(evidence: &Evidence<'_>, j: &mut Judgement, is_faulty: impl Fn(&[Header<'_>]) -> bool) {
+pub(super) fn faulty(evidence: &Evidence<'_>, j: &mut Judgement, is_faulty: impl Fn(&[Subschema<'_>]) -> bool) {
     let is_call = |call: &Call<'_>| call.method() == "tools/call" && call.http.is_some();
     let calls: Vec<_> = all_modern(evidence).filter(is_call).collect();
     for (tool, schema) in declared(evidence) {
-        let mut found = Vec::new();
-        schema.into_iter().for_each(|schema| find_headers(schema, "", true, &mut found));
+        let found = schema.map(headers_in).unwrap_or_default();
         if found.is_empty() || !is_faulty(&found) {
             continue;
         }

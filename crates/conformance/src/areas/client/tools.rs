@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use rehearse_document::json_schema::compile;
 use serde_json::{Value, json};
 
 use super::{
@@ -110,7 +111,7 @@ fn arguments_valid(evidence: &Evidence<'_>, j: &mut Judgement) {
         let none = json!({});
         let arguments = call.request.params().get("arguments").unwrap_or(&none);
         let Some(schemas) = schemas.get(name).filter(|_| arguments.is_object()) else { continue };
-        let validators: Vec<_> = schemas.iter().filter_map(|schema| jsonschema::validator_for(schema).ok()).collect();
+        let validators: Vec<_> = schemas.iter().filter_map(|schema| compile(schema).ok()).collect();
         let errors = validators.iter().map(|it| it.validate(arguments).err().map(|error| error.to_string()));
         let errors: Vec<_> = errors.collect();
         if let Some(first) = errors.first() {

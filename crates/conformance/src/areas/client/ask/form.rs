@@ -1,5 +1,6 @@
 //! Forms that the user has filled in.
 
+use rehearse_document::json_schema::compile;
 use rehearse_protocol::Version;
 use serde_json::Value;
 
@@ -28,7 +29,7 @@ pub(super) fn content_matches(evidence: &Evidence<'_>, j: &mut Judgement) {
         if result["action"] != "accept" || !result["content"].is_object() || asked.params["mode"] == "url" {
             continue;
         }
-        if let Ok(validator) = jsonschema::validator_for(schema) {
+        if let Ok(validator) = compile(schema) {
             check(j, &asked, validator.validate(&result["content"]).err().map(|error| error.to_string()));
         }
     }

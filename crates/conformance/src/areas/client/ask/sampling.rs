@@ -1,5 +1,6 @@
 //! Answers of the model.
 
+use rehearse_document::json_schema::accepts;
 use serde_json::Value;
 
 use super::{super::super::common::shown, Asked, SAMPLE, check, results};
@@ -31,8 +32,7 @@ pub(super) fn tool_use_shape(evidence: &Evidence<'_>, j: &mut Judgement) {
             let tool = offered.iter().find(|(name, _)| block["name"] == *name);
             let is_whole = block["id"].is_string() && block["input"].is_object() && tool.is_some();
             check(j, &asked, (!is_whole).then(|| shown(block)));
-            let validator = tool.and_then(|(_, schema)| jsonschema::validator_for(schema).ok());
-            let fits = validator.is_none_or(|it| it.is_valid(&block["input"]));
+            let fits = tool.is_none_or(|(_, schema)| accepts(schema, &block["input"]) != Some(false));
             if is_whole && (!fits || result["stopReason"] != "toolUse") {
                 check(j, &asked, Some(format!("{} with `stopReason: {}`", shown(block), result["stopReason"])));
                 j.at_level(Level::Derived);
