@@ -6,7 +6,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use rehearse_mock::internals::UriTemplate;
+use rehearse_document::uri_template::UriTemplate;
 use serde_json::{Map, Value as Json};
 
 fn value(line: &str) -> Json {

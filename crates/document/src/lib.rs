@@ -4,7 +4,7 @@
 //! regular expression, a JSON Schema) are found after the syntax, and must still point at their line.
 //!
 //! What such files consist of is here as well, because the mock and the scenarios share it: [`json_schema`],
-//! [`matcher`], [`template`] with its [`state`] and [`seeded_rng`], and [`mirrored`] header parameters.
+//! [`matcher`], [`template`] with its [`state`] and [`seeded_rng`], [`uri_template`], and [`mirrored`] header parameters.
 
 mod diagnostic;
 mod fields;
@@ -18,6 +18,7 @@ pub mod state;
 pub mod template;
 pub mod text;
 pub mod toml;
+pub mod uri_template;
 pub mod variable;
 pub mod yaml;
 

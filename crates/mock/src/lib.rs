@@ -15,7 +15,6 @@ pub mod script;
 pub mod serve;
 #[cfg(test)]
 mod tests;
-mod uri_template;
 mod violation;
 
 pub use builder::{Method, MockServerBuilder, Prompt, Resource, ResourceTemplate, Rule, StartError, Tool};
@@ -28,6 +27,6 @@ pub use violation::ProtocolViolation;
 #[doc(hidden)]
 #[cfg(any(test, feature = "internals"))]
 pub mod internals {
-    pub use super::{engine::internals::*, uri_template::UriTemplate};
+    pub use super::engine::internals::*;
     pub use rehearse_document::seeded_rng::SeededRng;
 }

@@ -1,6 +1,7 @@
 //! Completions, and what is done with their values.
 
 use rehearse_conformance::{Case, Lane as CaseLane, Material};
+use rehearse_document::uri_template::UriTemplate;
 use serde_json::{Map, Value, json};
 
 use crate::lane::Lane;
@@ -35,20 +36,19 @@ pub(super) async fn get_prompts(lane: &mut Lane, material: &Material) {
 
 /// Reads expansions of listed templates: one that cannot exist, and one with completed values.
 pub(super) async fn expand_templates(lane: &mut Lane, material: &Material) {
-    let templates = material.templates.iter().filter_map(|it| it["uriTemplate"].as_str());
-    for (number, template) in templates.filter(|it| !variables(it).is_empty()).take(EXPANDED).enumerate() {
-        let names = variables(template);
+    let templates = material.templates.iter().filter_map(|it| UriTemplate::parse(it["uriTemplate"].as_str()?).ok());
+    for (number, template) in templates.filter(|it| !it.variables().is_empty()).take(EXPANDED).enumerate() {
         let read = |case: &str, uri: String| {
             Case::request(format!("{case}/{number}"), CaseLane::Main, READ, json!({ "uri": uri }))
         };
-        let nonsense = expand(template, |_| Some(format!("rehearse-{}", material.suffix)));
+        let nonsense = expand(&template, |_| Some(format!("rehearse-{}", material.suffix)));
         if let Some(uri) = nonsense {
             lane.send(&read("templates/unknown", uri)).await;
         }
-        let reference = json!({ "type": "ref/resource", "uri": template });
-        let values = complete_all(lane, material, &reference, &names).await;
+        let reference = json!({ "type": "ref/resource", "uri": template.as_str() });
+        let values = complete_all(lane, material, &reference, &template.variables()).await;
         let value = |name: &str| values.iter().find(|(it, _)| it == name).map(|(_, value)| value.clone());
-        if let Some(uri) = expand(template, value) {
+        if let Some(uri) = expand(&template, value) {
             lane.send(&read("templates/expanded", uri)).await;
         }
     }
@@ -80,72 +80,8 @@ async fn complete_all(
     values
 }
 
-/// The expressions of a URI template, without the braces.
-fn expressions(template: &str) -> impl Iterator<Item = &str> {
-    template.split('{').skip(1).filter_map(|rest| Some(rest.split_once('}')?.0))
-}
-
-/// The operator of an expression, and the names in it.
-fn parts(expression: &str) -> (Option<char>, impl Iterator<Item = &str>) {
-    let operator = expression.chars().next().filter(|it| "+#./;?&".contains(*it));
-    let names = expression.get(operator.map_or(0, char::len_utf8)..).unwrap_or_default().split(',');
-    (operator, names.map(|name| name.split(':').next().unwrap_or_default().trim_end_matches('*')))
-}
-
-fn variables(template: &str) -> Vec<&str> {
-    expressions(template).flat_map(|expression| parts(expression).1).collect()
-}
-
-/// Expands a URI template (RFC 6570) if there is a value for every variable.
-fn expand(template: &str, value: impl Fn(&str) -> Option<String>) -> Option<String> {
-    let mut uri = template.to_owned();
-    for expression in expressions(template) {
-        let (operator, names) = parts(expression);
-        let (first, between) = match operator {
-            None | Some('+') => ("", ","),
-            Some('#') => ("#", ","),
-            Some('?') => ("?", "&"),
-            Some('&') => ("&", "&"),
-            Some(';') => (";", ";"),
-            Some('/') => ("/", "/"),
-            Some(_) => (".", "."),
-        };
-        let is_named = matches!(operator, Some('?' | '&' | ';'));
-        let is_open = matches!(operator, Some('+' | '#'));
-        let values = names.map(|name| {
-            let value = value(name)?;
-            let value = if is_open { value } else { encoded(&value) };
-            Some(if is_named { format!("{name}={value}") } else { value })
-        });
-        let values = values.collect::<Option<Vec<_>>>()?.join(between);
-        uri = uri.replacen(&format!("{{{expression}}}"), &format!("{first}{values}"), 1);
-    }
-    Some(uri)
-}
-
-fn encoded(value: &str) -> String {
-    let byte = |it: u8| match it.is_ascii_alphanumeric() || b"-._~".contains(&it) {
-        true => char::from(it).to_string(),
-        false => format!("%{it:02X}"),
-    };
-    value.bytes().map(byte).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_template_is_expanded_by_the_operator_of_each_expression() {
-        let value = |name: &str| (name != "none").then(|| format!("{name} 1"));
-        let cases = [
-            ("a://{x}/b", Some("a://x%201/b")),
-            ("a://{+x}{?y,z*}", Some("a://x 1?y=y%201&z=z%201")),
-            ("a://b{/x:3}", Some("a://b/x%201")),
-            ("a://{none}", None),
-        ];
-        for (template, expected) in cases {
-            assert_eq!(expand(template, value).as_deref(), expected, "{template}");
-        }
-    }
+/// Expands a template if there is a value for every variable.
+fn expand(template: &UriTemplate, value: impl Fn(&str) -> Option<String>) -> Option<String> {
+    let values = template.variables().into_iter().map(|name| Some((name.to_owned(), value(name)?.into())));
+    Some(template.expand(&values.collect::<Option<_>>()?))
 }

@@ -6,7 +6,7 @@ use super::{
     ItemKind, ScriptReader,
     reader::{declared, unknown},
 };
-use crate::uri_template::UriTemplate;
+use rehearse_document::uri_template::UriTemplate;
 use rehearse_document::{Entry, Node, Problem, Problems, Value, nearest, template::Data};
 
 /// Values that complete one argument of a prompt or one variable of a resource template.

@@ -1,7 +1,7 @@
 //! Resources and resource templates.
 
 use super::{Item, ItemKind, ReplySubject, ScriptReader, definition};
-use crate::uri_template::UriTemplate;
+use rehearse_document::uri_template::UriTemplate;
 use rehearse_document::{Node, Problems};
 
 const MEMBERS: &[&str] = &["name", "title", "description", "mimeType", "size", "annotations", "icons", "_meta"];

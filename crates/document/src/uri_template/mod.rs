@@ -15,10 +15,10 @@ mod syntax;
 
 use regex::Regex;
 use serde_json::{Map, Value as Json};
-pub(crate) use syntax::TemplateError;
+pub use syntax::TemplateError;
 use syntax::{Expression, Part, check_literal, error, expressions};
 
-use rehearse_document::{Node, Problem, Problems, Span};
+use crate::{Node, Problem, Problems, Span};
 
 /// A valid URI template.
 #[derive(Debug)]
@@ -106,7 +106,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use rehearse_document::{Source, parse_yaml};
+    use crate::{Source, parse_yaml};
 
     fn mistake(text: &str) -> (usize, String) {
         let error = UriTemplate::parse(text).expect_err(text);
