@@ -5,10 +5,11 @@ use std::{io, path::Path};
 use serde_json::{Map, Value, value::RawValue};
 
 use super::json_tokens::inexact_number;
-use rehearse_document::text::{text, text_of};
+use rehearse_document::{
+    json_schema::{Type, View},
+    text::{text, text_of},
+};
 
-/// The maximum length of a chain of references in a schema.
-const MAX_REFERENCES: usize = 8;
 /// The maximum number of visited alternatives of a schema, which may be recursive.
 const MAX_PARTS: usize = 100;
 
@@ -90,16 +91,16 @@ impl Arguments {
                 ArgumentValue::Text(text) => text,
             };
             let property = property(&schema, &name);
-            let allowed = property.map(|property| AllowedValues::from_schema(&schema, property)).unwrap_or_default();
+            let allowed = property.map(AllowedValues::from_schema).unwrap_or_default();
             let is_list =
-                allowed.types.contains(&"array") && !is_json_list(&text) && !allowed.types.contains(&"string");
+                allowed.types.contains(&Type::Array) && !is_json_list(&text) && !allowed.types.contains(&Type::String);
             if !is_list {
                 let value = allowed.value(&text).map_err(|why| format!("{name}: {why}"))?;
                 object.insert(name, value);
                 continue;
             }
-            let items = property.and_then(|property| resolved(&schema, property).get("items"));
-            let allowed = items.map(|items| AllowedValues::from_schema(&schema, items)).unwrap_or_default();
+            let items = property.and_then(|property| property.schema("items"));
+            let allowed = items.map(AllowedValues::from_schema).unwrap_or_default();
             let item = allowed.value(&text).map_err(|why| format!("{name}: {why}"))?;
             match object.get_mut(&name) {
                 Some(Value::Array(known)) if lists.contains(&name) => known.push(item),
@@ -132,25 +133,19 @@ impl Arguments {
 /// The values that a schema allows; any value by default.
 #[derive(Default)]
 struct AllowedValues<'s> {
-    types: Vec<&'s str>,
+    types: Vec<Type>,
     /// The values of `enum` and `const`.
     values: Vec<&'s Value>,
 }
 
 impl<'s> AllowedValues<'s> {
-    fn from_schema(root: &'s Value, schema: &'s Value) -> AllowedValues<'s> {
+    fn from_schema(schema: View<'s>) -> AllowedValues<'s> {
         let (mut allowed, mut parts, mut next) = (AllowedValues::default(), vec![schema], 0);
-        while let Some(part) = parts.get(next).filter(|_| next < MAX_PARTS) {
-            let part = resolved(root, part);
+        while let Some(part) = parts.get(next).copied().filter(|_| next < MAX_PARTS) {
             next += 1;
-            match &part["type"] {
-                Value::String(name) => allowed.types.push(name),
-                Value::Array(names) => allowed.types.extend(names.iter().filter_map(Value::as_str)),
-                _ => {}
-            }
-            allowed.values.extend(part["enum"].as_array().into_iter().flatten());
-            allowed.values.extend(part.get("const"));
-            parts.extend(["anyOf", "oneOf"].iter().filter_map(|key| part[*key].as_array()).flatten().take(MAX_PARTS));
+            allowed.types.extend(part.named_types().into_iter().flatten());
+            allowed.values.extend(part.list("enum").into_iter().flatten().chain(part.get("const")));
+            parts.extend(["anyOf", "oneOf"].iter().filter_map(|key| part.schemas(key)).flatten().take(MAX_PARTS));
         }
         allowed
     }
@@ -168,29 +163,29 @@ impl<'s> AllowedValues<'s> {
             return Ok((*value).clone());
         }
         let json = serde_json::from_str::<Value>(text).ok();
-        let is_text = self.types.contains(&"string");
+        let is_text = self.types.contains(&Type::String);
         let is_allowed = |json: &Value| match self.types.is_empty() {
             true => self.values.is_empty(),
-            false => !json.is_string() && self.types.iter().any(|name| is_of_type(json, name)),
+            false => !json.is_string() && self.types.iter().any(|it| it.matches(json)),
         };
         match (json.filter(is_allowed), check_numbers(text)) {
             (Some(json), Ok(())) => Ok(json),
             (Some(_), Err(why)) if !is_text => Err(why),
             _ if is_text || self.types.is_empty() => Ok(text.into()),
-            _ => Err(format!("expected the type {}, found {text:?}", self.types.join(" or "))),
+            _ => {
+                let types: Vec<_> = self.types.iter().map(|it| it.as_str()).collect();
+                Err(format!("expected the type {}, found {text:?}", types.join(" or ")))
+            }
         }
     }
 }
 
 /// The argument names of a schema, and whether each is required; required ones first.
 pub(crate) fn names_of(schema: &Value) -> Vec<(&str, bool)> {
-    let required: Vec<_> = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-    let parts = ["allOf", "anyOf", "oneOf"].iter().filter_map(|key| schema[*key].as_array()).flatten();
-    let schemas = std::iter::once(schema).chain(parts.map(|part| resolved(schema, part)));
     let mut names: Vec<(&str, bool)> = Vec::new();
-    for name in schemas.filter_map(|schema| schema["properties"].as_object()).flat_map(Map::keys) {
-        if names.iter().all(|(known, _)| known != name) {
-            names.push((name, required.contains(&&**name)));
+    for (name, _) in parts(schema).flat_map(View::properties) {
+        if names.iter().all(|(known, _)| *known != name) {
+            names.push((name, View::new(schema).is_required(name)));
         }
     }
     names.sort_by_key(|(_, is_required)| !is_required);
@@ -200,48 +195,26 @@ pub(crate) fn names_of(schema: &Value) -> Vec<(&str, bool)> {
 /// The possible values of an argument, if the schema lists them.
 pub(crate) fn values_of(schema: &Value, name: &str) -> Vec<String> {
     let Some(property) = property(schema, name) else { return Vec::new() };
-    let allowed = AllowedValues::from_schema(schema, property);
-    let of_items = resolved(schema, property)
-        .get("items")
-        .map(|items| AllowedValues::from_schema(schema, items))
-        .unwrap_or_default();
+    let allowed = AllowedValues::from_schema(property);
+    let of_items = property.schema("items").map(AllowedValues::from_schema).unwrap_or_default();
     let text = |value: &&Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let mut values: Vec<_> = allowed.values.iter().chain(&of_items.values).map(text).collect();
-    if allowed.types.contains(&"boolean") {
+    if allowed.types.contains(&Type::Boolean) {
         values.extend(["true".to_owned(), "false".to_owned()]);
     }
     values
 }
 
-fn is_of_type(value: &Value, name: &str) -> bool {
-    match name {
-        "integer" => value.as_f64().is_some_and(|number| number.fract() == 0.0),
-        "number" => value.is_number(),
-        "boolean" => value.is_boolean(),
-        "array" => value.is_array(),
-        "object" => value.is_object(),
-        "null" => value.is_null(),
-        _ => false,
-    }
-}
-
 /// The schema of a property, in the schema or one of its parts.
-fn property<'s>(schema: &'s Value, name: &str) -> Option<&'s Value> {
-    let direct = |schema: &'s Value| schema["properties"].get(name);
-    let parts = ["allOf", "anyOf", "oneOf"].iter().filter_map(|key| schema[*key].as_array()).flatten();
-    direct(schema).or_else(|| parts.into_iter().find_map(|part| direct(resolved(schema, part))))
+fn property<'s>(schema: &'s Value, name: &str) -> Option<View<'s>> {
+    parts(schema).find(|part| part.has_property(name))?.property(name)
 }
 
-/// Follows references within the document.
-fn resolved<'s>(root: &'s Value, mut schema: &'s Value) -> &'s Value {
-    for _ in 0..MAX_REFERENCES {
-        let pointer = schema["$ref"].as_str().and_then(|reference| reference.strip_prefix('#'));
-        match pointer.and_then(|pointer| root.pointer(pointer)) {
-            Some(target) => schema = target,
-            None => break,
-        }
-    }
-    schema
+/// The schema and its parts.
+fn parts(schema: &Value) -> impl Iterator<Item = View<'_>> {
+    let schema = View::new(schema);
+    let parts = ["allOf", "anyOf", "oneOf"].into_iter().filter_map(move |key| schema.schemas(key)).flatten();
+    std::iter::once(schema).chain(parts)
 }
 
 fn is_json_list(text: &str) -> bool {
