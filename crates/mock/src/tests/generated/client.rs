@@ -1,9 +1,6 @@
-//! A client as the world knows it, and the messages that it writes.
+//! A client as the model knows it, and the messages that it writes.
 
-use std::{
-    collections::{HashMap, HashSet},
-    sync::Arc,
-};
+use std::{collections::HashMap, sync::Arc};
 
 use parking_lot::Mutex;
 
@@ -16,9 +13,9 @@ use rehearse_protocol::Era;
 use serde_json::{Map, Value as Json, json};
 
 use super::{
-    law::META,
     moves::{Answering, ClientPlan, EraPlan, Extras, HeadersPlan, MetaPlan, Token},
-    script::{LEVELS, MODERN},
+    script::{LEVELS, META, MODERN},
+    traffic::Channel,
 };
 
 /// Keeps the frames that the server sends without a request.
@@ -57,12 +54,11 @@ pub(crate) struct Round {
 
 /// A subscription of a modern client.
 #[derive(Debug)]
-pub(crate) struct Listening {
+pub(crate) struct ClientSubscription {
     pub id: Json,
-    pub filter: Json,
+    pub channel: Channel,
     pub recorder: Recorder,
     pub subscription: Subscription,
-    pub acknowledged: bool,
 }
 
 #[derive(Debug)]
@@ -70,14 +66,11 @@ pub(crate) struct Client {
     pub plan: ClientPlan,
     pub peer: Arc<LegacySession>,
     pub unasked: Recorder,
-    /// The version that was negotiated with a legacy client, and what it declared then.
-    pub session: Option<(String, Json)>,
-    pub level: usize,
-    pub subscribed: HashSet<String>,
+    /// The version that was negotiated with a legacy client.
+    pub version: Option<String>,
     pub questions: Vec<Question>,
-    pub question_ids: HashSet<String>,
     pub rounds: Vec<Round>,
-    pub listening: Vec<Listening>,
+    pub subscriptions: Vec<ClientSubscription>,
     pub cursors: HashMap<String, Json>,
     pub tasks: Vec<String>,
     pub sent: Vec<(String, Json)>,
@@ -92,13 +85,10 @@ impl Client {
             plan,
             peer,
             unasked,
-            session: None,
-            level: 0,
-            subscribed: HashSet::new(),
+            version: None,
             questions: Vec::new(),
-            question_ids: HashSet::new(),
             rounds: Vec::new(),
-            listening: Vec::new(),
+            subscriptions: Vec::new(),
             cursors: HashMap::new(),
             tasks: Vec::new(),
             sent: Vec::new(),

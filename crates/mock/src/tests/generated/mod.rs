@@ -1,17 +1,14 @@
-//! Generated scripts, clients with valid and invalid moves, and the laws for every exchange.
+//! Generated scripts, clients with valid and invalid moves, and what must hold for every exchange.
 
 mod choice;
 mod client;
-mod law;
+mod model;
 mod moves;
-mod play;
 mod reply;
+mod request;
+mod run;
 mod script;
 mod step;
-mod world;
+mod traffic;
 
-pub(crate) use self::{
-    law::{Law, Said, What},
-    moves::Play,
-    play::play,
-};
+pub(crate) use self::{moves::Run, run::traffic_of};

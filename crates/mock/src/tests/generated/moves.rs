@@ -10,15 +10,15 @@ use super::{
 
 /// A script, some clients, and their moves in order.
 #[derive(Debug, Clone, Arbitrary)]
-pub(crate) struct Play {
+pub(crate) struct Run {
     pub script: ScriptPlan,
     pub clients: Few<ClientPlan, 1, 3>,
-    pub moves: Few<Made, 4, 40>,
+    pub moves: Few<ClientMove, 4, 40>,
 }
 
-impl Play {
-    /// The same play with tasks everywhere.
-    pub(crate) fn with_tasks(mut self) -> Play {
+impl Run {
+    /// The same with tasks everywhere.
+    pub(crate) fn with_tasks(mut self) -> Run {
         self.script = self.script.with_tasks();
         for client in &mut self.clients.0 {
             client.era = EraPlan::Modern { http: false };
@@ -30,7 +30,7 @@ impl Play {
 
 /// A move of one of the clients.
 #[derive(Debug, Clone, Arbitrary)]
-pub(crate) struct Made {
+pub(crate) struct ClientMove {
     pub who: u8,
     #[arbitrary(with = often_to_the_point)]
     pub what: Move,

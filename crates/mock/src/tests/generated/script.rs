@@ -12,6 +12,7 @@ use super::{
 pub(crate) const LEVELS: [&str; 8] = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
 pub(crate) const LEGACY: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
 pub(crate) const MODERN: &str = "2026-07-28";
+pub(crate) const META: &str = "io.modelcontextprotocol/";
 
 /// A script that can be written down with [`ScriptPlan::to_json`].
 #[derive(Debug, Clone, Arbitrary)]

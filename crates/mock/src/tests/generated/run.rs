@@ -1,4 +1,4 @@
-//! Makes the moves of a play.
+//! Makes the moves of clients.
 
 use std::{collections::HashSet, time::Duration};
 
@@ -8,13 +8,13 @@ use serde_json::{Map, Value as Json, json};
 use super::{
     choice::pick,
     client::{self, Client},
-    law::{Judge, Law, hold},
+    model::{Invariant, Model, Outcome, ensure},
     moves::{
-        Answering, Cursor, EraPlan, Extras, FRAMES, Garbage, HeadersPlan, IdPlan, KindPlan, Made, MetaPlan, Move, Play,
-        Retrying, TaskMove, Token,
+        Answering, ClientMove, Cursor, EraPlan, Extras, FRAMES, Garbage, HeadersPlan, IdPlan, KindPlan, MetaPlan, Move,
+        Retrying, Run, TaskMove, Token,
     },
     script::{Kind, LEVELS},
-    world::{Outcome, World},
+    traffic::Traffic,
 };
 
 const PLAIN: Extras = Extras {
@@ -25,27 +25,29 @@ const PLAIN: Extras = Extras {
     headers: HeadersPlan::Right,
 };
 
-/// Plays it to its end.
+/// Makes all moves, and returns the traffic of each client.
 ///
 /// # Errors
-/// What does not hold, and which move brought it.
-pub(crate) fn play(play: &Play, judge: Judge) -> Law {
-    let clients = play.clients.iter().map(|plan| Client::new(*plan)).collect();
-    let mut world = World::new(&play.script, clients, judge);
-    for who in 0..world.clients.len() {
-        if let EraPlan::Legacy { silent: false, .. } = world.clients[who].plan.era {
-            world.initialize(who)?;
+/// The broken invariant, and which move broke it.
+pub(crate) fn traffic_of(run: &Run) -> Result<Vec<Traffic>, String> {
+    let clients = run.clients.iter().map(|plan| Client::new(*plan)).collect();
+    let mut model = Model::new(&run.script, clients);
+    for who in 0..model.clients.len() {
+        match model.clients[who].plan.era {
+            EraPlan::Legacy { silent: true, .. } => {}
+            EraPlan::Legacy { silent: false, .. } => model.initialize(who)?,
+            EraPlan::Modern { .. } => drop(model.ask(who, "server/discover", json!({}), &PLAIN)?),
         }
     }
-    for (number, Made { who, what }) in play.moves.iter().enumerate() {
-        let who = usize::from(*who) % world.clients.len();
-        world.make(who, what).map_err(|why| format!("{why}\n  in move {number}: {what:?}"))?;
+    for (number, ClientMove { who, what }) in run.moves.iter().enumerate() {
+        let who = usize::from(*who) % model.clients.len();
+        model.make(who, what).map_err(|why| format!("{why}\n  in move {number}: {what:?}"))?;
     }
-    world.end()
+    model.end()
 }
 
-impl World {
-    fn initialize(&mut self, who: usize) -> Law {
+impl Model {
+    fn initialize(&mut self, who: usize) -> Invariant {
         let hello = self.clients[who].initialize();
         self.send(who, (hello.to_string().into(), None))?;
         let initialized = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
@@ -57,12 +59,12 @@ impl World {
         self.send(who, frame)
     }
 
-    fn notify(&mut self, who: usize, method: &str, params: &Json) -> Law {
+    fn notify(&mut self, who: usize, method: &str, params: &Json) -> Invariant {
         let frame = json!({ "jsonrpc": "2.0", "method": method, "params": params });
         self.send(who, (frame.to_string().into(), None)).map(drop)
     }
 
-    fn make(&mut self, who: usize, it: &Move) -> Law {
+    fn make(&mut self, who: usize, it: &Move) -> Invariant {
         match it {
             Move::Use { kind, which, arguments, extras, events } => {
                 let (method, mut params) = self.usage(kind.kind(), *which);
@@ -127,12 +129,14 @@ impl World {
                 let filter = self.filter(who, *filter, *which);
                 self.ask(who, "subscriptions/listen", filter, extras).map(drop)
             }
-            Move::StopListening { which } => match self.clients[who].listening.len() {
-                0 => Ok(()),
-                open => self.close(who, usize::from(*which) % open),
-            },
+            Move::StopListening { which } => {
+                if let open @ 1.. = self.clients[who].subscriptions.len() {
+                    self.close(who, usize::from(*which) % open);
+                }
+                Ok(())
+            }
             Move::Cancel { which } => {
-                let own = self.running.iter().filter(|it| it.asked.client == who).map(|it| json!(it.asked.id));
+                let own = self.running.iter().filter(|it| it.request.client == who).map(|it| json!(it.request.id));
                 let own: Vec<_> = own.collect();
                 let id = pick(&own, *which).cloned().unwrap_or(json!("unknown"));
                 self.notify(who, "notifications/cancelled", &json!({ "requestId": id, "reason": "r" }))
@@ -156,8 +160,10 @@ impl World {
             Move::Damaged { at, length, with } => self.damaged(who, *at, *length, *with),
             Move::Batch(parts) => self.batch(who, parts),
             Move::Initialize => self.initialize(who),
-            Move::Reset => self.begin_anew(false),
-            Move::Reload => self.begin_anew(true),
+            Move::Reset | Move::Reload => {
+                self.begin_anew(matches!(it, Move::Reload));
+                Ok(())
+            }
         }
     }
 
@@ -179,7 +185,7 @@ impl World {
         }
     }
 
-    fn list(&mut self, who: usize, kind: KindPlan, cursor: Cursor, extras: &Extras) -> Law {
+    fn list(&mut self, who: usize, kind: KindPlan, cursor: Cursor, extras: &Extras) -> Invariant {
         let (method, _) = listed(kind);
         let next = self.clients[who].cursors.get(method).filter(|cursor| cursor.is_string()).cloned();
         let params = match cursor {
@@ -191,24 +197,24 @@ impl World {
             Cursor::Null => json!({ "cursor": null }),
         };
         let outcome = self.ask(who, method, params, extras)?;
-        if let (Cursor::Unknown | Cursor::WrongType | Cursor::Empty, Outcome::Answered(said)) = (cursor, outcome) {
-            hold!(said.get("error").is_some(), "a page for no cursor: {said}");
+        if let (Cursor::Unknown | Cursor::WrongType | Cursor::Empty, Outcome::Answered(response)) = (cursor, outcome) {
+            ensure!(response.get("error").is_some(), "a page for no cursor: {response}");
         }
         Ok(())
     }
 
     /// Following the cursors comes to an end, and nothing is seen twice.
-    fn walk(&mut self, who: usize, kind: KindPlan) -> Law {
+    fn walk(&mut self, who: usize, kind: KindPlan) -> Invariant {
         let (method, key) = listed(kind);
         let (mut seen, mut params) = (HashSet::new(), json!({}));
         for _ in 0..20 {
-            let Outcome::Answered(said) = self.ask(who, method, params, &PLAIN)? else {
+            let Outcome::Answered(response) = self.ask(who, method, params, &PLAIN)? else {
                 return Err(format!("{method} takes steps"));
             };
-            for item in said["result"][key].as_array().into_iter().flatten() {
-                hold!(seen.insert(item.to_string()), "{item} is on two pages");
+            for item in response["result"][key].as_array().into_iter().flatten() {
+                ensure!(seen.insert(item.to_string()), "{item} is on two pages");
             }
-            match &said["result"]["nextCursor"] {
+            match &response["result"]["nextCursor"] {
                 Json::String(next) => params = json!({ "cursor": next }),
                 _ => return Ok(()),
             }
@@ -216,7 +222,7 @@ impl World {
         Err(format!("the cursors of {method} have no end"))
     }
 
-    fn go(&mut self, which: u8, events: usize, time_out: bool) -> Law {
+    fn go(&mut self, which: u8, events: usize, time_out: bool) -> Invariant {
         match self.running.len() {
             0 => Ok(()),
             running => self.advance(usize::from(which) % running, events, time_out).map(drop),
@@ -224,7 +230,7 @@ impl World {
     }
 
     /// Continues the latest exchange.
-    fn go_on(&mut self, events: usize) -> Law {
+    fn go_on(&mut self, events: usize) -> Invariant {
         match self.running.len().checked_sub(1) {
             Some(last) => self.advance(last, events, false).map(drop),
             None => Ok(()),
@@ -232,7 +238,7 @@ impl World {
     }
 
     /// A legacy client answers an open question.
-    fn answer(&mut self, who: usize, which: u8, how: Answering) -> Law {
+    fn answer(&mut self, who: usize, which: u8, how: Answering) -> Invariant {
         let client = &mut self.clients[who];
         if client.questions.is_empty() {
             return Ok(());
@@ -258,7 +264,7 @@ impl World {
     }
 
     /// A modern client answers a result that asks for input.
-    fn retry(&mut self, who: usize, which: u8, how: Retrying, extras: &Extras) -> Law {
+    fn retry(&mut self, who: usize, which: u8, how: Retrying, extras: &Extras) -> Invariant {
         let Some(round) = pick(&self.clients[who].rounds, which).cloned() else { return Ok(()) };
         let (mut method, mut params) = (round.method, round.params);
         let wrongly = if let Retrying::Wrongly(which) = how { Answering::Wrongly(which) } else { Answering::Rightly };
@@ -309,16 +315,16 @@ impl World {
         // Arguments that could not be read are not known here either.
         let is_same = params.get("arguments") != Some(&Json::Null) && !is_legacy;
         match self.ask(who, &method, params, extras)? {
-            Outcome::Answered(said) => {
-                let message = said["error"]["message"].as_str().unwrap_or_default();
+            Outcome::Answered(response) => {
+                let message = response["error"]["message"].as_str().unwrap_or_default();
                 let is_known = self.generation == round.generation && self.at == round.at && !self.replaces;
                 let refused = !unusable && is_known && is_same && message.starts_with("Invalid requestState");
-                hold!(!refused, "a good state is refused: {said}");
+                ensure!(!refused, "a good state is refused: {response}");
                 // An unknown tool or an argument that is wrong already is found first.
-                let result = &said["result"];
-                hold!(
-                    !unusable || said.get("error").is_some() || result["isError"] == true,
-                    "{how:?} is taken: {said}"
+                let result = &response["result"];
+                ensure!(
+                    !unusable || response.get("error").is_some() || result["isError"] == true,
+                    "{how:?} is taken: {response}"
                 );
                 Ok(())
             }
@@ -327,7 +333,7 @@ impl World {
         }
     }
 
-    fn task(&mut self, who: usize, which: u8, what: TaskMove, extras: &Extras) -> Law {
+    fn task(&mut self, who: usize, which: u8, what: TaskMove, extras: &Extras) -> Invariant {
         // Any client that knows a task's id may query it.
         let all: Vec<String> = self.clients.iter().flat_map(|client| client.tasks.clone()).collect();
         let id = pick(&all, which).cloned().unwrap_or_else(|| "unknown".into());
@@ -343,8 +349,8 @@ impl World {
             TaskMove::AnswerUnknown => ("tasks/update", json!({ "taskId": id, "inputResponses": { "unknown": {} } })),
             TaskMove::Answer(how) => {
                 let asked = self.ask(who, "tasks/get", json!({ "taskId": id }), extras)?;
-                let Outcome::Answered(said) = asked else { return Err("tasks/get takes steps".into()) };
-                let requests = said["result"]["inputRequests"].as_object().into_iter().flatten();
+                let Outcome::Answered(response) = asked else { return Err("tasks/get takes steps".into()) };
+                let requests = response["result"]["inputRequests"].as_object().into_iter().flatten();
                 let answers = requests.filter_map(|(key, request)| {
                     let answer = client::answer(request["method"].as_str().unwrap_or_default(), how).ok()?;
                     Some((key.clone(), answer))
@@ -353,8 +359,8 @@ impl World {
             }
         };
         let outcome = self.ask(who, method, params, extras)?;
-        if let (TaskMove::GetUnknown, Outcome::Answered(said)) = (what, outcome) {
-            hold!(said.get("error").is_some(), "an unknown task: {said}");
+        if let (TaskMove::GetUnknown, Outcome::Answered(response)) = (what, outcome) {
+            ensure!(response.get("error").is_some(), "an unknown task: {response}");
         }
         Ok(())
     }
@@ -382,7 +388,7 @@ impl World {
     }
 
     /// A request in which some bytes stand in place of others.
-    fn damaged(&mut self, who: usize, at: u16, length: u8, with: u8) -> Law {
+    fn damaged(&mut self, who: usize, at: u16, length: u8, with: u8) -> Invariant {
         let Some((method, params)) = self.clients[who].sent.last().cloned() else { return Ok(()) };
         let (frame, headers) = self.clients[who].request(&method, params, &PLAIN);
         let mut bytes = frame.to_vec();
@@ -394,7 +400,7 @@ impl World {
         self.send(who, (bytes.into(), headers)).map(drop)
     }
 
-    fn batch(&mut self, who: usize, parts: &[(u8, u8)]) -> Law {
+    fn batch(&mut self, who: usize, parts: &[(u8, u8)]) -> Invariant {
         let mut batch = Vec::new();
         for (what, which) in parts {
             batch.push(match what % 5 {
