@@ -68,7 +68,7 @@ pub enum StartError {
     Script(Diagnostics),
     /// No port of 127.0.0.1 can be bound.
     #[error("cannot listen on 127.0.0.1: {0}")]
-    ListenOptions(#[from] io::Error),
+    Listen(#[from] io::Error),
 }
 
 impl fmt::Debug for StartError {

@@ -45,14 +45,14 @@ pub(super) struct Progress {
 pub(super) enum Status {
     Working,
     InputRequired,
-    PipeEnd(&'static str, String),
+    End(&'static str, String),
 }
 
 impl Status {
     /// The end of a task with an error, and the same in words (SEP-2663, Task Status: `statusMessage`).
     pub(super) fn failed(error: &RpcError) -> Status {
         let (text, error) = (Json::from(&*error.message), serde_json::to_string(error).unwrap_or_default());
-        Status::PipeEnd("failed", format!(",\"statusMessage\":{text},\"error\":{error}"))
+        Status::End("failed", format!(",\"statusMessage\":{text},\"error\":{error}"))
     }
 }
 
@@ -67,7 +67,7 @@ pub(super) struct Input {
 impl Task {
     /// Whether the task has reached an end.
     pub(super) fn is_over(&self) -> bool {
-        matches!(self.lock().status, Status::PipeEnd(..))
+        matches!(self.lock().status, Status::End(..))
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, Progress> {
@@ -94,7 +94,7 @@ impl Task {
                 let requests: Vec<_> = progress.open.iter().map(|input| input.request.as_str()).collect();
                 ("input_required", format!(",\"inputRequests\":{{{}}}", requests.join(",")))
             }
-            Status::PipeEnd(status, more) => (*status, more.clone()),
+            Status::End(status, more) => (*status, more.clone()),
         };
         format!(
             "\"taskId\":\"{}\",\"status\":\"{status}\",\"createdAt\":\"{}\",\"lastUpdatedAt\":\"{}\",\"ttlMs\":{ttl},\

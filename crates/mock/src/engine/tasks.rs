@@ -112,9 +112,9 @@ impl Engine {
             Outcome::Result(members, meta) => {
                 let envelope = Envelope { meta: meta.as_deref(), ..Envelope::default() };
                 let result = self.catalog().result(Era::Legacy, members, envelope);
-                Status::PipeEnd("completed", format!(",\"result\":{result}"))
+                Status::End("completed", format!(",\"result\":{result}"))
             }
-            Outcome::Verbatim(result) => Status::PipeEnd("completed", format!(",\"result\":{result}")),
+            Outcome::Verbatim(result) => Status::End("completed", format!(",\"result\":{result}")),
             Outcome::Error(error, _) => Status::failed(error),
             Outcome::Raw(_) => Status::failed(&RpcError::new(INTERNAL_ERROR, "a task cannot end with a `raw` reply")),
         };
@@ -124,7 +124,7 @@ impl Engine {
     /// A task ends before its call does (SEP-2663: Task Status).
     pub(super) fn cancel_task(&self, task: &Arc<Task>, at: Duration) {
         self.change_task(task, at, |progress| {
-            progress.status = Status::PipeEnd("cancelled", String::new());
+            progress.status = Status::End("cancelled", String::new());
             progress.open.clear();
         });
     }
@@ -133,7 +133,7 @@ impl Engine {
     fn change_task(&self, task: &Arc<Task>, at: Duration, change: impl FnOnce(&mut Progress)) {
         {
             let mut progress = task.lock();
-            if matches!(progress.status, Status::PipeEnd(..)) {
+            if matches!(progress.status, Status::End(..)) {
                 return;
             }
             change(&mut progress);
