@@ -6,6 +6,7 @@ mod calls;
 mod chat;
 mod check;
 mod check_client;
+mod circles;
 mod codegen;
 mod config_convert;
 mod config_docs;

@@ -2,50 +2,13 @@
 
 use serde_json::Value;
 
-use super::session::HubSession;
-use rehearse_client::TraceRecorder;
-use rehearse_protocol::{Direction, Event, Frame, Message};
+use rehearse_protocol::{Direction, Frame, Message};
 
 /// How many characters of a message are shown.
 const LONGEST: usize = 2000;
 
 /// The severities of log messages (2025-11-25, Logging: Log Levels).
 pub(super) const LEVELS: [&str; 8] = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
-
-/// Runs `work`, and prints the log messages and progress of the server meanwhile.
-pub(super) async fn with_server_log<T>(
-    hub_session: &HubSession,
-    recorder: &TraceRecorder,
-    server: &str,
-    work: impl Future<Output = T>,
-) -> T {
-    let mut read = recorder.end();
-    let print = |entries: Vec<Event>| {
-        for entry in entries {
-            let Some(frame) = entry.frame() else { continue };
-            match log_entry(frame) {
-                Some(LogEntry { is_bad: true, text }) => hub_session.warn(&format!("{server}: {text}")),
-                Some(LogEntry { is_bad: false, text }) => hub_session.note(&format!("{server}: {text}")),
-                None => {}
-            }
-        }
-    };
-    let done = {
-        let reading = async {
-            while recorder.has_more(read).await {
-                print(recorder.read(&mut read));
-            }
-            std::future::pending().await
-        };
-        tokio::select! {
-            biased;
-            done = work => done,
-            never = reading => never,
-        }
-    };
-    print(recorder.read(&mut read));
-    done
-}
 
 /// A line of the log.
 #[derive(Debug, PartialEq)]

@@ -11,7 +11,7 @@ use super::{
     error::{CommandError, FailureReport, exit_of},
     print::{indented, print},
     projected_result::ProjectedResult,
-    server_log::with_server_log,
+    server_log::{LogEntry, log_entry},
     session::HubSession,
 };
 use crate::cli::{
@@ -19,11 +19,12 @@ use crate::cli::{
     style::{self, BAD, STRONG, printable},
     terminal_user::TerminalUser,
 };
-use rehearse_client::{CallOptions, Content, Failure as CallFailure, Session, ToolOutcome};
+use rehearse_client::{CallOptions, Content, Failure as CallFailure, Session, ToolOutcome, TraceRecorder};
 use rehearse_hub::{
     CallError, RegisteredTool,
     projection::{Call, Projection},
 };
+use rehearse_protocol::Event;
 
 /// A call that was sent.
 pub(super) struct ToolCall {
@@ -271,4 +272,39 @@ fn wraps(structured: &Value, content: &[Content]) -> bool {
         }
         _ => false,
     }
+}
+
+/// Runs `work`, and prints the log messages and progress of the server meanwhile.
+async fn with_server_log<T>(
+    hub_session: &HubSession,
+    recorder: &TraceRecorder,
+    server: &str,
+    work: impl Future<Output = T>,
+) -> T {
+    let mut read = recorder.end();
+    let print = |entries: Vec<Event>| {
+        for entry in entries {
+            let Some(frame) = entry.frame() else { continue };
+            match log_entry(frame) {
+                Some(LogEntry { is_bad: true, text }) => hub_session.warn(&format!("{server}: {text}")),
+                Some(LogEntry { is_bad: false, text }) => hub_session.note(&format!("{server}: {text}")),
+                None => {}
+            }
+        }
+    };
+    let done = {
+        let reading = async {
+            while recorder.has_more(read).await {
+                print(recorder.read(&mut read));
+            }
+            std::future::pending().await
+        };
+        tokio::select! {
+            biased;
+            done = work => done,
+            never = reading => never,
+        }
+    };
+    print(recorder.read(&mut read));
+    done
 }

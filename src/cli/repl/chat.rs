@@ -10,7 +10,7 @@ use std::{
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
-use super::{ReplArgs, shell::Shell};
+use super::ReplArgs;
 use crate::cli::{
     Exit, Failure,
     agent_config::{code_mode, read_agent},
@@ -29,7 +29,7 @@ use rehearse_agent::{
 };
 use rehearse_client::Target;
 use rehearse_client_configs::{Machine, agent::CodeModeConfig};
-use rehearse_hub::{HubServer, projection::Projection};
+use rehearse_hub::{Hub, HubServer, projection::Projection};
 use rehearse_llm::{
     model::{Block, Delta, Model},
     xml,
@@ -297,21 +297,17 @@ impl Chat {
         }
     }
 
-    /// Sends a message and prints what happens: the answer on stdout, everything else on stderr. Returns whether there is
-    /// an answer.
-    pub(super) async fn say(&self, shell: &Shell, text: &str, cancel: &CancellationToken) -> bool {
-        let agent = Agent::new(self.model.clone(), shell.hub.clone(), self.options.clone());
+    /// Sends a message and prints what happens: the answer on stdout, everything else on stderr.
+    ///
+    /// # Errors
+    /// There is no answer, for this reason.
+    pub(super) async fn say(&self, hub: &Hub, text: &str, cancel: &CancellationToken) -> Result<(), String> {
+        let agent = Agent::new(self.model.clone(), hub.clone(), self.options.clone());
         let mut agent = agent.with_sink(Arc::new(TranscriptPrinter(self.statistics.clone())));
         if let Some(code_mode) = &self.code_mode {
-            let members = shell.hub.status().into_iter().filter_map(|(name, _)| shell.hub.server(&name).ok());
+            let members = hub.status().into_iter().filter_map(|(name, _)| hub.server(&name).ok());
             let members: Vec<_> = members.map(|member| HubServer::clone(&member)).collect();
-            agent = match code_mode.apply(agent, &members, shell.hub.options()) {
-                Ok(agent) => agent,
-                Err(error) => {
-                    shell.error(&error.to_string());
-                    return false;
-                }
-            };
+            agent = code_mode.apply(agent, &members, hub.options()).map_err(|error| error.to_string())?;
         }
         if let Some(sink) = &self.sink {
             agent = agent.with_sink(sink.clone());
@@ -327,13 +323,7 @@ impl Chat {
         };
         let prompt = vec![Block::text(text)];
         let done = Box::pin(agent.run(&mut conversation, prompt, &label, cancel, Some(&print))).await;
-        match done {
-            Ok(_) => true,
-            Err(error) => {
-                shell.error(&error.to_string());
-                false
-            }
-        }
+        done.map(drop).map_err(|error| error.to_string())
     }
 }
 

@@ -9,8 +9,11 @@ use futures_util::{StreamExt, future::join_all, stream::FuturesUnordered};
 use tokio::{sync::broadcast::error::RecvError, time::Instant};
 
 use super::shell::{Never, Shell};
-use crate::cli::mcp::{list_tools::name_of, session::renewal_message};
-use rehearse_hub::{ConnectionState, Event, ServerStatus};
+use crate::cli::{
+    Exit,
+    mcp::{list_tools::name_of, session::renewal_message},
+};
+use rehearse_hub::{ConnectionState, Event, ServerStatus, is_retryable};
 
 /// Prints the events of the hub.
 pub(super) async fn watch_hub(shell: &Arc<Shell>) -> Never {
@@ -92,8 +95,33 @@ async fn reconnect(shell: &Shell, server: Arc<str>, most: usize) {
     shell.hub_session().warn(&format!("giving up on MCP server '{server}'; type 'reconnect {server}' to retry"));
 }
 
+impl Shell {
+    /// Connects to all servers and prints the results. Returns only if the command must exit.
+    pub(super) async fn connect_all(&self) -> Exit {
+        if self.args.lazy {
+            self.initial_connections.mark_all_done();
+            return std::future::pending().await;
+        }
+        let hub_session = self.hub_session();
+        let Some(failed) = self.connect_to(hub_session.names.clone(), self.unreachable).await else {
+            return Exit::CannotRun;
+        };
+        if self.hub.is_closed() {
+            return std::future::pending().await;
+        }
+        if !failed.is_empty() && failed.len() < hub_session.names.len() {
+            hub_session.note("continuing with the other servers");
+        }
+        self.print_new_notices();
+        self.initial_connections.mark_all_done();
+        let again = failed.into_iter().filter(|(_, error)| is_retryable(error)).map(|(server, _)| server);
+        Box::pin(connect_again(self, again.collect())).await;
+        std::future::pending().await
+    }
+}
+
 /// Connects again to servers whose first connection failed.
-pub(super) async fn connect_again(shell: &Shell, servers: Vec<Arc<str>>) {
+async fn connect_again(shell: &Shell, servers: Vec<Arc<str>>) {
     let most = shell.args.retries;
     let again = servers.into_iter().filter(|_| most > 0).map(|server| {
         shell.backoffs.lock().entry(server.clone()).or_default().count_first();

@@ -13,11 +13,10 @@ use super::{
     command::Command,
     complete::{KnownNames, quoted},
     debug_switch::{DebugSwitch, VARIABLE},
-    hub_events::connect_again,
     initial_connections::InitialConnections,
 };
 use crate::cli::{
-    Exit, Failure,
+    Failure,
     mcp::{
         session::{CANCEL_GRACE, HubSession, without_stderr},
         target::{Files, Server},
@@ -30,9 +29,7 @@ use crate::cli::{
 use rehearse_client::{AnswerScript, ConnectError, LastLines, StderrLine};
 use rehearse_client_configs::{Machine, policy::Unreachable};
 use rehearse_document::nearest;
-use rehearse_hub::{
-    ApprovalMode, ConnectMode, ConnectionState, Hub, HubError, HubOptions, HubServer, Notice, is_retryable,
-};
+use rehearse_hub::{ApprovalMode, ConnectMode, ConnectionState, Hub, HubError, HubOptions, HubServer, Notice};
 use rehearse_report::text::printable_lines;
 
 pub(super) struct Shell {
@@ -163,29 +160,6 @@ impl Shell {
         Ok(members)
     }
 
-    /// Connects to all servers and prints the results. Returns only if the command must exit.
-    pub(super) async fn connect_all(&self) -> Exit {
-        if self.args.lazy {
-            self.initial_connections.mark_all_done();
-            return std::future::pending().await;
-        }
-        let hub_session = self.hub_session();
-        let Some(failed) = self.connect_to(hub_session.names.clone(), self.unreachable).await else {
-            return Exit::CannotRun;
-        };
-        if self.hub.is_closed() {
-            return std::future::pending().await;
-        }
-        if !failed.is_empty() && failed.len() < hub_session.names.len() {
-            hub_session.note("continuing with the other servers");
-        }
-        self.print_new_notices();
-        self.initial_connections.mark_all_done();
-        let again = failed.into_iter().filter(|(_, error)| is_retryable(error)).map(|(server, _)| server);
-        Box::pin(connect_again(self, again.collect())).await;
-        std::future::pending().await
-    }
-
     /// Prints which tools were left out or renamed since the last time.
     pub(super) fn print_new_notices(&self) {
         let (hub_session, now) = (self.hub_session(), self.hub.registry().notices.clone());
@@ -253,7 +227,8 @@ impl Shell {
             match command {
                 Command::Say(text) => {
                     let Some(chat) = &self.chat else { return Some(false) };
-                    return Some(Box::pin(chat.say(self, &text, cancel)).await);
+                    let said = Box::pin(chat.say(&self.hub, &text, cancel)).await;
+                    Some(said.inspect_err(|error| self.error(error)).is_ok())
                 }
                 Command::Call { tool, server, arguments, shown } => {
                     return Some(self.call(&tool, server.as_deref(), arguments, &shown, cancel).await);

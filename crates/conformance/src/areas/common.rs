@@ -1,5 +1,6 @@
 //! What the judges of several areas need.
 
+use rehearse_protocol::Version;
 use serde_json::{Value, json};
 
 use crate::{Call, Connection, Evidence, HttpExchange, Judgement, Material, Message, Place};
@@ -255,6 +256,15 @@ pub(super) fn is_mime(text: &str) -> bool {
     essence.split_once('/').is_some_and(|(kind, subtype)| is_token(kind) && is_token(subtype))
 }
 
+/// What a modern request has in `_meta`.
+pub(super) fn meta(material: &Material) -> Value {
+    json!({
+        "io.modelcontextprotocol/protocolVersion": material.version.unwrap_or(Version::LATEST).as_str(),
+        "io.modelcontextprotocol/clientInfo": { "name": "rehearse-check", "version": "1" },
+        "io.modelcontextprotocol/clientCapabilities": {},
+    })
+}
+
 /// A request that every server serves at once: a list, or what its era has, with its params.
 pub(super) fn cheap_request(material: &Material) -> (&'static str, Value) {
     let method = match (material.list_methods().first(), material.is_modern()) {
@@ -262,7 +272,7 @@ pub(super) fn cheap_request(material: &Material) -> (&'static str, Value) {
         (None, true) => "server/discover",
         (None, false) => "ping",
     };
-    let params = if material.is_modern() { json!({ "_meta": super::rpc::meta(material) }) } else { json!({}) };
+    let params = if material.is_modern() { json!({ "_meta": meta(material) }) } else { json!({}) };
     (method, params)
 }
 

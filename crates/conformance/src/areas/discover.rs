@@ -7,13 +7,12 @@ use serde_json::{Value, json};
 use super::{
     Judge,
     common::{error_code, is_refused_elsewhere, results, shown, survives},
-    stateless,
+    stateless::{self, CAPABILITIES},
 };
 use crate::{Call, Case, Evidence, HttpExchange, Judgement, Lane, Level, Material};
 
 const DISCOVER: &str = "server/discover";
 const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
-pub(super) const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 const INFO: &str = "io.modelcontextprotocol/clientInfo";
 const META_VERSION: &str = "/params/_meta/io.modelcontextprotocol~1protocolVersion";
 const META_EXTENSIONS: &str = "/params/_meta/io.modelcontextprotocol~1clientCapabilities/extensions";

@@ -196,14 +196,6 @@ fn batches(material: &Material) -> Vec<Case> {
     cases
 }
 
-pub(super) fn meta(material: &Material) -> Value {
-    json!({
-        "io.modelcontextprotocol/protocolVersion": material.version.unwrap_or(Version::LATEST).as_str(),
-        "io.modelcontextprotocol/clientInfo": { "name": "rehearse-check", "version": "1" },
-        "io.modelcontextprotocol/clientCapabilities": {},
-    })
-}
-
 fn bad_params(material: &Material) -> Vec<Case> {
     let all = [
         ("tools", "tools/call", json!({ "name": 5 })),

@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 use super::{
     changes::names_by_connection,
     common::{LISTS, is_refused_elsewhere, results},
-    discover::CAPABILITIES,
 };
 use crate::{Call, Case, Evidence, Judgement, Lane, Level, Material};
 
+pub(super) const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 const CALL: &str = "tools/call";
 
 /// The capabilities of a client that can be asked everything.

@@ -12,18 +12,19 @@ use serde_json::{Map, Value as Json};
 
 use super::{
     catalog::{CallCounts, Catalog, RuleRef},
+    content_block,
     frames::ResponseFrame,
     instance::Engine,
     legacy_session::LegacySession,
     outcome::Outcome,
     pending_input::PendingInput,
-    running_handler::RunningHandler,
+    running_handler::{self, HandlerEnd, RunningHandler},
     task::Task,
 };
 use crate::{
     handler::{CallNotices, HandlerCall},
     journal::{Answer, AnswerKind, CallRecord, CancelMark},
-    script::{Action, AnswerPlan, HttpResponseOptions, Item, Rule, Step},
+    script::{Action, AnswerPlan, HttpResponseOptions, Item, Rule, Step, ToolItem},
 };
 use rehearse_document::{
     parse_duration,
@@ -391,6 +392,37 @@ impl Exchange {
         let mut json = String::new();
         catalog.script.templates.write_json(data, self.context.get(), &mut json)?;
         Ok(json)
+    }
+
+    /// The next event of the handler; `None` if there is none.
+    pub(super) fn await_handler(&mut self, at: Duration) -> Option<Event> {
+        let handler = self.handler.as_mut()?;
+        self.outbox.extend(handler.take_notices());
+        if let Some(frame) = self.outbox.pop_front() {
+            return Some(Event::Send(frame));
+        }
+        let Some(result) = handler.take_result() else { return Some(Event::Await(Duration::MAX)) };
+        self.handler = None;
+        let catalog = self.catalog.clone();
+        let outcome = self.handled(&catalog.script.tools[self.rule.item.index], result);
+        Some(self.conclude(outcome, at))
+    }
+
+    /// The end of a call whose handler has ended.
+    fn handled(&mut self, tool: &ToolItem, end: HandlerEnd) -> Outcome {
+        let read = match end {
+            Ok(Err(error)) => return Outcome::Error(error, None),
+            Ok(Ok(result)) => running_handler::members(tool, self.era(), result.get()),
+            Err(panic) => Err(panic),
+        };
+        match read {
+            Ok((members, meta)) => Outcome::Result(content_block::downgrade(self.origin.version, members), meta),
+            Err(why) => {
+                let what = format!("the handler of the tool {} failed: {why}", tool.item.name);
+                self.reason = Some(what.clone());
+                Outcome::Error(RpcError::new(INTERNAL_ERROR, what), None)
+            }
+        }
     }
 }
 

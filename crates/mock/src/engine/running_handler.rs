@@ -5,7 +5,6 @@ use std::{
     fmt,
     panic::{AssertUnwindSafe, catch_unwind},
     task::{Context, Poll},
-    time::Duration,
 };
 
 use bytes::Bytes;
@@ -14,19 +13,14 @@ use futures_util::StreamExt;
 use parking_lot::Mutex;
 use serde_json::{Map, Value as Json, value::RawValue};
 
-use super::{
-    content_block,
-    exchange::{Event, Exchange},
-    outcome::Outcome,
-};
 use crate::{
     handler::{Handler, HandlerCall, HandlerFuture},
     script::ToolItem,
 };
-use rehearse_protocol::{Era, RpcError, message::INTERNAL_ERROR};
+use rehearse_protocol::{Era, RpcError};
 
 /// What a handler returned, or the text of its panic.
-type HandlerEnd = Result<Result<Box<RawValue>, RpcError>, String>;
+pub(super) type HandlerEnd = Result<Result<Box<RawValue>, RpcError>, String>;
 
 /// A handler that is answering a call. Dropping it cancels it.
 pub(super) struct RunningHandler {
@@ -88,44 +82,11 @@ fn text_of(panic: &(dyn Any + Send)) -> String {
     format!("it panicked: {}", text.unwrap_or("without a message"))
 }
 
-impl Exchange {
-    /// The next event of the handler; `None` if there is none.
-    pub(super) fn await_handler(&mut self, at: Duration) -> Option<Event> {
-        let handler = self.handler.as_mut()?;
-        self.outbox.extend(handler.take_notices());
-        if let Some(frame) = self.outbox.pop_front() {
-            return Some(Event::Send(frame));
-        }
-        let Some(result) = handler.take_result() else { return Some(Event::Await(Duration::MAX)) };
-        self.handler = None;
-        let catalog = self.catalog.clone();
-        let outcome = self.handled(&catalog.script.tools[self.rule.item.index], result);
-        Some(self.conclude(outcome, at))
-    }
-
-    /// The end of a call whose handler has ended.
-    fn handled(&mut self, tool: &ToolItem, end: HandlerEnd) -> Outcome {
-        let read = match end {
-            Ok(Err(error)) => return Outcome::Error(error, None),
-            Ok(Ok(result)) => members(tool, self.era(), result.get()),
-            Err(panic) => Err(panic),
-        };
-        match read {
-            Ok((members, meta)) => Outcome::Result(content_block::downgrade(self.origin.version, members), meta),
-            Err(why) => {
-                let what = format!("the handler of the tool {} failed: {why}", tool.item.name);
-                self.reason = Some(what.clone());
-                Outcome::Error(RpcError::new(INTERNAL_ERROR, what), None)
-            }
-        }
-    }
-}
-
 /// The members of a result without braces, and its `_meta`. The engine adds the envelope of the era.
 ///
 /// # Errors
 /// What a result of this tool lacks, or what is wrong with it.
-fn members(tool: &ToolItem, era: Era, result: &str) -> Result<(String, Option<String>), String> {
+pub(super) fn members(tool: &ToolItem, era: Era, result: &str) -> Result<(String, Option<String>), String> {
     let Ok(mut object) = serde_json::from_str::<Map<String, Json>>(result) else {
         return Err("its result is not an object".to_owned());
     };

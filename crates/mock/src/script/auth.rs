@@ -5,7 +5,10 @@ use std::sync::Arc;
 use http::{HeaderMap, header::AUTHORIZATION};
 use serde_json::{Value as Json, json};
 
-use super::issuer::{Issuer, challenge_text, patched};
+use super::{
+    issuer::{Issuer, challenge_text, patched},
+    scope,
+};
 use rehearse_document::{Node, Problems};
 
 /// The tokens that a server accepts.
@@ -73,7 +76,7 @@ impl Token {
         if token.str()?.is_empty() || !token.str()?.chars().all(is_token) {
             return Err(token.problem("a token consists of letters, digits and -._~+/=").into());
         }
-        let scopes = fields.read_each("scopes", read_scope)?;
+        let scopes = fields.read_each("scopes", scope::read)?;
         Ok(Arc::new(Token { token: token.str()?.to_owned(), scopes, is_issued: false }))
     }
 }
@@ -86,7 +89,7 @@ impl Auth {
             Some(_) => fields.read_each("tokens", Token::read)?,
             None => fields.required("tokens")?.each(Token::read)?,
         };
-        let scopes = fields.read_each("scopes", read_scope)?;
+        let scopes = fields.read_each("scopes", scope::read)?;
         let mut supported = scopes.clone();
         for scope in tokens.iter().flat_map(|token| &token.scopes) {
             if !supported.contains(scope) {
@@ -173,19 +176,6 @@ impl Challenge {
             Some("invalid_token") => "the bearer token is not valid".into(),
             Some(_) => format!("the bearer token lacks a scope; needed are {}", self.scopes.join(", ")),
         }
-    }
-}
-
-/// Reads a scope.
-///
-/// # Errors
-/// It is not a string, or has characters that a scope cannot have (RFC 6749, section 3.3).
-pub(super) fn read_scope(node: &Node) -> Result<String, Problems> {
-    let scope = node.str()?;
-    let is_valid = |c: char| c.is_ascii_graphic() && c != '"' && c != '\\';
-    match !scope.is_empty() && scope.chars().all(is_valid) {
-        true => Ok(scope.to_owned()),
-        false => Err(node.problem("a scope is a word without spaces, quotes and backslashes").into()),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value as Json, json};
 
-use super::auth::read_scope;
+use super::scope;
 use rehearse_document::{Node, Problems};
 
 const KEYS: &[&str] = &[
@@ -61,7 +61,7 @@ impl Issuer {
             paths: fields.read("path", |node| node.one_or_more(read_path))?.unwrap_or_else(|| vec![String::new()]),
             clients: fields.read_each("clients", read_client)?,
             expire_after: fields.read("expireAfter", Node::integer)?,
-            grant: fields.read("grant", |node| node.each(read_scope))?,
+            grant: fields.read("grant", |node| node.each(scope::read))?,
             challenge: fields.read("challenge", text)?,
             missing: fields.read_each("missing", text)?,
             resource: patch("resource")?,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{ReplySubject, Rule, ScriptReader, auth, repeat, rule::ANSWER_KEYS};
+use super::{ReplySubject, Rule, ScriptReader, repeat, rule::ANSWER_KEYS, scope};
 use rehearse_document::{Fields, Node, Problems};
 
 /// The keys of an item besides its MCP members and its answer.
@@ -172,7 +172,7 @@ impl Item {
         let label = format!("{}.{name}", kind.list_key());
         reader.item_count += 1;
         let number = reader.item_count - 1;
-        let scopes = fields.read_each("scopes", auth::read_scope)?;
+        let scopes = fields.read_each("scopes", scope::read)?;
         reader.scopes = reader.scopes.or(fields.get("scopes").map(|node| node.span));
         let repetition = fields.read(repeat::KEY, Node::integer)?;
         let outer = std::mem::replace(&mut reader.repeats, repetition.is_some());

@@ -26,6 +26,7 @@ mod resource;
 mod root;
 mod rule;
 mod schema;
+mod scope;
 mod skill;
 mod step;
 mod tool;

@@ -4,15 +4,13 @@ use std::sync::Arc;
 
 use super::{
     Item, ItemKind, PromptItem, ReplySubject, ResourceItem, ResourceTemplateItem, SkillResource, ToolItem, repeat,
+    rule::HANDLER_KEY,
 };
 use crate::handler::Handler;
 use rehearse_document::{
     Fields, Node, Problem, Problems, Source, Span, nearest,
     template::{SCRIPT_NAMES, Templates},
 };
-
-/// The key of an answer that is a handler, in the script of a builder.
-pub(super) const HANDLER_KEY: &str = "handler";
 
 /// Collects information while a script is read.
 pub(super) struct ScriptReader {

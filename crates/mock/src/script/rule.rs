@@ -4,13 +4,14 @@ use std::{sync::Arc, time::Duration};
 
 use super::{
     Action, Body, CallRange, Condition, HttpResponseOptions, InputRequest, Reply, ReplySubject, ScriptReader, Step,
-    reader::HANDLER_KEY,
 };
 use crate::handler::Handler;
 use rehearse_document::{Entry, Fields, Node, Problem, Problems};
 
 /// The keys for the answer of an item or a rule.
 pub(super) const ANSWER_KEYS: &[&str] = &["delay", "reply", "replies", "then", "steps", "http"];
+/// The key of an answer that is a handler, in the script of a builder.
+pub(super) const HANDLER_KEY: &str = "handler";
 const PLANS: &[&str] = &["reply", "replies", "steps"];
 
 /// A condition and the answer that it selects. The first rule that matches answers.

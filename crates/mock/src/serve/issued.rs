@@ -1,4 +1,4 @@
-//! The endpoints of the mock as an authorization server, and what they have issued.
+//! What the mock issues as an authorization server.
 //!
 //! Every authorization request is approved at once.
 
@@ -9,23 +9,13 @@ use base64::{
     prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD},
 };
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use http::{HeaderMap, StatusCode, header};
 use parking_lot::Mutex;
 use ring::digest::{SHA256, digest};
 use serde_json::{Value as Json, json};
 use url::{Url, form_urlencoded};
 
-use super::{
-    http::{RequestHead, empty, json, read},
-    router::origin,
-    server_state::ServerState,
-    trace_recorder::{HttpExchange, NoMessage},
-};
-use crate::{
-    journal::Refusal,
-    script::{Issuer, Token, patched},
-};
-use rehearse_net::{Request, Response};
+use crate::script::{Issuer, Token, patched};
 
 /// What the mock has issued so far.
 #[derive(Debug, Default)]
@@ -73,10 +63,10 @@ struct IssuedToken {
 }
 
 /// The parameters of a query or a form.
-struct Params(HashMap<String, String>);
+pub(super) struct Params(HashMap<String, String>);
 
 /// An error response (RFC 6749, section 5.2; RFC 7591, section 3.2.2).
-type Refused = (StatusCode, String);
+pub(super) type Refused = (StatusCode, String);
 
 impl Issued {
     /// The path of the issuer that is in charge.
@@ -104,61 +94,11 @@ impl Issued {
     }
 }
 
-impl ServerState {
-    /// The answer of an endpoint of an issuer.
-    pub(super) async fn issue(
-        &self,
-        head: &RequestHead,
-        request: Request,
-        issuer: &Issuer,
-        number: usize,
-        endpoint: &str,
-    ) -> Response {
-        let is_get = request.method() == Method::GET;
-        if is_get != (endpoint == "authorize") || !(is_get || request.method() == Method::POST) {
-            let allowed = if endpoint == "authorize" { "GET" } else { "POST" };
-            return self.not_allowed(head, Refusal::Malformed, allowed);
-        }
-        self.note(head, None);
-        let origin = origin(&request);
-        let place = Place { issuer, number, origin: &origin };
-        let (parts, body) = request.into_parts();
-        if is_get {
-            let params = Params::parse(parts.uri.query().unwrap_or_default().as_bytes());
-            return match place.authorize(&mut self.issued.0.lock(), &params) {
-                Ok(location) => redirect(&location),
-                Err(why) => {
-                    answer(StatusCode::BAD_REQUEST, &json!({ "error": "invalid_request", "error_description": why }))
-                }
-            };
-        }
-        let body = match read(body).await {
-            Ok(body) => body,
-            Err((status, why)) => {
-                return answer(status, &json!({ "error": "invalid_request", "error_description": why }));
-            }
-        };
-        if let Some(exchange) = parts.extensions.get::<HttpExchange>() {
-            exchange.record_other_body(&body);
-        }
-        let mut state = self.issued.0.lock();
-        let scopes = self.engine.auth(|auth| auth.scopes().to_vec()).unwrap_or_default();
-        let issued = match endpoint {
-            "register" => place.register(&mut state, &body).map(|client| (StatusCode::CREATED, client)),
-            _ => place.token(&mut state, &parts.headers, &Params::parse(&body), &scopes).map(|it| (StatusCode::OK, it)),
-        };
-        match issued {
-            Ok((status, issued)) => answer(status, &issued),
-            Err((status, error)) => answer(status, &json!({ "error": error })),
-        }
-    }
-}
-
 /// One of the issuers.
-struct Place<'i> {
-    issuer: &'i Issuer,
-    number: usize,
-    origin: &'i str,
+pub(super) struct Place<'i> {
+    pub(super) issuer: &'i Issuer,
+    pub(super) number: usize,
+    pub(super) origin: &'i str,
 }
 
 impl Place<'_> {
@@ -184,7 +124,8 @@ impl Place<'_> {
     ///
     /// # Errors
     /// The client is not known, or the redirect URI is not one of its own: the user is not redirected.
-    fn authorize(&self, state: &mut State, params: &Params) -> Result<Url, &'static str> {
+    pub(super) fn authorize(&self, issued: &Issued, params: &Params) -> Result<Url, &'static str> {
+        let state = &mut *issued.0.lock();
         let id = params.get("client_id");
         self.client(state, id).ok_or("the client is not registered here")?;
         let mut location = Url::parse(params.get("redirect_uri")).map_err(|_| "there is no redirect URI")?;
@@ -223,7 +164,8 @@ impl Place<'_> {
     }
 
     /// The client as it is registered (RFC 7591, section 3.2.1).
-    fn register(&self, state: &mut State, body: &Bytes) -> Result<Json, Refused> {
+    pub(super) fn register(&self, issued: &Issued, body: &Bytes) -> Result<Json, Refused> {
+        let state = &mut *issued.0.lock();
         if let Some(error) = &self.issuer.fail_register {
             return Err(bad(error));
         }
@@ -250,13 +192,14 @@ impl Place<'_> {
     }
 
     /// The response of the token endpoint (RFC 6749, section 5.1).
-    fn token(
+    pub(super) fn token(
         &self,
-        state: &mut State,
+        issued: &Issued,
         headers: &HeaderMap,
         params: &Params,
         default_scopes: &[String],
     ) -> Result<Json, Refused> {
+        let state = &mut *issued.0.lock();
         let unknown = || (StatusCode::UNAUTHORIZED, "invalid_client".to_owned());
         let (id, shown) = credentials(headers, params).ok_or_else(unknown)?;
         let secret = self.client(state, &id).ok_or_else(unknown)?;
@@ -316,7 +259,7 @@ impl Place<'_> {
 }
 
 impl Params {
-    fn parse(text: &[u8]) -> Params {
+    pub(super) fn parse(text: &[u8]) -> Params {
         Params(form_urlencoded::parse(text).into_owned().collect())
     }
 
@@ -350,19 +293,4 @@ fn is_same_redirect(registered: &Url, used: &Url) -> bool {
 
 fn bad(error: &str) -> Refused {
     (StatusCode::BAD_REQUEST, error.to_owned())
-}
-
-fn answer(status: StatusCode, value: &Json) -> Response {
-    let mut response = json(status, value.to_string().into());
-    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    response.extensions_mut().insert(NoMessage);
-    response
-}
-
-fn redirect(location: &Url) -> Response {
-    let mut response = empty(StatusCode::FOUND);
-    if let Ok(value) = HeaderValue::from_str(location.as_str()) {
-        response.headers_mut().insert(header::LOCATION, value);
-    }
-    response
 }

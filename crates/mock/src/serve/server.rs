@@ -11,11 +11,12 @@ use http::Method;
 use tokio::{io::DuplexStream, net::TcpListener};
 
 use super::{
+    authorization::Access,
     issued::Issued,
     lifetime::ServerLifetime,
     pipe::{PipeEnd, PipeServer},
     reorder_gate::ReorderGate,
-    router::{self, Access},
+    router,
     server_state::ServerState,
     session::Sessions,
     sse_streams::SseStreams,

@@ -11,7 +11,8 @@ use serde_json::Value as Json;
 
 use super::{
     HttpModel,
-    answer::{AnswerError, Progress, StreamedAnswer, read},
+    answer::{AnswerError, Progress},
+    streamed_answer::{StreamedAnswer, read},
 };
 use crate::{
     api::error_message,

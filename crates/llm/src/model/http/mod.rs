@@ -12,6 +12,7 @@ mod exchange;
 mod openai_chat;
 mod openai_responses;
 mod retry_policy;
+mod streamed_answer;
 
 use std::{
     fmt,

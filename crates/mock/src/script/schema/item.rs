@@ -2,14 +2,15 @@
 
 use serde_json::{Value as Json, json};
 
-use super::build::{
-    Definitions, Keys, any, at_most_one, choice, duration, exactly_one, extend, flag, integer, keys, list_of, mapping,
-    object, reference, text,
+use super::{
+    build::{
+        Definitions, Keys, any, at_most_one, choice, duration, exactly_one, extend, flag, integer, keys, list_of,
+        mapping, object, reference, text,
+    },
+    reply::{SUBJECTS, keys_of},
 };
 use crate::script::repeat;
 
-/// The subjects of answers; resource templates are answered as resources are.
-pub(super) const SUBJECTS: [&str; 4] = ["tool", "resource", "prompt", "method"];
 const PLANS: [&str; 3] = ["reply", "replies", "steps"];
 
 pub(super) fn definitions() -> Definitions {
@@ -76,7 +77,7 @@ fn answer(subject: &str) -> Keys {
             [[{ "wait": "50ms" }, { "reply": example }]];
         "http": reference("httpAnswer"), "How the answer is sent over streamable HTTP.", [{ "answers": "sse" }];
     };
-    let short = super::reply::keys_of(subject);
+    let short = keys_of(subject);
     keys.extend(short.into_iter().filter(|(name, _)| short_forms(subject).contains(name)));
     keys
 }

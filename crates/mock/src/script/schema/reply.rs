@@ -2,10 +2,12 @@
 
 use serde_json::{Value as Json, json};
 
-use super::{
-    build::{Definitions, Keys, any, choice, exactly_one, extend, keys, list_of, mapping, object, reference, template},
-    item::SUBJECTS,
+use super::build::{
+    Definitions, Keys, any, choice, exactly_one, extend, keys, list_of, mapping, object, reference, template,
 };
+
+/// The subjects of answers; resource templates are answered as resources are.
+pub(super) const SUBJECTS: [&str; 4] = ["tool", "resource", "prompt", "method"];
 
 pub(super) fn definitions() -> Definitions {
     let mut definitions =

@@ -7,7 +7,7 @@ use super::{
         Definitions, Keys, any, choice, duration, exactly_one, extend, flag, keys, list_of, mapping, object, reference,
         template, text,
     },
-    item::SUBJECTS,
+    reply::SUBJECTS,
 };
 use crate::script::log_level;
 

@@ -1,0 +1,187 @@
+//! Who is let in, and the endpoints of the mock as a protected resource and as an authorization server.
+
+use std::sync::Arc;
+
+use http::{HeaderValue, Method, StatusCode, header};
+use serde_json::{Value as Json, json};
+use url::Url;
+
+use super::{
+    http::{RequestHead, empty, json, read},
+    issued::{Params, Place},
+    server_state::ServerState,
+    trace_recorder::{HttpExchange, NoMessage},
+};
+use crate::{
+    journal::Refusal,
+    script::{Auth, Challenge, Issuer, Token},
+};
+use rehearse_net::{Request, Response};
+use rehearse_protocol::Transport;
+
+/// The path of the metadata of a protected resource (RFC 9728, section 3).
+const METADATA_PATH: &str = "/.well-known/oauth-protected-resource";
+/// Public metadata of a server (RFC 8615, section 3).
+const WELL_KNOWN: &str = "/.well-known/";
+
+/// Whether a request is let in.
+#[derive(Debug)]
+pub(super) enum Access {
+    /// The server requires no tokens.
+    Open,
+    /// It is about authorization, and needs no token.
+    Public,
+    Granted(Arc<Token>),
+    Refused(Challenge),
+}
+
+impl ServerState {
+    /// Whether a request is let in. Each one with a token that the mock has issued uses it once.
+    pub(super) fn access(&self, request: &Request) -> Access {
+        let path = request.uri().path();
+        let has_own = |auth: &Auth| auth.issuer().is_some_and(|issuer| issuer.is_about(path));
+        if path.starts_with(WELL_KNOWN) || self.engine.auth(has_own) == Some(true) {
+            return Access::Public;
+        }
+        let authorized = self
+            .engine
+            .auth(|auth| auth.authorize(request.headers(), |token| self.issued.use_token(token, auth.issuer()?)));
+        match authorized {
+            None => Access::Open,
+            Some(Ok(token)) => Access::Granted(token),
+            Some(Err(challenge)) => Access::Refused(challenge),
+        }
+    }
+
+    /// Metadata, and the endpoints of the mock as an authorization server; any other name is a 404.
+    pub(super) async fn about_authorization(&self, head: &RequestHead, request: Request) -> Response {
+        let refuse = |why: &str| self.refuse(head, StatusCode::NOT_FOUND, Refusal::Optional, why);
+        let (path, origin) = (request.uri().path().to_owned(), origin(&request));
+        let issuer = self.engine.auth(|auth| auth.issuer().cloned()).flatten();
+        if let Some(issuer) = &issuer {
+            if issuer.missing.contains(&path) {
+                return refuse("there is nothing here");
+            }
+            if let Some((number, endpoint)) = issuer.endpoint(&path) {
+                return self.issue(head, request, issuer, number, endpoint).await;
+            }
+        }
+        let is_get = request.method() == Method::GET;
+        let described = issuer.as_ref().and_then(|issuer| Some((issuer, issuer.described_at(&path)?)));
+        let metadata = match path.strip_prefix(METADATA_PATH).filter(|path| path.is_empty() || path.starts_with('/')) {
+            Some(resource) => {
+                let resource = if resource.is_empty() { "/mcp" } else { resource };
+                let issuer = issuer.as_ref().map_or("", |issuer| self.issued.current(issuer));
+                self.engine.auth(|auth| auth.metadata(&origin, resource, issuer))
+            }
+            None => match described {
+                Some((issuer, (at, is_openid))) => {
+                    let scopes = self.engine.auth(|auth| auth.scopes().to_vec()).unwrap_or_default();
+                    Some(issuer.metadata(&origin, at, &scopes, is_openid))
+                }
+                None if issuer.is_some() => return refuse("there is nothing here"),
+                None => {
+                    return refuse(
+                        "this mock issues no tokens; `authorizationServers` in `auth` names a server that does",
+                    );
+                }
+            },
+        };
+        match metadata {
+            Some(metadata) if is_get => json(StatusCode::OK, metadata.to_string().into()),
+            Some(_) => self.not_allowed(head, Refusal::Malformed, "GET"),
+            None => refuse("this server is open to everyone"),
+        }
+    }
+
+    /// The answer of an endpoint of an issuer.
+    async fn issue(
+        &self,
+        head: &RequestHead,
+        request: Request,
+        issuer: &Issuer,
+        number: usize,
+        endpoint: &str,
+    ) -> Response {
+        let is_get = request.method() == Method::GET;
+        if is_get != (endpoint == "authorize") || !(is_get || request.method() == Method::POST) {
+            let allowed = if endpoint == "authorize" { "GET" } else { "POST" };
+            return self.not_allowed(head, Refusal::Malformed, allowed);
+        }
+        self.note(head, None);
+        let origin = origin(&request);
+        let place = Place { issuer, number, origin: &origin };
+        let (parts, body) = request.into_parts();
+        if is_get {
+            let params = Params::parse(parts.uri.query().unwrap_or_default().as_bytes());
+            return match place.authorize(&self.issued, &params) {
+                Ok(location) => redirect(&location),
+                Err(why) => {
+                    answer(StatusCode::BAD_REQUEST, &json!({ "error": "invalid_request", "error_description": why }))
+                }
+            };
+        }
+        let body = match read(body).await {
+            Ok(body) => body,
+            Err((status, why)) => {
+                return answer(status, &json!({ "error": "invalid_request", "error_description": why }));
+            }
+        };
+        if let Some(exchange) = parts.extensions.get::<HttpExchange>() {
+            exchange.record_other_body(&body);
+        }
+        let scopes = self.engine.auth(|auth| auth.scopes().to_vec()).unwrap_or_default();
+        let issued = match endpoint {
+            "register" => place.register(&self.issued, &body).map(|client| (StatusCode::CREATED, client)),
+            _ => {
+                place.token(&self.issued, &parts.headers, &Params::parse(&body), &scopes).map(|it| (StatusCode::OK, it))
+            }
+        };
+        match issued {
+            Ok((status, issued)) => answer(status, &issued),
+            Err((status, error)) => answer(status, &json!({ "error": error })),
+        }
+    }
+}
+
+/// The origin by which a client reaches the mock.
+pub(super) fn origin(request: &Request) -> String {
+    let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+    format!("http://{host}")
+}
+
+/// A response with a challenge.
+pub(super) fn challenged(
+    mut response: Response,
+    challenge: &Challenge,
+    origin: &str,
+    transport: Transport,
+) -> Response {
+    let resource = match transport {
+        Transport::Sse => "/sse",
+        Transport::Ws => "/ws",
+        _ => "/mcp",
+    };
+    let text = challenge.header(origin, &format!("{METADATA_PATH}{resource}"));
+    if let Ok(value) = HeaderValue::try_from(text)
+        && !value.is_empty()
+    {
+        response.headers_mut().insert(header::WWW_AUTHENTICATE, value);
+    }
+    response
+}
+
+fn answer(status: StatusCode, value: &Json) -> Response {
+    let mut response = json(status, value.to_string().into());
+    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response.extensions_mut().insert(NoMessage);
+    response
+}
+
+fn redirect(location: &Url) -> Response {
+    let mut response = empty(StatusCode::FOUND);
+    if let Ok(value) = HeaderValue::from_str(location.as_str()) {
+        response.headers_mut().insert(header::LOCATION, value);
+    }
+    response
+}
