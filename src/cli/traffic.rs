@@ -1,9 +1,9 @@
 //! `--check` of commands with traffic of their own: the violated rows of what was recorded.
 
 use super::check::checked_row;
-use rehearse_conformance::{Facts, Recorded, Verdict, judge_recorded};
+use rehearse_conformance::{Facts, Recorded, judge_recorded};
 use rehearse_protocol::{Trace, Transport, Version};
-use rehearse_report::check::CheckedRow;
+use rehearse_report::check::{CheckedRow, RowVerdict};
 
 /// What the rows say of the traffic with one server over one transport.
 pub(super) struct JudgedTraffic {
@@ -19,7 +19,7 @@ pub(super) fn judge(traces: &[Trace], asked: Option<Version>, transport: Transpo
     let judged = judge_recorded(recorded, transport, &Facts::default());
     let mut violations = Vec::new();
     for version in &judged.versions {
-        let violated = version.outcomes.iter().filter(|(_, it)| matches!(it.verdict, Verdict::Fail | Verdict::Warn));
+        let violated = version.outcomes.iter().filter(|(_, it)| it.verdict <= RowVerdict::Warn);
         violations.extend(violated.map(|(row, outcome)| checked_row(&version.traces, version.version, row, outcome)));
     }
     violations.sort_by_key(|row| row.verdict);

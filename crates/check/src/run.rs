@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures_util::future::{join, join_all};
 use rehearse_client::{ConnectError, ServerParams};
-use rehearse_conformance::{Evidence, Facts, Judgement, Material, Outcome, Role, Row, Verdict, cases, rows_of};
+use rehearse_conformance::{Evidence, Facts, Judgement, Material, Outcome, Role, Row, RowVerdict, cases, rows_of};
 use rehearse_protocol::{Era, Trace, Transport, Version};
 use serde_json::Value;
 use tokio::time::Instant;
@@ -212,10 +212,10 @@ async fn locked(params: &ServerParams, version: Version, options: &CheckOptions,
     let judged =
         rows_of(Role::Server).filter(|row| options.is_selected(&row.id)).map(|row| (row, row.judge(&evidence)));
     let outcomes = judged.map(|(row, outcome)| match (row.area(), outcome.verdict) {
-        ("auth", _) | (_, Verdict::NotApplicable) => (row, outcome),
+        ("auth", _) | (_, RowVerdict::NotApplicable) => (row, outcome),
         _ => {
             let judgement = Judgement::default();
-            (row, Outcome { verdict: Verdict::NotTested, reason: Some(reason.to_owned()), judgement })
+            (row, Outcome { verdict: RowVerdict::NotTested, reason: Some(reason.to_owned()), judgement })
         }
     });
     let outcomes = outcomes.collect();
@@ -225,7 +225,7 @@ async fn locked(params: &ServerParams, version: Version, options: &CheckOptions,
 
 /// Runs all probes once more if a failure depends on time or order. One that does not come again becomes a warning.
 async fn confirm(run: &mut VersionRun, params: &ServerParams, options: &CheckOptions, budget: &Budget) {
-    let is_doubtful = |(row, outcome): &(&Row, Outcome)| row.confirm && outcome.verdict == Verdict::Fail;
+    let is_doubtful = |(row, outcome): &(&Row, Outcome)| row.confirm && outcome.verdict == RowVerdict::Fail;
     if !run.outcomes.iter().any(is_doubtful) {
         return;
     }
@@ -236,14 +236,14 @@ async fn confirm(run: &mut VersionRun, params: &ServerParams, options: &CheckOpt
     };
     let again = again.filter(|_| !budget.is_over());
     for (row, outcome) in &mut run.outcomes {
-        if !row.confirm || outcome.verdict != Verdict::Fail {
+        if !row.confirm || outcome.verdict != RowVerdict::Fail {
             continue;
         }
         let other = again.iter().flat_map(|run| &run.outcomes).find(|(other, _)| other.id == row.id);
         outcome.reason = Some(match other.map(|(_, other)| other.verdict) {
-            Some(Verdict::Fail) => "seen in both of two runs".to_owned(),
+            Some(RowVerdict::Fail) => "seen in both of two runs".to_owned(),
             Some(_) => {
-                outcome.verdict = Verdict::Warn;
+                outcome.verdict = RowVerdict::Warn;
                 "seen once in two runs".to_owned()
             }
             None => "seen once; a second run was not possible".to_owned(),

@@ -14,7 +14,7 @@ use rehearse_client::{
     CallOptions, ServerParams, Session, Target,
     oauth::{Authorizer, Identity, Interaction, Options},
 };
-use rehearse_conformance::{Evidence, Facts, Flow, Role, Verdict, judge_all, rows, rows_of};
+use rehearse_conformance::{Evidence, Facts, Flow, Role, RowVerdict, judge_all, rows, rows_of};
 use rehearse_document::Source;
 use rehearse_mock::{
     engine::Engine,
@@ -162,7 +162,7 @@ fn evidence<'t>(traces: &'t [Trace], base: &Base) -> Evidence<'t> {
 
 /// The ids of the rows that fail or warn.
 fn violated(evidence: &Evidence<'_>) -> BTreeSet<String> {
-    let judged = judge_all(evidence).filter(|(_, outcome)| matches!(outcome.verdict, Verdict::Fail | Verdict::Warn));
+    let judged = judge_all(evidence).filter(|(_, outcome)| matches!(outcome.verdict, RowVerdict::Fail | RowVerdict::Warn));
     judged.map(|(row, _)| row.id.clone()).collect()
 }
 

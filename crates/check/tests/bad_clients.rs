@@ -10,7 +10,7 @@ use std::{collections::BTreeSet, fs, path::Path, time::Duration};
 use base::{Base, bases, evidence};
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue};
-use rehearse_conformance::{Evidence, Place, Role, Verdict, judge_all, rows, rows_of};
+use rehearse_conformance::{Evidence, Place, Role, RowVerdict, judge_all, rows, rows_of};
 use rehearse_protocol::{Direction, Event, EventKind, Frame, ProcessEvent, Trace, Transport, Version};
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -136,7 +136,7 @@ fn endpoint() -> String {
 
 /// The ids of the rows that fail or warn.
 fn violated(evidence: &Evidence<'_>) -> BTreeSet<String> {
-    let judged = judge_all(evidence).filter(|(_, outcome)| matches!(outcome.verdict, Verdict::Fail | Verdict::Warn));
+    let judged = judge_all(evidence).filter(|(_, outcome)| matches!(outcome.verdict, RowVerdict::Fail | RowVerdict::Warn));
     judged.map(|(row, _)| row.id.clone()).collect()
 }
 

@@ -12,7 +12,7 @@ use futures_util::future::join_all;
 use http::{HeaderName, HeaderValue, StatusCode};
 use rehearse_check::{CheckOptions, Tokens, VersionRun, check};
 use rehearse_client::{ServerParams, Target, ToolPermission};
-use rehearse_conformance::{Evidence, Facts, Level, Place, Role, Verdict, judge_all, rows, rows_of};
+use rehearse_conformance::{Evidence, Facts, Level, Place, Role, RowVerdict, judge_all, rows, rows_of};
 use rehearse_mock::{
     engine::Engine,
     journal::Journal,
@@ -298,7 +298,7 @@ fn evidence<'t>(traces: &[&'t Trace], base: &Base) -> Evidence<'t> {
 
 /// The ids of the rows that fail or warn.
 fn violated(evidence: &Evidence<'_>) -> BTreeSet<String> {
-    let judged = judge_all(evidence).filter(|(_, outcome)| matches!(outcome.verdict, Verdict::Fail | Verdict::Warn));
+    let judged = judge_all(evidence).filter(|(_, outcome)| matches!(outcome.verdict, RowVerdict::Fail | RowVerdict::Warn));
     let found = judged.map(|(row, _)| row.id.clone());
     // How long this machine takes is not what is tested.
     found.filter(|id| !NOT_MUTATED.contains(&id.as_str())).collect()

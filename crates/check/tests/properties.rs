@@ -6,7 +6,7 @@ use bytes::Bytes;
 use proptest::prelude::*;
 use rehearse_check::{CheckOptions, VersionRun, check};
 use rehearse_client::{Endpoint, ServerParams, Target, ToolPermission};
-use rehearse_conformance::{Evidence, Facts, Verdict, judge_all};
+use rehearse_conformance::{Evidence, Facts, RowVerdict, judge_all};
 use rehearse_mock::{
     engine::Engine,
     journal::Journal,
@@ -49,7 +49,7 @@ fn runs() -> &'static [(Transport, VersionRun)] {
     })
 }
 
-fn verdicts(traces: &[Trace], version: Version, transport: Transport) -> Vec<Verdict> {
+fn verdicts(traces: &[Trace], version: Version, transport: Transport) -> Vec<RowVerdict> {
     let traces: Vec<_> = traces.iter().collect();
     let facts = Facts { is_listing: true, is_local: true, ..Facts::default() };
     judge_all(&Evidence::new(&traces, version, transport, facts)).map(|(_, outcome)| outcome.verdict).collect()
@@ -101,7 +101,7 @@ proptest! {
         traces[number] = prefix(&traces[number], at.index(len));
         let cut = verdicts(&traces, run.version, *transport);
         for ((whole, cut), row) in whole.iter().zip(&cut).zip(rehearse_conformance::rows_of(rehearse_conformance::Role::Server)) {
-            prop_assert!(*whole != Verdict::Fail || *cut != Verdict::Pass, "{}", row.id);
+            prop_assert!(*whole != RowVerdict::Fail || *cut != RowVerdict::Pass, "{}", row.id);
         }
     }
 
@@ -122,7 +122,7 @@ proptest! {
 #[test]
 fn the_server_of_these_tests_violates_rules() {
     let failed = |(transport, run): &(Transport, VersionRun)| {
-        verdicts(&run.traces, run.version, *transport).contains(&Verdict::Fail)
+        verdicts(&run.traces, run.version, *transport).contains(&RowVerdict::Fail)
     };
     assert!(runs().iter().any(failed));
 }

@@ -1,40 +1,8 @@
 //! What a judge says of a row.
 
-use serde::Serialize;
+use rehearse_report::check::RowVerdict;
 
 use crate::{Level, Message, Place, call::Call};
-
-/// The verdict on a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Verdict {
-    /// A MUST is violated.
-    Fail,
-    /// A SHOULD is violated.
-    Warn,
-    /// It applies, but was not exercised.
-    NotTested,
-    /// Recorded; never counted.
-    Info,
-    /// It was exercised and held.
-    Pass,
-    /// It does not apply to this server, version or transport.
-    NotApplicable,
-}
-
-impl Verdict {
-    /// The words of the verdict.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Verdict::Fail => "fail",
-            Verdict::Warn => "warn",
-            Verdict::NotTested => "not tested",
-            Verdict::Info => "info",
-            Verdict::Pass => "pass",
-            Verdict::NotApplicable => "not applicable",
-        }
-    }
-}
 
 /// One violation of a rule.
 #[derive(Clone, Debug)]
@@ -64,7 +32,7 @@ pub struct Judgement {
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// The verdict.
-    pub verdict: Verdict,
+    pub verdict: RowVerdict,
     /// Why it is not applicable or not tested, or whether another run has confirmed it.
     pub reason: Option<String>,
     /// What the judge found.

@@ -6,14 +6,14 @@
 //! and a mock.
 //!
 //! ```
-//! use rehearse_conformance::{Evidence, Facts, Verdict, judge_all};
+//! use rehearse_conformance::{Evidence, Facts, RowVerdict, judge_all};
 //! use rehearse_protocol::{Direction, Trace, Transport, Version};
 //!
 //! let mut trace = Trace::default();
 //! let answer = bytes::Bytes::from_static(br#"{"id":1,"result":{}}"#);
 //! trace.push_frame(std::time::Duration::ZERO, Direction::ServerToClient, answer);
 //! let evidence = Evidence::new(&[&trace], Version::V2025_11_25, Transport::Stdio, Facts::default());
-//! let failed: Vec<_> = judge_all(&evidence).filter(|(_, outcome)| outcome.verdict == Verdict::Fail).collect();
+//! let failed: Vec<_> = judge_all(&evidence).filter(|(_, outcome)| outcome.verdict == RowVerdict::Fail).collect();
 //! assert_eq!(failed[0].0.id, "rpc.envelope.version-field");
 //! ```
 
@@ -38,7 +38,8 @@ pub use connection::{Connection, HttpExchange, without_mark};
 pub use evidence::Evidence;
 pub use facts::{Facts, Fetched};
 pub use flow::Flow;
-pub use judgement::{Judgement, Outcome, Verdict, Violation};
+pub use judgement::{Judgement, Outcome, Violation};
 pub use message::{Kind, Message, Place};
 pub use recorded::{Judged, JudgedVersion, Recorded, judge_recorded};
+pub use rehearse_report::check::RowVerdict;
 pub use row::{Level, Role, Row, judge_all, rows, rows_of};

@@ -7,7 +7,7 @@ use std::{
 
 use rehearse_protocol::{Direction, Era, EventKind, Trace, Transport, Version};
 
-use crate::{Evidence, Facts, Judgement, Outcome, Role, Row, Verdict, judge_all};
+use crate::{Evidence, Facts, Judgement, Outcome, Role, Row, RowVerdict, judge_all};
 
 /// The ids of the rows that hold for any traffic. Others rely on what a probe sends: that a resource was not removed, or
 /// that no call was cancelled.
@@ -78,9 +78,9 @@ pub fn judge_recorded<'t>(
         // A judge of a client's row looks for what it needs.
         let is_active = |row: &Row| row.role() == Role::Server && !is_probed && !PASSIVE.contains(row.id.as_str());
         let active = outcomes.iter_mut().filter(|(row, _)| is_active(row));
-        for (_, outcome) in active.filter(|(_, outcome)| outcome.verdict != Verdict::NotApplicable) {
+        for (_, outcome) in active.filter(|(_, outcome)| outcome.verdict != RowVerdict::NotApplicable) {
             let reason = Some("it needs what only a probe sends".to_owned());
-            *outcome = Outcome { verdict: Verdict::NotTested, reason, judgement: Judgement::default() };
+            *outcome = Outcome { verdict: RowVerdict::NotTested, reason, judgement: Judgement::default() };
         }
         judged.versions.push(JudgedVersion { version, traces, outcomes });
     }
@@ -110,7 +110,6 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::Verdict;
 
     fn trace(frames: &[(Direction, &'static str)]) -> Trace {
         let mut trace = Trace::default();
@@ -142,7 +141,7 @@ mod tests {
         let failed = |judged: &Judged<'_>| {
             let outcomes = judged.versions.iter().flat_map(|version| &version.outcomes);
             outcomes
-                .filter(|(_, it)| it.verdict == Verdict::Fail)
+                .filter(|(_, it)| it.verdict == RowVerdict::Fail)
                 .any(|(row, _)| row.id == "rpc.envelope.version-field")
         };
         assert!(failed(&judged));

@@ -6,7 +6,7 @@ use rehearse_protocol::{Transport, Version};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Evidence, Judgement, Outcome, Verdict,
+    Evidence, Judgement, Outcome, RowVerdict,
     areas::{self, Judge},
 };
 
@@ -43,11 +43,11 @@ impl Level {
     }
 
     /// The verdict on a violation.
-    pub const fn violated(self) -> Verdict {
+    pub const fn violated(self) -> RowVerdict {
         match self {
-            Level::Must | Level::MustNot => Verdict::Fail,
-            Level::Should | Level::ShouldNot | Level::Derived => Verdict::Warn,
-            Level::Info => Verdict::Info,
+            Level::Must | Level::MustNot => RowVerdict::Fail,
+            Level::Should | Level::ShouldNot | Level::Derived => RowVerdict::Warn,
+            Level::Info => RowVerdict::Info,
         }
     }
 }
@@ -175,7 +175,7 @@ impl Row {
     pub fn judge(&self, evidence: &Evidence<'_>) -> Outcome {
         if let Some(reason) = self.not_applicable(evidence) {
             let judgement = Judgement::default();
-            return Outcome { verdict: Verdict::NotApplicable, reason: Some(reason), judgement };
+            return Outcome { verdict: RowVerdict::NotApplicable, reason: Some(reason), judgement };
         }
         let mut judgement = Judgement::default();
         if let Some(judge) = JUDGES.get(self.id.as_str()) {
@@ -185,16 +185,16 @@ impl Row {
         let worst = judgement.violations.iter().map(|found| found.level.unwrap_or(level).violated()).min();
         let (verdict, reason) = match worst {
             Some(verdict) => (verdict, None),
-            None if judgement.exercised > 0 && level == Level::Info => (Verdict::Info, None),
+            None if judgement.exercised > 0 && level == Level::Info => (RowVerdict::Info, None),
             None if judgement.exercised > 0 && evidence.is_cut() => {
-                (Verdict::NotTested, Some("the trace is not whole; what it has keeps the rule".to_owned()))
+                (RowVerdict::NotTested, Some("the trace is not whole; what it has keeps the rule".to_owned()))
             }
-            None if judgement.exercised > 0 => (Verdict::Pass, None),
+            None if judgement.exercised > 0 => (RowVerdict::Pass, None),
             None => {
                 let missing = evidence.facts.missing.iter().find(|(what, _)| Some(what) == self.needs.as_ref());
                 let reason = missing.map(|(_, why)| why.clone()).or_else(|| judgement.untested.clone());
                 let reason = reason.unwrap_or_else(|| self.nothing_seen().to_owned());
-                (Verdict::NotTested, Some(reason))
+                (RowVerdict::NotTested, Some(reason))
             }
         };
         Outcome { verdict, reason, judgement }

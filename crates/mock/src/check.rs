@@ -1,7 +1,7 @@
 //! What a mock and its clients violate, by the traces.
 
 use rehearse_conformance::{
-    Facts, JudgedVersion, Outcome, Place, Recorded, Role, Row, Verdict, Violation, judge_recorded,
+    Facts, JudgedVersion, Outcome, Place, Recorded, Role, Row, RowVerdict, Violation, judge_recorded,
 };
 use rehearse_protocol::{Trace, Transport};
 
@@ -79,7 +79,7 @@ fn violations(traces: &[Trace], role: Role) -> Vec<ProtocolViolation> {
         let own = traces.iter().filter(|trace| trace.transport() == Some(transport));
         let judged = judge_recorded(own.map(|trace| Recorded { trace, asked: None }), transport, &facts);
         for version in &judged.versions {
-            let open = version.outcomes.iter().filter(|(_, it)| matches!(it.verdict, Verdict::Fail | Verdict::Warn));
+            let open = version.outcomes.iter().filter(|(_, it)| matches!(it.verdict, RowVerdict::Fail | RowVerdict::Warn));
             all.extend(open.flat_map(|(row, outcome)| of_row(row, outcome, version, transport)));
         }
     }
@@ -92,7 +92,7 @@ fn of_row<'a>(
     judged: &'a JudgedVersion<'_>,
     transport: Transport,
 ) -> impl Iterator<Item = ProtocolViolation> + 'a {
-    let (version, is_must) = (judged.version, outcome.verdict == Verdict::Fail);
+    let (version, is_must) = (judged.version, outcome.verdict == RowVerdict::Fail);
     outcome.judgement.violations.iter().map(move |Violation { subject, found, places, .. }| {
         let event = |place: &Place| judged.traces.get(place.connection)?.since(place.event).next();
         let message = places.iter().filter_map(event).find_map(|(_, event)| Some(event.frame()?.bytes.clone()));

@@ -6,7 +6,7 @@ use super::again::Again;
 use crate::cli::mcp::target::Server;
 use rehearse_check::{CheckError, CheckRun};
 use rehearse_client::Target;
-use rehearse_conformance::{Outcome, Place, Row, Verdict, Violation};
+use rehearse_conformance::{Outcome, Place, Row, Violation};
 use rehearse_protocol::{Trace, Version};
 use rehearse_report::{
     WireLine,
@@ -79,7 +79,7 @@ pub(in crate::cli) fn checked_row(traces: &[&Trace], version: Version, row: &Row
     let level = row.levels.get(&version).copied();
     let found = violations.iter().enumerate().map(|(number, violation)| FoundViolation {
         // A second run may have made a warning of a failure.
-        verdict: violation.level.or(level).map_or(RowVerdict::Info, |it| verdict(it.violated().max(outcome.verdict))),
+        verdict: violation.level.or(level).map_or(RowVerdict::Info, |it| it.violated().max(outcome.verdict)),
         subject: violation.subject.clone(),
         found: violation.found.clone(),
         accepted: None,
@@ -88,7 +88,7 @@ pub(in crate::cli) fn checked_row(traces: &[&Trace], version: Version, row: &Row
     CheckedRow {
         id: row.id.clone(),
         level: level.map(|level| level.as_str().into()),
-        verdict: verdict(outcome.verdict),
+        verdict: outcome.verdict,
         reason: outcome.reason.clone(),
         rule: row.rule.clone(),
         help: row.help.clone(),
@@ -98,17 +98,6 @@ pub(in crate::cli) fn checked_row(traces: &[&Trace], version: Version, row: &Row
         again: None,
         violation_count: violations.len(),
         violations: found.collect(),
-    }
-}
-
-const fn verdict(verdict: Verdict) -> RowVerdict {
-    match verdict {
-        Verdict::Fail => RowVerdict::Fail,
-        Verdict::Warn => RowVerdict::Warn,
-        Verdict::NotTested => RowVerdict::NotTested,
-        Verdict::Info => RowVerdict::Info,
-        Verdict::Pass => RowVerdict::Pass,
-        Verdict::NotApplicable => RowVerdict::NotApplicable,
     }
 }
 

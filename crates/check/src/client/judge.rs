@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rehearse_conformance::{
-    Evidence, Facts, Flow, Judgement, Outcome, Recorded, Role, Row, Verdict, Violation, judge_recorded,
+    Evidence, Facts, Flow, Judgement, Outcome, Recorded, Role, Row, RowVerdict, Violation, judge_recorded,
 };
 use rehearse_protocol::{Direction, Frame, Message, Trace, Transport, Version};
 
@@ -130,15 +130,9 @@ fn moved(mut outcome: Outcome, offset: usize, act: &str) -> Outcome {
 }
 
 /// How much a verdict weighs against another one of the same row in another act.
-const fn weight(verdict: Verdict) -> u8 {
-    match verdict {
-        Verdict::Fail => 5,
-        Verdict::Warn => 4,
-        Verdict::Pass => 3,
-        Verdict::Info => 2,
-        Verdict::NotTested => 1,
-        Verdict::NotApplicable => 0,
-    }
+fn weight(verdict: RowVerdict) -> Option<usize> {
+    use RowVerdict::{Fail, Info, NotApplicable, NotTested, Pass, Warn};
+    [NotApplicable, NotTested, Info, Pass, Warn, Fail].iter().position(|it| *it == verdict)
 }
 
 fn merge(into: &mut Outcome, outcome: Outcome) {

@@ -156,13 +156,19 @@ pub struct CheckedRow {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RowVerdict {
+    /// A MUST is violated.
     Fail,
+    /// A SHOULD is violated.
     Warn,
+    /// It applies, but was not exercised.
     NotTested,
-    /// It fails, and the baseline accepts that.
+    /// It fails, and the baseline accepts that. No judge says so.
     Accepted,
+    /// Recorded; never counted.
     Info,
+    /// It was exercised and held.
     Pass,
+    /// It does not apply to this server, version or transport.
     NotApplicable,
 }
 
