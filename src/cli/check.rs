@@ -6,7 +6,6 @@ mod browser;
 mod client;
 mod progress;
 mod report_args;
-mod result;
 mod rows;
 mod trace;
 
@@ -35,15 +34,17 @@ use super::{
     style,
     trace_file::TraceFileWriter,
 };
-use rehearse_check::{CheckOptions, RecordSink, Tokens, check};
+use rehearse_check::{CheckOptions, RecordSink, Tokens, check, target_text};
 use rehearse_client::ToolPermission;
 use rehearse_conformance::Role;
 use rehearse_protocol::{Version, trace_file::ConnectionInfo};
-use rehearse_report::{Format, check::CheckResult};
+use rehearse_report::{
+    Format,
+    check::{CheckResult, ConfigPlace},
+};
 
 pub(super) use {
     browser::{BrowseArgs, browse},
-    result::{checked_row, target as server_target},
     trace::read as read_trace,
 };
 
@@ -154,8 +155,7 @@ pub(super) fn run(args: &CheckArgs) -> Result<Exit, Failure> {
     let file = args.trace_file.as_deref().map(TraceFileWriter::create).transpose()?;
     let is_interrupted = match &args.trace {
         Some(path) => {
-            let is_wanted = |version| args.versions.is_empty() || args.versions.contains(&version);
-            checked.servers = trace::check(path, args.listing, is_wanted, |row| report.is_selected(row))?;
+            checked.servers = trace::check(path, &args.options())?;
             false
         }
         None => block_on_guarded(args.check(&servers, file.as_ref(), &mut checked))?,
@@ -215,7 +215,7 @@ impl CheckArgs {
         let tokens = Secrets::from_tokens([valid, low_scope, expired, wrong_audience].into_iter().flatten());
         for (number, server) in servers.iter().enumerate() {
             let secrets = &server.resolved.secrets.clone().merge(&tokens);
-            progress.begin(&secrets.hidden(&result::target(server)), number, servers.len());
+            progress.begin(&secrets.hidden(&target_text(&server.resolved.config.target)), number, servers.len());
             let mut params = server.resolved.config.clone();
             params.shutdown = stop.clone();
             let (sender, mut events) = unbounded_channel();
@@ -235,7 +235,8 @@ impl CheckArgs {
                     }
                 }
             };
-            let mut result = result::server(server, run, &again);
+            let mut result = run.checked;
+            (result.again, result.place) = (again.command(server), place(server));
             checked.duration += begun.elapsed();
             secrets.hide_in_check(&mut result);
             checked.servers.push(result);
@@ -254,13 +255,22 @@ fn recorded(file: &TraceFileWriter, server: &Server) -> RecordSink {
     })))
 }
 
+/// Where a config file describes the server.
+fn place(server: &Server) -> Option<ConfigPlace> {
+    if server.is_from_command_line() {
+        return None;
+    }
+    let (line, column) = server.written.source.position(server.written.name.span.start);
+    Some(ConfigPlace { file: server.written.source.name.clone(), line, column, server: server.name().to_owned() })
+}
+
 /// The folder to which the paths of SARIF are relative: that of the repository.
 ///
 /// # Errors
 /// No server is described in a file of it: a result without a place would make the whole file invalid.
 fn sarif_directory(servers: &[Server]) -> Result<PathBuf, Failure> {
     let root = repository::root();
-    let places = servers.iter().filter_map(result::place);
+    let places = servers.iter().filter_map(place);
     match places.into_iter().any(|place| repository::inside(&root, Path::new(&place.file)).is_some()) {
         true => Ok(root),
         false => Err(Failure::Usage(NO_PLACE.to_owned())),

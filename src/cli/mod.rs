@@ -37,7 +37,6 @@ mod signals;
 mod style;
 mod terminal_user;
 mod trace_file;
-mod traffic;
 
 use std::process::ExitCode;
 

@@ -20,9 +20,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     Exit, Failure, output, process_guard::install_guard, report::MoreReports, secrets::Secrets, signals::Signals,
-    trace_file::TraceFileWriter, traffic,
+    trace_file::TraceFileWriter,
 };
 use mcp_rehearsal::builtin_scripts::BUILTIN_SCRIPTS;
+use rehearse_check::judge_traffic;
 use rehearse_client::ReaperProcess;
 use rehearse_protocol::trace_file::ConnectionInfo;
 use rehearse_report::{Cell, Format, Layout, RunResult, Status, Verdict, summary::Results};
@@ -180,7 +181,7 @@ fn hooks(args: &RunArgs, file: Option<&TraceFileWriter>, secrets: &BTreeMap<Path
         })
     });
     let judge = args.check.then(|| -> TrafficJudge {
-        Arc::new(|at, traces| traffic::judge(traces, at.asked(), at.cell.transport).violations)
+        Arc::new(|at, traces| judge_traffic(traces, at.asked(), at.cell.transport).violations)
     });
     TrafficHooks { record_sink, judge }
 }

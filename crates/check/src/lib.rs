@@ -13,10 +13,14 @@ mod options;
 mod prober;
 mod probes;
 mod replies;
+mod report;
 mod run;
 mod server;
 mod survey;
+mod traffic;
 
-pub use client::{ACTS, Act, ActRun, ClientVersion, doubtful_acts, judge_client};
+pub use client::{ACTS, Act, ActRun, doubtful_acts, judge_client};
 pub use options::{CheckEvent, CheckOptions, RecordSink, Sink, Tokens, selects};
-pub use run::{CheckError, CheckRun, VersionRun, check};
+pub use report::target_text;
+pub use run::{CheckRun, VersionTraces, check};
+pub use traffic::{JudgedTraffic, RecordedServer, check_trace, judge_traffic};

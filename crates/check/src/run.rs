@@ -1,12 +1,10 @@
 //! A whole run against one server.
 
-use std::time::Duration;
-
 use futures_util::future::{join, join_all};
 use rehearse_client::{ConnectError, ServerParams};
 use rehearse_conformance::{Evidence, Facts, Judgement, Material, Outcome, Role, Row, RowVerdict, cases, rows_of};
-use rehearse_protocol::{Era, Trace, Transport, Version};
-use serde_json::Value;
+use rehearse_protocol::{Era, Trace, Version};
+use rehearse_report::check::{CheckedServer, UnansweredVersion};
 use tokio::time::Instant;
 
 use crate::{
@@ -15,69 +13,46 @@ use crate::{
     lists,
     options::Budget,
     prober::Prober,
-    probes, server,
+    probes,
+    report::{checked_version, peer_info, target_text},
+    server,
     survey::{Survey, survey},
 };
 
-/// The result of a run against one server over one transport.
+/// A run against one server over one transport.
 #[derive(Debug)]
 pub struct CheckRun {
-    /// The transport.
-    pub transport: Transport,
-    /// Name and version that the server gives itself.
-    pub server: Option<(String, String)>,
-    /// How long the first connection took, with its handshake.
-    pub started_in: Duration,
-    /// How long the run took.
-    pub duration: Duration,
-    /// Each version that the server speaks, newest first.
-    pub versions: Vec<VersionRun>,
-    /// Versions whose `initialize` had no answer, although that of another version had one; and why.
-    pub unanswered: Vec<(Version, String)>,
-    /// Whether the time of the budget was over before everything was sent.
-    pub is_budget_spent: bool,
+    /// Its result.
+    pub checked: CheckedServer,
+    /// The traces of all connections in each version of the result.
+    pub traces: Vec<VersionTraces>,
+}
+
+/// All connections in one version.
+#[derive(Debug)]
+pub struct VersionTraces {
+    /// The version.
+    pub version: Version,
+    /// The trace of each.
+    pub traces: Vec<Trace>,
 }
 
 /// One version.
-#[derive(Debug)]
-pub struct VersionRun {
-    /// The version.
-    pub version: Version,
-    /// The traces of all connections in it.
-    pub traces: Vec<Trace>,
+struct VersionRun {
+    version: Version,
+    traces: Vec<Trace>,
     /// The outcome of every selected row.
-    pub outcomes: Vec<(&'static Row, Outcome)>,
+    outcomes: Vec<(&'static Row, Outcome)>,
 }
 
-/// Why nothing could be checked.
-#[derive(Debug, thiserror::Error)]
-pub enum CheckError {
-    /// There was no connection.
-    #[error(transparent)]
-    Connect(#[from] ConnectError),
-    /// The server was reached, and speaks no version. Why, and the last lines of its standard error.
-    #[error("{0}")]
-    NoVersion(String),
-}
-
-/// Checks a server in all versions that it speaks.
-///
-/// # Errors
-/// Nothing could be checked: the server cannot be reached, or speaks no version.
-pub async fn check(params: &ServerParams, options: &CheckOptions) -> Result<CheckRun, CheckError> {
+/// Checks a server in all versions that it speaks. The result of one that cannot be reached, or speaks no version, has an
+/// error.
+pub async fn check(params: &ServerParams, options: &CheckOptions) -> CheckRun {
     let (params, options) = &server::prepared(params, options);
     let started = Instant::now();
     let budget = &Budget::new(started + options.budget);
-    let transport = params.target.transport();
-    let mut run = CheckRun {
-        transport,
-        server: None,
-        started_in: Duration::ZERO,
-        duration: Duration::ZERO,
-        versions: Vec::new(),
-        unanswered: Vec::new(),
-        is_budget_spent: false,
-    };
+    let mut checked = CheckedServer::new(target_text(&params.target), params.target.transport());
+    let mut versions: Vec<VersionRun> = Vec::new();
     let mut failure = None;
     let mut refusals = Vec::new();
     let mut unopened = None;
@@ -88,12 +63,12 @@ pub async fn check(params: &ServerParams, options: &CheckOptions) -> Result<Chec
         let started_in = begun.elapsed();
         match attempted {
             Attempt::Spoken(spoken) => {
-                let server = server_info(&spoken.hello);
+                let info = peer_info(&spoken.hello, "serverInfo");
                 options.tell(CheckEvent::Probing(*version));
                 let mut probed = Box::pin(probe(params, *spoken, options, budget)).await;
                 Box::pin(confirm(&mut probed, params, options, budget)).await;
                 options.tell(CheckEvent::Judged(*version));
-                Ok((probed, server, started_in))
+                Ok((probed, info, started_in))
             }
             Attempt::NotSpoken(refusal) => Err((None, Some(refusal))),
             Attempt::Failed(error, trace) => Err((Some((error, *version, trace)), None)),
@@ -101,12 +76,14 @@ pub async fn check(params: &ServerParams, options: &CheckOptions) -> Result<Chec
     });
     for result in join_all(checking).await {
         match result {
-            Ok((version, server, started_in)) => {
-                if run.versions.is_empty() {
-                    run.started_in = started_in;
+            Ok((version, info, started_in)) => {
+                if versions.is_empty() {
+                    checked.started_in = started_in;
                 }
-                run.server = run.server.or(server);
-                run.versions.push(version);
+                if let (None, Some((name, version))) = (&checked.name, info) {
+                    (checked.name, checked.server_version) = (Some(name), Some(version));
+                }
+                versions.push(version);
             }
             Err((Some((error, version, trace)), _)) => {
                 let judged = judge_opening(params, version, trace, options);
@@ -116,35 +93,40 @@ pub async fn check(params: &ServerParams, options: &CheckOptions) -> Result<Chec
             Err((None, refusal)) => refusals.extend(refusal),
         }
     }
-    if run.versions.is_empty() && refusals.iter().any(Refusal::is_unauthorized) {
+    if versions.is_empty() && refusals.iter().any(Refusal::is_unauthorized) {
         let version = all.iter().find(|version| **version == Version::LATEST_LEGACY).or(all.first());
-        run.versions.extend(join_all(version.map(|version| locked(params, *version, options, budget))).await);
+        versions.extend(join_all(version.map(|version| locked(params, *version, options, budget))).await);
     }
-    run.duration = started.elapsed();
-    run.is_budget_spent = budget.is_over();
-    if run.versions.iter().any(|it| it.version.era() == Era::Legacy) {
-        run.unanswered = unanswered(&refusals);
+    if versions.iter().any(|it| it.version.era() == Era::Legacy) {
+        let unanswered = unanswered(&refusals).into_iter();
+        checked.unanswered = unanswered.map(|(version, reason)| UnansweredVersion { version, reason }).collect();
     }
-    if run.versions.is_empty() {
+    if versions.is_empty() {
         let refused = || {
             let (judged, why) =
                 (|it: &Refusal| judge_opening(params, it.version, it.trace.clone(), options), no_version);
             refusals.iter().find_map(|refusal| Some((judged(refusal)?, why(&refusals))))
         };
-        if let Some((judged, why)) = unopened.or_else(refused) {
-            run.unanswered = vec![(judged.version, why)];
-            run.versions.push(judged);
-            return Ok(run);
+        if let Some((judged, reason)) = unopened.or_else(refused) {
+            checked.unanswered = vec![UnansweredVersion { version: judged.version, reason }];
+            versions.push(judged);
         }
-        return Err(match failure {
+    }
+    if versions.is_empty() {
+        checked.error = Some(match failure {
             Some(ConnectError::Http { status: 401, .. }) if options.tokens.valid.is_none() => {
-                CheckError::NoVersion("the server requires authorization; --token TOKEN gives it".to_owned())
+                "the server requires authorization; --token TOKEN gives it".to_owned()
             }
-            Some(error) => error.into(),
-            None => CheckError::NoVersion(no_version(&refusals)),
+            Some(error) => error.to_string(),
+            None => no_version(&refusals),
         });
     }
-    Ok(run)
+    checked.is_budget_spent = checked.error.is_none() && budget.is_over();
+    let of_version =
+        |run: &VersionRun| checked_version(&run.traces.iter().collect::<Vec<_>>(), run.version, &run.outcomes);
+    checked.versions = versions.iter().map(of_version).collect();
+    let traces = versions.into_iter().map(|VersionRun { version, traces, .. }| VersionTraces { version, traces });
+    CheckRun { checked, traces: traces.collect() }
 }
 
 /// Runs all probes in one version, and judges what came.
@@ -249,10 +231,4 @@ async fn confirm(run: &mut VersionRun, params: &ServerParams, options: &CheckOpt
             None => "seen once; a second run was not possible".to_owned(),
         });
     }
-}
-
-fn server_info(hello: &Value) -> Option<(String, String)> {
-    let info = hello.get("serverInfo").or_else(|| hello.pointer("/_meta/io.modelcontextprotocol~1serverInfo"))?;
-    let text = |key: &str| info[key].as_str().unwrap_or_default().to_owned();
-    Some((text("name"), text("version")))
 }

@@ -162,7 +162,8 @@ fn evidence<'t>(traces: &'t [Trace], base: &Base) -> Evidence<'t> {
 
 /// The ids of the rows that fail or warn.
 fn violated(evidence: &Evidence<'_>) -> BTreeSet<String> {
-    let judged = judge_all(evidence).filter(|(_, outcome)| matches!(outcome.verdict, RowVerdict::Fail | RowVerdict::Warn));
+    let judged =
+        judge_all(evidence).filter(|(_, outcome)| matches!(outcome.verdict, RowVerdict::Fail | RowVerdict::Warn));
     judged.map(|(row, _)| row.id.clone()).collect()
 }
 

@@ -136,7 +136,8 @@ fn endpoint() -> String {
 
 /// The ids of the rows that fail or warn.
 fn violated(evidence: &Evidence<'_>) -> BTreeSet<String> {
-    let judged = judge_all(evidence).filter(|(_, outcome)| matches!(outcome.verdict, RowVerdict::Fail | RowVerdict::Warn));
+    let judged =
+        judge_all(evidence).filter(|(_, outcome)| matches!(outcome.verdict, RowVerdict::Fail | RowVerdict::Warn));
     judged.map(|(row, _)| row.id.clone()).collect()
 }
 

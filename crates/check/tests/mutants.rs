@@ -10,7 +10,7 @@ use std::{collections::BTreeSet, fs, path::Path, time::Duration};
 use bytes::Bytes;
 use futures_util::future::join_all;
 use http::{HeaderName, HeaderValue, StatusCode};
-use rehearse_check::{CheckOptions, Tokens, VersionRun, check};
+use rehearse_check::{CheckOptions, Tokens, VersionTraces, check};
 use rehearse_client::{ServerParams, Target, ToolPermission};
 use rehearse_conformance::{Evidence, Facts, Level, Place, Role, RowVerdict, judge_all, rows, rows_of};
 use rehearse_mock::{
@@ -185,7 +185,7 @@ struct Mutant {
 struct Base {
     endpoint: Option<String>,
     transport: Transport,
-    run: VersionRun,
+    run: VersionTraces,
 }
 
 async fn bases() -> Vec<Base> {
@@ -236,13 +236,13 @@ async fn piped(script: &str) -> Vec<Base> {
         }
     });
     let options = CheckOptions { versions: FEW.into(), ..options(&CALLED) };
-    let run = check(&ServerParams::new("server", Target::Memory(address)), &options).await.expect("a run");
+    let run = check(&ServerParams::new("server", Target::Memory(address)), &options).await;
     serving.abort();
-    let as_process = |mut run: VersionRun| {
+    let as_process = |mut run: VersionTraces| {
         run.traces = run.traces.iter().map(|trace| process(trace, &ProcessFault::default())).collect();
         Base { endpoint: None, transport: Transport::Stdio, run }
     };
-    run.versions.into_iter().map(as_process).collect()
+    run.traces.into_iter().map(as_process).collect()
 }
 
 fn options(tools: &[&str]) -> CheckOptions {
@@ -283,8 +283,8 @@ async fn served(script: &str, transport: Transport) -> Vec<Base> {
             wrong_audience: token("foreign"),
         };
     }
-    let run = check(&ServerParams::new("server", target), &options).await.expect("a run");
-    run.versions.into_iter().map(|run| Base { endpoint: Some(at.url.clone()), transport, run }).collect()
+    let run = check(&ServerParams::new("server", target), &options).await;
+    run.traces.into_iter().map(|run| Base { endpoint: Some(at.url.clone()), transport, run }).collect()
 }
 
 fn facts(base: &Base) -> Facts {
@@ -298,7 +298,8 @@ fn evidence<'t>(traces: &[&'t Trace], base: &Base) -> Evidence<'t> {
 
 /// The ids of the rows that fail or warn.
 fn violated(evidence: &Evidence<'_>) -> BTreeSet<String> {
-    let judged = judge_all(evidence).filter(|(_, outcome)| matches!(outcome.verdict, RowVerdict::Fail | RowVerdict::Warn));
+    let judged =
+        judge_all(evidence).filter(|(_, outcome)| matches!(outcome.verdict, RowVerdict::Fail | RowVerdict::Warn));
     let found = judged.map(|(row, _)| row.id.clone());
     // How long this machine takes is not what is tested.
     found.filter(|id| !NOT_MUTATED.contains(&id.as_str())).collect()

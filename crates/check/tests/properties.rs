@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use bytes::Bytes;
 use proptest::prelude::*;
-use rehearse_check::{CheckOptions, VersionRun, check};
+use rehearse_check::{CheckOptions, VersionTraces, check};
 use rehearse_client::{Endpoint, ServerParams, Target, ToolPermission};
 use rehearse_conformance::{Evidence, Facts, RowVerdict, judge_all};
 use rehearse_mock::{
@@ -26,8 +26,8 @@ methods:
 "#;
 
 /// The runs over HTTP and WebSocket.
-fn runs() -> &'static [(Transport, VersionRun)] {
-    static RUNS: OnceLock<Vec<(Transport, VersionRun)>> = OnceLock::new();
+fn runs() -> &'static [(Transport, VersionTraces)] {
+    static RUNS: OnceLock<Vec<(Transport, VersionTraces)>> = OnceLock::new();
     RUNS.get_or_init(|| {
         let runtime = tokio::runtime::Runtime::new().expect("a runtime");
         runtime.block_on(async {
@@ -41,8 +41,8 @@ fn runs() -> &'static [(Transport, VersionRun)] {
             for transport in [Transport::Http, Transport::Ws] {
                 let at = Endpoint { url: server.url(transport).expect("a URL"), headers: Vec::new() };
                 let target = if transport == Transport::Http { Target::Http(at) } else { Target::Ws(at) };
-                let run = check(&ServerParams::new("server", target), &options).await.expect("a run");
-                runs.extend(run.versions.into_iter().map(|run| (transport, run)));
+                let run = check(&ServerParams::new("server", target), &options).await;
+                runs.extend(run.traces.into_iter().map(|run| (transport, run)));
             }
             runs
         })
@@ -121,7 +121,7 @@ proptest! {
 
 #[test]
 fn the_server_of_these_tests_violates_rules() {
-    let failed = |(transport, run): &(Transport, VersionRun)| {
+    let failed = |(transport, run): &(Transport, VersionTraces)| {
         verdicts(&run.traces, run.version, *transport).contains(&RowVerdict::Fail)
     };
     assert!(runs().iter().any(failed));

@@ -79,7 +79,8 @@ fn violations(traces: &[Trace], role: Role) -> Vec<ProtocolViolation> {
         let own = traces.iter().filter(|trace| trace.transport() == Some(transport));
         let judged = judge_recorded(own.map(|trace| Recorded { trace, asked: None }), transport, &facts);
         for version in &judged.versions {
-            let open = version.outcomes.iter().filter(|(_, it)| matches!(it.verdict, RowVerdict::Fail | RowVerdict::Warn));
+            let open =
+                version.outcomes.iter().filter(|(_, it)| matches!(it.verdict, RowVerdict::Fail | RowVerdict::Warn));
             all.extend(open.flat_map(|(row, outcome)| of_row(row, outcome, version, transport)));
         }
     }

@@ -12,7 +12,6 @@ use tokio_util::sync::CancellationToken;
 use self::progress::Progress;
 use super::{
     Exit, Failure,
-    check::server_target,
     mcp::{
         connection::{duration, pause},
         target::{Server, TargetsArgs, print_no_servers},
@@ -28,6 +27,7 @@ use rehearse_bench::{
     BenchCall, BenchOptions, BenchProgress, BenchRun, BenchTarget, Extent, Subject, Threshold, bench_calls,
     bench_discovery, compare, find_max_rate, machine,
 };
+use rehearse_check::target_text;
 use rehearse_client::{CommandSpec, ServerParams, Target, ToolPermission};
 use rehearse_protocol::Protocol;
 use rehearse_report::{
@@ -400,7 +400,7 @@ fn read_result(path: &std::path::Path) -> Result<BenchResult, Failure> {
 fn bench_target(server: &Server, stop: &CancellationToken) -> BenchTarget {
     let mut params = server.resolved.config.clone();
     params.shutdown = stop.clone();
-    let described = server.resolved.secrets.hidden(&server_target(server));
+    let described = server.resolved.secrets.hidden(&target_text(&server.resolved.config.target));
     BenchTarget { name: server.name().to_owned(), described, params }
 }
 

@@ -2,8 +2,9 @@
 
 use std::fmt::Write;
 
-use super::{CheckArgs, result::target};
+use super::CheckArgs;
 use crate::cli::mcp::target::Server;
+use rehearse_check::target_text;
 use rehearse_client::Target;
 use rehearse_report::text::quoted;
 
@@ -69,6 +70,6 @@ fn described(server: &Server) -> String {
             let words = [&spec.program].into_iter().chain(&spec.args);
             words.map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
         }
-        _ => target(server),
+        target => target_text(target),
     }
 }

@@ -20,17 +20,17 @@ use clap::Args;
 use futures_util::{StreamExt, stream};
 
 use self::{act_run::ActRunner, server::ActScript, trigger::Trigger};
-use super::{progress::Progress, report_args::ReportArgs, result};
+use super::{progress::Progress, report_args::ReportArgs};
 use crate::cli::{
     Exit, Failure, mcp::connection::duration, mock::parse_address, process_guard::block_on_guarded, signals::Signals,
     style::STRONG,
 };
-use rehearse_check::{ACTS, ActRun, ClientVersion, doubtful_acts, judge_client, selects};
+use rehearse_check::{ACTS, ActRun, doubtful_acts, judge_client, selects};
 use rehearse_conformance::Role;
 use rehearse_document::Source;
 use rehearse_mock::script::Script;
-use rehearse_protocol::{Direction, EventKind, Trace};
-use rehearse_report::{Format, check::CheckedServer, text::quoted};
+use rehearse_protocol::{EventKind, Trace};
+use rehearse_report::{Format, text::quoted};
 
 /// How many times as long a client may be idle in an act that is repeated.
 const MORE_PATIENCE: u32 = 3;
@@ -129,8 +129,14 @@ pub(super) fn run(args: &ClientArgs) -> Result<Exit, Failure> {
         false => block_on_guarded(args.run_acts(scripts))?,
     };
     checked.duration = begun.elapsed();
-    let versions = judge_client(&runs);
-    checked.servers = args.results(versions);
+    checked.servers = judge_client(&runs, &args.report.only);
+    let words: Vec<_> = args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    for server in &mut checked.servers {
+        server.target = words.join(" ");
+        server.again = "rehearse check client".to_owned();
+        server.command =
+            (!words.is_empty()).then(|| words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "));
+    }
     args.report.conclude(&mut checked, baseline, args.acts.is_empty(), is_interrupted)?;
     args.report.write(checked, PathBuf::new())
 }
@@ -257,38 +263,6 @@ impl ClientArgs {
         }
         Ok((runs, false))
     }
-
-    /// One result for each transport.
-    fn results(&self, versions: Vec<ClientVersion>) -> Vec<CheckedServer> {
-        let words: Vec<_> = self.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-        let mut all: Vec<CheckedServer> = Vec::new();
-        for mut run in versions {
-            run.outcomes.retain(|(row, _)| self.report.is_selected(row));
-            let traces: Vec<_> = run.traces.iter().collect();
-            let version = result::version(&traces, run.version, &run.outcomes);
-            if let Some(known) = all.iter_mut().find(|known| known.transport == run.transport) {
-                known.versions.push(version);
-                continue;
-            }
-            let (name, server_version) = traces.iter().find_map(|trace| client_info(trace)).unzip();
-            all.push(CheckedServer {
-                target: words.join(" "),
-                transport: run.transport,
-                name,
-                server_version,
-                started_in: Duration::ZERO,
-                again: "rehearse check client".to_owned(),
-                command: (!words.is_empty())
-                    .then(|| words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")),
-                place: None,
-                error: None,
-                versions: vec![version],
-                unanswered: Vec::new(),
-                is_budget_spent: false,
-            });
-        }
-        all
-    }
 }
 
 fn install_signals() -> Result<Signals, Failure> {
@@ -300,15 +274,4 @@ fn asks_for_authorization(run: &ActRun) -> bool {
     let is_metadata =
         |kind: &EventKind| matches!(kind, EventKind::HttpRequest { target, .. } if target.contains("/.well-known/"));
     run.traces.iter().any(|trace| trace.events().any(|event| is_metadata(&event.kind)))
-}
-
-/// The name and the version that a client gives itself.
-fn client_info(trace: &Trace) -> Option<(String, String)> {
-    trace.frames().filter(|frame| frame.direction == Direction::ClientToServer).find_map(|frame| {
-        let message: serde_json::Value = serde_json::from_slice(&frame.bytes).ok()?;
-        let params = message.get("params")?;
-        let info = params.get("clientInfo").or_else(|| params.pointer("/_meta/io.modelcontextprotocol~1clientInfo"))?;
-        let text = |key: &str| info[key].as_str().unwrap_or_default().to_owned();
-        Some((text("name"), text("version")))
-    })
 }

@@ -5,7 +5,8 @@ use std::{fmt, sync::Arc};
 use parking_lot::Mutex;
 
 use super::args::TrafficArgs;
-use crate::cli::{Exit, Failure, secrets::Secrets, style, trace_file::TraceFileWriter, traffic};
+use crate::cli::{Exit, Failure, secrets::Secrets, style, trace_file::TraceFileWriter};
+use rehearse_check::judge_traffic;
 use rehearse_client::TraceRecorder;
 use rehearse_hub::{HubServer, RecordSink};
 use rehearse_protocol::{Protocol, Trace, Transport, Version, trace_file::ConnectionInfo};
@@ -95,7 +96,7 @@ impl Traffic {
     /// Prints the violated rows of a server. Returns whether a MUST is among them.
     fn print_violations(&self, server: &WatchedServer) -> bool {
         let traces: Vec<Trace> = server.connections.lock().iter().map(TraceRecorder::trace).collect();
-        let mut judged = traffic::judge(&traces, server.asked, server.transport);
+        let mut judged = judge_traffic(&traces, server.asked, server.transport);
         if judged.left_out > 0 {
             style::warn(&format!("{} connections with '{}' could not be checked", judged.left_out, server.name));
         }

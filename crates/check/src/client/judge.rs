@@ -6,8 +6,13 @@ use rehearse_conformance::{
     Evidence, Facts, Flow, Judgement, Outcome, Recorded, Role, Row, RowVerdict, Violation, judge_recorded,
 };
 use rehearse_protocol::{Direction, Frame, Message, Trace, Transport, Version};
+use rehearse_report::check::CheckedServer;
 
 use super::ACTS;
+use crate::{
+    report::{checked_version, peer_info},
+    selects,
+};
 
 /// What a client has done in one act.
 #[derive(Debug)]
@@ -25,22 +30,47 @@ pub struct ActRun {
 }
 
 /// What the rows say of a client in one version over one transport.
-#[derive(Debug)]
-pub struct ClientVersion {
-    /// The transport.
-    pub transport: Transport,
-    /// The version.
-    pub version: Version,
+struct ClientVersion {
+    transport: Transport,
+    version: Version,
     /// The traces of all acts in it.
-    pub traces: Vec<Trace>,
+    traces: Vec<Trace>,
     /// The outcome of every row.
-    pub outcomes: Vec<(&'static Row, Outcome)>,
+    outcomes: Vec<(&'static Row, Outcome)>,
     /// The acts in which a row is violated.
-    pub violated_in: BTreeSet<String>,
+    violated_in: BTreeSet<String>,
 }
 
-/// Judges a client by the traces of all acts: each transport and version that it used, newest version first.
-pub fn judge_client(runs: &[ActRun]) -> Vec<ClientVersion> {
+/// Judges a client by the traces of all acts: a result for each transport that it used, without its command. `rows` are
+/// the selected ones, as [`selects`] takes them; all if empty.
+pub fn judge_client(runs: &[ActRun], rows: &[String]) -> Vec<CheckedServer> {
+    let mut all: Vec<CheckedServer> = Vec::new();
+    for mut run in judge_versions(runs) {
+        run.outcomes.retain(|(row, _)| rows.is_empty() || rows.iter().any(|pattern| selects(pattern, &row.id)));
+        let traces: Vec<_> = run.traces.iter().collect();
+        let version = checked_version(&traces, run.version, &run.outcomes);
+        if let Some(known) = all.iter_mut().find(|known| known.transport == run.transport) {
+            known.versions.push(version);
+            continue;
+        }
+        let mut checked = CheckedServer::new(String::new(), run.transport);
+        (checked.name, checked.server_version) = traces.iter().find_map(|trace| client_info(trace)).unzip();
+        checked.versions.push(version);
+        all.push(checked);
+    }
+    all
+}
+
+/// The name and the version that a client gives itself.
+fn client_info(trace: &Trace) -> Option<(String, String)> {
+    trace.frames().filter(|frame| frame.direction == Direction::ClientToServer).find_map(|frame| {
+        let message: serde_json::Value = serde_json::from_slice(&frame.bytes).ok()?;
+        peer_info(message.get("params")?, "clientInfo")
+    })
+}
+
+/// Each transport and version that a client used, newest version first.
+fn judge_versions(runs: &[ActRun]) -> Vec<ClientVersion> {
     let mut all: BTreeMap<(Transport, std::cmp::Reverse<Version>), ClientVersion> = BTreeMap::new();
     let has_both_eras = runs.iter().any(|run| {
         let sends = |method| run.traces.iter().flat_map(Trace::frames).any(|frame| is_request(frame, method));
@@ -97,7 +127,7 @@ pub fn doubtful_acts(runs: &[ActRun]) -> BTreeSet<String> {
     if runs.first().is_none_or(|usual| usual.exit_code.is_none()) {
         return BTreeSet::new();
     }
-    let mut acts: BTreeSet<_> = judge_client(runs).into_iter().flat_map(|version| version.violated_in).collect();
+    let mut acts: BTreeSet<_> = judge_versions(runs).into_iter().flat_map(|version| version.violated_in).collect();
     acts.retain(|act| runs.iter().any(|run| run.act == *act && run.exit_code.is_none()));
     acts
 }

@@ -7,4 +7,4 @@ mod act;
 mod judge;
 
 pub use act::{ACTS, Act};
-pub use judge::{ActRun, ClientVersion, doubtful_acts, judge_client};
+pub use judge::{ActRun, doubtful_acts, judge_client};

@@ -190,6 +190,26 @@ pub struct FoundViolation {
 /// How many violations of one row are kept.
 const KEPT: usize = 20;
 
+impl CheckedServer {
+    /// Nothing is known of the server yet.
+    pub fn new(target: String, transport: Transport) -> CheckedServer {
+        CheckedServer {
+            target,
+            transport,
+            name: None,
+            server_version: None,
+            started_in: Duration::ZERO,
+            again: String::new(),
+            command: None,
+            place: None,
+            error: None,
+            versions: Vec::new(),
+            unanswered: Vec::new(),
+            is_budget_spent: false,
+        }
+    }
+}
+
 impl CheckedRow {
     /// The first part of the id.
     pub(crate) fn area(&self) -> &str {

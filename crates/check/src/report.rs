@@ -1,0 +1,80 @@
+//! What a report says of judged traffic.
+
+use rehearse_client::Target;
+use rehearse_conformance::{Outcome, Place, Row, RowVerdict, Violation};
+use rehearse_protocol::{Trace, Version};
+use rehearse_report::{
+    WireLine,
+    check::{CheckedRow, CheckedVersion, FoundViolation},
+    marks,
+};
+use serde_json::Value;
+
+/// How many violations of one row keep their frames.
+const WITH_EVIDENCE: usize = 20;
+
+/// The command or URL of a server, as reports show it.
+pub fn target_text(target: &Target) -> String {
+    match target {
+        Target::Stdio(spec) => [&spec.program].into_iter().chain(&spec.args).cloned().collect::<Vec<_>>().join(" "),
+        Target::Http(at) | Target::Sse(at) | Target::Ws(at) => at.url.clone(),
+        Target::Memory(_) => "memory".to_owned(),
+    }
+}
+
+/// The name and the version that a peer gives itself: in this member, or in `_meta`.
+pub(crate) fn peer_info(value: &Value, member: &str) -> Option<(String, String)> {
+    let modern = || value.get("_meta")?.get(format!("io.modelcontextprotocol/{member}"));
+    let info = value.get(member).or_else(modern)?;
+    let text = |key: &str| info[key].as_str().unwrap_or_default().to_owned();
+    Some((text("name"), text("version")))
+}
+
+/// The verdicts in one version.
+pub(crate) fn checked_version(
+    traces: &[&Trace],
+    version: Version,
+    outcomes: &[(&'static Row, Outcome)],
+) -> CheckedVersion {
+    let rows = outcomes.iter().map(|(row, outcome)| checked_row(traces, version, row, outcome)).collect();
+    CheckedVersion { version, rows }
+}
+
+/// The verdict on a row. The places of its evidence are in these traces.
+pub(crate) fn checked_row(traces: &[&Trace], version: Version, row: &Row, outcome: &Outcome) -> CheckedRow {
+    let violations = &outcome.judgement.violations;
+    let level = row.levels.get(&version).copied();
+    let found = violations.iter().enumerate().map(|(number, violation)| FoundViolation {
+        // A second run may have made a warning of a failure.
+        verdict: violation.level.or(level).map_or(RowVerdict::Info, |it| it.violated().max(outcome.verdict)),
+        subject: violation.subject.clone(),
+        found: violation.found.clone(),
+        accepted: None,
+        evidence: if number < WITH_EVIDENCE { evidence(traces, violation) } else { Vec::new() },
+    });
+    CheckedRow {
+        id: row.id.clone(),
+        level: level.map(|level| level.as_str().into()),
+        verdict: outcome.verdict,
+        reason: outcome.reason.clone(),
+        rule: row.rule.clone(),
+        help: row.help.clone(),
+        spec: row.link(version),
+        official: row.official.clone(),
+        exercised: outcome.judgement.exercised,
+        again: None,
+        violation_count: violations.len(),
+        violations: found.collect(),
+    }
+}
+
+/// The frames and HTTP heads that show a violation.
+fn evidence(traces: &[&Trace], violation: &Violation) -> Vec<WireLine> {
+    let marks = marks(violation.subject.as_deref(), &violation.found);
+    violation.places.iter().filter_map(|place| line(traces, *place, &marks)).collect()
+}
+
+fn line(traces: &[&Trace], place: Place, marks: &[String]) -> Option<WireLine> {
+    let (_, event) = traces.get(place.connection)?.since(place.event).next()?;
+    WireLine::from_event(event, marks)
+}
