@@ -1,6 +1,9 @@
 //! The failure of a subcommand.
 
+use std::{io, net::SocketAddr};
+
 use super::{Exit, log, style};
+use rehearse_check::client::ClientError;
 use rehearse_document::Diagnostics;
 use rehearse_mock::script::ScriptError;
 use rehearse_report::text::printable_lines;
@@ -22,6 +25,17 @@ pub(super) enum Failure {
 impl Failure {
     pub(super) fn cannot(what: impl Into<String>) -> Failure {
         Failure::CannotRun { what: what.into(), hint: None }
+    }
+
+    /// An address cannot be listened on; `free` is the option for a free port.
+    pub(super) fn listen(address: SocketAddr, free: &str, error: &io::Error) -> Failure {
+        match error.kind() {
+            io::ErrorKind::AddrInUse => {
+                let failure = Failure::cannot(format!("cannot listen on {address}: the port is in use"));
+                failure.hint(format!("stop the process that uses it, or use a free port with `{free}`"))
+            }
+            _ => Failure::cannot(format!("cannot listen on {address}: {error}")),
+        }
     }
 
     #[must_use]
@@ -68,6 +82,25 @@ impl From<ScriptError> for Failure {
         match error {
             ScriptError::Invalid(diagnostics) => Failure::Invalid(diagnostics),
             error @ ScriptError::Read { .. } => Failure::Usage(error.to_string()),
+        }
+    }
+}
+
+impl From<ClientError> for Failure {
+    fn from(error: ClientError) -> Self {
+        let cannot = Failure::cannot(error.to_string());
+        match error {
+            ClientError::UnknownAct { near, .. } => {
+                let near = near.map(|near| format!("did you mean {near}?"));
+                Failure::Usage(format!("{cannot}; {}", near.unwrap_or_else(|| "--list-acts prints all".to_owned())))
+            }
+            ClientError::Script(error) => error.into(),
+            ClientError::Listen { address, source } => Failure::listen(address, "--listen :0", &source),
+            ClientError::Create { .. } => cannot.hint("set TMPDIR to a writable folder with a short path"),
+            ClientError::NotConnected { .. } => {
+                cannot.hint("pass it the address: {url}, {command} or {config} in its arguments")
+            }
+            _ => cannot,
         }
     }
 }

@@ -5,11 +5,10 @@ use std::{ffi::OsString, net::SocketAddr, path::PathBuf, process::Command, time:
 use super::{
     Exit, Failure,
     mock::{
-        announcement::reachable,
         console::Console,
         exec::{exit_of, wait_for_command},
         parse_address,
-        server::{listen_failure, runtime_failure},
+        server::runtime_failure,
     },
     process_guard::block_on_guarded,
     signals::{Signals, limit_shutdown},
@@ -20,6 +19,7 @@ use rehearse_llm::{
     endpoint::{EndpointOptions, ModelEndpoint},
     model::{ScriptedModel, scripted::LoadError},
 };
+use rehearse_net::reachable;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -93,7 +93,7 @@ async fn serve(args: ModelArgs, model: ScriptedModel, console: &Console) -> Resu
     };
     let options = EndpointOptions { address: args.listen, allowed_hosts: args.allowed_hosts, log: Box::new(log) };
     let endpoint = ModelEndpoint::start(model, options).await;
-    let endpoint = endpoint.map_err(|error| listen_failure(args.listen, "--listen :0", &error))?;
+    let endpoint = endpoint.map_err(|error| Failure::listen(args.listen, "--listen :0", &error))?;
     let url = format!("http://{}", reachable(endpoint.address()));
     let variables = [("ANTHROPIC_BASE_URL", url.clone()), ("OPENAI_BASE_URL", format!("{url}/v1"))];
     let ended = if let Some((program, words)) = args.command.split_first() {

@@ -1,11 +1,12 @@
 //! Probes an MCP server, or lets a client meet mocks, and judges what they do by the specification.
 //!
 //! A probe sends and records; it never judges. The judges of [`rehearse_conformance`] read the traces of all
-//! connections with the server in one version, and say which rows hold.
+//! connections with the server in one version, and say which rows hold. [`check`] probes a server, [`client`] checks
+//! clients.
 
 #![warn(missing_docs)]
 
-mod client;
+pub mod client;
 mod detection;
 mod lane;
 mod lists;
@@ -19,7 +20,6 @@ mod server;
 mod survey;
 mod traffic;
 
-pub use client::{ACTS, Act, ActRun, doubtful_acts, judge_client};
 pub use options::{CheckEvent, CheckOptions, RecordSink, Sink, Tokens, selects};
 pub use report::target_text;
 pub use run::{CheckRun, VersionTraces, check};

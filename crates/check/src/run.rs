@@ -47,6 +47,26 @@ struct VersionRun {
 
 /// Checks a server in all versions that it speaks. The result of one that cannot be reached, or speaks no version, has an
 /// error.
+///
+/// ```
+/// use rehearse_check::{CheckOptions, check};
+/// use rehearse_client::{Endpoint, ServerParams, Target};
+/// use rehearse_mock::{MockServer, Tool};
+/// use rehearse_protocol::Transport;
+/// use rehearse_report::check::RowVerdict;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let server = MockServer::builder().verify_on_drop(false).tool(Tool::new("a b").reply("x")).start().await?;
+/// let target = Target::Ws(Endpoint { url: server.url(Transport::Ws).ok_or("it listens")?, headers: Vec::new() });
+/// let options = CheckOptions { rows: vec!["tools.list".to_owned()], ..CheckOptions::default() };
+/// let checked = check(&ServerParams::new("server", target), &options).await.checked;
+/// let rows = checked.versions.iter().flat_map(|version| &version.rows);
+/// let violated: Vec<_> = rows.filter(|row| row.verdict <= RowVerdict::Warn).map(|row| &row.id).collect();
+/// assert!(violated.contains(&&"tools.list.name-charset".to_owned()), "{violated:?}");
+/// # Ok(())
+/// # }
+/// ```
 pub async fn check(params: &ServerParams, options: &CheckOptions) -> CheckRun {
     let (params, options) = &server::prepared(params, options);
     let started = Instant::now();

@@ -9,7 +9,7 @@ use std::{
 };
 
 use http::{HeaderName, HeaderValue};
-use rehearse_check::ACTS;
+use rehearse_check::client::ACTS;
 use rehearse_client::{
     CallOptions, ServerParams, Session, Target,
     oauth::{Authorizer, Identity, Interaction, Options},

@@ -18,7 +18,7 @@ pub use body::Body;
 pub use connection::{ConnectionHandle, Disconnect};
 pub use guard::HostPolicy;
 pub use lines::{LineReader, LineWriter};
-pub use listener::{ConnectionLimit, MAX_CONNECTIONS, Shutdown, accept};
+pub use listener::{ConnectionLimit, MAX_CONNECTIONS, Shutdown, accept, reachable};
 pub use read_body::{BodyError, read_body, read_live_body};
 
 /// An HTTP request as it arrives.

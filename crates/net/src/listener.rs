@@ -1,6 +1,14 @@
 //! Accepts HTTP connections, and shuts them down.
 
-use std::{convert::Infallible, fmt, future::Future, pin::pin, sync::Arc, time::Duration};
+use std::{
+    convert::Infallible,
+    fmt,
+    future::Future,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+    pin::pin,
+    sync::Arc,
+    time::Duration,
+};
 
 use hyper::{server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -153,6 +161,16 @@ impl fmt::Debug for ConnectionLimit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("ConnectionLimit").field(&self.limit).finish()
     }
+}
+
+/// An address that a client can connect to.
+pub fn reachable(address: SocketAddr) -> SocketAddr {
+    let ip = match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        ip => ip,
+    };
+    SocketAddr::new(ip, address.port())
 }
 
 #[cfg(test)]

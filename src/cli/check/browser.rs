@@ -1,11 +1,11 @@
 //! The browser of a client that is checked. It has no window: it requests the page, and follows the redirect to the
 //! client.
 
-use std::{fs::OpenOptions, io::Write, os::unix::fs::OpenOptionsExt, path::Path, time::Duration};
+use std::time::Duration;
 
 use tokio::runtime;
 
-use crate::cli::{Exit, Failure, mock::exec_environment::quoted};
+use crate::cli::{Exit, Failure};
 use rehearse_client::download;
 
 /// How long a page may take.
@@ -18,16 +18,6 @@ const OPENED: &str = "/.well-known/rehearse-opened";
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct BrowseArgs {
     url: String,
-}
-
-/// Writes the program for the variable `BROWSER`. It returns at once, as a client may wait for it.
-///
-/// # Errors
-/// The file cannot be written.
-pub(super) fn write(path: &Path) -> std::io::Result<()> {
-    let mut file = OpenOptions::new().create_new(true).write(true).mode(0o700).open(path)?;
-    let rehearse = quoted(&std::env::current_exe()?);
-    writeln!(file, "#!/bin/sh\n{rehearse} browse \"$1\" </dev/null >/dev/null 2>&1 &")
 }
 
 /// Requests a page of this machine.

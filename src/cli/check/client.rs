@@ -1,39 +1,31 @@
 //! `rehearse check client`: a client against the specification. It is started once for each act, each time with a mock of
 //! its own.
 
-mod act_run;
 mod attach;
-mod model;
-mod process_end;
-mod server;
-mod trigger;
 
 use std::{
-    collections::BTreeSet,
     ffi::OsString,
     net::SocketAddr,
-    path::{Path, PathBuf},
+    path::PathBuf,
     time::{Duration, Instant},
 };
 
 use clap::Args;
-use futures_util::{StreamExt, stream};
+use tokio::sync::mpsc::unbounded_channel;
+use tokio_util::sync::CancellationToken;
 
-use self::{act_run::ActRunner, server::ActScript, trigger::Trigger};
 use super::{progress::Progress, report_args::ReportArgs};
 use crate::cli::{
     Exit, Failure, mcp::connection::duration, mock::parse_address, process_guard::block_on_guarded, signals::Signals,
-    style::STRONG,
+    style::{self, STRONG},
 };
-use rehearse_check::{ACTS, ActRun, doubtful_acts, judge_client, selects};
+use rehearse_check::{
+    client::{ACTS, ActRun, ActScript, ClientEvent, ClientOptions, Trigger, judge_client, run_client},
+    selects,
+};
 use rehearse_conformance::Role;
-use rehearse_document::Source;
-use rehearse_mock::script::Script;
-use rehearse_protocol::{EventKind, Trace};
 use rehearse_report::{Format, text::quoted};
 
-/// How many times as long a client may be idle in an act that is repeated.
-const MORE_PATIENCE: u32 = 3;
 /// The port of `--attach`, if none is given.
 const FREE_PORT: &str = "127.0.0.1:0";
 
@@ -120,7 +112,7 @@ pub(super) fn run(args: &ClientArgs) -> Result<Exit, Failure> {
         let message = "SARIF needs a place in a file for each result, and a client has none; take --format junit";
         return Err(Failure::Usage(message.to_owned()));
     }
-    let scripts = args.scripts()?;
+    let scripts = ActScript::select(&args.acts)?;
     let baseline = args.report.read_baseline()?;
     let mut checked = args.report.begin();
     let begun = Instant::now();
@@ -148,33 +140,6 @@ fn list_acts() -> Result<Exit, Failure> {
 }
 
 impl ClientArgs {
-    /// The acts that were asked for, and `clean`, with which the others are compared.
-    ///
-    /// # Errors
-    /// An act does not exist, or its script has mistakes.
-    fn scripts(&self) -> Result<Vec<ActScript>, Failure> {
-        let is_wanted = |name: &str| self.acts.is_empty() || self.acts.iter().any(|it| selects(it, name));
-        let mut scripts = Vec::new();
-        for act in ACTS {
-            let source = Source::new(format!("{}.yaml", act.name), act.script);
-            let script = Script::parse(&source).map_err(Failure::Invalid)?;
-            scripts.push(ActScript { name: act.name.to_owned(), script });
-        }
-        let wanted = scripts.iter().filter(|act| is_wanted(&act.name));
-        let usual: BTreeSet<_> = wanted.filter_map(|act| act.script.act.like.clone()).collect();
-        scripts.retain(|act| act.name == ACTS[0].name || usual.contains(&act.name) || is_wanted(&act.name));
-        for asked in self.acts.iter().filter(|asked| !ACTS.iter().any(|act| selects(asked, act.name))) {
-            if !Path::new(asked).is_file() {
-                let names: Vec<_> = ACTS.iter().map(|act| act.name).collect();
-                let near = rehearse_document::nearest(asked, &names).map(|near| format!("did you mean {near}?"));
-                let hint = near.unwrap_or_else(|| "--list-acts prints all".to_owned());
-                return Err(Failure::Usage(format!("there is no act {asked:?}, and no such file; {hint}")));
-            }
-            scripts.push(ActScript { name: asked.clone(), script: Script::load(Path::new(asked), &[])? });
-        }
-        Ok(scripts)
-    }
-
     /// Serves the one act that was asked for.
     ///
     /// # Errors
@@ -187,91 +152,62 @@ impl ClientArgs {
         let Some(act) = act.filter(|_| scripts.is_empty() || self.acts.is_empty()) else {
             return Err(Failure::Usage("--attach serves one act: give one --act".to_owned()));
         };
-        Ok(vec![attach::run(act, self.listen, self.report.seed, self.idle, &mut signals).await?])
+        Ok(vec![attach::run(act, self.listen, self.report.seed, &program()?, self.idle, &mut signals).await?])
     }
 
-    /// Runs all acts: `clean` first, because what the client does in it says which others concern it. Returns what the
-    /// client did, and whether it was interrupted.
+    /// Runs all acts. Returns what the client did, and whether it was interrupted.
     ///
     /// # Errors
     /// A mock or the client cannot be started.
-    async fn run_acts(&self, mut scripts: Vec<ActScript>) -> Result<(Vec<ActRun>, bool), Failure> {
+    async fn run_acts(&self, acts: Vec<ActScript>) -> Result<(Vec<ActRun>, bool), Failure> {
         let mut signals = install_signals()?;
-        let runner = ActRunner {
-            command: &self.command,
-            triggers: &self.triggers,
+        let (sender, mut events) = unbounded_channel();
+        let options = ClientOptions {
+            command: self.command.clone(),
+            triggers: self.triggers.clone(),
             has_model: self.model,
             seed: self.report.seed,
             timeout: self.timeout,
             idle: self.idle,
+            program: Some(program()?),
+            events: Some(sender),
+            shutdown: CancellationToken::new(),
         };
         let mut progress = Progress::new();
-        let (clean, mut runs) = (scripts.remove(0), Vec::new());
-        progress.begin(&format!("act {}", clean.name), 0, scripts.len() + 1);
-        tokio::select! {
-            run = runner.run(clean, true) => runs.push(run?),
-            _ = signals.next() => return Ok((runs, true)),
-        }
-        let used: BTreeSet<_> = runs.iter().flat_map(|run| &run.traces).filter_map(Trace::transport).collect();
-        scripts.retain(|act| {
-            let transports = &act.script.act.transports;
-            transports.is_empty() || transports.iter().any(|transport| used.contains(transport))
-        });
-        let usual: BTreeSet<_> = scripts.iter().filter_map(|act| act.script.act.like.clone()).collect();
-        let is_usual = |act: &mut ActScript| usual.contains(&act.name);
-        for act in scripts.extract_if(.., is_usual).collect::<Vec<_>>() {
-            let needs_token = act.script.auth.is_some();
+        let running = run_client(acts, &options);
+        tokio::pin!(running);
+        let runs = loop {
             tokio::select! {
-                run = runner.run(act, false) => runs.push(run?),
-                _ = signals.next() => return Ok((runs, true)),
+                runs = &mut running => break runs?,
+                Some(event) = events.recv() => self.show(event, &mut progress),
+                _ = signals.next() => options.shutdown.cancel(),
             }
-            // A client that looks for no authorization server here does so nowhere.
-            if needs_token && !runs.last().is_some_and(asks_for_authorization) {
-                scripts.retain(|act| act.script.auth.is_none());
-            }
+        };
+        while let Ok(event) = events.try_recv() {
+            self.show(event, &mut progress);
         }
-        let all = scripts.len() + runs.len();
-        let at_once = 2 * std::thread::available_parallelism().map_or(1, usize::from);
-        let mut running = stream::iter(scripts).map(|script| runner.run(script, false)).buffered(at_once);
-        loop {
-            tokio::select! {
-                run = running.next() => match run {
-                    Some(run) => {
-                        let run = run?;
-                        progress.begin(&format!("act {}", run.act), runs.len(), all);
-                        runs.push(run);
-                    }
-                    None => break,
-                },
-                _ = signals.next() => return Ok((runs, true)),
-            }
-        }
-        drop(running);
-        // Where the client was ended, it may only have been slow beside others.
-        let doubtful = doubtful_acts(&runs);
-        let patient = ActRunner { idle: MORE_PATIENCE * self.idle, ..runner };
-        for act in self.scripts()?.into_iter().filter(|act| doubtful.contains(&act.name)) {
-            progress.begin(&format!("act {}", act.name), all, all);
-            tokio::select! {
-                again = patient.run(act, false) => {
-                    let again = again?;
-                    runs.retain(|run| run.act != again.act);
-                    runs.push(again);
-                }
-                _ = signals.next() => return Ok((runs, true)),
-            }
-        }
-        Ok((runs, false))
+        Ok((runs, options.shutdown.is_cancelled()))
     }
+
+    fn show(&self, event: ClientEvent, progress: &mut Progress) {
+        match event {
+            ClientEvent::Act { name, ended, all } => progress.begin(&format!("act {name}"), ended, all),
+            ClientEvent::TimedOut { act } => {
+                style::warn(&format!("act {act}: the client was ended after {:?}", self.timeout));
+            }
+            ClientEvent::TriggerFailed { act, command, why, said } => {
+                style::warn(&format!("act {act}: the command of --drive failed ({why}): {command}{said}"));
+            }
+        }
+    }
+}
+
+/// # Errors
+/// The path of this program is not known.
+fn program() -> Result<PathBuf, Failure> {
+    std::env::current_exe().map_err(|error| Failure::cannot(format!("cannot run the client: {error}")))
 }
 
 fn install_signals() -> Result<Signals, Failure> {
     Signals::install().map_err(|error| Failure::cannot(format!("cannot handle signals: {error}")))
-}
-
-/// Whether the client has looked for an authorization server.
-fn asks_for_authorization(run: &ActRun) -> bool {
-    let is_metadata =
-        |kind: &EventKind| matches!(kind, EventKind::HttpRequest { target, .. } if target.contains("/.well-known/"));
-    run.traces.iter().any(|trace| trace.events().any(|event| is_metadata(&event.kind)))
 }

@@ -2,16 +2,14 @@
 
 use std::{
     io::{IsTerminal, Write, stdin, stdout},
-    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
     path::Path,
 };
 
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Value as Json, json};
 
 use crate::cli::{Failure, style};
 use rehearse_client::is_started_by_client;
 use rehearse_mock::{admin::AdminServer, engine::Engine, serve::MockServer};
-use rehearse_protocol::Transport;
 
 /// The message for stdio; on a terminal with the configuration for a client. A server of `rehearse` itself says only what
 /// its client cannot know.
@@ -49,7 +47,7 @@ pub(super) fn network(server: &MockServer, seed: u64, admin: Option<&AdminServer
     let (name, address) = (server.engine().name(), server.address());
     let (strong, dim, doubtful) = (style::STRONG, style::DIM, style::DOUBTFUL);
     let mut text = line(server, seed) + "\n";
-    for (transport, url) in urls(server) {
+    for (transport, url) in server.urls() {
         match url {
             Some(url) => text.push_str(&format!("  {transport:<5} {strong}{url}{strong:#}\n")),
             None => text.push_str(&format!(
@@ -63,7 +61,7 @@ pub(super) fn network(server: &MockServer, seed: u64, admin: Option<&AdminServer
             "\n{doubtful}warning: everyone who can reach this machine can use the mock{doubtful:#}\n"
         ));
     }
-    if let Some(entry) = entry(server) {
+    if let Some(entry) = server.client_entry() {
         let members: Vec<_> = entry.iter().map(|(member, value)| format!("\"{member}\": {value}")).collect();
         text.push_str("\nConfiguration of a client:\n\n");
         text.push_str(&client_config(&name, &members.join(", ")));
@@ -78,7 +76,7 @@ pub(super) fn network(server: &MockServer, seed: u64, admin: Option<&AdminServer
 /// Standard output cannot be written.
 pub(super) fn print_json(server: &MockServer, seed: u64, admin: Option<&AdminServer>) -> Result<(), Failure> {
     let mut line = json!({ "name": server.engine().name(), "seed": seed });
-    for (transport, url) in urls(server) {
+    for (transport, url) in server.urls() {
         if let Some(url) = url {
             line[transport.as_str()] = url.into();
         }
@@ -91,34 +89,9 @@ pub(super) fn print_json(server: &MockServer, seed: u64, admin: Option<&AdminSer
     written.map_err(|error| Failure::cannot(format!("cannot write to stdout: {error}")))
 }
 
-/// The URL of each network transport; `None` if no version of the script supports the transport.
-pub(super) fn urls(server: &MockServer) -> Vec<(Transport, Option<String>)> {
-    let (address, versions) = (server.address(), server.engine().versions());
-    let url = |transport: Transport| {
-        let url = server.url(transport)?.replacen(&address.to_string(), &reachable(address).to_string(), 1);
-        Some((transport, versions.iter().any(|version| transport.carries(*version)).then_some(url)))
-    };
-    Transport::ALL.into_iter().filter_map(url).collect()
-}
-
 fn describe(admin: &AdminServer) -> String {
     let strong = style::STRONG;
     format!("  {:<5} {strong}{}{strong:#} with the token {}\n", "admin", admin.url(), admin.token())
-}
-
-/// The entry of the server in a client's configuration.
-pub(super) fn entry(server: &MockServer) -> Option<Map<String, Json>> {
-    let (transport, url) = urls(server).into_iter().find_map(|(transport, url)| Some((transport, url?)))?;
-    let mut entry = Map::from_iter([("type".into(), json!(transport)), ("url".into(), json!(url))]);
-    if let Some(token) = token(server) {
-        entry.insert("headers".into(), json!({ "Authorization": format!("Bearer {token}") }));
-    }
-    Some(entry)
-}
-
-/// A token that the script accepts, if it requires one.
-pub(super) fn token(server: &MockServer) -> Option<String> {
-    server.engine().auth(|auth| auth.first_token().map(str::to_owned)).flatten()
 }
 
 /// A client's configuration, ready to paste; `members` are those of the server.
@@ -135,14 +108,4 @@ fn command(args: &[&str], file: &Path) -> String {
     let file = std::fs::canonicalize(file).unwrap_or_else(|_| file.into()).display().to_string();
     let args: Vec<_> = args.iter().copied().chain([&*file]).map(|arg| Json::from(arg).to_string()).collect();
     format!("\"command\": {}, \"args\": [{}]", Json::from(program), args.join(", "))
-}
-
-/// An address that a client can connect to.
-pub(in crate::cli) fn reachable(address: SocketAddr) -> SocketAddr {
-    let ip = match address.ip() {
-        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
-        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
-        ip => ip,
-    };
-    SocketAddr::new(ip, address.port())
 }

@@ -13,12 +13,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     announcement,
-    exec_environment::ExecEnvironment,
-    relay,
     server::{Mock, runtime_failure, watch_clients},
     terminal::Terminal,
 };
 use crate::cli::{Exit, Failure, process_guard::install_guard, signals::Signals, style};
+use rehearse_check::client::{ClientEnvironment, serve_relays};
 use rehearse_client::{ProcessChange, ProcessHandle, ReaperProcess};
 use rehearse_mock::{admin::AdminServer, serve::MockServer};
 
@@ -31,9 +30,9 @@ impl Mock<'_> {
         let mut signals = Signals::install().map_err(runtime_failure)?;
         let server = self.start_server(address).await?;
         install_guard()?;
-        let (environment, listener) = ExecEnvironment::create(&server)?;
+        let (environment, listener) = ClientEnvironment::create(&server)?;
         let stop = CancellationToken::new();
-        let relays = tokio::spawn(relay::serve(listener, server.pipes(), stop.clone()));
+        let relays = tokio::spawn(serve_relays(listener, server.pipes(), stop.clone()));
         self.console.print(announcement::line(&server, self.seed));
         let admin = self.start_admin(server.started()).await?;
         let ended = match self.start(&environment, &server, admin.as_ref()) {
@@ -61,13 +60,14 @@ impl Mock<'_> {
 
     fn start(
         &self,
-        environment: &ExecEnvironment,
+        environment: &ClientEnvironment,
         server: &MockServer,
         admin: Option<&AdminServer>,
     ) -> Result<ProcessHandle, Failure> {
         let (program, args) = self.args.command.split_first().ok_or_else(|| Failure::Usage("no command".into()))?;
         let mut command = Command::new(program);
-        command.args(args).envs(environment.variables(server).map_err(runtime_failure)?);
+        let rehearse = std::env::current_exe().map_err(runtime_failure)?;
+        command.args(args).envs(environment.variables(server, Some(&rehearse)));
         if let Some(admin) = admin {
             command.env("REHEARSE_ADMIN_URL", admin.url()).env("REHEARSE_ADMIN_TOKEN", admin.token());
         }

@@ -1,8 +1,5 @@
-//! Serves the mock of another process on stdio: it forwards stdin and stdout through a socket. Its client has the same
-//! mock as the clients over the network, with one state, one journal and one verification.
-//!
-//! Bytes from the client go through the socket unchanged. The other direction has length-prefixed frames: pieces of the
-//! stream, then an empty frame, then one byte, the exit code of this process.
+//! Serves the mock of another process on stdio: it forwards stdin and stdout through a socket to
+//! [`serve_relays`](rehearse_check::client::serve_relays).
 
 use std::{
     fs::File,
@@ -11,27 +8,13 @@ use std::{
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
-use bytes::Bytes;
-use futures_util::{SinkExt, StreamExt};
-use tokio::{
-    io::AsyncWriteExt,
-    net::{UnixListener, UnixStream},
-    runtime,
-    task::JoinSet,
-};
-use tokio_util::{
-    codec::{FramedRead, FramedWrite, LengthDelimitedCodec},
-    io::{CopyToBytes, SinkWriter},
-    sync::CancellationToken,
-};
+use futures_util::StreamExt;
+use tokio::{io::AsyncWriteExt, net::UnixStream, runtime};
+use tokio_util::codec::FramedRead;
 
-use super::{
-    server::{GRACE, runtime_failure},
-    stdio,
-};
+use super::{server::runtime_failure, stdio};
 use crate::cli::{Exit, Failure, signals::Signals};
-use rehearse_mock::serve::{PipeEnd, PipeServer};
-use rehearse_protocol::Transport;
+use rehearse_check::client::relay_codec;
 
 /// What is written to standard error.
 const LOG: &[u8] = b"The server is up, and all is well.\n";
@@ -52,45 +35,6 @@ pub(crate) struct RelayArgs {
     /// Does not end by SIGTERM meanwhile
     #[arg(long)]
     deaf: bool,
-}
-
-fn codec() -> LengthDelimitedCodec {
-    LengthDelimitedCodec::builder().max_frame_length(u32::MAX as usize).new_codec()
-}
-
-/// Serves relays until `stop` is cancelled and the last relay has ended.
-pub(in crate::cli) async fn serve(listener: UnixListener, pipes: PipeServer, stop: CancellationToken) {
-    let mut relays = JoinSet::new();
-    loop {
-        tokio::select! {
-            accepted = listener.accept() => {
-                if let Ok((stream, _)) = accepted {
-                    relays.spawn(serve_one(stream, pipes.clone(), stop.clone()));
-                }
-            }
-            Some(_) = relays.join_next() => {}
-            () = stop.cancelled() => break,
-        }
-    }
-    while relays.join_next().await.is_some() {}
-}
-
-async fn serve_one(stream: UnixStream, pipes: PipeServer, stop: CancellationToken) {
-    let (reader, writer) = stream.into_split();
-    let mut writer = SinkWriter::new(CopyToBytes::new(FramedWrite::new(writer, codec())));
-    let served = pipes.serve(Transport::Stdio, reader, &mut writer, stop, GRACE).await;
-    let code = match served {
-        Ok(PipeEnd::Exited(code)) => code,
-        Ok(PipeEnd::Closed | PipeEnd::Stopped) => 0,
-        // The relay has ended.
-        Err(_) => return,
-    };
-    let mut frames = writer.into_inner().into_inner();
-    let sent = async {
-        frames.feed(Bytes::new()).await?;
-        frames.send(Bytes::copy_from_slice(&[code])).await
-    };
-    let _: io::Result<()> = sent.await;
 }
 
 /// Relays until either side closes or a signal arrives.
@@ -134,7 +78,7 @@ async fn forward(args: &RelayArgs) -> Result<Exit, Failure> {
         notes.add("term");
     };
     let down = async {
-        let mut frames = FramedRead::new(reader, codec());
+        let mut frames = FramedRead::new(reader, relay_codec());
         let mut next = async || frames.next().await.ok_or(io::ErrorKind::UnexpectedEof)?;
         loop {
             let frame = next().await?;

@@ -100,14 +100,14 @@ impl Mock<'_> {
             recorder: self.check.map(ClientCheck::recorder),
         };
         let server = MockServer::start(self.engine.clone(), listen).await;
-        server.map_err(|error| listen_failure(address, "--listen :0", &error))
+        server.map_err(|error| Failure::listen(address, "--listen :0", &error))
     }
 
     pub(super) async fn start_admin(&self, started: Instant) -> Result<Option<AdminServer>, Failure> {
         let Some(address) = self.args.admin else { return Ok(None) };
         let recorder = self.check.map(ClientCheck::recorder);
         let admin = AdminServer::start(self.engine.clone(), recorder, started, address).await;
-        admin.map(Some).map_err(|error| listen_failure(address, "--admin", &error))
+        admin.map(Some).map_err(|error| Failure::listen(address, "--admin", &error))
     }
 }
 
@@ -161,15 +161,4 @@ async fn print_stopping(console: &Console) {
     tokio::time::sleep(STOP_NOTICE_DELAY).await;
     console.print("stopping: responses in progress have 5 s (Ctrl-C to force)\n");
     std::future::pending().await
-}
-
-/// The failure to listen on an address; `free` is the option for a free port.
-pub(crate) fn listen_failure(address: SocketAddr, free: &str, error: &std::io::Error) -> Failure {
-    match error.kind() {
-        std::io::ErrorKind::AddrInUse => {
-            let failure = Failure::cannot(format!("cannot listen on {address}: the port is in use"));
-            failure.hint(format!("stop the process that uses it, or use a free port with `{free}`"))
-        }
-        _ => Failure::cannot(format!("cannot listen on {address}: {error}")),
-    }
 }

@@ -21,7 +21,7 @@ use super::{
         announcement,
         console::Console,
         parse_address,
-        server::{SHUTDOWN_LIMIT, listen_failure, runtime_failure, serve_stdio},
+        server::{SHUTDOWN_LIMIT, runtime_failure, serve_stdio},
     },
     process_guard::block_on_guarded,
     signals::{Signals, limit_shutdown},
@@ -136,7 +136,7 @@ async fn listen(
 ) -> Result<Exit, Failure> {
     let options = ListenOptions { address, ..ListenOptions::default() };
     let server = MockServer::start(engine, options).await;
-    let server = server.map_err(|error| listen_failure(address, "--listen :0", &error))?;
+    let server = server.map_err(|error| Failure::listen(address, "--listen :0", &error))?;
     let urls = [Transport::Http, Transport::Sse, Transport::Ws].into_iter().filter_map(|it| server.url(it));
     console.print(format!("serving {}\n", urls.collect::<Vec<_>>().join(" ")));
     signals.next().await;

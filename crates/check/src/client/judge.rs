@@ -8,7 +8,7 @@ use rehearse_conformance::{
 use rehearse_protocol::{Direction, Frame, Message, Trace, Transport, Version};
 use rehearse_report::check::CheckedServer;
 
-use super::ACTS;
+use super::act::ACTS;
 use crate::{
     report::{checked_version, peer_info},
     selects,
@@ -123,7 +123,7 @@ fn judge_versions(runs: &[ActRun]) -> Vec<ClientVersion> {
 
 /// The acts in which a row is violated and the client had to be ended, as it has not in the first one. It may only have
 /// been slow there.
-pub fn doubtful_acts(runs: &[ActRun]) -> BTreeSet<String> {
+pub(crate) fn doubtful_acts(runs: &[ActRun]) -> BTreeSet<String> {
     if runs.first().is_none_or(|usual| usual.exit_code.is_none()) {
         return BTreeSet::new();
     }

@@ -2,9 +2,31 @@
 //!
 //! An act is a mock script: a way in which a server may behave. The client does its normal work in each. What it does in
 //! the act `clean` is its [`Flow`](rehearse_conformance::Flow); where an act must not disturb it, it does the same there.
+//! [`run_client`] starts a command in all acts; an [`ActServer`] serves one act to a client in the same process.
 
 mod act;
+mod act_run;
+mod act_script;
+mod act_server;
+mod environment;
+mod error;
 mod judge;
+mod model;
+mod options;
+mod process_end;
+mod relay;
+mod run;
+mod trigger;
 
 pub use act::{ACTS, Act};
-pub use judge::{ActRun, doubtful_acts, judge_client};
+pub use act_script::ActScript;
+pub use act_server::ActServer;
+pub use environment::ClientEnvironment;
+pub use error::ClientError;
+pub use judge::{ActRun, judge_client};
+pub use options::{ClientEvent, ClientOptions};
+pub use relay::{relay_codec, serve_relays};
+pub use run::run_client;
+pub use trigger::{NoCommand, Trigger};
+
+pub(crate) use judge::doubtful_acts;

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use futures_util::{StreamExt, stream};
-use rehearse_check::ACTS;
+use rehearse_check::client::ACTS;
 use rehearse_client::{
     Answer, AnswerScript, Answers, CallOptions, Endpoint, ServerParams, Session, SubscriptionFilter, Target, example,
 };

@@ -6,6 +6,7 @@
 //! | `/sse`, `/messages` | HTTP+SSE of 2024-11-05 |
 //! | `/ws` | WebSocket, both eras |
 
+mod addresses;
 mod authorization;
 mod batch;
 mod connection;

@@ -1,16 +1,15 @@
 //! `--attach`: one act for an application that something else starts.
 
-use std::{collections::BTreeSet, net::SocketAddr, time::Duration};
+use std::{collections::BTreeSet, net::SocketAddr, path::Path, time::Duration};
 
 use tokio::time::sleep;
 
-use super::server::{ActScript, ActServer};
 use crate::cli::{
     Failure,
     signals::Signals,
     style::{self, STRONG},
 };
-use rehearse_check::ActRun;
+use rehearse_check::client::{ActRun, ActScript, ActServer};
 use rehearse_mock::script::ItemKind;
 
 /// How often it is looked what the client has done.
@@ -24,19 +23,20 @@ pub(super) async fn run(
     act: ActScript,
     address: SocketAddr,
     seed: u64,
+    program: &Path,
     idle: Duration,
     signals: &mut Signals,
 ) -> Result<ActRun, Failure> {
     let work: Vec<_> = act.needs().into_iter().map(|method| (what_to_do(&act, &method), method)).collect();
-    let mut server = ActServer::start(act, seed, address).await?;
-    let mut text = format!("act {STRONG}{}{STRONG:#}: connect your client\n\n", server.name);
-    let mut addresses = server.variables()?;
+    let mut server = ActServer::start(act, seed, address, Some(program)).await?;
+    let mut text = format!("act {STRONG}{}{STRONG:#}: connect your client\n\n", server.name());
+    let mut addresses = server.variables();
     addresses.sort_by_key(|(name, _)| (name.len(), *name == "REHEARSE_TOKEN"));
     for (name, value) in addresses {
         text.push_str(&format!("  {:<6} {}\n", name_of(name), style::printable(&value.to_string_lossy())));
     }
     style::print(&(text + "\nCtrl-C ends the act and prints the report.\n\n"));
-    let idle = server.rules.idle.unwrap_or(idle);
+    let idle = server.rules().idle.unwrap_or(idle);
     let mut shown = None;
     loop {
         let used = server.used_methods();

@@ -1,9 +1,10 @@
-//! `--drive`: commands that make the application do something while it runs.
+//! Commands that make the client do something while it runs.
 
 use std::{ffi::OsString, str::FromStr};
 
-use super::server::ActScript;
 use rehearse_mock::script::ItemKind;
+
+use super::ActScript;
 
 /// For how many items of an act a command runs.
 const MAX_ITEMS: usize = 16;
@@ -21,17 +22,23 @@ enum Work {
     Any,
 }
 
-/// A command of `--drive`.
+/// A command that makes the client do something: `call=COMMAND` for each tool, `read=` for each resource, `prompt=` for
+/// each prompt, or once, without a name or with `any=`.
 #[derive(Clone, Debug)]
-pub(super) struct Trigger {
+pub struct Trigger {
     work: Work,
     command: String,
 }
 
-impl FromStr for Trigger {
-    type Err = String;
+/// A trigger has no command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("expected a command, such as call='curl -s localhost:3000/ask'")]
+pub struct NoCommand;
 
-    fn from_str(text: &str) -> Result<Trigger, String> {
+impl FromStr for Trigger {
+    type Err = NoCommand;
+
+    fn from_str(text: &str) -> Result<Trigger, NoCommand> {
         let (work, command) = match text.split_once('=') {
             Some(("call", command)) => (Work::Call, command),
             Some(("read", command)) => (Work::Read, command),
@@ -40,7 +47,7 @@ impl FromStr for Trigger {
             _ => (Work::Any, text),
         };
         match command.trim().is_empty() {
-            true => Err("expected a command, such as call='curl -s localhost:3000/ask'".to_owned()),
+            true => Err(NoCommand),
             false => Ok(Trigger { work, command: command.to_owned() }),
         }
     }

@@ -1,22 +1,23 @@
-//! `--model`: a scripted model that calls the tools of an act.
+//! A scripted model that calls the tools of an act.
 
-use serde_json::{Value as Json, json};
-
-use crate::cli::{Failure, mock::server::runtime_failure};
 use rehearse_document::Source;
 use rehearse_llm::{
     endpoint::{EndpointOptions, ModelEndpoint},
     model::ScriptedModel,
 };
+use rehearse_mock::script::ScriptError;
+use serde_json::{Value as Json, json};
+
+use super::ClientError;
 
 /// Serves a model that calls each of these tools once, with these arguments, and then ends its answer.
 ///
 /// # Errors
 /// It cannot be served.
-pub(super) async fn start(tools: &[(String, Json)]) -> Result<ModelEndpoint, Failure> {
+pub(super) async fn start(tools: &[(String, Json)]) -> Result<ModelEndpoint, ClientError> {
     let source = Source::new("model", rules(tools).to_string());
-    let model = ScriptedModel::parse(&source).map_err(Failure::Invalid)?;
-    ModelEndpoint::start(model, EndpointOptions::default()).await.map_err(runtime_failure)
+    let model = ScriptedModel::parse(&source).map_err(ScriptError::Invalid)?;
+    ModelEndpoint::start(model, EndpointOptions::default()).await.map_err(ClientError::Model)
 }
 
 fn rules(tools: &[(String, Json)]) -> Json {

@@ -8,22 +8,17 @@ use std::{
     time::Duration,
 };
 
-use rustix::process::Signal;
-use tokio::time::{Instant, sleep, timeout};
-
-use super::{
-    server::{ActScript, ActServer},
-    trigger::{Trigger, TriggerRun},
-};
-use crate::cli::{Failure, style};
-use rehearse_check::ActRun;
 use rehearse_client::{ProcessChange, ProcessHandle};
 use rehearse_llm::endpoint::ModelEndpoint;
 use rehearse_report::text::quoted;
+use rustix::process::Signal;
+use tokio::time::{Instant, sleep, timeout};
+
+use super::{ActRun, ActScript, ActServer, ClientError, ClientEvent, ClientOptions, model, trigger::TriggerRun};
 
 /// How often it is looked whether the client is idle.
 const LOOK: Duration = Duration::from_millis(100);
-/// How long the client must be quiet before the commands of `--drive` run.
+/// How long the client must be quiet before the triggers run.
 const QUIET: Duration = Duration::from_millis(500);
 /// How long a process may take to end after SIGTERM.
 const GRACE: Duration = Duration::from_secs(2);
@@ -32,38 +27,28 @@ const SHOWN: usize = 2000;
 /// The variables that the SDKs of models require.
 const KEYS: [&str; 2] = ["ANTHROPIC_API_KEY", "OPENAI_API_KEY"];
 
-/// How the client is run in every act.
-pub(super) struct ActRunner<'a> {
-    pub(super) command: &'a [OsString],
-    pub(super) triggers: &'a [Trigger],
-    pub(super) has_model: bool,
-    pub(super) seed: u64,
-    pub(super) timeout: Duration,
-    pub(super) idle: Duration,
-}
-
 /// How the client has ended.
 enum Ended {
     Exited(Option<i32>),
     /// It was idle, and was ended.
     Idle,
-    /// It was still busy after `--timeout`.
+    /// It was still busy after the time limit.
     TimedOut,
 }
 
-impl ActRunner<'_> {
+impl ClientOptions {
     /// Runs the client in an act. `must_connect` says whether it is a failure if it does not.
     ///
     /// # Errors
     /// The mock or the client cannot be started.
-    pub(super) async fn run(&self, act: ActScript, must_connect: bool) -> Result<ActRun, Failure> {
+    pub(super) async fn run_act(&self, act: ActScript, must_connect: bool) -> Result<ActRun, ClientError> {
         let model = match self.has_model {
-            true => Some(super::model::start(&act.tools()).await?),
+            true => Some(model::start(&act.tools()).await?),
             false => None,
         };
         let runs: Vec<_> = self.triggers.iter().flat_map(|trigger| trigger.runs(&act)).collect();
-        let mut server = ActServer::start(act, self.seed, ([127, 0, 0, 1], 0).into()).await?;
-        let name = server.name.clone();
+        let mut server = ActServer::start(act, self.seed, ([127, 0, 0, 1], 0).into(), self.program.as_deref()).await?;
+        let name = server.name().to_owned();
         let ended = self.drive(&mut server, model.as_ref(), &runs, must_connect).await;
         let mut run = server.finish(matches!(ended, Ok(Ended::Exited(_)))).await;
         if let Some(model) = model {
@@ -73,7 +58,7 @@ impl ActRunner<'_> {
             Ended::Exited(code) => code,
             Ended::Idle => None,
             Ended::TimedOut => {
-                style::warn(&format!("act {name}: the client was ended after {:?}", self.timeout));
+                self.tell(ClientEvent::TimedOut { act: name });
                 None
             }
         };
@@ -90,8 +75,8 @@ impl ActRunner<'_> {
         model: Option<&ModelEndpoint>,
         runs: &[TriggerRun],
         must_connect: bool,
-    ) -> Result<Ended, Failure> {
-        let variables = variables(server, model)?;
+    ) -> Result<Ended, ClientError> {
+        let variables = variables(server, model);
         let mut words = self.command.iter().map(|word| filled(&word.to_string_lossy(), &variables));
         let program = words.next().unwrap_or_default();
         let mut command = Command::new(&program);
@@ -99,7 +84,7 @@ impl ActRunner<'_> {
         command.args(words).envs(variables.iter().map(|(name, value)| (name, value)));
         let mut process = start(command, &program, &log)?;
         let begun = Instant::now();
-        let idle = server.rules.idle.unwrap_or(self.idle);
+        let idle = server.rules().idle.unwrap_or(self.idle);
         let mut triggered = std::pin::pin!(trigger(runs, &variables, &log, self.timeout));
         let (mut is_ready, mut is_driven) = (false, runs.is_empty());
         let ended = loop {
@@ -107,12 +92,13 @@ impl ActRunner<'_> {
                 change = process.change() => match change {
                     Ok(ProcessChange::Ended(status)) => break Ended::Exited(status.code()),
                     Ok(ProcessChange::Stopped(_)) => process.signal(Signal::CONT),
-                    Err(error) => return Err(Failure::cannot(format!("cannot run {program}: {error}"))),
+                    Err(source) => return Err(ClientError::Run { program, source }),
                 },
                 failure = triggered.as_mut(), if is_ready && !is_driven => {
                     is_driven = true;
-                    if let Err(why) = failure {
-                        style::warn(&format!("act {}: {why}", server.name));
+                    if let Err(TriggerFailure { command, why }) = failure {
+                        let (act, said) = (server.name().to_owned(), said(&log));
+                        self.tell(ClientEvent::TriggerFailed { act, command, why, said });
                     }
                 }
                 () = sleep(LOOK) => {
@@ -134,15 +120,16 @@ impl ActRunner<'_> {
         server.note_left().await;
         process.finish(GRACE).await;
         if must_connect && server.quiet_for().is_none() {
-            return Err(not_connected(&program, &log));
+            let said = said(&log);
+            return Err(ClientError::NotConnected { program, said });
         }
         Ok(ended)
     }
 }
 
 /// The environment of the client and of the commands that drive it.
-fn variables(server: &ActServer, model: Option<&ModelEndpoint>) -> Result<Vec<(&'static str, OsString)>, Failure> {
-    let mut variables = server.variables()?;
+fn variables(server: &ActServer, model: Option<&ModelEndpoint>) -> Vec<(&'static str, OsString)> {
+    let mut variables = server.variables();
     if let Some(model) = model {
         let url = model.url();
         variables.push(("OPENAI_BASE_URL", format!("{url}/v1").into()));
@@ -150,34 +137,41 @@ fn variables(server: &ActServer, model: Option<&ModelEndpoint>) -> Result<Vec<(&
         let missing = KEYS.into_iter().filter(|key| std::env::var_os(key).is_none());
         variables.extend(missing.map(|key| (key, "sk-0".into())));
     }
-    Ok(variables)
+    variables
 }
 
 /// Starts a command whose output goes to a file.
-fn start(mut command: Command, program: &str, log: &Path) -> Result<ProcessHandle, Failure> {
-    let cannot = |why: &dyn std::fmt::Display| Failure::cannot(format!("cannot run {program}: {why}"));
-    let file = File::options().create(true).append(true).open(log).map_err(|error| cannot(&error))?;
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(file);
-    ProcessHandle::start(command).map_err(|error| cannot(&error))
+fn start(mut command: Command, program: &str, log: &Path) -> Result<ProcessHandle, ClientError> {
+    let file = File::options().create(true).append(true).open(log);
+    let started = file.and_then(|file| {
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(file);
+        ProcessHandle::start(command)
+    });
+    started.map_err(|source| ClientError::Run { program: program.to_owned(), source })
 }
 
-/// Runs the commands of `--drive`, one after the other.
-///
-/// # Errors
-/// One cannot be started, fails, or takes too long: why.
+struct TriggerFailure {
+    command: String,
+    why: String,
+}
+
+/// Runs the triggers, one after the other, up to the first that cannot be started, fails, or takes too long.
 async fn trigger(
     runs: &[TriggerRun],
     variables: &[(&'static str, OsString)],
     log: &Path,
     limit: Duration,
-) -> Result<(), String> {
+) -> Result<(), TriggerFailure> {
     for run in runs {
         let all: Vec<_> = variables.iter().chain(&run.variables).cloned().collect();
         let shell: Vec<_> = all.iter().map(|(name, value)| (*name, quoted(&value.to_string_lossy()).into())).collect();
         let line = filled(&run.command, &shell);
         let mut command = Command::new("sh");
         command.args(["-c", &line]).envs(all);
-        let mut process = start(command, "sh", log).map_err(|failure| failure.text())?;
+        let mut process = match start(command, "sh", log) {
+            Ok(process) => process,
+            Err(error) => return Err(TriggerFailure { command: line, why: error.to_string() }),
+        };
         let ended = timeout(limit, async {
             loop {
                 match process.change().await {
@@ -191,15 +185,10 @@ async fn trigger(
         process.finish(GRACE).await;
         if code != Some(0) {
             let why = code.map_or_else(|| "it did not end".to_owned(), |code| format!("exit code {code}"));
-            return Err(format!("the command of --drive failed ({why}): {line}{}", said(log)));
+            return Err(TriggerFailure { command: line, why });
         }
     }
     Ok(())
-}
-
-fn not_connected(program: &str, log: &Path) -> Failure {
-    let failure = Failure::cannot(format!("{program} did not connect to the mock{}", said(log)));
-    failure.hint("pass it the address: {url}, {command} or {config} in its arguments")
 }
 
 /// The end of what was written to standard error.

@@ -1,0 +1,86 @@
+//! An act that is going to be played.
+
+use std::{collections::BTreeSet, path::Path, sync::Arc};
+
+use rehearse_client::example;
+use rehearse_document::{Source, nearest};
+use rehearse_mock::script::{ItemKind, Script, ScriptError};
+use serde_json::Value as Json;
+
+use super::{ACTS, Act, ClientError};
+use crate::selects;
+
+/// An act: a script, and its name.
+#[derive(Debug)]
+pub struct ActScript {
+    /// Its name, or the path of its file.
+    pub name: String,
+    /// What the server does.
+    pub script: Script,
+}
+
+impl ActScript {
+    /// The acts that these patterns select, or the file of a script in place of a pattern; all if there are none. Acts
+    /// with which others are compared are there as well, `clean` as the first.
+    ///
+    /// # Errors
+    /// An act does not exist, or its script has mistakes.
+    pub fn select(patterns: &[String]) -> Result<Vec<ActScript>, ClientError> {
+        let is_wanted = |name: &str| patterns.is_empty() || patterns.iter().any(|it| selects(it, name));
+        let mut acts = Vec::new();
+        for Act { name, script } in ACTS {
+            let source = Source::new(format!("{name}.yaml"), *script);
+            acts.push(ActScript::parse((*name).to_owned(), &source)?);
+        }
+        let wanted = acts.iter().filter(|act| is_wanted(&act.name));
+        let usual: BTreeSet<_> = wanted.filter_map(|act| act.script.act.like.clone()).collect();
+        acts.retain(|act| act.name == ACTS[0].name || usual.contains(&act.name) || is_wanted(&act.name));
+        for asked in patterns.iter().filter(|asked| !ACTS.iter().any(|act| selects(asked, act.name))) {
+            if !Path::new(asked).is_file() {
+                let names: Vec<_> = ACTS.iter().map(|act| act.name).collect();
+                return Err(ClientError::UnknownAct { name: asked.clone(), near: nearest(asked, &names) });
+            }
+            acts.push(ActScript { name: asked.clone(), script: Script::load(Path::new(asked), &[])? });
+        }
+        Ok(acts)
+    }
+
+    /// # Errors
+    /// The script has mistakes.
+    pub fn parse(name: String, source: &Arc<Source>) -> Result<ActScript, ScriptError> {
+        Ok(ActScript { name, script: Script::parse(source).map_err(ScriptError::Invalid)? })
+    }
+
+    /// The tools, with example arguments.
+    pub fn tools(&self) -> Vec<(String, Json)> {
+        let declared = self.script.tools.iter().take(self.script.declared(ItemKind::Tool));
+        let arguments = |definition: &str| {
+            let definition: Json = serde_json::from_str(definition).unwrap_or_default();
+            Json::Object(example::object(&definition["inputSchema"]))
+        };
+        declared.map(|tool| (tool.item.name.clone(), arguments(&tool.definition))).collect()
+    }
+
+    /// The names of the declared items of a kind.
+    pub fn names(&self, kind: ItemKind) -> Vec<String> {
+        let count = self.script.declared(kind);
+        match kind {
+            ItemKind::Tool => self.script.tools.iter().take(count).map(|it| it.item.name.clone()).collect(),
+            ItemKind::Resource => self.script.resources.iter().take(count).map(|it| it.item.name.clone()).collect(),
+            ItemKind::Prompt => self.script.prompts.iter().take(count).map(|it| it.item.name.clone()).collect(),
+            ItemKind::ResourceTemplate | ItemKind::Method => Vec::new(),
+        }
+    }
+
+    /// The methods that a client must have used before the act is over.
+    pub fn needs(&self) -> Vec<String> {
+        let has = |kind| self.script.declared(kind) > 0;
+        let usual = [
+            (ItemKind::Tool, ["tools/list", "tools/call"]),
+            (ItemKind::Resource, ["resources/list", "resources/read"]),
+            (ItemKind::Prompt, ["prompts/list", "prompts/get"]),
+        ];
+        let usual = usual.into_iter().filter(|(kind, _)| has(*kind)).flat_map(|(_, methods)| methods);
+        self.script.act.needs.clone().unwrap_or_else(|| usual.map(ToOwned::to_owned).collect())
+    }
+}

@@ -1,0 +1,197 @@
+//! The mock of an act.
+
+use std::{
+    collections::BTreeSet,
+    ffi::OsString,
+    fs::{self, OpenOptions},
+    io::{self, Write},
+    net::SocketAddr,
+    os::unix::fs::OpenOptionsExt,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use rehearse_mock::{
+    engine::{Engine, Seed},
+    journal::Journal,
+    script::{ActRules, ProcessRules},
+    serve::{ListenOptions, MockServer, TraceRecorder},
+};
+use rehearse_protocol::{Closed, Direction, Message, Transport};
+use rehearse_report::text::quoted;
+use serde_json::Map;
+use tokio::{task::JoinHandle, time::Instant};
+use tokio_util::sync::CancellationToken;
+
+use super::{ActRun, ActScript, ClientEnvironment, ClientError, process_end, serve_relays};
+
+/// The file of the program that the client opens pages with.
+const BROWSER: &str = "browser";
+/// The folder in which relays note how they are ended.
+const NOTES: &str = "notes";
+/// How long what is left may take to end.
+const GRACE: Duration = Duration::from_secs(2);
+/// How long a process may take to end after its client.
+const LOOK: Duration = Duration::from_millis(100);
+/// A mock that serves an act over the network, and over stdio through relays.
+///
+/// ```
+/// use rehearse_check::client::{ActScript, ActServer, judge_client};
+/// use rehearse_client::{CallOptions, Endpoint, ServerParams, Session, Target};
+/// use rehearse_protocol::{Protocol, Transport};
+/// use rehearse_report::check::RowVerdict;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let mut runs = Vec::new();
+/// for act in ActScript::select(&["pages".to_owned()])? {
+///     let server = ActServer::start(act, 1, ([127, 0, 0, 1], 0).into(), None).await?;
+///     // The client that is checked, here ours: connect, list, call a tool, end.
+///     let url = server.mock().url(Transport::Http).ok_or("it listens")?;
+///     let target = Target::Http(Endpoint { url, headers: Vec::new() });
+///     let client = Session::connect(&ServerParams::new("act", target), Protocol::Auto).await?;
+///     client.list_tools(CallOptions::default()).await?;
+///     client.close().await;
+///     runs.push(server.finish(false).await);
+/// }
+/// let checked = judge_client(&runs, &["client-list.page".to_owned()]);
+/// let row = checked[0].versions[0].rows.iter().find(|row| row.id == "client-list.page.followed").ok_or("a row")?;
+/// assert_eq!(row.verdict, RowVerdict::Pass);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct ActServer {
+    name: String,
+    rules: ActRules,
+    server: MockServer,
+    /// The program `rehearse`.
+    program: Option<PathBuf>,
+    environment: ClientEnvironment,
+    recorder: Arc<TraceRecorder>,
+    stop: CancellationToken,
+    relays: JoinHandle<()>,
+    /// How many events there were, and since when.
+    seen: (usize, Instant),
+}
+
+impl ActServer {
+    /// Serves an act. `program` is `rehearse`; with it the client can start the mock on stdio, and open pages.
+    ///
+    /// # Errors
+    /// It cannot listen, or its files cannot be written.
+    pub async fn start(
+        act: ActScript,
+        seed: u64,
+        address: SocketAddr,
+        program: Option<&Path>,
+    ) -> Result<ActServer, ClientError> {
+        let (ActScript { name, script }, recorder) = (act, Arc::<TraceRecorder>::default());
+        let rules = script.act.clone();
+        let engine = Engine::new(script, Seed::from(seed), Journal::default());
+        let recorded = Some(recorder.clone());
+        let listen = ListenOptions { address, lenient: true, recorder: recorded, ..ListenOptions::default() };
+        let server = MockServer::start(engine, listen).await;
+        let server = server.map_err(|source| ClientError::Listen { address, source })?;
+        // URLs of the mock that no client may fetch.
+        let mut state = Map::clone(&server.engine().state().get());
+        state.insert("canary".to_owned(), format!("http://{}/canary", server.address()).into());
+        server.engine().state().replace(state);
+        let (environment, listener) = ClientEnvironment::create(&server)?;
+        let (browser, notes) = (environment.path(BROWSER), environment.path(NOTES));
+        let cannot = |what, path, source| ClientError::Create { what, path, source };
+        if let Some(program) = program {
+            write_browser(&browser, program).map_err(|error| cannot("the program", browser, error))?;
+        }
+        fs::create_dir(&notes).map_err(|error| cannot("the folder", notes, error))?;
+        let stop = CancellationToken::new();
+        let relays = tokio::spawn(serve_relays(listener, server.pipes(), stop.clone()));
+        let (program, seen) = (program.map(Path::to_owned), (0, Instant::now()));
+        Ok(ActServer { name, rules, server, program, environment, recorder, stop, relays, seen })
+    }
+
+    /// The name of the act.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// How the act is played.
+    pub fn rules(&self) -> &ActRules {
+        &self.rules
+    }
+
+    /// The mock.
+    pub fn mock(&self) -> &MockServer {
+        &self.server
+    }
+
+    /// The environment of a client.
+    pub fn variables(&self) -> Vec<(&'static str, OsString)> {
+        let program = self.program.as_deref();
+        let mut variables: Vec<_> = self.environment.variables(&self.server, program).into_iter().collect();
+        variables.extend(program.map(|_| ("BROWSER", self.path(BROWSER).into_os_string())));
+        if let Some((_, relay)) = variables.iter_mut().find(|(name, _)| *name == "REHEARSE_STDIO") {
+            let ProcessRules { stderr, linger, deaf } = self.rules.process;
+            let (notes, linger) = (self.path(NOTES), linger.as_millis());
+            relay.push(format!(" --notes {} --stderr {stderr} --linger {linger}", notes.display()));
+            relay.push(if deaf { " --deaf" } else { "" });
+        }
+        variables
+    }
+
+    /// Notes which processes live, if they should live on until they are killed.
+    pub(super) async fn note_left(&self) {
+        if self.rules.process.deaf {
+            tokio::time::sleep(LOOK).await;
+            process_end::note_left(&self.path(NOTES));
+        }
+    }
+
+    /// A path for a file of the act.
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        self.environment.path(name)
+    }
+
+    /// Since when nothing has happened; `None` before the first event.
+    pub fn quiet_for(&mut self) -> Option<Duration> {
+        let events = self.recorder.events();
+        if events != self.seen.0 {
+            self.seen = (events, Instant::now());
+        }
+        (events > 0).then(|| self.seen.1.elapsed())
+    }
+
+    /// The methods that clients have used.
+    pub fn used_methods(&self) -> BTreeSet<String> {
+        let mut used = BTreeSet::new();
+        for trace in self.recorder.traces() {
+            let sent = trace.frames().filter(|frame| frame.direction == Direction::ClientToServer);
+            used.extend(sent.filter_map(|frame| Some(Message::parse(&frame.bytes).ok()?.method()?.to_owned())));
+        }
+        used
+    }
+
+    /// Ends the mock. Returns what the client has done, without its exit code; with how it has ended the processes of the
+    /// mock, if it has ended by itself.
+    pub async fn finish(self, has_ended: bool) -> ActRun {
+        self.stop.cancel();
+        let _ = tokio::time::timeout(GRACE, self.relays).await;
+        self.recorder.close(&Closed::by_client("the client has ended"));
+        let mut traces = self.recorder.traces();
+        if has_ended {
+            process_end::add(&mut traces, &self.environment.path(NOTES));
+        }
+        let endpoint = self.server.url(Transport::Http);
+        self.server.stop(Duration::ZERO).await;
+        ActRun { act: self.name, like: self.rules.like, endpoint, traces, exit_code: None }
+    }
+}
+
+/// Writes the program for the variable `BROWSER`: it requests the page, and follows the redirect to the client. It returns
+/// at once, as a client may wait for it.
+fn write_browser(path: &Path, program: &Path) -> io::Result<()> {
+    let mut file = OpenOptions::new().create_new(true).write(true).mode(0o700).open(path)?;
+    let program = quoted(&program.display().to_string());
+    writeln!(file, "#!/bin/sh\n{program} browse \"$1\" </dev/null >/dev/null 2>&1 &")
+}

@@ -1,0 +1,81 @@
+//! The environment of a client that a mock is served for: variables, a configuration file, and a socket for the relays
+//! that serve the mock on stdio.
+
+use std::{
+    collections::BTreeMap,
+    ffi::OsString,
+    fs::OpenOptions,
+    io::{self, Write},
+    os::unix::fs::OpenOptionsExt,
+    path::{Path, PathBuf},
+};
+
+use rehearse_client::TempFolder;
+use rehearse_mock::serve::MockServer;
+use rehearse_protocol::Transport;
+use rehearse_report::text::quoted;
+use serde_json::{Map, Value as Json, json};
+use tokio::net::UnixListener;
+
+use super::ClientError;
+
+/// A temporary folder with the file and the socket, deleted on drop.
+#[derive(Debug)]
+pub struct ClientEnvironment {
+    folder: TempFolder,
+}
+
+impl ClientEnvironment {
+    /// # Errors
+    /// The folder, the file or the socket cannot be created.
+    pub fn create(server: &MockServer) -> Result<(ClientEnvironment, UnixListener), ClientError> {
+        let parent = std::env::temp_dir();
+        let failed = |what, path: &Path, source| ClientError::Create { what, path: path.to_owned(), source };
+        let folder = TempFolder::create(&parent).map_err(|error| failed("a folder in", &parent, error))?;
+        let environment = ClientEnvironment { folder };
+        environment.write_config(server).map_err(|error| failed("the file", &environment.config(), error))?;
+        let listener = UnixListener::bind(environment.socket());
+        let listener = listener.map_err(|error| failed("the socket", &environment.socket(), error))?;
+        Ok((environment, listener))
+    }
+
+    fn write_config(&self, server: &MockServer) -> io::Result<()> {
+        let mut config = OpenOptions::new().create_new(true).write(true).mode(0o600).open(self.config())?;
+        let name = server.engine().name();
+        let servers = Map::from_iter(server.client_entry().map(|entry| (name, Json::Object(entry))));
+        writeln!(config, "{:#}", json!({ "mcpServers": servers }))
+    }
+
+    /// A path in the folder.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn config(&self) -> PathBuf {
+        self.folder.path().join("mcp.json")
+    }
+
+    fn socket(&self) -> PathBuf {
+        self.folder.path().join("stdio")
+    }
+
+    /// The variables of the client. `program` is `rehearse`, which relays the mock on stdio.
+    pub fn variables(&self, server: &MockServer, program: Option<&Path>) -> BTreeMap<&'static str, OsString> {
+        let mut variables = BTreeMap::from([("REHEARSE_CONFIG", self.config().into_os_string())]);
+        variables.extend(program.map(|program| {
+            let [program, socket] = [program, &self.socket()].map(|path| quoted(&path.display().to_string()));
+            ("REHEARSE_STDIO", format!("{program} relay {socket}").into())
+        }));
+        variables.extend(server.token().map(|token| ("REHEARSE_TOKEN", token.into())));
+        for (transport, url) in server.urls() {
+            let name = match transport {
+                Transport::Http => "REHEARSE_URL",
+                Transport::Sse => "REHEARSE_SSE_URL",
+                Transport::Ws => "REHEARSE_WS_URL",
+                Transport::Stdio | Transport::Memory => continue,
+            };
+            variables.extend(url.map(|url| (name, url.into())));
+        }
+        variables
+    }
+}
