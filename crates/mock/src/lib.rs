@@ -11,6 +11,8 @@ pub mod engine;
 pub mod faults;
 mod handler;
 pub mod journal;
+#[cfg(feature = "check")]
+pub mod recording;
 pub mod script;
 pub mod serve;
 #[cfg(test)]

@@ -5,15 +5,14 @@ use std::num::NonZeroUsize;
 use serde_json::{Map, Value};
 
 use super::print::{self, print_json, text_of};
-use crate::cli::{
-    Failure,
-    mock::recording::{self, yaml},
-};
+use crate::cli::Failure;
+use rehearse_document::yaml;
 use rehearse_hub::Registry;
 use rehearse_llm::{
     Provider, ToolDefinition,
     xml::{Options, prompt},
 };
+use rehearse_mock::recording;
 
 /// A format of tool definitions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -63,7 +62,7 @@ fn print_script(registry: &Registry) -> Result<(), Failure> {
         Some(Value::from(item))
     });
     let script = Map::from_iter([("tools".to_owned(), tools.collect())]);
-    print::print(&text_of(&yaml::document(&script)))
+    print::print(&text_of(&yaml::to_text(&script)))
 }
 
 /// The options of the XML format.

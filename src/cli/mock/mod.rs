@@ -6,8 +6,8 @@ mod catalogue;
 mod client_check;
 pub(super) mod console;
 pub(super) mod exec;
+mod from_trace;
 mod journal_writer;
-pub(super) mod recording;
 mod relay;
 pub(crate) mod script_watcher;
 pub(super) mod server;
@@ -47,7 +47,7 @@ pub(super) fn run(args: MockArgs) -> Result<Exit, Failure> {
         return Ok(catalogue::list(args.format));
     }
     if let Some(path) = &args.from_trace {
-        return recording::print_script(path);
+        return from_trace::print_script(path);
     }
     if args.validate {
         return Ok(catalogue::validate(&args.scripts, args.format));

@@ -22,9 +22,7 @@ use self::{
 };
 use super::{placeholder::marked, placeholder::placeholder};
 use rehearse_document::{Form, Node, Reference, Source, Span, Value, references};
-
-/// Replaces a secret.
-pub const MASK: &str = "***";
+pub use rehearse_protocol::trace_file::MASK;
 
 /// How a string begins that says where a secret is, or that there is none.
 const ELSEWHERE: &str = "op:// vault: keyring: keychain: arn: not- no- % $( $env: process.env. os.environ ` @file: file: {file: !secret #{ env: env. <";

@@ -3,6 +3,8 @@
 //! Bounded in depth and in what aliases stand for, so that they cannot blow up. `<<` merges mappings, as every YAML user
 //! expects. Words like `yes` and numbers with leading zeros or underscores are texts.
 
+mod text;
+
 use std::{borrow::Cow, collections::HashMap};
 
 use granit_parser::{Event, Parser, ScalarStyle};
@@ -11,6 +13,8 @@ use super::{
     Duplicate, Entry, Node, Problem, Problems, Source, Span, Value, json,
     node::{Entries, is_unbounded},
 };
+
+pub use self::text::to_text;
 
 /// The maximum number of nodes that all aliases together expand to.
 const MAX_ALIASED: usize = 200_000;

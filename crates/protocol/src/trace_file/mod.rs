@@ -10,6 +10,8 @@ use crate::{Event, Trace, Transport, Version};
 pub use line::{connection_line, event_line, header_line};
 pub use read::TraceFileError;
 
+/// What stands in the place of a secret.
+pub const MASK: &str = "***";
 /// The name of the format, in the header.
 const FORMAT: &str = "rehearse-trace";
 /// The version of the format. A reader refuses others.

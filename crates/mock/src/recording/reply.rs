@@ -1,8 +1,7 @@
 //! Recorded answers as replies of a script, and what happened before them as steps.
 
-use serde_json::{Map, Value, json};
-
 use rehearse_conformance::{Call, Connection};
+use serde_json::{Map, Value, json};
 
 /// How JSON text of a template begins.
 const OPENINGS: [&str; 3] = ["{{", "{%", "{#"];

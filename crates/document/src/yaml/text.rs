@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 const LINE: usize = 80;
 
 /// The text of an object, one key a line.
-pub(in crate::cli) fn document(members: &Map<String, Value>) -> String {
+pub fn to_text(members: &Map<String, Value>) -> String {
     let mut out = String::new();
     mapping(&mut out, members, "");
     out
@@ -92,10 +92,10 @@ fn scalar(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use rehearse_document::{Source, parse_yaml};
     use serde_json::json;
 
     use super::*;
+    use crate::{Source, parse_yaml};
 
     #[test]
     fn what_is_written_reads_back() {
@@ -106,7 +106,7 @@ mod tests {
             "tools": [{ "name": "t", "long": &long, "deep": [[&long, [1]], {}, []] }, &long],
             "odd key:": { "more": { "and": { "more": &long } } },
         });
-        let text = document(value.as_object().expect("an object"));
+        let text = to_text(value.as_object().expect("an object"));
         let read = parse_yaml(&Source::new("x", text.clone())).unwrap_or_else(|error| panic!("{error:?}: {text}"));
         assert_eq!(serde_json::from_str::<Value>(&read.to_json_text()).expect("JSON"), value, "{text}");
         assert!(text.starts_with("server: { name: a b, version: \"1.0\" }\n"), "{text}");

@@ -1,19 +1,15 @@
-//! `--from-trace`: a mock script of recorded traffic.
+//! A mock script of recorded traffic.
 
 mod reply;
-pub(in crate::cli) mod yaml;
 
-use std::{collections::BTreeMap, path::Path};
+use std::collections::BTreeMap;
 
+use rehearse_conformance::{Call, Connection, Evidence, Facts};
+use rehearse_document::yaml;
+use rehearse_protocol::trace_file::{MASK, TraceFile};
 use serde_json::{Map, Value, json};
 
 use self::reply::{error_reply, members, method_reply, prompt_reply, questions, resource_reply, steps, tool_reply};
-use crate::cli::{Exit, Failure, check::read_trace, output, style};
-use rehearse_client_configs::secret::MASK;
-use rehearse_conformance::{Call, Connection, Evidence, Facts};
-use rehearse_document::Source;
-use rehearse_mock::script::Script;
-use rehearse_protocol::trace_file::TraceFile;
 
 const TOOL: &[&str] =
     &["name", "title", "description", "icons", "annotations", "execution", "inputSchema", "outputSchema", "_meta"];
@@ -23,25 +19,64 @@ const PROMPT: &[&str] = &["name", "title", "description", "arguments", "icons", 
 /// The requests that a mock answers by itself.
 const OWN: &[&str] = &["initialize", "server/discover", "ping", "logging/setLevel", "subscriptions/listen"];
 
-/// Prints the script, and what of the trace is not in it.
-///
-/// # Errors
-/// The file cannot be read, or is no trace.
-pub(super) fn print_script(path: &Path) -> Result<Exit, Failure> {
-    let (script, lost) = script(&read_trace(path)?);
-    let text = yaml::document(&script);
-    for what in &lost {
-        style::warn(&format!("not in the script: {what}"));
+/// A script that answers as the server of a trace has answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordedScript {
+    /// The script, in YAML. It has mistakes if the definitions of the server have.
+    pub text: String,
+    /// What of the trace is not in it.
+    pub lost: Vec<String>,
+}
+
+impl RecordedScript {
+    /// The script of a trace.
+    ///
+    /// ```
+    /// use rehearse_mock::{MockServer, Tool, recording::RecordedScript};
+    /// use rehearse_protocol::{Transport, trace_file::{ConnectionInfo, RecordedConnection, TraceFile}};
+    /// use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// // A server whose traffic is recorded, here a mock.
+    /// let server = MockServer::builder().record_traces().tool(Tool::new("echo").reply("{{ args.text }}")).start().await?;
+    /// let mut client = BufReader::new(server.connect());
+    /// for request in [
+    ///     r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#,
+    ///     r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"echo","arguments":{"text":"x"}}}"#,
+    /// ] {
+    ///     client.write_all(format!("{request}\n").as_bytes()).await?;
+    ///     client.read_line(&mut String::new()).await?;
+    /// }
+    ///
+    /// let info = ConnectionInfo::new("server", Transport::Memory);
+    /// let connections = server.traces().into_iter().map(|trace| RecordedConnection { info: info.clone(), trace });
+    /// let script = RecordedScript::new(&TraceFile { connections: connections.collect(), is_cut: false });
+    /// assert!(script.text.contains("when: { args: { equals: { text: x } } }"));
+    /// assert_eq!(script.lost, ["the definition of echo, which was never listed"]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn new(file: &TraceFile) -> RecordedScript {
+        let mut recording = Recording::default();
+        for connection in &file.connections {
+            let versions = Evidence::versions(&connection.trace);
+            if versions.is_empty() {
+                recording.lost.push("a connection without a version".to_owned());
+            }
+            for version in versions {
+                let evidence =
+                    Evidence::new(&[&connection.trace], version, connection.info.transport, Facts::default());
+                evidence.connections.iter().for_each(|connection| recording.add(connection));
+            }
+        }
+        let (script, lost) = recording.finish();
+        RecordedScript { text: yaml::to_text(&script), lost }
     }
-    if let Err(problems) = Script::parse(&Source::new("the script", text.clone())) {
-        style::warn(&format!("the script has mistakes, because the server has: {problems}"));
-    }
-    output::write(text.as_bytes())?;
-    Ok(Exit::Success)
 }
 
 /// A listed tool as an item of a script, without an answer.
-pub(in crate::cli) fn tool_item(listed: &Value) -> Value {
+pub fn tool_item(listed: &Value) -> Value {
     members(listed, TOOL)
 }
 
@@ -75,22 +110,6 @@ struct Item {
 struct Answer {
     steps: Vec<Value>,
     reply: Value,
-}
-
-/// The script of a trace, and what is not in it.
-fn script(file: &TraceFile) -> (Map<String, Value>, Vec<String>) {
-    let mut recording = Recording::default();
-    for connection in &file.connections {
-        let versions = Evidence::versions(&connection.trace);
-        if versions.is_empty() {
-            recording.lost.push("a connection without a version".to_owned());
-        }
-        for version in versions {
-            let evidence = Evidence::new(&[&connection.trace], version, connection.info.transport, Facts::default());
-            evidence.connections.iter().for_each(|connection| recording.add(connection));
-        }
-    }
-    recording.finish()
 }
 
 impl Recording {
