@@ -13,6 +13,8 @@
 //! | [`llm`] | tools for language models, and the final answer of a subagent |
 //! | [`document`] | files with a position for every value, JSON Schema, matchers, templates |
 //! | [`protocol`] | frames, JSON-RPC messages, versions, transports, traces |
+//! | [`check`] | the checks of the specification, for servers and clients (feature `check`) |
+//! | [`relay`] | stands between a client and a server, and sees what passes |
 //! | [`builtin_scripts`] | the mock scripts that `rehearse` serves by name |
 //!
 //! # A client step by step
@@ -87,6 +89,8 @@
 
 pub mod builtin_scripts;
 
+#[cfg(feature = "check")]
+pub use rehearse_check as check;
 pub use rehearse_client as client;
 pub use rehearse_client_configs as client_configs;
 pub use rehearse_document as document;
@@ -94,5 +98,6 @@ pub use rehearse_hub as hub;
 pub use rehearse_llm as llm;
 pub use rehearse_mock as mock;
 pub use rehearse_protocol as protocol;
+pub use rehearse_relay as relay;
 pub use rehearse_report as report;
 pub use rehearse_scenario as scenario;

@@ -16,7 +16,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::{progress::Progress, report_args::ReportArgs};
 use crate::cli::{
-    Exit, Failure, mcp::connection::duration, mock::parse_address, process_guard::block_on_guarded, signals::Signals,
+    Exit, Failure,
+    mcp::connection::duration,
+    mock::parse_address,
+    process_guard::block_on_guarded,
+    signals::Signals,
     style::{self, STRONG},
 };
 use rehearse_check::{

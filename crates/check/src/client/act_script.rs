@@ -2,8 +2,7 @@
 
 use std::{collections::BTreeSet, path::Path, sync::Arc};
 
-use rehearse_client::example;
-use rehearse_document::{Source, nearest};
+use rehearse_document::{Source, json_schema::example, nearest};
 use rehearse_mock::script::{ItemKind, Script, ScriptError};
 use serde_json::Value as Json;
 

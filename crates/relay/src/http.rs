@@ -1,27 +1,20 @@
-//! A relay for HTTP: what the recorded client sends goes on over a [`Wire`], and what its recorder sees comes back.
+//! A relay for HTTP: what the client sends goes on over a [`Wire`], and what its recorder sees comes back.
 
-use std::{collections::HashMap, future::poll_fn, net::SocketAddr, pin::Pin, sync::Arc, time::Duration};
+use std::{collections::HashMap, net::SocketAddr, sync::Arc, time::Duration};
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use futures_util::stream;
 use http::{HeaderMap, StatusCode, header};
-use hyper::body::Body as _;
 use parking_lot::Mutex;
-use tokio::{net::TcpListener, sync::mpsc};
-
-use super::KEPT_EVENTS;
-use crate::cli::{
-    Exit, Failure,
-    secrets::Secrets,
-    signals::Signals,
-    style::{self, printable},
-    trace_file::TraceFileWriter,
-};
 use rehearse_client::{Endpoint, ServerParams, Target, TraceRecorder, Wire, WireExchange, WireRequest};
-use rehearse_net::{Body, ConnectionLimit, HostPolicy, Request, Response, Shutdown, accept};
-use rehearse_protocol::{Closed, Direction, Event, EventKind, MAX_FRAME, Transport, trace_file::ConnectionInfo};
+use rehearse_net::{Body, ConnectionLimit, HostPolicy, Request, Response, Shutdown, accept, read_body};
+use rehearse_protocol::{
+    Closed, Direction, Event, EventKind, MAX_FRAME, Transport, names::SESSION_HEADER, trace_file::ConnectionInfo,
+};
+use tokio::{net::TcpListener, sync::mpsc, task::JoinHandle};
 
-const SESSION: &str = "mcp-session-id";
+use crate::{EventSinks, KEPT_EVENTS, RelayError};
+
 /// Headers about a connection; a compressed body could not be recorded.
 const OWN_HEADERS: [header::HeaderName; 6] = [
     header::HOST,
@@ -36,54 +29,65 @@ const FOREVER: Duration = Duration::from_secs(7 * 24 * 3600);
 /// How long requests in progress may take at the end.
 const GRACE: Duration = Duration::from_millis(200);
 
-/// Serves until a signal arrives.
-///
-/// # Errors
-/// It cannot listen, or the URL is invalid.
-pub(super) async fn serve(
+/// A relay between clients over streamable HTTP and a server.
+pub struct HttpRelay {
     address: SocketAddr,
-    url: &str,
-    file: &TraceFileWriter,
-    show_secrets: bool,
-) -> Result<Exit, Failure> {
-    let mut signals = Signals::install().map_err(|error| Failure::cannot(format!("cannot handle signals: {error}")))?;
-    let target = Target::Http(Endpoint { url: url.to_owned(), headers: Vec::new() });
-    target.check().map_err(|error| Failure::Usage(error.to_string()))?;
-    let cannot = |error| Failure::cannot(format!("cannot listen on {address}: {error}"));
-    let listener = TcpListener::bind(address).await.map_err(cannot)?;
-    let address = listener.local_addr().map_err(cannot)?;
-    let secrets = (!show_secrets).then(|| Secrets::from_target(&target));
-    let uri: http::Uri = url.parse().map_err(|error| Failure::Usage(format!("{url:?} is not a URL: {error}")))?;
-    let relay = Arc::new(Relay {
-        file: file.clone(),
-        secrets,
-        params: ServerParams::new(uri.host().unwrap_or("server"), target),
-        hosts: HostPolicy::new(address.ip(), []),
-        wires: Mutex::default(),
-    });
-    style::print(&format!("{} is recorded at http://{address}{}\n", printable(&relay.params.name), uri.path()));
-    let shutdown = Shutdown::default();
-    let served = relay.clone();
-    let service = move |request: Request, _: &_| {
-        let relay = served.clone();
-        async move { relay.answer(request).await }
-    };
-    let accepting = tokio::spawn(accept(listener, ConnectionLimit::default(), shutdown.clone(), service));
-    signals.next().await;
-    shutdown.end(GRACE).await;
-    let _ = accepting.await;
-    relay
-        .wires
-        .lock()
-        .all
-        .iter()
-        .for_each(|wire| wire.wire.recorder().close(Closed::by_limit("the recorder was ended")));
-    Ok(Exit::Success)
+    path: String,
+    relay: Arc<Relay>,
+    shutdown: Shutdown,
+    accepting: JoinHandle<()>,
+}
+
+impl HttpRelay {
+    /// Listens for clients of the server at this URL.
+    ///
+    /// # Errors
+    /// It cannot listen, or the URL is invalid.
+    pub async fn start(address: SocketAddr, url: &str, sinks: Arc<EventSinks>) -> Result<HttpRelay, RelayError> {
+        let target = Target::Http(Endpoint { url: url.to_owned(), headers: Vec::new() });
+        target.check()?;
+        let cannot = |source| RelayError::Listen { address, source };
+        let listener = TcpListener::bind(address).await.map_err(cannot)?;
+        let address = listener.local_addr().map_err(cannot)?;
+        let uri: http::Uri = url.parse().map_err(|source| RelayError::Url { url: url.to_owned(), source })?;
+        let relay = Arc::new(Relay {
+            sinks,
+            params: ServerParams::new(uri.host().unwrap_or("server"), target),
+            hosts: HostPolicy::new(address.ip(), []),
+            wires: Mutex::default(),
+        });
+        let shutdown = Shutdown::default();
+        let served = relay.clone();
+        let service = move |request: Request, _: &_| {
+            let relay = served.clone();
+            async move { relay.answer(request).await }
+        };
+        let accepting = tokio::spawn(accept(listener, ConnectionLimit::default(), shutdown.clone(), service));
+        Ok(HttpRelay { address, path: uri.path().to_owned(), relay, shutdown, accepting })
+    }
+
+    /// The URL for clients.
+    pub fn url(&self) -> String {
+        format!("http://{}{}", self.address, self.path)
+    }
+
+    /// The name of the server: its host.
+    pub fn server(&self) -> &str {
+        &self.relay.params.name
+    }
+
+    /// Ends all connections.
+    pub async fn stop(self) {
+        self.shutdown.end(GRACE).await;
+        let _ = self.accepting.await;
+        for wire in &self.relay.wires.lock().all {
+            wire.wire.recorder().close(Closed::by_limit("the recorder was ended"));
+        }
+    }
 }
 
 struct Relay {
-    file: TraceFileWriter,
-    secrets: Option<Secrets>,
+    sinks: Arc<EventSinks>,
     params: ServerParams,
     hosts: HostPolicy,
     wires: Mutex<Wires>,
@@ -132,10 +136,10 @@ impl Relay {
             return refusal(StatusCode::FORBIDDEN, &reason);
         }
         let (head, body) = request.into_parts();
-        let Some(body) = whole(body).await else {
+        let Ok(body) = read_body(body, MAX_FRAME).await else {
             return refusal(StatusCode::BAD_REQUEST, "the body broke off, or is too large");
         };
-        let session = head.headers.get(SESSION).and_then(|id| id.to_str().ok());
+        let session = head.headers.get(SESSION_HEADER).and_then(|id| id.to_str().ok());
         let wire = match self.wire(session, &body).await {
             Ok(wire) => wire,
             Err(error) => return refusal(StatusCode::BAD_GATEWAY, &error),
@@ -164,7 +168,7 @@ impl Relay {
         }
         let recorder = TraceRecorder::with_limit(KEPT_EVENTS);
         let info = ConnectionInfo::new(self.params.name.clone(), Transport::Http);
-        let write = self.file.connection(&info, self.secrets.clone());
+        let write = (self.sinks)(&info);
         let exchanges: Arc<Exchanges> = Arc::default();
         let pending = exchanges.clone();
         recorder.set_sink(Box::new(move |event| {
@@ -192,7 +196,7 @@ impl Relay {
         let Some(Part::Head(status, mut headers)) = head else {
             return refusal(StatusCode::BAD_GATEWAY, "the server cannot be reached");
         };
-        if let Some(id) = headers.get(SESSION).and_then(|id| id.to_str().ok()) {
+        if let Some(id) = headers.get(SESSION_HEADER).and_then(|id| id.to_str().ok()) {
             self.wires.lock().sessions.insert(id.to_owned(), wire.clone());
         }
         OWN_HEADERS.iter().for_each(|name| drop(headers.remove(name)));
@@ -243,20 +247,6 @@ fn forward(exchanges: &Exchanges, event: &Event) {
     if !(exchange.is_stream && event.frame().is_some()) {
         let _ = exchange.parts.send(part);
     }
-}
-
-/// The whole body, unless it is too large or breaks off.
-async fn whole(mut body: hyper::body::Incoming) -> Option<Bytes> {
-    let mut bytes = BytesMut::new();
-    while let Some(frame) = poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await {
-        if let Ok(data) = frame.ok()?.into_data() {
-            bytes.extend_from_slice(&data);
-        }
-        if bytes.len() > MAX_FRAME {
-            return None;
-        }
-    }
-    Some(bytes.freeze())
 }
 
 fn refusal(status: StatusCode, reason: &str) -> Response {
