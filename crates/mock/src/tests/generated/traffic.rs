@@ -4,7 +4,7 @@ use std::{collections::HashSet, time::Duration};
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
-use rehearse_conformance::{Evidence, Facts, Recorded, Verdict, judge_recorded, rows};
+use rehearse_conformance::{Evidence, Facts, Recorded, RowVerdict, judge_recorded, rows};
 use rehearse_protocol::{Direction, Era, Event, EventKind, Frame, Trace, Transport};
 
 /// The rows that generated clients and scripts break themselves.
@@ -92,7 +92,7 @@ impl Traffic {
             let others = rows().iter().filter(|row| OTHERS.iter().any(|area| row.id.starts_with(area)));
             let outcomes = judged.outcomes.into_iter().chain(others.map(|row| (row, row.judge(&evidence))));
             let broken =
-                outcomes.filter(|(row, it)| it.verdict <= Verdict::Warn && !EXCEPTIONS.contains(&row.id.as_str()));
+                outcomes.filter(|(row, it)| it.verdict <= RowVerdict::Warn && !EXCEPTIONS.contains(&row.id.as_str()));
             for (row, violation) in
                 broken.flat_map(|(row, it)| it.judgement.violations.into_iter().map(move |it| (row, it)))
             {
