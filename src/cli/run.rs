@@ -2,18 +2,17 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    io::IsTerminal,
     num::{NonZeroU32, NonZeroUsize},
     path::{Path, PathBuf},
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
     },
-    time::{Duration, SystemTime},
+    time::SystemTime,
 };
 
 use clap::Args;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::ProgressBar;
 use parking_lot::Mutex;
 use regex::Regex;
 use tokio_util::sync::CancellationToken;
@@ -252,16 +251,7 @@ struct Progress {
 
 impl Progress {
     fn new(cells: usize) -> Progress {
-        let bar = ProgressBar::with_draw_target(
-            Some(cells as u64),
-            match std::io::stderr().is_terminal() {
-                true => ProgressDrawTarget::stderr(),
-                false => ProgressDrawTarget::hidden(),
-            },
-        );
-        let style = ProgressStyle::with_template("{bar:20} {pos}/{len} {prefix}{wide_msg}");
-        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-        bar.enable_steady_tick(Duration::from_millis(100));
+        let bar = super::style::progress("{bar:20} {pos}/{len} {prefix}{wide_msg}", Some(cells));
         Progress { bar, running: Mutex::default(), failed: AtomicUsize::new(0) }
     }
 

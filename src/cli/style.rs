@@ -3,10 +3,12 @@
 use std::{
     fmt,
     io::{self, IsTerminal, Write},
+    time::Duration,
 };
 
 use anstream::{ColorChoice, adapter::strip_bytes};
 use anstyle::AnsiColor;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use miette::{MietteHandler, ReportHandler};
 use parking_lot::Mutex;
 use serde_json::Value;
@@ -34,6 +36,16 @@ pub(super) const HELP: clap::builder::Styles = clap::builder::Styles::styled()
 /// The width of standard output; unlimited if it is not a terminal.
 pub(super) fn width() -> usize {
     terminal_size::terminal_size_of(std::io::stdout()).map_or(160, |(width, _)| width.0.into())
+}
+
+/// A line on standard error that says how far something is; nothing without a terminal.
+pub(super) fn progress(template: &str, count: Option<usize>) -> ProgressBar {
+    let draws = io::stderr().is_terminal();
+    let target = if draws { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+    let bar = ProgressBar::with_draw_target(count.map(|count| count as u64), target);
+    bar.set_style(ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_spinner()));
+    bar.enable_steady_tick(Duration::from_millis(100));
+    bar
 }
 
 /// Takes printed text while the user edits a line.

@@ -1,5 +1,6 @@
 //! What one side sent, with what came back.
 
+use rehearse_document::text::quoted;
 use serde_json::Value;
 
 use crate::{HttpExchange, Message, Place};
@@ -96,9 +97,5 @@ impl<'e> Call<'e> {
 
 /// The beginning of a text on one line, quoted.
 fn shortened(text: &str) -> String {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(80) {
-        Some((at, _)) => format!("{:?}…", &line[..at]),
-        None => format!("{line:?}"),
-    }
+    quoted(&text.split_whitespace().collect::<Vec<_>>().join(" "), 80)
 }

@@ -4,7 +4,7 @@ use std::{borrow::Cow, collections::HashMap, time::Duration};
 
 use serde_json::value::RawValue;
 
-use super::{Fields, Problem, Problems, Span};
+use super::{Fields, Problem, Problems, Span, text::quoted};
 
 /// A value and its location.
 #[derive(Clone, Debug, PartialEq)]
@@ -121,10 +121,7 @@ impl Node {
             Value::Null => "nothing".into(),
             Value::Bool(value) => format!("the boolean {value}"),
             Value::Number(text) => format!("the number {text}"),
-            Value::String(text) => match text.char_indices().nth(40) {
-                Some((cut, _)) => format!("the string {:?}…", &text[..cut]),
-                None => format!("the string {text:?}"),
-            },
+            Value::String(text) => format!("the string {}", quoted(text, 40)),
             Value::Sequence(_) => "an array".into(),
             Value::Mapping(_) => "an object".into(),
         }

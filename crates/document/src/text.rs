@@ -31,6 +31,14 @@ pub fn shortened(text: &str, characters: usize) -> String {
     }
 }
 
+/// The beginning of a text in quotes, with `…` behind them if it has more characters.
+pub fn quoted(text: &str, characters: usize) -> String {
+    match text.char_indices().nth(characters) {
+        Some((cut, _)) => format!("{:?}…", &text[..cut]),
+        None => format!("{text:?}"),
+    }
+}
+
 /// The bytes up to the end.
 ///
 /// # Errors

@@ -1,12 +1,10 @@
 //! The live line of a run.
 
-use std::{io::IsTerminal, time::Duration};
-
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::ProgressBar;
 use rehearse_check::CheckEvent;
 use rehearse_protocol::Version;
 
-use crate::cli::style::printable;
+use crate::cli::style::{printable, progress};
 
 /// A line on standard error that says what is being checked; nothing without a terminal.
 pub(super) struct Progress {
@@ -17,12 +15,7 @@ pub(super) struct Progress {
 
 impl Progress {
     pub(super) fn new() -> Progress {
-        let draws = std::io::stderr().is_terminal();
-        let target = if draws { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
-        let bar = ProgressBar::with_draw_target(None, target);
-        let style = ProgressStyle::with_template("{spinner} {wide_msg} {elapsed}");
-        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
-        bar.enable_steady_tick(Duration::from_millis(100));
+        let bar = progress("{spinner} {wide_msg} {elapsed}", None);
         Progress { bar, target: String::new(), versions: Vec::new() }
     }
 

@@ -1,9 +1,8 @@
 //! `--connect`: connects to the servers of valid files and lists their tools.
 
-use std::{collections::BTreeMap, io::IsTerminal, path::Path, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, path::Path, sync::Arc};
 
 use futures_util::{StreamExt, stream};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -16,6 +15,7 @@ use crate::cli::{
     process_guard::block_on_guarded,
     secrets::Secrets,
     signals::Signals,
+    style,
 };
 use rehearse_client::{
     CallOptions, ConnectError, ConnectOptions, LastLines, Malformed, ServerParams, Session, StderrLine,
@@ -106,7 +106,8 @@ fn plan(checked: &[CheckedFile], shows_secrets: bool) -> Vec<Candidate> {
 
 async fn execute(plan: Vec<Candidate>) -> Result<(Vec<Outcome>, bool), Failure> {
     let mut signals = Signals::install().map_err(|error| Failure::cannot(format!("cannot handle signals: {error}")))?;
-    let (progress, cancel) = (progress(plan.len()), CancellationToken::new());
+    let progress = style::progress("{spinner} connecting {pos}/{len} {wide_msg}", Some(plan.len()));
+    let cancel = CancellationToken::new();
     let reached = stream::iter(plan).map(|candidate| {
         let (progress, cancel) = (&progress, &cancel);
         // Boxed, because several large futures exist at once.
@@ -121,19 +122,6 @@ async fn execute(plan: Vec<Candidate>) -> Result<(Vec<Outcome>, bool), Failure> 
     let outcomes = signals.run_until_signal(&cancel, "interrupted: stopping the servers\n", reaching).await;
     progress.finish_and_clear();
     Ok((outcomes.unwrap_or_default(), cancel.is_cancelled()))
-}
-
-/// The progress line on a terminal.
-fn progress(servers: usize) -> ProgressBar {
-    let target = match std::io::stderr().is_terminal() {
-        true => ProgressDrawTarget::stderr(),
-        false => ProgressDrawTarget::hidden(),
-    };
-    let bar = ProgressBar::with_draw_target(Some(servers as u64), target);
-    let style = ProgressStyle::with_template("{spinner} connecting {pos}/{len} {wide_msg}");
-    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-    bar.enable_steady_tick(Duration::from_millis(100));
-    bar
 }
 
 async fn connect(candidate: Candidate, cancel: &CancellationToken) -> Outcome {

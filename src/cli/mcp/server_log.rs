@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use rehearse_document::text::shortened;
 use rehearse_protocol::{Direction, Frame, Message};
 
 /// How many characters of a message are shown.
@@ -23,14 +24,7 @@ pub(super) fn log_entry(frame: &Frame) -> Option<LogEntry> {
     }
     let Ok(Message::Notification(notification)) = frame.message() else { return None };
     let params: Value = serde_json::from_str(notification.params?.get()).ok()?;
-    let words = |value: &Value| {
-        let mut text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        if let Some((end, _)) = text.char_indices().nth(LONGEST) {
-            text.truncate(end);
-            text.push('…');
-        }
-        text
-    };
+    let words = |value: &Value| shortened(&value.as_str().map_or_else(|| value.to_string(), str::to_owned), LONGEST);
     match &*notification.method {
         "notifications/message" => {
             let level = params["level"].as_str().unwrap_or_default();

@@ -1,7 +1,6 @@
 //! Writes the journal of a mock to a file and to stderr.
 
 use std::{
-    borrow::Cow,
     fmt,
     fs::{File, Metadata, OpenOptions},
     io::{self, Write},
@@ -18,6 +17,7 @@ use serde_json::Value as Json;
 
 use super::console::Console;
 use crate::cli::{Failure, background::BackgroundThread, style};
+use rehearse_document::text::shortened;
 use rehearse_mock::journal::{Handling, JournalEvent};
 
 /// The maximum length of a printed name or reason, in characters.
@@ -163,11 +163,8 @@ fn describe(event: &JournalEvent) -> String {
     )
 }
 
-fn shown(text: &str) -> Cow<'_, str> {
-    match text.char_indices().nth(SHOWN) {
-        Some((end, _)) => format!("{}…", style::printable(&text[..end])).into(),
-        None => style::printable(text),
-    }
+fn shown(text: &str) -> String {
+    style::printable(&shortened(text, SHOWN)).into_owned()
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! What the judges of several areas need.
 
+use rehearse_document::text::shortened;
 use rehearse_protocol::Version;
 use serde_json::{Value, json};
 
@@ -43,11 +44,7 @@ pub(super) fn results<'e>(evidence: &'e Evidence<'_>) -> impl Iterator<Item = (C
 
 /// The text of a value in a report.
 pub(crate) fn shown(value: &Value) -> String {
-    let text = value.to_string();
-    match text.char_indices().nth(80) {
-        Some((at, _)) => format!("{}…", &text[..at]),
-        None => text,
-    }
+    shortened(&value.to_string(), 80)
 }
 
 /// Checks each case with the error code that it must get. One without an answer is no violation of it.

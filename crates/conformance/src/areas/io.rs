@@ -2,6 +2,7 @@
 
 use std::{str, time::Duration};
 
+use rehearse_document::text::quoted;
 use rehearse_protocol::Transport;
 use serde_json::json;
 
@@ -79,11 +80,7 @@ pub(super) fn is_part(text: &str) -> bool {
 }
 
 pub(super) fn text(message: &Message<'_>) -> String {
-    let text = String::from_utf8_lossy(message.bytes);
-    match text.char_indices().nth(60) {
-        Some((at, _)) => format!("{:?}…", &text[..at]),
-        None => format!("{text:?}"),
-    }
+    quoted(&String::from_utf8_lossy(message.bytes), 60)
 }
 
 pub(super) fn no_newline(evidence: &Evidence<'_>, j: &mut Judgement) {
