@@ -140,7 +140,7 @@ impl MockServer {
     /// # Errors
     /// There is no such item, or the rule has mistakes.
     pub fn add_rule(&self, kind: ItemKind, name: &str, rule: Rule) -> Result<String, StartError> {
-        let text = format!("{:#}", json!({ kind.key(): name, "rule": rule.0 }));
+        let text = yaml(&json!({ kind.key(): name, "rule": rule.0 }));
         self.engine().add_rule_with(&text, rule.1).map_err(StartError::Script)
     }
 }
@@ -236,7 +236,7 @@ impl MockServerBuilder {
                 _ => drop(members.insert(key.clone(), value.clone())),
             }
         }
-        Ok(Source::new("<builder>", format!("{:#}", Json::Object(members))))
+        Ok(Source::new("<builder>", yaml(&Json::Object(members))))
     }
 
     /// The engine of the server, for [`serve_pipe`](super::serve::serve_pipe) or [`MockServer::start`].
@@ -260,6 +260,20 @@ impl MockServerBuilder {
         server.verify_on_drop(self.verify_on_drop);
         Ok(server)
     }
+}
+
+/// JSON that is YAML too: characters that JSON may have as they are, but YAML may not (YAML 1.2, 5.1), are escaped.
+fn yaml(value: &Json) -> String {
+    let (mut text, json) = (String::new(), format!("{value:#}"));
+    for letter in json.chars() {
+        match letter {
+            '\u{7f}'..='\u{84}' | '\u{86}'..='\u{9f}' | '\u{fffe}' | '\u{ffff}' => {
+                text += &format!("\\u{:04x}", u32::from(letter));
+            }
+            letter => text.push(letter),
+        }
+    }
+    text
 }
 
 #[cfg(test)]
@@ -298,6 +312,16 @@ mod tests {
 
     fn text(answer: &Json) -> &str {
         answer["result"]["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{answer}"))
+    }
+
+    #[tokio::test]
+    async fn every_character_of_json_is_taken() {
+        let odd = "\0 \u{7f} \u{80} \u{85} \u{9f} \u{2028} \u{feff} \u{fffe} \u{ffff} 😀";
+        let server = MockServer::builder().tool(Tool::new("odd").description(odd)).start().await.expect("valid");
+        server.add_rule(ItemKind::Tool, "odd", Rule::always().reply(odd)).expect("valid");
+        let mut client = Client::connect(&server).await;
+        assert_eq!(client.request("tools/list", json!({})).await["result"]["tools"][0]["description"], odd);
+        assert_eq!(text(&client.tool("odd", json!({})).await), odd);
     }
 
     #[tokio::test]
