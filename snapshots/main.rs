@@ -11,7 +11,7 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use mcp_rehearsal::{
     builtin_scripts::BUILTIN_SCRIPTS,
     report::{Cell, RunResult, Totals},
-    scenario::{Plan, RunOptions, Scenario, Selection, SnapshotMode, TrafficHooks, find_scenarios, run},
+    scenario::{Plan, RunOptions, Scenario, Selection, find_scenarios, run},
 };
 use regex::Regex;
 use tokio_util::sync::CancellationToken;
@@ -67,14 +67,8 @@ fn play(scenario: Scenario, selection: &Selection) -> Result<RunResult, Failed> 
     let plan = Plan::new(vec![scenario], selection);
     let options = RunOptions {
         builtin_scripts: BUILTIN_SCRIPTS,
-        jobs: 1,
-        seed: 1,
-        mode: SnapshotMode::Check,
-        fail_fast: false,
-        keep_going: false,
-        repeat: 1,
         rehearse: env!("CARGO_BIN_EXE_rehearse").into(),
-        hooks: TrafficHooks::default(),
+        ..RunOptions::default()
     };
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     Ok(runtime.block_on(run(plan, options, CancellationToken::new(), |_| {})))

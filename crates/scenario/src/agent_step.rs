@@ -157,15 +157,11 @@ steps: [{ agent: { model: model.yaml, prompt: Hi }, expect: { text: It says Hi. 
             seen.lock().push((at.cell.to_string(), recorder.clone()));
         });
         let options = RunOptions {
-            jobs: 1,
-            seed: 1,
             mode: SnapshotMode::Update,
-            fail_fast: false,
-            keep_going: false,
             repeat: 2,
             builtin_scripts: BUILTINS,
-            rehearse: "/nowhere/rehearse".into(),
             hooks: TrafficHooks { record_sink: Some(record_sink), judge: None },
+            ..RunOptions::default()
         };
         let scenario = Scenario::load(&path, BUILTINS).expect("valid");
         let plan = Plan::new(vec![scenario], &Selection::default());

@@ -9,7 +9,7 @@
 //!
 //! use rehearse_document::Source;
 //! use rehearse_mock::script::BuiltinScript;
-//! use rehearse_scenario::{Plan, RunOptions, Scenario, Selection, SnapshotMode, TrafficHooks, run};
+//! use rehearse_scenario::{Plan, RunOptions, Scenario, Selection, run};
 //! use tokio_util::sync::CancellationToken;
 //!
 //! const BUILTINS: &[BuiltinScript] =
@@ -27,17 +27,7 @@
 //! ",
 //! );
 //! let scenario = Scenario::parse(&source, Path::new("demo.yaml"), BUILTINS).map_err(|mistakes| mistakes.to_string())?;
-//! let options = RunOptions {
-//!     jobs: 2,
-//!     seed: 1,
-//!     mode: SnapshotMode::Check,
-//!     fail_fast: false,
-//!     keep_going: false,
-//!     repeat: 1,
-//!     rehearse: "rehearse".into(),
-//!     builtin_scripts: BUILTINS,
-//!     hooks: TrafficHooks::default(),
-//! };
+//! let options = RunOptions { jobs: 2, builtin_scripts: BUILTINS, ..RunOptions::default() };
 //! let plan = Plan::new(vec![scenario], &Selection::default());
 //! let result = run(plan, options, CancellationToken::new(), |_event| {}).await;
 //! assert_eq!(result.totals.passed, 2);

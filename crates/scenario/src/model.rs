@@ -7,8 +7,8 @@ use std::{
     sync::Arc,
 };
 
-use super::{Redaction, ServerKind, ServerSpec, Step, action::ACTIONS, answers, capture_check, snapshot};
-use rehearse_client::{AnswerScript, InputKind};
+use super::{Redaction, ServerKind, ServerSpec, Step, TargetSpec, action::ACTIONS, answers, capture_check, snapshot};
+use rehearse_client::{AnswerScript, InputKind, Target};
 use rehearse_document::{Diagnostics, Node, Problem, Problems, Source, parse_yaml, template::Templates};
 use rehearse_mock::script::BuiltinScript;
 use rehearse_protocol::{Protocol, Transport, Version};
@@ -225,6 +225,16 @@ impl Scenario {
             servers,
             templates,
         })
+    }
+
+    /// Lets the steps meet the server at `target` instead of the one that the file describes under this name. The matrix
+    /// keeps its versions, and has the transport of the target. False if the file has no such server.
+    #[must_use]
+    pub fn set_target(&mut self, server: &str, target: Target) -> bool {
+        let Some(server) = self.servers.iter_mut().find(|it| it.name == server) else { return false };
+        self.matrix.transports = vec![target.transport()];
+        server.kind = ServerKind::Targets(vec![TargetSpec { target, command: None }]);
+        true
     }
 
     /// Every cell of the matrix, with the reason if it is not applicable.

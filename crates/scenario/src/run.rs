@@ -41,6 +41,22 @@ pub struct RunOptions {
     pub hooks: TrafficHooks,
 }
 
+impl Default for RunOptions {
+    fn default() -> Self {
+        RunOptions {
+            jobs: 1,
+            seed: 1,
+            mode: SnapshotMode::Check,
+            fail_fast: false,
+            repeat: 1,
+            keep_going: false,
+            builtin_scripts: &[],
+            rehearse: "rehearse".into(),
+            hooks: TrafficHooks::default(),
+        }
+    }
+}
+
 /// Selects the cells to run.
 #[derive(Debug, Default)]
 pub struct Selection {

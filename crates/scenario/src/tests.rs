@@ -5,10 +5,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::{
-    Plan, RunOptions, Scenario, Selection, SnapshotMode, TrafficHooks, run,
-    server::{ServerKind, TargetSpec},
-};
+use super::{Plan, RunOptions, Scenario, Selection, run};
 use rehearse_client::Target;
 use rehearse_document::Source;
 use rehearse_mock::script::BuiltinScript;
@@ -22,23 +19,12 @@ pub(super) const BUILTINS: &[BuiltinScript] =
 /// Runs steps, over a pipe in this process and in both eras unless the text has a matrix, against a server that answers
 /// each message with these lines.
 async fn play(text: &str, answer: impl FnMut(&Value) -> Vec<String> + Send + 'static) -> RunResult {
-    let matrix = if text.contains("matrix:") { "" } else { "matrix: { transport: memory }\n" };
-    let source = Source::new("test.yaml", format!("servers: {{ s: {{ mock: basic }} }}\n{matrix}{text}"));
+    let source = Source::new("test.yaml", format!("servers: {{ s: {{ mock: basic }} }}\n{text}"));
     let mut scenario = Scenario::parse(&source, Path::new("/nowhere/test.yaml"), BUILTINS).expect(text);
     let server = in_memory(answer);
-    scenario.servers[0].kind =
-        ServerKind::Targets(vec![TargetSpec { target: Target::Memory(server.address.clone()), command: None }]);
-    let options = RunOptions {
-        builtin_scripts: BUILTINS,
-        jobs: 1,
-        seed: 1,
-        mode: SnapshotMode::Check,
-        fail_fast: false,
-        keep_going: true,
-        repeat: 1,
-        rehearse: "/nowhere/rehearse".into(),
-        hooks: TrafficHooks::default(),
-    };
+    assert!(!scenario.set_target("t", Target::Memory(server.address.clone())));
+    assert!(scenario.set_target("s", Target::Memory(server.address.clone())));
+    let options = RunOptions { builtin_scripts: BUILTINS, keep_going: true, ..RunOptions::default() };
     run(Plan::new(vec![scenario], &Selection::default()), options, CancellationToken::new(), |_| {}).await
 }
 
