@@ -208,6 +208,18 @@ impl CheckedServer {
             is_budget_spent: false,
         }
     }
+
+    /// What makes the check fail: the error, and a line for each violation, with the version and the id of its row.
+    pub fn failures(&self) -> Vec<String> {
+        let mut failures: Vec<_> = self.error.iter().cloned().collect();
+        for CheckedVersion { version, rows } in &self.versions {
+            for row in rows.iter().filter(|row| row.verdict == RowVerdict::Fail) {
+                let violations = row.open_violations();
+                failures.extend(violations.map(|violation| format!("{version} {}: {}", row.id, violation.text())));
+            }
+        }
+        failures
+    }
 }
 
 impl CheckedRow {
