@@ -36,6 +36,29 @@ pub struct SetupContext<'a> {
 }
 
 /// The model of a config and its options.
+///
+/// ```
+/// use std::{collections::BTreeMap, path::Path};
+/// use rehearse_agent::{Agent, setup::{AgentSetup, SetupContext}};
+/// use rehearse_client_configs::agent::AgentConfig;
+/// use rehearse_document::{Source, parse_yaml};
+/// use rehearse_hub::{Hub, HubOptions};
+///
+/// let text = "
+/// models: [{ ref: claude, display_name: Claude, id: claude-sonnet-4-5, type: anthropic, api_key_env: KEY }]
+/// defaults: { model: claude }
+/// subagent: { name: coder, description: Changes files., maxTurns: 20 }
+/// ";
+/// let source = Source::new("coder.yaml", text);
+/// let variables = BTreeMap::from([("KEY".to_owned(), "k".to_owned())]);
+/// let context = SetupContext { folder: Path::new(""), variables: &variables, model: None };
+/// let config = parse_yaml(&source).and_then(|root| AgentConfig::read(&root, &variables));
+/// let setup = config.and_then(|config| AgentSetup::new(&config, &context));
+/// let setup = setup.map_err(|problems| problems.in_source(&source).to_string())?;
+/// let agent = Agent::new(setup.model, Hub::new([], HubOptions::default()), setup.options);
+/// assert_eq!(agent.options().max_turns, 20);
+/// # Ok::<(), String>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct AgentSetup {
     pub model: Arc<Model>,
