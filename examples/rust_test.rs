@@ -1,4 +1,4 @@
-//! Tests of an MCP client against a mock, in Rust: `cargo test --example rust_test`.
+//! Tests of an MCP client against a mock, in Rust, and of a model with tools: `cargo test --example rust_test`.
 //!
 //! In your own crate, they need:
 //!
@@ -42,10 +42,17 @@ fn main() {}
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use mcp_rehearsal::{
-        client::{CallOptions, Endpoint, ServerParams, Session, Target},
-        mock::{HandlerCall, MockServer, MockServerBuilder, Rule, Tool, script::ItemKind},
-        protocol::{Protocol, Transport},
+        agent::{Agent, AgentOptions, Conversation, NativeTool, RunLabel},
+        check::{CheckOptions, check},
+        client::{CallOptions, ServerParams, Session, Target},
+        document::Source,
+        hub::{Hub, HubOptions, HubServer},
+        llm::model::{Block, Model, ScriptedModel},
+        mock::{HandlerCall, LogLevel, MockServer, MockServerBuilder, Rule, Tool, script::ItemKind},
+        protocol::{Direction, Protocol, RpcError, Transport},
     };
     use rmcp::ServiceExt;
     use serde_json::json;
@@ -110,17 +117,101 @@ mod tests {
         Ok(())
     }
 
-    /// A client that takes a URL is given one: here that of this crate.
-    #[tokio::test]
-    async fn a_client_over_the_network_meets_the_same_server() -> Outcome {
-        let server = MockServer::builder().tool(Tool::new("forecast").reply(celsius(1.0)).expect(1)).start().await?;
-        let url = server.url(Transport::Http).ok_or("no URL")?;
-        let target = Target::Http(Endpoint { url, headers: Vec::new() });
-        let client = Session::connect(&ServerParams::new("weather", target), Protocol::Auto).await?;
-        let outcome = client.call_tool("forecast", None, CallOptions::default()).await?;
-        assert_eq!(outcome.text(), r#"{"celsius":1.0}"#);
+    /// A client that takes a URL: here that of this crate.
+    async fn my_client(url: &str) -> Outcome {
+        let client = Session::connect(&ServerParams::new("weather", Target::http(url)), Protocol::Auto).await?;
+        let arguments = json!({ "city": "Oslo" }).as_object().cloned();
+        let outcome = client.call_tool("forecast", arguments, CallOptions::default()).await?;
+        assert_eq!(outcome.text(), r#"{"celsius":21}"#);
         client.close().await;
-        server.assert_verified();
+        Ok(())
+    }
+
+    #[tokio::test]
+    async fn the_client_asks_for_oslo_once() -> Result<(), Box<dyn std::error::Error>> {
+        let server = MockServer::builder()
+            .tool(
+                Tool::new("forecast")
+                    .rule(Rule::when_args(json!({ "city": "Atlantis" })).error("There is no such city."))
+                    .rule(Rule::always().reply(json!({ "structured": { "celsius": 21 } })).expect(1..=2)),
+            )
+            .start()
+            .await?;
+        let url = server.url(Transport::Http).ok_or("no URL")?;
+        my_client(&url).await?;
+        Ok(()) // dropping the server panics if `forecast` was not called once or twice
+    }
+
+    #[tokio::test]
+    async fn a_division_by_zero_is_an_error() -> Outcome {
+        let divide = |call: HandlerCall| async move {
+            call.progress(1.0, Some(2.0), Some("dividing"));
+            call.log(LogLevel::INFO, None, json!({ "arguments": call.arguments() }));
+            let [a, b] = ["a", "b"].map(|name| call.arguments()[name].as_i64());
+            let Some(quotient) = a.zip(b).and_then(|(a, b)| a.checked_div(b)) else {
+                return Err(RpcError::new(-32602, "This cannot be divided."));
+            };
+            Ok(json!({ "content": [{ "type": "text", "text": quotient.to_string() }] }))
+        };
+        let tool = Tool::new("divide")
+            .input_schema(json!({ "type": "object", "required": ["a", "b"] }))
+            .rule(Rule::always().handle(divide).expect(1));
+        let server = MockServer::builder().tool(tool).start().await?;
+        let client = ().serve(server.connect()).await?;
+        let arguments = json!({ "a": 1, "b": 0 }).as_object().cloned().unwrap_or_default();
+        let error = client.call_tool(CallToolRequestParams::new("divide").with_arguments(arguments)).await;
+        assert!(error.expect_err("no number").to_string().contains("This cannot be divided."));
+        Ok(())
+    }
+
+    #[tokio::test]
+    async fn a_trace_has_every_frame() -> Outcome {
+        let server = MockServer::builder().record_traces().tool(Tool::new("forecast").reply("Rain.")).start().await?;
+        let client = ().serve(server.connect()).await?;
+        client.call_tool(CallToolRequestParams::new("forecast")).await?;
+        let mut lines = Vec::new();
+        for frame in server.traces().iter().flat_map(|trace| trace.frames()) {
+            let sender = if frame.direction == Direction::ClientToServer { "client" } else { "server" };
+            lines.push(format!("{sender}: {}", String::from_utf8_lossy(&frame.bytes)));
+        }
+        assert!(lines.last().is_some_and(|line| line.starts_with("server: ") && line.contains("Rain.")), "{lines:#?}");
+        Ok(())
+    }
+
+    #[tokio::test]
+    async fn a_server_follows_the_specification() -> Outcome {
+        let server = weather().verify_on_drop(false).start().await?;
+        let url = server.url(Transport::Http).ok_or("no URL")?;
+        let checked = check(&ServerParams::new("server", Target::http(url)), &CheckOptions::default()).await.checked;
+        assert_eq!(checked.failures(), [""; 0]);
+        Ok(())
+    }
+
+    #[tokio::test]
+    async fn a_model_has_our_tool_beside_that_of_a_server() -> Outcome {
+        let mock = MockServer::builder().tool(Tool::new("forecast").reply("Rain").expect(1)).start().await?;
+        let target = Target::http(mock.url(Transport::Http).ok_or("no URL")?);
+        let hub = Hub::new([HubServer::new(ServerParams::new("weather", target))], HubOptions::default());
+        hub.discover().await?;
+
+        let schema = json!({ "type": "object", "properties": { "fahrenheit": { "type": "number" } } });
+        let celsius = NativeTool::new("celsius", "Converts a temperature.", &schema, |arguments, _cancel| {
+            Box::pin(async move {
+                let fahrenheit = arguments["fahrenheit"].as_f64().unwrap_or_default();
+                Ok(vec![Block::text(format!("{} °C", (fahrenheit - 32.0) / 1.8))])
+            })
+        });
+        let script = "rules: [{ turns: [
+            { calls: [{ tool: forecast }, { tool: celsius, args: { fahrenheit: 50 } }] },
+            '{{ results.forecast }} at {{ results.celsius }}'] }]";
+        let model = Model::Scripted(ScriptedModel::parse(&Source::new("model.yaml", script))?);
+        let agent = Agent::new(Arc::new(model), hub.clone(), AgentOptions::default()).with_tool(celsius);
+
+        let label = RunLabel { agent: "assistant".into(), run_id: "1".into() };
+        let prompt = vec![Block::text("How is the weather?")];
+        let run = agent.run(&mut Conversation::default(), prompt, &label, &Default::default(), None).await?;
+        assert_eq!(run.answer.text, "Rain at 10 °C");
+        hub.close().await;
         Ok(())
     }
 }

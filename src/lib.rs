@@ -7,6 +7,7 @@
 //! | [`mock`] | scriptable mock servers; tests start with [`mock::MockServer::builder`] |
 //! | [`client`] | a session with one server |
 //! | [`hub`] | all servers of a config as one set of tools |
+//! | [`agent`] | a model with the tools of a hub, and tools that your program has |
 //! | [`client_configs`] | config files of MCP clients: reading, linting, conversion |
 //! | [`scenario`] | scenario files, their cells, expectations, snapshots |
 //! | [`report`] | the results of runs, and their renderers |
@@ -14,6 +15,7 @@
 //! | [`document`] | files with a position for every value, JSON Schema, matchers, templates |
 //! | [`protocol`] | frames, JSON-RPC messages, versions, transports, traces |
 //! | [`check`] | the checks of the specification, for servers and clients (feature `check`) |
+//! | `rmcp_bridge` | clients and servers that are written with rmcp (feature `rmcp`, off by default) |
 //! | [`relay`] | stands between a client and a server, and sees what passes |
 //! | [`builtin_scripts`] | the mock scripts that `rehearse` serves by name |
 //!
@@ -89,6 +91,7 @@
 
 pub mod builtin_scripts;
 
+pub use rehearse_agent as agent;
 #[cfg(feature = "check")]
 pub use rehearse_check as check;
 pub use rehearse_client as client;
@@ -100,4 +103,6 @@ pub use rehearse_mock as mock;
 pub use rehearse_protocol as protocol;
 pub use rehearse_relay as relay;
 pub use rehearse_report as report;
+#[cfg(feature = "rmcp")]
+pub use rehearse_rmcp_bridge as rmcp_bridge;
 pub use rehearse_scenario as scenario;

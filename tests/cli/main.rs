@@ -43,6 +43,7 @@ mod requirements;
 mod result_cache;
 mod run;
 mod run_servers;
+mod rust_docs;
 mod schema;
 mod script_schema;
 mod serve;
