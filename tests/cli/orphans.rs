@@ -175,9 +175,6 @@ fn nested_runs_end_when_the_run_is_killed() {
 #[test]
 fn a_response_in_progress_does_not_block_the_end_of_a_run() {
     for signal in ["HUP", "QUIT", "TERM", "INT"] {
-        if signal == "HUP" && ignores_hangup(std::process::id()) {
-            continue;
-        }
         let (running, processes) = started(story(BUSY), [" mock mock.yaml --verbose", " guard"]);
         wait_for_request(&running);
         running.signal(signal);

@@ -5,14 +5,29 @@ use std::{
     net::TcpStream,
     path::PathBuf,
     process::{Child, ChildStdin, Command, ExitStatus, Stdio},
-    sync::mpsc::{self, Receiver, RecvTimeoutError},
+    sync::{
+        LazyLock,
+        mpsc::{self, Receiver, RecvTimeoutError},
+    },
     time::{Duration, Instant},
 };
 
 use tempfile::TempDir;
+use tokio::{
+    runtime::Runtime,
+    signal::unix::{Signal, SignalKind, signal},
+};
 
 /// Longer than any step takes on a loaded machine.
 const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// A signal that is ignored, as SIGHUP is under `nohup`, is ignored by children too; one that is received has its default
+/// effect on them.
+static HANGUPS: LazyLock<(Runtime, Signal)> = LazyLock::new(|| {
+    let runtime = Runtime::new().expect("starts");
+    let hangups = runtime.block_on(async { signal(SignalKind::hangup()) }).expect("a handler");
+    (runtime, hangups)
+});
 
 /// Builds a run in a new folder.
 pub(crate) struct Rehearse {
@@ -107,6 +122,7 @@ impl Rehearse {
     }
 
     pub(crate) fn command(&self) -> Command {
+        LazyLock::force(&HANGUPS);
         let mut command = Command::new(self.program);
         // Killed processes leave temporary files.
         command.current_dir(self.folder.path()).args(&self.args).env("TMPDIR", self.folder.path());

@@ -169,7 +169,7 @@ steps:
     let case = check.lines().find(|line| line.contains(r#""event":"case""#)).expect("a case");
     let traces: Vec<_> =
         [&again, &web].iter().flat_map(|run| lines(&run.read("trace.jsonl"))).chain(lines(case)).collect();
-    describes("trace", &traces, &["base64", "isWhole"]);
+    describes("trace", &traces, &["base64"]);
 }
 
 #[test]

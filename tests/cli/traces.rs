@@ -2,10 +2,18 @@
 
 use std::time::Duration;
 
+use http::Method;
 use mcp_rehearsal::{
-    client::{CallOptions, ConnectOptions, Endpoint, Failure, ServerParams, Session, Target, TraceRecorder, pipe},
+    client::{
+        CallOptions, ConnectOptions, Endpoint, Failure, ServerParams, Session, Target, TraceRecorder, Wire,
+        WireRequest, pipe,
+    },
     mock::{MockServer, MockServerBuilder, Tool},
-    protocol::{Direction, EventKind, Protocol, Trace, Transport, Version},
+    protocol::{
+        Direction, EventKind, Protocol, Trace, Transport, Version,
+        http::{mirrored_headers, request_headers},
+        meta,
+    },
 };
 use serde_json::{Map, Value as Json, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -209,6 +217,37 @@ async fn garbage_has_the_same_bytes_on_both_sides() {
         let sent = frames(&mock, Direction::ServerToClient);
         assert!(sent.iter().any(|frame| serde_json::from_str::<Json>(frame).is_err()), "{sent:?}");
         assert_eq!(sent, frames([&client], Direction::ServerToClient), "{transport} {version}");
+    }
+}
+
+#[tokio::test]
+async fn a_body_is_a_message_on_both_sides_or_on_none() {
+    let garbage = json!({ "garbage": {} });
+    for (fault, is_message) in [
+        (json!({ "status": { "code": 404, "json": { "error": "no such session" } } }), false),
+        (json!({ "status": { "code": 200, "json": { "error": "no such session" } } }), true),
+        (json!({ "status": { "code": 500, "text": "{ no JSON" } }), false),
+        (json!({ "status": { "code": 429, "rpcError": { "code": -31000, "message": "Slow down" } } }), true),
+        (json!({ "content_type": "text/html" }), true),
+        (json!([garbage, { "content_type": "text/html" }]), false),
+        (garbage, true),
+    ] {
+        let faults = json!([{ "on": { "tool": "echo" }, "do": fault }]);
+        let server = builder().set("faults", faults).start().await.expect("valid");
+        let params = ServerParams::new("s", target(&server, Transport::Http));
+        let wire = Wire::open(&params, None, TraceRecorder::new()).await.expect("connects");
+        let meta = meta::of_request(Version::LATEST, json!({ "name": "c", "version": "1" }), json!({}));
+        let params = json!({ "name": "echo", "arguments": { "text": "x" }, "_meta": meta });
+        let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params }).to_string();
+        let mut headers = request_headers(&Method::POST, Version::LATEST, "tools/call", None);
+        headers.extend(mirrored_headers(call.as_bytes()));
+        let request = WireRequest { method: Method::POST, headers, body: Some(call.into()), ..WireRequest::default() };
+        let ended = wire.exchange(request).expect("HTTP").ended(Duration::from_secs(60)).await;
+        assert!(ended, "{fault}");
+        let sent = frames(&server.traces(), Direction::ServerToClient);
+        assert_eq!(sent.len(), usize::from(is_message), "{fault}: {sent:?}");
+        assert_eq!(frames([&wire.recorder().trace()], Direction::ServerToClient), sent, "{fault}");
+        wire.close().await;
     }
 }
 

@@ -2,16 +2,16 @@
 
 use bytes::Bytes;
 use http::HeaderMap;
-use rehearse_client::mirrored_headers;
-use rehearse_protocol::{Era, Version};
-use serde_json::{Value, json};
+use rehearse_client::{ClientInfo, Exchange, OutgoingRequest};
+use rehearse_protocol::Version;
+use serde_json::{Map, Value};
 
 /// A request without its id.
 #[derive(Clone, Debug)]
 pub(crate) struct RequestTemplate {
     before: String,
     after: String,
-    /// The headers that mirror the body.
+    /// The headers of the protocol, without those of a session.
     headers: HeaderMap,
     method: &'static str,
 }
@@ -21,32 +21,35 @@ pub(crate) struct RequestTemplate {
 pub(crate) struct PreparedRequest<'t> {
     pub(crate) id: u64,
     pub(crate) body: Bytes,
-    /// The headers that mirror the body.
+    /// The headers of the protocol, without those of a session.
     pub(crate) headers: &'t HeaderMap,
     pub(crate) method: &'static str,
 }
 
-pub(crate) fn client_info() -> Value {
-    json!({ "name": "rehearse-bench", "version": env!("CARGO_PKG_VERSION") })
+/// A session as a benchmark opens it: with a client that has no capabilities.
+pub(crate) fn exchange(version: Version) -> Exchange {
+    let client =
+        ClientInfo { name: "rehearse-bench".to_owned(), title: None, version: env!("CARGO_PKG_VERSION").to_owned() };
+    Exchange::new(client, Map::new(), version)
 }
 
 impl RequestTemplate {
-    /// A request in a version. A modern one names its version and client (2026-07-28, Base Protocol: `_meta`).
-    pub(crate) fn new(method: &'static str, mut params: Value, version: Version) -> RequestTemplate {
-        if version.era() == Era::Modern {
-            params["_meta"] = json!({
-                "io.modelcontextprotocol/protocolVersion": version.as_str(),
-                "io.modelcontextprotocol/clientInfo": client_info(),
-                "io.modelcontextprotocol/clientCapabilities": {},
-            });
-        }
-        let before = r#"{"jsonrpc":"2.0","id":"#.to_owned();
-        let after = format!(r#","method":"{method}","params":{params}}}"#);
-        let headers = match version.era() {
-            Era::Modern => mirrored_headers(format!("{before}0{after}").as_bytes()),
-            Era::Legacy => HeaderMap::new(),
-        };
-        RequestTemplate { before, after, headers, method }
+    /// A request in a version.
+    pub(crate) fn new(method: &'static str, params: Value, version: Version) -> RequestTemplate {
+        let mut exchange = exchange(version);
+        let params = if let Value::Object(params) = params { params } else { Map::new() };
+        let request = exchange.request(method, Some(params), None);
+        RequestTemplate::of(method, &request, &exchange)
+    }
+
+    /// The same with any id.
+    pub(crate) fn of(method: &'static str, request: &OutgoingRequest, exchange: &Exchange) -> RequestTemplate {
+        let text = String::from_utf8_lossy(&request.bytes);
+        let marked = format!(r#""id":{},"#, request.id.to_json());
+        // The id comes before anything that a caller chooses.
+        let (before, after) = text.split_once(&marked).unwrap_or((&text, ""));
+        let (before, after) = (format!(r#"{before}"id":"#), format!(",{after}"));
+        RequestTemplate { before, after, headers: exchange.headers(Some(method), &request.bytes), method }
     }
 
     pub(crate) fn request(&self, id: u64) -> PreparedRequest<'_> {
@@ -57,6 +60,8 @@ impl RequestTemplate {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -71,6 +76,7 @@ mod tests {
         assert_eq!(template.request(1).headers["mcp-name"], "echo");
         let legacy = RequestTemplate::new("ping", json!({}), Version::LATEST_LEGACY);
         assert_eq!(&legacy.request(7).body[..], br#"{"jsonrpc":"2.0","id":7,"method":"ping","params":{}}"#);
-        assert!(legacy.request(7).headers.is_empty());
+        assert_eq!(legacy.request(7).headers["mcp-protocol-version"], Version::LATEST_LEGACY.as_str());
+        assert!(!legacy.request(7).headers.contains_key("mcp-method"));
     }
 }

@@ -2,7 +2,10 @@
 
 use http::header::CONTENT_TYPE;
 use rehearse_client::{ConnectError, ServerParams, Target};
-use rehearse_protocol::{Direction, Era, EventKind, ProcessEvent, Trace, Version};
+use rehearse_protocol::{
+    Direction, Era, EventKind, Frame, ProcessEvent, Trace, Version,
+    http::{EVENT_STREAM, JSON, media_type},
+};
 use serde_json::Value;
 
 use crate::{CheckOptions, lane::Lane, options::Budget};
@@ -151,13 +154,16 @@ fn said(refusal: &Refusal) -> (u8, String) {
             }
             // What it does when the prober has given up says nothing.
             EventKind::Process(ProcessEvent::InputClosed) if !has_ended => break,
-            EventKind::Frame(frame) if frame.direction == Direction::ServerToClient => {
-                let answer = String::from_utf8_lossy(&frame.bytes);
+            EventKind::Frame(Frame { direction: Direction::ServerToClient, bytes, .. })
+            | EventKind::HttpBody { direction: Direction::ServerToClient, bytes }
+                if matches!(event.kind, EventKind::Frame(_)) || matches!(bytes.first(), Some(b'{' | b'[')) =>
+            {
+                let answer = String::from_utf8_lossy(bytes);
                 (ANSWERED + 1, format!("the server did not accept `{hello}`; it answered {answer}"))
             }
             EventKind::HttpResponse { status, headers } => {
                 let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or("no content type");
-                let is_message = ["application/json", "text/event-stream"].iter().any(|it| kind.starts_with(it));
+                let is_message = [JSON, EVENT_STREAM].contains(&&*media_type(headers));
                 let wrong = (status.is_success() && !is_message)
                     .then(|| format!(" and {kind}, which is neither JSON nor an event stream"));
                 (ANSWERED, format!("the server answered `{hello}` with HTTP {status}{}", wrong.unwrap_or_default()))

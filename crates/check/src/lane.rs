@@ -6,8 +6,10 @@ use std::{
 };
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, Method};
-use rehearse_client::{ConnectError, ServerParams, Target, Wire, WireExchange, WireRequest};
+use http::{HeaderMap, Method};
+use rehearse_client::{
+    ClientInfo, ConnectError, Exchange, PeerVersion, ServerParams, Target, Wire, WireExchange, WireRequest,
+};
 use rehearse_conformance::{Case, CaseBody};
 use rehearse_protocol::{Closed, Era, Event, Frame, Trace, Version};
 use serde_json::{Map, Value, json};
@@ -29,7 +31,6 @@ pub(crate) use answer::Answer;
 use answer::{answer_among, has_id, is_answer, parse};
 pub(crate) use exchanges::other_id;
 
-const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 /// How many unanswered requests a lane bears before it waits only for the window of silence.
 const PATIENCE: u32 = 2;
 /// How many events of a connection are kept.
@@ -41,8 +42,15 @@ const SETTLES: Duration = Duration::from_millis(100);
 /// The least time for an answer of a server that has been fast so far.
 const LEAST_WAIT: Duration = Duration::from_secs(2);
 
-pub(crate) fn client_info() -> Value {
-    json!({ "name": "rehearse-check", "version": env!("CARGO_PKG_VERSION") })
+pub(crate) fn client_info() -> ClientInfo {
+    ClientInfo { name: "rehearse-check".to_owned(), title: None, version: env!("CARGO_PKG_VERSION").to_owned() }
+}
+
+/// A session of the prober; its ids begin with 1.
+fn exchange(version: Version) -> Exchange {
+    let mut exchange = Exchange::new(client_info(), Map::new(), version);
+    exchange.next_id();
+    exchange
 }
 
 /// How many processes run at once.
@@ -58,13 +66,12 @@ pub(crate) struct Lane {
     starting: Option<SemaphorePermit<'static>>,
     wire: Wire,
     version: Version,
-    session: Option<HeaderValue>,
-    /// The capabilities of the client, by default none: then a server cannot ask for anything.
-    client_capabilities: Value,
+    /// What is sent, before a case changes it. By default the client has no capabilities: then a server cannot ask for
+    /// anything.
+    exchange: Exchange,
     replies: Replies,
     /// The number of the event before which every request of the server is answered.
     replied: usize,
-    next_id: i64,
     options: CheckOptions,
     budget: Budget,
     /// The longest time that an answer took, other than that of a tool.
@@ -119,11 +126,9 @@ impl Lane {
         Ok(Lane {
             wire,
             version,
-            session: None,
-            client_capabilities: json!({}),
+            exchange: exchange(version),
             replies: Replies::default(),
             replied: 0,
-            next_id: 1,
             options,
             budget,
             slowest,
@@ -144,7 +149,9 @@ impl Lane {
     /// With a client of these capabilities.
     #[must_use]
     pub(crate) fn with_capabilities(mut self, capabilities: Value) -> Lane {
-        self.client_capabilities = capabilities;
+        if let Value::Object(capabilities) = capabilities {
+            self.exchange.set_capabilities(capabilities);
+        }
         self
     }
 
@@ -182,6 +189,13 @@ impl Lane {
         is_silent || self.is_flooded() || self.wire.is_closed() || self.budget.is_over()
     }
 
+    /// Notes a case that is not sent, if that is because the connection has ended.
+    pub(crate) fn note_unsent(&self, case: &Case) {
+        if self.wire.is_closed() {
+            self.wire.note_unsent(case.name.as_str().into());
+        }
+    }
+
     /// Opens the session: `initialize` and `notifications/initialized`, or `server/discover`. `Some` is the result.
     pub(crate) async fn shake_hands(&mut self) -> Option<Value> {
         let answer = self.greet().await;
@@ -202,15 +216,12 @@ impl Lane {
             let listed = self.list_undiscovered().await.map(|result| json!({ "result": result }));
             return Answer { message: listed.or(answer.message) };
         }
-        let params = json!({
-            "protocolVersion": self.version.as_str(),
-            "capabilities": self.client_capabilities,
-            "clientInfo": client_info(),
-        });
-        let answer = self.within(self.options.start_timeout, "initialize", params).await;
+        let params = self.exchange.initialize_params();
+        let answer = self.within(self.options.start_timeout, "initialize", params.into()).await;
         let Some(result) = answer.result() else { return answer };
         if let Some(version) = result["protocolVersion"].as_str().and_then(|text| text.parse().ok()) {
             self.version = version;
+            self.exchange.set_version(PeerVersion::Known(version));
         }
         self.send(&Case::notification("", rehearse_conformance::Lane::Main, "notifications/initialized", Value::Null))
             .await;
@@ -463,7 +474,7 @@ impl Lane {
         let ending = std::mem::take(&mut self.ending);
         self.read(ending).await;
         self.open.clear();
-        if self.session.is_some() && !self.is_over() {
+        if self.exchange.session().is_some() && !self.is_over() {
             let _ = self.send(&Case::http("", rehearse_conformance::Lane::Main, "DELETE")).await;
         }
         let recorder = self.wire.recorder().clone();

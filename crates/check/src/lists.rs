@@ -3,7 +3,7 @@
 use rehearse_client::example;
 use rehearse_conformance::{Material, MirroredCall, MirroredParameter};
 use rehearse_document::json_schema::accepts;
-use rehearse_protocol::Transport;
+use rehearse_protocol::{Transport, names::PARAMETER_HEADER};
 use serde_json::{Value, json};
 
 use crate::{CheckOptions, detection, lane::Lane};
@@ -98,7 +98,7 @@ fn find_mirrored(schema: &Value, pointer: &str, found: &mut Vec<MirroredParamete
         if let (Some(header), Some(kind)) = (property[MIRRORED].as_str(), property["type"].as_str())
             && matches!(kind, "string" | "integer" | "boolean")
         {
-            let header = format!("mcp-param-{}", header.to_ascii_lowercase());
+            let header = format!("{PARAMETER_HEADER}{}", header.to_ascii_lowercase());
             found.push(MirroredParameter { header, pointer: pointer.clone(), kind: kind.to_owned() });
         }
         find_mirrored(property, &pointer, found);

@@ -2,11 +2,8 @@
 
 use rehearse_client::example;
 use rehearse_conformance::without_mark;
-use rehearse_protocol::{Direction, Frame};
+use rehearse_protocol::{Direction, Frame, names::META_RELATED_TASK};
 use serde_json::{Map, Value, json};
-
-/// The key of the task that a request belongs to (2025-11-25, Tasks).
-const RELATED_TASK: &str = "io.modelcontextprotocol/related-task";
 
 /// How the client answers elicitation, sampling and roots. A `ping` always gets its answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -62,8 +59,8 @@ impl Replies {
         let mut response = json!({ "jsonrpc": "2.0", "id": request["id"] });
         match self.result(request["method"].as_str().unwrap_or_default(), &request["params"]) {
             Ok(mut result) => {
-                if let Some(task) = request["params"]["_meta"].get(RELATED_TASK) {
-                    result["_meta"] = json!({ RELATED_TASK: task });
+                if let Some(task) = request["params"]["_meta"].get(META_RELATED_TASK) {
+                    result["_meta"] = json!({ META_RELATED_TASK: task });
                 }
                 response["result"] = result;
             }

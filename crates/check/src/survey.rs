@@ -1,5 +1,6 @@
 //! What the tools of a server do.
 
+use rehearse_protocol::names::META_LOG_LEVEL;
 use std::time::{Duration, Instant};
 
 use rehearse_conformance::{Case, Lane as CaseLane, Material};
@@ -59,7 +60,7 @@ pub(crate) async fn survey(lane: &mut Lane, material: &Material, options: &Check
     let with_meta = |number: usize, mut params: Value| {
         params["_meta"] = json!({ "progressToken": format!("rehearse-{number}") });
         if has_levels {
-            params["_meta"]["io.modelcontextprotocol/logLevel"] = json!("debug");
+            params["_meta"][META_LOG_LEVEL] = json!("debug");
         }
         params
     };

@@ -2,11 +2,10 @@
 
 use std::{io, time::Duration};
 
-use rmcp::service::ClientInitializeError;
 use serde::Deserialize;
 
-use super::{failure::link_error, failure::rpc_error, stderr::stderr_excerpt};
-use crate::transport::{LinkError, OpenError};
+use super::{handshake::HandshakeError, stderr::stderr_excerpt};
+use crate::transport::{OpenError, WireError};
 use rehearse_protocol::Protocol;
 use rehearse_protocol::{
     RpcError, Transport, Version,
@@ -144,43 +143,27 @@ impl ConnectError {
         }
     }
 
-    pub(super) fn from_rmcp(error: ClientInitializeError, protocol: Protocol, target: &str) -> ConnectError {
-        let is_newest_only = protocol.is_newest_only();
-        let closed = |detail: String| ConnectError::Closed { detail, stderr: Vec::new() };
+    pub(super) fn from_handshake(error: HandshakeError, protocol: Protocol) -> ConnectError {
         match error {
-            ClientInitializeError::LegacyFallbackFailed { fallback, .. } => {
-                ConnectError::from_rmcp(*fallback, protocol, target)
+            HandshakeError::Refused(error) => {
+                ConnectError::Refused { error, is_newest_only: protocol.is_newest_only() }
             }
-            ClientInitializeError::JsonRpcError(error) => {
-                ConnectError::Refused { error: rpc_error(error), is_newest_only }
+            HandshakeError::Version { supported } => ConnectError::Version { protocol, supported },
+            HandshakeError::Malformed(what) => ConnectError::Malformed(what),
+        }
+    }
+
+    /// A message of the handshake could not be sent, or its HTTP response is no answer.
+    pub(super) fn from_wire(error: WireError, protocol: Protocol, target: &str, is_streamable: bool) -> ConnectError {
+        let target = target.to_owned();
+        match error {
+            WireError::Status { status, body } => {
+                ConnectError::Http { target, status, body, is_streamable, is_newest_only: protocol.is_newest_only() }
             }
-            ClientInitializeError::NoCompatibleProtocolVersion { server_supported, .. } => {
-                let supported = server_supported.iter().map(ToString::to_string).collect();
-                ConnectError::Version { protocol, supported }
-            }
-            ClientInitializeError::TransportError { error, .. } => match link_error(&error) {
-                Some(LinkError::Status { status, body }) => {
-                    let (target, body) = (target.to_owned(), body.clone());
-                    ConnectError::Http { target, status: *status, body, is_streamable: false, is_newest_only }
-                }
-                Some(LinkError::Exchange(detail)) => {
-                    ConnectError::Unreachable { target: target.to_owned(), detail: detail.clone() }
-                }
-                Some(LinkError::Unauthorized(why)) => {
-                    ConnectError::Unauthorized { target: target.to_owned(), why: why.clone() }
-                }
-                Some(LinkError::Malformed(what) | LinkError::Invalid(what)) => ConnectError::Malformed(what.clone()),
-                Some(error) => closed(error.to_string()),
-                None => closed(error.error.to_string()),
-            },
-            ClientInitializeError::ConnectionClosed(_) | ClientInitializeError::Cancelled => {
-                closed("it closed the connection".to_owned())
-            }
-            ClientInitializeError::ConflictInitResponseId(expected, received)
-            | ClientInitializeError::UncorrelatedErrorResponse { expected, received } => {
-                ConnectError::Malformed(format!("the answer carries the id {received} instead of {expected}"))
-            }
-            error => ConnectError::Malformed(error.to_string()),
+            WireError::Exchange(detail) => ConnectError::Unreachable { target, detail },
+            WireError::Unauthorized(why) => ConnectError::Unauthorized { target, why },
+            WireError::Malformed(what) | WireError::Invalid(what) => ConnectError::Malformed(what),
+            error => ConnectError::Closed { detail: error.to_string(), stderr: Vec::new() },
         }
     }
 }

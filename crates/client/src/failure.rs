@@ -2,12 +2,7 @@
 
 use std::time::Duration;
 
-use rmcp::{
-    ErrorData, ServiceError,
-    transport::{DynamicTransportError, streamable_http_client::StreamableHttpError},
-};
-
-use crate::{malformed::Malformed, recorder::UnsolicitedFrame, transport::LinkError};
+use crate::{malformed::Malformed, recorder::UnsolicitedFrame, transport::WireError};
 use rehearse_protocol::RpcError;
 
 /// A request without a result. It describes the server, not a fault of the client. Messages show the text next to its
@@ -108,11 +103,11 @@ impl Failure {
         }
     }
 
-    pub(super) fn from_link(error: &LinkError) -> Failure {
+    pub(super) fn from_wire(error: WireError) -> Failure {
         match error {
-            LinkError::Status { status, body } => Failure::Http { status: *status, body: body.clone() },
-            LinkError::Unauthorized(why) => Failure::Unauthorized(why.clone()),
-            LinkError::Malformed(what) | LinkError::Invalid(what) => Failure::Malformed(what.clone()),
+            WireError::Status { status, body } => Failure::Http { status, body },
+            WireError::Unauthorized(why) => Failure::Unauthorized(why),
+            WireError::Malformed(what) | WireError::Invalid(what) => Failure::Malformed(what),
             error => Failure::Disconnected { detail: error.to_string() },
         }
     }
@@ -123,41 +118,6 @@ impl Failure {
             UnsolicitedFrame::ErrorWithoutId(error) => Failure::Rpc(error),
             unsolicited => Failure::Malformed(unsolicited.to_string()),
         }
-    }
-
-    pub(super) fn from_transport(error: &DynamicTransportError) -> Failure {
-        match link_error(error) {
-            Some(error) => Failure::from_link(error),
-            None => Failure::Disconnected { detail: error.error.to_string() },
-        }
-    }
-
-    pub(super) fn from_service(error: ServiceError) -> Failure {
-        match error {
-            ServiceError::McpError(error) => Failure::Rpc(rpc_error(error)),
-            ServiceError::TransportSend(error) => Failure::from_transport(&error),
-            ServiceError::Timeout { timeout } => Failure::Timeout(timeout),
-            ServiceError::Cancelled { .. } => Failure::Cancelled,
-            ServiceError::UnexpectedResponse => Failure::Malformed("a result of another kind".to_owned()),
-            error => Failure::Disconnected { detail: error.to_string() },
-        }
-    }
-}
-
-/// The client's own error inside rmcp's.
-pub(super) fn link_error(error: &DynamicTransportError) -> Option<&LinkError> {
-    match error.error.downcast_ref::<StreamableHttpError<LinkError>>() {
-        Some(StreamableHttpError::Client(error)) => Some(error),
-        Some(_) => None,
-        None => error.error.downcast_ref(),
-    }
-}
-
-pub(super) fn rpc_error(error: ErrorData) -> RpcError {
-    let bare = RpcError::new(error.code.0.into(), error.message);
-    match error.data {
-        Some(data) => bare.with_data(data),
-        None => bare,
     }
 }
 

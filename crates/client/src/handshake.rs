@@ -1,190 +1,196 @@
-//! The handshake: performed by rmcp, while the recorder is checked for answers that rmcp drops.
+//! The handshake as a value: which request opens a session, and what follows from its answer.
 
-use std::time::Duration;
+use serde::Deserialize;
+use serde_json::{Map, Value, value::RawValue};
 
-use rmcp::{
-    RoleClient,
-    model::{
-        ClientCapabilities, ClientConfig, DiscoverResult, Implementation, InitializeResult, ProtocolVersion,
-        ServerJsonRpcMessage,
+use super::{Exchange, PeerInfo, PeerVersion, exchange::OutgoingRequest};
+use rehearse_protocol::{
+    Era, Protocol, RpcError, Version,
+    message::{HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSION},
+};
+
+/// The handshake of one connection: `server/discover` in 2026-07-28, `initialize` before, and with [`Protocol::Auto`] the
+/// second after the first (2026-07-28, Versioning: Backward Compatibility).
+#[derive(Debug)]
+pub struct Handshake {
+    may_fall_back: bool,
+    /// Whether the request without an answer so far is `server/discover`.
+    is_discovering: bool,
+    /// Whether the same version was asked for once more.
+    is_repeated: bool,
+    /// The answer to `server/discover` that came when `initialize` had been sent.
+    late: Option<Box<RawValue>>,
+}
+
+/// What follows from an answer.
+#[derive(Debug)]
+pub enum HandshakeStep {
+    /// The next request of the handshake is to be sent.
+    Request(OutgoingRequest),
+    /// The session is open. A server with a handshake is then sent `notifications/initialized`.
+    Opened(Box<PeerInfo>),
+    /// There is no session.
+    Failed(HandshakeError),
+}
+
+/// Why a handshake leads to no session.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum HandshakeError {
+    /// The server answered with an error.
+    #[error(transparent)]
+    Refused(RpcError),
+    /// The server has none of the versions that the client speaks.
+    #[error("the server has no version of the client")]
+    Version {
+        /// The versions of the server.
+        supported: Vec<String>,
     },
-    service::{
-        ClientCacheConfig, ClientInitializeError, ClientLifecycleMode, RunningService, serve_client_with_lifecycle,
-    },
-    transport::WorkerTransport,
-};
-use tokio::time::timeout;
-
-use super::{
-    ClientInfo, ConnectError, PeerInfo, ServerParams, handler::Handler, order::OrderedTransport, probe::ProbeTransport,
-    probe::probe_timeout,
-};
-use crate::{
-    recorder::TraceRecorder,
-    transport::{Link, http::HttpClient},
-};
-use rehearse_protocol::Protocol;
-use rehearse_protocol::{Direction, Era, Frame, Id, Message, Transport, Version};
-
-pub(super) type Running = RunningService<RoleClient, Handler>;
-
-/// Performs the handshake of the protocol.
-///
-/// # Errors
-/// Any [`ConnectError`] that has to do with the server's answers.
-pub(super) async fn perform(
-    recorder: &TraceRecorder,
-    link: Link,
-    protocol: Protocol,
-    config: &ServerParams,
-    target: &str,
-) -> Result<(Running, PeerInfo), ConnectError> {
-    let answers = &config.answers;
-    let (identity, lifecycle) = lifecycle(config, protocol);
-    let service = Handler::new(identity, answers.clone(), recorder.connection());
-    let may_fall_back = matches!(lifecycle, ClientLifecycleMode::Auto { .. });
-    let patience = may_fall_back.then(|| probe_timeout(config.timeouts.connect));
-    let http = match &link {
-        Link::Http(link) => Some(link.client.clone()),
-        Link::Duplex(_) => None,
-    };
-    let serving = async {
-        match link {
-            Link::Duplex(link) => {
-                let transport = ProbeTransport::new(OrderedTransport::new(*link), patience);
-                Box::pin(serve_client_with_lifecycle(service, transport, lifecycle)).await
-            }
-            Link::Http(link) => {
-                if let Some(patience) = patience {
-                    link.client.limit_probe(patience);
-                }
-                // The HTTP client ends the wait, because rmcp's worker sends nothing else until the probe is over.
-                let transport = ProbeTransport::new(OrderedTransport::new(WorkerTransport::spawn(link.worker)), None);
-                Box::pin(serve_client_with_lifecycle(service, transport, lifecycle)).await
-            }
-        }
-    };
-    let overlooked = |frame: &Frame| overlooked_answer(frame).is_some_and(|id| !(may_fall_back && id == PROBE));
-    let running = tokio::select! {
-        biased;
-        served = serving => served.map_err(|error| refused(error, protocol, target, http.as_ref(), recorder))?,
-        Some((_, frame)) = recorder.wait_for(0, overlooked) => {
-            return Err(ConnectError::Malformed(parse_error(&frame)));
-        }
-    };
-    running.set_response_cache_config(ClientCacheConfig::disabled()).await;
-    if let Some(http) = &http {
-        let _ = timeout(LISTENING, http.listening()).await;
-    }
-    let selected = running.peer_info().map(|info| info.protocol_version.to_string()).unwrap_or_default();
-    let info = PeerInfo::read(recorder.take_handshake(), &selected).map_err(ConnectError::Malformed)?;
-    Ok((running, info))
+    /// The answer cannot be read.
+    #[error("{0}")]
+    Malformed(String),
 }
 
-/// How long to wait for the stream on which a legacy server sends messages of its own. What it sends before may be lost,
-/// but some servers answer the GET only when they have something to say.
-const LISTENING: Duration = Duration::from_millis(500);
-
-/// rmcp's first request. Any answer of a legacy server to it leads to the fallback.
-const PROBE: Id = Id::Number(0);
-
-fn lifecycle(params: &ServerParams, protocol: Protocol) -> (ClientConfig, ClientLifecycleMode) {
-    let ClientInfo { name, title, version } = &params.client_info;
-    let mut identity = Implementation::new(name, version);
-    identity.title.clone_from(title);
-    let capabilities = serde_json::from_value::<ClientCapabilities>(params.answers.capabilities().into());
-    let config = ClientConfig::new(capabilities.unwrap_or_default(), identity);
-    let (version, mode) = match protocol {
-        Protocol::Exact(version) if version.era() == Era::Modern => {
-            (version, ClientLifecycleMode::Discover { preferred_versions: vec![rmcp_version(version)] })
-        }
-        Protocol::Exact(version) => (version, ClientLifecycleMode::Initialize),
-        Protocol::Auto if params.target.transport() == Transport::Sse => {
-            (Version::LATEST_LEGACY, ClientLifecycleMode::Initialize)
-        }
-        Protocol::Auto => {
-            let preferred_versions = vec![rmcp_version(Version::LATEST)];
-            let legacy_version = Some(rmcp_version(Version::LATEST_LEGACY));
-            (Version::LATEST, ClientLifecycleMode::Auto { preferred_versions, legacy_version })
-        }
-    };
-    (config.with_protocol_version(rmcp_version(version)), mode)
+/// What a client needs of the result of `server/discover`.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Discovered {
+    supported_versions: Vec<String>,
+    #[serde(rename = "capabilities")]
+    _capabilities: Map<String, Value>,
 }
 
-fn rmcp_version(version: Version) -> ProtocolVersion {
-    match version {
-        Version::V2024_11_05 => ProtocolVersion::V_2024_11_05,
-        Version::V2025_03_26 => ProtocolVersion::V_2025_03_26,
-        Version::V2025_06_18 => ProtocolVersion::V_2025_06_18,
-        Version::V2025_11_25 => ProtocolVersion::V_2025_11_25,
-        Version::V2026_07_28 => ProtocolVersion::V_2026_07_28,
-    }
+/// What a client needs of the result of `initialize`.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Initialized {
+    protocol_version: String,
+    #[serde(rename = "capabilities")]
+    _capabilities: Map<String, Value>,
+    #[serde(rename = "serverInfo")]
+    _server_info: Implementation,
 }
 
-/// The id of an answer that rmcp cannot parse and would drop.
-fn overlooked_answer(frame: &Frame) -> Option<Id> {
-    let id = match frame.message() {
-        Ok(Message::Response(response)) => response.id,
-        Err(error) => error.id().cloned(),
-        Ok(_) => None,
-    };
-    let refused = || serde_json::from_slice::<ServerJsonRpcMessage>(&frame.bytes).is_err();
-    id.filter(|_| frame.direction == Direction::ServerToClient && refused())
+#[derive(Deserialize)]
+struct Implementation {
+    #[serde(rename = "name")]
+    _name: String,
+    #[serde(rename = "version")]
+    _version: String,
 }
 
-fn parse_error(frame: &Frame) -> String {
-    match (frame.message(), serde_json::from_slice::<ServerJsonRpcMessage>(&frame.bytes)) {
-        (Err(error), _) => error.to_string(),
-        (Ok(_), Err(error)) => error.to_string(),
-        (Ok(_), Ok(_)) => "an answer of another kind".to_owned(),
-    }
-}
-
-fn refused(
-    error: ClientInitializeError,
-    protocol: Protocol,
-    target: &str,
-    http: Option<&HttpClient>,
-    recorder: &TraceRecorder,
-) -> ConnectError {
-    if let (ClientInitializeError::JsonRpcError(_), Some((status, body))) =
-        (&error, http.and_then(HttpClient::rejected))
-    {
-        return ConnectError::Http {
-            target: target.to_owned(),
-            status,
-            body,
-            is_streamable: true,
-            is_newest_only: protocol.is_newest_only(),
+impl Handshake {
+    /// The handshake of a protocol, and its first request. `is_legacy` is for a transport that only older versions know.
+    pub fn begin(protocol: Protocol, is_legacy: bool, exchange: &mut Exchange) -> (Handshake, OutgoingRequest) {
+        let version = match protocol {
+            Protocol::Exact(version) => version,
+            Protocol::Auto if is_legacy => Version::LATEST_LEGACY,
+            Protocol::Auto => Version::LATEST,
         };
+        let is_discovering = version.era() == Era::Modern;
+        let may_fall_back = is_discovering && protocol == Protocol::Auto;
+        exchange.set_version(PeerVersion::Known(version));
+        let handshake = Handshake { may_fall_back, is_discovering, is_repeated: false, late: None };
+        let request = handshake.request(exchange);
+        (handshake, request)
     }
-    let last = match &error {
-        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => fallback,
-        error => error,
-    };
-    if matches!(last, ClientInitializeError::ExpectedInitResult(_)) {
-        return ConnectError::Malformed(unreadable_result(recorder));
+
+    /// The method of the last request; that of the one which opened the session, once it is open.
+    pub fn method(&self) -> &'static str {
+        if self.is_discovering { "server/discover" } else { "initialize" }
     }
-    let overlooked = recorder.since(0).into_iter().rev().find(|frame| overlooked_answer(frame).is_some());
-    match (ConnectError::from_rmcp(error, protocol, target), overlooked, recorder.closed()) {
-        (ConnectError::Closed { .. }, Some(frame), _) => ConnectError::Malformed(parse_error(&frame)),
-        (ConnectError::Closed { stderr, .. }, None, Some(why)) => {
-            ConnectError::Closed { detail: why.to_string(), stderr }
+
+    /// Whether `initialize` follows where `server/discover` fails.
+    pub fn may_fall_back(&self) -> bool {
+        self.may_fall_back && self.is_discovering
+    }
+
+    fn request(&self, exchange: &mut Exchange) -> OutgoingRequest {
+        match self.is_discovering {
+            true => exchange.request("server/discover", None, None),
+            false => exchange.initialize(),
         }
-        (ConnectError::Http { target, status, body, is_newest_only, .. }, _, _) => {
-            ConnectError::Http { target, status, body, is_streamable: http.is_some(), is_newest_only }
+    }
+
+    /// Goes on to `initialize`, because the server does not know, or does not answer, `server/discover`.
+    pub fn fall_back(&mut self, exchange: &mut Exchange) -> OutgoingRequest {
+        self.is_discovering = false;
+        exchange.set_version(PeerVersion::Known(Version::LATEST_LEGACY));
+        self.request(exchange)
+    }
+
+    /// Takes the result of `server/discover` that comes after the client has gone on to `initialize`: it counts if the
+    /// server then refuses `initialize`.
+    pub fn receive_late(&mut self, result: &RawValue) {
+        self.late = Some(result.to_owned());
+    }
+
+    /// What follows from the answer to the last request.
+    pub fn receive(&mut self, answer: Result<&RawValue, HandshakeError>, exchange: &mut Exchange) -> HandshakeStep {
+        let answer = match answer {
+            Ok(result) if self.is_discovering => discovered(result, exchange),
+            Ok(result) => initialized(result, exchange),
+            Err(error) => Err(error),
+        };
+        match answer {
+            Ok(info) => HandshakeStep::Opened(Box::new(info)),
+            Err(HandshakeError::Refused(error)) if self.is_discovering && error.code == UNSUPPORTED_VERSION => {
+                self.negotiate(&error, exchange)
+            }
+            // A modern server refuses the client, not the method.
+            Err(HandshakeError::Refused(error)) if is_modern(&error) => {
+                HandshakeStep::Failed(HandshakeError::Refused(error))
+            }
+            Err(HandshakeError::Refused(_)) if self.may_fall_back() => HandshakeStep::Request(self.fall_back(exchange)),
+            Err(error) => {
+                let late = self.late.take().filter(|_| matches!(error, HandshakeError::Refused(_)));
+                match late.and_then(|late| discovered(&late, exchange).ok()) {
+                    Some(info) => {
+                        self.is_discovering = true;
+                        HandshakeStep::Opened(Box::new(info))
+                    }
+                    None => HandshakeStep::Failed(error),
+                }
+            }
         }
-        (error, _, _) => error,
+    }
+
+    /// The error lists the versions of the server (2026-07-28, Versioning: Protocol Version Negotiation).
+    fn negotiate(&mut self, error: &RpcError, exchange: &mut Exchange) -> HandshakeStep {
+        #[derive(Deserialize)]
+        struct Versions {
+            supported: Vec<String>,
+        }
+        let versions = error.data.as_ref().and_then(|data| serde_json::from_str::<Versions>(data.get()).ok());
+        let supported = versions.map(|versions| versions.supported).unwrap_or_default();
+        let has_ours = supported.iter().any(|version| *version == exchange.version().to_string());
+        if has_ours && !std::mem::replace(&mut self.is_repeated, true) {
+            return HandshakeStep::Request(self.request(exchange));
+        }
+        HandshakeStep::Failed(HandshakeError::Version { supported })
     }
 }
 
-/// The parse error of the result, which rmcp does not report because it tries the results of all methods.
-fn unreadable_result(recorder: &TraceRecorder) -> String {
-    let Some((method, result)) = recorder.take_handshake().result else { return "no result".to_owned() };
-    let error = match method.as_str() {
-        "initialize" => serde_json::from_str::<InitializeResult>(result.get()).err(),
-        _ => serde_json::from_str::<DiscoverResult>(result.get()).err(),
-    };
-    let error = error.map_or_else(|| "it is the result of another method".to_owned(), |error| error.to_string());
-    format!("the result of `{method}`: {error}")
+fn discovered(result: &RawValue, exchange: &mut Exchange) -> Result<PeerInfo, HandshakeError> {
+    let found: Discovered = serde_json::from_str(result.get()).map_err(|error| malformed("server/discover", &error))?;
+    if !found.supported_versions.iter().any(|version| version == Version::LATEST.as_str()) {
+        return Err(HandshakeError::Version { supported: found.supported_versions });
+    }
+    exchange.set_version(PeerVersion::Known(Version::LATEST));
+    PeerInfo::read(result, exchange.version().clone()).map_err(|error| malformed("server/discover", &error))
+}
+
+fn initialized(result: &RawValue, exchange: &mut Exchange) -> Result<PeerInfo, HandshakeError> {
+    let found: Initialized = serde_json::from_str(result.get()).map_err(|error| malformed("initialize", &error))?;
+    exchange.set_version(PeerVersion::parse(&found.protocol_version));
+    PeerInfo::read(result, exchange.version().clone()).map_err(|error| malformed("initialize", &error))
+}
+
+fn malformed(method: &str, error: &serde_json::Error) -> HandshakeError {
+    HandshakeError::Malformed(format!("the result of `{method}`: {error}"))
+}
+
+/// Whether only a modern server sends this error.
+fn is_modern(error: &RpcError) -> bool {
+    matches!(error.code, MISSING_CAPABILITY | HEADER_MISMATCH)
 }

@@ -5,7 +5,6 @@ use std::fmt;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::recorder::Handshake;
 use rehearse_protocol::{Era, Version};
 
 /// The protocol version that a session speaks.
@@ -46,7 +45,7 @@ impl PeerVersion {
         self.known().map_or(Era::Legacy, Version::era)
     }
 
-    fn parse(text: &str) -> PeerVersion {
+    pub(super) fn parse(text: &str) -> PeerVersion {
         text.parse().map_or_else(|_| PeerVersion::Unknown(text.to_owned()), PeerVersion::Known)
     }
 }
@@ -63,7 +62,6 @@ impl fmt::Display for PeerVersion {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Members {
-    protocol_version: Option<String>,
     capabilities: Option<Box<RawValue>>,
     server_info: Option<Box<RawValue>>,
     instructions: Option<String>,
@@ -84,87 +82,46 @@ impl PeerInfo {
         capabilities.get(capability).is_some_and(|value| !value.is_null())
     }
 
-    /// Reads the result of a handshake. `selected` is the version that the client chose, for results without one, such
-    /// as that of `server/discover`.
+    /// Reads the result of a handshake, in this version.
     ///
     /// # Errors
-    /// Names the member that is missing or wrong.
-    pub(super) fn read(handshake: Handshake, selected: &str) -> Result<PeerInfo, String> {
-        let (_, raw) = handshake.result.ok_or("no answer to the handshake")?;
-        let members: Members = serde_json::from_str(raw.get()).map_err(|error| error.to_string())?;
+    /// Names the member that is wrong.
+    pub(super) fn read(result: &RawValue, version: PeerVersion) -> Result<PeerInfo, serde_json::Error> {
+        let members: Members = serde_json::from_str(result.get())?;
         Ok(PeerInfo {
-            version: PeerVersion::parse(members.protocol_version.as_deref().unwrap_or(selected)),
-            capabilities: members
-                .capabilities
-                .map_or_else(|| RawValue::from_string("{}".to_owned()), Ok)
-                .map_err(|error| error.to_string())?,
+            version,
+            capabilities: members.capabilities.map_or_else(|| RawValue::from_string("{}".to_owned()), Ok)?,
             server_info: members.server_info.or(members.meta.and_then(|meta| meta.server_info)),
             instructions: members.instructions,
-            raw,
+            raw: result.to_owned(),
         })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
-    use rehearse_protocol::{Direction, Frame};
 
-    fn handshake(frames: &[(Direction, &'static str)]) -> Handshake {
-        let mut handshake = Handshake::default();
-        for (direction, text) in frames {
-            handshake.observe(&Frame { direction: *direction, at: Duration::ZERO, bytes: text.as_bytes().into() });
-        }
-        handshake
+    fn read(text: &str, version: PeerVersion) -> PeerInfo {
+        PeerInfo::read(&RawValue::from_string(text.to_owned()).expect("JSON"), version).expect("a handshake")
     }
 
-    const UP: Direction = Direction::ClientToServer;
-    const DOWN: Direction = Direction::ServerToClient;
-
     #[test]
-    fn a_fallback_handshake_is_read_from_its_second_answer_byte_for_byte() {
-        let info = PeerInfo::read(
-            handshake(&[
-                (UP, r#"{"jsonrpc":"2.0","id":0,"method":"server/discover"}"#),
-                (DOWN, r#"{"jsonrpc":"2.0","id":0,"error":{"code":-32601,"message":"m"}}"#),
-                (UP, r#"{"jsonrpc":"2.0","id":1,"method":"initialize"}"#),
-                (
-                    DOWN,
-                    r#"{"jsonrpc":"2.0","id":"1","result":{"protocolVersion":"1999-01-01",
-                    "capabilities":{"x": 1.0 },"serverInfo":{"name":"s","x":2}}}"#,
-                ),
-            ]),
-            "2025-11-25",
-        );
-        let info = info.expect("a handshake");
-        assert_eq!(info.version, PeerVersion::Unknown("1999-01-01".into()));
+    fn a_handshake_is_read_byte_for_byte() {
+        let version = PeerVersion::parse("1999-01-01");
+        let text = r#"{"capabilities":{"x": 1.0 },"serverInfo":{"name":"s","x":2}}"#;
+        let info = read(text, version);
+        assert_eq!((info.version.known(), info.version.to_string()), (None, "1999-01-01".to_owned()));
         assert_eq!(info.capabilities.get(), r#"{"x": 1.0 }"#);
         assert_eq!(info.server_info.expect("an identity").get(), r#"{"name":"s","x":2}"#);
+        assert_eq!(info.raw.get(), text);
     }
 
     #[test]
-    fn a_discovery_has_the_selected_version_and_its_identity_in_meta() {
-        let info = PeerInfo::read(
-            handshake(&[
-                (UP, r#"{"jsonrpc":"2.0","id":0,"method":"server/discover"}"#),
-                (
-                    DOWN,
-                    r#"{"jsonrpc":"2.0","id":0,"result":{"supportedVersions":["2026-07-28"],"instructions":"i",
-                    "_meta":{"io.modelcontextprotocol/serverInfo":{"name":"s"}}}}"#,
-                ),
-            ]),
-            "2026-07-28",
-        );
-        let info = info.expect("a handshake");
-        assert_eq!(info.version.known(), Some(Version::V2026_07_28));
+    fn a_discovery_has_its_identity_in_meta() {
+        let text = r#"{"instructions":"i","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"s"}}}"#;
+        let info = read(text, PeerVersion::Known(Version::V2026_07_28));
         assert_eq!((info.capabilities.get(), info.instructions.as_deref()), ("{}", Some("i")));
         assert_eq!(info.server_info.expect("an identity").get(), r#"{"name":"s"}"#);
-    }
-
-    #[test]
-    fn a_trace_without_a_handshake_is_an_error() {
-        assert!(PeerInfo::read(Handshake::default(), "2025-11-25").is_err());
     }
 }

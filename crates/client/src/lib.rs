@@ -1,36 +1,37 @@
-//! The MCP client: one [`Session`] with one server. rmcp speaks the protocol; results are read from the recorded bytes.
+//! The MCP client: one [`Session`] with one server, and the parts of which it is made.
 //!
-//! So no member of a result is lost that rmcp's types drop, and an answer that rmcp cannot parse is an error instead of
-//! a hang. The client shows a server as it is: it caches nothing, repeats a request only if the server asks for that,
+//! A [`Wire`] sends and records bytes. An [`Exchange`] knows what a client says in one session, and a [`Handshake`] how one
+//! is opened; neither does any IO. A session puts them together, and reads each result from the recorded bytes, so that
+//! nothing of it is lost. The client shows a server as it is: it caches nothing, repeats a request only if the server asks for that,
 //! and never opens a second session by itself.
 
 #![warn(missing_docs)]
 
 mod answers;
 mod attempt;
-mod backlog;
 mod call;
 mod call_options;
 mod connect;
+mod connection;
 mod deadline;
 mod download;
-pub use rehearse_document::json_schema::example;
+mod exchange;
 mod failure;
-mod handler;
 mod handshake;
+mod http_session;
 mod info;
 mod list;
 mod malformed;
 mod network_server;
 pub mod oauth;
-mod order;
 mod outcome;
 mod output_schema;
-mod probe;
 mod raw;
 mod recorder;
 mod request;
+mod responder;
 mod rounds;
+mod sender;
 mod sent_request;
 mod server_params;
 mod session;
@@ -52,7 +53,9 @@ pub use call::{CompletionReference, call_params};
 pub use call_options::CallOptions;
 pub use connect::ConnectError;
 pub use download::download;
+pub use exchange::{Exchange, OutgoingRequest};
 pub use failure::Failure;
+pub use handshake::{Handshake, HandshakeError, HandshakeStep};
 pub use info::{PeerInfo, PeerVersion};
 pub use list::{Listing, PageSource};
 pub use malformed::{Malformed, check_item};
@@ -60,6 +63,7 @@ pub use network_server::{NetworkServer, Readiness, StartError, free_port};
 pub use outcome::{Content, ToolOutcome};
 pub use raw::RawReply;
 pub use recorder::{EventSink, TraceRecorder, UnsolicitedFrame};
+pub use rehearse_document::json_schema::example;
 pub use rehearse_net::pipe;
 pub use rounds::FinalResult;
 pub use server_params::{ClientInfo, Endpoint, ServerParams, Target, Timeouts};
@@ -69,9 +73,9 @@ pub use subscription::SubscriptionFilter;
 pub use task::TaskRun;
 pub use tool_permission::{ToolPermission, matches_wildcard};
 pub use unsolicited_tracker::UnsolicitedPolicy;
-pub use wire::{Wire, WireExchange, WireRequest};
+pub use wire::Wire;
 
 pub use crate::transport::{
     CommandSpec, HeaderChange, LastLines, ProcessChange, ProcessHandle, ReaperProcess, StderrLine, StderrSink,
-    StopGrace, TempFolder, is_started_by_client, mirrored_headers,
+    StopGrace, TempFolder, WireError, WireExchange, WireRequest, is_started_by_client, mirrored_headers,
 };

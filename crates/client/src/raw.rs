@@ -5,8 +5,11 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::time::{Instant, timeout_at};
 
-use super::{Failure, HeaderChange, Session};
-use crate::recorder::{MatchedFrame, ResponseFilter, UnsolicitedFrame};
+use super::{Failure, HeaderChange, Session, sender::MessageSender};
+use crate::{
+    recorder::{MatchedFrame, ResponseFilter, UnsolicitedFrame},
+    transport::{Authorization, WireError, WireExchange},
+};
 use rehearse_protocol::{Direction, Frame, Message};
 
 /// What came back after a raw frame.
@@ -22,6 +25,17 @@ pub struct RawReply {
     pub unsolicited: Option<UnsolicitedFrame>,
     /// The body of an HTTP response that is not an event stream.
     pub body: Bytes,
+}
+
+/// A raw frame that has been sent.
+#[derive(Default)]
+struct SentFrame {
+    /// The HTTP status, on transports that have one.
+    status: Option<u16>,
+    /// The body of a refused POST of HTTP+SSE.
+    body: Bytes,
+    /// The response over streamable HTTP.
+    exchange: Option<WireExchange>,
 }
 
 impl Session {
@@ -40,22 +54,20 @@ impl Session {
             Err(error) => error.id().cloned(),
             Ok(_) => None,
         };
-        let sent = match timeout_at(deadline, self.sender().send(bytes, headers)).await {
-            Ok(sent) => sent.map_err(|error| Failure::from_link(&error))?,
+        let sent = match timeout_at(deadline, self.send_raw(bytes, headers)).await {
+            Ok(sent) => sent.map_err(Failure::from_wire)?,
             Err(_) => return Err(Failure::Timeout(timeout)),
         };
         let mut reply = RawReply { status: sent.status, body: sent.body, ..RawReply::default() };
         let wanted = ResponseFilter { id: id.as_ref(), unaddressed: true, unsolicited: self.accept_unsolicited() };
         let answered = async {
-            let Some(answer) = sent.answer else {
+            let Some(exchange) = sent.exchange else {
                 let accepted = reply.status.is_none_or(|status| (200..300).contains(&status));
                 return if accepted { self.recorder().wait_for_response(from, wanted).await } else { None };
             };
-            let body = answer.finish();
-            tokio::pin!(body);
             tokio::select! {
-                body = &mut body => {
-                    reply.body = body;
+                response = exchange.response() => {
+                    reply.body = response.map(|response| response.body.into_bytes()).unwrap_or_default();
                     None
                 }
                 found = self.recorder().wait_for_response(from, wanted) => found,
@@ -78,5 +90,28 @@ impl Session {
             return Err(self.disconnected().await);
         }
         Ok(reply)
+    }
+
+    /// Sends the bytes; over HTTP it waits for the status of the response.
+    async fn send_raw(&self, bytes: Bytes, headers: &[HeaderChange]) -> Result<SentFrame, WireError> {
+        match &self.connection().sender {
+            MessageSender::Frames(outgoing) => match outgoing.send(bytes).await {
+                Ok(status) => Ok(SentFrame { status, ..SentFrame::default() }),
+                Err(WireError::Status { status, body }) => {
+                    Ok(SentFrame { status: Some(status), body: body.into(), exchange: None })
+                }
+                Err(error) => Err(error),
+            },
+            MessageSender::Http(session) => {
+                let mut exchange = session.begin_post(bytes, headers, Authorization::Current)?;
+                match exchange.head().await {
+                    Some(head) => {
+                        let status = Some(head.status.as_u16());
+                        Ok(SentFrame { status, body: Bytes::new(), exchange: Some(exchange) })
+                    }
+                    None => exchange.response().await.and(Err(WireError::Closed)),
+                }
+            }
+        }
     }
 }

@@ -1,21 +1,17 @@
-//! One request: sent by rmcp, answered from the recorder.
+//! One request: sent, and answered from the recorder.
 
-use std::time::Duration;
-
-use rmcp::{
-    ServiceError,
-    model::{ClientRequest, CustomRequest, MetaObject, NumberOrString, RequestId, RequestMetaObject},
-    service::PeerRequestOptions,
-};
+use bytes::Bytes;
 use serde_json::{Map, Value, value::RawValue};
 
 use super::{
-    CallOptions, Failure, Session, call_options::wait_cancelled, sent_request::SentRequest, stderr::stderr_excerpt,
+    CallOptions, Failure, Session, call_options::wait_cancelled, connection::EXIT_PATIENCE, sent_request::SentRequest,
+    stderr::stderr_excerpt,
 };
-use crate::recorder::{MatchedFrame, ResponseFilter};
+use crate::{
+    recorder::{MatchedFrame, ResponseFilter},
+    transport::WireError,
+};
 use rehearse_protocol::{Frame, Id, Message, ParseError, Version, message::split_batch};
-
-const EXIT_PATIENCE: Duration = Duration::from_millis(500);
 
 impl Session {
     /// Makes any request once and returns the result as it came.
@@ -33,11 +29,15 @@ impl Session {
     ) -> Result<Box<RawValue>, Failure> {
         let limit = options.timeout.unwrap_or(self.timeouts().call);
         let deadline = self.deadline(limit);
-        let mut sent = self.send(method, params, options.meta).await?;
+        let mut sent = self.send(method, params, options.meta);
         tokio::select! {
             biased;
             outcome = self.outcome(&mut sent) => {
                 self.set_overdue(false);
+                sent.finish();
+                if let (Ok(result), "tools/list") = (&outcome, method) {
+                    self.connection().exchange.lock().read_tools(result);
+                }
                 outcome
             }
             () = wait_cancelled(options.cancel) => {
@@ -53,17 +53,12 @@ impl Session {
     }
 
     /// Sends a request, with what the session adds to the `_meta` of each.
-    ///
-    /// # Errors
-    /// It could not be sent.
-    pub(super) async fn send(
+    pub(super) fn send(
         &self,
         method: &str,
         params: Option<Map<String, Value>>,
         meta: Option<Map<String, Value>>,
-    ) -> Result<SentRequest, Failure> {
-        let from = self.recorder().end();
-        let active = self.handler().start_request(method);
+    ) -> SentRequest {
         let meta = match self.log_level_meta() {
             None => meta,
             Some(mut own) => {
@@ -71,13 +66,7 @@ impl Session {
                 Some(own)
             }
         };
-        let mut with = PeerRequestOptions::no_options();
-        with.meta = meta.map(|meta| RequestMetaObject(MetaObject(meta)));
-        let request = ClientRequest::CustomRequest(CustomRequest::new(method, params.map(Value::Object)));
-        match self.peer().send_cancellable_request(request, with).await {
-            Ok(handle) => Ok(SentRequest { id: wire_id(&handle.id), from, handle, _active: active }),
-            Err(error) => Err(self.failed(error).await),
-        }
+        self.connection().send(method, params, meta)
     }
 
     /// The result of a request that has been sent. Cancel-safe.
@@ -85,26 +74,31 @@ impl Session {
     /// # Errors
     /// Any [`Failure`] but a timeout and a cancellation.
     pub(super) async fn outcome(&self, sent: &mut SentRequest) -> Result<Box<RawValue>, Failure> {
-        let SentRequest { handle, id, from, .. } = sent;
-        let wanted = ResponseFilter { id: Some(id), unaddressed: false, unsolicited: self.accept_unsolicited() };
-        tokio::select! {
+        let (id, from) = (sent.id.clone(), sent.from);
+        let wanted = ResponseFilter { unsolicited: self.accept_unsolicited(), ..ResponseFilter::of(&id) };
+        let sent = tokio::select! {
             biased;
-            arrival = self.recorder().wait_for_response(*from, wanted) => match arrival {
-                Some(arrival) => self.accept(arrival, id),
-                None => Err(self.disconnected().await),
-            },
-            outcome = &mut handle.rx => match (self.recorder().find_response(*from, wanted), outcome) {
-                (Some(arrival), _) => self.accept(arrival, id),
-                (None, outcome) => {
-                    // rmcp has already turned these frames into an error.
-                    self.take_since(*from);
-                    match outcome {
-                        Ok(Ok(_)) => Err(Failure::Malformed(format!("the answer carries another type of id than {id}"))),
-                        Ok(Err(error)) => Err(self.failed(error).await),
-                        Err(_) => Err(self.disconnected().await),
-                    }
+            arrival = self.recorder().wait_for_response(from, wanted) => {
+                let Some(arrival) = arrival else { return Err(self.disconnected().await) };
+                // A message in a body of another media type is no answer.
+                if sent.head().is_some_and(|head| head.status.is_success() && head.has_whole_body())
+                    && let Err(error) = sent.sent().await
+                {
+                    return Err(Failure::from_wire(error));
                 }
-            },
+                return self.accept(arrival, &id);
+            }
+            sent = sent.sent() => sent,
+        };
+        if let Some(arrival) = self.recorder().find_response(from, wanted) {
+            return self.accept(arrival, &id);
+        }
+        // These frames are the answer of the exchange, whatever ids they have.
+        self.take_since(from);
+        match sent {
+            Ok(Some(message)) => Err(unaddressed(&message, &id)),
+            Ok(None) | Err(WireError::Closed) => Err(self.disconnected().await),
+            Err(error) => Err(self.with_exit_details(Failure::from_wire(error)).await),
         }
     }
 
@@ -126,13 +120,6 @@ impl Session {
             message => message.map_err(|error| Failure::Malformed(error.to_string()))?,
         };
         outcome(message, id).unwrap_or_else(|| Err(Failure::Malformed("no response".to_owned())))
-    }
-
-    async fn failed(&self, error: ServiceError) -> Failure {
-        match error {
-            ServiceError::TransportClosed => self.disconnected().await,
-            error => self.with_exit_details(Failure::from_service(error)).await,
-        }
     }
 
     /// A lost connection or response stream, with the reason if it is known.
@@ -166,9 +153,17 @@ fn outcome(message: Message<'_>, id: &Id) -> Option<Result<Box<RawValue>, Failur
     }
 }
 
-pub(super) fn wire_id(id: &RequestId) -> Id {
-    match id {
-        NumberOrString::Number(number) => Id::from(*number),
-        NumberOrString::String(text) => Id::String((**text).into()),
+/// What a body says that does not answer the request of its exchange by its id.
+fn unaddressed(body: &Bytes, id: &Id) -> Failure {
+    match Message::parse(body) {
+        Ok(Message::Response(response)) => match (response.id, response.outcome) {
+            (None, Err(error)) => Failure::Rpc(error),
+            (other, _) => {
+                let other = other.map(|id| id.to_json()).unwrap_or_default();
+                Failure::Malformed(format!("the body answers request {other} instead of request {}", id.to_json()))
+            }
+        },
+        Ok(_) => Failure::Malformed("the body is not a response".to_owned()),
+        Err(error) => Failure::Malformed(format!("the body is not a message: {error}")),
     }
 }

@@ -1,8 +1,8 @@
 //! How to reach a server.
 
-use std::time::Duration;
+use std::{fmt, time::Duration};
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
 use super::{Answers, CommandSpec, ConnectError, oauth};
@@ -49,12 +49,13 @@ pub struct ServerParams {
 /// assert_eq!((&*named.name, &named.version), ("cpe", &ClientInfo::default().version));
 /// # Ok::<(), serde_json::Error>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ClientInfo {
     /// The name for programs.
     pub name: String,
     /// The name for people.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// The version of the program.
     pub version: String,
@@ -164,6 +165,17 @@ impl Target {
             Target::Sse(_) => Transport::Sse,
             Target::Ws(_) => Transport::Ws,
             Target::Memory(_) => Transport::Memory,
+        }
+    }
+}
+
+impl fmt::Display for Target {
+    /// The program, or the URL without its secrets.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Target::Stdio(spec) => f.write_str(&spec.program),
+            Target::Http(at) | Target::Sse(at) | Target::Ws(at) => f.write_str(&web::display_url(&at.url)),
+            Target::Memory(_) => f.write_str("the server in this process"),
         }
     }
 }

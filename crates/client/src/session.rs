@@ -3,34 +3,26 @@
 use std::{
     fmt,
     process::ExitStatus,
-    sync::{
-        Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::atomic::{AtomicBool, Ordering},
     time::Duration,
 };
 
-use rmcp::{RoleClient, service::Peer};
+use parking_lot::{Mutex, MutexGuard};
+use tokio::time::timeout;
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
 use super::{
-    Answers, ConnectError, Failure, PeerInfo, ServerParams, StderrSink, Target, Timeouts,
-    attempt::{Attempt, Attempts},
-    deadline::Deadline,
-    handler::Handler,
-    handshake::Running,
-    oauth::Authorizer,
-    subscription::Subscription,
+    Answers, ConnectError, Failure, PeerInfo, ServerParams, StderrSink, Timeouts, attempt::Attempts,
+    connection::Connection, deadline::Deadline, oauth::Authorizer, subscription::Subscription,
     unsolicited_tracker::UnsolicitedTracker,
 };
 use crate::{
     recorder::{TraceRecorder, UnsolicitedFrame},
-    transport::{self as client, Child, RawSender},
+    transport::Child,
 };
-use rehearse_protocol::Protocol;
-use rehearse_protocol::Transport;
+use rehearse_protocol::{Closed, Protocol, Transport};
 
-/// rmcp gives handlers 2 s to finish, and the DELETE of a session 5 s.
+/// Answers that are being sent have 2 s, and the DELETE of a session 5 s.
 const CLOSE: Duration = Duration::from_secs(8);
 /// How long each step of closing takes if the server did not answer in time.
 const OVERDUE_CLOSE: Duration = Duration::from_millis(250);
@@ -63,10 +55,8 @@ const OVERDUE_CLOSE: Duration = Duration::from_millis(250);
 /// ```
 pub struct Session {
     name: String,
-    running: Running,
+    connection: Connection,
     recorder: TraceRecorder,
-    sender: RawSender,
-    child: Option<Child>,
     /// Stops the process of another attempt.
     abandoned: Option<AbortOnDropHandle<()>>,
     info: PeerInfo,
@@ -117,7 +107,7 @@ impl Session {
             return Err(ConnectError::NotApplicable { transport, protocol });
         }
         let (deadline, target) =
-            (Deadline::from_now(config.timeouts.connect, config.authorizer.as_ref()), describe(&config.target));
+            (Deadline::from_now(config.timeouts.connect, config.authorizer.as_ref()), config.target.to_string());
         let late = |is_newest_first, stderr| ConnectError::Timeout {
             after: config.timeouts.connect,
             is_process: transport == Transport::Stdio,
@@ -130,30 +120,29 @@ impl Session {
             opened = Box::pin(Attempts::open(config, &target, stderr, &recorder)) => opened,
             () = deadline.wait() => return Err(late(true, Vec::new())),
         };
-        let (mut attempts, link) = opened.map_err(|error| ConnectError::from_open(error, &target))?;
-        let shaken = tokio::select! {
+        let mut attempts = opened.map_err(|error| ConnectError::from_open(error, &target))?;
+        let answered = tokio::select! {
             biased;
-            shaken = Box::pin(attempts.shake_hands(link, protocol)) => Some(shaken),
+            answered = Box::pin(attempts.handshake(protocol)) => Some(answered),
             () = cancel.cancelled() => None,
             () = deadline.wait() => None,
         };
-        let Some((number, shaken)) = shaken else {
+        let Some((number, handshake)) = answered else {
             let error = late(!attempts.has_second(), attempts.last_lines());
             attempts.stop().await;
             return Err(if cancel.is_cancelled() { ConnectError::Cancelled } else { error });
         };
-        let (attempt, abandoned) = attempts.select(number);
-        let (running, info) = match shaken {
-            Ok(shaken) => shaken,
+        let (connection, abandoned) = attempts.select(number);
+        let info = match handshake {
+            Ok(info) => info,
             Err(error) => {
-                let error = attempt.end(error, &config.shutdown).await;
+                let error = connection.end(error, &config.shutdown).await;
                 if let Some(abandoned) = abandoned {
                     let _ = abandoned.await;
                 }
                 return Err(error);
             }
         };
-        let Attempt { raw, child, .. } = attempt;
         let abandoned = abandoned.map(AbortOnDropHandle::new);
         let (name, timeouts, authorizer) = (config.name.clone(), config.timeouts, config.authorizer.clone());
         let (answers, shutdown) = (config.answers.clone(), config.shutdown.clone());
@@ -161,10 +150,8 @@ impl Session {
             (Mutex::default(), Mutex::default(), Mutex::new(UnsolicitedTracker::from_handshake(&recorder)));
         let session = Session {
             name,
-            running,
+            connection,
             recorder,
-            sender: raw,
-            child,
             abandoned,
             info,
             timeouts,
@@ -202,7 +189,7 @@ impl Session {
     /// Whether the server no longer knows the session: over streamable HTTP it answered a request with 404. The caller must
     /// then open a new one (2025-11-25, Streamable HTTP: Session Management).
     pub fn is_lost(&self) -> bool {
-        self.sender.is_lost()
+        self.connection.sender.http().is_some_and(|http| http.is_lost())
     }
 
     /// Whether a request failed with this because the server no longer knows the session. Such a request has had no
@@ -228,18 +215,19 @@ impl Session {
     pub async fn close_and_collect(mut self) -> (Option<ExitStatus>, Vec<UnsolicitedFrame>) {
         let is_overdue = self.is_overdue.load(Ordering::Relaxed);
         let shutdown = self.shutdown.child_token();
-        let closing = self.running.close_with_timeout(if is_overdue { OVERDUE_CLOSE } else { CLOSE });
+        let child = self.connection.wire.take_child();
+        let closing = timeout(if is_overdue { OVERDUE_CLOSE } else { CLOSE }, self.connection.close());
         if shutdown.is_cancelled() {
             // A session that is closed during the shutdown still ends properly.
             let _ = closing.await;
         } else {
             let _ = shutdown.run_until_cancelled(closing).await;
         }
-        self.recorder.close(rehearse_protocol::Closed::by_client("the session was closed"));
-        let status = match self.child.take() {
+        self.recorder.close(Closed::by_client("the session was closed"));
+        let status = match child {
             Some(child) if is_overdue => {
                 let mut stopping = std::pin::pin!(child.stop(&shutdown));
-                match tokio::time::timeout(OVERDUE_CLOSE, &mut stopping).await {
+                match timeout(OVERDUE_CLOSE, &mut stopping).await {
                     Ok(status) => status,
                     Err(_) => {
                         shutdown.cancel();
@@ -268,31 +256,23 @@ impl Session {
     }
 
     pub(super) fn log_level(&self) -> MutexGuard<'_, Option<String>> {
-        self.log_level.lock().unwrap_or_else(PoisonError::into_inner)
+        self.log_level.lock()
     }
 
     pub(super) fn subscriptions(&self) -> MutexGuard<'_, Vec<Subscription>> {
-        self.subscriptions.lock().unwrap_or_else(PoisonError::into_inner)
+        self.subscriptions.lock()
     }
 
     pub(super) fn unsolicited_tracker(&self) -> MutexGuard<'_, UnsolicitedTracker> {
-        self.unsolicited.lock().unwrap_or_else(PoisonError::into_inner)
+        self.unsolicited.lock()
     }
 
-    pub(super) fn peer(&self) -> &Peer<RoleClient> {
-        self.running.peer()
-    }
-
-    pub(super) fn handler(&self) -> &Handler {
-        self.running.service()
-    }
-
-    pub(super) fn sender(&self) -> &RawSender {
-        &self.sender
+    pub(super) fn connection(&self) -> &Connection {
+        &self.connection
     }
 
     pub(super) fn child(&self) -> Option<&Child> {
-        self.child.as_ref()
+        self.connection.wire.child()
     }
 }
 
@@ -305,13 +285,5 @@ impl fmt::Debug for ConnectOptions {
 impl fmt::Debug for Session {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Session").field("name", &self.name).field("info", &self.info).finish_non_exhaustive()
-    }
-}
-
-fn describe(target: &Target) -> String {
-    match target {
-        Target::Stdio(spec) => spec.program.clone(),
-        Target::Http(at) | Target::Sse(at) | Target::Ws(at) => client::web::display_url(&at.url),
-        Target::Memory(_) => "the server in this process".to_owned(),
     }
 }

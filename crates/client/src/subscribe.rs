@@ -61,7 +61,7 @@ impl Session {
         let limit = options.timeout.unwrap_or(self.timeouts().call);
         let deadline = self.deadline(limit);
         let params = Map::from_iter([("notifications".to_owned(), filter.to_json().into())]);
-        let mut sent = self.send("subscriptions/listen", Some(params), options.meta).await?;
+        let mut sent = self.send("subscriptions/listen", Some(params), options.meta);
         let (from, id) = (sent.from, sent.id.clone());
         let acknowledged = tokio::select! {
             biased;

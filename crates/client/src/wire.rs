@@ -1,26 +1,28 @@
-//! A connection without a session, for probes: it sends any bytes and any HTTP request, and records all that comes back.
+//! A connection without a session: it sends any bytes and any HTTP request, and records all that comes back.
 
-use std::{
-    process::ExitStatus,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{process::ExitStatus, sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use http::{HeaderMap, Method};
-use reqwest::Url;
-use tokio::{task::JoinHandle, time::timeout};
+use tokio::{
+    task::{JoinHandle, coop::consume_budget},
+    time::timeout,
+};
 use tokio_util::sync::CancellationToken;
 
-use super::{ConnectError, Endpoint, ServerParams, StderrSink, Target};
+use super::{ConnectError, ServerParams, StderrSink, Target};
 use crate::{
     recorder::TraceRecorder,
     transport::{
-        Child, Duplex, EventChunks, Link, LinkError, OpenConnection, Outgoing, http::whole_body, memory, sse, stdio,
-        web, ws,
+        Authorization, Child, FrameSink, HttpEndpoint, Incoming, Link, OpenError, Outgoing, WireError, WireExchange,
+        WireRequest, memory, sse, stdio, ws,
     },
 };
-use rehearse_protocol::{Closed, Direction, EventKind, Frame, LineSplitter, ProcessEvent, Transport};
+use rehearse_protocol::{Closed, ClosedHow, Direction, EventKind, Frame, LineSplitter, ProcessEvent, Transport};
+
+/// How long to wait for the close frame of a WebSocket.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
+/// How long to read what a process writes after the end of its standard input.
+const DRAIN: Duration = Duration::from_secs(5);
 
 /// A connection to a server, without a handshake. Nothing is retried, added or left out.
 ///
@@ -28,84 +30,37 @@ use rehearse_protocol::{Closed, Direction, EventKind, Frame, LineSplitter, Proce
 /// sends frames, and what the server sends is recorded as it comes.
 pub struct Wire {
     recorder: TraceRecorder,
+    transport: Transport,
     link: WireLink,
     child: Option<Child>,
     shutdown: CancellationToken,
-    /// Why the last HTTP request without a response has none.
-    failure: Arc<Mutex<Option<String>>>,
 }
 
 enum WireLink {
-    Duplex { outgoing: Outgoing, reading: JoinHandle<Duplex>, stop: CancellationToken, http: Option<HttpEndpoint> },
-    Http(HttpEndpoint),
+    /// HTTP+SSE and WebSocket have HTTP requests beside the connection.
+    Frames(Box<Frames>, Option<Arc<HttpEndpoint>>),
+    Http(Arc<HttpEndpoint>),
 }
 
-/// Where HTTP requests go.
-struct HttpEndpoint {
-    http: reqwest::Client,
-    url: Url,
-    headers: HeaderMap,
+/// How the messages of a connection are sent.
+pub(crate) enum Channel {
+    Frames(Outgoing),
+    Http(Arc<HttpEndpoint>),
 }
 
-impl HttpEndpoint {
-    fn new(at: &Endpoint, schemes: &[&str]) -> Result<HttpEndpoint, ConnectError> {
-        let invalid = |error| ConnectError::from_open(error, &web::display_url(&at.url));
-        let mut url = web::parse_url(&at.url, schemes).map_err(invalid)?;
-        match url.scheme() {
-            "ws" => drop(url.set_scheme("http")),
-            "wss" => drop(url.set_scheme("https")),
-            _ => {}
-        }
-        let (http, headers) = (web::client(&url).map_err(invalid)?, web::header_map(&at.headers).map_err(invalid)?);
-        Ok(HttpEndpoint { http, url, headers })
-    }
-}
-
-/// An HTTP request of a [`Wire`].
-#[derive(Clone, Debug, Default)]
-pub struct WireRequest {
-    /// The HTTP method.
-    pub method: Method,
-    /// A path that replaces that of the endpoint; `None` for the endpoint itself.
-    pub path: Option<String>,
-    /// The headers, in addition to those that are configured for the server, which they replace.
-    pub headers: HeaderMap,
-    /// Whether the names of the headers begin in upper case, over HTTP/1.1.
-    pub has_title_case: bool,
-    /// The body; it is recorded as a frame.
-    pub body: Option<Bytes>,
-    /// The case of a probe, recorded before the request.
-    pub case: Option<Arc<str>>,
-}
-
-/// An HTTP exchange that has begun. Dropping it ends it.
-#[derive(Debug)]
-pub struct WireExchange {
-    /// The number of the exchange in the trace.
-    pub number: u32,
-    running: JoinHandle<()>,
-}
-
-impl WireExchange {
-    /// Waits until the response has ended or failed; false after the time limit, and the exchange goes on.
-    pub async fn ended(&mut self, limit: Duration) -> bool {
-        timeout(limit, &mut self.running).await.is_ok()
-    }
-
-    /// Whether the response has ended or failed.
-    pub fn is_finished(&self) -> bool {
-        self.running.is_finished()
-    }
-}
-
-impl Drop for WireExchange {
-    fn drop(&mut self) {
-        self.running.abort();
-    }
+/// The frames of a connection on which they flow freely both ways.
+struct Frames {
+    outgoing: Outgoing,
+    /// Until they are read.
+    incoming: Option<Incoming>,
+    /// Reads to the end, and says how that was.
+    reading: Option<JoinHandle<Closed>>,
+    /// Cancelled when the client ends the connection.
+    closing: CancellationToken,
 }
 
 impl Wire {
-    /// Connects: starts the process, or opens the stream of HTTP+SSE or the WebSocket. HTTP is recorded in detail.
+    /// Connects: starts the process, or opens the stream of HTTP+SSE or the WebSocket. Everything is recorded in detail.
     ///
     /// # Errors
     /// The server cannot be started or reached; never what it answers to a message.
@@ -114,49 +69,84 @@ impl Wire {
         stderr: Option<StderrSink>,
         recorder: TraceRecorder,
     ) -> Result<Wire, ConnectError> {
-        let recorder = recorder.with_details();
-        let shutdown = params.shutdown.clone();
-        let opened = match &params.target {
-            Target::Stdio(spec) => {
-                let splitter = LineSplitter::default().with_blank_lines();
-                stdio::open(spec, &params.name, stderr, recorder.clone(), splitter)
+        let splitter = LineSplitter::default().with_blank_lines();
+        let opened = Wire::connect(params, stderr, splitter, false, recorder.with_details()).await;
+        let mut wire = opened.map_err(|error| ConnectError::from_open(error, &params.target.to_string()))?;
+        wire.read_into(None);
+        Ok(wire)
+    }
+
+    /// As [`Wire::open`], but reads nothing before [`Wire::read_into`]; with the authorization of the parameters, if there
+    /// is one.
+    ///
+    /// # Errors
+    /// Any [`OpenError`].
+    pub(crate) async fn connect(
+        params: &ServerParams,
+        stderr: Option<StderrSink>,
+        splitter: LineSplitter,
+        is_authorized: bool,
+        recorder: TraceRecorder,
+    ) -> Result<Wire, OpenError> {
+        let auth = || params.authorizer.as_ref().filter(|_| is_authorized).map(super::oauth::Authorizer::middleware);
+        let (transport, shutdown) = (params.target.transport(), params.shutdown.clone());
+        let endpoint = |at| HttpEndpoint::new(at, transport, auth(), recorder.clone()).map(Arc::new);
+        let (link, endpoint) = match &params.target {
+            Target::Stdio(spec) => (stdio::open(spec, &params.name, stderr, recorder.clone(), splitter)?, None),
+            Target::Memory(address) => (memory::open(address, recorder.clone())?, None),
+            Target::Sse(at) => {
+                let link = sse::open(&at.url, &at.headers, auth(), recorder.clone()).await?;
+                (link, Some(endpoint(at)?))
             }
-            Target::Memory(address) => memory::open(address, recorder.clone()),
-            Target::Sse(at) => sse::open(&at.url, &at.headers, None, recorder.clone()).await,
-            Target::Ws(at) => ws::open(&at.url, &at.headers, None, recorder.clone()).await,
+            Target::Ws(at) => {
+                let link = ws::open(&at.url, &at.headers, auth(), recorder.clone()).await?;
+                (link, Some(endpoint(at)?))
+            }
             Target::Http(at) => {
-                let link = WireLink::Http(HttpEndpoint::new(at, &["http", "https"])?);
-                recorder.note(EventKind::Opened(Transport::Http));
-                return Ok(Wire { recorder, link, child: None, shutdown, failure: Arc::default() });
+                let link = WireLink::Http(endpoint(at)?);
+                recorder.note(EventKind::Opened(transport));
+                return Ok(Wire { recorder, transport, link, child: None, shutdown });
             }
         };
-        let name = match &params.target {
-            Target::Sse(at) | Target::Ws(at) => web::display_url(&at.url),
-            _ => params.name.clone(),
+        recorder.note(EventKind::Opened(transport));
+        let Link { incoming, outgoing, child } = link;
+        let closing = CancellationToken::new();
+        let frames = Frames { outgoing, incoming: Some(incoming), reading: None, closing };
+        let link = WireLink::Frames(Box::new(frames), endpoint);
+        Ok(Wire { recorder, transport, link, child, shutdown })
+    }
+
+    /// Begins to read, and passes each frame of the server to the sink after it is recorded. Must be called before the
+    /// first request.
+    pub(crate) fn read_into(&mut self, sink: Option<FrameSink>) {
+        let frames = match (&mut self.link, &sink) {
+            (WireLink::Frames(frames, _), _) => frames,
+            (WireLink::Http(endpoint), Some(sink)) => {
+                return Arc::get_mut(endpoint).map_or((), |endpoint| endpoint.set_sink(sink.clone()));
+            }
+            (WireLink::Http(_), None) => return,
         };
-        let http = match &params.target {
-            Target::Sse(at) => Some(HttpEndpoint::new(at, &["http", "https"])?),
-            Target::Ws(at) => Some(HttpEndpoint::new(at, &["ws", "wss"])?),
-            _ => None,
-        };
-        let OpenConnection { link, child, .. } = opened.map_err(|error| ConnectError::from_open(error, &name))?;
-        recorder.note(EventKind::Opened(params.target.transport()));
-        let Link::Duplex(mut duplex) = link else {
-            return Err(ConnectError::Invalid("this transport has no frames of its own".to_owned()));
-        };
-        let (outgoing, stop) = (duplex.outgoing(), CancellationToken::new());
-        let stopped = stop.clone();
-        let reading = tokio::spawn(async move {
-            while stopped.run_until_cancelled(duplex.read_frame()).await == Some(true) {}
-            *duplex
-        });
-        Ok(Wire {
-            recorder,
-            link: WireLink::Duplex { outgoing, reading, stop, http },
-            child,
-            shutdown,
-            failure: Arc::default(),
-        })
+        let Some(mut incoming) = frames.incoming.take() else { return };
+        let (recorder, closing) = (self.recorder.clone(), frames.closing.clone());
+        frames.reading = Some(tokio::spawn(async move {
+            loop {
+                let frame = match incoming.next().await {
+                    Ok(frame) => frame,
+                    Err(closed) => {
+                        if !closing.is_cancelled() {
+                            recorder.close(closed.clone());
+                        }
+                        return closed;
+                    }
+                };
+                recorder.record_in(incoming.exchange(), Direction::ServerToClient, frame.clone());
+                if let Some(taken) = sink.as_ref().and_then(|sink| sink(&frame)) {
+                    taken.await;
+                }
+                // Endless output must not block senders and the shutdown.
+                consume_budget().await;
+            }
+        }));
     }
 
     /// The recorder of the connection.
@@ -169,79 +159,75 @@ impl Wire {
         matches!(self.link, WireLink::Http(_))
     }
 
+    /// How messages are sent.
+    pub(crate) fn channel(&self) -> Channel {
+        match &self.link {
+            WireLink::Frames(frames, _) => Channel::Frames(frames.outgoing.clone()),
+            WireLink::Http(endpoint) => Channel::Http(endpoint.clone()),
+        }
+    }
+
+    fn endpoint(&self) -> Option<&Arc<HttpEndpoint>> {
+        match &self.link {
+            WireLink::Frames(_, endpoint) => endpoint.as_ref(),
+            WireLink::Http(endpoint) => Some(endpoint),
+        }
+    }
+
+    fn frames(&self) -> Result<&Outgoing, WireError> {
+        match &self.link {
+            WireLink::Frames(frames, _) => Ok(&frames.outgoing),
+            WireLink::Http(_) => {
+                Err(WireError::Invalid("streamable HTTP has no frames outside of requests".to_owned()))
+            }
+        }
+    }
+
+    pub(crate) fn child(&self) -> Option<&Child> {
+        self.child.as_ref()
+    }
+
+    /// The process of the server, which the connection then no longer owns.
+    pub(crate) fn take_child(&mut self) -> Option<Child> {
+        self.child.take()
+    }
+
     /// Sends the bytes as one frame; over HTTP+SSE as one POST.
     ///
     /// # Errors
     /// Why it could not be sent. A status that refuses a POST is no error.
-    pub async fn send(&self, case: Option<Arc<str>>, bytes: Bytes) -> Result<(), String> {
-        let WireLink::Duplex { outgoing, .. } = &self.link else {
-            return Err("streamable HTTP has no frames outside of requests".to_owned());
-        };
+    pub async fn send(&self, case: Option<Arc<str>>, bytes: Bytes) -> Result<(), WireError> {
+        let outgoing = self.frames()?;
         if let Some(case) = case {
             self.recorder.note(EventKind::Case(case));
         }
         match outgoing.send(bytes).await {
-            Ok(_) | Err(LinkError::Status { .. }) => Ok(()),
-            Err(error) => Err(error.to_string()),
+            Ok(_) | Err(WireError::Status { .. }) => Ok(()),
+            Err(error) => Err(error),
         }
+    }
+
+    /// Records a case that cannot be sent, because the connection has ended.
+    pub fn note_unsent(&self, case: Arc<str>) {
+        self.recorder.note(EventKind::Case(case));
     }
 
     /// Sends frames over a pipe, each as a case, with one write; with a pause, in two halves of the bytes.
     ///
     /// # Errors
     /// Why it could not be sent; also on other transports.
-    pub async fn send_joined(&self, frames: Vec<(Arc<str>, Bytes)>, pause: Option<Duration>) -> Result<(), String> {
-        let WireLink::Duplex { outgoing, .. } = &self.link else {
-            return Err("streamable HTTP has no frames outside of requests".to_owned());
-        };
-        outgoing.write_joined(frames, pause).await.map_err(|error| error.to_string())
+    pub async fn send_joined(&self, frames: Vec<(Arc<str>, Bytes)>, pause: Option<Duration>) -> Result<(), WireError> {
+        self.frames()?.write_joined(frames, pause).await
     }
 
     /// Begins an HTTP request; its response is read to its end in a task, however long it takes. Over HTTP+SSE and
     /// WebSocket it is one of its own, beside the connection.
     ///
     /// # Errors
-    /// The transport has no HTTP.
-    pub fn exchange(&self, request: WireRequest) -> Result<WireExchange, String> {
-        let (WireLink::Http(endpoint) | WireLink::Duplex { http: Some(endpoint), .. }) = &self.link else {
-            return Err("a pipe has no HTTP requests".to_owned());
-        };
-        let HttpEndpoint { http, url, headers } = endpoint;
-        let mut url = url.clone();
-        if let Some(path) = &request.path {
-            let (path, query) = path.split_once('?').map_or((path.as_str(), None), |(path, query)| (path, Some(query)));
-            url.set_path(path);
-            url.set_query(query);
-        }
-        let mut all = headers.clone();
-        for name in request.headers.keys() {
-            all.remove(name);
-        }
-        all.extend(request.headers);
-        let titled = request.has_title_case.then(|| web::title_case_client(&url)).transpose();
-        let http = titled.map_err(|error| error.to_string())?.unwrap_or_else(|| http.clone());
-        let is_document = request.path.is_some() && request.method == Method::GET;
-        let mut builder = http.request(request.method, url).headers(all);
-        if let Some(body) = &request.body {
-            builder = builder.body(body.clone());
-        }
-        let (recorder, number) = (self.recorder.clone(), self.recorder.new_exchange());
-        let failure = self.failure.clone();
-        if let Some(case) = request.case {
-            recorder.note_in(Some(number), EventKind::Case(case));
-        }
-        let running = tokio::spawn(async move {
-            let sent = web::send_in(number, &http, builder, &recorder, request.body.as_ref()).await;
-            let is_whole = match sent {
-                Ok(response) => read(response, &recorder, number, is_document).await,
-                Err(error) => {
-                    *failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.to_string());
-                    return;
-                }
-            };
-            recorder.note_in(Some(number), EventKind::HttpEnd { is_whole });
-        });
-        Ok(WireExchange { number, running })
+    /// [`WireError::Invalid`] if the transport has no HTTP.
+    pub fn exchange(&self, request: WireRequest) -> Result<WireExchange, WireError> {
+        let no_http = || WireError::Invalid("a pipe has no HTTP requests".to_owned());
+        self.endpoint().ok_or_else(no_http)?.begin(request, Authorization::Negotiated)
     }
 
     /// The first frame from index `from` on that the predicate accepts; `None` after the time limit or at the end of the
@@ -263,7 +249,7 @@ impl Wire {
 
     /// Why the last HTTP request without a response has none: no connection, or one that broke.
     pub fn failure(&self) -> Option<String> {
-        self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.endpoint()?.failure()
     }
 
     /// The last lines of the standard error of the server's process.
@@ -273,64 +259,51 @@ impl Wire {
 
     /// Closes the standard input or the connection, records what still comes, and stops the process. Returns its exit
     /// status.
-    pub async fn close(self) -> Option<ExitStatus> {
-        if let WireLink::Duplex { outgoing, reading, stop, .. } = self.link {
-            if self.child.is_some() {
-                self.recorder.note(EventKind::Process(ProcessEvent::InputClosed));
-                outgoing.close_input().await;
-                if let Some(child) = self.child {
-                    let (status, _) = tokio::join!(child.stop(&self.shutdown), async {
-                        let _ = timeout(DRAIN, reading).await;
-                    });
-                    stop.cancel();
-                    self.recorder.close(Closed::by_client("the prober closed the connection"));
-                    return status;
+    pub async fn close(mut self) -> Option<ExitStatus> {
+        let Some(child) = self.child.take() else {
+            self.close_link(DRAIN).await;
+            return None;
+        };
+        self.recorder.note(EventKind::Process(ProcessEvent::InputClosed));
+        let shutdown = self.shutdown.clone();
+        let (status, ()) = tokio::join!(child.stop(&shutdown), self.close_link(DRAIN));
+        status
+    }
+
+    /// Ends the connection, but not the process: closes its standard input, and reads for this long what it still writes.
+    pub(crate) async fn close_link(&mut self, drain: Duration) {
+        let mut how = ClosedHow::Clean;
+        let mut text = "the session was closed".to_owned();
+        if let WireLink::Frames(frames, _) = &mut self.link
+            && let Frames { outgoing, reading: Some(reading), closing, .. } = &mut **frames
+        {
+            closing.cancel();
+            outgoing.close_input().await;
+            match self.transport {
+                Transport::Stdio => drop(timeout(drain, &mut *reading).await),
+                Transport::Ws => {
+                    let why = match timeout(CLOSE_TIMEOUT, &mut *reading).await {
+                        Ok(Ok(closed)) if closed.how == ClosedHow::Clean => None,
+                        Ok(Ok(closed)) => Some(closed.text),
+                        Ok(Err(_)) | Err(_) => Some("no close frame came".into()),
+                    };
+                    if let Some(why) = why {
+                        how = ClosedHow::NoCloseFrame;
+                        text = format!("the session was closed, but not the WebSocket: {why}");
+                    }
                 }
-                return None;
+                Transport::Memory | Transport::Sse | Transport::Http => {}
             }
-            stop.cancel();
-            if let Ok(mut duplex) = reading.await {
-                let _ = rmcp::transport::Transport::close(&mut duplex).await;
-            }
+            reading.abort();
         }
-        self.recorder.close(Closed::by_client("the prober closed the connection"));
-        None
+        self.recorder.close(Closed::by_client(text).with(how));
     }
 }
 
-/// How long to read what a process writes after the end of its standard input.
-const DRAIN: Duration = Duration::from_secs(5);
-
-/// Records the body of a response: the frames and all bytes of an event stream, or one frame; what another path than the
-/// endpoint returns to a GET is no frame. False if it broke.
-async fn read(response: reqwest::Response, recorder: &TraceRecorder, number: u32, is_document: bool) -> bool {
-    if web::media_type(&response) == "text/event-stream" {
-        let mut chunks = EventChunks::new(response);
-        loop {
-            match chunks.next().await {
-                Ok(Some((bytes, frames))) => {
-                    let kind = EventKind::HttpBody { direction: Direction::ServerToClient, bytes };
-                    recorder.note_in(Some(number), kind);
-                    for frame in frames {
-                        recorder.record_in(Some(number), Direction::ServerToClient, frame);
-                    }
-                }
-                Ok(None) => return true,
-                Err(_) => return false,
-            }
+impl Drop for Frames {
+    fn drop(&mut self) {
+        if let Some(reading) = &self.reading {
+            reading.abort();
         }
-    }
-    let is_json = web::media_type(&response) == "application/json";
-    match whole_body(response).await {
-        Ok(body) if body.is_empty() => true,
-        Ok(body) if !is_document && (is_json || matches!(body.first(), Some(b'{' | b'['))) => {
-            recorder.record_in(Some(number), Direction::ServerToClient, body);
-            true
-        }
-        Ok(body) => {
-            recorder.note_in(Some(number), EventKind::HttpBody { direction: Direction::ServerToClient, bytes: body });
-            true
-        }
-        Err(_) => false,
     }
 }

@@ -15,6 +15,9 @@ pub struct Call<'e> {
     pub response: Option<&'e Message<'e>>,
     /// The HTTP exchange of the request.
     pub http: Option<&'e HttpExchange<'e>>,
+    /// Whether an HTTP status alone can be the answer. Over HTTP+SSE it is none: the answer comes on the stream
+    /// (2024-11-05, HTTP with SSE).
+    pub(crate) is_answered_by_status: bool,
 }
 
 /// A request of the server, with what the client answered.
@@ -62,6 +65,13 @@ impl<'e> Call<'e> {
     /// Whether anything came back: a response, or an HTTP status.
     pub fn is_answered(&self) -> bool {
         self.response.is_some() || self.status().is_some()
+    }
+
+    /// Whether a living server has answered: as [`Call::is_answered`], but over HTTP+SSE a POST that is refused is not
+    /// answered, unless a server refuses it that only wants a token or less of them.
+    pub fn is_served(&self) -> bool {
+        let is_by_status = |status| self.is_answered_by_status || matches!(status, 401 | 403 | 429);
+        self.response.is_some() || self.status().is_some_and(is_by_status)
     }
 
     /// What came back, in a few words.

@@ -7,7 +7,11 @@ use std::{
 
 use bytes::Bytes;
 use http::HeaderMap;
-use rehearse_protocol::{Closed, ClosedBy, Direction, Era, EventKind, ProcessEvent, Trace, Transport};
+use rehearse_protocol::{
+    Closed, ClosedBy, Direction, Era, EventKind, ProcessEvent, Trace, Transport,
+    http::{is_event_stream, is_json_rpc, media_type},
+    names::LAST_EVENT_HEADER,
+};
 use serde_json::Value;
 
 use crate::{Ask, Call, Kind, Message, Place, facts::CANARY, message::kind};
@@ -37,6 +41,8 @@ pub struct Connection<'t> {
     pub earlier: Vec<Message<'t>>,
     /// The client's `initialize` that ends its part in the modern era, in evidence of that.
     pub fallback: Option<Place>,
+    /// The cases that were still to be sent when the connection ended.
+    pub unsent: Vec<&'t str>,
     /// Whether the trace lacks its beginning.
     pub(crate) is_beginning_lost: bool,
     /// Whether responses come on another exchange than their requests.
@@ -98,18 +104,17 @@ impl HttpExchange<'_> {
 
     /// The media type of the response, lower case and without parameters.
     pub fn media_type(&self) -> String {
-        let value = self.header("content-type").unwrap_or_default();
-        value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
+        self.headers.map(media_type).unwrap_or_default()
     }
 
     /// Whether it resumes a stream: then the server sends again what was sent before.
     pub fn is_resumed(&self) -> bool {
-        self.request_header("last-event-id").is_some()
+        self.request_header(LAST_EVENT_HEADER).is_some()
     }
 
     /// Whether the response is an event stream.
     pub fn is_stream(&self) -> bool {
-        self.media_type() == "text/event-stream"
+        self.headers.is_some_and(is_event_stream)
     }
 }
 
@@ -125,6 +130,7 @@ impl<'t> Connection<'t> {
             let place = Place { connection: number, event };
             let exchange = it.exchange.map(|number| connection.exchanges.entry(number).or_default());
             match &it.kind {
+                EventKind::Case(case) if connection.closed.is_some() => connection.unsent.push(case),
                 EventKind::Case(case) => {
                     if let Some(exchange) = exchange {
                         exchange.case = Some(case);
@@ -143,7 +149,7 @@ impl<'t> Connection<'t> {
                     };
                     if let (Some(exchange), Some(number), false) = (exchange, it.exchange, is_sent)
                         && !may_answer(exchange, number)
-                        && !is_rpc(&frame.bytes)
+                        && !is_json_rpc(&frame.bytes)
                     {
                         exchange.body.extend_from_slice(&frame.bytes);
                         continue;
@@ -305,6 +311,7 @@ impl<'t> Connection<'t> {
                 .and_then(|number| self.exchanges.get(&number))
                 // HTTP+SSE accepts every POST before it answers on the stream.
                 .filter(|http| !self.is_sse || http.status.is_none_or(|status| status >= 300)),
+            is_answered_by_status: !self.is_sse,
         })
     }
 
@@ -380,15 +387,6 @@ impl<'t> Connection<'t> {
 /// The JSON of a frame; null if it is none. Bytes that are no UTF-8 have a row of their own.
 pub(crate) fn json(bytes: &[u8]) -> Value {
     serde_json::from_str(&String::from_utf8_lossy(bytes)).unwrap_or_default()
-}
-
-/// Whether a body is JSON-RPC, and not what else an HTTP server says of an error.
-fn is_rpc(body: &[u8]) -> bool {
-    let has_version = |it: &Value| it.get("jsonrpc").is_some();
-    match json(body) {
-        Value::Array(parts) => parts.iter().any(has_version),
-        value => has_version(&value),
-    }
 }
 
 /// The bytes of a line without a byte order mark.

@@ -1,18 +1,19 @@
 //! The traffic with one server, indexed for judges.
 
-use rehearse_protocol::{Direction, Era, EventKind, Trace, Transport, Version};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rehearse_protocol::{
+    Direction, Era, EventKind, Trace, Transport, Version,
+    names::{META_CLIENT_CAPABILITIES, META_CLIENT_INFO, META_VERSION, VERSION_HEADER},
+};
 use serde_json::Value;
 
 use crate::{Ask, Call, Connection, Facts, HttpExchange, Kind, Message, Role, connection::json};
 
 /// The keys that only modern requests have in `_meta`.
-pub(crate) const MODERN_KEYS: [&str; 3] = [
-    "io.modelcontextprotocol/protocolVersion",
-    "io.modelcontextprotocol/clientCapabilities",
-    "io.modelcontextprotocol/clientInfo",
-];
+pub(crate) const MODERN_KEYS: [&str; 3] = [META_VERSION, META_CLIENT_CAPABILITIES, META_CLIENT_INFO];
 /// The key of the protocol version in the `_meta` of a modern request.
-const META_VERSION: &str = "/params/_meta/io.modelcontextprotocol~1protocolVersion";
+pub(crate) const VERSION_POINTER: &str = "/params/_meta/io.modelcontextprotocol~1protocolVersion";
 
 /// All connections with one server in one version over one transport.
 #[derive(Debug)]
@@ -25,6 +26,8 @@ pub struct Evidence<'t> {
     pub facts: Facts,
     /// The connections, in the order of the traces.
     pub connections: Vec<Connection<'t>>,
+    /// Whether a judge has looked for a case that a server did not get, because it had ended the connection.
+    has_missed: AtomicBool,
 }
 
 impl<'t> Evidence<'t> {
@@ -34,7 +37,7 @@ impl<'t> Evidence<'t> {
         let connections = traces.iter().enumerate();
         let connections =
             connections.map(|(number, trace)| Connection::new(number, trace, version.era(), transport)).collect();
-        let mut evidence = Evidence { version, transport, facts, connections };
+        let mut evidence = Evidence { version, transport, facts, connections, has_missed: AtomicBool::default() };
         if evidence.facts.capabilities.is_null() {
             let found = evidence.calls().filter(|call| matches!(call.method(), "initialize" | "server/discover"));
             let found = found.filter_map(|call| call.result()?.get("capabilities")).next().cloned();
@@ -57,7 +60,7 @@ impl<'t> Evidence<'t> {
                 Era::Modern => calls
                     .iter()
                     .filter(|call| call.result().is_some())
-                    .find_map(|call| call.request.at(META_VERSION).as_str()?.parse::<Version>().ok()),
+                    .find_map(|call| call.request.at(VERSION_POINTER).as_str()?.parse::<Version>().ok()),
             };
             versions.extend(version);
         }
@@ -70,7 +73,7 @@ impl<'t> Evidence<'t> {
         let sent = trace.frames().filter(|frame| frame.direction == Direction::ClientToServer);
         let messages: Vec<_> = sent.map(|frame| json(&frame.bytes)).collect();
         let asked = messages.iter().find_map(|message| {
-            let version = message.pointer(META_VERSION).or_else(|| message.pointer("/params/protocolVersion"))?;
+            let version = message.pointer(VERSION_POINTER).or_else(|| message.pointer("/params/protocolVersion"))?;
             version.as_str()?.parse::<Version>().ok()
         });
         let is_modern = messages.iter().any(|message| {
@@ -80,7 +83,7 @@ impl<'t> Evidence<'t> {
         });
         let named = || {
             let heads = trace.events().filter_map(|event| match &event.kind {
-                EventKind::HttpRequest { headers, .. } => headers.get("mcp-protocol-version"),
+                EventKind::HttpRequest { headers, .. } => headers.get(VERSION_HEADER),
                 _ => None,
             });
             heads.filter_map(|version| version.to_str().ok()?.parse::<Version>().ok()).next()
@@ -156,6 +159,7 @@ impl<'t> Evidence<'t> {
 
     /// What a probe sent as this case, or as a case below it: `bad-method` finds `bad-method/ping` as well.
     pub fn case<'e>(&'e self, case: &'e str) -> impl Iterator<Item = Call<'e>> {
+        self.look_for(case);
         self.calls().filter(move |call| call.request.case.is_some_and(|it| is_case(it, case)))
     }
 
@@ -166,7 +170,22 @@ impl<'t> Evidence<'t> {
 
     /// The HTTP exchanges of a case, or of a case below it.
     pub fn http_case<'e>(&'e self, case: &'e str) -> impl Iterator<Item = (&'e Connection<'t>, &'e HttpExchange<'t>)> {
+        self.look_for(case);
         self.exchanges().filter(move |(_, exchange)| exchange.case.is_some_and(|it| is_case(it, case)))
+    }
+
+    /// Notes that a judge looks for a case.
+    pub(crate) fn look_for(&self, case: &str) {
+        let mut ended = self.connections.iter().filter(|connection| connection.ended_by_server());
+        if ended.any(|connection| connection.unsent.iter().any(|it| is_case(it, case))) {
+            self.has_missed.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether a judge has looked for a case that a server did not get, because it had ended the connection, since this
+    /// was asked last.
+    pub(crate) fn take_missed(&self) -> bool {
+        self.has_missed.swap(false, Ordering::Relaxed)
     }
 
     /// Whether all connections have ended: what is still missing does not come.
@@ -201,7 +220,8 @@ impl<'t> Evidence<'t> {
     }
 }
 
-fn is_case(case: &str, wanted: &str) -> bool {
+/// Whether a case is this one, or one below it.
+pub(crate) fn is_case(case: &str, wanted: &str) -> bool {
     case.strip_prefix(wanted).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 

@@ -178,6 +178,7 @@ impl Row {
             return Outcome { verdict: RowVerdict::NotApplicable, reason: Some(reason), judgement };
         }
         let mut judgement = Judgement::default();
+        evidence.take_missed();
         if let Some(judge) = JUDGES.get(self.id.as_str()) {
             judge(evidence, &mut judgement);
         }
@@ -190,6 +191,9 @@ impl Row {
                 (RowVerdict::NotTested, Some("the trace is not whole; what it has keeps the rule".to_owned()))
             }
             None if judgement.exercised > 0 => (RowVerdict::Pass, None),
+            None if evidence.take_missed() => {
+                (RowVerdict::NotTested, Some("the server had ended the connection".to_owned()))
+            }
             None => {
                 let missing = evidence.facts.missing.iter().find(|(what, _)| Some(what) == self.needs.as_ref());
                 let reason = missing.map(|(_, why)| why.clone()).or_else(|| judgement.untested.clone());

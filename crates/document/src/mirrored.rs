@@ -4,10 +4,11 @@
 use std::borrow::Cow;
 
 use base64::Engine as _;
-use http::{HeaderMap, HeaderName};
+use http::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::Value as Json;
 
 use crate::{Entry, Node, Problem, Problems, Value};
+use rehearse_protocol::{http::encode, names::PARAMETER_HEADER};
 
 /// The keyword of a schema that asks for it.
 pub const ANNOTATION: &str = "x-mcp-header";
@@ -48,6 +49,19 @@ impl MirroredParameters {
         self.0.is_empty()
     }
 
+    /// The headers that a client adds to a call with these arguments (Streamable HTTP: Client Behavior for Custom
+    /// Headers). An argument that is absent or `null`, or that is neither text, number nor boolean, has none.
+    pub fn headers<'p>(&'p self, arguments: &'p Json) -> impl Iterator<Item = (HeaderName, HeaderValue)> + 'p {
+        self.0.iter().filter_map(|parameter| {
+            let text = match parameter.value_in(arguments) {
+                Json::String(text) => encode(text),
+                value @ (Json::Bool(_) | Json::Number(_)) => value.to_string().into(),
+                _ => return None,
+            };
+            Some((parameter.header.clone(), HeaderValue::from_str(&text).ok()?))
+        })
+    }
+
     /// Compares the headers of a call with its arguments (Streamable HTTP: Server Behavior for Custom Headers).
     ///
     /// # Errors
@@ -59,8 +73,12 @@ impl MirroredParameters {
 }
 
 impl MirroredParameter {
+    fn value_in<'a>(&self, arguments: &'a Json) -> &'a Json {
+        self.path.iter().try_fold(arguments, |value, name| value.get(name)).unwrap_or(&Json::Null)
+    }
+
     fn check(&self, headers: &HeaderMap, arguments: &Json) -> Result<(), String> {
-        let value = self.path.iter().try_fold(arguments, |value, name| value.get(name)).unwrap_or(&Json::Null);
+        let value = self.value_in(arguments);
         let shown = format!("Mcp-Param-{}", self.name);
         let path = self.path.join(".");
         let Some(header) = single_header(headers, &self.header, &shown)? else {
@@ -182,7 +200,7 @@ impl Reader {
         let problem = match name.chars().find(|c| !is_token(*c)) {
             Some(character) => format!("{character:?} cannot be in the name of a header"),
             None if name.is_empty() => "an x-mcp-header is not empty".into(),
-            None => match HeaderName::from_bytes(format!("mcp-param-{name}").as_bytes()) {
+            None => match HeaderName::from_bytes(format!("{PARAMETER_HEADER}{name}").as_bytes()) {
                 Ok(header) if self.parameters.iter().any(|known| known.header == header) => {
                     let problem = node.problem(format!("the header Mcp-Param-{name} has two parameters"));
                     return self.problems.push(problem.hint("names that differ in case only are the same"));
@@ -216,7 +234,6 @@ impl Reader {
 
 #[cfg(test)]
 mod tests {
-    use http::HeaderValue;
     use serde_json::json;
 
     use super::*;
@@ -251,6 +268,20 @@ properties:
 
     fn mismatch(headers: &[(&'static str, &[u8])], arguments: &Json) -> String {
         check(headers, arguments).expect_err("a mismatch")
+    }
+
+    #[test]
+    fn a_call_has_a_header_for_each_argument_that_can_be_in_one() {
+        let arguments = json!({ "region": "é", "query": "q", "count": 1.0, "where": { "dry": false } });
+        let parameters = read(SCHEMA).expect("valid");
+        let headers: HeaderMap = parameters.headers(&arguments).collect();
+        assert_eq!(
+            (&headers["mcp-param-count"], &headers["mcp-param-dry-run"]),
+            (&"1.0".parse().expect("a value"), &"false".parse().expect("a value"))
+        );
+        assert_eq!(headers.len(), 3);
+        assert_eq!(parameters.check(&headers, &arguments), Ok(()));
+        assert_eq!(parameters.headers(&json!({ "region": null, "count": [] })).count(), 0);
     }
 
     #[test]

@@ -16,7 +16,7 @@ pub enum BodyError<E> {
     #[error("no data of the body came for {0:?}")]
     Stalled(Duration),
     /// The connection broke.
-    #[error(transparent)]
+    #[error("{0}")]
     Broken(E),
 }
 

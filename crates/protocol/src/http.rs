@@ -2,6 +2,8 @@
 //!
 //! Every recorder goes by [`is_message`], so that the traces of a client and of a server are equal where the bytes are.
 
+use std::borrow::Cow;
+
 use base64::{Engine, prelude::BASE64_STANDARD};
 use http::{
     HeaderMap, HeaderValue, Method, StatusCode,
@@ -11,7 +13,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::{
-    Era, Message, Version,
+    Era, Message, Transport, Version,
     names::{METHOD_HEADER, NAME_HEADER, SESSION_HEADER, VERSION_HEADER},
 };
 
@@ -89,13 +91,13 @@ pub fn mirrored_headers(bytes: &[u8]) -> HeaderMap {
 }
 
 /// A header value, in Base64 if the string cannot be a header value (2026-07-28, Streamable HTTP: Value Encoding).
-fn encode(text: &str) -> String {
-    let plain = text.bytes().all(|byte| matches!(byte, b'\t' | b' '..=b'~'));
-    let sentinel = text.starts_with("=?base64?") && text.ends_with("?=");
-    if plain && !sentinel && text.trim_matches([' ', '\t']) == text {
-        text.to_owned()
+pub fn encode(text: &str) -> Cow<'_, str> {
+    let is_plain = text.bytes().all(|byte| matches!(byte, b'\t' | b' '..=b'~'));
+    let is_wrapped = text.starts_with("=?base64?") && text.ends_with("?=");
+    if is_plain && !is_wrapped && text.trim_matches([' ', '\t']) == text {
+        text.into()
     } else {
-        format!("=?base64?{}?=", BASE64_STANDARD.encode(text))
+        format!("=?base64?{}?=", BASE64_STANDARD.encode(text)).into()
     }
 }
 
@@ -110,20 +112,36 @@ pub fn is_event_stream(headers: &HeaderMap) -> bool {
     media_type(headers) == EVENT_STREAM
 }
 
-/// Whether an HTTP request asks for a message: a POST whose body is not a notification or a response, which HTTP answers
-/// with a status alone (2025-11-25, Streamable HTTP: Sending Messages to the Server).
-pub fn asks_for_message(http_method: &Method, body: &[u8]) -> bool {
-    http_method == Method::POST && !matches!(Message::parse(body), Ok(Message::Notification(_) | Message::Response(_)))
+/// What the response to an HTTP request can bring, apart from a stream of events.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Asked {
+    /// The message that a POST asks for.
+    Message,
+    /// A status, to a notification or a response (2025-11-25, Streamable HTTP: Sending Messages to the Server), and to any
+    /// POST over HTTP+SSE, whose messages come on the stream (2024-11-05, HTTP with SSE). A refusal may be a message.
+    Status,
+    /// No message, to another method than POST.
+    #[default]
+    Nothing,
 }
 
-/// Whether the whole body of a response is a message. It is one if it is the JSON that was asked for: of a POST that
-/// [asks for a message](asks_for_message), with a status of success and the media type of JSON, however broken it is. Any
-/// other body is one only if it is JSON-RPC: a server answers with JSON of its own where it refuses a request, or where
-/// no message was asked for (2025-11-25, Streamable HTTP: Sending Messages to the Server, "the response body MAY comprise
-/// a JSON-RPC error response").
-pub fn is_message(is_asked: bool, status: StatusCode, headers: &HeaderMap, body: &[u8]) -> bool {
-    let is_answer = is_asked && status.is_success() && media_type(headers) == JSON;
-    !body.is_empty() && (is_answer || is_json_rpc(body))
+/// What an HTTP request with this body asks for.
+pub fn asked(transport: Transport, http_method: &Method, body: &[u8]) -> Asked {
+    match Message::parse(body) {
+        _ if http_method != Method::POST => Asked::Nothing,
+        Ok(Message::Notification(_) | Message::Response(_)) => Asked::Status,
+        _ if transport != Transport::Http => Asked::Status,
+        _ => Asked::Message,
+    }
+}
+
+/// Whether the whole body of a response is a message. It is one if it is the JSON that was asked for: with a status of
+/// success and the media type of JSON, however broken it is. The body of another response to a POST is one only if it is
+/// JSON-RPC: a server answers with JSON of its own where it refuses a request (2025-11-25, Streamable HTTP: Sending
+/// Messages to the Server, "the response body MAY comprise a JSON-RPC error response").
+pub fn is_message(asked: Asked, status: StatusCode, headers: &HeaderMap, body: &[u8]) -> bool {
+    let is_answer = asked == Asked::Message && status.is_success() && media_type(headers) == JSON;
+    !body.is_empty() && asked != Asked::Nothing && (is_answer || is_json_rpc(body))
 }
 
 /// Whether this is JSON-RPC, however wrong: an object with the member `jsonrpc`, or an array with one.
@@ -160,37 +178,39 @@ mod tests {
     #[test]
     fn a_body_is_a_message_if_it_was_asked_for_or_is_json_rpc() {
         let head = |kind| HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static(kind))]);
-        let is_one = |is_asked, status: u16, kind, body: &str| {
-            is_message(is_asked, StatusCode::from_u16(status).expect("a status"), &head(kind), body.as_bytes())
+        let is_one = |asked, status: u16, kind, body: &str| {
+            is_message(asked, StatusCode::from_u16(status).expect("a status"), &head(kind), body.as_bytes())
         };
         let (answer, other) = (r#"{"jsonrpc":"2.0","id":1,"result":{}}"#, r#"{"error":"no such session"}"#);
-        for (is_asked, status, kind, body, expected) in [
-            (true, 200, "application/json", answer, true),
-            (true, 200, "Application/JSON; charset=utf-8", "{ broken", true),
-            (true, 200, "application/json", "", false),
-            (true, 200, "text/plain", answer, true),
-            (true, 200, "text/html", "{ no JSON", false),
-            (true, 404, "application/json", other, false),
-            (true, 404, "text/plain", answer, true),
-            (true, 400, "application/json", r#"[1, {"jsonrpc":"1.0"}]"#, true),
-            (false, 200, "application/json", other, false),
-            (false, 200, "application/json", answer, true),
+        for (asked, status, kind, body, expected) in [
+            (Asked::Message, 200, "application/json", answer, true),
+            (Asked::Message, 200, "Application/JSON; charset=utf-8", "{ broken", true),
+            (Asked::Message, 200, "application/json", "", false),
+            (Asked::Message, 200, "text/plain", answer, true),
+            (Asked::Message, 200, "text/html", "{ no JSON", false),
+            (Asked::Message, 404, "application/json", other, false),
+            (Asked::Message, 404, "text/plain", answer, true),
+            (Asked::Message, 400, "application/json", r#"[1, {"jsonrpc":"1.0"}]"#, true),
+            (Asked::Status, 200, "application/json", other, false),
+            (Asked::Status, 200, "application/json", answer, true),
+            (Asked::Nothing, 200, "application/json", answer, false),
         ] {
-            assert_eq!(is_one(is_asked, status, kind, body), expected, "{status} {kind} {body}");
+            assert_eq!(is_one(asked, status, kind, body), expected, "{asked:?} {status} {kind} {body}");
         }
     }
 
     #[test]
     fn only_what_has_an_answer_asks_for_a_message() {
         for (body, expected) in [
-            (r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#, true),
-            (r#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#, true),
-            ("{", true),
-            (r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#, false),
-            (r#"{"jsonrpc":"2.0","id":1,"result":{}}"#, false),
+            (r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#, Asked::Message),
+            (r#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#, Asked::Message),
+            ("{", Asked::Message),
+            (r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#, Asked::Status),
+            (r#"{"jsonrpc":"2.0","id":1,"result":{}}"#, Asked::Status),
         ] {
-            assert_eq!(asks_for_message(&Method::POST, body.as_bytes()), expected, "{body}");
-            assert!(!asks_for_message(&Method::GET, body.as_bytes()));
+            assert_eq!(asked(Transport::Http, &Method::POST, body.as_bytes()), expected, "{body}");
+            assert_eq!(asked(Transport::Sse, &Method::POST, body.as_bytes()), Asked::Status);
+            assert_eq!(asked(Transport::Http, &Method::GET, body.as_bytes()), Asked::Nothing);
         }
     }
 

@@ -263,7 +263,8 @@ pub fn split_batch(bytes: &Bytes) -> Result<Vec<Bytes>, ParseError> {
 /// A request; `params` is JSON text.
 pub fn request(id: &Id, method: &str, params: Option<&str>) -> Bytes {
     let params = params.map(|params| format!(",\"params\":{params}")).unwrap_or_default();
-    format!("{{\"jsonrpc\":\"2.0\",\"id\":{},\"method\":\"{method}\"{params}}}", id.to_json()).into()
+    let method = serde_json::Value::from(method);
+    format!("{{\"jsonrpc\":\"2.0\",\"id\":{},\"method\":{method}{params}}}", id.to_json()).into()
 }
 
 /// A notification without `params`.

@@ -9,7 +9,8 @@ use parking_lot::Mutex;
 use rehearse_client::{Endpoint, ServerParams, Target, TraceRecorder, Wire, WireExchange, WireRequest};
 use rehearse_net::{Body, ConnectionLimit, HostPolicy, Request, Response, Shutdown, accept, read_body};
 use rehearse_protocol::{
-    Closed, Direction, Event, EventKind, MAX_FRAME, Transport, names::SESSION_HEADER, trace_file::ConnectionInfo,
+    Closed, Direction, Event, EventKind, MAX_FRAME, Transport, http::is_event_stream, names::SESSION_HEADER,
+    trace_file::ConnectionInfo,
 };
 use tokio::{net::TcpListener, sync::mpsc, task::JoinHandle};
 
@@ -151,7 +152,7 @@ impl Relay {
         let request = WireRequest { method: head.method, path, headers, body, ..WireRequest::default() };
         match wire.wire.exchange(request) {
             Ok(exchange) => self.response(wire, exchange).await,
-            Err(error) => refusal(StatusCode::BAD_GATEWAY, &error),
+            Err(error) => refusal(StatusCode::BAD_GATEWAY, &error.to_string()),
         }
     }
 
@@ -240,8 +241,7 @@ fn forward(exchanges: &Exchanges, event: &Event) {
     let mut exchanges = exchanges.lock();
     let exchange = exchanges.entry(number).or_default();
     if let Part::Head(_, headers) = &part {
-        let media_type = headers.get(header::CONTENT_TYPE).and_then(|it| it.to_str().ok()).unwrap_or_default();
-        exchange.is_stream = media_type.starts_with("text/event-stream");
+        exchange.is_stream = is_event_stream(headers);
     }
     // The bytes of an event stream are there as they came, besides its frames.
     if !(exchange.is_stream && event.frame().is_some()) {

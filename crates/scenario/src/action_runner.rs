@@ -18,7 +18,7 @@ use rehearse_client::{
     TaskRun, ToolOutcome, UnsolicitedFrame,
 };
 use rehearse_document::template::{Data, ProcessEnvironment, Text};
-use rehearse_protocol::{Direction, Era, Frame, Message, Version};
+use rehearse_protocol::{Direction, Era, Frame, Message, Version, names::META_LOG_LEVEL};
 
 /// How many malformed items are named.
 const MAX_PROBLEMS: usize = 20;
@@ -163,7 +163,7 @@ impl CellRunner<'_> {
         if let Some(level) = &call.log_level {
             match session.info().version.known().map(Version::era) {
                 Some(Era::Modern) => {
-                    let key = "io.modelcontextprotocol/logLevel".to_owned();
+                    let key = META_LOG_LEVEL.to_owned();
                     options.meta = Some(Map::from_iter([(key, level.as_str().into())]));
                 }
                 _ => {

@@ -7,7 +7,7 @@ use tokio::time::timeout;
 
 use super::{Observation, running_server::RunningServer};
 use rehearse_document::matcher::Matcher;
-use rehearse_protocol::{Direction, Frame, Message};
+use rehearse_protocol::{Direction, Frame, Message, names::META_SUBSCRIPTION_ID};
 
 impl RunningServer {
     /// Waits for the first matching notification of the session that no earlier step has consumed, and consumes it.
@@ -85,7 +85,7 @@ fn view(frame: &Frame) -> Option<Json> {
     let mut params: Json = notification.params.and_then(|it| serde_json::from_str(it.get()).ok()).unwrap_or_default();
     if let Some(members) = params.as_object_mut() {
         if let Some(Json::Object(meta)) = members.get_mut("_meta") {
-            meta.remove("io.modelcontextprotocol/subscriptionId");
+            meta.remove(META_SUBSCRIPTION_ID);
             if meta.is_empty() {
                 members.remove("_meta");
             }

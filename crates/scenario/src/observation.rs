@@ -3,7 +3,7 @@
 use serde_json::{Map, Value as Json, json, value::RawValue};
 
 use rehearse_client::Failure;
-use rehearse_protocol::Version;
+use rehearse_protocol::{Version, names::META_SERVER_INFO};
 
 /// How many events of a session are kept. With their 64 MiB at most, this also limits a step.
 pub(super) const MAX_EVENTS: usize = 100_000;
@@ -118,7 +118,7 @@ fn without_envelope(mut result: Json) -> Json {
         members.remove("ttlMs");
         members.remove("cacheScope");
         if let Some(Json::Object(meta)) = members.get_mut("_meta") {
-            meta.remove("io.modelcontextprotocol/serverInfo");
+            meta.remove(META_SERVER_INFO);
             if meta.is_empty() {
                 members.remove("_meta");
             }

@@ -3,8 +3,9 @@
 use std::{io, net::Ipv4Addr, sync::Arc, time::Duration};
 
 use http::{Method, StatusCode, header};
-use http_body_util::{BodyExt, Limited};
-use rehearse_net::{Body, ConnectionHandle, ConnectionLimit, HostPolicy, Request, Response, Shutdown, accept};
+use rehearse_net::{
+    Body, ConnectionHandle, ConnectionLimit, HostPolicy, Request, Response, Shutdown, accept, read_body,
+};
 use tokio::{net::TcpListener, time::timeout};
 
 use super::{EventRecord, PATH};
@@ -84,9 +85,9 @@ async fn answer(state: &State, request: Request) -> Result<(), (StatusCode, &'st
     if request.method() != Method::POST {
         return Err((StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed"));
     }
-    let body = timeout(SLOW, Limited::new(request.into_body(), MAX_EVENT).collect()).await;
+    let body = timeout(SLOW, read_body(request.into_body(), MAX_EVENT)).await;
     let body = body.map_err(|_| (StatusCode::REQUEST_TIMEOUT, "Request Timeout"))?;
-    let body = body.map_err(|_| (StatusCode::BAD_REQUEST, "Bad Request"))?.to_bytes();
+    let body = body.map_err(|_| (StatusCode::BAD_REQUEST, "Bad Request"))?;
     let record = serde_json::from_slice(&body).map_err(|_| (StatusCode::BAD_REQUEST, "Bad Request: invalid JSON"))?;
     (state.receive)(record);
     Ok(())

@@ -10,7 +10,7 @@ use std::{
 
 use bytes::Bytes;
 use parking_lot::Mutex;
-use rehearse_client::{ServerParams, TraceRecorder, Wire};
+use rehearse_client::{ServerParams, TraceRecorder, Wire, WireError};
 use rehearse_protocol::{Direction, Event, EventKind, Id, Message, ProcessEvent};
 use tokio::{sync::oneshot, time::Instant};
 
@@ -132,9 +132,9 @@ impl DuplexLane {
         // Removes the request if this future is dropped, as after a timeout.
         let _place = Place { inbox, id: request.id };
         for pong in pongs {
-            wire.send(None, pong).await.map_err(NoAnswer::Lost)?;
+            wire.send(None, pong).await.map_err(lost)?;
         }
-        wire.send(None, request.body.clone()).await.map_err(NoAnswer::Lost)?;
+        wire.send(None, request.body.clone()).await.map_err(lost)?;
         let Ok(exchange) = answered.await else {
             let closed = inbox.state.lock().closed.clone();
             return Err(NoAnswer::Lost(closed.map_or_else(|| "the connection ended".to_owned(), |it| it.to_string())));
@@ -148,8 +148,12 @@ impl DuplexLane {
     }
 
     pub(super) async fn notify(&mut self, bytes: Bytes) -> Result<(), NoAnswer> {
-        self.connection.wire.send(None, bytes).await.map_err(NoAnswer::Lost)
+        self.connection.wire.send(None, bytes).await.map_err(lost)
     }
+}
+
+fn lost(error: WireError) -> NoAnswer {
+    NoAnswer::Lost(error.to_string())
 }
 
 /// The place of a request among those that wait.

@@ -8,10 +8,10 @@ use std::{
 };
 
 use base64::{Engine, prelude::BASE64_STANDARD};
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use http::{
     HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode,
-    header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, RETRY_AFTER},
+    header::{AUTHORIZATION, HOST, RETRY_AFTER},
 };
 use http_body_util::{BodyExt, Full};
 use hyper::{
@@ -21,8 +21,10 @@ use hyper::{
 };
 use hyper_util::rt::TokioIo;
 use rehearse_client::{ConnectError, Endpoint};
-use rehearse_net::tls;
-use rehearse_protocol::{Era, MAX_FRAME, Message, Version, is_protocol_header, sse};
+use rehearse_net::{BodyError, read_body, tls};
+use rehearse_protocol::{
+    MAX_FRAME, Message, Version, http::is_event_stream, is_protocol_header, names::SESSION_HEADER, sse,
+};
 use tokio::{
     net::TcpStream,
     time::{Instant, timeout},
@@ -31,10 +33,8 @@ use tokio_rustls::TlsConnector;
 use url::Url;
 
 use super::{Exchange, NoAnswer, OpenError};
-use crate::request::PreparedRequest;
+use crate::request::{PreparedRequest, exchange};
 
-const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
-const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 /// How long a stream may stay open after the response that it exists for.
 const LINGER: Duration = Duration::from_millis(200);
 
@@ -43,10 +43,11 @@ pub(crate) struct HttpConnection {
     url: Url,
     /// Path and query.
     path: String,
-    /// The headers of each request but those that mirror its body.
+    /// The headers of each request but those of the protocol.
     headers: HeaderMap,
-    version: Version,
     session: OnceLock<HeaderValue>,
+    /// The header that names the version.
+    version: HeaderMap,
 }
 
 /// A socket.
@@ -75,22 +76,21 @@ impl HttpConnection {
             headers.insert(parsed, value(text)?);
         }
         headers.insert(HOST, value(&host)?);
-        headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         let path = url.query().map_or_else(|| url.path().to_owned(), |query| format!("{}?{query}", url.path()));
-        Ok(HttpConnection { url, path, headers, version, session: OnceLock::new() })
+        Ok(HttpConnection {
+            url,
+            path,
+            headers,
+            session: OnceLock::new(),
+            version: exchange(version).session_headers(&Method::DELETE),
+        })
     }
 
-    fn request(&self, body: Bytes, method: &str, mirrored: &HeaderMap) -> Request<Full<Bytes>> {
+    fn request(&self, body: Bytes, protocol: &HeaderMap) -> Request<Full<Bytes>> {
         let mut headers = self.headers.clone();
-        headers.extend(mirrored.iter().map(|(name, value)| (name.clone(), value.clone())));
-        let is_modern = self.version.era() == Era::Modern;
-        // 2025-06-18, Streamable HTTP: Protocol Version Header.
-        if is_modern || (self.version > Version::V2024_11_05 && method != "initialize") {
-            headers.insert(VERSION, HeaderValue::from_static(self.version.as_str()));
-        }
+        headers.extend(protocol.iter().map(|(name, value)| (name.clone(), value.clone())));
         if let Some(session) = self.session.get() {
-            headers.insert(SESSION, session.clone());
+            headers.insert(SESSION_HEADER, session.clone());
         }
         let mut request = Request::new(Full::new(body));
         *request.method_mut() = Method::POST;
@@ -118,7 +118,7 @@ impl HttpConnection {
         if self.session.get().is_none() {
             return;
         }
-        let mut request = self.request(Bytes::new(), "", &HeaderMap::new());
+        let mut request = self.request(Bytes::new(), &self.version);
         *request.method_mut() = Method::DELETE;
         let ending = async {
             let mut sender = self.connect().await.ok()?;
@@ -169,7 +169,7 @@ impl HttpLane {
     }
 
     pub(super) async fn exchange(&mut self, request: &PreparedRequest<'_>) -> Result<Exchange, NoAnswer> {
-        let http = self.connection.request(request.body.clone(), request.method, request.headers);
+        let http = self.connection.request(request.body.clone(), request.headers);
         let response = self.send(http).await?;
         if response.status() == StatusCode::TOO_MANY_REQUESTS {
             let wait = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
@@ -177,14 +177,12 @@ impl HttpLane {
             return Err(NoAnswer::Throttled(wait.map(Duration::from_secs)));
         }
         if request.method == "initialize"
-            && let Some(session) = response.headers().get(&SESSION)
+            && let Some(session) = response.headers().get(SESSION_HEADER)
         {
             let _ = self.connection.session.set(session.clone());
         }
-        let media_type = response.headers().get(CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default();
-        let is_stream = media_type.to_ascii_lowercase().starts_with(b"text/event-stream");
         let status = response.status();
-        if is_stream && status.is_success() {
+        if is_event_stream(response.headers()) && status.is_success() {
             return self.read_stream(response).await;
         }
         let reply = whole(response).await?;
@@ -230,8 +228,8 @@ impl HttpLane {
         }
     }
 
-    pub(super) async fn notify(&mut self, bytes: Bytes) -> Result<(), NoAnswer> {
-        let request = self.connection.request(bytes, "", &HeaderMap::new());
+    pub(super) async fn notify(&mut self, bytes: Bytes, headers: &HeaderMap) -> Result<(), NoAnswer> {
+        let request = self.connection.request(bytes, headers);
         let response = self.send(request).await?;
         let status = response.status();
         self.skip(response).await;
@@ -243,23 +241,10 @@ impl HttpLane {
 }
 
 async fn whole(response: Response<Incoming>) -> Result<Bytes, NoAnswer> {
-    let mut body = response.into_body();
-    let (mut first, mut rest) = (Bytes::new(), BytesMut::new());
-    while let Some(frame) = body.frame().await {
-        let Ok(bytes) = frame.map_err(broken)?.into_data() else { continue };
-        if first.is_empty() {
-            first = bytes;
-            continue;
-        }
-        if rest.is_empty() {
-            rest.extend_from_slice(&first);
-        }
-        rest.extend_from_slice(&bytes);
-        if rest.len() > MAX_FRAME {
-            return Err(NoAnswer::Failed(format!("a response of more than {MAX_FRAME} bytes")));
-        }
-    }
-    Ok(if rest.is_empty() { first } else { rest.freeze() })
+    read_body(response.into_body(), MAX_FRAME).await.map_err(|error| match error {
+        BodyError::Broken(error) => broken(error),
+        _ => NoAnswer::Failed(format!("a response of more than {MAX_FRAME} bytes")),
+    })
 }
 
 fn broken(error: hyper::Error) -> NoAnswer {

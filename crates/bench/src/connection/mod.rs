@@ -6,17 +6,18 @@ mod http;
 
 use std::{sync::Arc, time::Duration};
 
+use ::http::HeaderMap;
 use bytes::Bytes;
-use rehearse_client::{ConnectError, ServerParams, Target};
-use rehearse_protocol::{Era, Version};
-use serde_json::{Value, json};
+use rehearse_client::{ConnectError, Handshake, HandshakeError, HandshakeStep, ServerParams, Target};
+use rehearse_protocol::{Era, Message, Protocol, Version, message};
+use serde_json::Value;
 use tokio::time::{Instant, timeout};
 
 use self::{
     duplex::{DuplexConnection, DuplexLane},
     http::{HttpConnection, HttpLane},
 };
-use crate::request::{PreparedRequest, RequestTemplate};
+use crate::request::{self, PreparedRequest, RequestTemplate};
 
 /// A connection or session with a server, after the handshake.
 pub(crate) enum Connection {
@@ -60,19 +61,19 @@ pub(crate) enum OpenError {
 }
 
 impl Connection {
-    /// Connects, and shakes hands in a version.
+    /// Connects, and opens a session in a version.
     pub(crate) async fn open(params: &ServerParams, version: Version) -> Result<Connection, OpenError> {
         let connection = match &params.target {
             Target::Http(at) => Connection::Http(Arc::new(HttpConnection::new(at, version)?)),
             _ => Connection::Duplex(Arc::new(DuplexConnection::open(params).await?)),
         };
-        let greeting = async {
-            let greeted = connection.greet(version).await;
-            greeted.map_err(|why| OpenError::Handshake(why.to_string()))
+        let handshake = async {
+            let opened = connection.handshake(version).await;
+            opened.map_err(|why| OpenError::Handshake(why.to_string()))
         };
         let limit = params.timeouts.connect;
-        let greeted = timeout(limit, greeting).await;
-        match greeted.unwrap_or_else(|_| Err(OpenError::Handshake(format!("no answer within {limit:?}")))) {
+        let opened = timeout(limit, handshake).await;
+        match opened.unwrap_or_else(|_| Err(OpenError::Handshake(format!("no answer within {limit:?}")))) {
             Ok(()) => Ok(connection),
             Err(error) => {
                 let lines = connection.last_lines();
@@ -119,23 +120,33 @@ impl Connection {
         }
     }
 
-    /// `initialize` and `notifications/initialized`, or `server/discover`.
-    async fn greet(&self, version: Version) -> Result<(), NoAnswer> {
-        let mut lane = self.lane();
+    async fn handshake(&self, version: Version) -> Result<(), NoAnswer> {
+        let (mut lane, mut exchange) = (self.lane(), request::exchange(version));
+        let (mut handshake, mut next) = Handshake::begin(Protocol::Exact(version), false, &mut exchange);
+        let info = loop {
+            let template = RequestTemplate::of(handshake.method(), &next, &exchange);
+            let reply = lane.exchange(&template.request(0)).await?.reply;
+            let answer = match Message::parse(&reply) {
+                Ok(Message::Response(response)) => response.outcome.map_err(HandshakeError::Refused),
+                Ok(_) => return Err(NoAnswer::Failed("an answer that is no response".to_owned())),
+                Err(error) => return Err(NoAnswer::Failed(error.to_string())),
+            };
+            match handshake.receive(answer, &mut exchange) {
+                HandshakeStep::Request(request) => next = request,
+                HandshakeStep::Opened(info) => break info,
+                HandshakeStep::Failed(error) => return Err(NoAnswer::Failed(error.to_string())),
+            }
+        };
+        if info.version.known() != Some(version) {
+            return Err(NoAnswer::Failed(format!("the server speaks {}, not {version}", info.version)));
+        }
         if version.era() == Era::Modern {
-            let template = RequestTemplate::new("server/discover", json!({}), version);
-            return lane.exchange(&template.request(0)).await.and_then(|exchange| result(&exchange.reply).map(drop));
+            return Ok(());
         }
-        let params = json!({
-            "protocolVersion": version.as_str(), "capabilities": {}, "clientInfo": crate::request::client_info(),
-        });
-        let template = RequestTemplate::new("initialize", params, version);
-        let found = result(&lane.exchange(&template.request(0)).await?.reply)?;
-        if found["protocolVersion"] != version.as_str() {
-            return Err(NoAnswer::Failed(format!("the server speaks {}, not {version}", found["protocolVersion"])));
-        }
-        let notification = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
-        lane.notify(Bytes::from_static(notification.as_bytes())).await
+        let method = "notifications/initialized";
+        let notification = message::bare_notification(method);
+        let headers = exchange.headers(Some(method), &notification);
+        lane.notify(notification, &headers).await
     }
 }
 
@@ -148,15 +159,15 @@ impl Lane {
         }
     }
 
-    async fn notify(&mut self, bytes: Bytes) -> Result<(), NoAnswer> {
+    async fn notify(&mut self, bytes: Bytes, headers: &HeaderMap) -> Result<(), NoAnswer> {
         match self {
-            Lane::Http(lane) => lane.notify(bytes).await,
+            Lane::Http(lane) => lane.notify(bytes, headers).await,
             Lane::Duplex(lane) => lane.notify(bytes).await,
         }
     }
 }
 
-/// The result of an answer to a request of the handshake.
+/// The result of an answer.
 pub(crate) fn result(reply: &[u8]) -> Result<Value, NoAnswer> {
     let reply: Value =
         serde_json::from_slice(reply).map_err(|_| NoAnswer::Failed("an answer that is no JSON".into()))?;

@@ -71,7 +71,7 @@ impl Lane {
 
     /// The session id as the server might have assigned it to another client.
     pub(crate) fn other_session_id(&self) -> Option<String> {
-        let own = self.session.as_ref()?.to_str().ok()?;
+        let own = self.exchange.session()?.to_str().ok()?;
         let other = other_id(own);
         Some(if other == own { format!("{own}0") } else { other })
     }

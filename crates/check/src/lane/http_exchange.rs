@@ -10,7 +10,7 @@ use rehearse_protocol::{Era, Event, EventKind};
 use serde_json::Value;
 
 use super::{
-    LEAST_WAIT, Lane, SESSION,
+    LEAST_WAIT, Lane,
     answer::{answer_among, parse},
 };
 
@@ -87,8 +87,11 @@ impl Lane {
     }
 
     pub(super) fn note_session(&mut self, number: u32) {
-        if self.session.is_none() && self.version.era() == Era::Legacy {
-            self.session = self.head(number).and_then(|(_, headers)| headers.get(&SESSION).cloned());
+        if self.exchange.session().is_none()
+            && self.version.era() == Era::Legacy
+            && let Some((_, headers)) = self.head(number)
+        {
+            self.exchange.begin_session(&headers);
         }
     }
 
@@ -99,12 +102,12 @@ impl Lane {
 
     /// The id of the session.
     pub(crate) fn session(&self) -> Option<String> {
-        self.session.as_ref()?.to_str().ok().map(ToOwned::to_owned)
+        self.exchange.session()?.to_str().ok().map(ToOwned::to_owned)
     }
 
     /// Forgets the session, which has ended.
     pub(crate) fn end_session(&mut self) {
-        self.session = None;
+        self.exchange.end_session();
     }
 }
 

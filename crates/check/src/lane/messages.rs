@@ -3,18 +3,13 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::{
-    HeaderMap, HeaderName, HeaderValue, Method,
-    header::{ACCEPT, CONTENT_TYPE},
-};
-use rehearse_client::{WireRequest, mirrored_headers};
+use http::{HeaderMap, HeaderName, HeaderValue, Method};
+use rehearse_client::WireRequest;
 use rehearse_conformance::{Case, CaseBody};
-use rehearse_protocol::{Era, Version};
+use rehearse_protocol::message;
 use serde_json::{Map, Value, json};
 
-use super::{Lane, SESSION, client_info};
-
-const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+use super::Lane;
 
 impl Lane {
     pub(super) fn http_request(&self, case: &Case, name: Option<Arc<str>>, body: Option<Bytes>) -> WireRequest {
@@ -34,37 +29,30 @@ impl Lane {
             CaseBody::Request { method, params } => (method, params, true),
             CaseBody::Notification { method, params } => (method, params, false),
         };
-        let mut message = Map::new();
-        message.insert("jsonrpc".to_owned(), json!("2.0"));
-        let id = is_request.then(|| json!(self.next_id));
-        if let Some(id) = &id {
-            self.next_id += 1;
-            message.insert("id".to_owned(), id.clone());
-        }
-        message.insert("method".to_owned(), json!(method));
         let params = self.with_meta(params.clone(), case, is_request);
-        if !params.is_null() {
-            message.insert("params".to_owned(), params);
+        let params = (!params.is_null()).then(|| params.to_string());
+        if is_request {
+            let id = self.exchange.next_id();
+            let bytes = message::request(&id, method, params.as_deref());
+            return (Some(json!(id)), Some(bytes));
         }
-        (id, Some(Value::Object(message).to_string().into()))
+        let bytes = match params {
+            Some(params) => message::notification(method, &params),
+            None => message::bare_notification(method),
+        };
+        (None, Some(bytes))
     }
 
     /// The params with the `_meta` of the version, as the case changes it.
     fn with_meta(&self, mut params: Value, case: &Case, is_request: bool) -> Value {
-        let is_modern = self.version.era() == Era::Modern && is_request;
-        if !is_modern && case.meta.is_empty() {
+        let mut meta = if is_request { self.exchange.meta() } else { Map::new() };
+        if meta.is_empty() && case.meta.is_empty() {
             return params;
         }
         if params.is_null() {
             params = json!({});
         }
         let Some(members) = params.as_object_mut() else { return params };
-        let mut meta = Map::new();
-        if is_modern {
-            meta.insert("io.modelcontextprotocol/protocolVersion".into(), json!(self.version.as_str()));
-            meta.insert("io.modelcontextprotocol/clientInfo".into(), client_info());
-            meta.insert("io.modelcontextprotocol/clientCapabilities".into(), self.client_capabilities.clone());
-        }
         if let Some(Value::Object(own)) = members.remove("_meta") {
             meta.extend(own);
         }
@@ -81,23 +69,14 @@ impl Lane {
     }
 
     pub(super) fn headers(&self, case: &Case, body: Option<&[u8]>) -> HeaderMap {
-        let mut headers = HeaderMap::new();
-        if case.http_method == "POST" {
-            headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
-            headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        } else if case.http_method == "GET" {
-            headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
-        }
-        let is_initialize = matches!(&case.body, CaseBody::Request { method, .. } if method == "initialize");
-        if self.version.era() == Era::Modern {
-            headers.extend(body.map(mirrored_headers).unwrap_or_default());
-        }
-        if self.version.era() == Era::Modern || (self.version > Version::V2024_11_05 && !is_initialize) {
-            headers.insert(VERSION, HeaderValue::from_static(self.version.as_str()));
-        }
-        if let Some(session) = self.session.as_ref().filter(|_| !is_initialize) {
-            headers.insert(SESSION, session.clone());
-        }
+        let method = match &case.body {
+            CaseBody::Request { method, .. } => Some(method.as_str()),
+            _ => None,
+        };
+        let mut headers = match Method::from_bytes(case.http_method.as_bytes()) {
+            Ok(Method::POST) | Err(_) => self.exchange.headers(method, body.unwrap_or_default()),
+            Ok(other) => self.exchange.session_headers(&other),
+        };
         for (number, (name, value)) in case.headers.iter().enumerate() {
             let is_second = case.headers.iter().take(number).any(|(before, _)| before == name);
             let Ok(name) = name.parse::<HeaderName>() else { continue };

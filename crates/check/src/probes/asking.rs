@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use rehearse_conformance::{Case, Lane as CaseLane, Material};
-use rehearse_protocol::{Era, Trace, Transport, Version};
+use rehearse_protocol::{Era, Trace, Transport, Version, names::META_CLIENT_CAPABILITIES};
 use serde_json::{Value, json};
 
 use crate::{lane::Lane, prober::Prober, replies::Replies};
@@ -12,7 +12,6 @@ use crate::{lane::Lane, prober::Prober, replies::Replies};
 const LONGEST: Duration = Duration::from_secs(1);
 /// How many prompts are got, and how many resources are read.
 const USED_ITEMS: usize = 8;
-const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 const ASKED: [&str; 3] = ["elicitation/create", "sampling/createMessage", "roots/list"];
 
 /// A request whose answer took questions.
@@ -169,7 +168,7 @@ async fn vary_retry(lane: &mut Lane, first: &Asking, found: &[Asking]) {
     }
     for asking in found {
         let case = Case::request("asking/less", CaseLane::Calls, asking.method, asking.params.clone());
-        lane.send(&case.meta(CAPABILITIES, Some(less(lane.version())))).await;
+        lane.send(&case.meta(META_CLIENT_CAPABILITIES, Some(less(lane.version())))).await;
     }
     lane.complete(&Case::request("asking/again", CaseLane::Calls, first.method, first.params.clone())).await;
 }

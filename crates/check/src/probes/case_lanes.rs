@@ -49,7 +49,8 @@ pub(super) async fn send_cases(lane: &mut Lane, prober: &Prober<'_>, on: CaseLan
     let mut is_silence_awaited = false;
     for case in prober.cases_on(on) {
         if lane.is_over() {
-            return;
+            lane.note_unsent(case);
+            continue;
         }
         lane.send(case).await;
         let is_notification = matches!(case.body, CaseBody::Notification { .. });
@@ -58,6 +59,9 @@ pub(super) async fn send_cases(lane: &mut Lane, prober: &Prober<'_>, on: CaseLan
             lane.control(&case.name).await;
         }
         is_silence_awaited |= is_notification;
+    }
+    if lane.is_over() {
+        return;
     }
     if is_silence_awaited {
         lane.be_silent().await;

@@ -2,15 +2,13 @@
 
 use rehearse_client::ServerParams;
 use rehearse_conformance::{Case, Lane as CaseLane};
-use rehearse_protocol::{Era, Trace, Transport, Version};
+use rehearse_protocol::{Era, Trace, Transport, Version, meta, names::SESSION_HEADER};
 use serde_json::{Value, json};
 
 use crate::{
     lane::{Lane, client_info},
     prober::Prober,
 };
-
-const SESSION: &str = "mcp-session-id";
 
 /// Asks in the other era.
 pub(super) async fn era(prober: &Prober<'_>) -> Vec<Trace> {
@@ -45,7 +43,7 @@ async fn mixed(prober: &Prober<'_>) -> Vec<Trace> {
             modern.send(&request(&format!("era/mixed/modern/{number}"), method, json!({}))).await;
         }
         if let Some(session) = legacy.session() {
-            modern.send(&request("era/by-meta", method, json!({})).header(SESSION, &session)).await;
+            modern.send(&request("era/by-meta", method, json!({})).header(SESSION_HEADER, &session)).await;
         }
     }
     // Its messages are judged in their own version.
@@ -56,11 +54,7 @@ async fn mixed(prober: &Prober<'_>) -> Vec<Trace> {
 /// Sends `server/discover`, as a client of both eras does, and then `initialize`.
 async fn discover_first(prober: &Prober<'_>) -> Vec<Trace> {
     let Some(mut lane) = prober.open().await else { return Vec::new() };
-    let meta = json!({
-        "io.modelcontextprotocol/protocolVersion": Version::LATEST.as_str(),
-        "io.modelcontextprotocol/clientInfo": client_info(),
-        "io.modelcontextprotocol/clientCapabilities": {},
-    });
+    let meta = meta::of_request(Version::LATEST, json!(client_info()), json!({}));
     let discover = Case::request("era/discover-first", CaseLane::Fresh, "server/discover", json!({ "_meta": meta }));
     lane.send(&discover.unanswered()).await;
     let initialize = initialize(prober.version);

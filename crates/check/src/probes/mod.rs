@@ -2,7 +2,7 @@
 
 use futures_util::future::{BoxFuture, join, join_all};
 use rehearse_conformance::Lane as CaseLane;
-use rehearse_protocol::{Trace, Transport};
+use rehearse_protocol::{Trace, Transport, names::SKILLS_EXTENSION};
 
 use crate::{lane::Lane, prober::Prober};
 
@@ -59,7 +59,7 @@ const IN_SESSION: &[SessionProbe] = &[
         send: |prober, lane| Box::pin(changes::changes(prober, lane)),
     },
     SessionProbe {
-        is_needed: |prober| prober.material.is_modern() && prober.material.has_extension(skills::EXTENSION),
+        is_needed: |prober| prober.material.is_modern() && prober.material.has_extension(SKILLS_EXTENSION),
         send: |prober, lane| Box::pin(skills::skills(prober, lane)),
     },
     SessionProbe {

@@ -2,12 +2,10 @@
 
 use futures_util::future::join3;
 use rehearse_conformance::{Case, Lane as CaseLane};
-use rehearse_protocol::{Era, Trace, Transport};
+use rehearse_protocol::{Era, Trace, Transport, names::SESSION_HEADER};
 use serde_json::json;
 
 use crate::{lane::Lane, prober::Prober};
-
-const ID: &str = "mcp-session-id";
 
 /// Ends one session while another one is open, and uses both, and ids that the server never assigned.
 pub(super) async fn session(prober: &Prober<'_>) -> Vec<Trace> {
@@ -19,9 +17,9 @@ pub(super) async fn session(prober: &Prober<'_>) -> Vec<Trace> {
     let list = |name: &str| Case::request(name, CaseLane::Fresh, prober.material.cheap_method(), json!({}));
     let delete = |name: &str| Case::http(name, CaseLane::Fresh, "DELETE");
     if let Some(unknown) = ended.other_session_id() {
-        ended.send(&list("session/without-id").without_header(ID)).await;
-        ended.send(&list("session/unknown-id").header(ID, &unknown)).await;
-        ended.send(&delete("session/delete-unknown").header(ID, &unknown)).await;
+        ended.send(&list("session/without-id").without_header(SESSION_HEADER)).await;
+        ended.send(&list("session/unknown-id").header(SESSION_HEADER, &unknown)).await;
+        ended.send(&delete("session/delete-unknown").header(SESSION_HEADER, &unknown)).await;
         ended.send(&delete("session/delete")).await;
         ended.send(&list("session/after-delete")).await;
         ended.send(&delete("session/delete-again")).await;

@@ -1,11 +1,11 @@
 //! Skills: they are listed, got, and read with their files and folders.
 
 use rehearse_conformance::{Case, Lane as CaseLane};
+use rehearse_protocol::names::SKILLS_EXTENSION;
 use serde_json::{Value, json};
 
 use crate::{lane::Lane, lists, prober::Prober};
 
-pub(super) const EXTENSION: &str = "io.modelcontextprotocol/skills";
 const DIRECTORY: &str = "resources/directory/read";
 /// How many listed skills are looked at, and how many files of each besides `SKILL.md`.
 const USED_SKILLS: usize = 3;
@@ -14,7 +14,7 @@ const USED_FILES: usize = 5;
 /// Reads the list, and up to three skills in it.
 pub(super) async fn skills(prober: &Prober<'_>, lane: &mut Lane) {
     let skills = lists::pages(lane, "skills/list", "skills", json!({})).await;
-    let has_directories = prober.material.capabilities["extensions"][EXTENSION]["directoryRead"] == true;
+    let has_directories = prober.material.capabilities["extensions"][SKILLS_EXTENSION]["directoryRead"] == true;
     for skill in skills.iter().take(USED_SKILLS) {
         let Some(uri) = skill["uri"].as_str() else { continue };
         lane.request("skills/get", json!({ "uri": uri })).await;

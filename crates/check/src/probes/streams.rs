@@ -1,7 +1,7 @@
 //! Event streams of streamable HTTP: several at once, those of GET, and streams that are resumed.
 
 use rehearse_conformance::{Case, Lane as CaseLane, Material};
-use rehearse_protocol::{Era, Trace, Transport};
+use rehearse_protocol::{Era, Trace, Transport, names::LAST_EVENT_HEADER};
 use serde_json::json;
 
 use crate::prober::Prober;
@@ -23,7 +23,7 @@ pub(super) async fn streams(prober: &Prober<'_>) -> Vec<Trace> {
         (0..3).filter_map(|number| lane.begin_exchange(&list(format!("concurrent/{number}")))).collect();
     lane.finish_exchanges(lists).await;
     if is_legacy {
-        let unknown = get("get-stream/unknown-id").header("last-event-id", "rehearse-none");
+        let unknown = get("get-stream/unknown-id").header(LAST_EVENT_HEADER, "rehearse-none");
         let streams = [get("get-stream/get"), get("get-stream/second"), unknown];
         let streams = streams.iter().filter_map(|case| lane.begin_exchange(case)).collect();
         lane.read(streams).await;
@@ -37,7 +37,7 @@ pub(super) async fn streams(prober: &Prober<'_>) -> Vec<Trace> {
             ids.extend(lane.first_event_id(&exchange).await);
         }
         let resumed =
-            ids.iter().filter_map(|id| lane.begin_exchange(&get("resume/stream").header("last-event-id", id)));
+            ids.iter().filter_map(|id| lane.begin_exchange(&get("resume/stream").header(LAST_EVENT_HEADER, id)));
         let resumed = resumed.collect();
         lane.read(resumed).await;
     }

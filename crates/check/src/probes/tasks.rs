@@ -3,7 +3,10 @@
 use std::time::{Duration, Instant};
 
 use rehearse_conformance::{Case, Lane as CaseLane, Material};
-use rehearse_protocol::{Trace, Version};
+use rehearse_protocol::{
+    Trace, Version,
+    names::{META_CLIENT_CAPABILITIES, META_RELATED_TASK, TASKS_EXTENSION},
+};
 use serde_json::{Value, json};
 
 use crate::{
@@ -13,8 +16,6 @@ use crate::{
     replies::Replies,
 };
 
-const EXTENSION: &str = "io.modelcontextprotocol/tasks";
-const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 const GET: &str = "tasks/get";
 /// How many tools are called to see whether they become tasks, and for how long.
 const CALLED_TOOLS: usize = 40;
@@ -28,7 +29,7 @@ const FASTEST_POLL: Duration = Duration::from_millis(10);
 /// Calls tools of a server with tasks.
 pub(super) async fn tasks(prober: &Prober<'_>) -> Vec<Trace> {
     let material = &prober.material;
-    if material.is_modern() && material.has_extension(EXTENSION) {
+    if material.is_modern() && material.has_extension(TASKS_EXTENSION) {
         return extension(prober).await.into_iter().collect();
     }
     if prober.version == Version::V2025_11_25 && material.declares("tasks/requests/tools/call") {
@@ -43,7 +44,7 @@ async fn extension(prober: &Prober<'_>) -> Option<Trace> {
     tools.first()?;
     let mut client = json!({ "elicitation": { "form": {}, "url": {} } });
     let undeclared = client.clone();
-    client["extensions"] = json!({ EXTENSION: {} });
+    client["extensions"] = json!({ TASKS_EXTENSION: {} });
     let mut lane = prober.open_session_as(client).await?;
     lane.reply_with(Replies::Decline);
     let (begun, end) = (Instant::now(), Instant::now() + prober.options.request_timeout);
@@ -64,13 +65,13 @@ async fn extension(prober: &Prober<'_>) -> Option<Trace> {
     for (name, arguments) in as_task.iter().take(3) {
         let params = Material::call_params(name, arguments);
         let case = Case::request("tasks/undeclared-call", CaseLane::Calls, "tools/call", params);
-        lane.send(&case.meta(CAPABILITIES, Some(undeclared.clone()))).await;
+        lane.send(&case.meta(META_CLIENT_CAPABILITIES, Some(undeclared.clone()))).await;
     }
     if let Some((name, arguments)) = plain.first().or(as_task.first()) {
         let mut params = Material::call_params(name, arguments);
         params["task"] = json!({ "ttl": 60_000 });
         let case = Case::request("tasks/legacy-param", CaseLane::Calls, "tools/call", params);
-        lane.send(&case.meta(CAPABILITIES, Some(undeclared))).await;
+        lane.send(&case.meta(META_CLIENT_CAPABILITIES, Some(undeclared))).await;
     }
     if let Some((name, arguments)) = as_task.first() {
         let answer = lane.request("tools/call", Material::call_params(name, arguments)).await;
@@ -87,7 +88,7 @@ async fn follow(lane: &mut Lane, id: &str, is_first: bool, end: Instant) {
     let mut answer = lane.request(GET, params.clone()).await;
     if is_first {
         let case = Case::request("tasks/undeclared/known", CaseLane::Calls, GET, params.clone());
-        lane.send(&case.meta(CAPABILITIES, Some(json!({})))).await;
+        lane.send(&case.meta(META_CLIENT_CAPABILITIES, Some(json!({})))).await;
     }
     let mut is_listening = false;
     loop {
@@ -129,7 +130,7 @@ async fn augmented(prober: &Prober<'_>) -> Option<Trace> {
         .map(|(name, arguments)| (support(&name), Material::call_params(&name, &arguments)))
         .collect();
     allowed.first()?;
-    let client = json!({ "elicitation": { "form": {}, "url": {} }, "extensions": { EXTENSION: {} } });
+    let client = json!({ "elicitation": { "form": {}, "url": {} }, "extensions": { TASKS_EXTENSION: {} } });
     let mut lane = prober.open_session_as(client).await?;
     lane.open_stream().await;
     lane.reply_with(Replies::Decline);
@@ -165,7 +166,7 @@ async fn augmented(prober: &Prober<'_>) -> Option<Trace> {
     if let Some(params) = first("required") {
         lane.send(&Case::request("tasks/plain-call", CaseLane::Calls, "tools/call", params)).await;
     }
-    if let Some(params) = first("optional").filter(|_| material.has_extension(EXTENSION)) {
+    if let Some(params) = first("optional").filter(|_| material.has_extension(TASKS_EXTENSION)) {
         lane.send(&Case::request("tasks/without-task", CaseLane::Calls, "tools/call", params)).await;
     }
     Some(lane.close().await)
@@ -176,7 +177,7 @@ async fn compare(lane: &mut Lane, material: &Material, id: &str, other: &str) {
     let params = json!({ "taskId": id });
     lane.request(GET, params.clone()).await;
     let mut with_meta = params;
-    with_meta["_meta"] = json!({ "io.modelcontextprotocol/related-task": { "taskId": other } });
+    with_meta["_meta"] = json!({ (META_RELATED_TASK): { "taskId": other } });
     lane.send(&Case::request("tasks/other-meta", CaseLane::Calls, GET, with_meta)).await;
     if material.declares("tasks/list") {
         lists::pages(lane, "tasks/list", "tasks", json!({})).await;

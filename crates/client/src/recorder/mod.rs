@@ -1,6 +1,5 @@
 //! The recorder of one connection's trace.
 
-mod handshake;
 #[cfg(test)]
 mod tests;
 mod unsolicited;
@@ -9,12 +8,13 @@ mod waiter;
 use std::{
     fmt,
     sync::{
-        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
+        Arc, OnceLock,
         atomic::{AtomicU32, Ordering},
     },
 };
 
 use bytes::Bytes;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::{
     sync::{oneshot, watch},
     time::Instant,
@@ -23,7 +23,6 @@ use tokio::{
 pub use self::unsolicited::UnsolicitedFrame;
 use self::waiter::Waiter;
 pub(crate) use self::{
-    handshake::Handshake,
     unsolicited::UnsolicitedDetector,
     waiter::{AcceptUnsolicited, MatchedFrame, ResponseFilter},
 };
@@ -52,8 +51,6 @@ struct Shared {
 #[derive(Default)]
 struct State {
     trace: Trace,
-    /// Until it is taken.
-    handshake: Option<Handshake>,
     closed: Option<Closed>,
     awaited: Vec<Waiter>,
     detail: Detail,
@@ -107,7 +104,7 @@ impl TraceRecorder {
     }
 
     fn with(trace: Trace, opened: Instant, connection: Option<TraceRecorder>) -> TraceRecorder {
-        let state = State { trace, handshake: Some(Handshake::default()), ..State::default() };
+        let state = State { trace, ..State::default() };
         let (changed, _) = watch::channel(());
         TraceRecorder(Arc::new(Shared {
             opened,
@@ -132,7 +129,6 @@ impl TraceRecorder {
         let mut state = self.state();
         let State { closed, .. } =
             std::mem::replace(&mut *state, State { attempt: AttemptState::Selected, ..State::default() });
-        connection.take_handshake();
         if let Some(closed) = closed {
             connection.close(closed);
         }
@@ -205,9 +201,6 @@ impl TraceRecorder {
         state.awaited.retain(|waiter| !waiter.matched.is_closed());
         if direction == Direction::ServerToClient && !state.awaited.is_empty() {
             state.deliver(&frame);
-        }
-        if let Some(handshake) = &mut state.handshake {
-            handshake.observe(&frame);
         }
         self.push(&mut state, Event { at: frame.at, exchange, kind: EventKind::Frame(frame) });
         drop(state);
@@ -360,11 +353,6 @@ impl TraceRecorder {
         }
     }
 
-    /// The result of the handshake, which is no longer watched for after that.
-    pub fn take_handshake(&self) -> Handshake {
-        self.state().handshake.take().unwrap_or_default()
-    }
-
     /// The first frame from index `from` on that the predicate accepts, with its index; `None` if the connection closes
     /// without one. The predicate sees every frame once. Cancel-safe.
     pub async fn wait_for(&self, mut from: usize, mut predicate: impl FnMut(&Frame) -> bool) -> Option<(usize, Frame)> {
@@ -422,7 +410,7 @@ impl TraceRecorder {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.state.lock()
     }
 }
 

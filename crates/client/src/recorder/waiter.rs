@@ -24,6 +24,13 @@ pub struct ResponseFilter<'a> {
     pub unsolicited: AcceptUnsolicited,
 }
 
+impl ResponseFilter<'_> {
+    /// The response with this id only.
+    pub fn of(id: &Id) -> ResponseFilter<'_> {
+        ResponseFilter { id: Some(id), unaddressed: false, unsolicited: AcceptUnsolicited::None }
+    }
+}
+
 /// Which [`UnsolicitedFrame`]s are taken for an answer. A second response never is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AcceptUnsolicited {

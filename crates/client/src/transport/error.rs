@@ -25,13 +25,17 @@ pub(crate) enum OpenError {
     Invalid(String),
 }
 
-/// Why a frame could not be sent, or its answer is not a frame.
+/// Why bytes could not be sent, or why what came back is not of the transport.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum LinkError {
+#[non_exhaustive]
+pub enum WireError {
+    /// The connection has ended.
     #[error("the connection is closed")]
     Closed,
+    /// A frame could not be written.
     #[error("the frame could not be written: {0}")]
     Io(#[from] io::Error),
+    /// A frame could not be written to a WebSocket.
     #[error("the frame could not be written: {0}")]
     Ws(#[source] Box<tokio_tungstenite::tungstenite::Error>),
     /// The HTTP exchange failed.
@@ -39,13 +43,19 @@ pub(crate) enum LinkError {
     Exchange(String),
     /// The HTTP status of a response without a JSON-RPC message.
     #[error("HTTP {status}")]
-    Status { status: u16, body: String },
+    Status {
+        /// The HTTP status.
+        status: u16,
+        /// The start of the body.
+        body: String,
+    },
     /// The server requires an authorization, and the client has none.
     #[error("{0}")]
     Unauthorized(String),
     /// The body of a successful response is not of this transport.
     #[error("{0}")]
     Malformed(String),
+    /// The bytes or headers cannot be sent over this transport.
     #[error("{0}")]
     Invalid(String),
 }

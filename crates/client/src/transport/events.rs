@@ -16,18 +16,13 @@ pub(crate) struct EventReader {
     response: Response,
     decoder: Decoder,
     ready: VecDeque<Event>,
-    /// Notes all bytes.
-    recorder: Option<TraceRecorder>,
+    recorder: TraceRecorder,
 }
 
 impl EventReader {
-    pub(crate) fn new(response: Response) -> EventReader {
-        EventReader { response, decoder: Decoder::default(), ready: VecDeque::new(), recorder: None }
-    }
-
-    /// As [`EventReader::new`]; the recorder notes all bytes of the stream as a detail.
-    pub(crate) fn recorded(response: Response, recorder: TraceRecorder) -> EventReader {
-        EventReader { recorder: Some(recorder), ..EventReader::new(response) }
+    /// The recorder notes the bytes of the stream, if it records them.
+    pub(crate) fn new(response: Response, recorder: TraceRecorder) -> EventReader {
+        EventReader { response, decoder: Decoder::default(), ready: VecDeque::new(), recorder }
     }
 
     /// The number of the exchange in the trace.
@@ -46,9 +41,7 @@ impl EventReader {
             }
             let broken = |error| Closed::by_server(super::web::describe(error)).broken();
             let Some(chunk) = self.response.chunk().await.map_err(broken)? else { return Ok(None) };
-            if let Some(recorder) = &self.recorder {
-                recorder.note_chunk(self.exchange(), &chunk);
-            }
+            self.recorder.note_chunk(self.exchange(), &chunk);
             let mut events = Vec::new();
             let pushed = self.decoder.push(&chunk, &mut events);
             self.ready.extend(events);
@@ -67,30 +60,6 @@ impl EventReader {
                 None => return Err(Closed::by_server("the server closed the event stream")),
             }
         }
-    }
-}
-
-/// Reads an event stream by chunks, with the frames that end in each.
-pub(crate) struct EventChunks {
-    response: Response,
-    decoder: Decoder,
-}
-
-impl EventChunks {
-    pub(crate) fn new(response: Response) -> EventChunks {
-        EventChunks { response, decoder: Decoder::default() }
-    }
-
-    /// The next bytes and the frames that they complete; `None` at the end of the stream.
-    ///
-    /// # Errors
-    /// How the stream broke.
-    pub(crate) async fn next(&mut self) -> Result<Option<(Bytes, Vec<Bytes>)>, String> {
-        let Some(chunk) = self.response.chunk().await.map_err(super::web::describe)? else { return Ok(None) };
-        let mut events = Vec::new();
-        let pushed = self.decoder.push(&chunk, &mut events);
-        pushed.map_err(|error| format!("the server sent {error}"))?;
-        Ok(Some((chunk, events.into_iter().filter_map(message).collect())))
     }
 }
 

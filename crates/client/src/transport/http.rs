@@ -1,478 +1,365 @@
-//! The HTTP client of streamable HTTP, which records the bytes, below rmcp's worker, which speaks the protocol.
+//! HTTP requests to one server: sent and recorded, with an authorization if the server wants one.
 
-use std::{
-    collections::HashMap,
-    sync::{
-        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use bytes::{Bytes, BytesMut};
-use futures_util::{StreamExt, stream, stream::BoxStream};
+use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use reqwest::{
-    Client, Method, RequestBuilder, Response, StatusCode, Url,
-    header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue},
+    Client, Method, Response, StatusCode, Url,
+    header::{HeaderMap, HeaderName, HeaderValue},
 };
-use rmcp::{
-    model::{ClientJsonRpcMessage, ClientRequest, ErrorData, RequestId, ServerJsonRpcMessage},
-    transport::streamable_http_client::{
-        SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
-    },
+use tokio::{sync::watch, task::JoinHandle, time::timeout};
+
+use super::{OpenError, WireError, auth::AuthMiddleware, events::EventReader, headers::HeaderChange, web};
+use crate::{Endpoint, recorder::TraceRecorder};
+use rehearse_protocol::{
+    Direction, EventKind, MAX_FRAME, Message, ParseError, Transport,
+    http::{asked, is_event_stream, is_message},
+    message::split_batch,
 };
-use sse_stream::Sse;
-use tokio::sync::watch;
 
-use super::{
-    LinkError,
-    auth::AuthMiddleware,
-    events::{EventReader, message},
-    headers::{HeaderChange, mirrored},
-    probe::{limit_probe, probe_id},
-    resume::{EventStream, Resumption},
-    web,
-};
-use crate::recorder::TraceRecorder;
-use rehearse_protocol::{Direction, Era, MAX_FRAME, Version, message::split_batch};
+/// Takes each frame of the server in order; where it returns a future, nothing is read before that has ended.
+pub(crate) type FrameSink = Arc<dyn Fn(&Bytes) -> Option<BoxFuture<'static, ()>> + Send + Sync>;
 
-const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
-const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
-
-/// The HTTP client of one connection. Clones share its state.
-#[derive(Clone)]
-pub(crate) struct HttpClient(Arc<Shared>);
-
-struct Shared {
+/// Where HTTP requests go.
+pub(crate) struct HttpEndpoint {
     http: Client,
     url: Url,
     headers: HeaderMap,
     auth: Option<AuthMiddleware>,
+    transport: Transport,
     recorder: TraceRecorder,
-    state: Mutex<State>,
-    /// Whether the server has answered the GET for its own messages.
-    listening: watch::Sender<bool>,
-    /// Whether the server has answered that it does not know the session.
-    lost: AtomicBool,
-    /// How long a `server/discover` may take, if `initialize` is to follow.
-    probe_limit: OnceLock<Duration>,
+    sink: Option<FrameSink>,
+    /// Why the last request without a response has none.
+    failure: Mutex<Option<String>>,
 }
 
-#[derive(Default)]
-struct State {
-    session: Option<Arc<str>>,
-    version: Option<HeaderValue>,
-    rejected: Option<(u16, String)>,
+/// An HTTP request of a [`Wire`](crate::Wire).
+#[derive(Clone, Debug, Default)]
+pub struct WireRequest {
+    /// The HTTP method.
+    pub method: Method,
+    /// A path that replaces that of the endpoint; `None` for the endpoint itself.
+    pub path: Option<String>,
+    /// The headers, in addition to those that are configured for the server, which they replace.
+    pub headers: HeaderMap,
+    /// Whether the names of the headers begin in upper case, over HTTP/1.1.
+    pub has_title_case: bool,
+    /// The body; it is recorded as a frame.
+    pub body: Option<Bytes>,
+    /// The case of a probe, recorded before the request.
+    pub case: Option<Arc<str>>,
 }
 
-impl HttpClient {
-    pub(super) fn new(
-        http: Client,
-        url: Url,
-        headers: HeaderMap,
+/// How a request is authorized, if the connection has an authorization.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Authorization {
+    /// With the current token, and again with another one where the server refuses it.
+    Negotiated,
+    /// With the current token, once.
+    Current,
+}
+
+/// An HTTP exchange that has begun. Dropping it ends it.
+#[derive(Debug)]
+pub struct WireExchange {
+    /// The number of the exchange in the trace.
+    pub number: u32,
+    head: watch::Receiver<Option<ResponseHead>>,
+    running: JoinHandle<Result<WireResponse, WireError>>,
+}
+
+/// Status and headers of a response.
+#[derive(Clone, Debug)]
+pub(crate) struct ResponseHead {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+}
+
+/// A response that has ended.
+#[derive(Debug)]
+pub(crate) struct WireResponse {
+    pub(crate) head: ResponseHead,
+    pub(crate) body: ResponseBody,
+    /// Why a redirect was not followed.
+    pub(crate) redirection: Option<String>,
+}
+
+/// What a response brought.
+#[derive(Debug)]
+pub(crate) enum ResponseBody {
+    /// The frame that was recorded.
+    Message(Bytes),
+    Other(Bytes),
+    Events(StreamEnd),
+}
+
+/// How an event stream ended.
+#[derive(Debug, Default)]
+pub(crate) struct StreamEnd {
+    /// The last id of an event; an empty one takes back those before it.
+    pub(crate) last_event: Option<String>,
+    /// How long to wait before the stream is opened again.
+    pub(crate) retry: Option<Duration>,
+    pub(crate) has_events: bool,
+    /// Whether a response was among the messages.
+    pub(crate) has_response: bool,
+    /// How it broke, unless it ended.
+    pub(crate) broken: Option<String>,
+}
+
+impl HttpEndpoint {
+    /// For requests to this URL; those of a WebSocket go to the same place over HTTP.
+    ///
+    /// # Errors
+    /// [`OpenError::Invalid`] if the URL or a header cannot be used.
+    pub(crate) fn new(
+        at: &Endpoint,
+        transport: Transport,
         auth: Option<AuthMiddleware>,
         recorder: TraceRecorder,
-    ) -> HttpClient {
-        let (state, listening) = (Mutex::default(), watch::Sender::new(false));
-        let (lost, probe_limit) = (AtomicBool::default(), OnceLock::new());
-        HttpClient(Arc::new(Shared { http, url, headers, auth, recorder, state, listening, lost, probe_limit }))
+    ) -> Result<HttpEndpoint, OpenError> {
+        let schemes = if transport == Transport::Ws { ["ws", "wss"] } else { ["http", "https"] };
+        let mut url = web::parse_url(&at.url, &schemes)?;
+        match url.scheme() {
+            "ws" => drop(url.set_scheme("http")),
+            "wss" => drop(url.set_scheme("https")),
+            _ => {}
+        }
+        let (http, headers) = (web::client(&url)?, web::header_map(&at.headers)?);
+        let auth = web::auth_for(&headers, auth);
+        Ok(HttpEndpoint { http, url, headers, auth, transport, recorder, sink: None, failure: Mutex::default() })
     }
 
-    /// The HTTP status and body that rejected the last POST, a `server/discover`, if rmcp got them as a JSON-RPC error
-    /// that the server did not send.
-    pub(crate) fn rejected(&self) -> Option<(u16, String)> {
-        self.state().rejected.clone()
+    /// Passes the frames of event streams to a sink.
+    pub(crate) fn set_sink(&mut self, sink: FrameSink) {
+        self.sink = Some(sink);
     }
 
-    /// Whether the server has refused a request because it no longer knows the session.
-    pub(crate) fn is_lost(&self) -> bool {
-        self.0.lost.load(Ordering::Relaxed)
+    /// Why the last request without a response has none.
+    pub(crate) fn failure(&self) -> Option<String> {
+        self.failure.lock().clone()
     }
 
-    /// From now on a `server/discover` without an answer within this time, without that of a user authorization, is
-    /// [`unanswered`](super::probe::unanswered).
-    pub(crate) fn limit_probe(&self, limit: Duration) {
-        let _ = self.0.probe_limit.set(limit);
-    }
-
-    /// Sends the bytes as they are with the session, version and authorization in use, the mirrored headers of a modern
-    /// message, and the changes of the caller. It is never repeated.
+    /// Begins a request; its response is read to its end in a task, however long it takes.
     ///
     /// # Errors
-    /// [`LinkError::Invalid`] for a header that cannot be sent, [`LinkError::Exchange`] if there is no answer, and
-    /// [`LinkError::Unauthorized`].
-    pub(crate) async fn post_raw(&self, bytes: Bytes, changes: &[HeaderChange]) -> Result<RawResponse, LinkError> {
-        let mut headers = HeaderMap::new();
-        {
-            let state = self.state();
-            if let Some(session) = state.session.as_deref().and_then(|id| HeaderValue::from_str(id).ok()) {
-                headers.insert(SESSION, session);
-            }
-            if let Some(version) = &state.version {
-                headers.insert(VERSION, version.clone());
-                if is_modern(version) {
-                    headers.extend(mirrored(&bytes));
-                }
-            }
+    /// [`WireError::Invalid`] if TLS cannot be set up.
+    pub(crate) fn begin(
+        self: &Arc<Self>,
+        request: WireRequest,
+        authorization: Authorization,
+    ) -> Result<WireExchange, WireError> {
+        let number = self.recorder.new_exchange();
+        if let Some(case) = request.case.clone() {
+            self.recorder.note_in(Some(number), EventKind::Case(case));
         }
-        let mut headers = self.with_configured(post_headers(headers));
-        self.authorize(&mut headers).await?;
-        for (name, value) in changes {
-            let invalid = || LinkError::Invalid(format!("the header {name:?} has an invalid name or value"));
-            let parsed = name.parse::<HeaderName>().map_err(|_| invalid())?;
-            match value {
-                Some(value) => {
-                    headers.insert(parsed, HeaderValue::from_str(value).map_err(|_| invalid())?);
-                }
-                None => drop(headers.remove(parsed)),
-            }
-        }
-        let request = self.0.http.post(self.0.url.clone()).headers(headers);
-        self.post(request, bytes, None)
-            .await
-            .map(|response| RawResponse { response, recorder: self.0.recorder.clone() })
+        let http = match request.has_title_case {
+            true => web::title_case_client(&self.url).map_err(|error| WireError::Invalid(error.to_string()))?,
+            false => self.http.clone(),
+        };
+        let (head_sender, head) = watch::channel(None);
+        let this = Arc::clone(self);
+        let running = tokio::spawn(async move {
+            let sent = this.send(number, &http, &request, authorization).await;
+            let response = sent.inspect_err(|error| *this.failure.lock() = Some(error.to_string()))?;
+            let head = ResponseHead { status: response.status(), headers: response.headers().clone() };
+            head_sender.send_replace(Some(head));
+            this.read(response, &request).await
+        });
+        Ok(WireExchange { number, head, running })
     }
 
-    async fn post(
+    async fn send(
         &self,
-        request: RequestBuilder,
-        bytes: Bytes,
-        auth: Option<&AuthMiddleware>,
-    ) -> Result<Response, LinkError> {
-        web::send(&self.0.http, auth, request.body(bytes.clone()), &self.0.recorder, Some(&bytes)).await
-    }
-
-    /// Adds the authorization in use to a request that is not repeated.
-    async fn authorize(&self, headers: &mut HeaderMap) -> Result<(), LinkError> {
-        if let Some(auth) = &self.0.auth {
-            web::insert_auth(headers, &auth.header().await.map_err(LinkError::Unauthorized)?);
+        number: u32,
+        http: &Client,
+        request: &WireRequest,
+        authorization: Authorization,
+    ) -> Result<Response, WireError> {
+        let mut url = self.url.clone();
+        if let Some(path) = &request.path {
+            let (path, query) = path.split_once('?').map_or((path.as_str(), None), |(path, query)| (path, Some(query)));
+            url.set_path(path);
+            url.set_query(query);
         }
-        Ok(())
+        let mut headers = self.headers.clone();
+        for name in request.headers.keys() {
+            headers.remove(name);
+        }
+        headers.extend(request.headers.clone());
+        let auth = self.auth.as_ref().filter(|_| authorization == Authorization::Negotiated);
+        if let (Some(current), Authorization::Current) = (&self.auth, authorization) {
+            web::insert_auth(&mut headers, &current.header().await.map_err(WireError::Unauthorized)?);
+        }
+        let mut builder = http.request(request.method.clone(), url).headers(headers);
+        if let Some(body) = &request.body {
+            builder = builder.body(body.clone());
+        }
+        web::send_in(number, http, auth, builder, &self.recorder, request.body.as_ref()).await
     }
 
-    fn request(&self, method: Method, headers: HeaderMap) -> RequestBuilder {
-        self.0.http.request(method, self.0.url.clone()).headers(self.with_configured(headers))
-    }
-
-    /// The configured headers; those of the protocol take precedence.
-    fn with_configured(&self, protocol: HeaderMap) -> HeaderMap {
-        let mut headers = self.0.headers.clone();
-        headers.extend(protocol);
-        headers
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The events for rmcp, without the ids and times with which it would resume the stream itself. rmcp knows no
-    /// batches: each part of one is an event.
-    fn events(&self, response: Response, resumption: Resumption) -> BoxStream<'static, Result<Sse, SseError>> {
-        let recorder = self.0.recorder.clone();
-        let events = EventStream::new(self.clone(), response, resumption);
-        stream::unfold(events, move |mut events| {
-            let recorder = recorder.clone();
-            async move {
-                let next = events.next().await?;
-                let exchange = events.exchange();
-                let items = match next {
-                    Ok(event) => {
-                        let kind = event.event.clone();
-                        let parts = message(event).map_or_else(
-                            || vec![None],
-                            |data| {
-                                recorder.record_in(exchange, Direction::ServerToClient, data.clone());
-                                let parts = split_batch(&data).unwrap_or_else(|_| vec![data]);
-                                parts.iter().map(|part| Some(String::from_utf8_lossy(part).into_owned())).collect()
-                            },
-                        );
-                        let event = |data| Ok(Sse { event: kind.clone(), data, id: None, retry: None });
-                        parts.into_iter().map(event).collect()
-                    }
-                    Err(broken) => vec![Err(SseError::Body(broken.into()))],
-                };
-                Some((stream::iter(items), events))
-            }
-        })
-        .flatten()
-        .boxed()
-    }
-
-    /// Opens an event stream with these headers of the protocol.
+    /// Reads and records a response.
     ///
     /// # Errors
-    /// [`LinkError::Exchange`] if there is no answer, and [`LinkError::Unauthorized`].
-    pub(crate) async fn get(&self, mut headers: HeaderMap, last_event: Option<&str>) -> Result<Response, LinkError> {
-        headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
-        if let Some(last_event) = last_event.and_then(|id| HeaderValue::from_str(id).ok()) {
-            headers.insert("last-event-id", last_event);
+    /// [`WireError::Exchange`] if it broke, and [`WireError::Malformed`] if it is too long; an event stream that broke is no
+    /// error.
+    async fn read(&self, response: Response, request: &WireRequest) -> Result<WireResponse, WireError> {
+        let (status, number) = (response.status(), web::exchange(&response));
+        let (head, redirection) = (response.headers().clone(), web::redirection(&response));
+        if is_event_stream(&head) && status.is_success() {
+            let end = self.read_events(response, request.body.is_some() && self.sink.is_some()).await;
+            let is_whole = end.broken.is_none();
+            self.recorder.note_detail(number, || EventKind::HttpEnd { is_whole });
+            return Ok(WireResponse {
+                head: ResponseHead { status, headers: head },
+                body: ResponseBody::Events(end),
+                redirection,
+            });
         }
-        let request = self.request(Method::GET, headers);
-        web::send(&self.0.http, self.0.auth.as_ref(), request, &self.0.recorder, None).await
-    }
-
-    /// Waits until the server has answered the GET for its own messages; ends at once without a session.
-    pub(crate) async fn listening(&self) {
-        if self.state().session.is_some() {
-            let _ = self.0.listening.subscribe().wait_for(|listening| *listening).await;
-        }
-    }
-
-    async fn refusal(
-        &self,
-        message: &ClientJsonRpcMessage,
-        response: Response,
-    ) -> Result<StreamableHttpPostResponse, LinkError> {
-        let (status, session, redirection) = (response.status(), session_id(&response), web::redirection(&response));
-        let exchange = web::exchange(&response);
-        let body = Bytes::from(web::error_body(response).await);
-        let text = redirection.unwrap_or_else(|| String::from_utf8_lossy(&body).into_owned());
-        let error = match serde_json::from_slice(&body) {
-            Ok(ServerJsonRpcMessage::Error(error)) => Some(error.error),
-            _ => None,
+        let body = match whole_body(response).await {
+            Ok(body) => body,
+            Err(error) => {
+                self.recorder.note_detail(number, || EventKind::HttpEnd { is_whole: false });
+                return Err(error);
+            }
         };
-        match error {
-            Some(_) => self.0.recorder.record_in(exchange, Direction::ServerToClient, body),
-            None => web::note_body(&self.0.recorder, exchange, body),
+        let sent = request.body.as_deref().unwrap_or_default();
+        let is_frame = is_message(asked(self.transport, &request.method, sent), status, &head, &body);
+        if is_frame {
+            self.recorder.record_in(number, Direction::ServerToClient, body.clone());
+        } else {
+            web::note_body(&self.recorder, number, body.clone());
         }
-        let refused = LinkError::Status { status: status.as_u16(), body: text.clone() };
-        let ClientJsonRpcMessage::Request(request) = message else { return Err(refused) };
-        if status == StatusCode::NOT_FOUND && self.state().session.is_some() {
-            self.0.lost.store(true, Ordering::Relaxed);
-        }
-        let unauthorized = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
-        let probe = matches!(request.request, ClientRequest::DiscoverRequest(_));
-        // A server that rejects every POST says nothing about the handshake.
-        let is_elsewhere = status == StatusCode::METHOD_NOT_ALLOWED
-            && (probe || matches!(request.request, ClientRequest::InitializeRequest(_)));
-        let error = match error {
-            Some(error) if !unauthorized && !is_elsewhere => error,
-            // rmcp falls back to `initialize` on a JSON-RPC error alone, and knows the rule for a bare 4xx only in
-            // its own HTTP client (2026-07-28, Streamable HTTP: Backward Compatibility).
-            _ if probe && status.is_client_error() && !unauthorized => {
-                self.state().rejected = Some((status.as_u16(), text));
-                ErrorData::invalid_request(format!("HTTP {status}"), None)
-            }
-            _ => return Err(refused),
-        };
-        Ok(StreamableHttpPostResponse::Json(ServerJsonRpcMessage::error(error, Some(request.id.clone())), session))
+        self.recorder.note_detail(number, || EventKind::HttpEnd { is_whole: true });
+        let body = if is_frame { ResponseBody::Message(body) } else { ResponseBody::Other(body) };
+        Ok(WireResponse { head: ResponseHead { status, headers: head }, body, redirection })
     }
 
-    /// Posts a message of rmcp and reads what is no event stream, each exchange within the limit, if there is one.
-    async fn post_message_within(
-        &self,
-        limit: Option<Duration>,
-        message: ClientJsonRpcMessage,
-        session: Option<Arc<str>>,
-        headers: HashMap<HeaderName, HeaderValue>,
-    ) -> Result<StreamableHttpPostResponse, StreamableHttpError<LinkError>> {
-        let body = Bytes::from(serde_json::to_vec(&message)?);
-        let mut headers: HeaderMap = headers.into_iter().collect();
-        insert_session(&mut headers, session.as_deref());
-        let version = headers.get(&VERSION).cloned();
-        let mut to_resume = HeaderMap::new();
-        insert_session(&mut to_resume, session.as_deref());
-        to_resume.extend(version.clone().map(|version| (VERSION, version)));
-        let is_modern = version.as_ref().is_some_and(is_modern);
-        *self.state() = State { session, version, rejected: None };
-        let mut request = self.request(Method::POST, post_headers(headers));
-        if let Some(limit) = limit {
-            request = request.timeout(limit);
-        }
-        let response = self.post(request, body, self.0.auth.as_ref()).await.map_err(StreamableHttpError::Client)?;
-        match response.status() {
-            status @ (StatusCode::ACCEPTED | StatusCode::NO_CONTENT) => match message {
-                // Nothing can come of it any more (2025-11-25, Streamable HTTP: Sending Messages to the Server).
-                ClientJsonRpcMessage::Request(_) => {
-                    let text = format!("HTTP {} without an answer to the request", status.as_u16());
-                    Err(StreamableHttpError::Client(LinkError::Malformed(text)))
-                }
-                _ => Ok(StreamableHttpPostResponse::Accepted),
-            },
-            status if !status.is_success() => {
-                self.refusal(&message, response).await.map_err(StreamableHttpError::Client)
+    /// Reads an event stream; a session takes no more from one after the response for which it was opened.
+    async fn read_events(&self, response: Response, is_for_response: bool) -> StreamEnd {
+        let mut reader = EventReader::new(response, self.recorder.clone());
+        let mut end = StreamEnd::default();
+        loop {
+            let event = match reader.next().await {
+                Ok(Some(event)) => event,
+                Ok(None) => return end,
+                Err(why) => return StreamEnd { broken: Some(why.to_string()), ..end },
+            };
+            if is_for_response && end.has_response {
+                continue;
             }
-            _ if web::media_type(&response) == "text/event-stream" => {
-                let session = session_id(&response);
-                insert_session(&mut to_resume, session.as_deref());
-                let resumption = if is_modern { Resumption::Never } else { Resumption::OfResponse(to_resume) };
-                Ok(StreamableHttpPostResponse::Sse(self.events(response, resumption), session))
-            }
-            status => {
-                let (session, media_type) = (session_id(&response), web::media_type(&response));
-                let exchange = web::exchange(&response);
-                let body = whole_body(response).await.map_err(StreamableHttpError::Client)?;
-                if body.is_empty() && !matches!(message, ClientJsonRpcMessage::Request(_)) {
-                    return Ok(StreamableHttpPostResponse::Accepted);
-                }
-                if media_type != "application/json" {
-                    web::note_body(&self.0.recorder, exchange, body);
-                    let text = format!("HTTP {} with a body of type {media_type:?}", status.as_u16());
-                    return Err(StreamableHttpError::Client(LinkError::Malformed(text)));
-                }
-                self.0.recorder.record_in(exchange, Direction::ServerToClient, body.clone());
-                let answer = answer_to(&message, &body).map_err(StreamableHttpError::Client)?;
-                Ok(StreamableHttpPostResponse::Json(answer, session))
+            end.has_events = true;
+            end.last_event = event.id.clone().or(end.last_event);
+            end.retry = event.retry.map(Duration::from_millis).or(end.retry);
+            let Some(frame) = super::events::message(event) else { continue };
+            self.recorder.record_in(reader.exchange(), Direction::ServerToClient, frame.clone());
+            end.has_response |= has_response(&frame);
+            if let Some(taken) = self.sink.as_ref().and_then(|sink| sink(&frame)) {
+                taken.await;
             }
         }
     }
 }
 
-impl StreamableHttpClient for HttpClient {
-    type Error = LinkError;
-
-    /// An expired session (404) is an error with its status and body like any other: rmcp's `SessionExpired` would
-    /// only start a new session, which must not happen behind the back of a test.
-    async fn post_message(
-        &self,
-        _uri: Arc<str>,
-        message: ClientJsonRpcMessage,
-        session: Option<Arc<str>>,
-        _auth: Option<String>,
-        headers: HashMap<HeaderName, HeaderValue>,
-    ) -> Result<StreamableHttpPostResponse, StreamableHttpError<LinkError>> {
-        let (Some(limit), Some(probe)) = (self.0.probe_limit.get().copied(), probe_id(&message)) else {
-            return self.post_message_within(None, message, session, headers).await;
-        };
-        let posting = self.post_message_within(Some(limit), message, session, headers);
-        limit_probe(limit, probe, posting).await
+impl ResponseHead {
+    /// Whether the whole body is the answer, or refuses it.
+    pub(crate) fn has_whole_body(&self) -> bool {
+        !(self.status.is_success() && is_event_stream(&self.headers))
     }
+}
 
-    async fn delete_session(
-        &self,
-        _uri: Arc<str>,
-        session: Arc<str>,
-        _auth: Option<String>,
-        headers: HashMap<HeaderName, HeaderValue>,
-    ) -> Result<(), StreamableHttpError<LinkError>> {
-        let mut headers: HeaderMap = headers.into_iter().collect();
-        insert_session(&mut headers, Some(&session));
-        // A user is not asked only to close a session.
-        self.authorize(&mut headers).await.map_err(StreamableHttpError::Client)?;
-        let request = self.request(Method::DELETE, headers);
-        let response = web::send(&self.0.http, None, request, &self.0.recorder, None).await;
-        match response.map_err(StreamableHttpError::Client)?.status() {
-            StatusCode::METHOD_NOT_ALLOWED => Err(StreamableHttpError::ServerDoesNotSupportDeleteSession),
-            status if status.is_success() => Ok(()),
-            status => {
-                let refused = LinkError::Status { status: status.as_u16(), body: String::new() };
-                Err(StreamableHttpError::Client(refused))
-            }
-        }
-    }
-
-    async fn get_stream(
-        &self,
-        _uri: Arc<str>,
-        session: Option<Arc<str>>,
-        last_event: Option<String>,
-        _auth: Option<String>,
-        headers: HashMap<HeaderName, HeaderValue>,
-    ) -> Result<BoxStream<'static, Result<Sse, SseError>>, StreamableHttpError<LinkError>> {
-        let mut headers: HeaderMap = headers.into_iter().collect();
-        insert_session(&mut headers, session.as_deref());
-        let response = self.get(headers.clone(), last_event.as_deref()).await;
-        self.0.listening.send_replace(true);
-        let response = response.map_err(StreamableHttpError::Client)?;
-        match response.status() {
-            StatusCode::METHOD_NOT_ALLOWED => Err(StreamableHttpError::ServerDoesNotSupportSse),
-            status if !status.is_success() => {
-                let body = web::error_text(response, &self.0.recorder).await;
-                Err(StreamableHttpError::Client(LinkError::Status { status: status.as_u16(), body }))
-            }
-            _ => match web::media_type(&response) {
-                media_type if media_type == "text/event-stream" => {
-                    Ok(self.events(response, Resumption::OfSession(headers)))
-                }
-                media_type => Err(StreamableHttpError::UnexpectedContentType(Some(media_type))),
-            },
+impl ResponseBody {
+    /// The bytes of a body that is no event stream.
+    pub(crate) fn into_bytes(self) -> Bytes {
+        match self {
+            ResponseBody::Message(bytes) | ResponseBody::Other(bytes) => bytes,
+            ResponseBody::Events(_) => Bytes::new(),
         }
     }
 }
 
-/// The response to a raw POST, of which only the head has been read.
-pub(crate) struct RawResponse {
-    response: Response,
-    recorder: TraceRecorder,
-}
-
-impl RawResponse {
-    pub(crate) fn status(&self) -> u16 {
-        self.response.status().as_u16()
+impl WireExchange {
+    /// Waits until the response has ended or failed; false after the time limit, and the exchange goes on.
+    pub async fn ended(&mut self, limit: Duration) -> bool {
+        timeout(limit, &mut self.running).await.is_ok()
     }
 
-    /// Reads the rest and records its frames. Also returns a body that is not an event stream.
-    pub(crate) async fn finish(self) -> Bytes {
-        let exchange = web::exchange(&self.response);
-        if web::media_type(&self.response) == "text/event-stream" {
-            let mut events = EventReader::new(self.response);
-            while let Ok(frame) = events.next_message().await {
-                self.recorder.record_in(exchange, Direction::ServerToClient, frame);
-            }
-            return Bytes::new();
+    /// Whether the response has ended or failed.
+    pub fn is_finished(&self) -> bool {
+        self.running.is_finished()
+    }
+
+    /// The head of the response, as soon as it is there, and before anything of its body is.
+    pub(crate) fn head_receiver(&self) -> watch::Receiver<Option<ResponseHead>> {
+        self.head.clone()
+    }
+
+    /// Waits for the head of the response; `None` if none comes.
+    pub(crate) async fn head(&mut self) -> Option<ResponseHead> {
+        self.head.wait_for(Option::is_some).await.ok()?.clone()
+    }
+
+    /// The response, when it has ended.
+    ///
+    /// # Errors
+    /// Why there is none, or why it is not whole.
+    pub(crate) async fn response(mut self) -> Result<WireResponse, WireError> {
+        (&mut self.running).await.unwrap_or(Err(WireError::Closed))
+    }
+}
+
+impl Drop for WireExchange {
+    fn drop(&mut self) {
+        self.running.abort();
+    }
+}
+
+/// Changes headers as a caller wishes.
+///
+/// # Errors
+/// [`WireError::Invalid`] for a header that cannot be sent.
+pub(crate) fn change_headers(headers: &mut HeaderMap, changes: &[HeaderChange]) -> Result<(), WireError> {
+    for (name, value) in changes {
+        let invalid = || WireError::Invalid(format!("the header {name:?} has an invalid name or value"));
+        let parsed = name.parse::<HeaderName>().map_err(|_| invalid())?;
+        match value {
+            Some(value) => drop(headers.insert(parsed, HeaderValue::from_str(value).map_err(|_| invalid())?)),
+            None => drop(headers.remove(parsed)),
         }
-        let media_type = web::media_type(&self.response);
-        let body = whole_body(self.response).await.unwrap_or_default();
-        if media_type != "application/json" {
-            web::note_body(&self.recorder, exchange, body.clone());
-        } else if !body.is_empty() {
-            self.recorder.record_in(exchange, Direction::ServerToClient, body.clone());
-        }
-        body
+    }
+    Ok(())
+}
+
+/// Whether a frame is a response, or a batch with one.
+fn has_response(frame: &Bytes) -> bool {
+    match Message::parse(frame) {
+        Ok(Message::Response(_)) => true,
+        Err(ParseError::Batch) => split_batch(frame).unwrap_or_default().iter().any(has_response),
+        Err(error) => error.id().is_some(),
+        Ok(_) => false,
     }
 }
 
-fn is_modern(version: &HeaderValue) -> bool {
-    let version = version.to_str().ok().and_then(|text| text.parse::<Version>().ok());
-    version.is_some_and(|version| version.era() == Era::Modern)
-}
-
-fn post_headers(mut headers: HeaderMap) -> HeaderMap {
-    headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    headers
-}
-
-fn insert_session(headers: &mut HeaderMap, session: Option<&str>) {
-    if let Some(session) = session.and_then(|id| HeaderValue::from_str(id).ok()) {
-        headers.insert(SESSION, session);
-    }
-}
-
-fn session_id(response: &Response) -> Option<String> {
-    response.headers().get(&SESSION).and_then(|id| id.to_str().ok()).map(str::to_owned)
-}
-
-pub(crate) async fn whole_body(mut response: Response) -> Result<Bytes, LinkError> {
+async fn whole_body(mut response: Response) -> Result<Bytes, WireError> {
     let mut body = BytesMut::new();
-    while let Some(chunk) = response.chunk().await.map_err(|error| LinkError::Exchange(web::describe(error)))? {
+    while let Some(chunk) = response.chunk().await.map_err(|error| WireError::Exchange(web::describe(error)))? {
         if body.len() + chunk.len() > MAX_FRAME {
-            return Err(LinkError::Malformed(format!("a body of more than {MAX_FRAME} bytes")));
+            return Err(WireError::Malformed(format!("a body of more than {MAX_FRAME} bytes")));
         }
         body.extend_from_slice(&chunk);
     }
     Ok(body.freeze())
 }
 
-/// A JSON body must answer the request of its exchange.
-fn answer_to(message: &ClientJsonRpcMessage, body: &[u8]) -> Result<ServerJsonRpcMessage, LinkError> {
-    let answer: ServerJsonRpcMessage = serde_json::from_slice(body)
-        .map_err(|error| LinkError::Malformed(format!("the body is not a message: {error}")))?;
-    let ClientJsonRpcMessage::Request(request) = message else { return Ok(answer) };
-    let other = |id: &RequestId| {
-        LinkError::Malformed(format!("the body answers request {id} instead of request {}", request.id))
-    };
-    match answer {
-        ServerJsonRpcMessage::Error(error) if error.id.is_none() => {
-            Ok(ServerJsonRpcMessage::error(error.error, Some(request.id.clone())))
-        }
-        ServerJsonRpcMessage::Response(answer) if answer.id != request.id => Err(other(&answer.id)),
-        ServerJsonRpcMessage::Error(answer) if answer.id.as_ref() != Some(&request.id) => {
-            Err(other(answer.id.as_ref().unwrap_or(&request.id)))
-        }
-        ServerJsonRpcMessage::Request(_) | ServerJsonRpcMessage::Notification(_) => {
-            Err(LinkError::Malformed("the body is not a response".to_owned()))
-        }
-        answer => Ok(answer),
+#[cfg(test)]
+mod tests {
+    use super::has_response;
+
+    #[test]
+    fn a_batch_has_a_response_if_one_of_its_messages_is_one() {
+        assert!(has_response(&(&br#"[{"jsonrpc":"2.0","id":1,"result":{}}]"#[..]).into()));
+        assert!(!has_response(&(&br#"[{"jsonrpc":"2.0","id":"s","method":"ping"}]"#[..]).into()));
     }
 }

@@ -1,7 +1,7 @@
 //! A server in this process, at the other end of a [`pipe`](rehearse_net::pipe).
 
 use super::{
-    Duplex, OpenConnection, OpenError,
+    Link, OpenError,
     duplex::{Incoming, OrderedWriter, Outgoing, Writer},
 };
 use crate::recorder::TraceRecorder;
@@ -11,11 +11,11 @@ use rehearse_net::{LineReader, LineWriter, pipe::Address};
 ///
 /// # Errors
 /// [`OpenError::Unreachable`] if the listener is gone.
-pub(crate) fn open(address: &Address, recorder: TraceRecorder) -> Result<OpenConnection, OpenError> {
+pub(crate) fn open(address: &Address, recorder: TraceRecorder) -> Result<Link, OpenError> {
     let stream = address.connect();
     let stream = stream.ok_or_else(|| OpenError::Unreachable { detail: "the server is gone".to_owned() })?;
     let (reader, writer) = tokio::io::split(stream);
     let writer = OrderedWriter::new(recorder.clone(), Writer::Memory(LineWriter::new(writer)));
     let incoming = Incoming::Memory(LineReader::new(reader));
-    Ok(OpenConnection::duplex(Duplex::new(recorder, incoming, Outgoing::Ordered(writer)), None))
+    Ok(Link { incoming, outgoing: Outgoing::Ordered(writer), child: None })
 }

@@ -8,7 +8,7 @@ use reqwest::{
 };
 
 use super::{
-    Duplex, LinkError, OpenConnection, OpenError,
+    Link, OpenError, WireError,
     auth::AuthMiddleware,
     duplex::{Incoming, Outgoing},
     events::EventReader,
@@ -27,7 +27,7 @@ pub(crate) async fn open(
     headers: &[(String, String)],
     auth: Option<AuthMiddleware>,
     recorder: TraceRecorder,
-) -> Result<OpenConnection, OpenError> {
+) -> Result<Link, OpenError> {
     let url = web::parse_url(url, &["http", "https"])?;
     let (http, headers) = (web::client(&url)?, web::header_map(headers)?);
     let auth = web::auth_for(&headers, auth);
@@ -35,7 +35,7 @@ pub(crate) async fn open(
     let own = HeaderMap::from_iter([(ACCEPT, HeaderValue::from_static("text/event-stream"))]);
     let request = http.get(url.clone()).headers(headers.clone()).headers(own);
     let response = web::send(&http, auth.as_ref(), request, &recorder, None).await.map_err(|error| match error {
-        LinkError::Unauthorized(why) => OpenError::Unauthorized(why),
+        WireError::Unauthorized(why) => OpenError::Unauthorized(why),
         error => OpenError::Unreachable { detail: error.to_string() },
     })?;
     if response.status() != StatusCode::OK {
@@ -47,10 +47,10 @@ pub(crate) async fn open(
     if media_type != "text/event-stream" {
         return Err(OpenError::Malformed(format!("the answer to GET is {media_type:?} and not an event stream")));
     }
-    let mut events = EventReader::recorded(response, recorder.clone());
+    let mut events = EventReader::new(response, recorder.clone());
     let endpoint = endpoint(&mut events, &url, &recorder).await?;
     let poster = Poster { recorder: recorder.clone(), http, endpoint, headers: Arc::new(headers), auth };
-    Ok(OpenConnection::duplex(Duplex::new(recorder, Incoming::Sse(Box::new(events)), Outgoing::Sse(poster)), None))
+    Ok(Link { incoming: Incoming::Sse(Box::new(events)), outgoing: Outgoing::Sse(poster), child: None })
 }
 
 async fn endpoint(events: &mut EventReader, url: &Url, recorder: &TraceRecorder) -> Result<Url, OpenError> {

@@ -8,7 +8,7 @@ use reqwest::{
     header::{CONTENT_TYPE, HeaderMap, HeaderValue},
 };
 
-use super::{LinkError, auth::AuthMiddleware, web};
+use super::{WireError, auth::AuthMiddleware, web};
 use crate::recorder::TraceRecorder;
 
 /// Sends frames by POST to the endpoint that the server named.
@@ -25,9 +25,9 @@ impl Poster {
     /// Delivers one frame and returns the HTTP status.
     ///
     /// # Errors
-    /// [`LinkError::Status`] if the server does not accept the frame, [`LinkError::Exchange`] if it cannot be reached,
-    /// and [`LinkError::Unauthorized`].
-    pub(crate) async fn post(self, bytes: Bytes) -> Result<u16, LinkError> {
+    /// [`WireError::Status`] if the server does not accept the frame, [`WireError::Exchange`] if it cannot be reached,
+    /// and [`WireError::Unauthorized`].
+    pub(crate) async fn post(self, bytes: Bytes) -> Result<u16, WireError> {
         let request = self.http.post(self.endpoint).headers((*self.headers).clone());
         // This replaces a configured header.
         let own = HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static("application/json"))]);
@@ -38,6 +38,6 @@ impl Poster {
             return Ok(status.as_u16());
         }
         let body = web::error_text(response, &self.recorder).await;
-        Err(LinkError::Status { status: status.as_u16(), body })
+        Err(WireError::Status { status: status.as_u16(), body })
     }
 }

@@ -1,7 +1,7 @@
 //! stdio: a child process and its pipes.
 
 use super::{
-    Child, CommandSpec, Duplex, OpenConnection, OpenError, StderrSink,
+    Child, CommandSpec, Link, OpenError, StderrSink,
     duplex::{Incoming, OrderedWriter, Outgoing, Writer},
 };
 use crate::recorder::TraceRecorder;
@@ -18,9 +18,9 @@ pub(crate) fn open(
     stderr: Option<StderrSink>,
     recorder: TraceRecorder,
     splitter: LineSplitter,
-) -> Result<OpenConnection, OpenError> {
+) -> Result<Link, OpenError> {
     let (child, pipes) = Child::spawn(spec, name, stderr, recorder.clone())?;
     let ordered = OrderedWriter::new(recorder.clone(), Writer::Stdio(LineWriter::new(pipes.stdin)));
     let incoming = Incoming::Stdio(LineReader::with_splitter(pipes.stdout, splitter));
-    Ok(OpenConnection::duplex(Duplex::new(recorder, incoming, Outgoing::Ordered(ordered)), Some(child)))
+    Ok(Link { incoming, outgoing: Outgoing::Ordered(ordered), child: Some(child) })
 }

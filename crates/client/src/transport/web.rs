@@ -8,7 +8,7 @@ use reqwest::{
 };
 
 use super::{
-    LinkError, OpenError,
+    OpenError, WireError,
     auth::{AuthHeader, AuthMiddleware, RefusedRequest},
 };
 use crate::recorder::TraceRecorder;
@@ -74,25 +74,40 @@ pub(crate) fn header_map(headers: &[(String, String)]) -> Result<HeaderMap, Open
 }
 
 /// Sends a request with the header of the middleware, and again with the next one if it is refused. Records each
-/// attempt, and the frame in it.
+/// attempt as an exchange, and the frame in it.
 ///
 /// # Errors
-/// [`LinkError::Unauthorized`] if there is no authorization, [`LinkError::Exchange`] if there is no answer, and
-/// [`LinkError::Invalid`] if it cannot be sent.
+/// [`WireError::Unauthorized`] if there is no authorization, [`WireError::Exchange`] if there is no answer, and
+/// [`WireError::Invalid`] if it cannot be sent.
 pub(crate) async fn send(
     http: &Client,
     auth: Option<&AuthMiddleware>,
     request: RequestBuilder,
     recorder: &TraceRecorder,
     frame: Option<&Bytes>,
-) -> Result<Response, LinkError> {
-    let mut request = request.build().map_err(|error| LinkError::Invalid(describe(error)))?;
-    let Some(auth) = auth else { return send_once(http, request, recorder, frame).await };
-    let mut header = auth.header().await.map_err(LinkError::Unauthorized)?;
+) -> Result<Response, WireError> {
+    send_in(recorder.new_exchange(), http, auth, request, recorder, frame).await
+}
+
+/// As [`send`], the first attempt as the exchange of this number.
+///
+/// # Errors
+/// As [`send`].
+pub(crate) async fn send_in(
+    number: u32,
+    http: &Client,
+    auth: Option<&AuthMiddleware>,
+    request: RequestBuilder,
+    recorder: &TraceRecorder,
+    frame: Option<&Bytes>,
+) -> Result<Response, WireError> {
+    let mut request = request.build().map_err(|error| WireError::Invalid(describe(error)))?;
+    let Some(auth) = auth else { return execute(number, http, request, recorder, frame).await };
+    let (mut header, mut number) = (auth.header().await.map_err(WireError::Unauthorized)?, number);
     for _ in 1..MAX_AUTH_ATTEMPTS {
         let Some(mut attempt) = request.try_clone() else { break };
         insert_auth(attempt.headers_mut(), &header);
-        let response = send_once(http, attempt, recorder, frame).await?;
+        let response = execute(number, http, attempt, recorder, frame).await?;
         let status = response.status();
         if !is_refusal(status) {
             header.mark_accepted();
@@ -102,39 +117,14 @@ pub(crate) async fn send(
         match auth
             .header_after_refusal(RefusedRequest { header, status, headers, version })
             .await
-            .map_err(LinkError::Unauthorized)?
+            .map_err(WireError::Unauthorized)?
         {
             Some(next) => header = next,
             None => return Ok(response),
         }
+        number = recorder.new_exchange();
     }
     insert_auth(request.headers_mut(), &header);
-    send_once(http, request, recorder, frame).await
-}
-
-/// Sends a request once.
-async fn send_once(
-    http: &Client,
-    request: Request,
-    recorder: &TraceRecorder,
-    frame: Option<&Bytes>,
-) -> Result<Response, LinkError> {
-    let number = recorder.new_exchange();
-    execute(number, http, request, recorder, frame).await
-}
-
-/// Sends a request once, as the exchange of this number.
-///
-/// # Errors
-/// As [`send`].
-pub(crate) async fn send_in(
-    number: u32,
-    http: &Client,
-    request: RequestBuilder,
-    recorder: &TraceRecorder,
-    frame: Option<&Bytes>,
-) -> Result<Response, LinkError> {
-    let request = request.build().map_err(|error| LinkError::Invalid(describe(error)))?;
     execute(number, http, request, recorder, frame).await
 }
 
@@ -144,7 +134,7 @@ async fn execute(
     request: Request,
     recorder: &TraceRecorder,
     frame: Option<&Bytes>,
-) -> Result<Response, LinkError> {
+) -> Result<Response, WireError> {
     let exchange = Some(number);
     recorder.note_detail(exchange, || {
         let url = request.url();
@@ -155,7 +145,7 @@ async fn execute(
     if let Some(frame) = frame {
         recorder.record_in(exchange, Direction::ClientToServer, frame.clone());
     }
-    let mut response = http.execute(request).await.map_err(|error| LinkError::Exchange(describe(error)))?;
+    let mut response = http.execute(request).await.map_err(|error| WireError::Exchange(describe(error)))?;
     response.extensions_mut().insert(ExchangeNumber(number));
     let head = || EventKind::HttpResponse { status: response.status(), headers: response.headers().clone() };
     recorder.note_detail(exchange, head);

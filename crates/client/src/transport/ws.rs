@@ -7,7 +7,7 @@ use tokio_tungstenite::{
 };
 
 use super::{
-    Duplex, OpenConnection, OpenError,
+    Link, OpenError,
     auth::{AuthMiddleware, RefusedRequest},
     duplex::{Incoming, OrderedWriter, Outgoing, Writer},
     web,
@@ -28,7 +28,7 @@ pub(crate) async fn open(
     headers: &[(String, String)],
     auth: Option<AuthMiddleware>,
     recorder: TraceRecorder,
-) -> Result<OpenConnection, OpenError> {
+) -> Result<Link, OpenError> {
     let url = web::parse_url(url, &["ws", "wss"])?;
     let mut request = url.as_str().into_client_request().map_err(|error| OpenError::Invalid(error.to_string()))?;
     let headers = web::header_map(headers)?;
@@ -41,7 +41,7 @@ pub(crate) async fn open(
     let (sink, stream) = socket.split();
     let stream = Stream { stream, recorder: recorder.clone(), exchange };
     let ordered = OrderedWriter::new(recorder.clone(), Writer::Ws(sink));
-    Ok(OpenConnection::duplex(Duplex::new(recorder, Incoming::Ws(stream), Outgoing::Ordered(ordered)), None))
+    Ok(Link { incoming: Incoming::Ws(stream), outgoing: Outgoing::Ordered(ordered), child: None })
 }
 
 /// Connects with the header of the middleware, and again with the next one if it is refused. Also returns the number of

@@ -14,7 +14,7 @@ use tokio_tungstenite::{
     },
 };
 
-use super::{LinkError, web};
+use super::{WireError, web};
 use crate::recorder::TraceRecorder;
 use rehearse_protocol::{Closed, ClosedHow};
 
@@ -64,12 +64,12 @@ fn broken(error: &Error) -> Closed {
 ///
 /// # Errors
 /// Those of the socket.
-pub(crate) async fn send(sink: &mut Sink, bytes: Bytes) -> Result<(), LinkError> {
+pub(crate) async fn send(sink: &mut Sink, bytes: Bytes) -> Result<(), WireError> {
     let message = match std::str::from_utf8(&bytes) {
         Ok(text) => Message::text(text),
         Err(_) => Message::Binary(bytes),
     };
-    sink.send(message).await.map_err(|error| LinkError::Ws(Box::new(error)))
+    sink.send(message).await.map_err(|error| WireError::Ws(Box::new(error)))
 }
 
 /// Sends a close frame; the reader of the stream receives that of the server.

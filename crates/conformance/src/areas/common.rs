@@ -1,10 +1,10 @@
 //! What the judges of several areas need.
 
 use rehearse_document::text::shortened;
-use rehearse_protocol::Version;
+use rehearse_protocol::{Version, meta};
 use serde_json::{Value, json};
 
-use crate::{Call, Connection, Evidence, HttpExchange, Judgement, Material, Message, Place};
+use crate::{Call, Connection, Evidence, HttpExchange, Judgement, Material, Message, Place, evidence::is_case};
 
 /// The list methods, each with the key of its items and the key that names an item.
 pub(super) const LISTS: [(&str, &str, &str); 4] = [
@@ -103,11 +103,12 @@ pub(super) fn is_due(evidence: &Evidence<'_>, connection: &Connection<'_>, call:
 
 /// Checks that a server lives after a case: a later message on its connection gets an answer.
 pub(super) fn survives(evidence: &Evidence<'_>, j: &mut Judgement, case: &str) {
+    evidence.look_for(case);
     for connection in &evidence.connections {
         let calls: Vec<_> = connection.calls().collect();
         for (index, call) in calls.iter().enumerate().filter(|(_, call)| is_case_of(call, case)) {
             let later = calls.get(index + 1..).unwrap_or_default();
-            if later.iter().any(Call::is_answered) || (call.response.is_some() && !connection.ended_by_server()) {
+            if later.iter().any(Call::is_served) || (call.response.is_some() && !connection.ended_by_server()) {
                 j.check_answer(true, call, String::new);
             } else if connection.ended_by_server() {
                 // The last message before the end is the one that ended it.
@@ -155,7 +156,7 @@ pub(super) fn is_broken(call: &Call<'_>) -> bool {
 
 /// Whether this is the request after a case that shows whether the server still lives, and it does not.
 pub(super) fn is_unanswered_control(call: &Call<'_>) -> bool {
-    is_case_of(call, "control") && !call.is_answered()
+    is_case_of(call, "control") && !call.is_served()
 }
 
 /// Why silence after something says nothing about it.
@@ -164,13 +165,12 @@ pub(super) const NEVER_ANSWERED: &str = "the server answers no such request, als
 /// Whether the server has answered a request of the same method in normal work.
 pub(super) fn is_usually_answered(evidence: &Evidence<'_>, call: &Call<'_>) -> bool {
     let mut same = evidence.calls_of(call.method());
-    same.any(|it| it.request.case.is_none() && it.is_answered())
+    same.any(|it| it.request.case.is_none() && it.is_served())
 }
 
 /// Whether a case was sent as this one, or as one below it.
 pub(super) fn is_case_of(call: &Call<'_>, case: &str) -> bool {
-    let name = call.request.case.and_then(|name| name.strip_prefix(case));
-    name.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    call.request.case.is_some_and(|name| is_case(name, case))
 }
 
 /// Checks that malformed input is refused: an error, over HTTP a status of 400 or above, or silence on a pipe.
@@ -255,11 +255,8 @@ pub(super) fn is_mime(text: &str) -> bool {
 
 /// What a modern request has in `_meta`.
 pub(super) fn meta(material: &Material) -> Value {
-    json!({
-        "io.modelcontextprotocol/protocolVersion": material.version.unwrap_or(Version::LATEST).as_str(),
-        "io.modelcontextprotocol/clientInfo": { "name": "rehearse-check", "version": "1" },
-        "io.modelcontextprotocol/clientCapabilities": {},
-    })
+    let client = json!({ "name": "rehearse-check", "version": "1" });
+    meta::of_request(material.version.unwrap_or(Version::LATEST), client, json!({})).into()
 }
 
 /// A request that every server serves at once: a list, or what its era has, with its params.

@@ -1,5 +1,8 @@
 //! `server/discover`, and the stateless requests of 2026-07-28.
 
+use rehearse_protocol::names::{
+    META_CLIENT_CAPABILITIES, META_CLIENT_INFO, META_VERSION, METHOD_HEADER, SESSION_HEADER, VERSION_HEADER,
+};
 use std::collections::{BTreeSet, HashSet};
 
 use serde_json::{Value, json};
@@ -7,14 +10,11 @@ use serde_json::{Value, json};
 use super::{
     Judge,
     common::{error_code, is_refused_elsewhere, results, shown, survives},
-    stateless::{self, CAPABILITIES},
+    stateless,
 };
-use crate::{Call, Case, Evidence, HttpExchange, Judgement, Lane, Level, Material};
+use crate::{Call, Case, Evidence, HttpExchange, Judgement, Lane, Level, Material, evidence::VERSION_POINTER};
 
 const DISCOVER: &str = "server/discover";
-const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
-const INFO: &str = "io.modelcontextprotocol/clientInfo";
-const META_VERSION: &str = "/params/_meta/io.modelcontextprotocol~1protocolVersion";
 const META_EXTENSIONS: &str = "/params/_meta/io.modelcontextprotocol~1clientCapabilities/extensions";
 /// Not `initialize`: with which error a server refuses it is its own choice, and one that also speaks a legacy version may
 /// accept it.
@@ -115,7 +115,7 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
         };
         for http in e.exchanges().map(|(_, http)| http).filter(is_modern) {
             let Some(place) = http.response else { continue };
-            let id = http.header("mcp-session-id");
+            let id = http.header(SESSION_HEADER);
             j.check_at(id.is_none(), None, vec![place], || format!("`Mcp-Session-Id: {}`", id.unwrap_or_default()));
         }
     }),
@@ -147,8 +147,8 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     ("discover.result.versions-honest", |e, j| {
         let listed = listed_versions(e);
         for call in e.calls().filter(|call| call.response.is_some()) {
-            let version = call.request.at(META_VERSION).as_str().unwrap_or_default();
-            let header = call.http.and_then(|http| http.request_header("mcp-protocol-version"));
+            let version = call.request.at(VERSION_POINTER).as_str().unwrap_or_default();
+            let header = call.http.and_then(|http| http.request_header(VERSION_HEADER));
             if version >= FIRST && header.is_none_or(|it| it == version) && listed.contains(version) {
                 j.check_at(call.error_code() != Some(-32022), Some(version.to_owned()), call.places(), || {
                     call.answer_text()
@@ -227,26 +227,24 @@ pub(super) fn cases(material: &Material) -> Vec<Case> {
             |name: &str| Case::request(format!("meta-negative/{name}/{method}"), Lane::Negative, method, json!({}));
         let unknown = json!({ "x": {}, "extensions": { "com.example/x": {} } });
         cases.extend([
-            case("no-client-info").meta(INFO, None),
-            case("unknown-capability").meta(CAPABILITIES, Some(unknown)),
-            case("no-version").meta(VERSION, None),
-            case("no-capabilities").meta(CAPABILITIES, None),
-            case("wrong-capabilities").meta(CAPABILITIES, Some(json!("x"))),
-            case("version").meta(VERSION, Some(json!("2999-01-01"))).header("mcp-protocol-version", "2999-01-01"),
-            case("no-meta").meta(VERSION, None).meta(CAPABILITIES, None).meta(INFO, None),
-            case("malformed-version/empty").meta(VERSION, Some(json!(""))).header("mcp-protocol-version", ""),
+            case("no-client-info").meta(META_CLIENT_INFO, None),
+            case("unknown-capability").meta(META_CLIENT_CAPABILITIES, Some(unknown)),
+            case("no-version").meta(META_VERSION, None),
+            case("no-capabilities").meta(META_CLIENT_CAPABILITIES, None),
+            case("wrong-capabilities").meta(META_CLIENT_CAPABILITIES, Some(json!("x"))),
+            case("version").meta(META_VERSION, Some(json!("2999-01-01"))).header(VERSION_HEADER, "2999-01-01"),
+            case("no-meta").meta(META_VERSION, None).meta(META_CLIENT_CAPABILITIES, None).meta(META_CLIENT_INFO, None),
+            case("malformed-version/empty").meta(META_VERSION, Some(json!(""))).header(VERSION_HEADER, ""),
             case("malformed-version/text")
-                .meta(VERSION, Some(json!("v999.0.0")))
-                .header("mcp-protocol-version", "v999.0.0"),
-            case("legacy-version")
-                .meta(VERSION, Some(json!("2025-11-25")))
-                .header("mcp-protocol-version", "2025-11-25"),
+                .meta(META_VERSION, Some(json!("v999.0.0")))
+                .header(VERSION_HEADER, "v999.0.0"),
+            case("legacy-version").meta(META_VERSION, Some(json!("2025-11-25"))).header(VERSION_HEADER, "2025-11-25"),
         ]);
         // One client after the other, twice.
         let clients = ["a", "b", "a", "b"].map(|client| {
             let name = format!("lists/clients/{client}/{method}");
             let case = Case::request(name, Lane::Negative, method, json!({}));
-            case.meta(INFO, Some(json!({ "name": format!("client-{client}"), "version": "1" })))
+            case.meta(META_CLIENT_INFO, Some(json!({ "name": format!("client-{client}"), "version": "1" })))
         });
         cases.extend(clients);
     }
@@ -278,8 +276,8 @@ fn legacy_cases(material: &Material) -> impl Iterator<Item = Case> {
     versions.into_iter().map(move |version| {
         let params = json!({ "protocolVersion": version, "capabilities": {}, "clientInfo": client });
         let case = Case::request(format!("{LEGACY}/{version}"), Lane::Fresh, "initialize", params);
-        let case = case.meta(VERSION, None).meta(CAPABILITIES, None).meta(INFO, None);
-        case.without_header("mcp-protocol-version").without_header("mcp-method")
+        let case = case.meta(META_VERSION, None).meta(META_CLIENT_CAPABILITIES, None).meta(META_CLIENT_INFO, None);
+        case.without_header(VERSION_HEADER).without_header(METHOD_HEADER)
     })
 }
 

@@ -1,6 +1,9 @@
 //! Two eras: a client of one and a server of the other, or of both.
 
-use rehearse_protocol::{Era, Version};
+use rehearse_protocol::{
+    Era, Version,
+    names::{METHOD_HEADER, VERSION_HEADER},
+};
 use serde_json::{Value, json};
 
 use super::{Judge, common::cheap_request};
@@ -30,14 +33,14 @@ pub(super) fn cases(material: &Material) -> Vec<Case> {
         let params = initialize();
         let request = json!({ "jsonrpc": "2.0", "id": "era-1", "method": "initialize", "params": params });
         let case = Case::bytes("era/initialize", Lane::Fresh, request.to_string());
-        return vec![case.without_header("mcp-protocol-version").without_header("mcp-method")];
+        return vec![case.without_header(VERSION_HEADER).without_header(METHOD_HEADER)];
     }
     if material.version == Some(Version::LATEST_LEGACY) && material.is_http() {
         let modern = Material { version: Some(Version::LATEST), ..material.clone() };
         let (_, params) = cheap_request(&modern);
         let case = Case::request("era/modern-post", Lane::Fresh, DISCOVER, params);
         let version = Version::LATEST.as_str();
-        return vec![case.header("mcp-protocol-version", version).header("mcp-method", DISCOVER)];
+        return vec![case.header(VERSION_HEADER, version).header(METHOD_HEADER, DISCOVER)];
     }
     Vec::new()
 }

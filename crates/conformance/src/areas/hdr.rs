@@ -2,6 +2,7 @@
 
 use base64::Engine;
 use rehearse_document::json_schema::accepts;
+use rehearse_protocol::names::{META_VERSION, METHOD_HEADER, NAME_HEADER, VERSION_HEADER};
 use serde_json::{Value, json};
 
 use super::{Judge, common::is_case_of};
@@ -61,7 +62,7 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     ("hdr.name.prefix-case", |e, j| judge(e, j, "headers/prefix-case", is_refused)),
     ("hdr.name.non-ascii-uri", |e, j| {
         for call in e.calls().filter(|call| call.request.case.is_none()) {
-            let name = call.http.and_then(|http| http.request_header("mcp-name"));
+            let name = call.http.and_then(|http| http.request_header(NAME_HEADER));
             if name.is_some_and(|name| name.starts_with("=?base64?")) && call.is_answered() {
                 j.check_call(is_accepted(&call), &call);
             }
@@ -99,25 +100,25 @@ pub(super) fn cases(material: &Material) -> Vec<Case> {
     let other = if method == "prompts/list" { "tools/list" } else { "prompts/list" };
     let mut cases = vec![
         list("unknown-param").header("mcp-param-rehearse", "x"),
-        list("no-version").without_header("mcp-protocol-version"),
-        list("other-version").meta("io.modelcontextprotocol/protocolVersion", Some(json!("2999-01-01"))),
-        list("wrong-version").header("mcp-protocol-version", "2999-01-01"),
-        list("no-method").without_header("mcp-method"),
-        list("other-method").header("mcp-method", other),
-        list("method-case").header("mcp-method", &method.to_uppercase()),
-        list("padded-method").header("mcp-method", &format!("  {method}  ")),
-        list("duplicate-method").header("mcp-method", method).header("mcp-method", other),
+        list("no-version").without_header(VERSION_HEADER),
+        list("other-version").meta(META_VERSION, Some(json!("2999-01-01"))),
+        list("wrong-version").header(VERSION_HEADER, "2999-01-01"),
+        list("no-method").without_header(METHOD_HEADER),
+        list("other-method").header(METHOD_HEADER, other),
+        list("method-case").header(METHOD_HEADER, &method.to_uppercase()),
+        list("padded-method").header(METHOD_HEADER, &format!("  {method}  ")),
+        list("duplicate-method").header(METHOD_HEADER, method).header(METHOD_HEADER, other),
     ];
     let encoded = |text: &str| format!("=?base64?{}?=", base64::prelude::BASE64_STANDARD.encode(text));
     for (lane, method, name, params) in named(material) {
         let case = |variant: &str| Case::request(format!("headers/{variant}/{method}"), lane, method, params.clone());
         cases.extend([
-            case("encoded-name").header("mcp-name", &encoded(&name)),
-            case("no-name").without_header("mcp-name"),
-            case("other-name").header("mcp-name", "rehearse-other"),
-            case("encoded-other-name").header("mcp-name", &encoded("rehearse-other")),
-            case("broken-name").header("mcp-name", "=?base64?%%%?="),
-            case("prefix-case").header("mcp-name", &encoded(&name).replace("base64", "BASE64")),
+            case("encoded-name").header(NAME_HEADER, &encoded(&name)),
+            case("no-name").without_header(NAME_HEADER),
+            case("other-name").header(NAME_HEADER, "rehearse-other"),
+            case("encoded-other-name").header(NAME_HEADER, &encoded("rehearse-other")),
+            case("broken-name").header(NAME_HEADER, "=?base64?%%%?="),
+            case("prefix-case").header(NAME_HEADER, &encoded(&name).replace("base64", "BASE64")),
         ]);
     }
     cases.extend(material.mirrored.iter().flat_map(mirrored_cases));

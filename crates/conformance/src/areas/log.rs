@@ -1,5 +1,6 @@
 //! Log messages.
 
+use rehearse_protocol::names::META_LOG_LEVEL;
 use std::{
     collections::{BTreeSet, VecDeque},
     time::Duration,
@@ -58,7 +59,7 @@ pub(super) fn cases(material: &Material) -> Vec<Case> {
     };
     let (verbose, quiet) = (calls("debug"), calls("error"));
     if material.is_modern() {
-        let at = |case: Case, level: &str| case.meta("io.modelcontextprotocol/logLevel", Some(json!(level)));
+        let at = |case: Case, level: &str| case.meta(META_LOG_LEVEL, Some(json!(level)));
         let bad = material.list_methods().first().copied();
         let bad = bad.map(|method| Case::request("bad-params/modern-log-level", Lane::Negative, method, json!({})));
         let bad = bad.into_iter().map(|case| at(case, "loud"));

@@ -178,6 +178,6 @@ fn origin(evidence: &Evidence<'_>, j: &mut Judgement) {
 fn cleanup(evidence: &Evidence<'_>, j: &mut Judgement) {
     let is_sent = evidence.http_case("sse-closed/post").next().is_some();
     for call in evidence.case("sse-closed/ping").filter(|_| is_sent) {
-        j.check_answer(call.is_answered(), &call, || "no answer on a new connection".to_owned());
+        j.check_answer(call.is_served(), &call, || "no answer on a new connection".to_owned());
     }
 }

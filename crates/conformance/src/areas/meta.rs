@@ -1,6 +1,6 @@
 //! `_meta`, icons, annotations and names.
 
-use rehearse_protocol::Version;
+use rehearse_protocol::{Version, names::PREFIX};
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -169,7 +169,7 @@ pub(super) fn is_reserved(version: Version, prefix: Option<&str>) -> bool {
 }
 
 pub(super) fn is_defined(key: &str) -> bool {
-    key.starts_with("io.modelcontextprotocol/")
+    key.starts_with(PREFIX)
 }
 
 pub(super) fn icons(evidence: &Evidence<'_>, j: &mut Judgement, holds: impl Fn(&Value) -> Option<bool>) {

@@ -1,5 +1,6 @@
 //! Progress.
 
+use rehearse_protocol::names::LAST_EVENT_HEADER;
 use std::{collections::HashMap, time::Duration};
 
 use serde_json::{Value, json};
@@ -77,7 +78,7 @@ fn exchange<'e, 't>(evidence: &'e Evidence<'t>, message: &Message<'_>) -> Option
 fn same_stream(evidence: &Evidence<'_>, j: &mut Judgement) {
     for progress in evidence.notifications(PROGRESS) {
         let is_resumed =
-            exchange(evidence, progress).is_some_and(|http| http.request_header("last-event-id").is_some());
+            exchange(evidence, progress).is_some_and(|http| http.request_header(LAST_EVENT_HEADER).is_some());
         if let Some(call) = request(evidence, progress).filter(|_| !is_resumed) {
             j.check(call.request.exchange == progress.exchange, progress, || "progress on another stream".to_owned());
         }

@@ -1,5 +1,6 @@
 //! Results and error codes of 2026-07-28.
 
+use rehearse_protocol::names::TASKS_EXTENSION;
 use serde_json::Value;
 
 use super::{
@@ -31,8 +32,7 @@ fn is_plain(method: &str) -> bool {
 }
 
 fn known(evidence: &Evidence<'_>, kind: &str) -> bool {
-    matches!(kind, "complete" | "input_required")
-        || (kind == "task" && evidence.facts.has_extension("io.modelcontextprotocol/tasks"))
+    matches!(kind, "complete" | "input_required") || (kind == "task" && evidence.facts.has_extension(TASKS_EXTENSION))
 }
 
 fn each(evidence: &Evidence<'_>, j: &mut Judgement, holds: impl Fn(&str, &Value) -> bool) {

@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, str};
 
-use rehearse_protocol::{Transport, Version};
+use rehearse_protocol::{Transport, Version, names::NAME_HEADER};
 use serde_json::{Value, json};
 
 use super::{
@@ -207,7 +207,7 @@ fn bad_params(material: &Material) -> Vec<Case> {
         .map(|(_, method, params)| {
             // Over modern HTTP the missing header would be refused first.
             let case = Case::request(format!("bad-params/{method}"), Lane::Negative, method, params);
-            if material.is_modern() { case.header("mcp-name", "5") } else { case }
+            if material.is_modern() { case.header(NAME_HEADER, "5") } else { case }
         })
         .collect()
 }
@@ -547,9 +547,9 @@ fn every_request(evidence: &Evidence<'_>, j: &mut Judgement) {
             if is_starting && counts {
                 j.untested("a process was not up in time");
             } else if counts && is_due(evidence, connection, &call) {
-                j.check_at(call.is_answered(), Some(call.method().to_owned()), call.places(), || {
-                    "no answer".to_owned()
-                });
+                // A case may be refused by a status.
+                let holds = call.is_served() || (call.request.case.is_some() && call.is_answered());
+                j.check_at(holds, Some(call.method().to_owned()), call.places(), || "no answer".to_owned());
             }
         }
     }

@@ -1,5 +1,6 @@
 //! Skills (extension `io.modelcontextprotocol/skills`, SEP-2640).
 
+use rehearse_protocol::names::{PREFIX, SKILLS_EXTENSION};
 use std::collections::{HashMap, HashSet};
 
 use base64::{Engine, prelude::BASE64_STANDARD};
@@ -13,7 +14,6 @@ use super::{
 };
 use crate::{Call, Case, Evidence, Judgement, Lane, Material};
 
-pub(super) const EXTENSION: &str = "io.modelcontextprotocol/skills";
 pub(super) const LIST: &str = "skills/list";
 pub(super) const GET: &str = "skills/get";
 pub(super) const DIRECTORY: &str = "resources/directory/read";
@@ -30,7 +30,7 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     }),
     ("skills.caps.setting-boolean", |e, j| {
         for (call, result) in e.results_of("server/discover").filter(|(call, _)| call.request.case.is_none()) {
-            let setting = result["capabilities"]["extensions"][EXTENSION].get("directoryRead");
+            let setting = result["capabilities"]["extensions"][SKILLS_EXTENSION].get("directoryRead");
             j.check_at(setting.is_none_or(Value::is_boolean), None, call.places(), || {
                 setting.map(shown).unwrap_or_default()
             });
@@ -88,7 +88,7 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     ("skills.entry.reserved-metadata", |e, j| {
         each_entry(e, j, |it| {
             let keys = it["frontmatter"]["metadata"].as_object().into_iter().flatten();
-            keys.into_iter().all(|(key, _)| !key.starts_with("io.modelcontextprotocol/"))
+            keys.into_iter().all(|(key, _)| !key.starts_with(PREFIX))
         });
     }),
     ("skills.get.same-entry", same_entry),
@@ -129,13 +129,13 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
 const NO_SKILL: &str = "the server lists no skill";
 
 pub(super) fn cases(material: &Material) -> Vec<Case> {
-    if !material.is_modern() || !material.has_extension(EXTENSION) {
+    if !material.is_modern() || !material.has_extension(SKILLS_EXTENSION) {
         return Vec::new();
     }
     let folder = format!("skill://{}", material.unknown_name());
     let case =
         |name: &str, method: &str, uri: String| Case::request(name, Lane::Negative, method, json!({ "uri": uri }));
-    let is_declared = material.capabilities["extensions"][EXTENSION]["directoryRead"] == true;
+    let is_declared = material.capabilities["extensions"][SKILLS_EXTENSION]["directoryRead"] == true;
     let name = if is_declared { "skills/not-a-directory/unknown" } else { "skills/undeclared-directory" };
     vec![case("unknown-names/skill", GET, format!("{folder}{MANIFEST}")), case(name, DIRECTORY, folder)]
 }

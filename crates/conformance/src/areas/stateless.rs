@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 
+use rehearse_protocol::names::META_CLIENT_CAPABILITIES;
 use serde_json::{Value, json};
 
 use super::{
@@ -10,7 +11,6 @@ use super::{
 };
 use crate::{Call, Case, Evidence, Judgement, Lane, Level, Material};
 
-pub(super) const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 const CALL: &str = "tools/call";
 
 /// The capabilities of a client that can be asked everything.
@@ -24,7 +24,7 @@ pub(super) fn cases(material: &Material) -> Vec<Case> {
         let call = |case: &str| {
             Case::request(format!("{case}/{name}"), Lane::Calls, CALL, Material::call_params(name, arguments))
         };
-        cases.push(call("calls/asks-full").meta(CAPABILITIES, Some(full_capabilities())));
+        cases.push(call("calls/asks-full").meta(META_CLIENT_CAPABILITIES, Some(full_capabilities())));
         cases.push(call("calls/asks-none"));
     }
     if material.is_http() {

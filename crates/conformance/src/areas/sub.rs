@@ -338,7 +338,7 @@ fn closed(evidence: &Evidence<'_>, j: &mut Judgement) {
         }
         let mut later = connection.calls().filter(|it| it.request.place > place && it.method() != LISTEN).peekable();
         if later.peek().is_some() || connection.ended_by_server() {
-            let is_answered = later.any(|call| call.is_answered());
+            let is_answered = later.any(|call| call.is_served());
             j.check_answer(is_answered, &stream.call, || "no answer to any later request".to_owned());
         }
     }

@@ -8,7 +8,6 @@ use crate::{Judgement, Message};
 
 /// How many random bits an id needs, about.
 const LEAST_BITS: f64 = 60.0;
-pub(super) const RELATED_TASK: &str = "io.modelcontextprotocol/related-task";
 
 /// A task as the server described it.
 #[derive(Clone, Copy)]

@@ -1,5 +1,6 @@
 //! The tasks of 2025-11-25.
 
+use rehearse_protocol::names::{META_RELATED_TASK, SESSION_HEADER};
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use rehearse_document::json_schema::accepts;
@@ -8,7 +9,7 @@ use serde_json::{Value, json};
 use super::{
     Judge,
     common::{error_code, is_refused_elsewhere, items, on_one_stream, readings, shown},
-    task::{NO_TASK, RELATED_TASK, Seen, each, guessable, is_ended, is_final, is_status, is_time, members},
+    task::{NO_TASK, Seen, each, guessable, is_ended, is_final, is_status, is_time, members},
 };
 use crate::{Call, Case, Evidence, Judgement, Kind, Lane, Material};
 
@@ -124,7 +125,7 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     ("tasks.get.no-related-meta", |e, j| {
         for method in [GET, LIST, CANCEL] {
             for (call, result) in e.results_of(method) {
-                let related = result["_meta"].get(RELATED_TASK);
+                let related = result["_meta"].get(META_RELATED_TASK);
                 j.check_at(related.is_none(), Some(method.to_owned()), call.places(), || {
                     related.map(shown).unwrap_or_default()
                 });
@@ -176,7 +177,7 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     }),
     ("tasks.result.related-task", |e, j| {
         for (call, result) in e.results_of(RESULT) {
-            let related = &result["_meta"][RELATED_TASK]["taskId"];
+            let related = &result["_meta"][META_RELATED_TASK]["taskId"];
             j.check_at(related == task_id(&call), Some(task_id(&call).to_owned()), call.places(), || shown(related));
         }
         j.untested("no task ended in time");
@@ -187,7 +188,7 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     ("tasks.list.no-auth-no-list", |e, j| {
         for (call, _) in e.results_of("initialize").filter(|(call, _)| call.request.case.is_none()) {
             let Some(http) = call.http.filter(|_| j.violations.is_empty()) else { continue };
-            let is_known = http.request_header("authorization").or(http.header("mcp-session-id")).is_some();
+            let is_known = http.request_header("authorization").or(http.header(SESSION_HEADER)).is_some();
             j.check_at(is_known, None, call.places(), || "neither a session nor authorization".to_owned());
         }
     }),
@@ -316,7 +317,7 @@ fn related(evidence: &Evidence<'_>, j: &mut Judgement) {
         let mut open: HashMap<String, Option<&str>> = HashMap::new();
         for message in &connection.messages {
             let id = message.id().map(Value::to_string).unwrap_or_default();
-            let related = message.params()["_meta"][RELATED_TASK]["taskId"].as_str();
+            let related = message.params()["_meta"][META_RELATED_TASK]["taskId"].as_str();
             match (message.is_from_server(), message.kind, message.method()) {
                 (false, Kind::Request, Some(RESULT)) => {
                     open.insert(id, message.params()["taskId"].as_str());

@@ -1,5 +1,6 @@
 //! The tasks extension of 2026-07-28 (`io.modelcontextprotocol/tasks`, SEP-2663).
 
+use rehearse_protocol::names::{META_CLIENT_CAPABILITIES, META_RELATED_TASK, NAME_HEADER, TASKS_EXTENSION};
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use serde_json::{Value, json};
@@ -7,12 +8,10 @@ use serde_json::{Value, json};
 use super::{
     Judge,
     common::{connection, error_code, is_refused_elsewhere, shown},
-    task::{NO_TASK, RELATED_TASK, Seen, each, guessable, is_ended, is_final, is_status, is_time, members},
+    task::{NO_TASK, Seen, each, guessable, is_ended, is_final, is_status, is_time, members},
 };
 use crate::{Call, Case, Evidence, Judgement, Lane, Level, Material};
 
-const EXTENSION: &str = "io.modelcontextprotocol/tasks";
-const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 const CALL: &str = "tools/call";
 const GET: &str = "tasks/get";
 const MISSING: i64 = -32021;
@@ -23,7 +22,7 @@ const ASKED: [(&str, &str); 3] =
 pub(super) const JUDGES: &[(&str, Judge)] = &[
     ("taskx.caps.declared-object", |e, j| {
         for (call, result) in e.results_of("server/discover").filter(|(call, _)| call.request.case.is_none()) {
-            let declared = &result["capabilities"]["extensions"][EXTENSION];
+            let declared = &result["capabilities"]["extensions"][TASKS_EXTENSION];
             j.check_at(declared.is_object(), None, call.places(), || shown(declared));
         }
     }),
@@ -167,7 +166,7 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
         each(got(e), j, |it| it.get("requestState").is_none(), |it| members(it, &["requestState"]));
     }),
     ("taskx.get.no-related-task-meta", |e, j| {
-        let is_related = |it: &Value| it["_meta"].get(RELATED_TASK).is_some();
+        let is_related = |it: &Value| it["_meta"].get(META_RELATED_TASK).is_some();
         each(got(e), j, |it| !is_related(it) && !is_related(&it["result"]), |_| "`related-task` in `_meta`".to_owned());
     }),
     ("taskx.update.ack-empty", |e, j| acknowledged(e, j, "tasks/update")),
@@ -237,7 +236,7 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     ("taskx.era.not-under-legacy", |e, j| {
         for connection in &e.connections {
             let mut calls = connection.calls();
-            let declared = format!("/params/capabilities/extensions/{}", EXTENSION.replace('/', "~1"));
+            let declared = format!("/params/capabilities/extensions/{}", TASKS_EXTENSION.replace('/', "~1"));
             if !calls.any(|call| call.method() == "initialize" && !call.request.at(&declared).is_null()) {
                 continue;
             }
@@ -252,11 +251,11 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
 ];
 
 pub(super) fn cases(material: &Material) -> Vec<Case> {
-    if !material.is_modern() || !material.has_extension(EXTENSION) {
+    if !material.is_modern() || !material.has_extension(TASKS_EXTENSION) {
         return Vec::new();
     }
     let unknown = material.unknown_name();
-    let declared = json!({ "extensions": { EXTENSION: {} } });
+    let declared = json!({ "extensions": { TASKS_EXTENSION: {} } });
     let case = |name: &str, method: &str| {
         let mut params = json!({ "taskId": unknown });
         if method == "tasks/update" {
@@ -268,16 +267,16 @@ pub(super) fn cases(material: &Material) -> Vec<Case> {
     for kind in ["get", "update", "cancel"] {
         let method = format!("tasks/{kind}");
         let named = case(&format!("unknown-names/task/{kind}"), &method);
-        cases.push(named.meta(CAPABILITIES, Some(declared.clone())));
+        cases.push(named.meta(META_CLIENT_CAPABILITIES, Some(declared.clone())));
         cases.push(case(&format!("tasks/undeclared/{kind}"), &method));
     }
     for kind in ["result", "list"] {
         let removed = case(&format!("tasks/removed/{kind}"), &format!("tasks/{kind}"));
-        cases.push(removed.meta(CAPABILITIES, Some(declared.clone())));
+        cases.push(removed.meta(META_CLIENT_CAPABILITIES, Some(declared.clone())));
     }
     if material.is_http() {
-        let other = case("tasks/other-name", GET).header("mcp-name", "rehearse-other");
-        cases.push(other.meta(CAPABILITIES, Some(declared)));
+        let other = case("tasks/other-name", GET).header(NAME_HEADER, "rehearse-other");
+        cases.push(other.meta(META_CLIENT_CAPABILITIES, Some(declared)));
     }
     let listen = json!({ "notifications": { "taskIds": [unknown] } });
     cases.push(Case::request("tasks/undeclared-listen", Lane::Negative, "subscriptions/listen", listen).unanswered());
@@ -285,7 +284,7 @@ pub(super) fn cases(material: &Material) -> Vec<Case> {
 }
 
 fn is_declared(call: &Call<'_>) -> bool {
-    call.request.params()["_meta"][CAPABILITIES]["extensions"].get(EXTENSION).is_some()
+    call.request.params()["_meta"][META_CLIENT_CAPABILITIES]["extensions"].get(TASKS_EXTENSION).is_some()
 }
 
 /// Whether the result of a call is a created task, rightly marked or not.
@@ -337,7 +336,7 @@ fn is_flat(task: &Value) -> bool {
 fn with_status(evidence: &Evidence<'_>, j: &mut Judgement, status: &str, holds: impl Fn(&Value, &Value) -> bool) {
     for call in gets_of_tasks(evidence) {
         let Some(task) = call.result().filter(|task| task["status"] == status) else { continue };
-        let capabilities = &call.request.params()["_meta"][CAPABILITIES];
+        let capabilities = &call.request.params()["_meta"][META_CLIENT_CAPABILITIES];
         let id = task["taskId"].as_str().map(ToOwned::to_owned);
         if j.violations.last().is_none_or(|it| it.subject != id) {
             j.check_at(holds(task, capabilities), id, call.places(), || {
@@ -364,7 +363,7 @@ fn names_others(call: &Call<'_>) -> bool {
 
 fn names_extension(call: &Call<'_>) -> bool {
     let data = call.response.map_or(&Value::Null, |it| it.at("/error/data/requiredCapabilities/extensions"));
-    data.get(EXTENSION).is_some()
+    data.get(TASKS_EXTENSION).is_some()
 }
 
 /// Checks that a client without the extension is refused.

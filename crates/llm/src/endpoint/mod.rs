@@ -28,7 +28,6 @@ use std::{
 
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Method, StatusCode, header};
-use http_body_util::{BodyExt, Limited};
 use serde_json::{Value as Json, json};
 use tokio::net::TcpListener;
 
@@ -213,12 +212,11 @@ impl State {
 }
 
 async fn read_body(request: Request) -> Result<Json, Refusal> {
-    let body = Limited::new(request.into_body(), MAX_FRAME).collect();
+    let body = rehearse_net::read_body(request.into_body(), MAX_FRAME);
     let body =
         tokio::time::timeout(REQUEST_TIMEOUT, body).await.map_err(|_| Refusal::new(408, "the request is slow"))?;
     let body = body.map_err(|_| Refusal::new(413, format!("the request is cut, or larger than {MAX_FRAME} bytes")))?;
-    serde_json::from_slice(&body.to_bytes())
-        .map_err(|error| Refusal::new(400, format!("the request is not JSON: {error}")))
+    serde_json::from_slice(&body).map_err(|error| Refusal::new(400, format!("the request is not JSON: {error}")))
 }
 
 /// Estimates the tokens of a request, as one for four bytes.

@@ -23,7 +23,7 @@ use std::{collections::HashMap, io, net::SocketAddr, sync::Arc, time::Duration, 
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
-use http_body_util::{BodyExt, LengthLimitError, Limited};
+use http_body_util::BodyExt;
 use rand::RngExt;
 use serde::Serialize;
 use serde_json::{Map, Value as Json, json};
@@ -38,7 +38,9 @@ use rehearse_document::{
     Diagnostics,
     state::{State, StateTooLarge},
 };
-use rehearse_net::{Body, ConnectionHandle, ConnectionLimit, HostPolicy, Request, Response, Shutdown, accept};
+use rehearse_net::{
+    Body, BodyError, ConnectionHandle, ConnectionLimit, HostPolicy, Request, Response, Shutdown, accept, read_body,
+};
 use rehearse_protocol::MAX_FRAME;
 
 /// The time limit for a request body.
@@ -340,13 +342,12 @@ fn nothing_there(path: &str) -> AdminError {
 
 async fn read(mut body: hyper::body::Incoming) -> Result<Bytes, AdminError> {
     let reading = async {
-        match Limited::new(&mut body, MAX_FRAME).collect().await {
-            Ok(body) => Ok(body.to_bytes()),
-            Err(error) if error.is::<LengthLimitError>() => {
+        match read_body(&mut body, MAX_FRAME).await {
+            Ok(body) => Ok(body),
+            Err(error @ BodyError::TooLong(_)) => {
                 // A client that is still sending does not read the error.
                 while let Some(Ok(_)) = body.frame().await {}
-                let why = format!("a body of more than {MAX_FRAME} bytes");
-                Err(AdminError::new(StatusCode::PAYLOAD_TOO_LARGE, why))
+                Err(AdminError::new(StatusCode::PAYLOAD_TOO_LARGE, error.to_string()))
             }
             Err(error) => Err(AdminError::new(StatusCode::BAD_REQUEST, format!("the body cannot be read: {error}"))),
         }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::visible_items::VisibleItems;
 use crate::script::{Item, ItemKind, ItemRef, Rule, Script};
-use rehearse_protocol::Era;
+use rehearse_protocol::{Era, names::META_SERVER_INFO};
 
 /// The script and its counters.
 #[derive(Debug)]
@@ -98,7 +98,7 @@ impl Catalog {
         let [tools, resources, resource_templates, prompts] = lists;
         let capabilities = |era| serde_json::to_string(script.capabilities.for_era(era)).unwrap_or_default();
         Catalog {
-            server_meta: format!("\"io.modelcontextprotocol/serverInfo\":{}", script.server_info),
+            server_meta: format!("\"{META_SERVER_INFO}\":{}", script.server_info),
             legacy_capabilities: capabilities(Era::Legacy),
             modern_capabilities: capabilities(Era::Modern),
             generation,

@@ -4,9 +4,7 @@ use serde_json::{Map, Value as Json};
 
 use super::catalog::Catalog;
 use crate::script::Body;
-use rehearse_protocol::Era;
-
-const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
+use rehearse_protocol::{Era, names::META_SERVER_INFO};
 
 /// The optional parts of a result's envelope.
 #[derive(Clone, Copy, Debug, Default)]
@@ -119,9 +117,9 @@ impl CacheScope {
 
 /// Whether the members of a `_meta`, without braces, name the server.
 fn names_server(meta: &str) -> bool {
-    meta.contains(SERVER_INFO)
+    meta.contains(META_SERVER_INFO)
         && serde_json::from_str::<Map<String, Json>>(&format!("{{{meta}}}"))
-            .is_ok_and(|it| it.contains_key(SERVER_INFO))
+            .is_ok_and(|it| it.contains_key(META_SERVER_INFO))
 }
 
 #[cfg(test)]
@@ -135,7 +133,7 @@ mod tests {
         clients.map(|client| {
             let mut result = client.call(method, params.clone())["result"].take();
             if let Some(meta) = result.get_mut("_meta").and_then(Json::as_object_mut)
-                && let Some(server) = meta.shift_remove(super::SERVER_INFO)
+                && let Some(server) = meta.shift_remove(super::META_SERVER_INFO)
             {
                 assert_eq!(server["name"], "s");
             }

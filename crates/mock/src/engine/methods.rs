@@ -15,12 +15,13 @@ use super::{
 };
 use crate::{
     journal::{AnswerKind, Handling, Refusal},
-    script::{ItemKind, ItemRef, SKILLS, TASKS},
+    script::{ItemKind, ItemRef},
 };
 use rehearse_document::{json_schema::Mismatch, nearest};
 use rehearse_protocol::{
     Era, RpcError, Version,
     message::{self, HEADER_MISMATCH, INTERNAL_ERROR, INVALID_PARAMS, RESOURCE_NOT_FOUND},
+    names::{SKILLS_EXTENSION, TASKS_EXTENSION},
 };
 
 impl Catalog {
@@ -38,9 +39,9 @@ impl Catalog {
             // A message pattern, which every server has (2026-07-28, Basic: Overview); unsupported notifications are
             // left out of the acknowledgement (Subscriptions: Acknowledgment).
             "subscriptions/listen" => is_modern,
-            "skills/list" | "skills/get" => is_modern && declares(&["extensions", SKILLS]),
-            "resources/directory/read" => is_modern && declares(&["extensions", SKILLS, "directoryRead"]),
-            "tasks/get" | "tasks/update" | "tasks/cancel" => is_modern && declares(&["extensions", TASKS]),
+            "skills/list" | "skills/get" => is_modern && declares(&["extensions", SKILLS_EXTENSION]),
+            "resources/directory/read" => is_modern && declares(&["extensions", SKILLS_EXTENSION, "directoryRead"]),
+            "tasks/get" | "tasks/update" | "tasks/cancel" => is_modern && declares(&["extensions", TASKS_EXTENSION]),
             _ => false,
         }
     }

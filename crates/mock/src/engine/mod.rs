@@ -42,7 +42,6 @@ mod visible_items;
 
 pub use instance::Engine;
 pub(super) use internals::*;
-pub(super) use modern::VERSION_HEADER;
 pub use rules::RuleStatus;
 pub use seed::Seed;
 pub use verify::{UnmetExpectation, Verification};
@@ -58,9 +57,6 @@ pub mod internals {
         subscription::{PendingSubscription, Subscription},
     };
 }
-
-/// Names the session of a legacy HTTP request.
-pub(super) const SESSION_HEADER: &str = "mcp-session-id";
 
 #[cfg(test)]
 mod test_client;

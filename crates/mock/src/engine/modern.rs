@@ -18,12 +18,8 @@ use rehearse_document::mirrored;
 use rehearse_protocol::{
     Era, Message, Request, RpcError, Version,
     message::{HEADER_MISMATCH, INVALID_REQUEST, METHOD_NOT_FOUND, MISSING_CAPABILITY, is_object},
+    names::{META_CLIENT_CAPABILITIES, META_LOG_LEVEL, META_VERSION, METHOD_HEADER, NAME_HEADER, VERSION_HEADER},
 };
-
-/// Names the protocol version of an HTTP request.
-pub(crate) const VERSION_HEADER: &str = "mcp-protocol-version";
-const METHOD_HEADER: &str = "mcp-method";
-const NAME_HEADER: &str = "mcp-name";
 
 /// A refusal and its HTTP status.
 struct HttpError(u16, RpcError);
@@ -109,7 +105,7 @@ impl Engine {
         if request.method == "server/discover" {
             return Ok(self.discover(catalog, request, incoming));
         }
-        let log_level = log_level("io.modelcontextprotocol/logLevel", meta.log_level)?;
+        let log_level = log_level(META_LOG_LEVEL, meta.log_level)?;
         let call = Call { catalog, version, session: None, log_level, request, params, meta, incoming };
         match self.method(&call)? {
             Some(decision) => Ok(decision),
@@ -162,9 +158,9 @@ fn header<'h>(headers: &'h HeaderMap, name: &'static str) -> Result<Option<&'h s
 /// The protocol version of the request; it and the client's capabilities are required (Basic: `_meta`).
 fn required_meta<'a>(meta: &Meta<'a>) -> Result<Cow<'a, str>, RpcError> {
     if !is_object(meta.client_capabilities) && meta.protocol_version.is_some() {
-        return Err(invalid("`io.modelcontextprotocol/clientCapabilities` is missing in `_meta`"));
+        return Err(invalid(format!("`{META_CLIENT_CAPABILITIES}` is missing in `_meta`")));
     }
-    text("io.modelcontextprotocol/protocolVersion", meta.protocol_version)
+    text(META_VERSION, meta.protocol_version)
 }
 
 /// `Mcp-Method` and `Mcp-Name` must match the body (Streamable HTTP: Server Validation).

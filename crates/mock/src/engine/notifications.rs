@@ -15,10 +15,11 @@ use super::{
     subscription::PendingSubscription,
     tasks::no_tasks,
 };
-use crate::script::{ItemKind, TASKS, includes};
+use crate::script::{ItemKind, includes};
 use rehearse_protocol::{
     Era, RpcError,
     message::{self, INTERNAL_ERROR},
+    names::TASKS_EXTENSION,
 };
 
 /// How many subscriptions a server has at a time.
@@ -74,7 +75,9 @@ impl Engine {
             true => serde_json::from_str(filter.get()).map_err(|error| invalid(format!("`notifications`: {error}")))?,
             false => return Err(invalid("`notifications` must be an object")),
         };
-        if filter.task_ids.is_some() && !includes(&call.capabilities(), &json!({ "extensions": { TASKS: {} } })) {
+        if filter.task_ids.is_some()
+            && !includes(&call.capabilities(), &json!({ "extensions": { TASKS_EXTENSION: {} } }))
+        {
             return Err(no_tasks());
         }
         let mut filter = filter.restrict(call.catalog);

@@ -6,7 +6,6 @@ use bytes::Bytes;
 use http::HeaderMap;
 
 use super::{
-    SESSION_HEADER, VERSION_HEADER,
     catalog::Catalog,
     decision::Decision,
     envelope::{Envelope, is_cacheable},
@@ -22,6 +21,7 @@ use rehearse_protocol::{
         self, HEADER_MISMATCH, INTERNAL_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, MISSING_CAPABILITY,
         UNSUPPORTED_VERSION,
     },
+    names::{SESSION_HEADER, VERSION_HEADER},
 };
 
 impl Engine {

@@ -11,10 +11,11 @@ use super::{
     catalog::Catalog,
     legacy_session::{LegacySession, NotificationSink},
 };
-use crate::script::{ItemKind, TASKS};
-use rehearse_protocol::{Era, Id, Transport, message};
-
-pub(super) const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
+use crate::script::ItemKind;
+use rehearse_protocol::{
+    Era, Id, Transport, message,
+    names::{META_SUBSCRIPTION_ID, TASKS_EXTENSION},
+};
 
 /// The clients that may be notified about a change.
 #[derive(Debug, Default)]
@@ -50,7 +51,7 @@ impl SubscriptionFilter {
         self.prompts_list_changed &= declares(&["prompts", "listChanged"]);
         self.resources_list_changed &= declares(&["resources", "listChanged"]);
         self.resource_subscriptions.take_if(|_| !declares(&["resources", "subscribe"]));
-        self.task_ids.take_if(|_| !declares(&["extensions", TASKS]));
+        self.task_ids.take_if(|_| !declares(&["extensions", TASKS_EXTENSION]));
         self
     }
 
@@ -93,7 +94,7 @@ impl Topic<'_> {
             Topic::List(ItemKind::Prompt) => &["prompts", "listChanged"],
             Topic::List(_) => &["resources", "listChanged"],
             Topic::Resource(_) => &["resources", "subscribe"],
-            Topic::Task(_) => &["extensions", TASKS],
+            Topic::Task(_) => &["extensions", TASKS_EXTENSION],
         }
     }
 }
@@ -105,7 +106,7 @@ impl Subscriber {
             params.and_then(|params| serde_json::from_str(params).ok()).unwrap_or_default();
         let meta = params.entry("_meta").or_insert_with(|| json!({}));
         if let Json::Object(meta) = meta {
-            meta.insert(SUBSCRIPTION_ID.into(), json!(self.id));
+            meta.insert(META_SUBSCRIPTION_ID.into(), json!(self.id));
         }
         message::notification(method, &Json::Object(params).to_string())
     }

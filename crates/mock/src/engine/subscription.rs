@@ -5,13 +5,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde_json::json;
 
-use super::{
-    envelope::Envelope,
-    instance::Engine,
-    legacy_session::NotificationSink,
-    subscribers::{SUBSCRIPTION_ID, Subscriber},
-};
-use rehearse_protocol::{Era, Id, Transport, message};
+use super::{envelope::Envelope, instance::Engine, legacy_session::NotificationSink, subscribers::Subscriber};
+use rehearse_protocol::{Era, Id, Transport, message, names::META_SUBSCRIPTION_ID};
 
 /// An accepted request to listen; it listens when it is opened.
 #[derive(Debug)]
@@ -57,7 +52,7 @@ impl Subscription {
     /// The response that ends the subscription gracefully (2026-07-28, Subscriptions: Graceful Closure).
     pub fn closing(&self) -> Bytes {
         let PendingSubscription { engine, subscriber } = &self.0;
-        let meta = format!("{{\"{SUBSCRIPTION_ID}\":{}}}", subscriber.id.to_json());
+        let meta = format!("{{\"{META_SUBSCRIPTION_ID}\":{}}}", subscriber.id.to_json());
         let envelope = Envelope { meta: Some(&meta), ..Envelope::default() };
         message::result(&subscriber.id, &engine.catalog().result(Era::Modern, "", envelope))
     }
@@ -118,9 +113,9 @@ resources: [{ uri: 'file:///a', text: a }]
         assert_eq!(frames[0]["method"], "notifications/subscriptions/acknowledged");
         let honoured = json!({ "toolsListChanged": true, "resourceSubscriptions": ["file:///a"] });
         assert_eq!(frames[0]["params"]["notifications"], honoured);
-        assert_eq!(frames[0]["params"]["_meta"][SUBSCRIPTION_ID], json!(id));
+        assert_eq!(frames[0]["params"]["_meta"][META_SUBSCRIPTION_ID], json!(id));
         let closing: Json = serde_json::from_slice(&subscription.closing()).expect("JSON");
-        assert_eq!((&closing["id"], &closing["result"]["_meta"][SUBSCRIPTION_ID]), (&json!(id), &json!(id)));
+        assert_eq!((&closing["id"], &closing["result"]["_meta"][META_SUBSCRIPTION_ID]), (&json!(id), &json!(id)));
     }
 
     #[test]
@@ -130,7 +125,7 @@ resources: [{ uri: 'file:///a', text: a }]
         let id = json!(subscription.0.subscriber.id);
         let frame: Json = serde_json::from_slice(&subscription.cancellation().expect("a notification")).expect("JSON");
         assert_eq!((&frame["method"], &frame["params"]["requestId"]), (&json!("notifications/cancelled"), &id));
-        assert_eq!(frame["params"]["_meta"][SUBSCRIPTION_ID], id);
+        assert_eq!(frame["params"]["_meta"][META_SUBSCRIPTION_ID], id);
         let headers = [("mcp-protocol-version", "2026-07-28"), ("mcp-method", "subscriptions/listen")];
         let header = |(name, value): (&str, _)| (name.parse().expect("a name"), http::HeaderValue::from_static(value));
         client.headers = Some(headers.into_iter().map(header).collect());
@@ -172,7 +167,7 @@ resources: [{ uri: 'file:///a', text: a }]
         let frames = of_resource.take();
         assert_eq!(frames.len(), 1, "{frames:?}");
         assert_eq!(frames[0]["params"]["uri"], "file:///b");
-        assert!(frames[0]["params"]["_meta"][SUBSCRIPTION_ID].is_number());
+        assert!(frames[0]["params"]["_meta"][META_SUBSCRIPTION_ID].is_number());
         assert_eq!(methods(&of_tools), ["notifications/tools/list_changed"]);
         drop(tools);
         client.tool("hide", json!({}));

@@ -21,10 +21,11 @@ use super::{
     task::{Input, Progress, Status, Task},
 };
 use crate::journal::AnswerKind;
-use crate::script::{TASKS, TaskSpec, includes};
+use crate::script::{TaskSpec, includes};
 use rehearse_protocol::{
     Era, RpcError,
     message::{self, INTERNAL_ERROR, INVALID_REQUEST, MISSING_CAPABILITY},
+    names::TASKS_EXTENSION,
 };
 
 /// How many tasks a server has at a time, those that have ended included.
@@ -189,11 +190,12 @@ impl Engine {
 }
 
 fn needs_tasks() -> Json {
-    json!({ "extensions": { TASKS: {} } })
+    json!({ "extensions": { TASKS_EXTENSION: {} } })
 }
 
 pub(super) fn no_tasks() -> RpcError {
-    let error = RpcError::new(MISSING_CAPABILITY, format!("The client does not declare the extension {TASKS}"));
+    let error =
+        RpcError::new(MISSING_CAPABILITY, format!("The client does not declare the extension {TASKS_EXTENSION}"));
     error.with_data(json!({ "requiredCapabilities": needs_tasks() }))
 }
 

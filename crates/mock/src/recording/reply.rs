@@ -1,6 +1,7 @@
 //! Recorded answers as replies of a script, and what happened before them as steps.
 
 use rehearse_conformance::{Call, Connection};
+use rehearse_protocol::names::PREFIX;
 use serde_json::{Map, Value, json};
 
 /// How JSON text of a template begins.
@@ -66,7 +67,7 @@ fn plain(result: &Value) -> Map<String, Value> {
     let mut result = result.as_object().cloned().unwrap_or_default();
     result.remove("resultType");
     if let Some(Value::Object(meta)) = result.get_mut("_meta") {
-        meta.retain(|key, _| !key.starts_with("io.modelcontextprotocol/"));
+        meta.retain(|key, _| !key.starts_with(PREFIX));
         if meta.is_empty() {
             result.remove("_meta");
         }

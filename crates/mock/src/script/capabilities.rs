@@ -4,12 +4,10 @@ use serde_json::{Map, Value as Json, json};
 
 use super::{ItemKind, UsedFeatures};
 use rehearse_document::{Node, Problems, Value};
-use rehearse_protocol::Era;
-
-/// The extension of SEP-2663.
-pub(crate) const TASKS: &str = "io.modelcontextprotocol/tasks";
-/// The extension of SEP-2640.
-pub(crate) const SKILLS: &str = "io.modelcontextprotocol/skills";
+use rehearse_protocol::{
+    Era,
+    names::{SKILLS_EXTENSION, TASKS_EXTENSION},
+};
 
 /// The `ServerCapabilities` of a server in each era.
 #[derive(Clone, Debug)]
@@ -51,7 +49,8 @@ impl Capabilities {
             }
         }
         let mut modern = members.clone();
-        let extensions = [(TASKS, uses.tasks, json!({})), (SKILLS, skills, json!({ "directoryRead": true }))];
+        let extensions =
+            [(TASKS_EXTENSION, uses.tasks, json!({})), (SKILLS_EXTENSION, skills, json!({ "directoryRead": true }))];
         let extensions = extensions.into_iter().filter(|(_, used, _)| *used);
         let extensions: Map<_, _> = extensions.map(|(name, _, settings)| (name.to_owned(), settings)).collect();
         if !extensions.is_empty() {

@@ -36,7 +36,7 @@ pub use added_rule::AddedRule;
 pub use auth::{Auth, Challenge, Token};
 pub use builtin::BuiltinScript;
 pub use capabilities::Capabilities;
-pub(crate) use capabilities::{SKILLS, TASKS, merge};
+pub(crate) use capabilities::merge;
 pub use completion::{Completion, CompletionTarget};
 pub use condition::{Condition, LazyJson, RequestFacts};
 pub use fault::{FaultRule, FaultTarget};

@@ -10,7 +10,7 @@ use super::{
     http::{RequestHead, empty, json, read},
     issued::{Params, Place},
     server_state::ServerState,
-    trace_recorder::{HttpExchange, NoMessage},
+    trace_recorder::HttpExchange,
 };
 use crate::{
     journal::Refusal,
@@ -174,7 +174,6 @@ pub(super) fn challenged(
 fn answer(status: StatusCode, value: &Json) -> Response {
     let mut response = json(status, value.to_string().into());
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    response.extensions_mut().insert(NoMessage);
     response
 }
 

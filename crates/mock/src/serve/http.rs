@@ -1,22 +1,17 @@
 //! Common parts of the HTTP transports: refusals, bodies, the `Accept` header, and responses.
 
-use std::{error::Error, pin::pin, time::Duration};
+use std::{fmt::Display, time::Duration};
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
-use http_body_util::{BodyExt, LengthLimitError, Limited};
-use tokio::time::timeout;
 
 use super::{
     server_state::ServerState,
     trace_recorder::{HttpExchange, session_of_query},
 };
-use crate::{
-    engine::SESSION_HEADER,
-    journal::{Answer, AnswerKind, Handling, Received, Refusal},
-};
-use rehearse_net::{Body, Request, Response};
-use rehearse_protocol::{Id, MAX_FRAME, RpcError, Transport, message};
+use crate::journal::{Answer, AnswerKind, Handling, Received, Refusal};
+use rehearse_net::{Body, BodyError, Request, Response, read_live_body};
+use rehearse_protocol::{Id, MAX_FRAME, RpcError, Transport, message, names::SESSION_HEADER};
 
 /// How long a body may pause.
 const STALLED: Duration = Duration::from_secs(30);
@@ -160,35 +155,15 @@ impl ServerState {
 /// The whole body, or a status and the reason why it cannot be read.
 pub(super) async fn read<B>(body: B) -> Result<Bytes, (StatusCode, String)>
 where
-    B: hyper::body::Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>>,
+    B: hyper::body::Body<Data = Bytes, Error: Display>,
 {
-    let mut body = pin!(Limited::new(body, MAX_FRAME));
-    // Most bodies come in one piece, which is not copied.
-    let (mut first, mut joined) = (Bytes::new(), BytesMut::new());
-    loop {
-        match timeout(STALLED, body.frame()).await {
-            Ok(Some(Ok(frame))) => match frame.into_data() {
-                Ok(data) if first.is_empty() => first = data,
-                Ok(data) => {
-                    if joined.is_empty() {
-                        joined.extend_from_slice(&first);
-                    }
-                    joined.extend_from_slice(&data);
-                }
-                Err(_trailers) => {}
-            },
-            Ok(None) if joined.is_empty() => return Ok(first),
-            Ok(None) => return Ok(joined.freeze()),
-            Ok(Some(Err(error))) if error.is::<LengthLimitError>() => {
-                return Err((StatusCode::PAYLOAD_TOO_LARGE, format!("a message of more than {MAX_FRAME} bytes")));
-            }
-            Ok(Some(Err(error))) => return Err((StatusCode::BAD_REQUEST, format!("cannot read the body: {error}"))),
-            Err(_) => {
-                let why = format!("no data of the request body received for {} s", STALLED.as_secs());
-                return Err((StatusCode::REQUEST_TIMEOUT, why));
-            }
+    read_live_body(body, MAX_FRAME, STALLED).await.map_err(|error| match error {
+        BodyError::TooLong(limit) => (StatusCode::PAYLOAD_TOO_LARGE, format!("a message of more than {limit} bytes")),
+        BodyError::Broken(error) => (StatusCode::BAD_REQUEST, format!("cannot read the body: {error}")),
+        BodyError::Stalled(time) => {
+            (StatusCode::REQUEST_TIMEOUT, format!("no data of the request body received for {} s", time.as_secs()))
         }
-    }
+    })
 }
 
 /// Whether the content has exactly one media type, `application/json`, with any parameters.
@@ -260,7 +235,7 @@ mod tests {
     use tokio::{
         io::{AsyncReadExt, AsyncWriteExt},
         net::TcpStream,
-        time::Instant,
+        time::{Instant, timeout},
     };
 
     use super::*;

@@ -13,14 +13,16 @@ use super::{
     stateless::stateless_response,
 };
 use crate::{
-    engine::{Incoming, LegacySession, SESSION_HEADER, VERSION_HEADER},
+    engine::{Incoming, LegacySession},
     journal::Refusal,
     script::Token,
 };
 use rehearse_net::{Body, ConnectionHandle, Request, Response};
-use rehearse_protocol::{Era, Message, Transport, Version};
+use rehearse_protocol::{
+    Era, Message, Transport, Version,
+    names::{LAST_EVENT_HEADER, SESSION_HEADER, VERSION_HEADER},
+};
 
-const LAST_EVENT_ID: &str = "last-event-id";
 /// What an id of a session may have besides letters and digits.
 const ODD: &str = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~";
 
@@ -138,7 +140,7 @@ pub(super) fn listen(
         Err(refused) => return state.refuse_message(head, &Bytes::new(), None, refused),
     };
     let closer = state.closer(request.extensions().get());
-    let resumed = headers.get(LAST_EVENT_ID).map(|id| id.to_str().ok().and_then(|id| session.resume(id)));
+    let resumed = headers.get(LAST_EVENT_HEADER).map(|id| id.to_str().ok().and_then(|id| session.resume(id)));
     match resumed {
         // The mock keeps only the latest streams.
         Some(None) => {

@@ -8,15 +8,16 @@ use std::{
 
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
-use http::{HeaderMap, Method, StatusCode, header};
+use http::{HeaderMap, Method, StatusCode};
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio_util::task::TaskTracker;
 
-use crate::engine::SESSION_HEADER;
 use rehearse_net::{Body, ConnectionHandle, Request, Response};
 use rehearse_protocol::{
-    Closed, Direction, Event, EventKind, Frame, Message, ParseError, Trace, Transport,
+    Closed, Direction, Event, EventKind, Frame, Message, Trace, Transport,
+    http::{Asked, asked, is_event_stream, is_message},
+    names::SESSION_HEADER,
     sse::{self, Decoder},
 };
 
@@ -32,10 +33,6 @@ pub struct TraceRecorder {
     /// The trace of what is about authorization.
     authorization: Mutex<Weak<ConnectionTrace>>,
 }
-
-/// Marks a response that is no message.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct NoMessage;
 
 /// The trace of one connection, or of one session of streamable HTTP.
 #[derive(Debug)]
@@ -205,6 +202,8 @@ struct Exchange {
     target: Mutex<Target>,
     /// Its number in the trace, once that is decided.
     number: OnceLock<u32>,
+    /// What the request asks for.
+    asked: OnceLock<Asked>,
 }
 
 /// The trace that an exchange belongs to.
@@ -266,6 +265,7 @@ impl HttpExchange {
 
     /// Records the body of a request that must be a message.
     pub(super) fn record_body(&self, bytes: &Bytes) {
+        let _ = self.0.asked.set(asked(self.0.transport, &self.0.method, bytes));
         let trace = self.0.target_trace(|| match Message::parse(bytes) {
             Ok(message) if message.method() == Some("initialize") => {
                 Target::NewSession(self.0.recorder.open(self.0.transport))
@@ -299,9 +299,13 @@ impl HttpExchange {
             }
             _ => {}
         }
-        let content = match response.extensions().get::<NoMessage>() {
-            Some(NoMessage) => Content::Other,
-            None => Content::new(&self.0.method, status, &headers),
+        let content = match is_event_stream(&headers) {
+            true => Content::Events,
+            false => Content::Whole {
+                asked: self.0.asked.get().copied().unwrap_or_default(),
+                status,
+                headers: headers.clone(),
+            },
         };
         let number = self.0.number();
         trace.record_in(number, EventKind::HttpResponse { status, headers });
@@ -343,6 +347,7 @@ impl Exchange {
             is_lenient: false,
             target: Mutex::new(Target::Undecided(head)),
             number: OnceLock::new(),
+            asked: OnceLock::new(),
         }
     }
 
@@ -411,29 +416,13 @@ pub(super) fn session_of_query(query: &str) -> Option<&str> {
     query.split('&').find_map(|pair| pair.strip_prefix("sessionId="))
 }
 
-/// The kind of a response body, which follows from its head. The client uses the same rule.
-#[derive(Clone, Copy, Debug)]
+/// The content of a response body.
+#[derive(Debug)]
 enum Content {
     /// Server-sent events, each a frame.
     Events,
-    /// One frame.
-    Message,
-    /// A frame if it is a message: the response of a refused request.
-    Refusal,
-    Other,
-}
-
-impl Content {
-    fn new(method: &Method, status: StatusCode, headers: &HeaderMap) -> Content {
-        let media_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-        match media_type.split(';').next().unwrap_or_default().trim() {
-            kind if status.is_success() && kind.eq_ignore_ascii_case("text/event-stream") => Content::Events,
-            _ if method != Method::POST => Content::Other,
-            _ if !status.is_success() => Content::Refusal,
-            kind if kind.eq_ignore_ascii_case("application/json") => Content::Message,
-            _ => Content::Other,
-        }
-    }
+    /// A frame, if the whole is a message.
+    Whole { asked: Asked, status: StatusCode, headers: HeaderMap },
 }
 
 /// Records a response body while it is sent. A body that is dropped is recorded as far as it was sent.
@@ -444,7 +433,7 @@ struct BodyRecorder {
     /// How many bytes the head announces.
     length: Option<u64>,
     events: Decoder,
-    /// The bytes of a message that were sent.
+    /// The bytes of the whole that were sent.
     sent: BytesMut,
 }
 
@@ -456,14 +445,13 @@ impl BodyRecorder {
     fn record(&mut self, bytes: &Bytes) {
         match self.content {
             Content::Events => self.record_events(bytes),
-            Content::Message | Content::Refusal => {
+            Content::Whole { .. } => {
                 self.sent.extend_from_slice(bytes);
                 // Before the client has it all: it may look at the trace at once.
                 if self.length.is_some_and(|length| self.sent.len() as u64 >= length) {
-                    self.record_message();
+                    self.record_whole();
                 }
             }
-            Content::Other => self.record_other(bytes.clone()),
         }
     }
 
@@ -488,18 +476,14 @@ impl BodyRecorder {
         }
     }
 
-    fn record_message(&mut self) {
+    fn record_whole(&mut self) {
         let bytes = self.sent.split().freeze();
-        if bytes.is_empty() {
-            return;
-        }
-        let is_frame = match self.content {
-            Content::Refusal => matches!(Message::parse(&bytes), Ok(_) | Err(ParseError::Batch)),
-            _ => true,
-        };
-        match is_frame {
-            true => self.trace.record_frame_in(self.exchange, Direction::ServerToClient, bytes),
-            false => self.record_other(bytes),
+        match &self.content {
+            Content::Whole { asked, status, headers } if is_message(*asked, *status, headers, &bytes) => {
+                self.trace.record_frame_in(self.exchange, Direction::ServerToClient, bytes);
+            }
+            _ if bytes.is_empty() => {}
+            _ => self.record_other(bytes),
         }
     }
 
@@ -514,7 +498,7 @@ impl Drop for BodyRecorder {
         match self.content {
             // The missing end of an event that was cut off.
             Content::Events => self.record_events(b"\n\n"),
-            _ => self.record_message(),
+            Content::Whole { .. } => self.record_whole(),
         }
     }
 }

@@ -2,22 +2,22 @@
 
 use std::borrow::Cow;
 
-use rehearse_protocol::{Era, Version};
+use rehearse_protocol::{Era, Version, names::VERSION_HEADER};
 use serde_json::Value;
 
-use crate::{Call, Connection, Evidence, HttpExchange, Judgement, Kind, Message, Place, evidence::MODERN_KEYS};
+use crate::{
+    Call, Connection, Evidence, HttpExchange, Judgement, Kind, Message, Place,
+    evidence::{MODERN_KEYS, VERSION_POINTER},
+};
 
 pub(super) const META: &str = "/params/_meta/io.modelcontextprotocol~1";
-pub(super) const META_VERSION: &str = "/params/_meta/io.modelcontextprotocol~1protocolVersion";
 pub(super) const CAPABILITIES: &str = "/params/_meta/io.modelcontextprotocol~1clientCapabilities";
-pub(super) const SESSION: &str = "mcp-session-id";
-pub(super) const VERSION_HEADER: &str = "mcp-protocol-version";
 /// How often a request may be sent that is refused each time.
 const MOST_ATTEMPTS: usize = 3;
 
 /// The requests of the modern era. A connection over HTTP may have those of an older version as well.
 pub(super) fn modern<'c>(connection: &'c Connection<'_>) -> impl Iterator<Item = Call<'c>> {
-    let is_accepted = |call: &Call<'_>| call.result().is_some() && call.request.at(META_VERSION).is_string();
+    let is_accepted = |call: &Call<'_>| call.result().is_some() && call.request.at(VERSION_POINTER).is_string();
     let is_modern = connection.calls().any(|call| is_accepted(&call));
     connection.calls().filter(move |call| call.request.kind == Kind::Request && is_of_modern_era(call, is_modern))
 }

@@ -5,12 +5,13 @@ use super::{
         Judge,
         tool_schema::{HEADER, is_token},
     },
-    common::{META_VERSION, VERSION_HEADER, all_modern, bounded, header, header_text, is_same, modern},
+    common::{all_modern, bounded, header, header_text, is_same, modern},
     completes,
     header_value::{decoded, is_encoded, is_plain},
     params::{Param, declared, faulty, param, params, unannotated},
 };
-use crate::{Evidence, Judgement};
+use crate::{Evidence, Judgement, evidence::VERSION_POINTER};
+use rehearse_protocol::names::{METHOD_HEADER, NAME_HEADER, VERSION_HEADER};
 
 pub(super) const MISMATCH: i64 = -32020;
 const TASKS: [&str; 3] = ["tasks/get", "tasks/update", "tasks/cancel"];
@@ -28,7 +29,7 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
     ("client-hdr.version.matches-meta", |e, j| {
         for call in all_modern(e) {
             let value = call.http.and_then(|http| header(http, VERSION_HEADER));
-            if let (Some(value), Some(meta)) = (value, call.request.at(META_VERSION).as_str()) {
+            if let (Some(value), Some(meta)) = (value, call.request.at(VERSION_POINTER).as_str()) {
                 let text = || header_text("MCP-Protocol-Version", Some(&value));
                 j.check_subject(value == meta, call.method(), call.request, text);
             }
@@ -36,7 +37,7 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
     }),
     ("client-hdr.method.present", |e, j| {
         for call in all_modern(e) {
-            let value = call.http.and_then(|http| header(http, "mcp-method"));
+            let value = call.http.and_then(|http| header(http, METHOD_HEADER));
             let holds = value.as_deref() == Some(call.method());
             j.check_subject(holds, call.method(), call.request, || header_text("Mcp-Method", value.as_deref()));
         }
@@ -117,7 +118,7 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
 pub(super) fn name(evidence: &Evidence<'_>, j: &mut Judgement, method: &str, pointer: &str) {
     for call in all_modern(evidence).filter(|call| call.method() == method) {
         let Some(name) = call.request.at(pointer).as_str() else { continue };
-        let value = call.http.and_then(|http| header(http, "mcp-name"));
+        let value = call.http.and_then(|http| header(http, NAME_HEADER));
         // At its ends, HTTP has no whitespace. How such a name is sent, has a row of its own.
         let is_named = |value: &str| value == name || decoded(value).trim() == name.trim();
         let holds = value.as_deref().is_some_and(is_named);
@@ -129,7 +130,7 @@ pub(super) fn name(evidence: &Evidence<'_>, j: &mut Judgement, method: &str, poi
 fn names(evidence: &Evidence<'_>, j: &mut Judgement, holds: impl Fn(&str, &str) -> Option<bool>) {
     for (method, pointer) in NAMED {
         for call in all_modern(evidence).filter(|call| call.method() == method) {
-            let value = call.http.and_then(|http| header(http, "mcp-name"));
+            let value = call.http.and_then(|http| header(http, NAME_HEADER));
             let (Some(name), Some(value)) = (call.request.at(pointer).as_str(), value) else { continue };
             if let Some(holds) = holds(name, &value) {
                 j.check_subject(holds, name, call.request, || header_text("Mcp-Name", Some(&value)));

@@ -2,18 +2,18 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use rehearse_protocol::Version;
+use rehearse_protocol::{
+    Version,
+    names::{SESSION_HEADER, VERSION_HEADER},
+};
 
 use super::{
     super::{Judge, rpc::single_object},
-    common::{
-        META_VERSION, SESSION, VERSION_HEADER, all_modern, header, header_text, heads, is_of_older_version, is_same,
-        modern, sent_in,
-    },
+    common::{all_modern, header, header_text, heads, is_of_older_version, is_same, modern, sent_in},
     completes,
     life::{handshake, handshakes},
 };
-use crate::{Connection, Evidence, Flow, HttpExchange, Judgement, Kind, Message};
+use crate::{Connection, Evidence, Flow, HttpExchange, Judgement, Kind, Message, evidence::VERSION_POINTER};
 
 /// By how much a request may follow an answer that the client has not seen yet.
 const IN_FLIGHT: Duration = Duration::from_millis(50);
@@ -89,7 +89,7 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
     ("client-http.session.none-when-none", |e, j| {
         let is_without = |it: &&Connection<'_>| handshake(it).is_some() && session(it).is_none();
         for (_, http) in e.connections.iter().filter(is_without).flat_map(later) {
-            let value = header(http, SESSION);
+            let value = header(http, SESSION_HEADER);
             j.check_at(value.is_none(), None, heads(http), || header_text("Mcp-Session-Id", value.as_deref()));
         }
         j.untested("the server gave a session id");
@@ -97,7 +97,7 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
     ("client-http.session.not-on-initialize", |e, j| {
         for call in e.calls_of("initialize") {
             if let Some(http) = call.http {
-                let value = header(http, SESSION);
+                let value = header(http, SESSION_HEADER);
                 j.check(value.is_none(), call.request, || header_text("Mcp-Session-Id", value.as_deref()));
             }
         }
@@ -110,7 +110,7 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
             let (Some((call, _)), Some(_)) = (handshake(connection), session(connection)) else { continue };
             if !connection.exchanges.values().any(|http| is_lost(http) && http.method == "POST") {
                 // One whose token has expired is on the connection of all refused requests.
-                let is_own = |http: &HttpExchange<'_>| header(http, SESSION).as_deref() == session(connection);
+                let is_own = |http: &HttpExchange<'_>| header(http, SESSION_HEADER).as_deref() == session(connection);
                 let is_ended = e.exchanges().any(|(_, http)| http.method == "DELETE" && is_own(http));
                 j.check_at(is_ended, None, call.places(), || "no DELETE until the end".to_owned());
             }
@@ -140,7 +140,7 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
                 matches!(http.method, "GET" | "DELETE")
                     && Some(http.target) == target
                     && http.request > first.request.place
-                    && header(http, SESSION).is_none()
+                    && header(http, SESSION_HEADER).is_none()
                     && !is_of_older_version(http)
             };
             let found = connection.exchanges.values().find(is_removed);
@@ -154,9 +154,9 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
     ("client-http.response.charset-tolerated", |e, j| completes(e, j, "media-type")),
     ("client-http.response.202-for-notification", accepted),
     ("client-http.session.404-no-loop", |e, j| {
-        let is_lost = |http: &HttpExchange<'_>| http.status == Some(404) && header(http, SESSION).is_some();
+        let is_lost = |http: &HttpExchange<'_>| http.status == Some(404) && header(http, SESSION_HEADER).is_some();
         let lost = e.exchanges().filter(|(_, http)| http.method == "POST" && is_lost(http));
-        let lost: BTreeSet<_> = lost.filter_map(|(_, http)| header(http, SESSION)).collect();
+        let lost: BTreeSet<_> = lost.filter_map(|(_, http)| header(http, SESSION_HEADER)).collect();
         let opened: Vec<_> = e.calls_of("initialize").map(|call| call.request.place).collect();
         if !lost.is_empty() {
             let count = opened.len();
@@ -223,7 +223,7 @@ fn later<'c>(connection: &'c Connection<'_>) -> impl Iterator<Item = (&'c Connec
 
 /// The id of the session that a connection is.
 fn session<'c>(connection: &'c Connection<'_>) -> Option<&'c str> {
-    handshake(connection)?.0.http?.header(SESSION)
+    handshake(connection)?.0.http?.header(SESSION_HEADER)
 }
 
 /// The requests outside of any session that belong into one.
@@ -231,7 +231,7 @@ fn strays<'e>(evidence: &'e Evidence<'_>) -> impl Iterator<Item = &'e HttpExchan
     let outside = evidence.connections.iter().filter(|it| it.calls().all(|call| call.method() != "initialize"));
     let all = outside.flat_map(|it| it.exchanges.values().map(move |http| (it, http)));
     // Those of 2026-07-28 have no session.
-    let belongs = |it: &Message<'_>| !it.at(META_VERSION).is_string();
+    let belongs = |it: &Message<'_>| !it.at(VERSION_POINTER).is_string();
     let all =
         all.filter(move |(connection, http)| http.method == "POST" && sent_in(connection, http).is_some_and(belongs));
     all.map(|(_, http)| http)
@@ -240,14 +240,14 @@ fn strays<'e>(evidence: &'e Evidence<'_>) -> impl Iterator<Item = &'e HttpExchan
 fn session_sent(evidence: &Evidence<'_>, j: &mut Judgement) {
     for connection in evidence.connections.iter().filter(|it| session(it).is_some()) {
         for (_, http) in later(connection) {
-            let is_sent = header(http, SESSION).is_some();
+            let is_sent = header(http, SESSION_HEADER).is_some();
             j.check_at(is_sent, Some(http.method.to_owned()), heads(http), || header_text("Mcp-Session-Id", None));
         }
     }
     let is_usual = evidence.connections.iter().filter(|it| handshake(it).is_some()).all(|it| session(it).is_some());
     // Without it, the mock does not know the session.
     if j.exercised > 0 && is_usual {
-        for http in strays(evidence).filter(|http| header(http, SESSION).is_none()) {
+        for http in strays(evidence).filter(|http| header(http, SESSION_HEADER).is_none()) {
             j.check_at(false, Some(http.method.to_owned()), heads(http), || header_text("Mcp-Session-Id", None));
         }
     }
@@ -259,13 +259,13 @@ fn session_exact(evidence: &Evidence<'_>, j: &mut Judgement) {
     for connection in &evidence.connections {
         let Some(id) = session(connection) else { continue };
         for (_, http) in later(connection) {
-            if let Some(value) = header(http, SESSION) {
+            if let Some(value) = header(http, SESSION_HEADER) {
                 j.check_at(value == id, None, heads(http), || header_text("Mcp-Session-Id", Some(&value)));
             }
         }
     }
     for http in strays(evidence) {
-        let Some(value) = header(http, SESSION) else { continue };
+        let Some(value) = header(http, SESSION_HEADER) else { continue };
         let alters = |id: &&str| *id != value && (value.eq_ignore_ascii_case(id) || value.trim_matches('"') == *id);
         if ids.iter().any(alters) {
             j.check_at(false, None, heads(http), || header_text("Mcp-Session-Id", Some(&value)));
@@ -279,7 +279,7 @@ fn restarts(evidence: &Evidence<'_>, j: &mut Judgement) {
     for connection in evidence.connections.iter().filter(|it| session(it).is_some()) {
         let requests = |http: &&HttpExchange<'_>| {
             let message = sent_in(connection, http).filter(|it| it.kind == Kind::Request);
-            http.method == "POST" && header(http, SESSION).is_some() && message.is_some()
+            http.method == "POST" && header(http, SESSION_HEADER).is_some() && message.is_some()
         };
         let mut all = connection.exchanges.values().filter(requests);
         let Some(lost) = all.find(|http| http.status == Some(404)) else { continue };
@@ -317,7 +317,8 @@ fn accepted(evidence: &Evidence<'_>, j: &mut Judgement) {
         let again = all().find(|(_, it)| it.place > message.place && is_initialized(it));
         // What is refused for its token is on another connection.
         let is_refused = |(_, it): (&Connection<'_>, &HttpExchange<'_>)| {
-            it.status == Some(401) && session(connection).is_some_and(|id| header(it, SESSION).as_deref() == Some(id))
+            it.status == Some(401)
+                && session(connection).is_some_and(|id| header(it, SESSION_HEADER).as_deref() == Some(id))
         };
         let goes_on = next.is_some() || evidence.exchanges().any(is_refused);
         let fails = !goes_on && evidence.facts.exit_code.is_some_and(|code| code != 0);

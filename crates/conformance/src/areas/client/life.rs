@@ -2,20 +2,18 @@
 
 use std::time::Duration;
 
-use rehearse_protocol::{Transport, Version};
+use rehearse_protocol::{Transport, Version, names::SESSION_HEADER};
 use serde_json::Value;
 
 use super::super::{Judge, common::shown, meta::icons};
 use super::{
     asked::{Asked, ELICIT, ROOTS, SAMPLE, answered},
-    common::SESSION,
     completes, only_declared,
 };
-use crate::{Call, Connection, Evidence, Flow, Judgement, Kind, Message, shapes};
+use crate::{Call, Connection, Evidence, Flow, Judgement, Kind, Message, evidence::VERSION_POINTER, shapes};
 
 /// By how much a request over HTTP may overtake the notification before it.
 const OVERTAKE: Duration = Duration::from_millis(50);
-const META_VERSION: &str = "/params/_meta/io.modelcontextprotocol~1protocolVersion";
 /// Members of params, each with its method, and the version that brought it.
 const NEWER: [(&str, &str, Version); 4] = [
     ("tools/call", "/params/task", Version::V2025_11_25),
@@ -184,7 +182,7 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
         for connection in &e.connections {
             let Some((first, response)) = handshake(connection) else { continue };
             // Without a session over HTTP, each may be of another client.
-            if first.http.is_some_and(|http| http.header(SESSION).is_none()) {
+            if first.http.is_some_and(|http| http.header(SESSION_HEADER).is_none()) {
                 continue;
             }
             let again = requests(connection).find(|it| it.method() == Some("initialize") && it.place > response.place);
@@ -233,7 +231,7 @@ fn first(evidence: &Evidence<'_>, j: &mut Judgement) {
     for connection in &evidence.connections {
         let is_first =
             |it: &&Message<'_>| !it.is_from_server() && it.kind == Kind::Request && it.method() != Some("ping");
-        let is_modern = |it: &Message<'_>| it.at(META_VERSION).is_string();
+        let is_modern = |it: &Message<'_>| it.at(VERSION_POINTER).is_string();
         // A request of 2026-07-28 that is refused for lack of a token may be alone on its connection.
         let mut all = connection.earlier.iter().chain(&connection.messages).filter(|it| !is_modern(it));
         if let Some(message) = all.find(is_first) {

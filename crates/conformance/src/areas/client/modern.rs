@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use rehearse_protocol::{Era, Transport, Version};
+use rehearse_protocol::{Era, Transport, Version, names::SESSION_HEADER};
 use serde_json::{Map, Value};
 
 use super::{
@@ -11,12 +11,10 @@ use super::{
         common::shown,
         meta::{is_name, is_prefix},
     },
-    common::{
-        CAPABILITIES, META, META_VERSION, SESSION, all_modern, bounded, get_after, header, header_text, is_same, modern,
-    },
+    common::{CAPABILITIES, META, all_modern, bounded, get_after, header, header_text, is_same, modern},
     completes, ignores_list,
 };
-use crate::{Call, Connection, Evidence, Judgement, Level, shapes};
+use crate::{Call, Connection, Evidence, Judgement, Level, evidence::VERSION_POINTER, shapes};
 
 pub(super) const UNSUPPORTED_VERSION: i64 = -32022;
 /// As many processes with one request each are no accident.
@@ -123,9 +121,9 @@ fn meta(evidence: &Evidence<'_>, j: &mut Judgement, key: &str, holds: impl Fn(&V
 /// The version may change after an error or a discovery.
 fn one_version(evidence: &Evidence<'_>, j: &mut Judgement) {
     for connection in &evidence.connections {
-        let calls: Vec<_> = modern(connection).filter(|call| call.request.at(META_VERSION).is_string()).collect();
+        let calls: Vec<_> = modern(connection).filter(|call| call.request.at(VERSION_POINTER).is_string()).collect();
         for (before, call) in calls.iter().zip(calls.iter().skip(1)) {
-            let (old, new) = (before.request.at(META_VERSION), call.request.at(META_VERSION));
+            let (old, new) = (before.request.at(VERSION_POINTER), call.request.at(VERSION_POINTER));
             let may_change = calls.iter().filter(|it| it.request.place < call.request.place).any(|it| {
                 let answered = it.places().last().copied().filter(|place| *place != it.request.place);
                 let is_new = answered.is_none_or(|place| place > before.request.place);
@@ -199,7 +197,7 @@ fn retries(evidence: &Evidence<'_>, j: &mut Judgement) {
                 j.untested("the client did not try again");
                 continue;
             };
-            let version = next.request.at(META_VERSION);
+            let version = next.request.at(VERSION_POINTER);
             let is_supported = version.as_str().is_some_and(|version| supported.contains(&version));
             let places = vec![response.place, next.request.place];
             j.check_at(is_supported, None, places, || format!("the version {}", shown(version)));
@@ -239,7 +237,7 @@ fn uses_version(evidence: &Evidence<'_>, j: &mut Judgement) {
     for connection in &evidence.connections {
         for call in modern(connection) {
             let Some(result) = discovery(connection, &call) else { continue };
-            let (supported, version) = (result["supportedVersions"].as_array(), call.request.at(META_VERSION));
+            let (supported, version) = (result["supportedVersions"].as_array(), call.request.at(VERSION_POINTER));
             if let Some(supported) = supported.filter(|_| version.is_string()) {
                 let holds = supported.contains(version);
                 j.check(holds, call.request, || format!("the version {}", shown(version)));
@@ -282,10 +280,10 @@ fn neutral(evidence: &Evidence<'_>, j: &mut Judgement) {
             let code = call.error_code().filter(|code| (-32019..=-32000).contains(code) && *code != -32002);
             let (Some(code), Some(response)) = (code, call.response) else { continue };
             if supported(call).is_empty() {
-                let version = call.request.at(META_VERSION);
+                let version = call.request.at(VERSION_POINTER);
                 let is_other = |it: &&Call<'_>| {
                     let is_again = it.request.place > response.place && is_same(it.request, call.request);
-                    is_again && it.request.at(META_VERSION) != version
+                    is_again && it.request.at(VERSION_POINTER) != version
                 };
                 let again = calls.iter().find(is_other);
                 let places = call.places().into_iter().chain(again.map(|it| it.request.place)).collect();
@@ -297,10 +295,10 @@ fn neutral(evidence: &Evidence<'_>, j: &mut Judgement) {
 
 fn no_session(evidence: &Evidence<'_>, j: &mut Judgement) {
     for connection in &evidence.connections {
-        let given = connection.exchanges.values().find_map(|http| Some((http.response?, http.header(SESSION)?)));
+        let given = connection.exchanges.values().find_map(|http| Some((http.response?, http.header(SESSION_HEADER)?)));
         let Some((place, id)) = given else { continue };
         for call in modern(connection).filter(|call| call.request.place > place) {
-            let sent = call.http.and_then(|http| header(http, SESSION));
+            let sent = call.http.and_then(|http| header(http, SESSION_HEADER));
             j.check(sent.as_deref() != Some(id), call.request, || header_text("Mcp-Session-Id", sent.as_deref()));
         }
     }

@@ -1,5 +1,6 @@
 //! Requests of 2026-07-28 that are sent again with what the server asked for.
 
+use rehearse_protocol::names::{METHOD_HEADER, NAME_HEADER, VERSION_HEADER};
 use serde_json::{Map, Value};
 
 use super::{
@@ -142,7 +143,7 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
     ("client-mrtr.hdr.retry-headers", |e, j| {
         for round in rounds(e) {
             let Some(http) = round.retry.http else { continue };
-            let names = ["mcp-protocol-version", "mcp-method", "mcp-name"];
+            let names = [VERSION_HEADER, METHOD_HEADER, NAME_HEADER];
             let missing = names.iter().find(|name| http.request_header(name).is_none());
             check(j, &round, missing.map(|name| format!("no `{name}`")));
         }

@@ -1,5 +1,6 @@
 //! Arguments of tools that a client repeats in headers.
 
+use rehearse_protocol::names::PARAMETER_HEADER;
 use std::{borrow::Cow, collections::BTreeMap};
 
 use rehearse_document::json_schema::Subschema;
@@ -14,7 +15,6 @@ use super::{
 };
 use crate::{Call, Evidence, HttpExchange, Judgement};
 
-const PREFIX: &str = "mcp-param-";
 const KINDS: [&str; 3] = ["string", "integer", "boolean"];
 
 /// A parameter with a header.
@@ -93,7 +93,7 @@ fn collect(schema: &Value, path: &str, is_required: bool, out: &mut Vec<Paramete
         let pointer = format!("{path}/{}", name.replace('~', "~0").replace('/', "~1"));
         let is_required = is_required && required.iter().any(|it| it == name);
         if let Some(header) = property[HEADER].as_str() {
-            let header = format!("{PREFIX}{}", header.to_ascii_lowercase());
+            let header = format!("{PARAMETER_HEADER}{}", header.to_ascii_lowercase());
             out.push(Parameter { header, pointer: pointer.clone(), is_required });
         }
         collect(property, &pointer, is_required, out);
@@ -145,7 +145,7 @@ pub(super) fn unannotated(evidence: &Evidence<'_>, j: &mut Judgement) {
     each_call(evidence, |call, http, tool, parameters| {
         let names = http.request_headers.into_iter().flat_map(|headers| headers.keys()).map(|name| name.as_str());
         let mut others =
-            names.filter(|name| name.starts_with(PREFIX) && parameters.iter().all(|it| it.header != *name));
+            names.filter(|name| name.starts_with(PARAMETER_HEADER) && parameters.iter().all(|it| it.header != *name));
         let other = others.next();
         j.check_subject(other.is_none(), tool, call.request, || header_text(other.unwrap_or_default(), Some("…")));
     });

@@ -1,5 +1,6 @@
 //! Resources, prompts and completions.
 
+use rehearse_protocol::names::SESSION_HEADER;
 use std::{collections::HashSet, time::Duration};
 
 use serde_json::Value;
@@ -9,7 +10,6 @@ use super::{
         Judge,
         common::{items, shown},
     },
-    common::SESSION,
     completes, fetched,
     list::followed,
     only_declared, sends,
@@ -77,7 +77,8 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
     }),
     ("client-res.icons.no-credentials", |e, j| {
         fetched(e, j, "icon", |it| {
-            let name = ["authorization", "cookie", SESSION].into_iter().find(|name| it.headers.contains_key(*name))?;
+            let name =
+                ["authorization", "cookie", SESSION_HEADER].into_iter().find(|name| it.headers.contains_key(*name))?;
             Some(format!("a request for {} with `{name}`", it.target))
         });
     }),

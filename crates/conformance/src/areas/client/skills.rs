@@ -1,10 +1,11 @@
 //! Skills (extension `io.modelcontextprotocol/skills`).
 
+use rehearse_protocol::names::SKILLS_EXTENSION;
 use serde_json::Value;
 
 use super::super::{
     Judge,
-    skills::{DIRECTORY, EXTENSION, GET, LIST, bytes, entries, frontmatter, is_same_yaml, reads, sha256},
+    skills::{DIRECTORY, GET, LIST, bytes, entries, frontmatter, is_same_yaml, reads, sha256},
 };
 use crate::{Call, Evidence, Judgement};
 
@@ -12,15 +13,15 @@ const NO_SKILL: &str = "the client read no skill";
 
 pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
     ("client-skills.list.after-declaration", |e, j| {
-        let is_declared = e.facts.has_extension(EXTENSION);
+        let is_declared = e.facts.has_extension(SKILLS_EXTENSION);
         for call in e.calls_of(LIST).chain(e.calls_of(GET)).filter(|_| !e.facts.capabilities.is_null()) {
             j.check_subject(is_declared, call.method(), call.request, || {
-                format!("no extension `{EXTENSION}` of the server")
+                format!("no extension `{SKILLS_EXTENSION}` of the server")
             });
         }
     }),
     ("client-skills.dir.only-if-declared", |e, j| {
-        let is_declared = e.facts.capabilities["extensions"][EXTENSION]["directoryRead"] == true;
+        let is_declared = e.facts.capabilities["extensions"][SKILLS_EXTENSION]["directoryRead"] == true;
         for call in e.calls_of(DIRECTORY).filter(|_| !e.facts.capabilities.is_null()) {
             j.check(is_declared, call.request, || "no `directoryRead` of the server".to_owned());
         }

@@ -2,17 +2,20 @@
 
 use std::time::Duration;
 
-use rehearse_protocol::{Version, sse};
+use rehearse_protocol::{
+    Version,
+    names::{LAST_EVENT_HEADER, SESSION_HEADER, VERSION_HEADER},
+    sse,
+};
 
 use super::{
     super::Judge,
-    common::{SESSION, VERSION_HEADER, header, header_text, heads, is_of_older_version, is_same, sent_in},
+    common::{header, header_text, heads, is_of_older_version, is_same, sent_in},
     completes, ignores_list,
     life::handshake,
 };
 use crate::{Connection, Evidence, HttpExchange, Judgement, Kind, Message};
 
-const LAST_ID: &str = "last-event-id";
 const SLACK: Duration = Duration::from_millis(50);
 /// How often a stream may be resumed in vain within [`IN_TIME`].
 const MOST_ATTEMPTS: usize = 10;
@@ -24,9 +27,9 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
     ("client-sse.resume.get-not-post", no_second_post),
     ("client-sse.resume.headers", |e, j| {
         for connection in e.connections.iter().filter(|it| handshake(it).is_some()) {
-            let id = handshake(connection).and_then(|(call, _)| call.http?.header(SESSION));
+            let id = handshake(connection).and_then(|(call, _)| call.http?.header(SESSION_HEADER));
             for http in resumptions(connection) {
-                let session = header(http, SESSION);
+                let session = header(http, SESSION_HEADER);
                 let is_named = e.version < Version::V2025_06_18 || header(http, VERSION_HEADER).is_some();
                 j.check_at(id.is_none() || session.as_deref() == id, None, heads(http), || {
                     header_text("Mcp-Session-Id", session.as_deref())
@@ -39,11 +42,12 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
         for connection in &e.connections {
             let Some(first) = streams(connection).into_iter().find(|it| it.last_id().is_some()) else { continue };
             // An older version may be in use as well.
-            let is_modern = |http: &&HttpExchange<'_>| header(http, SESSION).is_none() && !is_of_older_version(http);
+            let is_modern =
+                |http: &&HttpExchange<'_>| header(http, SESSION_HEADER).is_none() && !is_of_older_version(http);
             let resumed = connection.exchanges.values().filter(is_modern).find(|http| http.is_resumed());
             let places = heads(first.http).into_iter().chain(resumed.map(|http| http.request)).collect();
             j.check_at(resumed.is_none(), None, places, || {
-                header_text("Last-Event-ID", resumed.and_then(|http| header(http, LAST_ID)).as_deref())
+                header_text("Last-Event-ID", resumed.and_then(|http| header(http, LAST_EVENT_HEADER)).as_deref())
             });
         }
     }),
@@ -74,8 +78,9 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
         for connection in &e.connections {
             for stream in streams(connection).iter().filter(|it| it.http.method == "POST" && it.has_response) {
                 let Some(id) = stream.last_id() else { continue };
-                let again = resumptions(connection)
-                    .find(|http| http.request > stream.http.request && header(http, LAST_ID).as_deref() == Some(id));
+                let again = resumptions(connection).find(|http| {
+                    http.request > stream.http.request && header(http, LAST_EVENT_HEADER).as_deref() == Some(id)
+                });
                 let places = heads(stream.http).into_iter().chain(again.map(|http| http.request)).collect();
                 j.check_at(again.is_none(), None, places, || header_text("Last-Event-ID", Some(id)));
             }
@@ -172,7 +177,7 @@ fn last_id(evidence: &Evidence<'_>, j: &mut Judgement) {
     for connection in &evidence.connections {
         let streams = streams(connection);
         for http in resumptions(connection) {
-            let value = header(http, LAST_ID).unwrap_or_default();
+            let value = header(http, LAST_EVENT_HEADER).unwrap_or_default();
             let mut earlier = streams.iter().filter(|it| it.http.request < http.request).peekable();
             if earlier.any(|it| it.last_id().is_some()) {
                 let holds = streams.iter().any(|it| it.last_id() == Some(&*value));
@@ -196,7 +201,7 @@ fn waits(evidence: &Evidence<'_>, j: &mut Judgement) {
     for connection in &evidence.connections {
         let streams = streams(connection);
         for http in resumptions(connection) {
-            let value = header(http, LAST_ID).unwrap_or_default();
+            let value = header(http, LAST_EVENT_HEADER).unwrap_or_default();
             let Some(from) = streams.iter().find(|it| it.ids().any(|id| id == value)) else { continue };
             let retry = from.events.iter().filter_map(|event| event.retry).next_back().map(Duration::from_millis);
             let (Some(retry), Some(last)) = (retry, from.http.last) else { continue };

@@ -1,5 +1,6 @@
 //! Tasks of 2025-11-25, and those of the extension of 2026-07-28.
 
+use rehearse_protocol::names::{META_RELATED_TASK, TASKS_EXTENSION};
 use std::{
     collections::{BTreeMap, HashSet},
     time::Duration,
@@ -8,12 +9,11 @@ use std::{
 use serde_json::Value;
 
 use super::{
-    super::{Judge, ask::CAPABILITIES, common::shown, task::RELATED_TASK},
+    super::{Judge, ask::CAPABILITIES, common::shown},
     hdr::name,
 };
 use crate::{Call, Connection, Evidence, Judgement, Kind, Message};
 
-const EXTENSION: &str = "io.modelcontextprotocol/tasks";
 const GET: &str = "tasks/get";
 const METHODS: [&str; 3] = [GET, "tasks/update", "tasks/cancel"];
 const NO_TASK: &str = "no request became a task";
@@ -22,16 +22,16 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
     ("client-tasks.legacy.poll-interval", |e, j| paced(e, j, "pollInterval")),
     ("client-tasks.legacy.no-related-meta", |e, j| {
         for call in [GET, "tasks/result", "tasks/cancel"].iter().flat_map(|method| e.calls_of(method)) {
-            let related = call.request.params()["_meta"].get(RELATED_TASK);
+            let related = call.request.params()["_meta"].get(META_RELATED_TASK);
             j.check_subject(related.is_none(), call.method(), call.request, || "`related-task` in `_meta`".to_owned());
         }
         j.untested(NO_TASK);
     }),
     ("client-tasks.legacy.related-in-answers", |e, j| {
         for ask in e.asks() {
-            let Some(task) = ask.request.params()["_meta"].get(RELATED_TASK) else { continue };
+            let Some(task) = ask.request.params()["_meta"].get(META_RELATED_TASK) else { continue };
             let Some(result) = ask.responses.first().and_then(|it| it.result()) else { continue };
-            let found = &result["_meta"][RELATED_TASK];
+            let found = &result["_meta"][META_RELATED_TASK];
             let is_right = found.get("taskId").is_some() && found.get("taskId") == task.get("taskId");
             j.check_at(is_right, Some(ask.method().to_owned()), ask.places(), || match found.is_null() {
                 true => "no `related-task` in `_meta`".to_owned(),
@@ -106,8 +106,10 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
     }),
     ("client-tasks.ext.declares-every-request", |e, j| {
         for call in METHODS.iter().flat_map(|method| e.calls_of(method)) {
-            let declared = call.request.at(CAPABILITIES)["extensions"].get(EXTENSION);
-            j.check_subject(declared.is_some(), call.method(), call.request, || format!("no extension `{EXTENSION}`"));
+            let declared = call.request.at(CAPABILITIES)["extensions"].get(TASKS_EXTENSION);
+            j.check_subject(declared.is_some(), call.method(), call.request, || {
+                format!("no extension `{TASKS_EXTENSION}`")
+            });
         }
         j.untested(NO_TASK);
     }),
@@ -189,7 +191,7 @@ fn legacy_task<'e>(call: &Call<'e>) -> Option<&'e str> {
 /// The id of the task that a call has become since 2026-07-28.
 fn modern_task<'e>(call: &Call<'e>) -> Option<&'e str> {
     let result = call.result().filter(|it| it["resultType"] == "task" && call.method() == "tools/call")?;
-    call.request.at(CAPABILITIES)["extensions"].get(EXTENSION)?;
+    call.request.at(CAPABILITIES)["extensions"].get(TASKS_EXTENSION)?;
     result["taskId"].as_str()
 }
 

@@ -1,5 +1,6 @@
 //! Streamable HTTP.
 
+use rehearse_protocol::names::{SESSION_HEADER, VERSION_HEADER};
 use serde_json::json;
 
 use super::{Judge, common::shown};
@@ -9,8 +10,6 @@ mod origin;
 mod session;
 mod shape;
 mod stream;
-
-const SESSION: &str = "mcp-session-id";
 
 pub(super) const JUDGES: &[(&str, Judge)] = &[
     ("http.endpoint.post", |e, j| {
@@ -85,14 +84,14 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
             let Some(http) = call.http.filter(|_| call.request.case.is_none()) else { continue };
             // Nor is a message that is no request refused for its version.
             let is_request = call.error_code() != Some(-32600);
-            if is_request && http.request_header("mcp-protocol-version").is_some() && http.status.is_some() {
+            if is_request && http.request_header(VERSION_HEADER).is_some() && http.status.is_some() {
                 j.check_call(http.status != Some(400), &call);
             }
         }
     }),
     ("http.session.id-visible-ascii", |e, j| {
         for (_, http) in e.exchanges() {
-            let id = http.headers.and_then(|headers| headers.get(SESSION));
+            let id = http.headers.and_then(|headers| headers.get(SESSION_HEADER));
             if let (Some(id), Some(place)) = (id, http.response) {
                 let holds = id.as_bytes().iter().all(|it| (0x21..=0x7e).contains(it));
                 j.check_at(holds, None, vec![place], || format!("{:?}", String::from_utf8_lossy(id.as_bytes())));

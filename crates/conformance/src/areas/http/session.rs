@@ -2,9 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use rehearse_protocol::Version;
+use rehearse_protocol::{
+    Version,
+    names::{SESSION_HEADER, VERSION_HEADER},
+};
 
-use super::{SESSION, answered, list};
+use super::{answered, list};
 use crate::{Call, Case, Connection, Evidence, HttpExchange, Judgement, Kind, Level, Material};
 
 /// The least length of an id that cannot be guessed: 64 bits in base64.
@@ -18,10 +21,10 @@ pub(super) fn cases(material: &Material) -> Vec<Case> {
     if matches!(material.version, Some(Version::V2025_06_18 | Version::V2025_11_25)) {
         let other = if material.version == Some(Version::V2025_11_25) { "2025-06-18" } else { "2025-11-25" };
         cases.extend([
-            list(material, "version-header/old").header("mcp-protocol-version", "1999-01-01"),
-            list(material, "version-header/nonsense").header("mcp-protocol-version", "abc"),
-            list(material, "version-missing/list").without_header("mcp-protocol-version"),
-            list(material, "version-other/list").header("mcp-protocol-version", other),
+            list(material, "version-header/old").header(VERSION_HEADER, "1999-01-01"),
+            list(material, "version-header/nonsense").header(VERSION_HEADER, "abc"),
+            list(material, "version-missing/list").without_header(VERSION_HEADER),
+            list(material, "version-other/list").header(VERSION_HEADER, other),
         ]);
     }
     cases
@@ -39,7 +42,7 @@ pub(super) fn version_missing(evidence: &Evidence<'_>, j: &mut Judgement) {
         let Some(http) = call.http.filter(|http| !matches!(http.status, None | Some(401 | 403 | 429))) else {
             continue;
         };
-        if call.result().is_some() || http.request_header(SESSION).is_some() {
+        if call.result().is_some() || http.request_header(SESSION_HEADER).is_some() {
             j.check_call(call.result().is_some(), &call);
         } else {
             j.untested("the server has no session that could tell the version");
@@ -56,14 +59,15 @@ pub(super) fn version_other(evidence: &Evidence<'_>, j: &mut Judgement) {
 /// The responses to `initialize` with a result, each with the session id.
 fn ids<'e>(evidence: &'e Evidence<'_>) -> impl Iterator<Item = (Call<'e>, &'e str)> {
     let calls = evidence.calls_of("initialize").filter(|call| call.result().is_some());
-    calls.filter_map(|call| Some((call, call.http?.header(SESSION)?)))
+    calls.filter_map(|call| Some((call, call.http?.header(SESSION_HEADER)?)))
 }
 
 /// No other id must come with the answer to a request than that of the request.
 pub(super) fn stable(evidence: &Evidence<'_>, j: &mut Judgement) {
     for (connection, http) in evidence.exchanges() {
         let sent = client_message(connection, http).and_then(|it| it.method());
-        let (Some(id), Some(found), Some(place)) = (http.request_header(SESSION), http.header(SESSION), http.response)
+        let (Some(id), Some(found), Some(place)) =
+            (http.request_header(SESSION_HEADER), http.header(SESSION_HEADER), http.response)
         else {
             continue;
         };
@@ -86,7 +90,7 @@ pub(super) fn on_initialize(evidence: &Evidence<'_>, j: &mut Judgement) {
     for connection in &evidence.connections {
         let opened = connection.calls().find(|it| it.method() == "initialize" && it.result().is_some());
         let Some(opened) = opened.and_then(|call| call.http) else { continue };
-        let later = connection.exchanges.values().find(|http| http.header(SESSION).is_some());
+        let later = connection.exchanges.values().find(|http| http.header(SESSION_HEADER).is_some());
         if let (Some(first), Some(place)) = (later, later.and_then(|http| http.response)) {
             j.check_at(first.request <= opened.request, None, vec![opened.request, place], || {
                 "the first session id on a later answer".to_owned()

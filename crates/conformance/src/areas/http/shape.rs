@@ -1,5 +1,6 @@
 //! The form of HTTP requests: methods, paths, and the headers that are not MCP's own.
 
+use rehearse_protocol::names::{LAST_EVENT_HEADER, SESSION_HEADER, VERSION_HEADER};
 use url::Url;
 
 use super::{
@@ -34,14 +35,13 @@ pub(super) fn cases(material: &Material) -> Vec<Case> {
         cases.push(list("shape/slash").path(format!("{}/", endpoint.path())));
     }
     if material.is_modern() {
-        let earlier = |name: &str, method| {
-            Case::http(name, Lane::Negative, method).without_header("mcp-protocol-version").unanswered()
-        };
+        let earlier =
+            |name: &str, method| Case::http(name, Lane::Negative, method).without_header(VERSION_HEADER).unanswered();
         cases.extend([
             earlier("earlier/get", "GET"),
             earlier("earlier/delete", "DELETE"),
-            list("earlier/last-event-id").header("last-event-id", "rehearse-1"),
-            list("earlier/session-id").header("mcp-session-id", "rehearse-1"),
+            list("earlier/last-event-id").header(LAST_EVENT_HEADER, "rehearse-1"),
+            list("earlier/session-id").header(SESSION_HEADER, "rehearse-1"),
         ]);
     } else {
         let response = r#"{"jsonrpc":"2.0","id":"rehearse-none","result":{}}"#;

@@ -5,13 +5,16 @@ use std::{
     time::Duration,
 };
 
-use rehearse_protocol::{Version, sse};
+use rehearse_protocol::{
+    Version,
+    names::{LAST_EVENT_HEADER, METHOD_HEADER, VERSION_HEADER},
+    sse,
+};
 use serde_json::Value;
 
 use super::answered;
 use crate::{Connection, Evidence, HttpExchange, Judgement, Kind, Level, Message, Place};
 
-const LAST_ID: &str = "last-event-id";
 /// The time within which the same message on two streams is taken for one.
 const AT_ONCE: Duration = Duration::from_secs(1);
 /// The time after the response within which a stream may still be open.
@@ -20,7 +23,7 @@ const NO_STREAM: &str = "no request was answered with an event stream";
 const NOT_RESUMED: &str = "no stream had an event id to resume from";
 
 fn is_listen(http: &HttpExchange<'_>) -> bool {
-    http.request_header("mcp-method") == Some("subscriptions/listen")
+    http.request_header(METHOD_HEADER) == Some("subscriptions/listen")
 }
 
 /// The event streams of POSTs with a request that was not cancelled.
@@ -70,7 +73,7 @@ impl Stream<'_, '_> {
     fn is_of_client_of(&self, version: Version) -> bool {
         let named = match self.request.method() {
             Some("initialize") => self.request.at("/params/protocolVersion").as_str(),
-            _ => self.http.request_header("mcp-protocol-version"),
+            _ => self.http.request_header(VERSION_HEADER),
         };
         named == Some(version.as_str())
     }
@@ -305,7 +308,7 @@ fn resumed(evidence: &Evidence<'_>, mut judge: impl FnMut(&Resumed<'_, '_>, &Has
             }
         }
         for http in connection.exchanges.values().filter(|http| http.method == "GET") {
-            let Some(last_id) = http.request_header(LAST_ID) else { continue };
+            let Some(last_id) = http.request_header(LAST_EVENT_HEADER) else { continue };
             let Some(from) = owners.get(last_id).and_then(|number| connection.exchanges.get(number)) else { continue };
             judge(&Resumed { connection, http, last_id, from }, &owners);
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use reqwest::{
     Response as HttpResponse,
-    header::{CONTENT_TYPE, HeaderMap, LOCATION},
+    header::{HeaderMap, LOCATION},
 };
 use serde_json::Value as Json;
 
@@ -18,8 +18,12 @@ use crate::{
     api::error_message,
     model::{Block, Delta, DeltaSink, ModelError, Response},
 };
-use rehearse_net::http_client;
-use rehearse_protocol::{MAX_FRAME, sse::Decoder};
+use rehearse_net::{BodyError, http_client, read_body};
+use rehearse_protocol::{
+    MAX_FRAME,
+    http::{is_event_stream, media_type},
+    sse::Decoder,
+};
 
 /// The largest answer, in bytes, and the largest error.
 const MAX_ANSWER: usize = 2 * MAX_FRAME;
@@ -35,7 +39,7 @@ impl HttpModel {
         if !response.status().is_success() {
             return Err(self.rejection(response).await);
         }
-        if has_type(&response, "text/event-stream") {
+        if is_event_stream(response.headers()) {
             return self.read_stream(response, deltas).await;
         }
         let body = self.read_body(response, MAX_ANSWER).await?;
@@ -75,22 +79,18 @@ impl HttpModel {
         Err(self.unreachable("the connection ended before the answer was complete".to_owned()))
     }
 
-    async fn read_body(&self, mut response: HttpResponse, limit: usize) -> Result<Vec<u8>, ModelError> {
-        let mut body = Vec::new();
-        while let Some(chunk) = response.chunk().await.map_err(|error| self.broken(error))? {
-            if body.len() + chunk.len() > limit {
-                return Err(self.malformed(format!("it has more than {limit} bytes")));
-            }
-            body.extend_from_slice(&chunk);
-        }
-        Ok(body)
+    async fn read_body(&self, response: HttpResponse, limit: usize) -> Result<Bytes, ModelError> {
+        read_body(reqwest::Body::from(response), limit).await.map_err(|error| match error {
+            BodyError::Broken(error) => self.broken(error),
+            _ => self.malformed(format!("it has more than {limit} bytes")),
+        })
     }
 
     /// The error of an answer with another status than 2xx.
     async fn rejection(&self, response: HttpResponse) -> ModelError {
         let (status, retry_after) = (response.status().as_u16(), retry_after(response.headers()));
         let location = response.headers().get(LOCATION).and_then(|it| it.to_str().ok()).map(http_client::display_url);
-        let is_text = has_type(&response, "text/plain");
+        let is_text = media_type(response.headers()) == "text/plain";
         // What cannot be read has no message.
         let body = self.read_body(response, MAX_ERROR).await.unwrap_or_default();
         let message = match (location, serde_json::from_slice::<Json>(&body)) {
@@ -126,13 +126,6 @@ impl HttpModel {
     fn unreachable(&self, why: String) -> ModelError {
         ModelError::Unreachable { endpoint: self.endpoint.clone(), why }
     }
-}
-
-fn has_type(response: &HttpResponse, media_type: &str) -> bool {
-    let value = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    value.is_some_and(|value| {
-        value.trim_start().get(..media_type.len()).is_some_and(|it| it.eq_ignore_ascii_case(media_type))
-    })
 }
 
 /// When the provider wants the next try. A date is not understood.

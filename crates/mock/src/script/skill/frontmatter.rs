@@ -1,11 +1,10 @@
 //! The frontmatter of a `SKILL.md`: read from the script, and written as JSON for the entry and as YAML for the file.
 
 use rehearse_document::{Entry, Fields, Node, Problem, Problems, Value};
+use rehearse_protocol::names::PREFIX;
 
 /// The fields of the Agent Skills specification, which are keys of a skill in a script.
 pub(super) const FIELDS: &[&str] = &["name", "description", "license", "compatibility", "metadata", "allowed-tools"];
-/// Keys that only extensions of MCP define (SEP-2640, Frontmatter).
-const RESERVED: &str = "io.modelcontextprotocol/";
 
 #[derive(Debug)]
 pub(super) struct Frontmatter {
@@ -98,8 +97,8 @@ fn check_length(node: &Node, what: &str, most: usize) -> Result<(), Problems> {
 
 fn check_metadata(node: &Node) -> Result<(), Problems> {
     let check = |entry: &Entry| {
-        if entry.key.starts_with(RESERVED) {
-            let problem = Problem::new(entry.key_span, format!("keys with `{RESERVED}` belong to MCP's extensions"));
+        if entry.key.starts_with(PREFIX) {
+            let problem = Problem::new(entry.key_span, format!("keys with `{PREFIX}` belong to MCP's extensions"));
             return Err(problem.hint("use the name of a domain of your own").into());
         }
         entry.node.str().map(drop)

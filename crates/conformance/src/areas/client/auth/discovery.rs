@@ -1,10 +1,10 @@
 //! How a client finds the authorization server.
 
-use rehearse_protocol::Version;
+use rehearse_protocol::{Version, names::VERSION_HEADER};
 use url::Url;
 
 use super::{
-    super::common::{VERSION_HEADER, header, header_text, heads},
+    super::common::{header, header_text, heads},
     asked::{
         Asked, OPENID, RESOURCE, SERVER, Step, asked, asked_for, bearer, challenge_before, origin, refused, resource,
         servers,

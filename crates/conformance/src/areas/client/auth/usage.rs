@@ -1,12 +1,13 @@
 //! How a client uses its token, and gets one that allows more.
 
+use rehearse_protocol::names::SESSION_HEADER;
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 use url::form_urlencoded;
 
 use super::{
-    super::common::{SESSION, header as request_header, heads, is_same, sent_in},
+    super::common::{header as request_header, heads, is_same, sent_in},
     MOST_ATTEMPTS,
     asked::{Asked, Step, asked, bearer, issued, refused, used, words},
 };
@@ -27,8 +28,9 @@ pub(super) fn header(evidence: &Evidence<'_>, j: &mut Judgement) {
     {
         let is_later = http.request.connection != got.connection || http.request > got;
         let method = sent_in(connection, http).and_then(|it| it.method());
-        let begins = http.header(SESSION).is_some() || matches!(method, None | Some("initialize" | "server/discover"));
-        let is_in_session = request_header(http, SESSION).is_some();
+        let begins =
+            http.header(SESSION_HEADER).is_some() || matches!(method, None | Some("initialize" | "server/discover"));
+        let is_in_session = request_header(http, SESSION_HEADER).is_some();
         if is_later && (bearer(http).is_some() || is_in_session || !begins) {
             let subject = Some(method.unwrap_or(http.method).to_owned());
             j.check_at(bearer(http).is_some(), subject, heads(http), || "no `Authorization: Bearer`".to_owned());
