@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 /// How to make one request.
 ///
-/// Every request carries a `progressToken`, which rmcp adds and which cannot be omitted. Read progress and log
+/// Every request carries a `progressToken`, which cannot be omitted. Read progress and log
 /// notifications of a request, and the token in the request itself, from [`Session::recorder`](super::Session::recorder).
 #[derive(Clone, Debug, Default)]
 pub struct CallOptions {
@@ -15,7 +15,7 @@ pub struct CallOptions {
     pub timeout: Option<Duration>,
     /// Cancels the request.
     pub cancel: Option<CancellationToken>,
-    /// More members for the request's `_meta`; on a modern session they take precedence over rmcp's.
+    /// More members for the request's `_meta`; on a modern session they take precedence over its own.
     pub meta: Option<Map<String, Value>>,
 }
 

@@ -9,9 +9,6 @@
 //! 401 ─ Challenge ─> resource metadata ─> issuer's metadata ─> Identity ─> Interaction ─> code ─> token ─> TokenStore
 //! 403 insufficient_scope ─> the same with the union of the scopes, at most twice for the same ones
 //! ```
-//!
-//! rmcp's own OAuth is not used: it accepts servers without PKCE, compares issuers loosely, looks for metadata at
-//! locations of no specification, and cannot authorize SSE and WebSocket.
 
 mod assertion;
 mod authorizer;

@@ -65,7 +65,7 @@ async fn a_server_without_a_common_version_names_what_it_offers() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_handshake_that_rmcp_cannot_read_is_malformed_at_once() {
+async fn a_handshake_that_cannot_be_read_is_malformed_at_once() {
     for (line, expected) in [
         (r#"{"jsonrpc":"1.0","id":0,"result":{}}"#, "`jsonrpc` must be"),
         (r#"{"jsonrpc":"2.0","id":0,"result":{},"error":{"code":1,"message":"m"}}"#, "more than one of"),
