@@ -160,7 +160,9 @@ fn an_invalid_response_over_http_is_reported() {
         }
     }
     for run in over_http("html", &["--trace"]) {
-        run.stderr_has("← HTTP 200 OK | content-type: text/html").stderr_has("← HTTP body: {\"jsonrpc\"").code(1);
+        run.stderr_has("← HTTP 200 OK | content-type: text/html")
+            .stderr_has("← {\"jsonrpc\":\"2.0\",\"id\":2,")
+            .code(1);
     }
     for run in over_http("slow_headers", &[]) {
         run.stdout("of use\n").code(0);

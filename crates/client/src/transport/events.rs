@@ -16,12 +16,12 @@ pub(crate) struct EventReader {
     response: Response,
     decoder: Decoder,
     ready: VecDeque<Event>,
-    recorder: TraceRecorder,
+    recorder: Option<TraceRecorder>,
 }
 
 impl EventReader {
-    /// The recorder notes the bytes of the stream, if it records them.
-    pub(crate) fn new(response: Response, recorder: TraceRecorder) -> EventReader {
+    /// A recorder notes the bytes of the stream, beside the frames in it.
+    pub(crate) fn new(response: Response, recorder: Option<TraceRecorder>) -> EventReader {
         EventReader { response, decoder: Decoder::default(), ready: VecDeque::new(), recorder }
     }
 
@@ -41,7 +41,9 @@ impl EventReader {
             }
             let broken = |error| Closed::by_server(super::web::describe(error)).broken();
             let Some(chunk) = self.response.chunk().await.map_err(broken)? else { return Ok(None) };
-            self.recorder.note_chunk(self.exchange(), &chunk);
+            if let Some(recorder) = &self.recorder {
+                recorder.note_chunk(self.exchange(), &chunk);
+            }
             let mut events = Vec::new();
             let pushed = self.decoder.push(&chunk, &mut events);
             self.ready.extend(events);

@@ -239,7 +239,8 @@ impl HttpEndpoint {
 
     /// Reads an event stream; a session takes no more from one after the response for which it was opened.
     async fn read_events(&self, response: Response, is_for_response: bool) -> StreamEnd {
-        let mut reader = EventReader::new(response, self.recorder.clone());
+        // A session needs the messages of a stream, a probe also how they came.
+        let mut reader = EventReader::new(response, self.sink.is_none().then(|| self.recorder.clone()));
         let mut end = StreamEnd::default();
         loop {
             let event = match reader.next().await {

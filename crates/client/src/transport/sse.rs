@@ -47,7 +47,7 @@ pub(crate) async fn open(
     if media_type != "text/event-stream" {
         return Err(OpenError::Malformed(format!("the answer to GET is {media_type:?} and not an event stream")));
     }
-    let mut events = EventReader::new(response, recorder.clone());
+    let mut events = EventReader::new(response, Some(recorder.clone()));
     let endpoint = endpoint(&mut events, &url, &recorder).await?;
     let poster = Poster { recorder: recorder.clone(), http, endpoint, headers: Arc::new(headers), auth };
     Ok(Link { incoming: Incoming::Sse(Box::new(events)), outgoing: Outgoing::Sse(poster), child: None })
