@@ -41,7 +41,7 @@ pub struct Connection<'t> {
     pub earlier: Vec<Message<'t>>,
     /// The client's `initialize` that ends its part in the modern era, in evidence of that.
     pub fallback: Option<Place>,
-    /// The cases that were still to be sent when the connection ended.
+    /// The cases that were announced and not sent, because the connection had ended.
     pub unsent: Vec<&'t str>,
     /// Whether the trace lacks its beginning.
     pub(crate) is_beginning_lost: bool,
@@ -130,12 +130,12 @@ impl<'t> Connection<'t> {
             let place = Place { connection: number, event };
             let exchange = it.exchange.map(|number| connection.exchanges.entry(number).or_default());
             match &it.kind {
-                EventKind::Case(case) if connection.closed.is_some() => connection.unsent.push(case),
                 EventKind::Case(case) => {
                     if let Some(exchange) = exchange {
                         exchange.case = Some(case);
                     }
-                    cases.insert(it.exchange, case);
+                    let before = cases.insert(it.exchange, case);
+                    connection.unsent.extend(before.filter(|_| it.exchange.is_none()));
                 }
                 EventKind::Frame(frame) => {
                     let is_sent = frame.direction == Direction::ClientToServer;
@@ -206,6 +206,7 @@ impl<'t> Connection<'t> {
                 EventKind::Opened(_) => {}
             }
         }
+        connection.unsent.extend(cases.remove(&None));
         connection.exchanges.retain(|_, http| !http.target.starts_with(CANARY));
         connection.keep_era(era);
         connection.index();

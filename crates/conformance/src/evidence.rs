@@ -1,6 +1,6 @@
 //! The traffic with one server, indexed for judges.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::cell::Cell;
 
 use rehearse_protocol::{
     Direction, Era, EventKind, Trace, Transport, Version,
@@ -15,6 +15,18 @@ pub(crate) const MODERN_KEYS: [&str; 3] = [META_VERSION, META_CLIENT_CAPABILITIE
 /// The key of the protocol version in the `_meta` of a modern request.
 pub(crate) const VERSION_POINTER: &str = "/params/_meta/io.modelcontextprotocol~1protocolVersion";
 
+thread_local! {
+    /// Whether the judge that runs has looked for a case that was still to be sent when the server ended the connection.
+    static HAS_MISSED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Runs a judge. Returns whether it has looked for a case that was still to be sent when the server ended the connection.
+pub(crate) fn has_missed(judge: impl FnOnce()) -> bool {
+    HAS_MISSED.set(false);
+    judge();
+    HAS_MISSED.take()
+}
+
 /// All connections with one server in one version over one transport.
 #[derive(Debug)]
 pub struct Evidence<'t> {
@@ -26,8 +38,6 @@ pub struct Evidence<'t> {
     pub facts: Facts,
     /// The connections, in the order of the traces.
     pub connections: Vec<Connection<'t>>,
-    /// Whether a judge has looked for a case that a server did not get, because it had ended the connection.
-    has_missed: AtomicBool,
 }
 
 impl<'t> Evidence<'t> {
@@ -37,7 +47,7 @@ impl<'t> Evidence<'t> {
         let connections = traces.iter().enumerate();
         let connections =
             connections.map(|(number, trace)| Connection::new(number, trace, version.era(), transport)).collect();
-        let mut evidence = Evidence { version, transport, facts, connections, has_missed: AtomicBool::default() };
+        let mut evidence = Evidence { version, transport, facts, connections };
         if evidence.facts.capabilities.is_null() {
             let found = evidence.calls().filter(|call| matches!(call.method(), "initialize" | "server/discover"));
             let found = found.filter_map(|call| call.result()?.get("capabilities")).next().cloned();
@@ -178,14 +188,8 @@ impl<'t> Evidence<'t> {
     pub(crate) fn look_for(&self, case: &str) {
         let mut ended = self.connections.iter().filter(|connection| connection.ended_by_server());
         if ended.any(|connection| connection.unsent.iter().any(|it| is_case(it, case))) {
-            self.has_missed.store(true, Ordering::Relaxed);
+            HAS_MISSED.set(true);
         }
-    }
-
-    /// Whether a judge has looked for a case that a server did not get, because it had ended the connection, since this
-    /// was asked last.
-    pub(crate) fn take_missed(&self) -> bool {
-        self.has_missed.swap(false, Ordering::Relaxed)
     }
 
     /// Whether all connections have ended: what is still missing does not come.

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Evidence, Judgement, Outcome, RowVerdict,
     areas::{self, Judge},
+    evidence::has_missed,
 };
 
 /// How binding a rule is.
@@ -178,10 +179,11 @@ impl Row {
             return Outcome { verdict: RowVerdict::NotApplicable, reason: Some(reason), judgement };
         }
         let mut judgement = Judgement::default();
-        evidence.take_missed();
-        if let Some(judge) = JUDGES.get(self.id.as_str()) {
-            judge(evidence, &mut judgement);
-        }
+        let has_missed = has_missed(|| {
+            if let Some(judge) = JUDGES.get(self.id.as_str()) {
+                judge(evidence, &mut judgement);
+            }
+        });
         let level = self.levels.get(&evidence.version).copied().unwrap_or(Level::Info);
         let worst = judgement.violations.iter().map(|found| found.level.unwrap_or(level).violated()).min();
         let (verdict, reason) = match worst {
@@ -191,9 +193,7 @@ impl Row {
                 (RowVerdict::NotTested, Some("the trace is not whole; what it has keeps the rule".to_owned()))
             }
             None if judgement.exercised > 0 => (RowVerdict::Pass, None),
-            None if evidence.take_missed() => {
-                (RowVerdict::NotTested, Some("the server had ended the connection".to_owned()))
-            }
+            None if has_missed => (RowVerdict::NotTested, Some("the server had ended the connection".to_owned())),
             None => {
                 let missing = evidence.facts.missing.iter().find(|(what, _)| Some(what) == self.needs.as_ref());
                 let reason = missing.map(|(_, why)| why.clone()).or_else(|| judgement.untested.clone());

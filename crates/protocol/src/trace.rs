@@ -45,8 +45,8 @@ pub enum EventKind {
     HttpBody { direction: Direction, bytes: Bytes },
     /// The HTTP response ended; not whole if the connection broke.
     HttpEnd { is_whole: bool },
-    /// The next frame or HTTP request of the client, in the same exchange if it has one, is this case of a probe. After
-    /// the end of the connection: the case was still to be sent.
+    /// The next frame or HTTP request of the client, in the same exchange if it has one, is this case of a probe. If
+    /// another case or the end follows, it was not sent: the connection had ended.
     Case(Arc<str>),
     /// Something happened to the server's process.
     Process(ProcessEvent),
