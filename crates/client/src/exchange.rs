@@ -21,7 +21,7 @@ use rehearse_protocol::{
     names::{SESSION_HEADER, VERSION_HEADER},
 };
 
-/// The state of one session as its messages need it. Whoever sends the messages is free to change them.
+/// The state of one session as its messages need it. A caller may change a message before it sends it.
 ///
 /// ```
 /// use rehearse_client::{ClientInfo, Exchange};
@@ -210,7 +210,7 @@ impl Exchange {
     }
 
     /// Reads from the result of `tools/list` which arguments belong into headers. Tools with invalid annotations are left
-    /// out: whoever offers the tools rejects them.
+    /// out: the list of tools rejects them.
     pub fn read_tools(&mut self, result: &RawValue) {
         if self.version.era() == Era::Legacy || !result.get().contains(ANNOTATION) {
             return;
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn the_version_header_is_that_of_the_server_even_if_nobody_knows_it() {
+    fn the_version_header_is_that_of_the_server_even_if_it_is_unknown() {
         let mut exchange = exchange(Version::V2025_11_25);
         exchange.set_version(PeerVersion::Unknown("1999-01-01".to_owned()));
         assert_eq!(exchange.headers(Some("ping"), b"{}")["mcp-protocol-version"], "1999-01-01");

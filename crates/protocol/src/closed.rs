@@ -33,7 +33,7 @@ pub enum ClosedBy {
     /// The client.
     #[default]
     Client,
-    /// This program as neither: by a limit of its own, or because it was told to stop.
+    /// This program as neither: by a limit of its own, or because a user stopped it.
     Limit,
 }
 
@@ -66,7 +66,7 @@ impl Closed {
         Closed { by: ClosedBy::Client, ..Closed::by_server(text) }
     }
 
-    /// An end by a limit of this program, or because it was told to stop.
+    /// An end by a limit of this program, or because a user stopped it.
     pub fn by_limit(text: impl Into<Arc<str>>) -> Closed {
         Closed { by: ClosedBy::Limit, ..Closed::by_server(text) }
     }

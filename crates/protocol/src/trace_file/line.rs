@@ -290,7 +290,7 @@ impl Line {
             EventName::ProcessLeftBehind => EventKind::Process(ProcessEvent::LeftBehind),
             EventName::ProcessExited => EventKind::Process(ProcessEvent::Exited { code: self.code }),
             EventName::Stderr => EventKind::Stderr(self.take_bytes()?),
-            // Older files do not say who and how: then nobody is to blame.
+            // Older files do not say who and how: then neither side is to blame.
             EventName::Closed => EventKind::Closed(Closed {
                 by: self.by.unwrap_or_default(),
                 how: self.how.unwrap_or_default(),
