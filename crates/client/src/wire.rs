@@ -76,8 +76,8 @@ impl Wire {
         Ok(wire)
     }
 
-    /// As [`Wire::open`], but reads nothing before [`Wire::read_into`]; with the authorization of the parameters, if there
-    /// is one.
+    /// As [`Wire::open`], but reads nothing before [`Wire::read_into`]. A session has the authorization of the parameters, if
+    /// there is one, and no HTTP requests beside its connection.
     ///
     /// # Errors
     /// Any [`OpenError`].
@@ -85,22 +85,24 @@ impl Wire {
         params: &ServerParams,
         stderr: Option<StderrSink>,
         splitter: LineSplitter,
-        is_authorized: bool,
+        is_session: bool,
         recorder: TraceRecorder,
     ) -> Result<Wire, OpenError> {
-        let auth = || params.authorizer.as_ref().filter(|_| is_authorized).map(super::oauth::Authorizer::middleware);
+        let auth = || params.authorizer.as_ref().filter(|_| is_session).map(super::oauth::Authorizer::middleware);
         let (transport, shutdown) = (params.target.transport(), params.shutdown.clone());
         let endpoint = |at| HttpEndpoint::new(at, transport, auth(), recorder.clone()).map(Arc::new);
+        // Only probes send requests beside a connection.
+        let beside = |at| (!is_session).then(|| endpoint(at)).transpose();
         let (link, endpoint) = match &params.target {
             Target::Stdio(spec) => (stdio::open(spec, &params.name, stderr, recorder.clone(), splitter)?, None),
             Target::Memory(address) => (memory::open(address, recorder.clone())?, None),
             Target::Sse(at) => {
                 let link = sse::open(&at.url, &at.headers, auth(), recorder.clone()).await?;
-                (link, Some(endpoint(at)?))
+                (link, beside(at)?)
             }
             Target::Ws(at) => {
                 let link = ws::open(&at.url, &at.headers, auth(), recorder.clone()).await?;
-                (link, Some(endpoint(at)?))
+                (link, beside(at)?)
             }
             Target::Http(at) => {
                 let link = WireLink::Http(endpoint(at)?);
