@@ -11,13 +11,14 @@ use super::{
     action::{Completion, CompletionTarget, ListenFilter, ToolCall},
     cell_run::CellRunner,
     client_requests::client_requests,
+    error::StepError,
     observation::{self, Outcome, observe_raw, observe_result},
 };
 use rehearse_client::{
     CallOptions, CompletionReference, Failure, HeaderChange, Listing, ScopedAnswers, Session, SubscriptionFilter,
     TaskRun, ToolOutcome, UnsolicitedFrame,
 };
-use rehearse_document::template::{Data, ProcessEnvironment, Text};
+use rehearse_document::template::{Data, ProcessEnvironment, RenderError, Text};
 use rehearse_protocol::{Direction, Era, Frame, Message, Version, names::META_LOG_LEVEL};
 
 /// How many malformed items are named.
@@ -25,8 +26,8 @@ const MAX_PROBLEMS: usize = 20;
 const RAW_TIMEOUT: Duration = Duration::from_secs(10);
 
 impl CellRunner<'_> {
-    fn session(&self, server: usize) -> Result<&Session, String> {
-        self.servers[server].session.as_ref().ok_or_else(|| "the session is not open".to_owned())
+    fn session(&self, server: usize) -> Result<&Session, StepError> {
+        self.servers[server].session.as_ref().ok_or(StepError::NoSession)
     }
 
     /// Gives the answers of a step precedence over those of the scenario, until the result is dropped.
@@ -35,7 +36,7 @@ impl CellRunner<'_> {
     }
 
     /// Runs a step, and collects the notifications of its request.
-    pub(super) async fn observe(&self, step: &Step) -> Result<Observation, String> {
+    pub(super) async fn observe(&self, step: &Step) -> Result<Observation, StepError> {
         let marks = self.connections.marks();
         let _overlay = self.overlay(step, step.server);
         let mut observation = self.run_within_limit(step).await?;
@@ -53,7 +54,7 @@ impl CellRunner<'_> {
     ///
     /// # Errors
     /// A template of the step cannot be rendered.
-    pub(super) async fn run_within_limit(&self, step: &Step) -> Result<Observation, String> {
+    pub(super) async fn run_within_limit(&self, step: &Step) -> Result<Observation, StepError> {
         let server = &self.servers[step.server];
         if server.uses_hub(&step.action) {
             return self.run_on_hub(server, step).await;
@@ -70,7 +71,7 @@ impl CellRunner<'_> {
         }
     }
 
-    async fn run_action(&self, step: &Step) -> Result<Observation, String> {
+    async fn run_action(&self, step: &Step) -> Result<Observation, StepError> {
         let session = self.session(step.server)?;
         let limit = step.timeout.unwrap_or(match step.action {
             Action::Discover | Action::ListResources | Action::ListResourceTemplates | Action::ListPrompts => {
@@ -140,7 +141,7 @@ impl CellRunner<'_> {
                 self.raw(session, frame, *is_text, headers, step.timeout.unwrap_or(RAW_TIMEOUT)).await?
             }
             Action::FinalAnswer(answer) => self.final_answer(answer)?,
-            Action::Parallel(_) | Action::Agent(_) => return Err("a session cannot do this".into()),
+            Action::Parallel(_) | Action::Agent(_) => return Err(StepError::NotOfSession),
         })
     }
 
@@ -158,7 +159,12 @@ impl CellRunner<'_> {
         view
     }
 
-    async fn call(&self, session: &Session, call: &ToolCall, mut options: CallOptions) -> Result<Observation, String> {
+    async fn call(
+        &self,
+        session: &Session,
+        call: &ToolCall,
+        mut options: CallOptions,
+    ) -> Result<Observation, StepError> {
         let (tool, args) = (self.text(&call.tool)?, self.arguments(call.args.as_ref())?);
         if let Some(level) = &call.log_level {
             match session.info().version.known().map(Version::era) {
@@ -212,7 +218,7 @@ impl CellRunner<'_> {
         session: &Session,
         completion: &Completion,
         options: CallOptions,
-    ) -> Result<Observation, String> {
+    ) -> Result<Observation, StepError> {
         let Completion { target, argument, value, context } = completion;
         let (argument, value) = (self.text(argument)?, self.text(value)?);
         let context = self.arguments(context.as_ref())?;
@@ -232,12 +238,11 @@ impl CellRunner<'_> {
         is_text: bool,
         headers: &[HeaderChange],
         timeout: Duration,
-    ) -> Result<Observation, String> {
+    ) -> Result<Observation, StepError> {
         let mut text = String::new();
-        let written = self.scenario.templates.write_json(frame, &self.context(), &mut text);
-        written.map_err(|error| error.to_string())?;
+        self.scenario.templates.write_json(frame, &self.context(), &mut text)?;
         let bytes = match is_text {
-            true => serde_json::from_str::<String>(&text).map_err(|error| error.to_string())?,
+            true => serde_json::from_str::<String>(&text)?,
             false => text,
         };
         let reply = match session.raw(Bytes::from(bytes), headers, timeout).await {
@@ -279,15 +284,15 @@ impl CellRunner<'_> {
         minijinja::context! { captured, env }
     }
 
-    pub(super) fn text(&self, text: &Text) -> Result<String, String> {
-        self.scenario.templates.render(text, &self.context()).map_err(|error| error.to_string())
+    pub(super) fn text(&self, text: &Text) -> Result<String, RenderError> {
+        self.scenario.templates.render(text, &self.context())
     }
 
-    pub(super) fn arguments(&self, data: Option<&Data>) -> Result<Option<Map<String, Json>>, String> {
+    pub(super) fn arguments(&self, data: Option<&Data>) -> Result<Option<Map<String, Json>>, StepError> {
         let Some(data) = data else { return Ok(None) };
         let mut text = String::new();
-        self.scenario.templates.write_json(data, &self.context(), &mut text).map_err(|error| error.to_string())?;
-        serde_json::from_str(&text).map(Some).map_err(|error| error.to_string())
+        self.scenario.templates.write_json(data, &self.context(), &mut text)?;
+        Ok(Some(serde_json::from_str(&text)?))
     }
 }
 

@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     Observation, Outcome,
     cell_run::CellRunner,
+    error::StepError,
     named_file,
     observation::{observe_raw, observe_result},
 };
@@ -90,8 +91,8 @@ impl CellRunner<'_> {
     ///
     /// # Errors
     /// A template cannot be rendered.
-    pub(super) async fn agent(&self, hub: &Hub, step: &AgentStep, limit: Duration) -> Result<Observation, String> {
-        let model = ScriptedModel::parse(&step.script).map_err(|error| error.to_string())?;
+    pub(super) async fn agent(&self, hub: &Hub, step: &AgentStep, limit: Duration) -> Result<Observation, StepError> {
+        let model = ScriptedModel::parse(&step.script)?;
         let usual = AgentOptions::default();
         let options = AgentOptions {
             system: step.system.as_ref().map(|text| self.text(text)).transpose()?,

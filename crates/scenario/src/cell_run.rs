@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     Action, CellServer, Expectations, Observation, RecordedSnapshot, RunOptions, Scenario, Step, TrafficHooks,
     connections::Connections,
+    error::{StartError, StepError},
     observation::Outcome,
     redaction::{self, RunValue, UsedRules},
     running_server::RunningServer,
@@ -100,7 +101,7 @@ async fn run_once(scenario: &Scenario, cell: Cell, options: &RunOptions, cancel:
     let mut steps = Vec::new();
     let ended = match runner.start(options, cancel).await {
         Ok(()) => runner.steps(options, cancel, &mut steps).await,
-        Err(why) => Err((Status::Error, why)),
+        Err(why) => Err((Status::Error, why.to_string())),
     };
     let CellRunner { servers, recorded, redacted, negotiated, connections, .. } = runner;
     let negotiated = negotiated.filter(|_| cell.protocol == Protocol::Auto).map(|version| version.to_string());
@@ -163,7 +164,7 @@ pub(super) struct CellRunner<'a> {
 }
 
 impl CellRunner<'_> {
-    async fn start(&mut self, options: &RunOptions, shutdown: &CancellationToken) -> Result<(), String> {
+    async fn start(&mut self, options: &RunOptions, shutdown: &CancellationToken) -> Result<(), StartError> {
         for (index, spec) in self.scenario.servers.iter().enumerate() {
             let answers = Answers::from_script(self.scenario.answers.clone(), self.scenario.questions(index));
             let (stderr, connections) = (self.sink.clone(), &self.connections);
@@ -198,7 +199,9 @@ impl CellRunner<'_> {
                 Ok(Some(problems)) => (problems, Status::Failed),
                 Ok(None) => (Vec::new(), Status::NotApplicable),
                 // A value that a failed step did not capture is missing here.
-                Err(why) if done.iter().any(|step| step.status == Status::Failed) => (vec![why], Status::Failed),
+                Err(why) if done.iter().any(|step| step.status == Status::Failed) => {
+                    (vec![why.to_string()], Status::Failed)
+                }
                 Err(why) => return Err((Status::Error, format!("{} (line {}): {why}", step.title(), step.line))),
             };
             let trace = self.connections.lines(&marks);
@@ -235,7 +238,7 @@ impl CellRunner<'_> {
     }
 
     /// The problems of a step; `None` if `only` excludes it in this cell.
-    async fn step(&mut self, step: &Step, index: usize) -> Result<Option<Vec<String>>, String> {
+    async fn step(&mut self, step: &Step, index: usize) -> Result<Option<Vec<String>>, StepError> {
         let unknown = step.with_parallel().find(|step| step.only.needs_version(self.cell.protocol));
         if let Some(unknown) = unknown
             && let Err(failed) = self.connect(unknown).await?
@@ -277,7 +280,7 @@ impl CellRunner<'_> {
         problems
     }
 
-    async fn parallel(&mut self, step: &Step, steps: &[&Step], index: usize) -> Result<Vec<String>, String> {
+    async fn parallel(&mut self, step: &Step, steps: &[&Step], index: usize) -> Result<Vec<String>, StepError> {
         let mut unreachable = Vec::new();
         for step in steps {
             unreachable.push(self.connect(step).await?.err());
@@ -311,11 +314,11 @@ impl CellRunner<'_> {
     }
 
     /// Opens the session of a step's server. The inner error is the observation of the step if that fails.
-    async fn connect(&mut self, step: &Step) -> Result<Result<(), Observation>, String> {
+    async fn connect(&mut self, step: &Step) -> Result<Result<(), Observation>, StepError> {
         // A step that expects unsolicited output does not fail because of it.
         let ignored =
             if self.expects_unsolicited { UnsolicitedPolicy::IgnoreAll } else { UnsolicitedPolicy::FailOnAny };
-        let live = self.servers.get_mut(step.server).ok_or("the scenario has no server")?;
+        let live = self.servers.get_mut(step.server).ok_or(StepError::NoServer)?;
         if live.uses_hub(&step.action) {
             let discovered = live.discover(step, self.cell.protocol).await;
             self.negotiated = self.negotiated.or(live.version);
@@ -325,7 +328,7 @@ impl CellRunner<'_> {
             session.set_unsolicited_policy(ignored);
             return Ok(Ok(()));
         }
-        let mut config = live.config.clone().ok_or("a config has no session")?;
+        let mut config = live.config.clone().ok_or(StepError::NoSessionOfConfig)?;
         if let (Action::Connect, Some(limit)) = (&step.action, step.timeout) {
             config.timeouts.connect = limit;
         }
@@ -346,7 +349,7 @@ impl CellRunner<'_> {
                 live.session = Some(session);
                 Ok(Ok(()))
             }
-            Err(error @ (ConnectError::Spawn { .. } | ConnectError::Invalid(_))) => Err(error.to_string()),
+            Err(error @ (ConnectError::Spawn { .. } | ConnectError::Invalid(_))) => Err(error.into()),
             Err(error) => {
                 let how = if error.may_be_older() { ", as `matrix: { protocol: [2025-11-25] }` does" } else { "" };
                 let outcome = Outcome::Failed {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{Observation, cell_run::CellRunner, named_file, observation::observe_raw};
+use super::{Observation, cell_run::CellRunner, error::StepError, named_file, observation::observe_raw};
 use rehearse_document::{
     Node, Problems, Source, Value,
     template::{Data, Templates},
@@ -58,17 +58,16 @@ impl CellRunner<'_> {
     ///
     /// # Errors
     /// A template cannot be rendered, or its result is not a dialog.
-    pub(super) fn final_answer(&self, step: &FinalAnswer) -> Result<Observation, String> {
+    pub(super) fn final_answer(&self, step: &FinalAnswer) -> Result<Observation, StepError> {
         let schema = step.schema.as_ref();
         let outcome = match &step.dialog {
             DialogSource::File(dialog) => extract(dialog, schema),
             DialogSource::Inline(data) => {
                 let mut text = String::new();
-                let written = self.scenario.templates.write_json(data, &self.context(), &mut text);
-                written.map_err(|error| error.to_string())?;
+                self.scenario.templates.write_json(data, &self.context(), &mut text)?;
                 // A captured value may be a dialog as a string.
                 let text = serde_json::from_str::<String>(&text).unwrap_or(text);
-                let dialog = Dialog::parse(&Source::new("dialog", text)).map_err(|error| error.to_string())?;
+                let dialog = Dialog::parse(&Source::new("dialog", text))?;
                 extract(&dialog, schema)
             }
         };

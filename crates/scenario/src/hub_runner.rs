@@ -2,7 +2,10 @@
 
 use serde_json::{Value as Json, json};
 
-use super::{Action, Observation, Step, cell_run::CellRunner, observation::observe_raw, running_server::RunningServer};
+use super::{
+    Action, Observation, Step, cell_run::CellRunner, error::StepError, observation::observe_raw,
+    running_server::RunningServer,
+};
 use rehearse_client::CallOptions;
 use rehearse_hub::{CallError, ConnectionState, Discovery, Hub};
 use rehearse_protocol::Protocol;
@@ -37,7 +40,7 @@ impl RunningServer {
 impl CellRunner<'_> {
     /// # Errors
     /// A template of the step cannot be rendered.
-    pub(super) async fn run_on_hub(&self, server: &RunningServer, step: &Step) -> Result<Observation, String> {
+    pub(super) async fn run_on_hub(&self, server: &RunningServer, step: &Step) -> Result<Observation, StepError> {
         let hub = &server.hub;
         match &step.action {
             Action::Agent(agent) => self.agent(hub, agent, step.timeout.unwrap_or(server.timeouts.call)).await,

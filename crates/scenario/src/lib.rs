@@ -46,6 +46,7 @@ mod cell_run;
 mod client_requests;
 mod config_servers;
 mod connections;
+mod error;
 mod expectations;
 mod final_answer;
 mod hooks;

@@ -8,6 +8,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     Action, RunOptions, ServerSpec,
     connections::Connections,
+    error::StartError,
     server::{ServerKind, TargetSpec, path_with},
 };
 use rehearse_client::{
@@ -69,20 +70,19 @@ impl RunningServer {
         stderr: StderrSink,
         connections: &Connections,
         shutdown: &CancellationToken,
-    ) -> Result<RunningServer, String> {
+    ) -> Result<RunningServer, StartError> {
         let (transport, of_hub) = (cell.transport, stderr.clone());
         let (process, target) = match &spec.kind {
             ServerKind::Targets(targets) => {
                 let target = targets.iter().find(|it| it.target.transport() == transport);
-                let target =
-                    target.ok_or_else(|| format!("the server `{}` does not support {transport}", spec.name))?;
+                let target = target.ok_or_else(|| StartError::NoTransport { server: spec.name.clone(), transport })?;
                 let (process, target) = start_command(spec, target, stderr, shutdown).await?;
                 (process, Some(target))
             }
             ServerKind::Config(_) => (None, None),
             ServerKind::Subagent(config) => {
                 let target = TargetSpec::for_subagent(config, &options.rehearse, transport);
-                let target = target.map_err(|error| format!("cannot start the server `{}`: {error}", spec.name))?;
+                let target = target.map_err(|source| StartError::Target { server: spec.name.clone(), source })?;
                 let (process, target) = start_command(spec, &target, stderr, shutdown).await?;
                 (process, Some(target))
             }
@@ -161,20 +161,21 @@ async fn start_command(
     target: &TargetSpec,
     stderr: StderrSink,
     shutdown: &CancellationToken,
-) -> Result<(Option<LocalServer>, Target), String> {
-    let failed = |error: &dyn std::fmt::Display| format!("cannot start the server `{}`: {error}", server.name);
-    let TargetSpec { target, command } = target.with_free_port().map_err(|error| failed(&error))?;
+) -> Result<(Option<LocalServer>, Target), StartError> {
+    let name = || server.name.clone();
+    let spec = target.with_free_port();
+    let TargetSpec { target, command } = spec.map_err(|source| StartError::Target { server: name(), source })?;
     let Some(network) = command else { return Ok((None, target)) };
     let readiness = match (network.ready, &target) {
         (Some(text), _) => Readiness::Output(text),
         (None, Target::Http(at) | Target::Sse(at) | Target::Ws(at)) => {
-            Readiness::from_url(&at.url).ok_or_else(|| failed(&"the URL has no host"))?
+            Readiness::from_url(&at.url).ok_or_else(|| StartError::NoHost(name()))?
         }
         (None, Target::Stdio(_) | Target::Memory(_)) => return Ok((None, target)),
     };
     let limit = server.timeouts.connect;
     let started = NetworkServer::start(&network.command, &server.name, readiness, stderr, limit, shutdown).await;
-    let server = started.map_err(|error| failed(&error))?;
+    let server = started.map_err(|source| StartError::Command { server: name(), source })?;
     Ok((Some(LocalServer::Command(Box::new(server))), target))
 }
 
@@ -183,13 +184,13 @@ async fn start_mock(
     headers: &[(String, String)],
     transport: Transport,
     options: &RunOptions,
-) -> Result<(Option<LocalServer>, Target), String> {
+) -> Result<(Option<LocalServer>, Target), StartError> {
     if transport == Transport::Stdio {
         let args = vec!["mock".into(), path.display().to_string(), "--seed".into(), options.seed.to_string()];
         let program = options.rehearse.display().to_string();
         return Ok((None, Target::Stdio(CommandSpec { program, args, ..CommandSpec::default() })));
     }
-    let script = Script::load(path, options.builtin_scripts).map_err(|error| error.to_string())?;
+    let script = Script::load(path, options.builtin_scripts)?;
     let engine = Engine::new(script, options.seed, Journal::default());
     if transport == Transport::Memory {
         let (address, listener) = pipe::listen();
@@ -197,8 +198,7 @@ async fn start_mock(
         let serving = tokio::spawn(serve_memory(engine, listener, stop.clone()));
         return Ok((Some(LocalServer::Memory { stop, serving }), Target::Memory(address)));
     }
-    let server = MockServer::start(engine, ListenOptions::default()).await;
-    let server = server.map_err(|error| format!("a mock cannot listen on 127.0.0.1: {error}"))?;
+    let server = MockServer::start(engine, ListenOptions::default()).await.map_err(StartError::Listen)?;
     let endpoint = Endpoint { url: server.url(transport).unwrap_or_default(), headers: headers.to_vec() };
     let target = match transport {
         Transport::Sse => Target::Sse(endpoint),
