@@ -20,6 +20,25 @@ const LARGEST: f64 = 9_007_199_254_740_991.0;
 #[derive(Debug, Default)]
 pub struct MirroredParameters(Vec<MirroredParameter>);
 
+/// How the header of a request, under its usual name, does not fit the body.
+#[derive(Debug, thiserror::Error)]
+pub enum HeaderMismatch {
+    #[error("the header {0} occurs twice")]
+    Twice(String),
+    #[error("the header {header} contains invalid characters")]
+    Characters { header: String, source: http::header::ToStrError },
+    #[error("the header {header} is missing, but the body has the argument `{path}`")]
+    Missing { header: String, path: String },
+    #[error("the header {header} is not valid Base64: {text}")]
+    Base64 { header: String, text: String },
+    #[error("the argument `{path}` is {value}, which no header can mirror exactly")]
+    Inexact { path: String, value: String },
+    #[error("Header mismatch: {header} is {text}, but the body has no `{path}`")]
+    NoArgument { header: String, text: String, path: String },
+    #[error("Header mismatch: {header} is {text}, but `{path}` of the body is {value}")]
+    Other { header: String, text: String, path: String, value: String },
+}
+
 #[derive(Debug)]
 struct MirroredParameter {
     /// The names of the properties that lead to the parameter.
@@ -67,7 +86,7 @@ impl MirroredParameters {
     /// # Errors
     /// Why the server must reject the request with 400 and `HeaderMismatch`: a value without its header, a header
     /// without a value, or one that says something else, is not encoded as it should, or occurs twice.
-    pub fn check(&self, headers: &HeaderMap, arguments: &Json) -> Result<(), String> {
+    pub fn check(&self, headers: &HeaderMap, arguments: &Json) -> Result<(), HeaderMismatch> {
         self.0.iter().try_for_each(|parameter| parameter.check(headers, arguments))
     }
 }
@@ -77,25 +96,25 @@ impl MirroredParameter {
         self.path.iter().try_fold(arguments, |value, name| value.get(name)).unwrap_or(&Json::Null)
     }
 
-    fn check(&self, headers: &HeaderMap, arguments: &Json) -> Result<(), String> {
+    fn check(&self, headers: &HeaderMap, arguments: &Json) -> Result<(), HeaderMismatch> {
         let value = self.value_in(arguments);
-        let shown = format!("Mcp-Param-{}", self.name);
+        let header = format!("Mcp-Param-{}", self.name);
         let path = self.path.join(".");
-        let Some(header) = single_header(headers, &self.header, &shown)? else {
+        let Some(written) = single_header(headers, &self.header, &header)? else {
             // Only text, numbers and booleans can be mirrored. Other types are reported as violations of the schema.
             return match value {
                 Json::Null | Json::Array(_) | Json::Object(_) => Ok(()),
-                _ => Err(format!("the header {shown} is missing, but the body has the argument `{path}`")),
+                _ => Err(HeaderMismatch::Missing { header, path }),
             };
         };
-        let Some(text) = decode(header) else {
-            return Err(format!("the header {shown} is not valid Base64: {header}"));
+        let Some(text) = decode(written) else {
+            return Err(HeaderMismatch::Base64 { header, text: written.to_owned() });
         };
         if is_too_large(value) {
-            return Err(format!("the argument `{path}` is {value}, which no header can mirror exactly"));
+            return Err(HeaderMismatch::Inexact { path, value: value.to_string() });
         }
         let equal = match value {
-            Json::Null => return Err(format!("Header mismatch: {shown} is {text}, but the body has no `{path}`")),
+            Json::Null => return Err(HeaderMismatch::NoArgument { header, text: text.into_owned(), path }),
             Json::String(value) => *value == text,
             Json::Bool(value) => text == value.to_string(),
             // `42` and `42.0` are the same number (Server Validation, the note on integers).
@@ -107,7 +126,7 @@ impl MirroredParameter {
         if equal {
             Ok(())
         } else {
-            Err(format!("Header mismatch: {shown} is {text}, but `{path}` of the body is {value}"))
+            Err(HeaderMismatch::Other { header, text: text.into_owned(), path, value: value.to_string() })
         }
     }
 }
@@ -120,13 +139,18 @@ fn is_too_large(value: &Json) -> bool {
 ///
 /// # Errors
 /// It occurs twice, or has characters that no header has (RFC 9110, section 5.5: visible ASCII, spaces and tabs).
-pub fn single_header<'h>(headers: &'h HeaderMap, name: &HeaderName, shown: &str) -> Result<Option<&'h str>, String> {
+pub fn single_header<'h>(
+    headers: &'h HeaderMap,
+    name: &HeaderName,
+    shown: &str,
+) -> Result<Option<&'h str>, HeaderMismatch> {
     let mut values = headers.get_all(name).iter();
     let Some(value) = values.next() else { return Ok(None) };
     if values.next().is_some() {
-        return Err(format!("the header {shown} occurs twice"));
+        return Err(HeaderMismatch::Twice(shown.to_owned()));
     }
-    let text = value.to_str().map_err(|_| format!("the header {shown} contains invalid characters"))?;
+    let invalid = |source| HeaderMismatch::Characters { header: shown.to_owned(), source };
+    let text = value.to_str().map_err(invalid)?;
     Ok(Some(text.trim_matches([' ', '\t'])))
 }
 
@@ -263,7 +287,7 @@ properties:
             let name = HeaderName::from_bytes(name.as_bytes()).expect("a name");
             map.append(name, HeaderValue::from_bytes(value).expect("a value"));
         }
-        read(SCHEMA).expect("valid").check(&map, arguments)
+        read(SCHEMA).expect("valid").check(&map, arguments).map_err(|mismatch| mismatch.to_string())
     }
 
     fn mismatch(headers: &[(&'static str, &[u8])], arguments: &Json) -> String {
@@ -280,7 +304,7 @@ properties:
             (&"1.0".parse().expect("a value"), &"false".parse().expect("a value"))
         );
         assert_eq!(headers.len(), 3);
-        assert_eq!(parameters.check(&headers, &arguments), Ok(()));
+        parameters.check(&headers, &arguments).expect("they fit");
         assert_eq!(parameters.headers(&json!({ "region": null, "count": [] })).count(), 0);
     }
 

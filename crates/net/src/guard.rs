@@ -12,6 +12,19 @@ pub struct HostPolicy {
     allowed: Vec<String>,
 }
 
+/// Why a request gets the status 403.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ForbiddenRequest {
+    #[error("the Host header is missing")]
+    NoHost,
+    #[error("more than one {0}")]
+    Several(&'static str),
+    #[error("the host {0:?} is not served here")]
+    Host(String),
+    #[error("the origin {0:?} is not allowed")]
+    Origin(String),
+}
+
 impl HostPolicy {
     /// A server on a loopback address accepts loopback names only. On another address it accepts any IP address as
     /// well, which a rebinding attack cannot use. `allowed` has more hosts. An origin must be the requested host, a
@@ -25,18 +38,18 @@ impl HostPolicy {
     ///
     /// # Errors
     /// The reason for the status 403.
-    pub fn check(&self, headers: &HeaderMap, uri: &Uri) -> Result<(), String> {
+    pub fn check(&self, headers: &HeaderMap, uri: &Uri) -> Result<(), ForbiddenRequest> {
         let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or("\u{fffd}"));
-        let host = text(header::HOST).ok_or("the Host header is missing")?;
+        let host = text(header::HOST).ok_or(ForbiddenRequest::NoHost)?;
         if headers.get_all(header::HOST).iter().count() > 1 {
-            return Err("more than one Host".into());
+            return Err(ForbiddenRequest::Several("Host"));
         }
         let target = uri.authority().map(http::uri::Authority::as_str);
         if let Some(host) = [Some(host), target].into_iter().flatten().find(|host| !self.serves(host)) {
-            return Err(format!("the host {host:?} is not served here"));
+            return Err(ForbiddenRequest::Host(host.to_owned()));
         }
         if headers.get_all(header::ORIGIN).iter().count() > 1 {
-            return Err("more than one Origin".into());
+            return Err(ForbiddenRequest::Several("Origin"));
         }
         match text(header::ORIGIN) {
             None => Ok(()),
@@ -44,7 +57,7 @@ impl HostPolicy {
                 let authority = origin.strip_prefix("http://").or(origin.strip_prefix("https://"));
                 match authority.is_some_and(|authority| authority == host || self.is_own(authority)) {
                     true => Ok(()),
-                    false => Err(format!("the origin {origin:?} is not allowed")),
+                    false => Err(ForbiddenRequest::Origin(origin.to_owned())),
                 }
             }
         }

@@ -27,9 +27,23 @@ pub fn display_url(text: &str) -> String {
     url.into()
 }
 
-/// The error with its causes, each once, and without the URL, which may contain a secret.
+/// An error of an HTTP client. The text has its causes, each once, and not the URL, which may contain a secret.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", with_causes(.0))]
+pub struct HttpError(#[source] reqwest::Error);
+
+impl From<reqwest::Error> for HttpError {
+    fn from(error: reqwest::Error) -> Self {
+        HttpError(error.without_url())
+    }
+}
+
+/// The text of an [`HttpError`].
 pub fn describe(error: reqwest::Error) -> String {
-    let error = error.without_url();
+    HttpError::from(error).to_string()
+}
+
+fn with_causes(error: &reqwest::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use futures_util::stream;
 use http::{HeaderMap, StatusCode, header};
 use parking_lot::Mutex;
-use rehearse_client::{Endpoint, ServerParams, Target, TraceRecorder, Wire, WireExchange, WireRequest};
+use rehearse_client::{ConnectError, Endpoint, ServerParams, Target, TraceRecorder, Wire, WireExchange, WireRequest};
 use rehearse_net::{Body, ConnectionLimit, HostPolicy, Request, Response, Shutdown, accept, read_body};
 use rehearse_protocol::{
     Closed, Direction, Event, EventKind, MAX_FRAME, Transport, http::is_event_stream, names::SESSION_HEADER,
@@ -134,7 +134,7 @@ impl Default for Exchange {
 impl Relay {
     async fn answer(&self, request: Request) -> Response {
         if let Err(reason) = self.hosts.check(request.headers(), request.uri()) {
-            return refusal(StatusCode::FORBIDDEN, &reason);
+            return refusal(StatusCode::FORBIDDEN, &reason.to_string());
         }
         let (head, body) = request.into_parts();
         let Ok(body) = read_body(body, MAX_FRAME).await else {
@@ -143,7 +143,7 @@ impl Relay {
         let session = head.headers.get(SESSION_HEADER).and_then(|id| id.to_str().ok());
         let wire = match self.wire(session, &body).await {
             Ok(wire) => wire,
-            Err(error) => return refusal(StatusCode::BAD_GATEWAY, &error),
+            Err(error) => return refusal(StatusCode::BAD_GATEWAY, &error.to_string()),
         };
         let mut headers = head.headers;
         OWN_HEADERS.iter().for_each(|name| drop(headers.remove(name)));
@@ -157,7 +157,7 @@ impl Relay {
     }
 
     /// The connection that a request belongs to.
-    async fn wire(&self, session: Option<&str>, body: &[u8]) -> Result<Arc<RecordedWire>, String> {
+    async fn wire(&self, session: Option<&str>, body: &[u8]) -> Result<Arc<RecordedWire>, ConnectError> {
         let is_initialize =
             serde_json::from_slice::<serde_json::Value>(body).is_ok_and(|it| it["method"] == "initialize");
         {
@@ -176,7 +176,7 @@ impl Relay {
             write(event);
             forward(&pending, event);
         }));
-        let wire = Wire::open(&self.params, None, recorder).await.map_err(|error| error.to_string())?;
+        let wire = Wire::open(&self.params, None, recorder).await?;
         let wire = Arc::new(RecordedWire { wire, exchanges });
         let mut wires = self.wires.lock();
         wires.latest = Some(wire.clone());

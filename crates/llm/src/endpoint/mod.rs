@@ -140,7 +140,7 @@ impl State {
             _ => Provider::OpenAi,
         };
         let answered = match self.hosts.check(request.headers(), request.uri()) {
-            Err(why) => Err(Refusal::new(403, why)),
+            Err(why) => Err(Refusal::new(403, why.to_string())),
             Ok(()) => match (&method, resource) {
                 (&Method::POST, "/messages" | "/chat/completions" | "/responses") => self.ask(api, request).await,
                 (&Method::POST, "/messages/count_tokens") => count_tokens(request).await,
@@ -182,7 +182,7 @@ impl State {
             Provider::OpenAi => openai_chat::read(&body),
             Provider::OpenAiResponses => openai_responses::read(&body),
         };
-        let question = question.map_err(|why| Refusal::new(400, why))?;
+        let question = question.map_err(|why| Refusal::new(400, why.to_string()))?;
         let number = self.count.fetch_add(1, Ordering::Relaxed) + 1;
         let (tools, options) = (question.tools(), GenerationOptions::default());
         let response = self.model.generate(&question.request(&tools, &options), None).await?;

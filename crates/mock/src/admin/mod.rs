@@ -181,7 +181,7 @@ impl AdminState {
         }
         self.hosts
             .check(request.headers(), request.uri())
-            .map_err(|why| AdminError::new(StatusCode::FORBIDDEN, why))?;
+            .map_err(|why| AdminError::new(StatusCode::FORBIDDEN, why.to_string()))?;
         match self.is_authorized(request.headers()) {
             true => Ok(()),
             false => {

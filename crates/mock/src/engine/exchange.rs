@@ -18,7 +18,7 @@ use super::{
     legacy_session::LegacySession,
     outcome::Outcome,
     pending_input::PendingInput,
-    running_handler::{self, HandlerEnd, RunningHandler},
+    running_handler::{self, HandlerEnd, HandlerError, RunningHandler},
     task::Task,
 };
 use crate::{
@@ -410,13 +410,9 @@ impl Exchange {
 
     /// The end of a call whose handler has ended.
     fn handled(&mut self, tool: &ToolItem, end: HandlerEnd) -> Outcome {
-        let read = match end {
-            Ok(Err(error)) => return Outcome::Error(error, None),
-            Ok(Ok(result)) => running_handler::members(tool, self.era(), result.get()),
-            Err(panic) => Err(panic),
-        };
-        match read {
+        match end.and_then(|result| running_handler::members(tool, self.era(), result.get())) {
             Ok((members, meta)) => Outcome::Result(content_block::downgrade(self.origin.version, members), meta),
+            Err(HandlerError::Rpc(error)) => Outcome::Error(error, None),
             Err(why) => {
                 let what = format!("the handler of the tool {} failed: {why}", tool.item.name);
                 self.reason = Some(what.clone());

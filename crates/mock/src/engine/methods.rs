@@ -170,7 +170,7 @@ impl Engine {
             false => Json::Null,
         };
         if let Some(headers) = mirroring {
-            tool.mirrored.check(headers, &arguments).map_err(|why| RpcError::new(HEADER_MISMATCH, why))?;
+            tool.mirrored.check(headers, &arguments).map_err(|why| RpcError::new(HEADER_MISMATCH, why.to_string()))?;
         }
         if let Some(violation) = tool.input.as_ref().and_then(|input| input.violations(&arguments).into_iter().next()) {
             return self.invalid_arguments(call, &name, &violation);

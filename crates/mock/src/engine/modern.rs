@@ -152,7 +152,7 @@ fn required_headers(headers: &HeaderMap) -> Result<&str, HttpError> {
 }
 
 fn header<'h>(headers: &'h HeaderMap, name: &'static str) -> Result<Option<&'h str>, HttpError> {
-    mirrored::single_header(headers, &HeaderName::from_static(name), name).map_err(mismatch)
+    mirrored::single_header(headers, &HeaderName::from_static(name), name).map_err(|why| mismatch(why.to_string()))
 }
 
 /// The protocol version of the request; it and the client's capabilities are required (Basic: `_meta`).

@@ -17,10 +17,29 @@ use crate::{
     handler::{Handler, HandlerCall, HandlerFuture},
     script::ToolItem,
 };
+use rehearse_document::json_schema::Mismatch;
 use rehearse_protocol::{Era, RpcError};
 
-/// What a handler returned, or the text of its panic.
-pub(super) type HandlerEnd = Result<Result<Box<RawValue>, RpcError>, String>;
+/// What a handler returned.
+pub(super) type HandlerEnd = Result<Box<RawValue>, HandlerError>;
+
+/// Why the call of a handler has no result that a client may get.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum HandlerError {
+    /// The handler's own answer.
+    #[error(transparent)]
+    Rpc(RpcError),
+    #[error("it panicked: {0}")]
+    Panic(String),
+    #[error("its result is not an object")]
+    NotAnObject(#[source] serde_json::Error),
+    #[error("its result needs `content`, an array")]
+    NoContent,
+    #[error("the tool has an outputSchema, but the result has no `structuredContent`")]
+    NoStructuredContent,
+    #[error("its structuredContent breaks the tool's outputSchema: {0}")]
+    OutputSchema(Mismatch),
+}
 
 /// A handler that is answering a call. Dropping it cancels it.
 pub(super) struct RunningHandler {
@@ -37,7 +56,7 @@ impl RunningHandler {
         let started = catch_unwind(AssertUnwindSafe(|| handler.start(call)));
         let (future, result) = match started {
             Ok(future) => (Some(future), None),
-            Err(panic) => (None, Some(Err(text_of(panic.as_ref())))),
+            Err(panic) => (None, Some(Err(panicked(panic.as_ref())))),
         };
         RunningHandler { future: Mutex::new(future), notices, received: Vec::new(), result }
     }
@@ -48,8 +67,8 @@ impl RunningHandler {
         if let Some(future) = slot {
             match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {
                 Ok(Poll::Pending) => {}
-                Ok(Poll::Ready(result)) => self.result = Some(Ok(result)),
-                Err(panic) => self.result = Some(Err(text_of(panic.as_ref()))),
+                Ok(Poll::Ready(result)) => self.result = Some(result.map_err(HandlerError::Rpc)),
+                Err(panic) => self.result = Some(Err(panicked(panic.as_ref()))),
             }
         }
         if self.result.is_some() {
@@ -77,30 +96,28 @@ impl fmt::Debug for RunningHandler {
     }
 }
 
-fn text_of(panic: &(dyn Any + Send)) -> String {
+fn panicked(panic: &(dyn Any + Send)) -> HandlerError {
     let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    format!("it panicked: {}", text.unwrap_or("without a message"))
+    HandlerError::Panic(text.unwrap_or("without a message").to_owned())
 }
 
 /// The members of a result without braces, and its `_meta`. The engine adds the envelope of the era.
 ///
 /// # Errors
 /// What a result of this tool lacks, or what is wrong with it.
-pub(super) fn members(tool: &ToolItem, era: Era, result: &str) -> Result<(String, Option<String>), String> {
-    let Ok(mut object) = serde_json::from_str::<Map<String, Json>>(result) else {
-        return Err("its result is not an object".to_owned());
-    };
+pub(super) fn members(tool: &ToolItem, era: Era, result: &str) -> Result<(String, Option<String>), HandlerError> {
+    let mut object: Map<String, Json> = serde_json::from_str(result).map_err(HandlerError::NotAnObject)?;
     if !object.get("content").is_some_and(Json::is_array) {
-        return Err("its result needs `content`, an array".to_owned());
+        return Err(HandlerError::NoContent);
     }
     let structured = object.get("structuredContent");
     if let Some(schema) = &tool.output {
         match structured.map(|content| schema.violations(content)) {
             None if object.get("isError") == Some(&Json::Bool(true)) => {}
-            None => return Err("the tool has an outputSchema, but the result has no `structuredContent`".to_owned()),
+            None => return Err(HandlerError::NoStructuredContent),
             Some(violations) => {
-                if let Some(violation) = violations.first() {
-                    return Err(format!("its structuredContent breaks the tool's outputSchema: {violation}"));
+                if let Some(violation) = violations.into_iter().next() {
+                    return Err(HandlerError::OutputSchema(violation));
                 }
             }
         }

@@ -34,7 +34,7 @@ pub(super) async fn handle(state: Arc<ServerState>, request: Request, access: Ac
         return state.refuse(&head, StatusCode::BAD_REQUEST, Refusal::Header, "there must be one Host header");
     }
     if let Err(why) = state.hosts.check(request.headers(), request.uri()) {
-        return state.refuse(&head, StatusCode::FORBIDDEN, Refusal::Header, why);
+        return state.refuse(&head, StatusCode::FORBIDDEN, Refusal::Header, why.to_string());
     }
     let token = match access {
         Access::Public => return state.about_authorization(&head, request).await,
