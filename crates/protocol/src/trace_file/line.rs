@@ -1,15 +1,49 @@
 //! One line of a trace file.
 
-use std::time::Duration;
+use std::time::{Duration, TryFromFloatSecsError};
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue};
+use http::{HeaderMap, HeaderName, HeaderValue, method::InvalidMethod, status::InvalidStatusCode};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::{ConnectionInfo, FORMAT, VERSION};
 use crate::{Closed, ClosedBy, ClosedHow, Direction, Event, EventKind, Frame, ProcessEvent, Transport, Version};
+
+/// What is wrong with a line.
+#[derive(Debug, thiserror::Error)]
+pub enum LineError {
+    /// It is no object with the members of a line.
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
+    /// A member is missing that its event needs.
+    #[error("`{0}` is missing")]
+    Missing(&'static str),
+    /// Its connection has no line before it.
+    #[error("connection {0} was not opened")]
+    NotOpened(u32),
+    /// `atMs` is negative or too large.
+    #[error("`atMs` is not a time")]
+    Time(#[from] TryFromFloatSecsError),
+    /// What is no text is not in Base64.
+    #[error("`base64` is invalid: {0}")]
+    Base64(#[from] base64::DecodeError),
+    /// A name or a value that no header has.
+    #[error("{name:?} is no header")]
+    Header {
+        /// The name.
+        name: String,
+        /// Why.
+        source: http::Error,
+    },
+    /// `method` is none of HTTP.
+    #[error("`method` is no HTTP method")]
+    Method(#[from] InvalidMethod),
+    /// `status` is none of HTTP.
+    #[error("`status` is none")]
+    Status(#[from] InvalidStatusCode),
+}
 
 /// The first line.
 #[derive(Debug, Serialize, Deserialize)]
@@ -216,39 +250,39 @@ impl Line {
         }
     }
 
-    fn take_bytes(&mut self) -> Result<Bytes, String> {
+    fn take_bytes(&mut self) -> Result<Bytes, LineError> {
         match (self.message.take(), self.text.take(), self.base64.take()) {
             (Some(message), ..) => Ok(Bytes::from(message.get().to_owned())),
             (None, Some(text), _) => Ok(text.into()),
             (None, None, Some(base64)) => decode(&base64),
-            (None, None, None) => Err("`text` is missing".to_owned()),
+            (None, None, None) => Err(LineError::Missing("text")),
         }
     }
 
-    fn take_headers(&mut self) -> Result<HeaderMap, String> {
+    fn take_headers(&mut self) -> Result<HeaderMap, LineError> {
         let mut headers = HeaderMap::new();
         for (name, value) in needed(self.headers.take(), "headers")? {
             let bytes = match value {
                 HeaderText::Text(text) => text.into(),
                 HeaderText::Bytes { base64 } => decode(&base64)?,
             };
-            let invalid = || format!("{name:?} is no header");
+            let invalid = |source| LineError::Header { name: name.clone(), source };
             headers.append(
-                HeaderName::try_from(&name).map_err(|_| invalid())?,
-                HeaderValue::from_maybe_shared(bytes).map_err(|_| invalid())?,
+                HeaderName::try_from(&name).map_err(|error| invalid(error.into()))?,
+                HeaderValue::from_maybe_shared(bytes).map_err(|error| invalid(error.into()))?,
             );
         }
         Ok(headers)
     }
 
     /// When it happened.
-    pub(super) fn at(&self) -> Result<Duration, String> {
-        let time = Duration::try_from_secs_f64(self.at_ms / 1000.0).map_err(|_| "`atMs` is not a time".to_owned())?;
+    pub(super) fn at(&self) -> Result<Duration, LineError> {
+        let time = Duration::try_from_secs_f64(self.at_ms / 1000.0)?;
         Ok(Duration::from_micros((time.as_secs_f64() * 1e6).round() as u64))
     }
 
     /// The connection that begins here.
-    pub(super) fn info(self) -> Result<ConnectionInfo, String> {
+    pub(super) fn info(self) -> Result<ConnectionInfo, LineError> {
         Ok(ConnectionInfo {
             server: needed(self.server, "server")?,
             transport: needed(self.transport, "transport")?,
@@ -258,7 +292,7 @@ impl Line {
     }
 
     /// What happened.
-    pub(super) fn kind(mut self, at: Duration) -> Result<EventKind, String> {
+    pub(super) fn kind(mut self, at: Duration) -> Result<EventKind, LineError> {
         let from = self.from.map(Direction::from);
         Ok(match self.event {
             EventName::Connection | EventName::Opened => EventKind::Opened(needed(self.transport, "transport")?),
@@ -268,12 +302,12 @@ impl Line {
             }
             EventName::HttpRequest => EventKind::HttpRequest {
                 headers: self.take_headers()?,
-                method: needed(self.method, "method")?.parse().map_err(|_| "`method` is no HTTP method".to_owned())?,
+                method: needed(self.method, "method")?.parse()?,
                 target: needed(self.target, "target")?,
             },
             EventName::HttpResponse => EventKind::HttpResponse {
                 headers: self.take_headers()?,
-                status: needed(self.status, "status")?.try_into().map_err(|_| "`status` is none".to_owned())?,
+                status: needed(self.status, "status")?.try_into()?,
             },
             EventName::HttpBody => EventKind::HttpBody { bytes: self.take_bytes()?, direction: needed(from, "from")? },
             EventName::HttpEnd => EventKind::HttpEnd { is_whole: needed(self.is_whole, "isWhole")? },
@@ -316,12 +350,12 @@ fn header_texts(headers: &HeaderMap) -> Vec<(String, HeaderText)> {
     headers.iter().map(|(name, it)| (name.to_string(), value(it))).collect()
 }
 
-fn decode(base64: &str) -> Result<Bytes, String> {
-    BASE64_STANDARD.decode(base64).map(Bytes::from).map_err(|error| format!("`base64` is invalid: {error}"))
+fn decode(base64: &str) -> Result<Bytes, LineError> {
+    Ok(BASE64_STANDARD.decode(base64)?.into())
 }
 
-fn needed<T>(value: Option<T>, name: &str) -> Result<T, String> {
-    value.ok_or_else(|| format!("`{name}` is missing"))
+fn needed<T>(value: Option<T>, name: &'static str) -> Result<T, LineError> {
+    value.ok_or(LineError::Missing(name))
 }
 
 fn text(line: &impl Serialize) -> String {

@@ -7,6 +7,7 @@ mod read;
 
 use crate::{Event, Trace, Transport, Version};
 
+pub use line::LineError;
 pub use line::{connection_line, event_line, header_line};
 pub use read::TraceFileError;
 

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use super::{
     FORMAT, RecordedConnection, TraceFile, VERSION,
-    line::{EventName, Header, Line},
+    line::{EventName, Header, Line, LineError},
 };
 use crate::{Event, Trace};
 
 /// A file is not a trace that this program can read.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, thiserror::Error)]
 pub enum TraceFileError {
     /// Its first line is no header.
     #[error("it is no trace of rehearse: the first line of one is {{\"format\":\"{FORMAT}\",\"version\":{VERSION}}}")]
@@ -18,12 +18,12 @@ pub enum TraceFileError {
     #[error("the trace has version {0} of its format; this program reads version {VERSION}")]
     Version(u32),
     /// A line, counted from 1, is wrong.
-    #[error("line {line}: {problem}")]
+    #[error("line {line}: {source}")]
     Line {
         /// The number of the line.
         line: usize,
         /// What is wrong.
-        problem: String,
+        source: LineError,
     },
 }
 
@@ -48,17 +48,17 @@ impl TraceFile {
             }
             match serde_json::from_slice(bytes) {
                 Ok(parsed) => {
-                    file.add(&mut indices, parsed).map_err(|problem| TraceFileError::Line { line, problem })?;
+                    file.add(&mut indices, parsed).map_err(|source| TraceFileError::Line { line, source })?;
                 }
                 // A recorder was killed; another one may have written after it.
                 Err(error) if error.is_eof() => file.is_cut = true,
-                Err(error) => return Err(TraceFileError::Line { line, problem: error.to_string() }),
+                Err(error) => return Err(TraceFileError::Line { line, source: error.into() }),
             }
         }
         Ok(file)
     }
 
-    fn add(&mut self, indices: &mut BTreeMap<u32, usize>, line: Line) -> Result<(), String> {
+    fn add(&mut self, indices: &mut BTreeMap<u32, usize>, line: Line) -> Result<(), LineError> {
         let number = line.connection;
         if line.event == EventName::Connection {
             indices.insert(number, self.connections.len());
@@ -66,7 +66,7 @@ impl TraceFile {
             return Ok(());
         }
         let connection = indices.get(&number).and_then(|index| self.connections.get_mut(*index));
-        let connection = connection.ok_or_else(|| format!("connection {number} was not opened"))?;
+        let connection = connection.ok_or(LineError::NotOpened(number))?;
         let (at, exchange) = (line.at()?, line.exchange);
         connection.trace.push_event(Event { at, exchange, kind: line.kind(at)? });
         Ok(())
