@@ -2,7 +2,7 @@
 
 use serde_json::{Value as Json, json};
 
-use super::{Unsupported, arguments_object, sealed};
+use super::{IncompletePart, Unsupported, arguments_object, sealed};
 use crate::model::{Block, Media, StopReason, ToolCall, Usage};
 
 /// # Errors
@@ -38,11 +38,11 @@ fn write_block(block: &Block) -> Result<Option<Json>, Unsupported> {
 ///
 /// # Errors
 /// The block has not the members of its kind.
-pub(crate) fn read_block(block: &Json) -> Result<Option<Block>, String> {
-    let kind = block["type"].as_str().ok_or("a block without `type`")?;
+pub(crate) fn read_block(block: &Json) -> Result<Option<Block>, IncompletePart> {
+    let kind = block["type"].as_str().ok_or_else(|| IncompletePart::new("a block", "`type`"))?;
     let text = |key: &str| match block[key].as_str() {
         Some(text) => Ok(text.to_owned()),
-        None => Err(format!("a block of type {kind:?} without a text `{key}`")),
+        None => Err(IncompletePart::new(format!("a block of type {kind:?}"), format!("a text `{key}`"))),
     };
     Ok(Some(match kind {
         "text" => Block::Text { text: text("text")? },

@@ -13,6 +13,20 @@ use crate::model::{Media, StopReason, Usage};
 #[derive(Debug)]
 pub(crate) struct Unsupported(pub(crate) String);
 
+/// A part of a message without a member that parts of its kind have.
+#[derive(Debug, thiserror::Error)]
+#[error("{part} without {member}")]
+pub(crate) struct IncompletePart {
+    part: String,
+    member: String,
+}
+
+impl IncompletePart {
+    pub(crate) fn new(part: impl Into<String>, member: impl Into<String>) -> IncompletePart {
+        IncompletePart { part: part.into(), member: member.into() }
+    }
+}
+
 /// The types and codes of errors, and the HTTP status of each. The first of a status is that of Anthropic.
 const ERRORS: &[(&str, u16)] = &[
     ("invalid_request_error", 400),

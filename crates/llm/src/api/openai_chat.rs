@@ -2,7 +2,7 @@
 
 use serde_json::{Value as Json, json};
 
-use super::{Unsupported, data_url, items, media};
+use super::{IncompletePart, Unsupported, data_url, items, media};
 use crate::model::{Block, Media, StopReason, ToolCall, Usage, text_of};
 
 /// The content of a message of the user: a text, or parts.
@@ -57,7 +57,7 @@ fn write_call(block: &Block) -> Option<Json> {
 ///
 /// # Errors
 /// A tool call has not the members of one.
-pub(crate) fn read_assistant(message: &Json) -> Result<Vec<Block>, String> {
+pub(crate) fn read_assistant(message: &Json) -> Result<Vec<Block>, IncompletePart> {
     let thoughts = [&message["reasoning_content"], &message["reasoning"]].into_iter().find_map(Json::as_str);
     let thinking =
         thoughts.filter(|it| !it.is_empty()).map(|it| Block::Thinking { text: it.to_owned(), signature: None });
@@ -67,7 +67,7 @@ pub(crate) fn read_assistant(message: &Json) -> Result<Vec<Block>, String> {
     for call in items(&message["tool_calls"]) {
         let member = |value: &Json, what: &str| match value.as_str() {
             Some(text) => Ok(text.to_owned()),
-            None => Err(format!("a tool call without {what}")),
+            None => Err(IncompletePart::new("a tool call", what)),
         };
         let (id, name) = (member(&call["id"], "an id")?, member(&call["function"]["name"], "a name")?);
         let arguments = match &call["function"]["arguments"] {

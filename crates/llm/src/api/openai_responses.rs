@@ -2,7 +2,7 @@
 
 use serde_json::{Value as Json, json};
 
-use super::{Unsupported, data_url, items, media, sealed};
+use super::{IncompletePart, Unsupported, data_url, items, media, sealed};
 use crate::model::{Block, Media, ToolCall, Usage};
 
 /// The content of a message of the user, or of the result of a call.
@@ -53,10 +53,13 @@ pub(crate) fn write_item(block: &Block) -> Option<Json> {
 ///
 /// # Errors
 /// The item has not the members of its kind.
-pub(crate) fn read_item(item: &Json) -> Result<Vec<Block>, String> {
+pub(crate) fn read_item(item: &Json) -> Result<Vec<Block>, IncompletePart> {
     let text = |key: &str| match item[key].as_str() {
         Some(text) => Ok(text.to_owned()),
-        None => Err(format!("an item of type {:?} without a text `{key}`", item["type"].as_str().unwrap_or_default())),
+        None => {
+            let part = format!("an item of type {:?}", item["type"].as_str().unwrap_or_default());
+            Err(IncompletePart::new(part, format!("a text `{key}`")))
+        }
     };
     Ok(match item["type"].as_str() {
         // The type of a message may be left out.

@@ -4,10 +4,11 @@ use serde_json::{Value as Json, json};
 
 use super::{
     answer::{Answer, pieces, words},
-    question::Question,
+    question::{Question, QuestionError},
 };
 use crate::{
     api::{
+        IncompletePart,
         anthropic::{read_block, write_blocks, write_stop, write_usage},
         items,
     },
@@ -16,23 +17,23 @@ use crate::{
 
 /// # Errors
 /// The request is not one of this API.
-pub(super) fn read(body: &Json) -> Result<Question, String> {
+pub(super) fn read(body: &Json) -> Result<Question, QuestionError> {
     let mut question = Question::new(body)?;
     if !body["max_tokens"].is_u64() {
-        return Err("max_tokens: must be a number".to_owned());
+        return Err(QuestionError::member("max_tokens:", "a number"));
     }
     if !body["system"].is_null() {
         question.add_system(text_of(&blocks(&body["system"], "system")?));
     }
-    let messages =
-        body["messages"].as_array().filter(|it| !it.is_empty()).ok_or("messages: must be a list of messages")?;
+    let messages = body["messages"].as_array().filter(|it| !it.is_empty());
+    let messages = messages.ok_or_else(|| QuestionError::member("messages:", "a list of messages"))?;
     for (index, message) in messages.iter().enumerate() {
         let place = format!("messages.{index}");
         match message["role"].as_str() {
             Some("assistant") => question.add_assistant(blocks(&message["content"], &place)?),
             Some("user") => add_user(&mut question, message, &place)?,
             Some("system") => question.add_system(text_of(&blocks(&message["content"], &place)?)),
-            _ => return Err(format!("{place}.role: must be `user` or `assistant`")),
+            _ => return Err(QuestionError::member(format!("{place}.role:"), "`user` or `assistant`")),
         }
     }
     items(&body["tools"]).iter().for_each(|tool| question.add_tool(tool, &tool["input_schema"]));
@@ -41,7 +42,7 @@ pub(super) fn read(body: &Json) -> Result<Question, String> {
 
 /// The results in a message come first. What else is in it belongs to the last result: agents add reminders there, and
 /// these are no prompt.
-fn add_user(question: &mut Question, message: &Json, place: &str) -> Result<(), String> {
+fn add_user(question: &mut Question, message: &Json, place: &str) -> Result<(), QuestionError> {
     let content = &message["content"];
     let (results, others): (Vec<_>, Vec<_>) = items(content).iter().partition(|block| block["type"] == "tool_result");
     if results.is_empty() {
@@ -50,7 +51,9 @@ fn add_user(question: &mut Question, message: &Json, place: &str) -> Result<(), 
     }
     let mut others = blocks(&others.into_iter().cloned().collect(), place)?;
     for (index, result) in results.iter().enumerate() {
-        let id = result["tool_use_id"].as_str().ok_or_else(|| format!("{place}: a tool_result without tool_use_id"))?;
+        let incomplete = || IncompletePart::new("a tool_result", "tool_use_id");
+        let id = result["tool_use_id"].as_str();
+        let id = id.ok_or_else(|| QuestionError::Part { place: place.to_owned(), source: incomplete() })?;
         let mut content = match &result["content"] {
             Json::Null => Vec::new(),
             content => blocks(content, place)?,
@@ -64,13 +67,14 @@ fn add_user(question: &mut Question, message: &Json, place: &str) -> Result<(), 
 }
 
 /// A content: a text, or blocks.
-fn blocks(content: &Json, place: &str) -> Result<Vec<Block>, String> {
+fn blocks(content: &Json, place: &str) -> Result<Vec<Block>, QuestionError> {
     if let Some(text) = content.as_str() {
         return Ok(vec![Block::text(text)]);
     }
-    let blocks = content.as_array().ok_or_else(|| format!("{place}.content: must be a text or a list of blocks"))?;
+    let wrong = || QuestionError::member(format!("{place}.content:"), "a text or a list of blocks");
+    let blocks = content.as_array().ok_or_else(wrong)?;
     let read = blocks.iter().filter_map(|block| read_block(block).transpose()).collect::<Result<_, _>>();
-    read.map_err(|why| format!("{place}.content: {why}"))
+    read.map_err(|source| QuestionError::Part { place: format!("{place}.content"), source })
 }
 
 pub(super) fn write(answer: &Answer<'_>) -> Json {

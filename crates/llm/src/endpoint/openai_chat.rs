@@ -4,7 +4,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::{
     answer::{Answer, pieces, words},
-    question::Question,
+    question::{Question, QuestionError},
 };
 use crate::{
     api::{
@@ -16,31 +16,27 @@ use crate::{
 
 /// # Errors
 /// The request is not one of this API.
-pub(super) fn read(body: &Json) -> Result<Question, String> {
+pub(super) fn read(body: &Json) -> Result<Question, QuestionError> {
     let mut question = Question::new(body)?;
-    let messages =
-        body["messages"].as_array().filter(|it| !it.is_empty()).ok_or("`messages` must be a list of messages")?;
+    let messages = body["messages"].as_array().filter(|it| !it.is_empty());
+    let messages = messages.ok_or_else(|| QuestionError::member("`messages`", "a list of messages"))?;
     for (index, message) in messages.iter().enumerate() {
-        let content = read_content(&message["content"]);
+        let (content, place) = (read_content(&message["content"]), format!("messages[{index}]"));
         match message["role"].as_str() {
             Some("system" | "developer") => question.add_system(text_of(&content)),
             Some("user") => question.add_user(content),
             Some("assistant") => {
-                let blocks = read_assistant(message).map_err(|why| format!("messages[{index}]: {why}"))?;
+                let blocks = read_assistant(message).map_err(|source| QuestionError::Part { place, source })?;
                 question.add_assistant(blocks);
             }
             Some("tool") => {
                 let id = message["tool_call_id"].as_str();
-                question.add_result(
-                    id.ok_or_else(|| format!("messages[{index}] has no `tool_call_id`"))?,
-                    content,
-                    false,
-                );
+                let id = id.ok_or(QuestionError::Missing { place, member: "tool_call_id" })?;
+                question.add_result(id, content, false);
             }
             _ => {
-                return Err(format!(
-                    "messages[{index}].role must be `system`, `developer`, `user`, `assistant` or `tool`"
-                ));
+                let roles = "`system`, `developer`, `user`, `assistant` or `tool`";
+                return Err(QuestionError::member(format!("{place}.role"), roles));
             }
         }
     }

@@ -4,7 +4,7 @@ use serde_json::{Value as Json, json};
 
 use super::{
     answer::{Answer, pieces, words},
-    question::Question,
+    question::{Question, QuestionError},
 };
 use crate::{
     api::{
@@ -16,37 +16,37 @@ use crate::{
 
 /// # Errors
 /// The request is not one of this API, or it needs an earlier response: nothing is stored here.
-pub(super) fn read(body: &Json) -> Result<Question, String> {
+pub(super) fn read(body: &Json) -> Result<Question, QuestionError> {
     let mut question = Question::new(body)?;
     for key in ["previous_response_id", "conversation"] {
         if !body[key].is_null() {
-            return Err(format!("`{key}` is not supported: nothing is stored; send all items in `input`"));
+            return Err(QuestionError::Earlier(key));
         }
     }
     body["instructions"].as_str().into_iter().for_each(|text| question.add_system(text.to_owned()));
     if let Some(text) = body["input"].as_str() {
         question.add_user(vec![Block::text(text)]);
     } else if !body["input"].is_array() {
-        return Err("`input` must be a text or a list of items".to_owned());
+        return Err(QuestionError::member("`input`", "a text or a list of items"));
     }
     for (index, item) in items(&body["input"]).iter().enumerate() {
+        let place = format!("input[{index}]");
         match (item["type"].as_str(), item["role"].as_str()) {
             (None | Some("message"), Some("user")) => question.add_user(read_content(&item["content"])),
             (None | Some("message"), Some("system" | "developer")) => {
                 question.add_system(text_of(&read_content(&item["content"])));
             }
             (None | Some("message"), role) if role != Some("assistant") => {
-                return Err(format!("input[{index}].role must be `user`, `assistant`, `system` or `developer`"));
+                let roles = "`user`, `assistant`, `system` or `developer`";
+                return Err(QuestionError::member(format!("{place}.role"), roles));
             }
             (Some("function_call_output"), _) => {
-                let id = item["call_id"].as_str().ok_or_else(|| format!("input[{index}] has no `call_id`"))?;
+                let id = item["call_id"].as_str().ok_or(QuestionError::Missing { place, member: "call_id" })?;
                 question.add_result(id, read_content(&item["output"]), false);
             }
-            (Some("item_reference"), _) => {
-                return Err(format!("input[{index}] is a reference: nothing is stored; send the item"));
-            }
+            (Some("item_reference"), _) => return Err(QuestionError::Reference { place }),
             _ => {
-                let blocks = read_item(item).map_err(|why| format!("input[{index}]: {why}"))?;
+                let blocks = read_item(item).map_err(|source| QuestionError::Part { place, source })?;
                 question.extend_assistant(blocks);
             }
         }

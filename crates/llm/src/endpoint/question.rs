@@ -9,6 +9,7 @@ use serde_json::{
 
 use crate::{
     ToolDefinition,
+    api::IncompletePart,
     model::{Block, GenerationOptions, Message, Request, ToolResult},
 };
 
@@ -27,6 +28,27 @@ pub(super) struct Question {
     calls: HashMap<String, String>,
 }
 
+/// Why a request asks nothing. Places are written as the API does.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum QuestionError {
+    #[error("{place} must be {wanted}")]
+    Member { place: String, wanted: &'static str },
+    #[error("{place} has no `{member}`")]
+    Missing { place: String, member: &'static str },
+    #[error("{place}: {source}")]
+    Part { place: String, source: IncompletePart },
+    #[error("`{0}` is not supported: nothing is stored; send all items in `input`")]
+    Earlier(&'static str),
+    #[error("{place} is a reference: nothing is stored; send the item")]
+    Reference { place: String },
+}
+
+impl QuestionError {
+    pub(super) fn member(place: impl Into<String>, wanted: &'static str) -> QuestionError {
+        QuestionError::Member { place: place.into(), wanted }
+    }
+}
+
 #[derive(Debug)]
 struct Tool {
     name: String,
@@ -39,8 +61,8 @@ impl Question {
     ///
     /// # Errors
     /// The client names no model.
-    pub(super) fn new(body: &Json) -> Result<Question, String> {
-        let model = body["model"].as_str().ok_or("`model` must be a text")?.to_owned();
+    pub(super) fn new(body: &Json) -> Result<Question, QuestionError> {
+        let model = body["model"].as_str().ok_or_else(|| QuestionError::member("`model`", "a text"))?.to_owned();
         Ok(Question { model, is_streamed: body["stream"] == true, ..Question::default() })
     }
 

@@ -3,7 +3,7 @@
 use serde_json::Value as Json;
 
 use crate::{
-    api::{error_message, error_status},
+    api::{IncompletePart, error_message, error_status},
     model::{Delta, DeltaSink},
 };
 
@@ -14,6 +14,12 @@ pub(super) enum AnswerError {
     Malformed(String),
     /// It has an error of the provider.
     Failed { status: u16, message: String },
+}
+
+impl From<IncompletePart> for AnswerError {
+    fn from(part: IncompletePart) -> Self {
+        AnswerError::Malformed(part.to_string())
+    }
 }
 
 /// Whether the stream goes on after an event.

@@ -67,8 +67,9 @@ pub(super) fn members(request: &Request<'_>) -> Result<Json, Unsupported> {
 pub(super) fn read(whole: &Json) -> Result<Response, AnswerError> {
     let blocks = whole["content"].as_array().ok_or_else(|| malformed("it has no array `content`"))?;
     let content = blocks.iter().filter_map(|block| read_block(block).transpose()).collect::<Result<_, _>>();
+    let content = content?;
     let stop = whole["stop_reason"].as_str().ok_or_else(|| malformed("it has no text `stop_reason`"))?;
-    Ok(Response { content: content.map_err(malformed)?, stop: read_stop(stop), usage: read_usage(&whole["usage"]) })
+    Ok(Response { content, stop: read_stop(stop), usage: read_usage(&whole["usage"]) })
 }
 
 /// Adds an event of the stream to the message.

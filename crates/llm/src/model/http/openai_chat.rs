@@ -71,7 +71,7 @@ pub(super) fn read(whole: &Json) -> Result<Response, AnswerError> {
     if !choice["message"].is_object() {
         return Err(malformed("it has no message in `choices`"));
     }
-    let content = read_assistant(&choice["message"]).map_err(malformed)?;
+    let content = read_assistant(&choice["message"])?;
     let calls = content.iter().any(|block| matches!(block, Block::ToolCall(_)));
     // Some servers call tools with the reason `stop`, or without one.
     let stop = match choice["finish_reason"].as_str().map_or(StopReason::EndTurn, read_stop) {

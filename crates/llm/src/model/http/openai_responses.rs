@@ -52,7 +52,7 @@ pub(super) fn read(whole: &Json) -> Result<Response, AnswerError> {
     let output = whole["output"].as_array().ok_or_else(|| malformed("it has no array `output`"))?;
     let mut content = Vec::new();
     for item in output {
-        content.extend(read_item(item).map_err(malformed)?);
+        content.extend(read_item(item)?);
     }
     let stop = match whole["incomplete_details"]["reason"].as_str() {
         Some("max_output_tokens") => StopReason::MaxTokens,
