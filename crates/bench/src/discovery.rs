@@ -10,10 +10,10 @@ use rehearse_client::ServerParams;
 use rehearse_protocol::Version;
 use rehearse_report::bench::{Measure, ProcessUsage, Slice, TargetResult};
 use serde_json::{Value, json};
-use tokio::time::timeout;
+use tokio::time::{error::Elapsed, timeout};
 
 use crate::{
-    connection::{Connection, Lane, result},
+    connection::{Connection, Lane, NoAnswer, OpenError, result},
     options::{BenchOptions, BenchTarget, Extent},
     request::RequestTemplate,
     run::{BenchRun, SLICES, close, empty_result},
@@ -51,7 +51,7 @@ pub async fn bench_discovery(targets: &[BenchTarget], options: &BenchOptions) ->
                 subjects.push(Some(Server { target, version: survey.version, cold, warm }));
             }
             Err(error) => {
-                result.error = Some(error);
+                result.error = Some(error.to_string());
                 subjects.push(None);
             }
         }
@@ -106,6 +106,21 @@ pub async fn bench_discovery(targets: &[BenchTarget], options: &BenchOptions) ->
     run
 }
 
+/// Why a discovery has no times.
+#[derive(Debug, thiserror::Error)]
+enum DiscoveryError {
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    #[error(transparent)]
+    NoAnswer(#[from] NoAnswer),
+    #[error("no answer in time")]
+    Timeout(#[from] Elapsed),
+    #[error("a list without `tools`")]
+    NoTools,
+    #[error("{0} tools, then {1}")]
+    Changed(usize, usize),
+}
+
 /// One discovery.
 struct Discovery {
     cold: Duration,
@@ -115,29 +130,29 @@ struct Discovery {
 }
 
 impl Server<'_> {
-    async fn discover(&self, options: &BenchOptions) -> Result<Discovery, String> {
+    async fn discover(&self, options: &BenchOptions) -> Result<Discovery, DiscoveryError> {
         let params: &ServerParams = &self.target.params;
         let begun = Instant::now();
-        let connection = Connection::open(params, self.version).await.map_err(|error| error.to_string())?;
+        let connection = Connection::open(params, self.version).await?;
         let mut lane = connection.lane();
         let listed = list(&mut lane, self.version, options.timeout).await;
         let cold = begun.elapsed();
         let listed_at = Instant::now();
-        let again = match &listed {
-            Ok(_) => list(&mut lane, self.version, options.timeout).await,
-            Err(error) => Err(error.clone()),
+        let counts = match listed {
+            Ok(first) => list(&mut lane, self.version, options.timeout).await.map(|second| (first, second)),
+            Err(error) => Err(error),
         };
         let warm = listed_at.elapsed();
         drop(lane);
         let process = close(vec![connection]).await;
-        match (listed?, again?) {
+        match counts? {
             (first, second) if first == second => Ok(Discovery { cold, warm, listed: listed_at, process }),
-            (first, second) => Err(format!("{first} tools, then {second}")),
+            (first, second) => Err(DiscoveryError::Changed(first, second)),
         }
     }
 
     /// Adds a discovery. Returns how long it took.
-    fn record(&mut self, discovered: Result<Discovery, String>, result: &mut TargetResult) -> Duration {
+    fn record(&mut self, discovered: Result<Discovery, DiscoveryError>, result: &mut TargetResult) -> Duration {
         match discovered {
             Ok(Discovery { cold, warm, process, .. }) => {
                 self.cold.times.push(cold);
@@ -151,7 +166,7 @@ impl Server<'_> {
                 cold
             }
             Err(error) => {
-                *self.cold.errors.entry(error).or_default() += 1;
+                *self.cold.errors.entry(error.to_string()).or_default() += 1;
                 Duration::ZERO
             }
         }
@@ -184,17 +199,16 @@ impl Samples {
 }
 
 /// Lists all pages of the tools. Returns how many tools there are.
-async fn list(lane: &mut Lane, version: Version, limit: Duration) -> Result<usize, String> {
+async fn list(lane: &mut Lane, version: Version, limit: Duration) -> Result<usize, DiscoveryError> {
     let mut count = 0;
     let mut cursor = Value::Null;
     for page in 0.. {
         let params = if cursor.is_null() { json!({}) } else { json!({ "cursor": cursor }) };
         let template = RequestTemplate::new("tools/list", params, version);
         let request = template.request(1_000 + page);
-        let exchanged = timeout(limit, lane.exchange(&request)).await.map_err(|_| "no answer in time".to_owned())?;
-        let exchange = exchanged.map_err(|error| error.to_string())?;
-        let listed = result(&exchange.reply).map_err(|error| error.to_string())?;
-        count += listed["tools"].as_array().ok_or("a list without `tools`")?.len();
+        let exchange = timeout(limit, lane.exchange(&request)).await??;
+        let listed = result(&exchange.reply)?;
+        count += listed["tools"].as_array().ok_or(DiscoveryError::NoTools)?.len();
         match &listed["nextCursor"] {
             Value::String(next) if cursor != **next => cursor = next.clone().into(),
             _ => break,

@@ -162,7 +162,7 @@ impl Round {
             let exchanged = exchanged.unwrap_or_else(|_| Err(NoAnswer::Failed("no answer in time".to_owned())));
             let checked = exchanged.and_then(|exchange| {
                 let valid = operation.check(&exchange.reply, id);
-                valid.map(|()| exchange).map_err(NoAnswer::Failed)
+                valid.map(|()| exchange).map_err(NoAnswer::from)
             });
             self.options.progress.add_one();
             let is_lost = matches!(checked, Err(NoAnswer::Lost(_)));
@@ -224,7 +224,7 @@ impl Round {
                 measure.throttled += 1;
                 Some(wait.unwrap_or(THROTTLED))
             }
-            Err(error @ (NoAnswer::Lost(_) | NoAnswer::Failed(_))) => {
+            Err(error) => {
                 *measure.errors.entry(error.to_string()).or_default() += 1;
                 None
             }

@@ -49,6 +49,25 @@ struct ResultMembers {
     tools: Vec<IgnoredAny>,
 }
 
+/// What is wrong with an answer.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum InvalidAnswer {
+    #[error("an answer that is no JSON-RPC response")]
+    NoResponse,
+    #[error("error {0}")]
+    Rpc(i64),
+    #[error("an answer with another id")]
+    Id,
+    #[error("a result of another shape")]
+    Shape,
+    #[error("isError")]
+    ToolError,
+    #[error("resultType {0}")]
+    ResultType(String),
+    #[error("a result with another number of items than the first, {0}")]
+    Items(usize),
+}
+
 impl Operation {
     pub(crate) fn new(title: String, method: &'static str, params: Value, weight: u32, version: Version) -> Operation {
         let template = RequestTemplate::new(method, params, version);
@@ -59,13 +78,11 @@ impl Operation {
     ///
     /// # Errors
     /// What is wrong with it: the id, an error, or a result that is none. A rate of such answers is no rate.
-    pub(crate) fn check(&self, reply: &[u8], id: u64) -> Result<(), String> {
-        let Ok(Message::Response(response)) = Message::parse(reply) else {
-            return Err("an answer that is no JSON-RPC response".to_owned());
-        };
-        let raw = response.outcome.map_err(|error| format!("error {}", error.code))?;
+    pub(crate) fn check(&self, reply: &[u8], id: u64) -> Result<(), InvalidAnswer> {
+        let Ok(Message::Response(response)) = Message::parse(reply) else { return Err(InvalidAnswer::NoResponse) };
+        let raw = response.outcome.map_err(|error| InvalidAnswer::Rpc(error.code))?;
         if response.id != Some(Id::Number(id.into())) {
-            return Err("an answer with another id".to_owned());
+            return Err(InvalidAnswer::Id);
         }
         let mut hasher = DefaultHasher::new();
         raw.get().hash(&mut hasher);
@@ -73,18 +90,17 @@ impl Operation {
         if self.valid.load(Ordering::Relaxed) == hash {
             return Ok(());
         }
-        let result: ResultMembers =
-            serde_json::from_str(raw.get()).map_err(|_| "a result of another shape".to_owned())?;
+        let result: ResultMembers = serde_json::from_str(raw.get()).map_err(|_| InvalidAnswer::Shape)?;
         if result.is_error {
-            return Err("isError".to_owned());
+            return Err(InvalidAnswer::ToolError);
         }
         if let Some(kind) = result.result_type.filter(|kind| kind != "complete") {
-            return Err(format!("resultType {kind}"));
+            return Err(InvalidAnswer::ResultType(kind));
         }
         let items = result.content.len() + result.contents.len() + result.messages.len() + result.tools.len();
         let first = *self.items.get_or_init(|| items);
         if items != first {
-            return Err(format!("a result with another number of items than the first, {first}"));
+            return Err(InvalidAnswer::Items(first));
         }
         self.valid.store(hash, Ordering::Relaxed);
         Ok(())
@@ -151,7 +167,7 @@ mod tests {
             ("{".to_owned(), "an answer that is no JSON-RPC response"),
         ];
         for (reply, error) in wrong {
-            assert_eq!(check(&reply), Err(error.to_owned()), "{reply}");
+            assert_eq!(check(&reply).map_err(|error| error.to_string()), Err(error.to_owned()), "{reply}");
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::{
     max_rate,
     operation::Mix,
     options::{BenchCall, BenchOptions, BenchTarget, Extent},
-    survey::survey,
+    survey::{SurveyError, survey},
     threshold::Threshold,
     usage,
 };
@@ -140,7 +140,7 @@ async fn prepare(
                 Ok(connection) => connections.push(connection),
                 Err(error) => {
                     close(connections).await;
-                    return Err(error.to_string());
+                    return Err(SurveyError::from(error));
                 }
             }
         }
@@ -149,7 +149,7 @@ async fn prepare(
     let (connections, operations) = match options.stop.run_until_cancelled(prepared).await? {
         Ok(prepared) => prepared,
         Err(error) => {
-            result.error = Some(error);
+            result.error = Some(error.to_string());
             return None;
         }
     };

@@ -1,13 +1,37 @@
 //! A first look at a server: the version that it speaks, and what may be requested of it.
 
-use rehearse_client::{CallOptions, ServerParams, Session, example};
+use rehearse_client::{CallOptions, ConnectError, Failure, PeerVersion, ServerParams, Session, example};
 use rehearse_protocol::{Era, Protocol, Version};
 use serde_json::{Value, json};
 
 use crate::{
+    connection::OpenError,
     operation::Operation,
     options::{BenchCall, BenchOptions, Subject},
 };
+
+/// Why a server cannot be measured.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SurveyError {
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    #[error("the tools cannot be listed: {0}")]
+    Tools(#[from] Failure),
+    #[error("the server speaks {0}, which was never released")]
+    Version(PeerVersion),
+    #[error("the server has no tools; --ping or --resource can be measured")]
+    NoTools,
+    #[error("no tool has readOnlyHint; allow one with --allow-tool NAME")]
+    NoneAllowed,
+    #[error("there is no tool {name:?}; tools are {}", .known.join(", "))]
+    UnknownTool { name: String, known: Vec<String> },
+    #[error("the tool {0:?} has no readOnlyHint, so it is not called; allow it with --allow-tool {0}")]
+    NotAllowed(String),
+    #[error("{0} has no ping; --protocol 2025-11-25 has one")]
+    NoPing(Version),
+}
 
 /// What a server speaks and has.
 pub(crate) struct Survey {
@@ -19,8 +43,8 @@ pub(crate) struct Survey {
 ///
 /// # Errors
 /// There is no session, or it speaks a version that does not exist.
-pub(crate) async fn survey(params: &ServerParams, protocol: Protocol) -> Result<Survey, String> {
-    let session = Session::connect(params, protocol).await.map_err(|error| error.to_string())?;
+pub(crate) async fn survey(params: &ServerParams, protocol: Protocol) -> Result<Survey, SurveyError> {
+    let session = Session::connect(params, protocol).await?;
     let version = session.info().version.clone();
     let mut tools = Vec::new();
     let listed = match session.info().declares("tools") {
@@ -30,8 +54,8 @@ pub(crate) async fn survey(params: &ServerParams, protocol: Protocol) -> Result<
         false => Ok(()),
     };
     session.close().await;
-    listed.map_err(|error| format!("the tools cannot be listed: {error}"))?;
-    let version = version.known().ok_or_else(|| format!("the server speaks {version}, which was never released"))?;
+    listed?;
+    let version = version.known().ok_or(SurveyError::Version(version))?;
     Ok(Survey { version, tools })
 }
 
@@ -40,7 +64,11 @@ impl Survey {
     ///
     /// # Errors
     /// A tool does not exist or may not be called; or there is nothing to send.
-    pub(crate) fn operations(&self, calls: &[BenchCall], options: &BenchOptions) -> Result<Vec<Operation>, String> {
+    pub(crate) fn operations(
+        &self,
+        calls: &[BenchCall],
+        options: &BenchOptions,
+    ) -> Result<Vec<Operation>, SurveyError> {
         if !calls.is_empty() {
             return calls.iter().map(|call| self.operation(call, options)).collect();
         }
@@ -53,24 +81,21 @@ impl Survey {
         let operations = each.collect::<Result<Vec<_>, _>>()?;
         match operations.is_empty() {
             false => Ok(operations),
-            true if self.tools.is_empty() => {
-                Err("the server has no tools; --ping or --resource can be measured".into())
-            }
-            true => Err("no tool has readOnlyHint; allow one with --allow-tool NAME".into()),
+            true if self.tools.is_empty() => Err(SurveyError::NoTools),
+            true => Err(SurveyError::NoneAllowed),
         }
     }
 
-    fn operation(&self, call: &BenchCall, options: &BenchOptions) -> Result<Operation, String> {
+    fn operation(&self, call: &BenchCall, options: &BenchOptions) -> Result<Operation, SurveyError> {
         let (method, params) = match &call.subject {
             Subject::Tool { name, arguments } => {
                 let Some(tool) = self.tools.iter().find(|tool| tool["name"] == **name) else {
-                    let names: Vec<_> = self.tools.iter().filter_map(|tool| tool["name"].as_str()).collect();
-                    return Err(format!("there is no tool {name:?}; tools are {}", names.join(", ")));
+                    let names = self.tools.iter().filter_map(|tool| tool["name"].as_str());
+                    let known = names.map(str::to_owned).collect();
+                    return Err(SurveyError::UnknownTool { name: name.clone(), known });
                 };
                 if !options.tools.allows(tool) {
-                    return Err(format!(
-                        "the tool {name:?} has no readOnlyHint, so it is not called; allow it with --allow-tool {name}"
-                    ));
+                    return Err(SurveyError::NotAllowed(name.clone()));
                 }
                 let given = options.tools.arguments.iter().find(|(tool, _)| tool == name).map(|(_, it)| it.clone());
                 let given = arguments.clone().map(Value::Object).or(given);
@@ -81,7 +106,7 @@ impl Survey {
             Subject::Prompt { name, arguments } => ("prompts/get", json!({ "name": name, "arguments": arguments })),
             Subject::ToolsList => ("tools/list", json!({})),
             Subject::Ping if self.version.era() == Era::Modern => {
-                return Err(format!("{} has no ping; --protocol 2025-11-25 has one", self.version));
+                return Err(SurveyError::NoPing(self.version));
             }
             Subject::Ping => ("ping", json!({})),
         };

@@ -17,7 +17,10 @@ use self::{
     duplex::{DuplexConnection, DuplexLane},
     http::{HttpConnection, HttpLane},
 };
-use crate::request::{self, PreparedRequest, RequestTemplate};
+use crate::{
+    operation::InvalidAnswer,
+    request::{self, PreparedRequest, RequestTemplate},
+};
 
 /// A connection or session with a server, after the handshake.
 pub(crate) enum Connection {
@@ -41,14 +44,20 @@ pub(crate) struct Exchange {
 }
 
 /// Why a request has no answer.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Debug, thiserror::Error)]
 pub(crate) enum NoAnswer {
     /// HTTP 429, with what `Retry-After` says.
+    #[error("HTTP 429")]
     Throttled(Option<Duration>),
     /// The connection is of no more use.
+    #[error("{0}")]
     Lost(String),
     /// Anything else; the connection may be used on.
+    #[error("{0}")]
     Failed(String),
+    /// It came, and is wrong; the connection may be used on.
+    #[error(transparent)]
+    Invalid(#[from] InvalidAnswer),
 }
 
 /// Why a connection cannot be used.
@@ -57,7 +66,12 @@ pub(crate) enum OpenError {
     #[error(transparent)]
     Connect(#[from] ConnectError),
     #[error("the handshake failed: {0}")]
-    Handshake(String),
+    Handshake(#[from] NoAnswer),
+    #[error("the handshake failed: no answer within {0:?}")]
+    Timeout(Duration),
+    /// Any of them, with the last lines of the process.
+    #[error("{source}; its last output:\n{}", .lines.join("\n"))]
+    WithOutput { source: Box<OpenError>, lines: Vec<String> },
 }
 
 impl Connection {
@@ -67,20 +81,16 @@ impl Connection {
             Target::Http(at) => Connection::Http(Arc::new(HttpConnection::new(at, version)?)),
             _ => Connection::Duplex(Arc::new(DuplexConnection::open(params).await?)),
         };
-        let handshake = async {
-            let opened = connection.handshake(version).await;
-            opened.map_err(|why| OpenError::Handshake(why.to_string()))
-        };
         let limit = params.timeouts.connect;
-        let opened = timeout(limit, handshake).await;
-        match opened.unwrap_or_else(|_| Err(OpenError::Handshake(format!("no answer within {limit:?}")))) {
+        let opened = timeout(limit, connection.handshake(version)).await;
+        match opened.map_or(Err(OpenError::Timeout(limit)), |opened| opened.map_err(OpenError::from)) {
             Ok(()) => Ok(connection),
             Err(error) => {
                 let lines = connection.last_lines();
                 connection.close().await;
                 match lines.is_empty() {
                     true => Err(error),
-                    false => Err(OpenError::Handshake(format!("{error}; its last output:\n{}", lines.join("\n")))),
+                    false => Err(OpenError::WithOutput { source: Box::new(error), lines }),
                 }
             }
         }
@@ -174,14 +184,5 @@ pub(crate) fn result(reply: &[u8]) -> Result<Value, NoAnswer> {
     match reply.get("result") {
         Some(result) => Ok(result.clone()),
         None => Err(NoAnswer::Failed(format!("error {}: {}", reply["error"]["code"], reply["error"]["message"]))),
-    }
-}
-
-impl std::fmt::Display for NoAnswer {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            NoAnswer::Throttled(_) => f.write_str("HTTP 429"),
-            NoAnswer::Lost(why) | NoAnswer::Failed(why) => f.write_str(why),
-        }
     }
 }
