@@ -385,7 +385,7 @@ impl Turns<'_> {
         };
         let result = tokio::select! {
             biased;
-            result = called => result.map_err(|why| AgentError::Tool { tool: call.name.clone(), why }),
+            result = called => result,
             () = given_up => return Err(AgentError::Cancelled),
         };
         if self.cancel.is_cancelled() {

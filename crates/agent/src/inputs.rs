@@ -2,10 +2,15 @@
 //!
 //! An input is a path or an http(s) URL. Its content decides what it is: text, an image, a PDF file, audio or video.
 
-use std::{io::Read, path::Path, time::Duration};
+use std::{
+    io::{self, Read},
+    path::Path,
+    time::Duration,
+};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 
+use rehearse_client::DownloadError;
 use rehearse_document::ByteCount;
 use rehearse_llm::model::{Block, Media};
 
@@ -15,14 +20,14 @@ pub const MAX_SIZE: usize = 50 << 20;
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Why an input cannot be used. The message names the input.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, thiserror::Error)]
 pub enum InputError {
     #[error("input file does not exist: {0}")]
     Missing(String),
     #[error("failed to read input file {0}: {1}")]
-    Unreadable(String, String),
+    Unreadable(String, #[source] io::Error),
     #[error("failed to download content from URL {0}: {1}")]
-    Download(String, String),
+    Download(String, #[source] DownloadError),
     #[error("input content from {0} exceeds maximum size limit ({limit})", limit = ByteCount(MAX_SIZE))]
     TooLarge(String),
     #[error("failed to detect input type for {name}: unsupported file type: {mime_type}")]
@@ -52,25 +57,26 @@ async fn read_file(input: &str) -> Result<Vec<u8>, InputError> {
     let path = input.to_owned();
     let read = tokio::task::spawn_blocking(move || {
         let path_ref = Path::new(&path);
-        let unreadable = |error: std::io::Error| match error.kind() {
-            std::io::ErrorKind::NotFound => InputError::Missing(path.clone()),
-            _ => InputError::Unreadable(path.clone(), error.to_string()),
+        let unreadable = |error: io::Error| match error.kind() {
+            io::ErrorKind::NotFound => InputError::Missing(path.clone()),
+            _ => InputError::Unreadable(path.clone(), error),
         };
         let file = std::fs::File::open(path_ref).map_err(unreadable)?;
         if file.metadata().map_err(unreadable)?.is_dir() {
-            return Err(InputError::Unreadable(path.clone(), "is a directory".to_owned()));
+            return Err(unreadable(io::ErrorKind::IsADirectory.into()));
         }
         let mut bytes = Vec::new();
         file.take(MAX_SIZE as u64 + 1).read_to_end(&mut bytes).map_err(unreadable)?;
         if bytes.len() > MAX_SIZE { Err(InputError::TooLarge(path)) } else { Ok(bytes) }
     });
-    read.await.unwrap_or_else(|error| Err(InputError::Unreadable(input.to_owned(), error.to_string())))
+    read.await.unwrap_or_else(|error| Err(InputError::Unreadable(input.to_owned(), error.into())))
 }
 
 async fn download(url: &str) -> Result<Vec<u8>, InputError> {
-    let failed = |why: String| InputError::Download(url.to_owned(), why);
     let fetched = rehearse_client::download(url, TIMEOUT, MAX_SIZE).await;
-    fetched.map_err(failed)?.ok_or_else(|| InputError::TooLarge(url.to_owned()))
+    fetched
+        .map_err(|error| InputError::Download(url.to_owned(), error))?
+        .ok_or_else(|| InputError::TooLarge(url.to_owned()))
 }
 
 /// The block for the content of an input.
@@ -176,7 +182,7 @@ mod tests {
         std::fs::File::create(&path).expect("creates").set_len(MAX_SIZE as u64 + 1).expect("grows");
         let path = path.to_str().expect("UTF-8").to_owned();
         let error = read_all(std::slice::from_ref(&path)).await.expect_err("too large");
-        assert_eq!(error, InputError::TooLarge(path.clone()));
+        assert!(matches!(&error, InputError::TooLarge(large) if *large == path), "{error}");
         assert!(error.to_string().ends_with("exceeds maximum size limit (50 MiB)"), "{error}");
     }
 }

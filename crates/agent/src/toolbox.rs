@@ -17,7 +17,7 @@ use rehearse_llm::{
     validate::Validator,
 };
 
-use crate::{NativeTool, NativeToolError, tool_result};
+use crate::{AgentError, NativeTool, NativeToolError, tool_result};
 
 /// What executes a tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]
@@ -110,7 +110,7 @@ impl Toolbox {
         projection: Projection,
         call: &ToolCall,
         cancel: &CancellationToken,
-    ) -> Result<ToolResult, String> {
+    ) -> Result<ToolResult, AgentError> {
         let of = |content: Vec<Block>, is_error| ToolResult {
             call_id: call.id.clone(),
             tool: call.name.clone(),
@@ -139,7 +139,7 @@ impl Toolbox {
                 match native.call(arguments, cancel.clone()).await {
                     Ok(content) => of(content, false),
                     Err(NativeToolError::Failed(error)) => of(vec![Block::text(error)], true),
-                    Err(NativeToolError::Fatal(error)) => return Err(error),
+                    Err(NativeToolError::Fatal(why)) => return Err(AgentError::Tool { tool: call.name.clone(), why }),
                 }
             }
             Tool::Mcp(registered) => {

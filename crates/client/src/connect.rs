@@ -5,7 +5,10 @@ use std::{io, time::Duration};
 use serde::Deserialize;
 
 use super::{handshake::HandshakeError, stderr::stderr_excerpt};
-use crate::transport::{OpenError, WireError};
+use crate::{
+    oauth::AuthError,
+    transport::{OpenError, WireError},
+};
 use rehearse_protocol::Protocol;
 use rehearse_protocol::{
     RpcError, Transport, Version,
@@ -93,12 +96,12 @@ pub enum ConnectError {
         is_newest_only: bool,
     },
     /// The server requires an authorization, and the client has none.
-    #[error("{target} requires authorization: {why}")]
+    #[error("{target} requires authorization: {source}")]
     Unauthorized {
         /// The URL of the server.
         target: String,
         /// The reason for the missing authorization.
-        why: String,
+        source: AuthError,
     },
     /// The server ended the connection before the end of the handshake.
     #[error("the server closed the connection during the handshake: {detail}{}", stderr_excerpt(.stderr))]
@@ -137,7 +140,7 @@ impl ConnectError {
             OpenError::Http { status, body } => {
                 ConnectError::Http { target, status, body, is_streamable: false, is_newest_only: false }
             }
-            OpenError::Unauthorized(why) => ConnectError::Unauthorized { target, why },
+            OpenError::Unauthorized(source) => ConnectError::Unauthorized { target, source },
             OpenError::Malformed(what) => ConnectError::Malformed(what),
             OpenError::Invalid(what) => ConnectError::Invalid(what),
         }
@@ -161,7 +164,7 @@ impl ConnectError {
                 ConnectError::Http { target, status, body, is_streamable, is_newest_only: protocol.is_newest_only() }
             }
             WireError::Exchange(detail) => ConnectError::Unreachable { target, detail },
-            WireError::Unauthorized(why) => ConnectError::Unauthorized { target, why },
+            WireError::Unauthorized(source) => ConnectError::Unauthorized { target, source },
             WireError::Malformed(what) | WireError::Invalid(what) => ConnectError::Malformed(what),
             error => ConnectError::Closed { detail: error.to_string(), stderr: Vec::new() },
         }

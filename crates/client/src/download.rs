@@ -2,26 +2,42 @@
 
 use std::time::Duration;
 
-use reqwest::{header::USER_AGENT, redirect};
+use rehearse_net::http_client::HttpError;
+use reqwest::{StatusCode, header::USER_AGENT, redirect};
 
 use crate::transport::web;
+
+/// Why there is no content.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum DownloadError {
+    /// It is no http(s) URL.
+    #[error("{0}")]
+    Url(String),
+    /// The connection broke, or the time is over.
+    #[error(transparent)]
+    Http(#[from] HttpError),
+    /// The HTTP status is another than success.
+    #[error("HTTP {}: {}", .0.as_u16(), .0.canonical_reason().unwrap_or("no reason given"))]
+    Status(StatusCode),
+}
 
 /// The content at an http(s) URL; `None` if it is larger than `max_size` bytes. Redirects are followed.
 ///
 /// # Errors
 /// Why there is no content: the connection, the status, or the time limit.
-pub async fn download(url: &str, limit: Duration, max_size: usize) -> Result<Option<Vec<u8>>, String> {
-    let url = web::parse_url(url, &["http", "https"]).map_err(|error| error.to_string())?;
+pub async fn download(url: &str, limit: Duration, max_size: usize) -> Result<Option<Vec<u8>>, DownloadError> {
+    let url = web::parse_url(url, &["http", "https"]).map_err(|error| DownloadError::Url(error.to_string()))?;
     let builder = web::builder(web::is_loopback(&url)).redirect(redirect::Policy::limited(5)).timeout(limit);
-    let client = builder.build().map_err(web::describe)?;
+    let client = builder.build().map_err(HttpError::from)?;
     let agent = concat!("rehearse/", env!("CARGO_PKG_VERSION"));
-    let mut response = client.get(url).header(USER_AGENT, agent).send().await.map_err(web::describe)?;
+    let mut response = client.get(url).header(USER_AGENT, agent).send().await.map_err(HttpError::from)?;
     let status = response.status();
     if !status.is_success() {
-        return Err(format!("HTTP {}: {}", status.as_u16(), status.canonical_reason().unwrap_or("no reason given")));
+        return Err(DownloadError::Status(status));
     }
     let mut content = Vec::new();
-    while let Some(chunk) = response.chunk().await.map_err(web::describe)? {
+    while let Some(chunk) = response.chunk().await.map_err(HttpError::from)? {
         if content.len() + chunk.len() > max_size {
             return Ok(None);
         }
@@ -44,10 +60,10 @@ mod tests {
         })
         .await;
         let limit = Duration::from_secs(20);
-        assert_eq!(download(&server.url, limit, 5).await, Ok(Some(b"12345".to_vec())));
-        assert_eq!(download(&server.url, limit, 4).await, Ok(None));
+        assert_eq!(download(&server.url, limit, 5).await.expect("content"), Some(b"12345".to_vec()));
+        assert_eq!(download(&server.url, limit, 4).await.expect("content"), None);
         let missing = HttpServer::start(|_| async { reply(404, "text/plain", "") }).await;
-        assert_eq!(download(&missing.url, limit, 4).await, Err("HTTP 404: Not Found".to_owned()));
+        assert_eq!(download(&missing.url, limit, 4).await.expect_err("missing").to_string(), "HTTP 404: Not Found");
         assert!(download("ftp://h/", limit, 4).await.is_err());
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{malformed::Malformed, recorder::UnsolicitedFrame, transport::WireError};
+use crate::{malformed::Malformed, oauth::AuthError, recorder::UnsolicitedFrame, transport::WireError};
 use rehearse_protocol::RpcError;
 
 /// A request without a result. It describes the server, not a fault of the client. Messages show the text next to its
@@ -39,8 +39,8 @@ pub enum Failure {
         body: String,
     },
     /// The server requires an authorization, and the client has none.
-    #[error("{0}")]
-    Unauthorized(String),
+    #[error(transparent)]
+    Unauthorized(AuthError),
     /// An invalid answer.
     #[error("{0}")]
     Malformed(String),
@@ -134,7 +134,7 @@ mod tests {
             Failure::Disconnected { detail: detail() },
             Failure::Http { status: 404, body: String::new() },
             Failure::Malformed(detail()),
-            Failure::Unauthorized(detail()),
+            Failure::Unauthorized(AuthError::Store(detail())),
             Failure::Unanswered { method: "roots/list".into(), why: "and there is no answer" },
             Failure::Unacknowledged(vec!["notifications/x".into()]),
             Failure::TaskCancelled(None),

@@ -52,7 +52,7 @@ pub use answers::{Answer, AnswerScript, Answers, InputHandler, InputKind, InputR
 pub use call::{CompletionReference, call_params};
 pub use call_options::CallOptions;
 pub use connect::ConnectError;
-pub use download::download;
+pub use download::{DownloadError, download};
 pub use exchange::{Exchange, OutgoingRequest};
 pub use failure::Failure;
 pub use handshake::{Handshake, HandshakeError, HandshakeStep};

@@ -81,11 +81,11 @@ pub struct Execution {
 #[derive(Debug, thiserror::Error)]
 pub enum ExecutionError {
     /// The process for the program cannot be started.
-    #[error("cannot start {program}: {error}")]
-    Start { program: String, error: std::io::Error },
+    #[error("cannot start {program}: {source}")]
+    Start { program: String, source: std::io::Error },
     /// The files of the program cannot be written.
     #[error("cannot write the program: {0}")]
-    Files(std::io::Error),
+    Files(#[source] std::io::Error),
 }
 
 impl Outcome {
@@ -133,7 +133,7 @@ impl Execution {
 ///
 /// # Errors
 /// The tool reported an error, or its result is not what it should be.
-pub(crate) fn value_of(result: &Value, is_structured: bool) -> Result<Value, String> {
+pub(crate) fn value_of(result: &Value, is_structured: bool) -> Result<Value, CallError> {
     let blocks = result.get("content").and_then(Value::as_array);
     let texts = blocks.into_iter().flatten().map(|block| match block.get("text").and_then(Value::as_str) {
         Some(text) if block.get("type").is_some_and(|kind| kind == "text") => text.to_owned(),
@@ -142,13 +142,13 @@ pub(crate) fn value_of(result: &Value, is_structured: bool) -> Result<Value, Str
     });
     let text = texts.collect::<Vec<_>>().join("\n");
     if result.get("isError") == Some(&Value::Bool(true)) {
-        return Err(text);
+        return Err(CallError::Failed(text));
     }
     match result.get("structuredContent").filter(|_| is_structured) {
         Some(structured) => Ok(structured.clone()),
         // Servers from before structured content have its JSON as text.
         None if is_structured => serde_json::from_str(&text)
-            .map_err(|_| format!("the tool has an output schema, but its result is text: {text}")),
+            .map_err(|_| CallError::Failed(format!("the tool has an output schema, but its result is text: {text}"))),
         None => Ok(Value::from(text)),
     }
 }
@@ -190,10 +190,10 @@ mod tests {
         assert_eq!(value_of(&old, true), Ok(json!({ "n": 1 })));
         let mixed = json!({ "content": [{ "type": "text", "text": "a" }, image] });
         assert_eq!(value_of(&mixed, false), Ok(json!(format!("a\n{image}"))));
-        assert!(value_of(&mixed, true).is_err_and(|error| error.contains("output schema")));
+        assert!(value_of(&mixed, true).is_err_and(|error| error.to_string().contains("output schema")));
         assert_eq!(
             value_of(&json!({ "content": [{ "type": "text", "text": "a" }], "isError": true }), true),
-            Err("a".into())
+            Err(CallError::Failed("a".into()))
         );
     }
 }

@@ -167,10 +167,10 @@ impl Process {
         let program = command.as_std().get_program().to_string_lossy().into_owned();
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let started = command.process_group(0).kill_on_drop(true).spawn();
-        let mut child = started.map_err(|error| ExecutionError::Start { program: program.clone(), error })?;
+        let mut child = started.map_err(|source| ExecutionError::Start { program: program.clone(), source })?;
         match (Group::of(&child), child.stdin.take(), child.stdout.take()) {
             (Some(group), Some(stdin), Some(stdout)) => Ok(Process { group, child, pipes: Pipes { stdin, stdout } }),
-            _ => Err(ExecutionError::Start { program, error: std::io::Error::other("it has no pipes") }),
+            _ => Err(ExecutionError::Start { program, source: std::io::Error::other("it has no pipes") }),
         }
     }
 }
@@ -236,8 +236,8 @@ where
     loop {
         tokio::select! {
             Some((id, answer)) = calls.next() => match answer {
-                Ok(Ok(result)) => send(&mut pipes.stdin, &json!({ "id": id, "result": result })).await,
-                Ok(Err(error)) | Err(CallError::Failed(error)) => {
+                Ok(result) => send(&mut pipes.stdin, &json!({ "id": id, "result": result })).await,
+                Err(CallError::Failed(error)) => {
                     send(&mut pipes.stdin, &json!({ "id": id, "error": error })).await;
                 }
                 Err(CallError::Fatal(message)) => return End::Fatal(message),
@@ -261,7 +261,7 @@ where
                 };
                 let is_structured = tool.structured_output().is_some();
                 let answer = call(ToolCall { tool: name, arguments });
-                calls.push(async move { (id, answer.await.map(|result| value_of(&result, is_structured))) });
+                calls.push(async move { (id, answer.await.and_then(|result| value_of(&result, is_structured))) });
             }
         }
     }

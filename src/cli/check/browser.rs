@@ -34,5 +34,8 @@ pub(in crate::cli) fn browse(args: &BrowseArgs) -> Result<Exit, Failure> {
     };
     let runtime = runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::cannot(error.to_string()))?;
-    runtime.block_on(download(page.as_str(), LIMIT, LARGEST)).map(|_| Exit::Success).map_err(Failure::cannot)
+    runtime
+        .block_on(download(page.as_str(), LIMIT, LARGEST))
+        .map(|_| Exit::Success)
+        .map_err(|error| Failure::cannot(error.to_string()))
 }

@@ -2,13 +2,22 @@
 
 use std::time::{Duration, SystemTime};
 
-use rehearse_net::http_client;
+use rehearse_net::http_client::{self, HttpError};
 
 use super::{EventRecord, PATH};
 use crate::{EmitError, EmitFuture, Event, EventSink, RunLabel};
 
 /// How long one event may take.
 const TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Why no event can be sent.
+#[derive(Debug, thiserror::Error)]
+pub enum EmitterError {
+    #[error("{address:?} is not a URL: {source}")]
+    Url { address: String, source: url::ParseError },
+    #[error(transparent)]
+    Http(#[from] HttpError),
+}
 
 /// Posts each event to the parent. An event that does not arrive ends the run, but for the last one.
 #[derive(Debug)]
@@ -22,11 +31,12 @@ impl EventEmitter {
     ///
     /// # Errors
     /// The address is not a URL, or an HTTP client cannot be made.
-    pub fn new(address: &str) -> Result<EventEmitter, String> {
+    pub fn new(address: &str) -> Result<EventEmitter, EmitterError> {
         let url = format!("{}{PATH}", address.trim_end_matches('/'));
-        let parsed = reqwest::Url::parse(&url).map_err(|error| format!("{address:?} is not a URL: {error}"))?;
+        let invalid = |source| EmitterError::Url { address: address.to_owned(), source };
+        let parsed = reqwest::Url::parse(&url).map_err(invalid)?;
         let builder = http_client::builder(http_client::is_loopback(&parsed)).timeout(TIMEOUT);
-        Ok(EventEmitter { http: builder.build().map_err(http_client::describe)?, url })
+        Ok(EventEmitter { http: builder.build().map_err(HttpError::from)?, url })
     }
 
     async fn send(&self, record: &EventRecord) -> Result<(), String> {

@@ -10,7 +10,7 @@ mod record;
 mod tests;
 
 pub use self::{
-    emitter::EventEmitter,
+    emitter::{EmitterError, EventEmitter},
     listener::EventListener,
     record::{EventKind, EventRecord, Form},
 };

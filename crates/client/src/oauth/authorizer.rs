@@ -184,11 +184,10 @@ impl Authorizer {
         AuthMiddleware::new(move |refused| {
             let shared = authorizer.0.clone();
             async move {
-                let answer = match refused {
+                match refused {
                     None => shared.auth_header().await.map(Some),
                     Some(refused) => shared.refused(refused).await,
-                };
-                answer.map_err(|error| error.to_string())
+                }
             }
             .boxed()
         })

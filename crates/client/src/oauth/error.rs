@@ -168,6 +168,9 @@ pub enum AuthError {
         /// The error text of the server.
         said: Option<String>,
     },
+    /// The server rejects one token after another.
+    #[error("the server refuses one authorization after another")]
+    Attempts,
     /// The server demands the same scopes again after they were granted.
     #[error("the server still says that the token lacks {}", .0.join(" "))]
     Scopes(Vec<String>),

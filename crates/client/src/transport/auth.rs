@@ -1,7 +1,7 @@
 //! The authorization of HTTP requests, as the transports see it.
 //!
-//! A transport knows nothing of OAuth: it asks the middleware for a header before each request, and again after a 401
-//! or 403.
+//! A transport knows nothing of OAuth but its error: it asks the middleware for a header before each request, and again
+//! after a 401 or 403.
 
 use std::{
     fmt,
@@ -17,13 +17,16 @@ use reqwest::{
     header::{HeaderMap, HeaderValue},
 };
 
+use crate::oauth::AuthError;
+
 /// Returns the header for a request, or for its repetition after a refusal.
 ///
 /// `Ok(None)` means that an authorization cannot fix the refusal; an error says why there is none.
 #[derive(Clone)]
 pub(crate) struct AuthMiddleware(Arc<Callback>);
 
-type Callback = dyn Fn(Option<RefusedRequest>) -> BoxFuture<'static, Result<Option<AuthHeader>, String>> + Send + Sync;
+type Callback =
+    dyn Fn(Option<RefusedRequest>) -> BoxFuture<'static, Result<Option<AuthHeader>, AuthError>> + Send + Sync;
 
 /// The `Authorization` header of a request.
 #[derive(Clone, Debug, Default)]
@@ -49,7 +52,7 @@ pub(crate) struct RefusedRequest {
 
 impl AuthMiddleware {
     pub(crate) fn new(
-        ask: impl Fn(Option<RefusedRequest>) -> BoxFuture<'static, Result<Option<AuthHeader>, String>>
+        ask: impl Fn(Option<RefusedRequest>) -> BoxFuture<'static, Result<Option<AuthHeader>, AuthError>>
         + Send
         + Sync
         + 'static,
@@ -61,7 +64,7 @@ impl AuthMiddleware {
     ///
     /// # Errors
     /// Says why there is no authorization.
-    pub(crate) async fn header(&self) -> Result<AuthHeader, String> {
+    pub(crate) async fn header(&self) -> Result<AuthHeader, AuthError> {
         self.0(None).await.map(Option::unwrap_or_default)
     }
 
@@ -69,7 +72,7 @@ impl AuthMiddleware {
     ///
     /// # Errors
     /// Says why there is no authorization.
-    pub(crate) async fn header_after_refusal(&self, refusal: RefusedRequest) -> Result<Option<AuthHeader>, String> {
+    pub(crate) async fn header_after_refusal(&self, refusal: RefusedRequest) -> Result<Option<AuthHeader>, AuthError> {
         self.0(Some(refusal)).await
     }
 }

@@ -2,6 +2,8 @@
 
 use std::io;
 
+use crate::oauth::AuthError;
+
 /// Why a connection could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum OpenError {
@@ -15,8 +17,8 @@ pub(crate) enum OpenError {
     #[error("HTTP {status}")]
     Http { status: u16, body: String },
     /// The endpoint requires an authorization, and the client has none.
-    #[error("{0}")]
-    Unauthorized(String),
+    #[error(transparent)]
+    Unauthorized(#[from] AuthError),
     /// The endpoint answered with something that is not this transport.
     #[error("{0}")]
     Malformed(String),
@@ -50,8 +52,8 @@ pub enum WireError {
         body: String,
     },
     /// The server requires an authorization, and the client has none.
-    #[error("{0}")]
-    Unauthorized(String),
+    #[error(transparent)]
+    Unauthorized(#[from] AuthError),
     /// The body of a successful response is not of this transport.
     #[error("{0}")]
     Malformed(String),

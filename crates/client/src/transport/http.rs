@@ -191,7 +191,7 @@ impl HttpEndpoint {
         headers.extend(request.headers.clone());
         let auth = self.auth.as_ref().filter(|_| authorization == Authorization::Negotiated);
         if let (Some(current), Authorization::Current) = (&self.auth, authorization) {
-            web::insert_auth(&mut headers, &current.header().await.map_err(WireError::Unauthorized)?);
+            web::insert_auth(&mut headers, &current.header().await?);
         }
         let mut builder = http.request(request.method.clone(), url).headers(headers);
         if let Some(body) = &request.body {

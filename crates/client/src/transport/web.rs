@@ -103,7 +103,7 @@ pub(crate) async fn send_in(
 ) -> Result<Response, WireError> {
     let mut request = request.build().map_err(|error| WireError::Invalid(describe(error)))?;
     let Some(auth) = auth else { return execute(number, http, request, recorder, frame).await };
-    let (mut header, mut number) = (auth.header().await.map_err(WireError::Unauthorized)?, number);
+    let (mut header, mut number) = (auth.header().await?, number);
     for _ in 1..MAX_AUTH_ATTEMPTS {
         let Some(mut attempt) = request.try_clone() else { break };
         insert_auth(attempt.headers_mut(), &header);
@@ -114,11 +114,7 @@ pub(crate) async fn send_in(
             return Ok(response);
         }
         let (headers, version) = (response.headers().clone(), request.headers().get("mcp-protocol-version").cloned());
-        match auth
-            .header_after_refusal(RefusedRequest { header, status, headers, version })
-            .await
-            .map_err(WireError::Unauthorized)?
-        {
+        match auth.header_after_refusal(RefusedRequest { header, status, headers, version }).await? {
             Some(next) => header = next,
             None => return Ok(response),
         }

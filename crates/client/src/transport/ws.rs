@@ -13,7 +13,7 @@ use super::{
     web,
     ws_stream::{Socket, Stream},
 };
-use crate::recorder::TraceRecorder;
+use crate::{oauth::AuthError, recorder::TraceRecorder};
 use rehearse_net::tls;
 use rehearse_protocol::{EventKind, MAX_FRAME};
 
@@ -68,7 +68,7 @@ async fn connect_socket(
         connected.map(|(socket, _)| (socket, number))
     };
     let Some(auth) = auth else { return connect(request).await.map_err(refused) };
-    let mut header = auth.header().await.map_err(OpenError::Unauthorized)?;
+    let mut header = auth.header().await?;
     for _ in 0..web::MAX_AUTH_ATTEMPTS {
         let mut attempt = request.clone();
         web::insert_auth(attempt.headers_mut(), &header);
@@ -85,12 +85,12 @@ async fn connect_socket(
         }
         let refusal =
             RefusedRequest { header, status: response.status(), headers: response.headers().clone(), version: None };
-        match auth.header_after_refusal(refusal).await.map_err(OpenError::Unauthorized)? {
+        match auth.header_after_refusal(refusal).await? {
             Some(next) => header = next,
             None => return Err(refused(error)),
         }
     }
-    Err(OpenError::Unauthorized("the server refuses one authorization after another".to_owned()))
+    Err(AuthError::Attempts.into())
 }
 
 fn note(recorder: &TraceRecorder, number: u32, response: &http::Response<Option<Vec<u8>>>) {

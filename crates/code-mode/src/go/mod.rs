@@ -135,7 +135,7 @@ fn write_program(
 
 /// The errors of the compiler, if there are any.
 async fn build(toolchain: &Toolchain, folder: &Path) -> Result<Option<String>, ExecutionError> {
-    let start = |error| ExecutionError::Start { program: toolchain.program.clone(), error };
+    let start = |source| ExecutionError::Start { program: toolchain.program.clone(), source };
     let mut go = command(&toolchain.program);
     go.args(["build", "-o", "program", "."]).current_dir(folder).process_group(0);
     go.stdout(Stdio::null()).stderr(Stdio::piped());
