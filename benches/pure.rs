@@ -115,7 +115,7 @@ fn judges(c: &mut Criterion) {
     let mut trace = Trace::default();
     let mut record = |number: u64, direction, text: String| {
         let (at, bytes) = (Duration::from_micros(number), Bytes::from(text));
-        trace.push(at, EventKind::Frame(Frame { direction, at, bytes }));
+        trace.push(at, EventKind::Frame(Frame::new(direction, at, bytes)));
     };
     let answer =
         r#"{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}"#;

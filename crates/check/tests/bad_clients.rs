@@ -182,7 +182,7 @@ fn mutate(bad: &BadClient, traces: &[Trace], targets: &[Place]) -> Vec<Trace> {
         for (event, it) in trace.since(0) {
             let frame = |direction: Direction, at: Duration, bytes: Bytes| Event {
                 at,
-                kind: EventKind::Frame(Frame { direction, at, bytes }),
+                kind: EventKind::Frame(Frame::new(direction, at, bytes)),
                 ..it.clone()
             };
             if let EventKind::HttpResponse { status, headers } = &it.kind
@@ -281,8 +281,7 @@ fn with_headers(mut headers: http::HeaderMap, changes: &Map<String, Value>) -> h
 fn add(trace: &mut Trace, request: &Exchange, number: u32) {
     let at = trace.events().map(|event| event.at).max().unwrap_or_default();
     let headers = |changes| with_headers(http::HeaderMap::new(), changes);
-    let frame =
-        |direction, message: &Value| EventKind::Frame(Frame { direction, at, bytes: message.to_string().into() });
+    let frame = |direction, message: &Value| EventKind::Frame(Frame::new(direction, at, message.to_string().into()));
     let body = |text: &String| EventKind::HttpBody { direction: Direction::ServerToClient, bytes: text.clone().into() };
     let kinds = [
         Some(EventKind::HttpRequest {
@@ -297,7 +296,7 @@ fn add(trace: &mut Trace, request: &Exchange, number: u32) {
     kinds.into_iter().flatten().for_each(|kind| trace.push_event(Event { at, exchange: Some(number), kind }));
     if let Some(answer) = &request.answer {
         let at = at + Duration::from_millis(request.later);
-        let frame = Frame { direction: Direction::ServerToClient, at, bytes: answer.to_string().into() };
+        let frame = Frame::new(Direction::ServerToClient, at, answer.to_string().into());
         trace.push_event(Event { at, exchange: Some(number), kind: EventKind::Frame(frame) });
     }
 }

@@ -348,7 +348,7 @@ fn targets(mutant: &Mutant, evidence: &Evidence<'_>) -> Vec<(Place, Option<Place
 }
 
 fn frame(event: &Event, bytes: Bytes) -> Event {
-    let kind = EventKind::Frame(Frame { direction: Direction::ServerToClient, at: event.at, bytes });
+    let kind = EventKind::Frame(Frame::new(Direction::ServerToClient, event.at, bytes));
     Event { at: event.at, exchange: event.exchange, kind }
 }
 

@@ -77,7 +77,7 @@ fn damaged(trace: &Trace, damage: &[(prop::sample::Index, u8, Vec<u8>)]) -> Trac
                 if let EventKind::Frame(frame) = &events[at].kind {
                     let keep = frame.bytes.len() * usize::from(*what) / 255;
                     let bytes: Bytes = [&frame.bytes[..keep], bytes, &frame.bytes[keep..]].concat().into();
-                    let kind = EventKind::Frame(Frame { bytes, ..frame.clone() });
+                    let kind = EventKind::Frame(Frame::new(frame.direction, frame.at, bytes));
                     events[at] = Event { kind, ..events[at].clone() };
                 }
             }

@@ -23,7 +23,7 @@ use crate::{
     recorder::TraceRecorder,
     transport::{Child, OpenError},
 };
-use rehearse_protocol::{Direction, Frame, Message, Protocol, Version};
+use rehearse_protocol::{Direction, Frame, MessageHead, Protocol, Version};
 
 /// The protocol of the second process.
 const LEGACY: Protocol = Protocol::Exact(Version::LATEST_LEGACY);
@@ -181,7 +181,7 @@ async fn abandon(mut attempt: Connection) {
 /// Waits until the server has sent no response for this long.
 async fn silence(recorder: &TraceRecorder, limit: Duration) {
     let is_response = |frame: &Frame| {
-        frame.direction == Direction::ServerToClient && matches!(frame.message(), Ok(Message::Response(_)))
+        frame.direction == Direction::ServerToClient && matches!(frame.head(), Ok(MessageHead::Response { .. }))
     };
     let mut from = 0;
     while let Ok(response) = timeout(limit, recorder.wait_for(from, is_response)).await {

@@ -24,7 +24,9 @@ use crate::{
     transport::{FrameSink, OpenError, WireError},
     wire::{Channel, Wire},
 };
-use rehearse_protocol::{Id, LineSplitter, Message, ParseError, Protocol, RpcError, Transport, Version, message};
+use rehearse_protocol::{
+    Frame, Id, LineSplitter, Message, MessageHead, ParseError, Protocol, RpcError, Transport, Version, message,
+};
 
 /// How long to read what a process still writes after the end of its standard input.
 const DRAIN: Duration = Duration::from_millis(100);
@@ -74,7 +76,7 @@ impl Connection {
         let mut wire = Wire::connect(params, stderr, LineSplitter::default(), true, recorder.clone()).await?;
         // The responder sends over the connection that the sink is a part of.
         let receiver = Arc::downgrade(&responder);
-        let sink: FrameSink = Arc::new(move |frame: &Bytes| {
+        let sink: FrameSink = Arc::new(move |frame: &Frame| {
             let (receiver, frame) = (receiver.upgrade().filter(|_| concerns_responder(frame))?, frame.clone());
             Some(async move { receiver.receive(&frame).await }.boxed())
         });
@@ -362,11 +364,11 @@ async fn expiry(patience: Option<Duration>, params: &ServerParams) {
 }
 
 /// Whether a frame of the server is a request, or cancels one.
-fn concerns_responder(frame: &Bytes) -> bool {
-    match Message::parse(frame) {
-        Ok(Message::Request(_)) => true,
-        Ok(Message::Notification(notification)) => notification.method == "notifications/cancelled",
-        Ok(Message::Response(_)) => false,
-        Err(error) => error == ParseError::Batch,
+fn concerns_responder(frame: &Frame) -> bool {
+    match frame.head() {
+        Ok(MessageHead::Request { .. }) => true,
+        Ok(MessageHead::Notification { method }) => **method == *"notifications/cancelled",
+        Ok(MessageHead::Response { .. }) => false,
+        Err(error) => *error == ParseError::Batch,
     }
 }

@@ -23,10 +23,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{Answer, Answers, Exchange, sender::MessageSender};
 use crate::recorder::TraceRecorder;
-use rehearse_protocol::{
-    Id, Message, Notification, ParseError, Request,
-    message::{result, split_batch},
-};
+use rehearse_protocol::{Frame, Id, Message, Notification, ParseError, Request, message::result};
 
 /// How many requests of a server may be open. The answers to a server that makes requests and does not read would fill
 /// the memory, so nothing is read from it while there are more.
@@ -103,12 +100,12 @@ impl Responder {
     }
 
     /// Takes a frame of the server. Ends when the next one may be read.
-    pub(crate) async fn receive(self: &Arc<Self>, bytes: &Bytes) {
-        match Message::parse(bytes) {
+    pub(crate) async fn receive(self: &Arc<Self>, frame: &Frame) {
+        match frame.message() {
             Ok(message) => self.receive_message(message).await,
             Err(ParseError::Batch) => {
-                for part in split_batch(bytes).unwrap_or_default() {
-                    if let Ok(message) = Message::parse(&part) {
+                for part in frame.parts().unwrap_or_default() {
+                    if let Ok(message) = part.message() {
                         self.receive_message(message).await;
                     }
                 }

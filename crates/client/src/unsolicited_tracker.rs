@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use crate::recorder::{TraceRecorder, UnsolicitedDetector};
-use rehearse_protocol::{Direction, Frame, Message, ParseError};
+use rehearse_protocol::{Direction, Frame, MessageHead, ParseError};
 
 /// Which frames have been checked, and which unsolicited frames a request has taken for its answer.
 #[derive(Debug, Default)]
@@ -34,12 +34,13 @@ impl UnsolicitedTracker {
     /// `initialize` is accepted, because it led to the fallback.
     pub(super) fn from_handshake(recorder: &TraceRecorder) -> UnsolicitedTracker {
         let initialized = |frame: &Frame| {
-            let is_initialize = |message: Message<'_>| message.method() == Some("initialize");
-            frame.direction == Direction::ClientToServer && frame.message().is_ok_and(is_initialize)
+            let is_initialize =
+                matches!(frame.head(), Ok(MessageHead::Request { method, .. }) if **method == *"initialize");
+            frame.direction == Direction::ClientToServer && is_initialize
         };
         let frames = recorder.numbered_since(0);
         let before = frames.iter().rposition(|(_, frame)| initialized(frame)).unwrap_or(0);
-        let is_noise = |frame: &Frame| matches!(frame.message(), Err(ParseError::NotJson(_)));
+        let is_noise = |frame: &Frame| matches!(frame.head(), Err(ParseError::NotJson(_)));
         let forgiven = frames[..before].iter().filter(|(_, frame)| !is_noise(frame));
         let taken = forgiven.map(|(index, _)| *index).collect();
         UnsolicitedTracker { taken, ..UnsolicitedTracker::default() }

@@ -141,7 +141,7 @@ impl Wire {
                         return closed;
                     }
                 };
-                recorder.record_in(incoming.exchange(), Direction::ServerToClient, frame.clone());
+                let frame = recorder.record_in(incoming.exchange(), Direction::ServerToClient, frame);
                 if let Some(taken) = sink.as_ref().and_then(|sink| sink(&frame)) {
                     taken.await;
                 }

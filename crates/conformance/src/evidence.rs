@@ -245,7 +245,7 @@ mod tests {
         let mut trace = Trace::default();
         let mut push = |at: u64, kind: EventKind| trace.push(Duration::from_millis(at), kind);
         let frame = |at: u64, direction, message: Value| {
-            EventKind::Frame(Frame { direction, at: Duration::from_millis(at), bytes: message.to_string().into() })
+            EventKind::Frame(Frame::new(direction, Duration::from_millis(at), message.to_string().into()))
         };
         push(0, EventKind::Process(ProcessEvent::Started { pid: 1 }));
         let initialize = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {} });

@@ -10,7 +10,7 @@ use super::{
     server_connection::{OpenSession, ServerConnection},
 };
 use rehearse_client::{CallOptions, Failure, SubscriptionFilter, TraceRecorder};
-use rehearse_protocol::{Closed, Direction, Era, Frame};
+use rehearse_protocol::{Closed, Direction, Era, Frame, MessageHead};
 
 const LIST_CHANGED: &str = "notifications/tools/list_changed";
 /// Notifications that invalidate cached results (2026-07-28, Caching: Interaction with Notifications).
@@ -144,7 +144,10 @@ impl Watcher {
 
 /// The method of a change notification.
 fn change(frame: &Frame) -> Option<&'static str> {
-    let message = frame.message().ok().filter(|_| frame.direction == Direction::ServerToClient)?;
-    let method = message.method()?;
-    CHANGES.into_iter().find(|change| *change == method)
+    match frame.head() {
+        Ok(MessageHead::Notification { method }) if frame.direction == Direction::ServerToClient => {
+            CHANGES.into_iter().find(|change| **change == **method)
+        }
+        _ => None,
+    }
 }

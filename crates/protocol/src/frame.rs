@@ -1,10 +1,13 @@
 //! A message's bytes with direction and time; and the newline framing of stdio.
 
-use std::time::Duration;
+use std::{
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use bytes::{Buf, Bytes, BytesMut};
 
-use super::message::{Message, ParseError};
+use super::message::{Message, MessageHead, ParseError, split_batch};
 
 /// The largest message that either side of ours accepts, in bytes (32 MiB).
 pub const MAX_FRAME: usize = 32 << 20;
@@ -25,15 +28,39 @@ pub struct Frame {
     pub at: Duration,
     /// The JSON text of the message without the framing of its transport.
     pub bytes: Bytes,
+    head: OnceLock<Arc<Result<MessageHead, ParseError>>>,
 }
 
 impl Frame {
+    /// A frame of these bytes, which are not parsed yet.
+    pub fn new(direction: Direction, at: Duration, bytes: Bytes) -> Frame {
+        Frame { direction, at, bytes, head: OnceLock::new() }
+    }
+
     /// Parses the bytes; a frame that is only forwarded is never parsed.
     ///
     /// # Errors
     /// Like [`Message::parse`].
     pub fn message(&self) -> Result<Message<'_>, ParseError> {
         Message::parse(&self.bytes)
+    }
+
+    /// What the message is. The bytes are parsed once for it, when it is first needed.
+    ///
+    /// # Errors
+    /// Like [`Message::parse`].
+    pub fn head(&self) -> Result<&MessageHead, &ParseError> {
+        let head = self.head.get_or_init(|| Arc::new(self.message().map(|message| message.head())));
+        Result::as_ref(head)
+    }
+
+    /// The messages of a batch, as frames of the same time.
+    ///
+    /// # Errors
+    /// Like [`split_batch`].
+    pub fn parts(&self) -> Result<Vec<Frame>, ParseError> {
+        let frame = |part| Frame::new(self.direction, self.at, part);
+        Ok(split_batch(&self.bytes)?.into_iter().map(frame).collect())
     }
 }
 

@@ -21,7 +21,7 @@ mod version;
 pub use closed::{Closed, ClosedBy, ClosedHow};
 pub use frame::{Direction, Frame, LineSplitter, MAX_FRAME, TooLong};
 pub use id::Id;
-pub use message::{Message, Notification, ParseError, Request, Response, RpcError};
+pub use message::{Message, MessageHead, Notification, ParseError, Request, Response, RpcError};
 pub use names::is_protocol_header;
 pub use protocol::{Protocol, UnknownProtocol};
 pub use trace::{Event, EventKind, ProcessEvent, Trace};

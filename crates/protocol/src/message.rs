@@ -57,6 +57,22 @@ pub struct Response<'a> {
     pub outcome: Result<&'a RawValue, RpcError>,
 }
 
+/// What a message is, without its contents.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MessageHead {
+    Request {
+        id: Id,
+        method: Box<str>,
+    },
+    Notification {
+        method: Box<str>,
+    },
+    /// Without an id it can only be an error.
+    Response {
+        id: Option<Id>,
+    },
+}
+
 /// The `error` member of a response.
 #[derive(Debug, Clone, Serialize, Deserialize, thiserror::Error)]
 #[error("error {code}: {message}")]
@@ -211,6 +227,19 @@ impl<'a> Message<'a> {
             Message::Request(request) => Some(&request.method),
             Message::Notification(notification) => Some(&notification.method),
             Message::Response(_) => None,
+        }
+    }
+
+    /// Kind, id and method, detached from the bytes.
+    pub fn head(&self) -> MessageHead {
+        match self {
+            Message::Request(request) => {
+                MessageHead::Request { id: request.id.clone(), method: request.method.as_ref().into() }
+            }
+            Message::Notification(notification) => {
+                MessageHead::Notification { method: notification.method.as_ref().into() }
+            }
+            Message::Response(response) => MessageHead::Response { id: response.id.clone() },
         }
     }
 

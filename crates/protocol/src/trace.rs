@@ -150,7 +150,7 @@ impl Trace {
 
     /// Adds a frame.
     pub fn push_frame(&mut self, at: Duration, direction: Direction, bytes: Bytes) {
-        self.push(at, EventKind::Frame(Frame { direction, at, bytes }));
+        self.push(at, EventKind::Frame(Frame::new(direction, at, bytes)));
     }
 
     /// The number of the first event that is kept.

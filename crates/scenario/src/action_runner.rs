@@ -19,7 +19,7 @@ use rehearse_client::{
     TaskRun, ToolOutcome, UnsolicitedFrame,
 };
 use rehearse_document::template::{Data, ProcessEnvironment, RenderError, Text};
-use rehearse_protocol::{Direction, Era, Frame, Message, Version, names::META_LOG_LEVEL};
+use rehearse_protocol::{Direction, Era, Frame, Message, MessageHead, Version, names::META_LOG_LEVEL};
 
 /// How many malformed items are named.
 const MAX_PROBLEMS: usize = 20;
@@ -298,7 +298,7 @@ impl CellRunner<'_> {
 
 /// Adds the notifications and the server's requests in the frames of one connection.
 fn observe_frames(frames: &[Frame], era: Era, observation: &mut Observation) {
-    let is_answer = |frame: &Frame| matches!(frame.message(), Ok(Message::Response(_)));
+    let is_answer = |frame: &Frame| matches!(frame.head(), Ok(MessageHead::Response { .. }));
     // Frames after the response belong to no step.
     let end = frames.iter().rposition(is_answer).map_or(frames.len(), |answer| answer + 1);
     let first = frames.iter().position(|frame| frame.direction == Direction::ClientToServer);

@@ -72,11 +72,7 @@ mod tests {
     use super::*;
 
     fn frames(texts: &[Json]) -> Vec<Frame> {
-        let frame = |text: &Json| Frame {
-            direction: Direction::ServerToClient,
-            at: Duration::ZERO,
-            bytes: text.to_string().into(),
-        };
+        let frame = |text: &Json| Frame::new(Direction::ServerToClient, Duration::ZERO, text.to_string().into());
         texts.iter().map(frame).collect()
     }
 

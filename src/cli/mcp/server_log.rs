@@ -53,7 +53,7 @@ mod tests {
         let log_entry = |method: &str, params: &str| {
             let text = format!(r#"{{"jsonrpc":"2.0","method":"notifications/{method}","params":{params}}}"#);
             let (direction, at) = (Direction::ServerToClient, Duration::ZERO);
-            log_entry(&Frame { direction, at, bytes: text.into() }).map(|log_entry| (log_entry.is_bad, log_entry.text))
+            log_entry(&Frame::new(direction, at, text.into())).map(|log_entry| (log_entry.is_bad, log_entry.text))
         };
         let expected = |is_bad, text: &str| Some((is_bad, text.to_owned()));
         assert_eq!(

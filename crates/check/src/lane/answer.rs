@@ -68,7 +68,7 @@ mod tests {
     fn what_has_no_id_answers_only_in_its_exchange() {
         let event = |exchange, text: &'static str| {
             let (direction, bytes) = (Direction::ServerToClient, Bytes::from_static(text.as_bytes()));
-            let kind = EventKind::Frame(Frame { direction, at: Duration::ZERO, bytes });
+            let kind = EventKind::Frame(Frame::new(direction, Duration::ZERO, bytes));
             Event { at: Duration::ZERO, exchange: Some(exchange), kind }
         };
         let refused = event(4, r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"no session"}}"#);

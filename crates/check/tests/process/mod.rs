@@ -41,7 +41,7 @@ pub(crate) fn process(trace: &Trace, fault: &ProcessFault) -> Trace {
     let mut at = Duration::ZERO;
     let line = |at: Duration, text: &str| {
         let bytes = Bytes::from(text.to_owned());
-        EventKind::Frame(Frame { direction: Direction::ServerToClient, at, bytes })
+        EventKind::Frame(Frame::new(Direction::ServerToClient, at, bytes))
     };
     let (mut late_ids, mut late, mut is_noisy) = (Vec::new(), Vec::new(), false);
     out.push(at, EventKind::Process(ProcessEvent::Started { pid: 1 }));

@@ -182,29 +182,30 @@ impl TraceRecorder {
         }
     }
 
-    /// Adds a frame that is being written or has just been read.
-    pub fn record(&self, direction: Direction, bytes: Bytes) {
-        self.record_in(None, direction, bytes);
+    /// Adds a frame that is being written or has just been read, and returns it.
+    pub fn record(&self, direction: Direction, bytes: Bytes) -> Frame {
+        self.record_in(None, direction, bytes)
     }
 
     /// As [`TraceRecorder::record`], for a frame of an HTTP exchange.
-    pub(crate) fn record_in(&self, exchange: Option<u32>, direction: Direction, bytes: Bytes) {
+    pub(crate) fn record_in(&self, exchange: Option<u32>, direction: Direction, bytes: Bytes) -> Frame {
         let mut state = self.state();
         match (&self.0.connection, state.attempt) {
             (None, _) => {}
-            (Some(connection), AttemptState::Open) => connection.record_in(exchange, direction, bytes.clone()),
+            (Some(connection), AttemptState::Open) => drop(connection.record_in(exchange, direction, bytes.clone())),
             (Some(connection), AttemptState::Selected) => return connection.record_in(exchange, direction, bytes),
-            (Some(_), AttemptState::Abandoned) => return,
+            (Some(_), AttemptState::Abandoned) => return Frame::new(direction, self.0.opened.elapsed(), bytes),
         }
         // Within the lock, so that times are in the order of the frames.
-        let frame = Frame { direction, at: self.0.opened.elapsed(), bytes };
+        let frame = Frame::new(direction, self.0.opened.elapsed(), bytes);
         state.awaited.retain(|waiter| !waiter.matched.is_closed());
         if direction == Direction::ServerToClient && !state.awaited.is_empty() {
             state.deliver(&frame);
         }
-        self.push(&mut state, Event { at: frame.at, exchange, kind: EventKind::Frame(frame) });
+        self.push(&mut state, Event { at: frame.at, exchange, kind: EventKind::Frame(frame.clone()) });
         drop(state);
         self.0.changed.send_replace(());
+        frame
     }
 
     /// Adds an event that is not a frame.

@@ -2,9 +2,7 @@
 
 use std::{collections::HashMap, fmt};
 
-use bytes::Bytes;
-
-use rehearse_protocol::{Direction, Frame, Id, Message, ParseError, RpcError, message::split_batch};
+use rehearse_protocol::{Direction, Frame, Id, Message, MessageHead, ParseError, RpcError};
 
 /// How many characters of a frame are quoted.
 const EXCERPT: usize = 200;
@@ -39,52 +37,52 @@ impl UnsolicitedDetector {
     pub(crate) fn observe(&mut self, frame: &Frame) -> Option<UnsolicitedFrame> {
         match frame.direction {
             Direction::ClientToServer => {
-                for id in requested(&frame.bytes) {
+                for id in requested(frame) {
                     *self.asked.entry(id).or_default() += 1;
                 }
                 None
             }
-            Direction::ServerToClient => self.classify(&frame.bytes),
+            Direction::ServerToClient => self.classify(frame),
         }
     }
 
-    fn classify(&mut self, bytes: &Bytes) -> Option<UnsolicitedFrame> {
-        let text = || String::from_utf8_lossy(bytes).into_owned();
+    fn classify(&mut self, frame: &Frame) -> Option<UnsolicitedFrame> {
+        let text = || String::from_utf8_lossy(&frame.bytes).into_owned();
         let no_message = |why: &ParseError| UnsolicitedFrame::NotAMessage { why: why.to_string(), text: text() };
-        match Message::parse(bytes) {
-            Ok(Message::Response(response)) => match (response.id, response.outcome) {
-                (Some(id), _) => match self.asked.get_mut(&id) {
-                    Some(0) => Some(UnsolicitedFrame::DuplicateResponse(id)),
-                    Some(due) => {
-                        *due -= 1;
-                        None
-                    }
-                    None => Some(UnsolicitedFrame::UnknownId(id)),
-                },
-                (None, Err(error)) => Some(UnsolicitedFrame::ErrorWithoutId(error)),
-                (None, Ok(_)) => None,
+        match frame.head() {
+            Ok(MessageHead::Response { id: Some(id) }) => match self.asked.get_mut(id) {
+                Some(0) => Some(UnsolicitedFrame::DuplicateResponse(id.clone())),
+                Some(due) => {
+                    *due -= 1;
+                    None
+                }
+                None => Some(UnsolicitedFrame::UnknownId(id.clone())),
+            },
+            Ok(MessageHead::Response { id: None }) => match frame.message() {
+                Ok(Message::Response(response)) => response.outcome.err().map(UnsolicitedFrame::ErrorWithoutId),
+                _ => None,
             },
             Ok(_) => None,
-            Err(ParseError::Batch) => match split_batch(bytes) {
+            Err(ParseError::Batch) => match frame.parts() {
                 Ok(parts) => parts.iter().filter_map(|part| self.classify(part)).last(),
                 Err(why) => Some(no_message(&why)),
             },
             // An invalid response is still a response.
-            Err(ParseError::Invalid { id: Some(id), .. }) if self.asked.get(&id).is_some_and(|due| *due > 0) => {
-                self.asked.entry(id).and_modify(|due| *due -= 1);
+            Err(ParseError::Invalid { id: Some(id), .. }) if self.asked.get(id).is_some_and(|due| *due > 0) => {
+                self.asked.entry(id.clone()).and_modify(|due| *due -= 1);
                 None
             }
-            Err(why) => Some(no_message(&why)),
+            Err(why) => Some(no_message(why)),
         }
     }
 }
 
 /// The ids of the requests that a frame of the client makes, or would make if it were valid.
-fn requested(bytes: &Bytes) -> Vec<Id> {
-    match Message::parse(bytes) {
-        Ok(Message::Request(request)) => vec![request.id],
-        Err(ParseError::Invalid { id, .. }) => id.into_iter().collect(),
-        Err(ParseError::Batch) => split_batch(bytes).unwrap_or_default().iter().flat_map(requested).collect(),
+fn requested(frame: &Frame) -> Vec<Id> {
+    match frame.head() {
+        Ok(MessageHead::Request { id, .. }) => vec![id.clone()],
+        Err(ParseError::Invalid { id, .. }) => id.iter().cloned().collect(),
+        Err(ParseError::Batch) => frame.parts().unwrap_or_default().iter().flat_map(requested).collect(),
         _ => Vec::new(),
     }
 }
@@ -111,14 +109,14 @@ impl fmt::Display for UnsolicitedFrame {
 mod tests {
     use std::time::Duration;
 
+    use bytes::Bytes;
+
     use super::*;
 
     fn frame_texts(frames: &[(Direction, &str)]) -> Vec<String> {
         let mut detector = UnsolicitedDetector::default();
-        let frame = |(direction, text): &(Direction, &str)| Frame {
-            direction: *direction,
-            at: Duration::ZERO,
-            bytes: Bytes::copy_from_slice(text.as_bytes()),
+        let frame = |(direction, text): &(Direction, &str)| {
+            Frame::new(*direction, Duration::ZERO, Bytes::copy_from_slice(text.as_bytes()))
         };
         frames.iter().filter_map(|it| detector.observe(&frame(it))).map(|unsolicited| unsolicited.to_string()).collect()
     }

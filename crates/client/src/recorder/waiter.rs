@@ -1,10 +1,9 @@
 //! Those that wait for the answer to a message, and which frames they accept.
 
-use bytes::Bytes;
 use tokio::sync::oneshot;
 
 use super::{State, UnsolicitedDetector, UnsolicitedFrame};
-use rehearse_protocol::{Direction, Frame, Id, Message, ParseError, message::split_batch};
+use rehearse_protocol::{Direction, Frame, Id, MessageHead, ParseError};
 
 pub(super) struct Waiter {
     pub(super) id: Option<Id>,
@@ -61,7 +60,7 @@ impl State {
     /// Delivers a frame that is about to be recorded to its waiters.
     pub(super) fn deliver(&mut self, frame: &Frame) {
         let (index, is_alone) = (self.trace.end(), self.awaited.len() == 1);
-        let ids = response_ids(&frame.bytes);
+        let ids = response_ids(frame);
         let mut awaited = std::mem::take(&mut self.awaited);
         let fits = |waiter: &Waiter| {
             let wanted = ResponseFilter {
@@ -86,7 +85,7 @@ impl State {
         let mut frames =
             self.trace.frames_since(from).filter(|(_, frame)| frame.direction == Direction::ServerToClient);
         frames.find_map(|(index, frame)| {
-            let match_kind = self.match_kind(index, frame, &response_ids(&frame.bytes), wanted)?;
+            let match_kind = self.match_kind(index, frame, &response_ids(frame), wanted)?;
             Some(MatchedFrame::new(frame.clone(), index, match_kind))
         })
     }
@@ -99,9 +98,9 @@ impl State {
         if !wanted.unaddressed && wanted.unsolicited == AcceptUnsolicited::None {
             return None;
         }
-        let message = frame.message();
-        let is_none = || matches!(message, Err(ParseError::NotJson(_)));
-        if ids.is_empty() && matches!(message, Ok(Message::Request(_) | Message::Notification(_)))
+        let head = frame.head();
+        let is_none = || matches!(head, Err(ParseError::NotJson(_)));
+        if ids.is_empty() && matches!(head, Ok(MessageHead::Request { .. } | MessageHead::Notification { .. }))
             || is_none() && wanted.unsolicited != AcceptUnsolicited::Any
         {
             return None;
@@ -139,11 +138,10 @@ impl MatchedFrame {
 }
 
 /// The ids of the responses in a frame: at most one, unless it is a batch.
-fn response_ids(bytes: &Bytes) -> Vec<Id> {
-    match Message::parse(bytes) {
-        Ok(Message::Response(response)) => response.id.into_iter().collect(),
-        Err(ParseError::Invalid { id, .. }) => id.into_iter().collect(),
-        Err(ParseError::Batch) => split_batch(bytes).unwrap_or_default().iter().flat_map(response_ids).collect(),
+fn response_ids(frame: &Frame) -> Vec<Id> {
+    match frame.head() {
+        Ok(MessageHead::Response { id }) | Err(ParseError::Invalid { id, .. }) => id.iter().cloned().collect(),
+        Err(ParseError::Batch) => frame.parts().unwrap_or_default().iter().flat_map(response_ids).collect(),
         _ => Vec::new(),
     }
 }

@@ -14,13 +14,12 @@ use tokio::{sync::watch, task::JoinHandle, time::timeout};
 use super::{OpenError, WireError, auth::AuthMiddleware, events::EventReader, headers::HeaderChange, web};
 use crate::{Endpoint, recorder::TraceRecorder};
 use rehearse_protocol::{
-    Direction, EventKind, MAX_FRAME, Message, ParseError, Transport,
+    Direction, EventKind, Frame, MAX_FRAME, MessageHead, ParseError, Transport,
     http::{asked, is_event_stream, is_message},
-    message::split_batch,
 };
 
 /// Takes each frame of the server in order; where it returns a future, nothing is read before that has ended.
-pub(crate) type FrameSink = Arc<dyn Fn(&Bytes) -> Option<BoxFuture<'static, ()>> + Send + Sync>;
+pub(crate) type FrameSink = Arc<dyn Fn(&Frame) -> Option<BoxFuture<'static, ()>> + Send + Sync>;
 
 /// Where HTTP requests go.
 pub(crate) struct HttpEndpoint {
@@ -255,7 +254,7 @@ impl HttpEndpoint {
             end.last_event = event.id.clone().or(end.last_event);
             end.retry = event.retry.map(Duration::from_millis).or(end.retry);
             let Some(frame) = super::events::message(event) else { continue };
-            self.recorder.record_in(reader.exchange(), Direction::ServerToClient, frame.clone());
+            let frame = self.recorder.record_in(reader.exchange(), Direction::ServerToClient, frame);
             end.has_response |= has_response(&frame);
             if let Some(taken) = self.sink.as_ref().and_then(|sink| sink(&frame)) {
                 taken.await;
@@ -334,10 +333,10 @@ pub(crate) fn change_headers(headers: &mut HeaderMap, changes: &[HeaderChange]) 
 }
 
 /// Whether a frame is a response, or a batch with one.
-fn has_response(frame: &Bytes) -> bool {
-    match Message::parse(frame) {
-        Ok(Message::Response(_)) => true,
-        Err(ParseError::Batch) => split_batch(frame).unwrap_or_default().iter().any(has_response),
+fn has_response(frame: &Frame) -> bool {
+    match frame.head() {
+        Ok(MessageHead::Response { .. }) => true,
+        Err(ParseError::Batch) => frame.parts().unwrap_or_default().iter().any(has_response),
         Err(error) => error.id().is_some(),
         Ok(_) => false,
     }
@@ -356,11 +355,12 @@ async fn whole_body(mut response: Response) -> Result<Bytes, WireError> {
 
 #[cfg(test)]
 mod tests {
-    use super::has_response;
+    use super::*;
 
     #[test]
     fn a_batch_has_a_response_if_one_of_its_messages_is_one() {
-        assert!(has_response(&(&br#"[{"jsonrpc":"2.0","id":1,"result":{}}]"#[..]).into()));
-        assert!(!has_response(&(&br#"[{"jsonrpc":"2.0","id":"s","method":"ping"}]"#[..]).into()));
+        let frame = |text: &'static str| Frame::new(Direction::ServerToClient, Duration::ZERO, text.into());
+        assert!(has_response(&frame(r#"[{"jsonrpc":"2.0","id":1,"result":{}}]"#)));
+        assert!(!has_response(&frame(r#"[{"jsonrpc":"2.0","id":"s","method":"ping"}]"#)));
     }
 }

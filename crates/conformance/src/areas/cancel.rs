@@ -214,7 +214,7 @@ mod tests {
             }
             let is_sent = message.get("method").is_some() && message["method"] != "notifications/progress";
             let direction = if is_sent { Direction::ClientToServer } else { Direction::ServerToClient };
-            let kind = EventKind::Frame(Frame { direction, at, bytes: message.to_string().into() });
+            let kind = EventKind::Frame(Frame::new(direction, at, message.to_string().into()));
             trace.push_event(Event { at, exchange, kind });
         };
         push(0, on(1), None, &call(1));

@@ -155,7 +155,7 @@ impl ConnectionTrace {
     fn record_frame_in(&self, exchange: Option<u32>, direction: Direction, bytes: Bytes) {
         let mut state = self.state.lock();
         let at = self.opened.elapsed();
-        state.trace.push_event(Event { at, exchange, kind: EventKind::Frame(Frame { direction, at, bytes }) });
+        state.trace.push_event(Event { at, exchange, kind: EventKind::Frame(Frame::new(direction, at, bytes)) });
     }
 
     /// A number for a new exchange.

@@ -298,7 +298,7 @@ impl Line {
             EventName::Connection | EventName::Opened => EventKind::Opened(needed(self.transport, "transport")?),
             EventName::Frame => {
                 let bytes = self.take_bytes()?;
-                EventKind::Frame(Frame { direction: needed(from, "from")?, at, bytes })
+                EventKind::Frame(Frame::new(needed(from, "from")?, at, bytes))
             }
             EventName::HttpRequest => EventKind::HttpRequest {
                 headers: self.take_headers()?,

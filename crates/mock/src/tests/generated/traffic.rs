@@ -49,7 +49,7 @@ impl Traffic {
             let (method, headers) = (Method::POST, headers.clone());
             self.push(at, channel, EventKind::HttpRequest { method, target: "/mcp".into(), headers });
         }
-        self.push(at, channel, EventKind::Frame(Frame { direction: Direction::ClientToServer, at, bytes }));
+        self.push(at, channel, EventKind::Frame(Frame::new(Direction::ClientToServer, at, bytes)));
         channel
     }
 
@@ -65,7 +65,7 @@ impl Traffic {
             let status = status.and_then(|status| StatusCode::from_u16(status).ok()).unwrap_or_default();
             self.push(at, channel, EventKind::HttpResponse { status, headers });
         }
-        self.push(at, channel, EventKind::Frame(Frame { direction: Direction::ServerToClient, at, bytes }));
+        self.push(at, channel, EventKind::Frame(Frame::new(Direction::ServerToClient, at, bytes)));
         if let (Channel::Http(_), Some(_)) = (channel, status) {
             self.push(at, channel, EventKind::HttpEnd { is_whole: true });
         }
