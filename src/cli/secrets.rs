@@ -247,27 +247,21 @@ impl Secrets {
 }
 
 fn headers_of(target: &Target) -> &[(String, String)] {
-    match target {
-        Target::Http(endpoint) | Target::Sse(endpoint) | Target::Ws(endpoint) => &endpoint.headers,
-        Target::Stdio(_) | Target::Memory(_) => &[],
-    }
+    target.endpoint().map_or(&[], |endpoint| &endpoint.headers)
 }
 
 fn add_target(secrets: &mut Vec<String>, target: &Target) {
-    match target {
-        Target::Stdio(spec) => {
-            add_pairs(secrets, spec.env.iter().map(|(name, value)| (&**name, &**value)));
-            let mut flag = "";
-            for arg in &spec.args {
-                secrets.extend(secrets_in_argument(flag, arg).into_iter().map(|range| arg[range].to_owned()));
-                flag = if arg.starts_with('-') { arg } else { "" };
-            }
+    if let Target::Stdio(spec) = target {
+        add_pairs(secrets, spec.env.iter().map(|(name, value)| (&**name, &**value)));
+        let mut flag = "";
+        for arg in &spec.args {
+            secrets.extend(secrets_in_argument(flag, arg).into_iter().map(|range| arg[range].to_owned()));
+            flag = if arg.starts_with('-') { arg } else { "" };
         }
-        Target::Http(endpoint) | Target::Sse(endpoint) | Target::Ws(endpoint) => {
-            add_headers(secrets, &endpoint.headers);
-            add_pairs(secrets, [("url", &*endpoint.url)]);
-        }
-        Target::Memory(_) => {}
+    }
+    if let Some(endpoint) = target.endpoint() {
+        add_headers(secrets, &endpoint.headers);
+        add_pairs(secrets, [("url", &*endpoint.url)]);
     }
 }
 

@@ -17,8 +17,7 @@ const WITH_EVIDENCE: usize = 20;
 pub fn target_text(target: &Target) -> String {
     match target {
         Target::Stdio(spec) => [&spec.program].into_iter().chain(&spec.args).cloned().collect::<Vec<_>>().join(" "),
-        Target::Http(at) | Target::Sse(at) | Target::Ws(at) => at.url.clone(),
-        Target::Memory(_) => "memory".to_owned(),
+        target => target.endpoint().map_or_else(|| "memory".to_owned(), |at| at.url.clone()),
     }
 }
 

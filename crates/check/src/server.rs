@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rehearse_client::{Endpoint, ServerParams, StopGrace, Target};
+use rehearse_client::{ServerParams, StopGrace, Target};
 use rehearse_conformance::Facts;
 
 use crate::CheckOptions;
@@ -19,7 +19,7 @@ pub(crate) fn prepared(params: &ServerParams, options: &CheckOptions) -> (Server
     if let Target::Stdio(spec) = &mut params.target {
         spec.grace = StopGrace { exit: EXIT, terminate: EXIT, ..spec.grace };
     }
-    if let Some(at) = endpoint_mut(&mut params.target) {
+    if let Some(at) = params.target.endpoint_mut() {
         let is_token = |(name, _): &(String, String)| name.eq_ignore_ascii_case("authorization");
         let bearer = |(_, value): &(String, String)| value.strip_prefix("Bearer ").map(ToOwned::to_owned);
         let configured = at.headers.iter().find(|header| is_token(header)).and_then(bearer);
@@ -32,19 +32,9 @@ pub(crate) fn prepared(params: &ServerParams, options: &CheckOptions) -> (Server
     (params, options)
 }
 
-fn endpoint_mut(target: &mut Target) -> Option<&mut Endpoint> {
-    match target {
-        Target::Http(at) | Target::Sse(at) | Target::Ws(at) => Some(at),
-        Target::Stdio(_) | Target::Memory(_) => None,
-    }
-}
-
 /// The URL of a server, if it has one.
 pub(crate) fn endpoint(params: &ServerParams) -> Option<&str> {
-    match &params.target {
-        Target::Http(at) | Target::Sse(at) | Target::Ws(at) => Some(&at.url),
-        Target::Stdio(_) | Target::Memory(_) => None,
-    }
+    params.target.endpoint().map(|at| &*at.url)
 }
 
 /// What is known of a server before it has said anything.

@@ -101,7 +101,7 @@ impl ToolOutcome {
     pub fn parse(raw: Box<RawValue>) -> Result<ToolOutcome, Malformed> {
         check_result("tools/call", &raw)?;
         let members: Members = serde_json::from_str(raw.get()).map_err(Malformed::from_error)?;
-        let content: Result<_, _> = members.content.into_iter().flatten().map(Content::parse).collect();
+        let content: Result<_, _> = members.content.into_iter().flatten().map(Content::read).collect();
         Ok(ToolOutcome {
             content: content?,
             structured_content: members.structured_content,
@@ -147,6 +147,11 @@ impl Content {
     /// Names the part that is missing or wrong.
     pub fn parse(raw: Box<RawValue>) -> Result<Content, Malformed> {
         check_content(&raw)?;
+        Content::read(raw)
+    }
+
+    /// A block that has been checked.
+    fn read(raw: Box<RawValue>) -> Result<Content, Malformed> {
         Ok(match serde_json::from_str(raw.get()).map_err(Malformed::from_error)? {
             Block::Text { text } => Content::Text { text, raw },
             Block::Image { data, mime_type } => Content::Image { mime_type, data, raw },

@@ -98,12 +98,9 @@ impl Target {
     /// # Errors
     /// [`ConnectError::Invalid`] if the URL or a header cannot be used.
     pub fn check(&self) -> Result<(), ConnectError> {
-        let (at, schemes) = match self {
-            Target::Stdio(_) | Target::Memory(_) => return Ok(()),
-            Target::Http(at) | Target::Sse(at) => (at, ["http", "https"]),
-            Target::Ws(at) => (at, ["ws", "wss"]),
-        };
-        let checked = web::parse_url(&at.url, &schemes).and_then(|_| web::header_map(&at.headers));
+        let Some(at) = self.endpoint() else { return Ok(()) };
+        let schemes = self.transport().schemes();
+        let checked = web::parse_url(&at.url, schemes).and_then(|_| web::header_map(&at.headers));
         checked.map(drop).map_err(|error| ConnectError::Invalid(error.to_string()))
     }
 }
@@ -155,6 +152,32 @@ impl Target {
     /// Streamable HTTP at this URL, without headers of its own.
     pub fn http(url: impl Into<String>) -> Target {
         Target::Http(Endpoint { url: url.into(), headers: Vec::new() })
+    }
+
+    /// A server at this endpoint; `None` for a transport without URLs.
+    pub fn at(transport: Transport, endpoint: Endpoint) -> Option<Target> {
+        match transport {
+            Transport::Http => Some(Target::Http(endpoint)),
+            Transport::Sse => Some(Target::Sse(endpoint)),
+            Transport::Ws => Some(Target::Ws(endpoint)),
+            Transport::Stdio | Transport::Memory => None,
+        }
+    }
+
+    /// Where the server is in the network, if it is there.
+    pub fn endpoint(&self) -> Option<&Endpoint> {
+        match self {
+            Target::Http(at) | Target::Sse(at) | Target::Ws(at) => Some(at),
+            Target::Stdio(_) | Target::Memory(_) => None,
+        }
+    }
+
+    /// As [`Target::endpoint`], to change it.
+    pub fn endpoint_mut(&mut self) -> Option<&mut Endpoint> {
+        match self {
+            Target::Http(at) | Target::Sse(at) | Target::Ws(at) => Some(at),
+            Target::Stdio(_) | Target::Memory(_) => None,
+        }
     }
 
     /// The transport over which the server is reached.

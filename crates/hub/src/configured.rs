@@ -17,7 +17,6 @@ use rehearse_client_configs::{
     server::{self, At},
 };
 use rehearse_document::text::text_of;
-use rehearse_protocol::Transport;
 
 /// Why a configured server cannot be connected to.
 #[derive(Debug, thiserror::Error)]
@@ -41,11 +40,14 @@ pub fn server_params(
     defaults: Timeouts,
     folder: &Path,
 ) -> Result<ServerParams, ConfigurationError> {
-    let target = match server.transport.value {
-        Transport::Stdio | Transport::Memory => Target::Stdio(command(server, policy, folder)?),
-        Transport::Http => Target::Http(endpoint(server)?),
-        Transport::Sse => Target::Sse(endpoint(server)?),
-        Transport::Ws => Target::Ws(endpoint(server)?),
+    let transport = server.transport.value;
+    let target = match transport.schemes() {
+        [] => None,
+        _ => Target::at(transport, endpoint(server)?),
+    };
+    let target = match target {
+        Some(target) => target,
+        None => Target::Stdio(command(server, policy, folder)?),
     };
     let own = &server.timeouts;
     let timeouts = Timeouts {

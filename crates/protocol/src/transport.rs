@@ -26,6 +26,12 @@ impl Transport {
     pub const ALL: [Transport; 5] =
         [Transport::Stdio, Transport::Http, Transport::Sse, Transport::Ws, Transport::Memory];
 
+    /// Those with a URL.
+    pub const NETWORK: [Transport; 3] = [Transport::Http, Transport::Sse, Transport::Ws];
+
+    /// Those between two processes.
+    pub const EXTERNAL: [Transport; 4] = [Transport::Stdio, Transport::Http, Transport::Sse, Transport::Ws];
+
     pub const fn as_str(self) -> &'static str {
         match self {
             Transport::Stdio => "stdio",
@@ -33,6 +39,15 @@ impl Transport {
             Transport::Sse => "sse",
             Transport::Ws => "ws",
             Transport::Memory => "memory",
+        }
+    }
+
+    /// The schemes of its URLs, without and with TLS; none if it has no URL.
+    pub const fn schemes(self) -> &'static [&'static str] {
+        match self {
+            Transport::Http | Transport::Sse => &["http", "https"],
+            Transport::Ws => &["ws", "wss"],
+            Transport::Stdio | Transport::Memory => &[],
         }
     }
 

@@ -280,7 +280,7 @@ impl Matrix {
         let common = |transport: &Transport| servers.iter().all(|server| server.transports().contains(transport));
         let transports = match servers.iter().all(|server| matches!(server.kind, ServerKind::Config(_))) {
             true => vec![Transport::Memory],
-            false => vec![Transport::Stdio, Transport::Http, Transport::Sse, Transport::Ws],
+            false => Transport::EXTERNAL.to_vec(),
         };
         let versions = [Version::LATEST_LEGACY, Version::LATEST];
         Matrix {

@@ -166,12 +166,10 @@ async fn start_command(
     let spec = target.with_free_port();
     let TargetSpec { target, command } = spec.map_err(|source| StartError::Target { server: name(), source })?;
     let Some(network) = command else { return Ok((None, target)) };
-    let readiness = match (network.ready, &target) {
+    let readiness = match (network.ready, target.endpoint()) {
         (Some(text), _) => Readiness::Output(text),
-        (None, Target::Http(at) | Target::Sse(at) | Target::Ws(at)) => {
-            Readiness::from_url(&at.url).ok_or_else(|| StartError::NoHost(name()))?
-        }
-        (None, Target::Stdio(_) | Target::Memory(_)) => return Ok((None, target)),
+        (None, Some(at)) => Readiness::from_url(&at.url).ok_or_else(|| StartError::NoHost(name()))?,
+        (None, None) => return Ok((None, target)),
     };
     let limit = server.timeouts.connect;
     let started = NetworkServer::start(&network.command, &server.name, readiness, stderr, limit, shutdown).await;
@@ -200,11 +198,7 @@ async fn start_mock(
     }
     let server = MockServer::start(engine, ListenOptions::default()).await.map_err(StartError::Listen)?;
     let endpoint = Endpoint { url: server.url(transport).unwrap_or_default(), headers: headers.to_vec() };
-    let target = match transport {
-        Transport::Sse => Target::Sse(endpoint),
-        Transport::Ws => Target::Ws(endpoint),
-        _ => Target::Http(endpoint),
-    };
+    let target = Target::at(transport, endpoint.clone()).unwrap_or(Target::Http(endpoint));
     Ok((Some(LocalServer::Mock(server)), target))
 }
 

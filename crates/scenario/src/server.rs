@@ -11,7 +11,10 @@ use super::config_servers;
 use rehearse_client::{CommandSpec, Endpoint, StopGrace, Target, Timeouts, free_port};
 use rehearse_document::{Fields, Node, Problem, Problems, Value, Variables};
 use rehearse_hub::HubServer;
-use rehearse_mock::script::{BuiltinScript, Script};
+use rehearse_mock::{
+    script::{BuiltinScript, Script},
+    serve::url as mock_url,
+};
 use rehearse_protocol::Transport;
 
 const KEYS: &[&str] = &[
@@ -25,9 +28,6 @@ const NETWORK_KEYS: &[&str] = &["url", "headers", "command", "args", "env", "cwd
 
 /// What stands for the free port.
 const PORT: [&str; 2] = ["{{ port }}", "{{port}}"];
-
-const TRANSPORTS: &[(&str, Transport)] =
-    &[("stdio", Transport::Stdio), ("http", Transport::Http), ("sse", Transport::Sse), ("ws", Transport::Ws)];
 
 /// One server of a scenario.
 #[derive(Debug, Clone)]
@@ -81,7 +81,7 @@ impl ServerSpec {
     ) -> Result<ServerSpec, Problems> {
         let fields = node.fields("a server", KEYS)?;
         let timeouts = fields.read("timeouts", read_timeouts)?.unwrap_or_default();
-        let kind = match TRANSPORTS.iter().any(|(key, _)| fields.get(key).is_some()) {
+        let kind = match Transport::EXTERNAL.iter().any(|it| fields.get(it.as_str()).is_some()) {
             true => ServerKind::Targets(read_targets(&fields, folder)?),
             false => read_kind(&fields, folder, builtins)?,
         };
@@ -99,8 +99,7 @@ impl ServerSpec {
         };
         let of_target = |target: &Target| match target {
             Target::Stdio(command) => of_command(command),
-            Target::Http(endpoint) | Target::Sse(endpoint) | Target::Ws(endpoint) => of_headers(&endpoint.headers),
-            Target::Memory(_) => Vec::new(),
+            target => target.endpoint().map(|endpoint| of_headers(&endpoint.headers)).unwrap_or_default(),
         };
         let of_spec = |spec: &TargetSpec| {
             let mut secrets = of_target(&spec.target);
@@ -123,7 +122,7 @@ impl ServerSpec {
         match &self.kind {
             // A config says how to reach its servers, whatever the cell.
             ServerKind::Mock(..) | ServerKind::Config(_) => Transport::ALL.to_vec(),
-            ServerKind::Subagent(_) => TRANSPORTS.iter().map(|(_, transport)| *transport).collect(),
+            ServerKind::Subagent(_) => Transport::EXTERNAL.to_vec(),
             ServerKind::Targets(targets) => targets.iter().map(|spec| spec.target.transport()).collect(),
         }
     }
@@ -137,17 +136,18 @@ fn read_targets(fields: &Fields<'_>, folder: &Path) -> Result<Vec<TargetSpec>, P
             Problem::new(entry.key_span, format!("`{}` belongs into `stdio`, `http`, `sse` or `ws`", entry.key));
         return Err(problem.into());
     }
-    let read = |(key, transport): &(&str, Transport)| {
+    let read = |transport: Transport| {
+        let key = transport.as_str();
         fields.read(key, |node| match transport {
             Transport::Stdio => {
                 let fields = node.fields("`stdio`", COMMAND_KEYS)?;
                 let command = read_command(&fields, fields.required("command")?, folder)?;
                 Ok(TargetSpec { target: Target::Stdio(command), command: None })
             }
-            _ => read_network(&node.fields(&format!("`{key}`"), NETWORK_KEYS)?, Some(*transport), folder),
+            _ => read_network(&node.fields(&format!("`{key}`"), NETWORK_KEYS)?, Some(transport), folder),
         })
     };
-    let targets = Problems::collect(TRANSPORTS.iter().map(read))?;
+    let targets = Problems::collect(Transport::EXTERNAL.into_iter().map(read))?;
     Ok(targets.into_iter().flatten().collect())
 }
 
@@ -181,11 +181,10 @@ fn read_kind(fields: &Fields<'_>, folder: &Path, builtins: &[BuiltinScript]) -> 
         "config" => return config_servers::read(fields, &key.node, folder).map(ServerKind::Config),
         "command" => TargetSpec { target: Target::Stdio(read_command(fields, &key.node, folder)?), command: None },
         _ => {
-            let transport = fields.read("type", |node| match node.str()? {
-                "http" => Ok(Transport::Http),
-                "sse" => Ok(Transport::Sse),
-                "ws" => Ok(Transport::Ws),
-                _ => Err(node.problem("`type` must be http, sse or ws").into()),
+            let transport = fields.read("type", |node| {
+                let text = node.str()?;
+                let named = Transport::NETWORK.into_iter().find(|transport| transport.as_str() == text);
+                named.ok_or_else(|| node.problem("`type` must be http, sse or ws").into())
             })?;
             read_network(fields, transport, folder)?
         }
@@ -206,17 +205,10 @@ impl TargetSpec {
             ..CommandSpec::default()
         };
         command.args.push(config.display().to_string());
-        let endpoint = |scheme: &str, path: &str| Endpoint {
-            url: format!("{scheme}://127.0.0.1:{}/{path}", PORT[0]),
-            headers: Vec::new(),
-        };
-        let target = match transport {
-            Transport::Http => Target::Http(endpoint("http", "mcp")),
-            Transport::Sse => Target::Sse(endpoint("http", "sse")),
-            Transport::Ws => Target::Ws(endpoint("ws", "ws")),
-            Transport::Stdio | Transport::Memory => {
-                return Ok(TargetSpec { target: Target::Stdio(command), command: None });
-            }
+        let url = mock_url(transport, format!("127.0.0.1:{}", PORT[0]));
+        let endpoint = url.map(|url| Endpoint { url, headers: Vec::new() });
+        let Some(target) = endpoint.and_then(|endpoint| Target::at(transport, endpoint)) else {
+            return Ok(TargetSpec { target: Target::Stdio(command), command: None });
         };
         command.args.extend(["--listen".to_owned(), PORT[0].to_owned()]);
         Ok(TargetSpec { target, command: Some(NetworkCommand { command, ready: None }) })
@@ -228,11 +220,7 @@ impl TargetSpec {
     /// No port is free.
     pub(super) fn with_free_port(&self) -> io::Result<TargetSpec> {
         let mut spec = self.clone();
-        let (Some(network), Target::Http(at) | Target::Sse(at) | Target::Ws(at)) =
-            (&mut spec.command, &mut spec.target)
-        else {
-            return Ok(spec);
-        };
+        let (Some(network), Some(at)) = (&mut spec.command, spec.target.endpoint_mut()) else { return Ok(spec) };
         if has_port(&at.url) {
             let port = free_port()?.to_string();
             let NetworkCommand { command, ready } = network;
@@ -321,16 +309,16 @@ fn read_network(fields: &Fields<'_>, transport: Option<Transport>, folder: &Path
     }
     let endpoint = Endpoint { url: url.clone(), headers: pairs(fields, "headers")? };
     let scheme = url.split("://").next().unwrap_or_default();
-    let target = match (scheme, transport) {
-        ("ws" | "wss", None | Some(Transport::Ws)) => Target::Ws(endpoint),
-        ("http" | "https", Some(Transport::Sse)) => Target::Sse(endpoint),
-        ("http" | "https", None) if url.trim_end_matches('/').ends_with("/sse") => Target::Sse(endpoint),
-        ("http" | "https", None | Some(Transport::Http)) => Target::Http(endpoint),
-        ("http" | "https" | "ws" | "wss", Some(transport)) => {
-            return Err(node.problem(format!("this is not a URL of the transport {transport}")).into());
-        }
+    let guess = match scheme {
+        "ws" | "wss" => Transport::Ws,
+        "http" | "https" if url.trim_end_matches('/').ends_with("/sse") => Transport::Sse,
+        "http" | "https" => Transport::Http,
         _ => return Err(node.problem("a URL must start with http://, https://, ws:// or wss://").into()),
     };
+    let transport = transport.unwrap_or(guess);
+    let target = Target::at(transport, endpoint).filter(|_| transport.schemes().contains(&scheme));
+    let not_fitting = || node.problem(format!("this is not a URL of the transport {transport}"));
+    let target = target.ok_or_else(not_fitting)?;
     Ok(TargetSpec { target, command: command.map(|command| NetworkCommand { command, ready }) })
 }
 

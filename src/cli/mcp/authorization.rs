@@ -5,7 +5,7 @@ use std::{io::IsTerminal, path::PathBuf};
 use super::target::Server;
 use crate::cli::style::{self, STRONG, printable};
 use rehearse_client::{
-    Endpoint, Target,
+    Endpoint,
     oauth::{AuthError, Authorizer, Browser, Interaction, Options, SavedOptions, TokenStore, open_browser},
 };
 use rehearse_hub::{HubServer, configured::oauth_options};
@@ -128,10 +128,7 @@ pub(super) fn word(text: &str) -> String {
 }
 
 fn endpoint(server: &Server) -> Option<&Endpoint> {
-    match &server.resolved.config.target {
-        Target::Http(endpoint) | Target::Sse(endpoint) | Target::Ws(endpoint) => Some(endpoint),
-        Target::Stdio(_) | Target::Memory(_) => None,
-    }
+    server.resolved.config.target.endpoint()
 }
 
 impl Authorizers {

@@ -137,7 +137,7 @@ async fn listen(
     let options = ListenOptions { address, ..ListenOptions::default() };
     let server = MockServer::start(engine, options).await;
     let server = server.map_err(|error| Failure::listen(address, "--listen :0", &error))?;
-    let urls = [Transport::Http, Transport::Sse, Transport::Ws].into_iter().filter_map(|it| server.url(it));
+    let urls = Transport::NETWORK.into_iter().filter_map(|it| server.url(it));
     console.print(format!("serving {}\n", urls.collect::<Vec<_>>().join(" ")));
     signals.next().await;
     limit_shutdown(SHUTDOWN_LIMIT);

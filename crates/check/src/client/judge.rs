@@ -76,7 +76,7 @@ fn judge_versions(runs: &[ActRun]) -> Vec<ClientVersion> {
         let sends = |method| run.traces.iter().flat_map(Trace::frames).any(|frame| is_request(frame, method));
         sends("server/discover") && sends("initialize")
     });
-    for transport in [Transport::Stdio, Transport::Http, Transport::Sse, Transport::Ws] {
+    for transport in Transport::EXTERNAL {
         let mut flows: BTreeMap<&str, Option<Flow>> = BTreeMap::new();
         for one in runs {
             let like = one.like.as_deref().unwrap_or(ACTS[0].name);

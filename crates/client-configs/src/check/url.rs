@@ -70,7 +70,10 @@ fn scheme(
     findings: &mut Vec<Finding>,
 ) -> bool {
     let transport = server.transport.value;
-    let schemes: &[&str] = if transport == Transport::Ws { &["ws", "wss"] } else { &["http", "https"] };
+    let schemes = match transport.schemes() {
+        [] => Transport::Http.schemes(),
+        schemes => schemes,
+    };
     let Some((scheme, _)) = text.split_once("://").filter(|(scheme, _)| !scheme.contains(['/', '?', ' '])) else {
         let finding = codes::URL.at(url.span, "a URL begins with its scheme");
         findings.push(finding.hint(format!("begin it with {}://", schemes[1])));

@@ -446,8 +446,7 @@ fn foreign_scheme(url: &str, transport: Transport, program: &Dialect) -> Option<
     let scheme = url.trim_start().split_once("://")?.0.to_ascii_lowercase();
     // Anything else is no scheme, such as a reference to a variable.
     let is_scheme = scheme.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'));
-    let usual = if transport == Transport::Ws { ["ws", "wss"] } else { ["http", "https"] };
-    (is_scheme && !usual.contains(&&*scheme) && !program.schemes.contains(&&*scheme)).then_some(scheme)
+    (is_scheme && !transport.schemes().contains(&&*scheme) && !program.schemes.contains(&&*scheme)).then_some(scheme)
 }
 
 /// A key with a value, without a position.

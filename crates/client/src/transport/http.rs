@@ -119,8 +119,7 @@ impl HttpEndpoint {
         auth: Option<AuthMiddleware>,
         recorder: TraceRecorder,
     ) -> Result<HttpEndpoint, OpenError> {
-        let schemes = if transport == Transport::Ws { ["ws", "wss"] } else { ["http", "https"] };
-        let mut url = web::parse_url(&at.url, &schemes)?;
+        let mut url = web::parse_url(&at.url, transport.schemes())?;
         match url.scheme() {
             "ws" => drop(url.set_scheme("http")),
             "wss" => drop(url.set_scheme("https")),

@@ -9,6 +9,7 @@ use url::Url;
 use super::{
     http::{RequestHead, empty, json, read},
     issued::{Params, Place},
+    path,
     server_state::ServerState,
     trace_recorder::HttpExchange,
 };
@@ -157,11 +158,7 @@ pub(super) fn challenged(
     origin: &str,
     transport: Transport,
 ) -> Response {
-    let resource = match transport {
-        Transport::Sse => "/sse",
-        Transport::Ws => "/ws",
-        _ => "/mcp",
-    };
+    let resource = path::path(transport).unwrap_or_default();
     let text = challenge.header(origin, &format!("{METADATA_PATH}{resource}"));
     if let Ok(value) = HeaderValue::try_from(text)
         && !value.is_empty()

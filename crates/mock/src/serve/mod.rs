@@ -17,6 +17,7 @@ mod http;
 mod http_faults;
 mod issued;
 mod lifetime;
+mod path;
 mod pipe;
 mod reorder_gate;
 mod router;
@@ -32,6 +33,7 @@ mod streamable;
 mod trace_recorder;
 mod ws;
 
+pub use path::url;
 pub use pipe::{PipeEnd, PipeServer, serve_pipe};
 pub use server::{ListenOptions, MockServer};
 pub use trace_recorder::TraceRecorder;

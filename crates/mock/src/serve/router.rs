@@ -7,6 +7,7 @@ use http::{Method, StatusCode, header};
 use super::{
     authorization::{Access, challenged, origin},
     http::RequestHead,
+    path,
     server_state::ServerState,
     sse, streamable, ws,
 };
@@ -15,19 +16,9 @@ use crate::{
     script::{Challenge, Token},
 };
 use rehearse_net::{Request, Response};
-use rehearse_protocol::Transport;
-
-/// The transport that a path belongs to.
-pub(super) fn transport(path: &str) -> Transport {
-    match path {
-        "/sse" | "/messages" => Transport::Sse,
-        "/ws" => Transport::Ws,
-        _ => Transport::Http,
-    }
-}
 
 pub(super) async fn handle(state: Arc<ServerState>, request: Request, access: Access) -> Response {
-    let head = RequestHead::new(transport(request.uri().path()), &request);
+    let head = RequestHead::new(path::transport(request.uri().path()), &request);
     let transport = head.transport;
     // RFC 9112, 3.2; any other problem with it is a 403.
     if request.headers().get_all(header::HOST).iter().count() != 1 {

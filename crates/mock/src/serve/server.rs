@@ -14,6 +14,7 @@ use super::{
     authorization::Access,
     issued::Issued,
     lifetime::ServerLifetime,
+    path,
     pipe::{PipeEnd, PipeServer},
     reorder_gate::ReorderGate,
     router,
@@ -114,7 +115,7 @@ impl MockServer {
                 }
                 let access = state.access(&request);
                 let exchange = state.recorder.as_ref().map(|recorder| {
-                    let transport = router::transport(request.uri().path());
+                    let transport = path::transport(request.uri().path());
                     let opens_sessions = transport == Transport::Http && state.engine.http().sessions;
                     let tasks = &state.lifetime.shutdown.tasks;
                     let has_tokens = state.engine.auth(|_| ()).is_some();
@@ -186,12 +187,7 @@ impl MockServer {
 
     /// The URL of a network transport; `None` for the others.
     pub fn url(&self, transport: Transport) -> Option<String> {
-        match transport {
-            Transport::Http => Some(format!("http://{}/mcp", self.address)),
-            Transport::Sse => Some(format!("http://{}/sse", self.address)),
-            Transport::Ws => Some(format!("ws://{}/ws", self.address)),
-            Transport::Stdio | Transport::Memory => None,
-        }
+        path::url(transport, self.address)
     }
 
     /// Connects a client over a pipe with the framing of stdio. Returns the client's end.
