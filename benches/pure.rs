@@ -110,7 +110,7 @@ fn rules(count: usize) -> String {
     format!("tools: [{{ name: echo, rules: [{}] }}]", rules.join(", "))
 }
 
-/// A session of 100,000 frames, judged by every row.
+/// A session of 100,000 frames, judged by every check.
 fn judges(c: &mut Criterion) {
     let mut trace = Trace::default();
     let mut record = |number: u64, direction, text: String| {
@@ -129,7 +129,7 @@ fn judges(c: &mut Criterion) {
     }
     let mut group = c.benchmark_group("judges");
     group.sample_size(10);
-    group.bench_function("all rows over 100,000 frames", |b| {
+    group.bench_function("all checks over 100,000 frames", |b| {
         b.iter(|| {
             let evidence = Evidence::new(&[&trace], Version::LATEST_LEGACY, Transport::Stdio, Facts::default());
             judge_all(&evidence).count()

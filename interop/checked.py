@@ -80,24 +80,24 @@ class Checked:
         return meet
 
 
-def rows(report):
+def checks(report):
     for server in json.loads(report.read_text())["servers"]:
         for version in server["versions"]:
-            for row in version["rows"]:
-                yield version["version"], row
+            for check in version["checks"]:
+                yield version["version"], check
 
 
 def failed(report):
     if not report.exists():
         return ""
     lines = []
-    for version, row in rows(report):
-        if row["verdict"] == "fail":
-            found = "; ".join(it["found"] for it in row["violations"][:3])
-            lines.append(f"{version} {row['id']}: {row['rule']} found {found}")
+    for version, check in checks(report):
+        if check["verdict"] == "fail":
+            found = "; ".join(it["found"] for it in check["violations"][:3])
+            lines.append(f"{version} {check['id']}: {check['rule']} found {found}")
     return "\n".join(lines)
 
 
 def passed(report):
-    verdicts = [row["verdict"] for _, row in rows(report)]
+    verdicts = [check["verdict"] for _, check in checks(report)]
     return f"{verdicts.count('pass')} passed, {verdicts.count('warn')} warnings"

@@ -75,7 +75,7 @@ export interface Violation extends Fields {
 }
 
 export interface CheckOptions extends Options {
-  /** Check only these rows: an id, its beginning, or a pattern with `*`. */
+  /** Run only these checks: an id, its beginning, or a pattern with `*`. */
   only?: string | string[];
   /** Check only these protocol versions. */
   protocol?: string | string[];

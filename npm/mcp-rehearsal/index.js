@@ -221,22 +221,22 @@ function text({ verdict, strict, servers, baseline }) {
   const failures = new Map();
   for (const { target, error, transport, versions } of servers) {
     if (error) lines.push(`${target}: ${error}`);
-    for (const { version, rows } of versions) {
-      for (const row of rows.filter((it) => it.verdict === "fail" || (strict && it.verdict === "warn"))) {
-        const places = failures.get(row.id)?.places ?? [];
-        failures.set(row.id, { row, places: [...places, `${transport}/${version}`] });
+    for (const { version, checks } of versions) {
+      for (const check of checks.filter((it) => it.verdict === "fail" || (strict && it.verdict === "warn"))) {
+        const places = failures.get(check.id)?.places ?? [];
+        failures.set(check.id, { check, places: [...places, `${transport}/${version}`] });
       }
     }
   }
-  for (const { row, places } of failures.values()) {
-    lines.push(`✗ ${row.id}   ${row.level}, in ${places.join(", ")}`, `  ${row.rule}`);
-    const violations = row.violations.filter(({ accepted }) => !accepted);
+  for (const { check, places } of failures.values()) {
+    lines.push(`✗ ${check.id}   ${check.level}, in ${places.join(", ")}`, `  ${check.rule}`);
+    const violations = check.violations.filter(({ accepted }) => !accepted);
     const found = violations.map(({ subject, found }) => `    ${subject ? `${subject}: ` : ""}found ${found}`);
     lines.push(...[...new Set(found)].slice(0, SHOWN.violations));
     for (const { direction, text } of violations[0]?.evidence.slice(0, SHOWN.evidence) ?? []) {
       lines.push(`  ${direction === "client-to-server" ? "→" : "←"} ${text.trimEnd().slice(0, SHOWN.characters)}`);
     }
-    lines.push(`  again: ${row.again}`);
+    lines.push(`  again: ${check.again}`);
   }
   lines.push(...(baseline?.stale ?? []).map((id) => `${baseline.file}: ${id} matches nothing any more`));
   return lines.join("\n");

@@ -172,7 +172,7 @@ test("check throws what is violated, and the command that shows it again", async
 
 test("check throws why nothing could be checked", async () => {
   await assert.rejects(check("/no/such/server"), /rehearse check: cannot-run\n.*no\/such\/server: /);
-  await assert.rejects(check("a", { only: "no.such.row" }), /cannot be checked \(exit code 2\):\n.*no\.such\.row/);
+  await assert.rejects(check("a", { only: "no.such.check" }), /cannot be checked \(exit code 2\):\n.*no\.such\.check/);
 });
 
 test("run returns the report, or throws it", async (t) => {

@@ -104,15 +104,15 @@ def test_strict_and_allowed_tools(mcp_mock, mcp_check):
 
 def test_baseline(mcp_mock, mcp_check, tmp_path):
     baseline = tmp_path / "accepted.yaml"
-    for row in BROKEN, "tools.list.name-unique":
-        baseline.write_text("version: 1\\naccept: [{ id: %s, reason: known }]" % row)
+    for check in BROKEN, "tools.list.name-unique":
+        baseline.write_text("version: 1\\naccept: [{ id: %s, reason: known }]" % check)
         mcp_check(mcp_mock("shop.yaml").url, only=[BROKEN, "tools.list"], protocol="2025-11-25", baseline=baseline)
 
 def test_no_server(mcp_check):
     mcp_check("false")
 
-def test_no_row(mcp_check):
-    mcp_check("false", only="no.row")
+def test_no_check(mcp_check):
+    mcp_check("false", only="no.check")
 """
     )
     result.assert_outcomes(passed=4, failed=4)
@@ -130,8 +130,8 @@ def test_no_row(mcp_check):
             "*_ test_no_server _*",
             "E *RehearseError: the server cannot be checked (exit code 3):",
             "E *false: the server ended with code 1 before it answered*",
-            "*_ test_no_row _*",
-            'E *there is no row "no.row"*',
+            "*_ test_no_check _*",
+            'E *there is no check "no.check"*',
         ]
     )
 

@@ -3,10 +3,10 @@
 mod again;
 mod baseline;
 mod browser;
+mod checks;
 mod client;
 mod progress;
 mod report_args;
-mod rows;
 mod trace;
 
 use std::{
@@ -181,7 +181,7 @@ impl CheckArgs {
             tokens: self.tokens(),
             listing: self.listing,
             seed: self.report.seed,
-            rows: self.report.only.clone(),
+            checks: self.report.only.clone(),
             events: None,
             record_sink: RecordSink::default(),
         }
@@ -238,7 +238,7 @@ impl CheckArgs {
             let mut result = run.checked;
             (result.again, result.place) = (again.command(server), place(server));
             checked.duration += begun.elapsed();
-            secrets.hide_in_check(&mut result);
+            secrets.hide_in_server(&mut result);
             checked.servers.push(result);
         }
         Ok(false)

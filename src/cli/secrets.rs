@@ -10,7 +10,7 @@ use rehearse_client_configs::{
 use rehearse_document::references;
 use rehearse_report::{
     ScenarioResult, WireKind, WireLine,
-    check::{CheckedRow, CheckedServer},
+    check::{CheckedServer, JudgedCheck},
 };
 use rehearse_scenario::{Scenario, ServerKind};
 
@@ -155,7 +155,7 @@ impl Secrets {
         for cell in &mut scenario.cells {
             cell.reason.iter_mut().for_each(hide);
             cell.stderr.iter_mut().for_each(|line| *line = self.hidden_in_stderr(line));
-            cell.violations.iter_mut().for_each(|violation| self.hide_in_row(&mut violation.row));
+            cell.violations.iter_mut().for_each(|violation| self.hide_in_check(&mut violation.check));
             for step in &mut cell.steps {
                 step.source = self.hidden_in_frame(&step.source);
                 step.trace.iter_mut().for_each(|it| self.hide_in_line(&mut it.line));
@@ -168,20 +168,20 @@ impl Secrets {
         }
     }
 
-    /// Masks the secrets in the result of a check.
-    pub(crate) fn hide_in_check(&self, server: &mut CheckedServer) {
+    /// Masks the secrets in what was checked of a server.
+    pub(crate) fn hide_in_server(&self, server: &mut CheckedServer) {
         let hide = |text: &mut String| *text = self.hidden(text);
         server.error.iter_mut().for_each(hide);
         hide(&mut server.target);
         hide(&mut server.again);
         server.unanswered.iter_mut().for_each(|version| hide(&mut version.reason));
-        server.versions.iter_mut().flat_map(|version| &mut version.rows).for_each(|row| self.hide_in_row(row));
+        server.versions.iter_mut().flat_map(|version| &mut version.checks).for_each(|check| self.hide_in_check(check));
     }
 
-    /// Masks the secrets in the verdict on a row.
-    pub(crate) fn hide_in_row(&self, row: &mut CheckedRow) {
+    /// Masks the secrets in a judged check.
+    pub(crate) fn hide_in_check(&self, check: &mut JudgedCheck) {
         let hide = |text: &mut String| *text = self.hidden(text);
-        for violation in &mut row.violations {
+        for violation in &mut check.violations {
             hide(&mut violation.found);
             violation.subject.iter_mut().for_each(hide);
             violation.evidence.iter_mut().for_each(|line| self.hide_in_line(line));

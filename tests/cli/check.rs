@@ -36,9 +36,9 @@ pub(crate) fn shop() -> Rehearse {
     files.args(["check", "--stdio", &target("shop.yaml"), "--protocol-version", "2025-11-25"])
 }
 
-/// Checks these rows only.
-fn only(rows: &[&str]) -> Rehearse {
-    shop().args(rows.iter().flat_map(|row| ["--only", *row]))
+/// Runs these checks only.
+fn only(checks: &[&str]) -> Rehearse {
+    shop().args(checks.iter().flat_map(|check| ["--only", *check]))
 }
 
 fn json(run: &Run) -> Json {
@@ -59,7 +59,7 @@ fn a_must_fails_a_should_warns_and_the_report_says_how_to_repeat_it() {
 #[test]
 fn what_was_not_tested_is_not_passed() {
     let untested = "prompts.list.name-unique";
-    // The server has no prompts, so the row does not apply.
+    // The server has no prompts, so the check does not apply.
     only(&[untested]).run().stdout_has("nothing was tested").code(4);
     let progress = ["progress.value.increases", DOUBTFUL];
     only(&progress).run().stdout_has("Not tested: 1").stdout_has("1 warning, 1 not tested, 0 passed").code(0);
@@ -74,7 +74,7 @@ fn a_server_that_cannot_be_reached_and_wrong_usage_have_their_own_codes() {
     let refused = Rehearse::new().args(["check", "--http", "http://127.0.0.1:9/mcp"]).run();
     refused.stdout_has("Connection refused").code(3);
     let unknown = Rehearse::new().args(["check", "--only", "tools.list.name-charsets"]).run().code(2);
-    unknown.stderr_has("there is no row \"tools.list.name-charsets\"; did you mean tools.list.name-charset?");
+    unknown.stderr_has("there is no check \"tools.list.name-charsets\"; did you mean tools.list.name-charset?");
     let both = shop().args(["files"]).run().code(2);
     both.stderr_has("name servers of a config, or describe servers, not both");
     Rehearse::new().args(["check", "--header", "a: b"]).run().stderr_has("--header needs --http").code(2);
@@ -180,9 +180,9 @@ fn a_failure_that_a_second_run_does_not_show_is_a_warning() {
     let server = format!(
         "sh -c 'if mkdir first 2>/dev/null; then exec {binary} mock shop.yaml; else exec {binary} mock good.yaml; fi'"
     );
-    let row = "discover.state.set-invariant-tools";
+    let check = "discover.state.set-invariant-tools";
     let files = Rehearse::new().file("shop.yaml", SHOP).file("good.yaml", GOOD);
-    let run = files.args(["check", "--stdio", &server, "--protocol-version", "2026-07-28", "--only", row]).run();
+    let run = files.args(["check", "--stdio", &server, "--protocol-version", "2026-07-28", "--only", check]).run();
     run.stdout_has("! discover.state.set-invariant-tools   MUST NOT").stdout_has("seen once in two runs").code(0);
 }
 
@@ -204,8 +204,8 @@ fn a_server_that_never_answers_costs_no_more_than_the_budget() {
         "--protocol-version",
         "2025-11-25",
     ]);
-    let rows = ["--only", "rpc.timeout", "--only", "tools", "--only", "ping"];
-    let run = run.args(rows).run().code(1).stdout_has("✗ rpc.timeout.answers-every-request");
+    let checks = ["--only", "rpc.timeout", "--only", "tools", "--only", "ping"];
+    let run = run.args(checks).run().code(1).stdout_has("✗ rpc.timeout.answers-every-request");
     let failed = run.stdout_text().lines().filter(|line| line.starts_with("✗ ") && line.contains('.'));
     assert_eq!(failed.count(), 1, "{}", run.stdout_text());
     assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());

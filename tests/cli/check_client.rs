@@ -69,12 +69,13 @@ fn a_bad_client_is_told_which_rules_it_breaks_and_in_which_act() {
     ]);
     let run = client(&["--format", "json", "--act", "only-tools", "--", "sh", "-c", &bad]).run().code(1);
     let report = json(&run);
-    let rows = report["servers"][0]["versions"][0]["rows"].as_array().expect("rows");
-    let failed: Vec<_> = rows.iter().filter(|row| row["verdict"] == "fail").map(|row| row["id"].as_str()).collect();
+    let checks = report["servers"][0]["versions"][0]["checks"].as_array().expect("checks");
+    let failed: Vec<_> =
+        checks.iter().filter(|check| check["verdict"] == "fail").map(|check| check["id"].as_str()).collect();
     // Whether the second request comes before the response to the first is up to the machine.
     let expected = ["client-rpc.envelope.version-field", "client-rpc.id.unique-session", "client-life.init.params"];
     assert!(expected.iter().all(|id| failed.contains(&Some(id))), "{failed:?}");
-    let found: Vec<_> = rows[0]["violations"].as_array().expect("violations").iter().collect();
+    let found: Vec<_> = checks[0]["violations"].as_array().expect("violations").iter().collect();
     assert_eq!(found[0]["found"], "no `jsonrpc` (act clean)");
     assert_eq!(found[1]["found"], "no `jsonrpc` (act only-tools)");
 }
@@ -85,7 +86,7 @@ fn what_cannot_be_checked_says_why() {
     client(&["--act", "page", "--", "true"]).run().code(2).stderr_has("there is no act \"page\"").stderr_has("pages");
     client(&["--", "true"]).run().code(3).stderr_has("true did not connect to the mock").stderr_has("{url}");
     client(&["--", "no-such-program"]).run().code(3).stderr_has("cannot run no-such-program");
-    client(&["--only", "rpc.id", "--", "true"]).run().code(2).stderr_has("is one of `rehearse check`");
+    client(&["--only", "rpc.id", "--", "true"]).run().code(2).stderr_has("belongs to `rehearse check`");
     client(&["--list-acts"]).run().code(0).stdout_has("clean ").stdout_has("Every list comes on pages");
 }
 

@@ -76,8 +76,8 @@ fn a_trace_is_judged_as_the_run_that_wrote_it() {
     let again = again.args(["check", "--format", "json", "--trace", "trace.jsonl"]).run();
     let verdicts = |run: &Run| {
         let json: Json = serde_json::from_str(run.stdout_text()).expect("JSON");
-        let rows = json["servers"][0]["versions"][0]["rows"].as_array().expect("rows").clone();
-        rows.iter().map(|row| format!("{} {}", row["id"], row["verdict"])).collect::<Vec<_>>()
+        let checks = json["servers"][0]["versions"][0]["checks"].as_array().expect("checks").clone();
+        checks.iter().map(|check| format!("{} {}", check["id"], check["verdict"])).collect::<Vec<_>>()
     };
     assert_eq!(verdicts(&run), verdicts(&again));
 }

@@ -1,7 +1,7 @@
 //! Probes an MCP server, or lets a client meet mocks, and judges what they do by the specification.
 //!
 //! A probe sends and records; it never judges. The judges of [`rehearse_conformance`] read the traces of all
-//! connections with the server in one version, and say which rows hold. [`check`] probes a server, [`client`] checks
+//! connections with the server in one version, and say which checks hold. [`check`] probes a server, [`client`] checks
 //! clients.
 
 #![warn(missing_docs)]

@@ -137,7 +137,7 @@ fn call_of(tool: &Value, options: &CheckOptions) -> Option<(String, Value)> {
     is_accepted.then(|| (name.to_owned(), arguments))
 }
 
-/// Why rows that need something of the server cannot be tested.
+/// Why checks that need something of the server cannot be tested.
 pub(crate) fn missing(material: &Material) -> Vec<(String, String)> {
     let has_arguments = |it: &Value| it["arguments"].as_array().is_some_and(|arguments| !arguments.is_empty());
     let no_tool = match material.tools.len() {

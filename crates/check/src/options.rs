@@ -24,12 +24,12 @@ pub struct CheckOptions {
     pub tools: ToolPermission,
     /// Tokens for a server that requires them.
     pub tokens: Tokens,
-    /// Whether the rows for directories of servers are judged as well.
+    /// Whether the checks for directories of servers are judged as well.
     pub listing: bool,
     /// The seed of names and ids.
     pub seed: u64,
-    /// The rows that are judged, as [`selects`] takes them; all if empty.
-    pub rows: Vec<String>,
+    /// The checks that are judged, as [`selects`] takes them; all if empty.
+    pub checks: Vec<String>,
     /// What receives the progress of the run.
     pub events: Option<UnboundedSender<CheckEvent>>,
     /// Sees every connection.
@@ -91,7 +91,7 @@ impl Default for CheckOptions {
             tokens: Tokens::default(),
             listing: false,
             seed: 1,
-            rows: Vec::new(),
+            checks: Vec::new(),
             events: None,
             record_sink: RecordSink::default(),
         }
@@ -99,9 +99,9 @@ impl Default for CheckOptions {
 }
 
 impl CheckOptions {
-    /// Whether a row is judged.
+    /// Whether a check is judged.
     pub(crate) fn is_selected(&self, id: &str) -> bool {
-        self.rows.is_empty() || self.rows.iter().any(|pattern| selects(pattern, id))
+        self.checks.is_empty() || self.checks.iter().any(|pattern| selects(pattern, id))
     }
 
     pub(crate) fn tell(&self, event: CheckEvent) {
@@ -112,7 +112,7 @@ impl CheckOptions {
     }
 }
 
-/// Whether a pattern selects a row: it is the beginning of its id, up to a dot or the end, or matches it with `*`.
+/// Whether a pattern selects a check: it is the beginning of its id, up to a dot or the end, or matches it with `*`.
 pub fn selects(pattern: &str, id: &str) -> bool {
     matches_wildcard(pattern, id) || id.strip_prefix(pattern).is_some_and(|rest| rest.starts_with('.'))
 }

@@ -1,16 +1,16 @@
 //! What a report says of judged traffic.
 
 use rehearse_client::Target;
-use rehearse_conformance::{Outcome, Place, Row, RowVerdict, Violation};
+use rehearse_conformance::{Check, CheckVerdict, Outcome, Place, Violation};
 use rehearse_protocol::{Trace, Version};
 use rehearse_report::{
     WireLine,
-    check::{CheckedRow, CheckedVersion, FoundViolation},
+    check::{CheckedVersion, FoundViolation, JudgedCheck},
     marks,
 };
 use serde_json::Value;
 
-/// How many violations of one row keep their frames.
+/// How many violations of one check keep their frames.
 const WITH_EVIDENCE: usize = 20;
 
 /// The command or URL of a server, as reports show it.
@@ -33,33 +33,33 @@ pub(crate) fn peer_info(value: &Value, member: &str) -> Option<(String, String)>
 pub(crate) fn checked_version(
     traces: &[&Trace],
     version: Version,
-    outcomes: &[(&'static Row, Outcome)],
+    outcomes: &[(&'static Check, Outcome)],
 ) -> CheckedVersion {
-    let rows = outcomes.iter().map(|(row, outcome)| checked_row(traces, version, row, outcome)).collect();
-    CheckedVersion { version, rows }
+    let checks = outcomes.iter().map(|(check, outcome)| judged_check(traces, version, check, outcome)).collect();
+    CheckedVersion { version, checks }
 }
 
-/// The verdict on a row. The places of its evidence are in these traces.
-pub(crate) fn checked_row(traces: &[&Trace], version: Version, row: &Row, outcome: &Outcome) -> CheckedRow {
+/// The verdict on a check. The places of its evidence are in these traces.
+pub(crate) fn judged_check(traces: &[&Trace], version: Version, check: &Check, outcome: &Outcome) -> JudgedCheck {
     let violations = &outcome.judgement.violations;
-    let level = row.levels.get(&version).copied();
+    let level = check.levels.get(&version).copied();
     let found = violations.iter().enumerate().map(|(number, violation)| FoundViolation {
         // A second run may have made a warning of a failure.
-        verdict: violation.level.or(level).map_or(RowVerdict::Info, |it| it.violated().max(outcome.verdict)),
+        verdict: violation.level.or(level).map_or(CheckVerdict::Info, |it| it.violated().max(outcome.verdict)),
         subject: violation.subject.clone(),
         found: violation.found.clone(),
         accepted: None,
         evidence: if number < WITH_EVIDENCE { evidence(traces, violation) } else { Vec::new() },
     });
-    CheckedRow {
-        id: row.id.clone(),
+    JudgedCheck {
+        id: check.id.clone(),
         level: level.map(|level| level.as_str().into()),
         verdict: outcome.verdict,
         reason: outcome.reason.clone(),
-        rule: row.rule.clone(),
-        help: row.help.clone(),
-        spec: row.link(version),
-        official: row.official.clone(),
+        rule: check.rule.clone(),
+        help: check.help.clone(),
+        spec: check.link(version),
+        official: check.official.clone(),
         exercised: outcome.judgement.exercised,
         again: None,
         violation_count: violations.len(),

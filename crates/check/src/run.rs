@@ -2,7 +2,9 @@
 
 use futures_util::future::{join, join_all};
 use rehearse_client::{ConnectError, ServerParams};
-use rehearse_conformance::{Evidence, Facts, Judgement, Material, Outcome, Role, Row, RowVerdict, cases, rows_of};
+use rehearse_conformance::{
+    Check, CheckVerdict, Evidence, Facts, Judgement, Material, Outcome, Role, cases, checks_of,
+};
 use rehearse_protocol::{Era, Trace, Version};
 use rehearse_report::check::{CheckedServer, UnansweredVersion};
 use tokio::time::Instant;
@@ -41,8 +43,8 @@ pub struct VersionTraces {
 struct VersionRun {
     version: Version,
     traces: Vec<Trace>,
-    /// The outcome of every selected row.
-    outcomes: Vec<(&'static Row, Outcome)>,
+    /// The outcome of every selected check.
+    outcomes: Vec<(&'static Check, Outcome)>,
 }
 
 /// Checks a server in all versions that it speaks. The result of one that cannot be reached, or speaks no version, has an
@@ -53,16 +55,16 @@ struct VersionRun {
 /// use rehearse_client::{Endpoint, ServerParams, Target};
 /// use rehearse_mock::{MockServer, Tool};
 /// use rehearse_protocol::Transport;
-/// use rehearse_report::check::RowVerdict;
+/// use rehearse_report::check::CheckVerdict;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let server = MockServer::builder().verify_on_drop(false).tool(Tool::new("a b").reply("x")).start().await?;
 /// let target = Target::Ws(Endpoint { url: server.url(Transport::Ws).ok_or("it listens")?, headers: Vec::new() });
-/// let options = CheckOptions { rows: vec!["tools.list".to_owned()], ..CheckOptions::default() };
+/// let options = CheckOptions { checks: vec!["tools.list".to_owned()], ..CheckOptions::default() };
 /// let checked = check(&ServerParams::new("server", target), &options).await.checked;
-/// let rows = checked.versions.iter().flat_map(|version| &version.rows);
-/// let violated: Vec<_> = rows.filter(|row| row.verdict <= RowVerdict::Warn).map(|row| &row.id).collect();
+/// let checks = checked.versions.iter().flat_map(|version| &version.checks);
+/// let violated: Vec<_> = checks.filter(|check| check.verdict <= CheckVerdict::Warn).map(|check| &check.id).collect();
 /// assert!(violated.contains(&&"tools.list.name-charset".to_owned()), "{violated:?}");
 /// # Ok(())
 /// # }
@@ -174,9 +176,9 @@ async fn probe(params: &ServerParams, spoken: Spoken, options: &CheckOptions, bu
     };
     let outcomes = {
         let evidence = Evidence::new(&traces.iter().collect::<Vec<_>>(), version, transport, facts);
-        rows_of(Role::Server)
-            .filter(|row| options.is_selected(&row.id))
-            .map(|row| (row, row.judge(&evidence)))
+        checks_of(Role::Server)
+            .filter(|check| options.is_selected(&check.id))
+            .map(|check| (check, check.judge(&evidence)))
             .collect()
     };
     VersionRun { version, traces, outcomes }
@@ -187,13 +189,13 @@ async fn probe(params: &ServerParams, spoken: Spoken, options: &CheckOptions, bu
 fn judge_opening(params: &ServerParams, version: Version, trace: Trace, options: &CheckOptions) -> Option<VersionRun> {
     let transport = params.target.transport();
     let facts = Facts { is_listing: options.listing, ..server::facts(params) };
-    let selected = rows_of(Role::Server).filter(|row| options.is_selected(&row.id));
+    let selected = checks_of(Role::Server).filter(|check| options.is_selected(&check.id));
     let outcomes: Vec<_> = {
         let evidence = Evidence::new(&[&trace], version, transport, facts);
-        selected.map(|row| (row, row.judge(&evidence))).collect()
+        selected.map(|check| (check, check.judge(&evidence))).collect()
     };
     let is_violated =
-        |(row, outcome): &(&Row, Outcome)| row.area() == "lsse" && !outcome.judgement.violations.is_empty();
+        |(check, outcome): &(&Check, Outcome)| check.area() == "lsse" && !outcome.judgement.violations.is_empty();
     outcomes.iter().any(is_violated).then(|| VersionRun { version, traces: vec![trace], outcomes })
 }
 
@@ -211,13 +213,14 @@ async fn locked(params: &ServerParams, version: Version, options: &CheckOptions,
         Some(_) => "the server refuses the token of --token",
         None => "the server requires authorization; --token TOKEN gives it",
     };
-    let judged =
-        rows_of(Role::Server).filter(|row| options.is_selected(&row.id)).map(|row| (row, row.judge(&evidence)));
-    let outcomes = judged.map(|(row, outcome)| match (row.area(), outcome.verdict) {
-        ("auth", _) | (_, RowVerdict::NotApplicable) => (row, outcome),
+    let judged = checks_of(Role::Server)
+        .filter(|check| options.is_selected(&check.id))
+        .map(|check| (check, check.judge(&evidence)));
+    let outcomes = judged.map(|(check, outcome)| match (check.area(), outcome.verdict) {
+        ("auth", _) | (_, CheckVerdict::NotApplicable) => (check, outcome),
         _ => {
             let judgement = Judgement::default();
-            (row, Outcome { verdict: RowVerdict::NotTested, reason: Some(reason.to_owned()), judgement })
+            (check, Outcome { verdict: CheckVerdict::NotTested, reason: Some(reason.to_owned()), judgement })
         }
     });
     let outcomes = outcomes.collect();
@@ -227,7 +230,7 @@ async fn locked(params: &ServerParams, version: Version, options: &CheckOptions,
 
 /// Runs all probes once more if a failure depends on time or order. One that does not come again becomes a warning.
 async fn confirm(run: &mut VersionRun, params: &ServerParams, options: &CheckOptions, budget: &Budget) {
-    let is_doubtful = |(row, outcome): &(&Row, Outcome)| row.confirm && outcome.verdict == RowVerdict::Fail;
+    let is_doubtful = |(check, outcome): &(&Check, Outcome)| check.confirm && outcome.verdict == CheckVerdict::Fail;
     if !run.outcomes.iter().any(is_doubtful) {
         return;
     }
@@ -237,15 +240,15 @@ async fn confirm(run: &mut VersionRun, params: &ServerParams, options: &CheckOpt
         Attempt::NotSpoken(_) | Attempt::Failed(..) => None,
     };
     let again = again.filter(|_| !budget.is_over());
-    for (row, outcome) in &mut run.outcomes {
-        if !row.confirm || outcome.verdict != RowVerdict::Fail {
+    for (check, outcome) in &mut run.outcomes {
+        if !check.confirm || outcome.verdict != CheckVerdict::Fail {
             continue;
         }
-        let other = again.iter().flat_map(|run| &run.outcomes).find(|(other, _)| other.id == row.id);
+        let other = again.iter().flat_map(|run| &run.outcomes).find(|(other, _)| other.id == check.id);
         outcome.reason = Some(match other.map(|(_, other)| other.verdict) {
-            Some(RowVerdict::Fail) => "seen in both of two runs".to_owned(),
+            Some(CheckVerdict::Fail) => "seen in both of two runs".to_owned(),
             Some(_) => {
-                outcome.verdict = RowVerdict::Warn;
+                outcome.verdict = CheckVerdict::Warn;
                 "seen once in two runs".to_owned()
             }
             None => "seen once; a second run was not possible".to_owned(),

@@ -2,21 +2,21 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use rehearse_conformance::{Facts, Recorded, RowVerdict, judge_recorded};
+use rehearse_conformance::{CheckVerdict, Facts, Recorded, judge_recorded};
 use rehearse_protocol::{Direction, Trace, Transport, Version, trace_file::TraceFile};
-use rehearse_report::check::{CheckedRow, CheckedServer};
+use rehearse_report::check::{CheckedServer, JudgedCheck};
 use serde_json::Value;
 
 use crate::{
     CheckOptions,
-    report::{checked_row, checked_version, peer_info},
+    report::{checked_version, judged_check, peer_info},
 };
 
-/// What the rows say of the traffic with one server over one transport.
+/// What the checks say of the traffic with one server over one transport.
 #[derive(Debug)]
 pub struct JudgedTraffic {
-    /// The violated rows, failures first.
-    pub violations: Vec<CheckedRow>,
+    /// The violated checks, failures first.
+    pub violations: Vec<JudgedCheck>,
     /// How many connections could not be judged.
     pub left_out: usize,
 }
@@ -27,14 +27,15 @@ pub fn judge_traffic(traces: &[Trace], asked: Option<Version>, transport: Transp
     let judged = judge_recorded(recorded, transport, &Facts::default());
     let mut violations = Vec::new();
     for version in &judged.versions {
-        let violated = version.outcomes.iter().filter(|(_, it)| it.verdict <= RowVerdict::Warn);
-        violations.extend(violated.map(|(row, outcome)| checked_row(&version.traces, version.version, row, outcome)));
+        let violated = version.outcomes.iter().filter(|(_, it)| it.verdict <= CheckVerdict::Warn);
+        violations
+            .extend(violated.map(|(check, outcome)| judged_check(&version.traces, version.version, check, outcome)));
     }
-    violations.sort_by_key(|row| row.verdict);
+    violations.sort_by_key(|check| check.verdict);
     JudgedTraffic { violations, left_out: judged.left_out }
 }
 
-/// What the rows say of a server in a trace file, over one transport.
+/// What the checks say of a server in a trace file, over one transport.
 #[derive(Debug)]
 pub struct RecordedServer {
     /// The result; its target is the name in the file.
@@ -43,7 +44,7 @@ pub struct RecordedServer {
     pub left_out: usize,
 }
 
-/// Judges every server of a trace file, over each transport alone, by the versions, rows and listing of the options.
+/// Judges every server of a trace file, over each transport alone, by the versions, checks and listing of the options.
 pub fn check_trace(file: &TraceFile, options: &CheckOptions) -> Vec<RecordedServer> {
     let mut servers: BTreeMap<(&str, Transport), Vec<Recorded<'_>>> = BTreeMap::new();
     for connection in &file.connections {
@@ -58,7 +59,7 @@ pub fn check_trace(file: &TraceFile, options: &CheckOptions) -> Vec<RecordedServ
         checked.error = judged.versions.is_empty().then(|| "no connection agrees on a version".to_owned());
         let is_wanted = |version| options.versions.is_empty() || options.versions.contains(&version);
         for mut version in judged.versions.into_iter().filter(|judged| is_wanted(judged.version)) {
-            version.outcomes.retain(|(row, _)| options.is_selected(&row.id));
+            version.outcomes.retain(|(check, _)| options.is_selected(&check.id));
             checked.versions.push(checked_version(&version.traces, version.version, &version.outcomes));
         }
         (checked.name, checked.server_version) = traces.iter().find_map(|trace| server_info(trace)).unzip();

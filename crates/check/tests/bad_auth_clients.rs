@@ -1,4 +1,4 @@
-//! Every row about the authorization of clients is seen to fail, and none reports our client.
+//! Every check about the authorization of clients is seen to fail, and none reports our client.
 //!
 //! The traces are real: our client gets its tokens from mocks. A bad client sends something otherwise, or more.
 
@@ -14,7 +14,7 @@ use rehearse_client::{
     CallOptions, ServerParams, Session, Target,
     oauth::{Authorizer, Identity, Interaction, Options},
 };
-use rehearse_conformance::{Evidence, Facts, Flow, Role, RowVerdict, judge_all, rows, rows_of};
+use rehearse_conformance::{CheckVerdict, Evidence, Facts, Flow, Role, checks, checks_of, judge_all};
 use rehearse_document::Source;
 use rehearse_mock::{
     engine::Engine,
@@ -31,8 +31,8 @@ use url::{Url, form_urlencoded};
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct BadClient {
-    /// The row that must report it.
-    row: String,
+    /// The check that must report it.
+    check: String,
     act: String,
     version: Option<Version>,
     /// The requests that are changed: `POST /as/token`; only the first or the last one of them with `nth`.
@@ -49,10 +49,10 @@ struct BadClient {
     /// How often they are sent.
     #[serde(default = "once")]
     times: usize,
-    /// Rows that necessarily report it as well.
+    /// Checks that necessarily report it as well.
     #[serde(default)]
     also: Vec<String>,
-    /// The specification allows it: the row must not report it.
+    /// The specification allows it: the check must not report it.
     #[serde(default)]
     allowed: bool,
 }
@@ -160,11 +160,11 @@ fn evidence<'t>(traces: &'t [Trace], base: &Base) -> Evidence<'t> {
     Evidence::new(&traces.iter().collect::<Vec<_>>(), base.version, Transport::Http, facts)
 }
 
-/// The ids of the rows that fail or warn.
+/// The ids of the checks that fail or warn.
 fn violated(evidence: &Evidence<'_>) -> BTreeSet<String> {
     let judged =
-        judge_all(evidence).filter(|(_, outcome)| matches!(outcome.verdict, RowVerdict::Fail | RowVerdict::Warn));
-    judged.map(|(row, _)| row.id.clone()).collect()
+        judge_all(evidence).filter(|(_, outcome)| matches!(outcome.verdict, CheckVerdict::Fail | CheckVerdict::Warn));
+    judged.map(|(check, _)| check.id.clone()).collect()
 }
 
 /// The exchanges that a bad client changes, as indices of traces and numbers.
@@ -333,7 +333,7 @@ fn add(trace: &mut Trace, added: &Added, number: u32, known: &HashMap<&str, Stri
 }
 
 #[tokio::test]
-async fn every_row_reports_its_bad_client_and_none_reports_ours() {
+async fn every_check_reports_its_bad_client_and_none_reports_ours() {
     let bases = bases().await;
     let mut wrong = Vec::new();
     for base in &bases {
@@ -345,35 +345,35 @@ async fn every_row_reports_its_bad_client_and_none_reports_ours() {
     let bad_clients: Vec<BadClient> =
         lines.map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))).collect();
     for bad in &bad_clients {
-        let Some(row) = rows().iter().find(|row| row.id == bad.row) else {
-            wrong.push(format!("{}: there is no such row", bad.row));
+        let Some(check) = checks().iter().find(|check| check.id == bad.check) else {
+            wrong.push(format!("{}: there is no such check", bad.check));
             continue;
         };
         let wanted = |base: &&Base| {
             base.act == bad.act
                 && bad.version.is_none_or(|version| version == base.version)
-                && row.levels.contains_key(&base.version)
+                && check.levels.contains_key(&base.version)
         };
         for base in bases.iter().filter(wanted) {
             let targets = targets(bad, &base.traces);
             if bad.on.is_some() && targets.is_empty() {
-                wrong.push(format!("{} {} {}: nothing to change", bad.row, bad.act, base.version));
+                wrong.push(format!("{} {} {}: nothing to change", bad.check, bad.act, base.version));
                 continue;
             }
             let traces = mutate(bad, &base.traces, &targets);
             let found = violated(&evidence(&traces, base));
-            if found.contains(&bad.row) == bad.allowed {
-                wrong.push(format!("{} {} {}: reported: {}", bad.row, bad.act, base.version, bad.allowed));
+            if found.contains(&bad.check) == bad.allowed {
+                wrong.push(format!("{} {} {}: reported: {}", bad.check, bad.act, base.version, bad.allowed));
             }
-            let is_other = |id: &&String| **id != bad.row && !bad.also.contains(id);
+            let is_other = |id: &&String| **id != bad.check && !bad.also.contains(id);
             let others: Vec<_> = found.iter().filter(is_other).collect();
             if !others.is_empty() && !bad.allowed {
-                wrong.push(format!("{} {} {}: also {others:?}", bad.row, bad.act, base.version));
+                wrong.push(format!("{} {} {}: also {others:?}", bad.check, bad.act, base.version));
             }
         }
     }
-    let seen: BTreeSet<_> = bad_clients.iter().filter(|bad| !bad.allowed).map(|bad| bad.row.as_str()).collect();
-    let all = rows_of(Role::Client).map(|row| row.id.as_str()).filter(|id| id.starts_with("client-auth."));
+    let seen: BTreeSet<_> = bad_clients.iter().filter(|bad| !bad.allowed).map(|bad| bad.check.as_str()).collect();
+    let all = checks_of(Role::Client).map(|check| check.id.as_str()).filter(|id| id.starts_with("client-auth."));
     let without: Vec<_> = all.filter(|id| !seen.contains(id)).collect();
     assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
     assert!(without.is_empty(), "without a bad client: {without:?}");

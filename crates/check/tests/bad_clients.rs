@@ -1,4 +1,4 @@
-//! Every row about clients is seen to fail: one change of what a conformant client sent, and the row reports it.
+//! Every check about clients is seen to fail: one change of what a conformant client sent, and the check reports it.
 //!
 //! The traces are real: our client does the work of an application against mocks. A bad client sends one thing otherwise.
 
@@ -10,7 +10,7 @@ use std::{collections::BTreeSet, fs, path::Path, time::Duration};
 use base::{Base, bases, evidence};
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue};
-use rehearse_conformance::{Evidence, Place, Role, RowVerdict, judge_all, rows, rows_of};
+use rehearse_conformance::{CheckVerdict, Evidence, Place, Role, checks, checks_of, judge_all};
 use rehearse_protocol::{Direction, Event, EventKind, Frame, ProcessEvent, Trace, Transport, Version};
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -29,8 +29,8 @@ const KNOWN: [(&str, &str); 5] = [
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct BadClient {
-    /// The row that must report it.
-    row: String,
+    /// The check that must report it.
+    check: String,
     /// The method of the message that is changed; with `response:`, the answer to a request of the server, with
     /// `answer:` that of the server to the client; `GET`, `POST`
     /// or `DELETE` for the heads of HTTP requests.
@@ -101,10 +101,10 @@ struct BadClient {
     /// The client starts another process, and does the same there from this message on.
     #[serde(default)]
     restart: bool,
-    /// Rows that necessarily report it as well.
+    /// Checks that necessarily report it as well.
     #[serde(default)]
     also: Vec<String>,
-    /// The specification allows it: the row must not report it.
+    /// The specification allows it: the check must not report it.
     #[serde(default)]
     allowed: bool,
 }
@@ -134,11 +134,11 @@ fn endpoint() -> String {
     "/mcp".to_owned()
 }
 
-/// The ids of the rows that fail or warn.
+/// The ids of the checks that fail or warn.
 fn violated(evidence: &Evidence<'_>) -> BTreeSet<String> {
     let judged =
-        judge_all(evidence).filter(|(_, outcome)| matches!(outcome.verdict, RowVerdict::Fail | RowVerdict::Warn));
-    judged.map(|(row, _)| row.id.clone()).collect()
+        judge_all(evidence).filter(|(_, outcome)| matches!(outcome.verdict, CheckVerdict::Fail | CheckVerdict::Warn));
+    judged.map(|(check, _)| check.id.clone()).collect()
 }
 
 /// The frames or heads that a bad client changes.
@@ -340,7 +340,7 @@ fn bad_clients() -> Vec<BadClient> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_row_reports_its_bad_client_and_none_reports_ours() {
+async fn every_check_reports_its_bad_client_and_none_reports_ours() {
     let bases = bases().await;
     let bases: Vec<_> = bases.iter().map(|base| (base, evidence(&base.traces, base, None))).collect();
     let mut wrong = Vec::new();
@@ -356,27 +356,27 @@ async fn every_row_reports_its_bad_client_and_none_reports_ours() {
         let walks: Vec<_> = halves.map(|half| scope.spawn(|| walk(half, &bases))).collect();
         walks.into_iter().for_each(|walk| wrong.extend(walk.join().expect("no panic")));
     });
-    let seen: BTreeSet<_> = bad_clients.iter().filter(|bad| !bad.allowed).map(|bad| bad.row.as_str()).collect();
-    let all = rows_of(Role::Client).map(|row| row.id.as_str()).filter(|id| !id.starts_with("client-auth."));
+    let seen: BTreeSet<_> = bad_clients.iter().filter(|bad| !bad.allowed).map(|bad| bad.check.as_str()).collect();
+    let all = checks_of(Role::Client).map(|check| check.id.as_str()).filter(|id| !id.starts_with("client-auth."));
     let without: Vec<_> = all.filter(|id| !seen.contains(id)).collect();
     assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
     assert!(without.is_empty(), "without a bad client: {without:?}");
 }
 
-/// Lets the rows judge bad clients. Returns what is wrong.
+/// Lets the checks judge bad clients. Returns what is wrong.
 fn walk(bad_clients: &[BadClient], bases: &[(&Base, Evidence<'_>)]) -> Vec<String> {
     let mut wrong = Vec::new();
     for bad in bad_clients {
-        let Some(row) = rows().iter().find(|row| row.id == bad.row) else {
-            wrong.push(format!("{}: there is no such row", bad.row));
+        let Some(check) = checks().iter().find(|check| check.id == bad.check) else {
+            wrong.push(format!("{}: there is no such check", bad.check));
             continue;
         };
         let fits = |(base, _): &&(&Base, Evidence<'_>)| {
             bad.version.is_none_or(|it| it == base.version)
                 && bad.transport.is_none_or(|it| it == base.transport)
                 && bad.server.as_ref().is_none_or(|it| it == base.server)
-                && row.levels.contains_key(&base.version)
-                && row.transports.contains(&base.transport)
+                && check.levels.contains_key(&base.version)
+                && check.transports.contains(&base.transport)
         };
         let mut applied = 0;
         let found = bases.iter().filter(fits).find_map(|(base, conformant)| {
@@ -384,20 +384,20 @@ fn walk(bad_clients: &[BadClient], bases: &[(&Base, Evidence<'_>)]) -> Vec<Strin
             applied += usize::from(!targets.is_empty());
             let traces = mutate(bad, &base.traces, &targets);
             let evidence = evidence(&traces, base, Some(bad));
-            let is_reported = !targets.is_empty() && !row.judge(&evidence).judgement.violations.is_empty();
+            let is_reported = !targets.is_empty() && !check.judge(&evidence).judgement.violations.is_empty();
             is_reported.then(|| (base.server, violated(&evidence)))
         });
         match found {
             _ if bad.allowed && applied > 0 && found.is_none() => {}
             Some((server, found)) if !bad.allowed => {
                 let is_other =
-                    |id: &&String| **id != bad.row && !bad.also.contains(id) && !KNOWN.contains(&(server, id));
+                    |id: &&String| **id != bad.check && !bad.also.contains(id) && !KNOWN.contains(&(server, id));
                 let others: Vec<_> = found.iter().filter(is_other).collect();
                 if !others.is_empty() {
-                    wrong.push(format!("{}: also {others:?}", bad.row));
+                    wrong.push(format!("{}: also {others:?}", bad.check));
                 }
             }
-            _ => wrong.push(format!("{}: applied {applied} times, reported: {}", bad.row, found.is_some())),
+            _ => wrong.push(format!("{}: applied {applied} times, reported: {}", bad.check, found.is_some())),
         }
     }
     wrong

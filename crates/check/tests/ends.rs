@@ -16,7 +16,7 @@ use rehearse_check::{CheckOptions, check};
 use rehearse_client::{Endpoint, ServerParams, Target};
 use rehearse_net::{Body, ConnectionHandle, ConnectionLimit, Disconnect, Request, Response, Shutdown, accept, ws};
 use rehearse_protocol::{MAX_FRAME, Message, Transport, Version, message, sse};
-use rehearse_report::check::{CheckedRow, RowVerdict};
+use rehearse_report::check::{CheckVerdict, JudgedCheck};
 use tokio::{net::TcpListener, sync::mpsc};
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 
@@ -151,7 +151,7 @@ impl Server {
 }
 
 /// The verdicts on a server.
-async fn judged(transport: Transport, fatal: &'static str, end: End, gone: StatusCode) -> Vec<CheckedRow> {
+async fn judged(transport: Transport, fatal: &'static str, end: End, gone: StatusCode) -> Vec<JudgedCheck> {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let (address, shutdown) = (listener.local_addr().expect("bound"), Shutdown::default());
     let server = Arc::new(Server { fatal, end, gone, streams: Mutex::default(), opened: AtomicUsize::default() });
@@ -165,16 +165,16 @@ async fn judged(transport: Transport, fatal: &'static str, end: End, gone: Statu
     let versions = vec![Version::V2024_11_05];
     let options = CheckOptions { versions, grace: Duration::from_millis(50), ..CheckOptions::default() };
     let run = check(&ServerParams::new("server", target), &options).await;
-    let rows = run.checked.versions.into_iter().next().expect("a version").rows;
+    let checks = run.checked.versions.into_iter().next().expect("a version").checks;
     shutdown.end(Duration::ZERO).await;
     accepting.await.expect("no panic");
-    rows
+    checks
 }
 
-/// The verdict on a row, and its reason.
-fn found<'r>(rows: &'r [CheckedRow], id: &str) -> (RowVerdict, &'r str) {
-    let row = rows.iter().find(|row| row.id == id).expect("a row");
-    (row.verdict, row.reason.as_deref().unwrap_or_default())
+/// The verdict on a check, and its reason.
+fn found<'r>(checks: &'r [JudgedCheck], id: &str) -> (CheckVerdict, &'r str) {
+    let check = checks.iter().find(|check| check.id == id).expect("a check");
+    (check.verdict, check.reason.as_deref().unwrap_or_default())
 }
 
 #[tokio::test]
@@ -193,25 +193,25 @@ async fn however_a_server_ends_a_connection_the_verdict_is_the_same() {
     ];
     for (transport, end, gone) in ends {
         let what = format!("{transport} {end:?} {gone}");
-        let rows = judged(transport, TRUNCATED, end, gone).await;
-        assert_eq!(found(&rows, "rpc.invalid.parse-survives"), (RowVerdict::Warn, ""), "{what}");
-        let (is_utf8, _) = found(&rows, "ws.frame.utf8");
-        assert_eq!(is_utf8 == RowVerdict::Warn, end == End::NotUtf8, "{what}: {is_utf8:?}");
+        let checks = judged(transport, TRUNCATED, end, gone).await;
+        assert_eq!(found(&checks, "rpc.invalid.parse-survives"), (CheckVerdict::Warn, ""), "{what}");
+        let (is_utf8, _) = found(&checks, "ws.frame.utf8");
+        assert_eq!(is_utf8 == CheckVerdict::Warn, end == End::NotUtf8, "{what}: {is_utf8:?}");
     }
 }
 
 #[tokio::test]
 async fn what_was_still_to_be_sent_is_not_tested_because_the_server_had_ended_the_connection() {
     for end in [End::Clean, End::Reset] {
-        let rows = judged(Transport::Ws, NUMBER, end, StatusCode::NOT_FOUND).await;
-        for row in ["rpc.invalid.parse-survives", "rpc.extra.deep-nesting", "rpc.invalid.params-array"] {
-            let expected = (RowVerdict::NotTested, "the server had ended the connection");
-            assert_eq!(found(&rows, row), expected, "{row} {end:?}");
+        let checks = judged(Transport::Ws, NUMBER, end, StatusCode::NOT_FOUND).await;
+        for check in ["rpc.invalid.parse-survives", "rpc.extra.deep-nesting", "rpc.invalid.params-array"] {
+            let expected = (CheckVerdict::NotTested, "the server had ended the connection");
+            assert_eq!(found(&checks, check), expected, "{check} {end:?}");
         }
         // It is about no case.
-        let expected = (RowVerdict::NotTested, "the server sent no progress");
-        assert_eq!(found(&rows, "progress.token.only-known"), expected);
+        let expected = (CheckVerdict::NotTested, "the server sent no progress");
+        assert_eq!(found(&checks, "progress.token.only-known"), expected);
         // Its case was sent on another connection.
-        assert_eq!(found(&rows, "rpc.method.unknown-no-crash").0, RowVerdict::Pass);
+        assert_eq!(found(&checks, "rpc.method.unknown-no-crash").0, CheckVerdict::Pass);
     }
 }

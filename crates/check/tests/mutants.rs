@@ -1,4 +1,4 @@
-//! Every row is seen to fail: one change of a conformant server's trace, and the row reports it.
+//! Every check is seen to fail: one change of a conformant server's trace, and the check reports it.
 //!
 //! The traces are real: the prober runs against the mock `everything`. A mutant changes what the server answered to one
 //! message, as a faulty server would have.
@@ -12,7 +12,7 @@ use futures_util::future::join_all;
 use http::{HeaderName, HeaderValue, StatusCode};
 use rehearse_check::{CheckOptions, Tokens, VersionTraces, check};
 use rehearse_client::{ServerParams, Target, ToolPermission};
-use rehearse_conformance::{Evidence, Facts, Level, Place, Role, RowVerdict, judge_all, rows, rows_of};
+use rehearse_conformance::{CheckVerdict, Evidence, Facts, Level, Place, Role, checks, checks_of, judge_all};
 use rehearse_mock::{
     engine::Engine,
     journal::Journal,
@@ -26,7 +26,7 @@ use tokio_util::sync::CancellationToken;
 
 use process::{ProcessFault, process};
 
-/// Rows that no change of one answer of this server can violate.
+/// Checks that no change of one answer of this server can violate.
 const NOT_MUTATED: &[&str] = &[
     // They are about time.
     "log.msg.rate",
@@ -115,8 +115,8 @@ const TOKEN: &str = "rehearse-token";
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Mutant {
-    /// The row that must report it.
-    row: String,
+    /// The check that must report it.
+    check: String,
     /// The method or the case whose answer is changed; `notification:METHOD` or `request:METHOD` for a message of the
     /// server itself, `GET` or `POST` for the HTTP requests of normal traffic.
     #[serde(default)]
@@ -173,10 +173,10 @@ struct Mutant {
     closed: Option<ClosedHow>,
     /// The whole body of a response that is no message.
     document: Option<Value>,
-    /// Rows that necessarily report it as well.
+    /// Checks that necessarily report it as well.
     #[serde(default)]
     also: Vec<String>,
-    /// The specification allows it: the row must not report it.
+    /// The specification allows it: the check must not report it.
     #[serde(default)]
     allowed: bool,
 }
@@ -296,11 +296,11 @@ fn evidence<'t>(traces: &[&'t Trace], base: &Base) -> Evidence<'t> {
     Evidence::new(traces, base.run.version, base.transport, facts(base))
 }
 
-/// The ids of the rows that fail or warn.
+/// The ids of the checks that fail or warn.
 fn violated(evidence: &Evidence<'_>) -> BTreeSet<String> {
     let judged =
-        judge_all(evidence).filter(|(_, outcome)| matches!(outcome.verdict, RowVerdict::Fail | RowVerdict::Warn));
-    let found = judged.map(|(row, _)| row.id.clone());
+        judge_all(evidence).filter(|(_, outcome)| matches!(outcome.verdict, CheckVerdict::Fail | CheckVerdict::Warn));
+    let found = judged.map(|(check, _)| check.id.clone());
     // How long this machine takes is not what is tested.
     found.filter(|id| !NOT_MUTATED.contains(&id.as_str())).collect()
 }
@@ -525,13 +525,13 @@ fn mutants() -> Vec<Mutant> {
     lines.iter().map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))).collect()
 }
 
-/// While you work on some rows: `MUTANTS=tools.list,res` walks only the mutants of rows whose ids begin so.
+/// While you work on some checks: `MUTANTS=tools.list,res` walks only the mutants of checks whose ids begin so.
 fn is_wanted(id: &str) -> bool {
     std::env::var("MUTANTS").map_or(true, |wanted| wanted.split(',').any(|wanted| id.starts_with(wanted)))
 }
 
 #[tokio::test]
-async fn every_row_reports_its_mutant_and_none_reports_the_conformant_server() {
+async fn every_check_reports_its_mutant_and_none_reports_the_conformant_server() {
     let bases = bases().await;
     let bases: Vec<_> =
         bases.iter().map(|base| (base, evidence(&base.run.traces.iter().collect::<Vec<_>>(), base))).collect();
@@ -541,8 +541,8 @@ async fn every_row_reports_its_mutant_and_none_reports_the_conformant_server() {
     });
     let (mut wrong, mut seen) = (accused.collect::<Vec<_>>(), BTreeSet::new());
     let mut mutants = mutants();
-    mutants.retain(|mutant| is_wanted(&mutant.row));
-    seen.extend(mutants.iter().filter(|mutant| !mutant.allowed).map(|mutant| mutant.row.clone()));
+    mutants.retain(|mutant| is_wanted(&mutant.check));
+    seen.extend(mutants.iter().filter(|mutant| !mutant.allowed).map(|mutant| mutant.check.clone()));
     let half = mutants.len() / 2;
     let judged = std::thread::scope(|scope| {
         let other = scope.spawn(|| walk(&mutants[..half], &bases));
@@ -551,31 +551,31 @@ async fn every_row_reports_its_mutant_and_none_reports_the_conformant_server() {
         wrong
     });
     wrong.extend(judged);
-    let ids = rows_of(Role::Server).map(|row| row.id.as_str()).filter(|id| is_wanted(id));
+    let ids = checks_of(Role::Server).map(|check| check.id.as_str()).filter(|id| is_wanted(id));
     let without: Vec<_> = ids.filter(|id| !seen.contains(*id)).collect();
     assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
     let unseen: Vec<_> = without.iter().filter(|id| !NOT_MUTATED.contains(*id)).collect();
     assert!(unseen.is_empty(), "{} without a mutant: {unseen:?}", unseen.len());
 }
 
-/// Whether a violation of a row is more than information.
+/// Whether a violation of a check is more than information.
 fn is_counted(id: &str, version: Version) -> bool {
-    rows().iter().any(|row| row.id == id && row.levels.get(&version) != Some(&Level::Info))
+    checks().iter().any(|check| check.id == id && check.levels.get(&version) != Some(&Level::Info))
 }
 
-/// Says which mutants are not reported by their rows, or also by other rows.
+/// Says which mutants are not reported by their checks, or also by other checks.
 fn walk(mutants: &[Mutant], bases: &[(&Base, Evidence<'_>)]) -> Vec<String> {
     let mut wrong = Vec::new();
     for mutant in mutants {
-        let Some(row) = rows().iter().find(|row| row.id == mutant.row) else {
-            wrong.push(format!("{}: there is no such row", mutant.row));
+        let Some(check) = checks().iter().find(|check| check.id == mutant.check) else {
+            wrong.push(format!("{}: there is no such check", mutant.check));
             continue;
         };
         let fits = |(base, _): &&(&Base, Evidence<'_>)| {
             mutant.version.is_none_or(|it| it == base.run.version)
                 && mutant.transport.is_none_or(|it| it == base.transport)
-                && row.levels.contains_key(&base.run.version)
-                && row.transports.contains(&base.transport)
+                && check.levels.contains_key(&base.run.version)
+                && check.transports.contains(&base.transport)
         };
         let mut applied = 0;
         let found = bases.iter().filter(fits).find_map(|(base, conformant)| {
@@ -593,27 +593,27 @@ fn walk(mutants: &[Mutant], bases: &[(&Base, Evidence<'_>)]) -> Vec<String> {
             };
             let changed: Vec<&Trace> =
                 (0..).zip(&mutated).filter(|(number, _)| is_changed(*number)).map(|(_, trace)| trace).collect();
-            // Most rows look at one connection at a time.
+            // Most checks look at one connection at a time.
             [changed, mutated.iter().collect()].iter().find_map(|traces| {
                 let evidence = evidence(traces, base);
-                let is_reported = !row.judge(&evidence).judgement.violations.is_empty();
+                let is_reported = !check.judge(&evidence).judgement.violations.is_empty();
                 is_reported.then(|| (violated(&evidence), base.transport, base.run.version))
             })
         });
         if mutant.allowed {
             if applied == 0 || found.is_some() {
-                wrong.push(format!("{}: allowed, but reported (applied {applied} times)", mutant.row));
+                wrong.push(format!("{}: allowed, but reported (applied {applied} times)", mutant.check));
             }
             continue;
         }
         let Some((found, transport, version)) = found else {
-            wrong.push(format!("{}: not reported (applied {applied} times)", mutant.row));
+            wrong.push(format!("{}: not reported (applied {applied} times)", mutant.check));
             continue;
         };
-        let is_other = |id: &&String| **id != mutant.row && !mutant.also.contains(id) && is_counted(id, version);
+        let is_other = |id: &&String| **id != mutant.check && !mutant.also.contains(id) && is_counted(id, version);
         let others: Vec<_> = found.iter().filter(is_other).collect();
         if !others.is_empty() {
-            wrong.push(format!("{}: also {others:?} ({transport} {version})", mutant.row));
+            wrong.push(format!("{}: also {others:?} ({transport} {version})", mutant.check));
         }
     }
     wrong

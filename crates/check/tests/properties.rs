@@ -6,7 +6,7 @@ use bytes::Bytes;
 use proptest::prelude::*;
 use rehearse_check::{CheckOptions, VersionTraces, check};
 use rehearse_client::{Endpoint, ServerParams, Target, ToolPermission};
-use rehearse_conformance::{Evidence, Facts, RowVerdict, judge_all};
+use rehearse_conformance::{CheckVerdict, Evidence, Facts, judge_all};
 use rehearse_mock::{
     engine::Engine,
     journal::Journal,
@@ -49,7 +49,7 @@ fn runs() -> &'static [(Transport, VersionTraces)] {
     })
 }
 
-fn verdicts(traces: &[Trace], version: Version, transport: Transport) -> Vec<RowVerdict> {
+fn verdicts(traces: &[Trace], version: Version, transport: Transport) -> Vec<CheckVerdict> {
     let traces: Vec<_> = traces.iter().collect();
     let facts = Facts { is_listing: true, is_local: true, ..Facts::default() };
     judge_all(&Evidence::new(&traces, version, transport, facts)).map(|(_, outcome)| outcome.verdict).collect()
@@ -92,7 +92,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 16, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_row_that_fails_never_passes_on_a_part_of_the_trace(run in any::<prop::sample::Index>(), at in any::<prop::sample::Index>()) {
+    fn a_check_that_fails_never_passes_on_a_part_of_the_trace(run in any::<prop::sample::Index>(), at in any::<prop::sample::Index>()) {
         let (transport, run) = run.get(runs());
         let whole = verdicts(&run.traces, run.version, *transport);
         let number = at.index(run.traces.len());
@@ -100,8 +100,8 @@ proptest! {
         let len = traces[number].events().count();
         traces[number] = prefix(&traces[number], at.index(len));
         let cut = verdicts(&traces, run.version, *transport);
-        for ((whole, cut), row) in whole.iter().zip(&cut).zip(rehearse_conformance::rows_of(rehearse_conformance::Role::Server)) {
-            prop_assert!(*whole != RowVerdict::Fail || *cut != RowVerdict::Pass, "{}", row.id);
+        for ((whole, cut), check) in whole.iter().zip(&cut).zip(rehearse_conformance::checks_of(rehearse_conformance::Role::Server)) {
+            prop_assert!(*whole != CheckVerdict::Fail || *cut != CheckVerdict::Pass, "{}", check.id);
         }
     }
 
@@ -122,7 +122,7 @@ proptest! {
 #[test]
 fn the_server_of_these_tests_violates_rules() {
     let failed = |(transport, run): &(Transport, VersionTraces)| {
-        verdicts(&run.traces, run.version, *transport).contains(&RowVerdict::Fail)
+        verdicts(&run.traces, run.version, *transport).contains(&CheckVerdict::Fail)
     };
     assert!(runs().iter().any(failed));
 }

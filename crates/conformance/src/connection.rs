@@ -385,7 +385,7 @@ impl<'t> Connection<'t> {
     }
 }
 
-/// The JSON of a frame; null if it is none. Bytes that are no UTF-8 have a row of their own.
+/// The JSON of a frame; null if it is none. Bytes that are no UTF-8 have a check of their own.
 pub(crate) fn json(bytes: &[u8]) -> Value {
     serde_json::from_str(&String::from_utf8_lossy(bytes)).unwrap_or_default()
 }

@@ -237,7 +237,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::rows;
+    use crate::checks;
 
     /// A process that gets `initialize` at once and answers after this many milliseconds, if at all, and whose standard
     /// input is closed.
@@ -264,12 +264,12 @@ mod tests {
         trace
     }
 
-    /// Whether a row is violated by two processes.
-    fn is_violated(row: &str, one: &Trace, other: &Trace) -> bool {
+    /// Whether a check is violated by two processes.
+    fn is_violated(check: &str, one: &Trace, other: &Trace) -> bool {
         let facts = Facts { capabilities: json!({}), patience: Duration::from_secs(5), ..Facts::default() };
         let evidence = Evidence::new(&[one, other], Version::V2025_06_18, Transport::Stdio, facts);
-        let row = rows().iter().find(|it| it.id == row);
-        row.is_some_and(|row| !row.judge(&evidence).judgement.violations.is_empty())
+        let check = checks().iter().find(|it| it.id == check);
+        check.is_some_and(|check| !check.judge(&evidence).judgement.violations.is_empty())
     }
 
     #[test]
@@ -280,8 +280,8 @@ mod tests {
         assert!(is_violated(unanswered, &slow, &process(None, 20_000)));
         assert!(is_violated(unanswered, &fast, &process(None, 12_000)));
         let late = process(Some(13_000), 12_000);
-        for row in ["io.stdout.flush", "ping.result.prompt"] {
-            assert!(!is_violated(row, &slow, &late), "{row}");
+        for check in ["io.stdout.flush", "ping.result.prompt"] {
+            assert!(!is_violated(check, &slow, &late), "{check}");
         }
         assert!(!is_violated("io.exit.on-stdin-close-legacy", &late, &process(None, 12_000)));
         assert!(is_violated("io.exit.on-stdin-close-legacy", &slow, &late));

@@ -1,6 +1,6 @@
-//! What a judge says of a row.
+//! What a judge says of a check.
 
-use rehearse_report::check::RowVerdict;
+use rehearse_report::check::CheckVerdict;
 
 use crate::{Level, Message, Place, call::Call};
 
@@ -13,7 +13,7 @@ pub struct Violation {
     pub found: String,
     /// The frames that show it, in order.
     pub places: Vec<Place>,
-    /// The level, if it is another one than that of the row.
+    /// The level, if it is another one than that of the check.
     pub level: Option<Level>,
 }
 
@@ -28,11 +28,11 @@ pub struct Judgement {
     pub untested: Option<String>,
 }
 
-/// The verdict on a row with its reasons.
+/// The verdict on a check with its reasons.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// The verdict.
-    pub verdict: RowVerdict,
+    pub verdict: CheckVerdict,
     /// Why it is not applicable or not tested, or whether another run has confirmed it.
     pub reason: Option<String>,
     /// What the judge found.

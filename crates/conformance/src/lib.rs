@@ -1,25 +1,26 @@
 //! Checks of MCP traffic against the specification.
 //!
-//! A [`Row`] is one rule of the specification: its text, level by version and links stand in `rows/AREA.jsonl`, its
+//! A [`Check`] is one rule of the specification: its text, level by version and links stand in `checks/AREA.jsonl`, its
 //! judge in `areas/AREA.rs`. A judge is a pure function over [`Evidence`]: the traces of all connections with one server
 //! in one version over one transport. It sends nothing, so the same judges serve a probe, a scenario, a recorded trace
 //! and a mock.
 //!
 //! ```
-//! use rehearse_conformance::{Evidence, Facts, RowVerdict, judge_all};
+//! use rehearse_conformance::{Evidence, Facts, CheckVerdict, judge_all};
 //! use rehearse_protocol::{Direction, Trace, Transport, Version};
 //!
 //! let mut trace = Trace::default();
 //! let answer = bytes::Bytes::from_static(br#"{"id":1,"result":{}}"#);
 //! trace.push_frame(std::time::Duration::ZERO, Direction::ServerToClient, answer);
 //! let evidence = Evidence::new(&[&trace], Version::V2025_11_25, Transport::Stdio, Facts::default());
-//! let failed: Vec<_> = judge_all(&evidence).filter(|(_, outcome)| outcome.verdict == RowVerdict::Fail).collect();
+//! let failed: Vec<_> = judge_all(&evidence).filter(|(_, outcome)| outcome.verdict == CheckVerdict::Fail).collect();
 //! assert_eq!(failed[0].0.id, "rpc.envelope.version-field");
 //! ```
 
 mod areas;
 mod call;
 mod case;
+mod check;
 mod connection;
 mod evidence;
 mod facts;
@@ -28,12 +29,12 @@ mod formats;
 mod judgement;
 mod message;
 mod recorded;
-mod row;
 mod shapes;
 
 pub use areas::cases;
 pub use call::{Ask, Call};
 pub use case::{Case, CaseBody, Lane, Material, MirroredCall, MirroredParameter};
+pub use check::{Check, Level, Role, checks, checks_of, judge_all};
 pub use connection::{Connection, HttpExchange, without_mark};
 pub use evidence::Evidence;
 pub use facts::{Facts, Fetched};
@@ -41,5 +42,4 @@ pub use flow::Flow;
 pub use judgement::{Judgement, Outcome, Violation};
 pub use message::{Kind, Message, Place};
 pub use recorded::{Judged, JudgedVersion, Recorded, judge_recorded};
-pub use rehearse_report::check::RowVerdict;
-pub use row::{Level, Role, Row, judge_all, rows, rows_of};
+pub use rehearse_report::check::CheckVerdict;

@@ -7,11 +7,11 @@ use std::{
 
 use rehearse_protocol::{Direction, Era, EventKind, Trace, Transport, Version};
 
-use crate::{Evidence, Facts, Judgement, Outcome, Role, Row, RowVerdict, judge_all};
+use crate::{Check, CheckVerdict, Evidence, Facts, Judgement, Outcome, Role, judge_all};
 
-/// The ids of the rows that hold for any traffic. Others rely on what a probe sends: that a resource was not removed, or
+/// The ids of the checks that hold for any traffic. Others rely on what a probe sends: that a resource was not removed, or
 /// that no call was cancelled.
-static PASSIVE: LazyLock<BTreeSet<&str>> = LazyLock::new(|| include_str!("../rows/passive.txt").lines().collect());
+static PASSIVE: LazyLock<BTreeSet<&str>> = LazyLock::new(|| include_str!("../checks/passive.txt").lines().collect());
 
 /// The recorded traffic of one connection.
 #[derive(Clone, Copy, Debug)]
@@ -22,7 +22,7 @@ pub struct Recorded<'t> {
     pub asked: Option<Version>,
 }
 
-/// What the rows say of recorded traffic.
+/// What the checks say of recorded traffic.
 #[derive(Debug, Default)]
 pub struct Judged<'t> {
     /// Each version that was spoken, newest first.
@@ -31,20 +31,20 @@ pub struct Judged<'t> {
     pub left_out: usize,
 }
 
-/// What the rows say of the traffic in one version.
+/// What the checks say of the traffic in one version.
 #[derive(Debug)]
 pub struct JudgedVersion<'t> {
     /// The version.
     pub version: Version,
     /// The connections in it.
     pub traces: Vec<&'t Trace>,
-    /// The outcome of every row.
-    pub outcomes: Vec<(&'static Row, Outcome)>,
+    /// The outcome of every check.
+    pub outcomes: Vec<(&'static Check, Outcome)>,
 }
 
 /// Judges the traffic with one server over one transport, in each version that was spoken. A connection belongs to the
 /// version that the client asked for, if the server speaks that on any connection, else to those that were spoken in it.
-/// In traffic that no probe has sent, only passive rows are judged.
+/// In traffic that no probe has sent, only passive checks are judged.
 pub fn judge_recorded<'t>(
     recorded: impl IntoIterator<Item = Recorded<'t>>,
     transport: Transport,
@@ -75,12 +75,13 @@ pub fn judge_recorded<'t>(
         let evidence = Evidence::new(&traces, version, transport, facts.clone());
         let mut outcomes: Vec<_> = judge_all(&evidence).collect();
         let is_probed = traces.iter().any(|trace| trace.events().any(|it| matches!(it.kind, EventKind::Case(_))));
-        // A judge of a client's row looks for what it needs.
-        let is_active = |row: &Row| row.role() == Role::Server && !is_probed && !PASSIVE.contains(row.id.as_str());
-        let active = outcomes.iter_mut().filter(|(row, _)| is_active(row));
-        for (_, outcome) in active.filter(|(_, outcome)| outcome.verdict != RowVerdict::NotApplicable) {
+        // A judge of a client's check looks for what it needs.
+        let is_active =
+            |check: &Check| check.role() == Role::Server && !is_probed && !PASSIVE.contains(check.id.as_str());
+        let active = outcomes.iter_mut().filter(|(check, _)| is_active(check));
+        for (_, outcome) in active.filter(|(_, outcome)| outcome.verdict != CheckVerdict::NotApplicable) {
             let reason = Some("it needs what only a probe sends".to_owned());
-            *outcome = Outcome { verdict: RowVerdict::NotTested, reason, judgement: Judgement::default() };
+            *outcome = Outcome { verdict: CheckVerdict::NotTested, reason, judgement: Judgement::default() };
         }
         judged.versions.push(JudgedVersion { version, traces, outcomes });
     }
@@ -141,8 +142,8 @@ mod tests {
         let failed = |judged: &Judged<'_>| {
             let outcomes = judged.versions.iter().flat_map(|version| &version.outcomes);
             outcomes
-                .filter(|(_, it)| it.verdict == RowVerdict::Fail)
-                .any(|(row, _)| row.id == "rpc.envelope.version-field")
+                .filter(|(_, it)| it.verdict == CheckVerdict::Fail)
+                .any(|(check, _)| check.id == "rpc.envelope.version-field")
         };
         assert!(failed(&judged));
         let mut cut = Trace::bounded(1);

@@ -1,14 +1,14 @@
-//! `docs/checks.md` is generated from the rows. `UPDATE_DOCS=1 cargo test -p rehearse-conformance` writes it.
+//! `docs/checks.md` is generated from the files in `checks`. `UPDATE_DOCS=1 cargo test -p rehearse-conformance` writes it.
 
 use std::{fmt::Write, fs, path::Path};
 
-use rehearse_conformance::{Row, rows};
+use rehearse_conformance::{Check, checks};
 use rehearse_protocol::Version;
 
 const HEAD: &str = "\
 # Checks
 
-The rows of [`rehearse check`](check.md), by area. This page is generated from the rows; do not edit it.
+The checks of [`rehearse check`](check.md), by area. This page is generated from their definitions; do not edit it.
 
 *Level* is that of the newest version with the rule: MUST, SHOULD, *derived* (it follows from a sentence without a \
 keyword, or from a document that MCP builds on) or *info* (recorded, never counted). `rehearse check --explain ID` has \
@@ -18,32 +18,32 @@ the level and the link for each version.
 fn page() -> String {
     let mut out = HEAD.to_owned();
     let mut area = "";
-    for row in rows() {
-        if row.area() != area {
-            area = row.area();
+    for check in checks() {
+        if check.area() != area {
+            area = check.area();
             let _ = write!(
                 out,
                 "\n## {area}\n\n| id | level | versions | rule | looks at |\n| --- | --- | --- | --- | --- |\n"
             );
         }
-        let newest = row.levels.iter().next_back();
+        let newest = check.levels.iter().next_back();
         let (version, level) = newest.map_or((Version::LATEST, ""), |(version, level)| (*version, level.as_str()));
         let _ = writeln!(
             out,
             "| `{}` | {level} | {} | [{}]({}) | {} |",
-            row.id,
-            versions(row),
-            cell(&row.rule),
-            row.link(version),
-            cell(&row.looks_at)
+            check.id,
+            versions(check),
+            cell(&check.rule),
+            check.link(version),
+            cell(&check.looks_at)
         );
     }
     out
 }
 
 /// `all`, one version, or the first and the last.
-fn versions(row: &Row) -> String {
-    let all: Vec<_> = row.levels.keys().map(|version| version.as_str()).collect();
+fn versions(check: &Check) -> String {
+    let all: Vec<_> = check.levels.keys().map(|version| version.as_str()).collect();
     match all.as_slice() {
         [one] => (*one).to_owned(),
         all if all.len() == Version::ALL.len() => "all".to_owned(),

@@ -1,7 +1,7 @@
 //! What a mock and its clients violate, by the traces.
 
 use rehearse_conformance::{
-    Facts, JudgedVersion, Outcome, Place, Recorded, Role, Row, RowVerdict, Violation, judge_recorded,
+    Check, CheckVerdict, Facts, JudgedVersion, Outcome, Place, Recorded, Role, Violation, judge_recorded,
 };
 use rehearse_protocol::{Trace, Transport};
 
@@ -80,24 +80,24 @@ fn violations(traces: &[Trace], role: Role) -> Vec<ProtocolViolation> {
         let judged = judge_recorded(own.map(|trace| Recorded { trace, asked: None }), transport, &facts);
         for version in &judged.versions {
             let open =
-                version.outcomes.iter().filter(|(_, it)| matches!(it.verdict, RowVerdict::Fail | RowVerdict::Warn));
-            all.extend(open.flat_map(|(row, outcome)| of_row(row, outcome, version, transport)));
+                version.outcomes.iter().filter(|(_, it)| matches!(it.verdict, CheckVerdict::Fail | CheckVerdict::Warn));
+            all.extend(open.flat_map(|(check, outcome)| of_check(check, outcome, version, transport)));
         }
     }
     all
 }
 
-fn of_row<'a>(
-    row: &'static Row,
+fn of_check<'a>(
+    check: &'static Check,
     outcome: &'a Outcome,
     judged: &'a JudgedVersion<'_>,
     transport: Transport,
 ) -> impl Iterator<Item = ProtocolViolation> + 'a {
-    let (version, is_must) = (judged.version, outcome.verdict == RowVerdict::Fail);
+    let (version, is_must) = (judged.version, outcome.verdict == CheckVerdict::Fail);
     outcome.judgement.violations.iter().map(move |Violation { subject, found, places, .. }| {
         let event = |place: &Place| judged.traces.get(place.connection)?.since(place.event).next();
         let message = places.iter().filter_map(event).find_map(|(_, event)| Some(event.frame()?.bytes.clone()));
         let found = subject.as_ref().map_or_else(|| found.clone(), |subject| format!("{subject}: {found}"));
-        ProtocolViolation { rule: &row.id, text: &row.rule, is_must, version, transport, found, message }
+        ProtocolViolation { rule: &check.id, text: &check.rule, is_must, version, transport, found, message }
     })
 }

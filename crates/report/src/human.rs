@@ -181,11 +181,11 @@ fn failures(out: &mut String, scenario: &ScenarioResult, layout: &Layout) {
 /// The rules that servers have violated; each is shown once, as the first cell shows it.
 fn violations(out: &mut String, scenario: &ScenarioResult, width: usize) {
     let all = scenario.cells.iter().flat_map(|cell| cell.violations.iter().map(move |found| (found, cell)));
-    let mut groups = grouped(all, |one, other| (&one.row.id, &one.server) == (&other.row.id, &other.server));
-    groups.sort_by_key(|(found, _)| found.row.verdict);
-    for (CellViolation { server, row }, cells) in groups {
+    let mut groups = grouped(all, |one, other| (&one.check.id, &one.server) == (&other.check.id, &other.server));
+    groups.sort_by_key(|(found, _)| found.check.verdict);
+    for (CellViolation { server, check }, cells) in groups {
         let place = format!("{} {server} in {}", scenario.name, cell_names(scenario, &cells));
-        let _ = write!(out, "\n{}", violation_text(row, &place, width));
+        let _ = write!(out, "\n{}", violation_text(check, &place, width));
     }
 }
 

@@ -165,7 +165,7 @@ impl CheckResult {
 }
 
 impl CheckedServer {
-    /// Adds the rows of another check of this server; of a row that both have, the worse verdict counts.
+    /// Adds what another run has checked of this server; of a check that both have, the worse verdict counts.
     fn merge(&mut self, other: CheckedServer) {
         self.error = self.error.take().or(other.error);
         for version in other.versions {
@@ -173,11 +173,11 @@ impl CheckedServer {
                 self.versions.push(version);
                 continue;
             };
-            for row in version.rows {
-                match known.rows.iter_mut().find(|known| known.id == row.id) {
-                    Some(known) if row.verdict < known.verdict => *known = row,
+            for check in version.checks {
+                match known.checks.iter_mut().find(|known| known.id == check.id) {
+                    Some(known) if check.verdict < known.verdict => *known = check,
                     Some(_) => {}
-                    None => known.rows.push(row),
+                    None => known.checks.push(check),
                 }
             }
         }

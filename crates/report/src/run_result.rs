@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
 use crate::{
     Verdict,
-    check::CheckedRow,
+    check::JudgedCheck,
     milliseconds,
     wire_line::{WireKind, WireLine},
 };
@@ -143,9 +143,9 @@ pub struct CellResult {
 pub struct CellViolation {
     /// The name of the server.
     pub server: String,
-    /// The verdict on the row.
+    /// The verdict on the check.
     #[serde(flatten)]
-    pub row: CheckedRow,
+    pub check: JudgedCheck,
 }
 
 /// How a cell or a step ended.

@@ -13,21 +13,22 @@ pub const TRACE: &str = include_str!("../schemas/trace.json");
 
 /// The report of `rehearse check --format json`.
 pub fn check() -> String {
-    with_rows(include_str!("../schemas/check.json"))
+    with_definitions(include_str!("../schemas/check.json"))
 }
 
 /// The report of `rehearse run --format json`.
 pub fn run() -> String {
-    with_rows(include_str!("../schemas/run.json"))
+    with_definitions(include_str!("../schemas/run.json"))
 }
 
 /// A schema with the definitions that both reports need.
-fn with_rows(schema: &str) -> String {
+fn with_definitions(schema: &str) -> String {
     let parse = |text: &str| serde_json::from_str::<Json>(text).unwrap_or_default();
     let mut schema = parse(schema);
-    if let (Json::Object(all), Json::Object(rows)) = (&mut schema["$defs"], parse(include_str!("../schemas/rows.json")))
+    if let (Json::Object(all), Json::Object(definitions)) =
+        (&mut schema["$defs"], parse(include_str!("../schemas/definitions.json")))
     {
-        all.extend(rows);
+        all.extend(definitions);
     }
     format!("{schema:#}\n")
 }

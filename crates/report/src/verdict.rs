@@ -11,7 +11,7 @@ pub enum Verdict {
     /// Nothing was run or tested, which is no pass.
     #[default]
     NothingTested,
-    /// A cell, a row or a threshold failed, or what makes a run fail besides.
+    /// A cell, a check or a threshold failed, or what makes a run fail besides.
     Failed,
     /// A server could not be reached, or the run was interrupted.
     #[serde(alias = "cannotRun")]

@@ -25,7 +25,7 @@ use rehearse_client::{
     UnsolicitedPolicy,
 };
 use rehearse_protocol::{Protocol, Version};
-use rehearse_report::{Cell, CellResult, CellViolation, Difference, Problem, Status, StepResult, check::RowVerdict};
+use rehearse_report::{Cell, CellResult, CellViolation, Difference, Problem, Status, StepResult, check::CheckVerdict};
 
 /// The result of a cell before its snapshots are compared.
 pub(super) struct CellRun {
@@ -108,7 +108,7 @@ async fn run_once(scenario: &Scenario, cell: Cell, options: &RunOptions, cancel:
     future::join_all(servers.into_iter().map(|server| server.stop(cancel))).await;
     let violations = violations(scenario, cell, &options.hooks, &connections);
     let failed = steps.iter().any(|step| step.status == Status::Failed)
-        || violations.iter().any(|found| found.row.verdict == RowVerdict::Fail);
+        || violations.iter().any(|found| found.check.verdict == CheckVerdict::Fail);
     let (status, reason) = match ended {
         Ok(()) if failed => (Status::Failed, None),
         Ok(()) if steps.iter().all(|step| step.status == Status::NotApplicable) => {
@@ -133,14 +133,14 @@ async fn run_once(scenario: &Scenario, cell: Cell, options: &RunOptions, cancel:
     }
 }
 
-/// The violated rows in the traffic with each server.
+/// The violated checks in the traffic with each server.
 fn violations(scenario: &Scenario, cell: Cell, hooks: &TrafficHooks, connections: &Connections) -> Vec<CellViolation> {
     let Some(judge) = &hooks.judge else { return Vec::new() };
     let mut found = Vec::new();
     for (server, traces) in connections.traces() {
         let at = CellServer { scenario: &scenario.name, path: &scenario.path, cell, server: &server };
-        let rows = judge(at, &traces).into_iter();
-        found.extend(rows.map(|row| CellViolation { server: server.clone(), row }));
+        let checks = judge(at, &traces).into_iter();
+        found.extend(checks.map(|check| CellViolation { server: server.clone(), check }));
     }
     found
 }

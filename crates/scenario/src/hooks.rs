@@ -4,7 +4,7 @@ use std::{fmt, path::Path, sync::Arc};
 
 use rehearse_client::TraceRecorder;
 use rehearse_protocol::{Protocol, Trace, Version};
-use rehearse_report::{Cell, check::CheckedRow};
+use rehearse_report::{Cell, check::JudgedCheck};
 
 /// A server in a cell of a scenario.
 #[derive(Clone, Copy, Debug)]
@@ -22,15 +22,15 @@ pub struct CellServer<'a> {
 /// Called with the recorder of each connection before its first frame.
 pub type RecordSink = Arc<dyn Fn(CellServer<'_>, &TraceRecorder) + Send + Sync>;
 
-/// Returns the violated rows in the traffic with one server, after the cell has ended.
-pub type TrafficJudge = Arc<dyn Fn(CellServer<'_>, &[Trace]) -> Vec<CheckedRow> + Send + Sync>;
+/// Returns the violated checks in the traffic with one server, after the cell has ended.
+pub type TrafficJudge = Arc<dyn Fn(CellServer<'_>, &[Trace]) -> Vec<JudgedCheck> + Send + Sync>;
 
 /// What a run calls with its traffic. The caller decides what to do with it.
 #[derive(Clone, Default)]
 pub struct TrafficHooks {
     /// Sees every connection.
     pub record_sink: Option<RecordSink>,
-    /// Judges the traffic of each cell; a failed row fails the cell.
+    /// Judges the traffic of each cell; a failed check fails the cell.
     pub judge: Option<TrafficJudge>,
 }
 

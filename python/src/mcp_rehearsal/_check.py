@@ -82,23 +82,23 @@ def _repeated(option: str, values: Words) -> list[str]:
 
 def _describe(report: dict[str, Any]) -> str:
     failures = {"fail", "warn"} if report["strict"] else {"fail"}
-    rows: dict[tuple[str, str], tuple[dict[str, Any], list[str]]] = {}
+    checks: dict[tuple[str, str], tuple[dict[str, Any], list[str]]] = {}
     for server in report["servers"]:
         for version in server["versions"]:
-            for row in version["rows"]:
-                if row["verdict"] in failures:
-                    rows.setdefault((server["target"], row["id"]), (row, []))[1].append(version["version"])
+            for check in version["checks"]:
+                if check["verdict"] in failures:
+                    checks.setdefault((server["target"], check["id"]), (check, []))[1].append(version["version"])
     lines = ["the server does not keep to the specification"]
-    for row, versions in rows.values():
-        lines += [f"✗ {row['id']} ({row['level']}, {', '.join(versions)})", f"  {row['rule']}"]
-        violations = [it for it in row["violations"] if "accepted" not in it]
+    for check, versions in checks.values():
+        lines += [f"✗ {check['id']} ({check['level']}, {', '.join(versions)})", f"  {check['rule']}"]
+        violations = [it for it in check["violations"] if "accepted" not in it]
         subjects = [f"{it['subject']}: " if "subject" in it else "" for it in violations]
         found = [f"    {subject}found {it['found']}" for subject, it in zip(subjects, violations)]
         lines += list(dict.fromkeys(found))[:_FOUND]
         for frame in violations[0]["evidence"][:_FRAMES] if violations else []:
             text, arrow = frame["text"], "→" if frame["direction"] == "client-to-server" else "←"
             lines.append(f"  {arrow} {text[:_FRAME_LENGTH]}{'…' if len(text) > _FRAME_LENGTH else ''}")
-        lines += [f"  {key}: {row[key]}" for key in ("reason", "help", "spec", "again") if key in row]
+        lines += [f"  {key}: {check[key]}" for key in ("reason", "help", "spec", "again") if key in check]
     baseline = report.get("baseline", {})
     lines += [f"✗ the baseline {baseline['file']} accepts what no longer occurs: {it}" for it in baseline.get("stale", [])]
     return "\n".join(lines)

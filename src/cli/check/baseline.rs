@@ -4,7 +4,7 @@ use std::{path::Path, time::SystemTime};
 
 use crate::cli::{Failure, output};
 use rehearse_check::selects;
-use rehearse_conformance::rows;
+use rehearse_conformance::checks;
 use rehearse_document::{Source, parse_yaml};
 use rehearse_report::check::{CheckResult, baseline::Baseline};
 
@@ -28,9 +28,9 @@ pub(super) fn read(path: &Path, is_written: bool) -> Result<Baseline, Failure> {
     Ok(baseline)
 }
 
-/// The ids of the rows that a pattern selects.
+/// The ids of the checks that a pattern selects.
 fn ids(pattern: &str) -> Vec<String> {
-    rows().iter().filter(|row| selects(pattern, &row.id)).map(|row| row.id.clone()).collect()
+    checks().iter().filter(|check| selects(pattern, &check.id)).map(|check| check.id.clone()).collect()
 }
 
 /// Accepts what the file accepts, and writes it with the rest if `is_written`.

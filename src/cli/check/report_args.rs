@@ -1,13 +1,13 @@
-//! The options about rows and reports, and the end of a check.
+//! The options about checks and reports, and the end of a check.
 
 use std::{path::PathBuf, time::SystemTime};
 
 use clap::Args;
 
-use super::{baseline, rows};
+use super::{baseline, checks};
 use crate::cli::{Exit, Failure, output, report::MoreReports, style};
 use rehearse_check::selects;
-use rehearse_conformance::{Role, Row};
+use rehearse_conformance::{Check, Role};
 use rehearse_report::{
     Format, Layout,
     check::{CheckResult, baseline::Baseline},
@@ -16,13 +16,13 @@ use rehearse_report::{
 
 #[derive(Debug, Args)]
 pub(super) struct ReportArgs {
-    /// Check only these rows: an id, its beginning, or with `*` (repeatable)
+    /// Run only these checks: an id, its beginning, or with `*` (repeatable)
     #[arg(long = "only", value_name = "ID")]
     pub(super) only: Vec<String>,
     /// Fail also if a SHOULD is violated
     #[arg(long)]
     strict: bool,
-    /// Fail also if one of these rows was not tested (repeatable)
+    /// Fail also if one of these checks was not tested (repeatable)
     #[arg(long = "require", hide_short_help = true, value_name = "ID")]
     required: Vec<String>,
     /// Accept the failures in this file; an entry without one fails the run
@@ -46,10 +46,10 @@ pub(super) struct ReportArgs {
     output: Option<PathBuf>,
     #[command(flatten)]
     reports: MoreReports,
-    /// Print the selected rows and exit
+    /// Print the selected checks and exit
     #[arg(long, hide_short_help = true)]
     list: bool,
-    /// Explain a row and exit
+    /// Explain a check and exit
     #[arg(long, value_name = "ID", conflicts_with = "list")]
     explain: Option<String>,
 }
@@ -58,19 +58,20 @@ impl ReportArgs {
     /// Does what `--list` and `--explain` say. `None` if a check is wanted; then its options fit together.
     ///
     /// # Errors
-    /// A pattern selects no row about the role: a mistyped id must not be a run that finds nothing.
+    /// A pattern selects no check about the role: a mistyped id must not be a run that finds nothing.
     pub(super) fn list(&self, role: Role) -> Result<Option<Exit>, Failure> {
         self.reports.check()?;
         if let Some(id) = &self.explain {
-            return rows::explain(id).map(|()| Some(Exit::Success));
+            return checks::explain(id).map(|()| Some(Exit::Success));
         }
         let patterns = self.only.iter().chain(&self.required);
-        let mut unknown = patterns.filter(|pattern| !rows::of(role).any(|row| selects(pattern, &row.id)));
+        let mut unknown = patterns.filter(|pattern| !checks::of(role).any(|check| selects(pattern, &check.id)));
         if let Some(pattern) = unknown.next() {
-            return Err(rows::unknown(pattern, role));
+            return Err(checks::unknown(pattern, role));
         }
         if self.list {
-            return rows::list(rows::of(role).filter(|row| self.is_selected(row))).map(|()| Some(Exit::Success));
+            return checks::list(checks::of(role).filter(|check| self.is_selected(check)))
+                .map(|()| Some(Exit::Success));
         }
         if self.official_ids && !matches!(self.format, Format::Human | Format::Json) {
             return Err(Failure::Usage("--official-ids has the formats human and json".to_owned()));
@@ -78,8 +79,8 @@ impl ReportArgs {
         Ok(None)
     }
 
-    pub(super) fn is_selected(&self, row: &Row) -> bool {
-        self.only.is_empty() || self.only.iter().any(|pattern| selects(pattern, &row.id))
+    pub(super) fn is_selected(&self, check: &Check) -> bool {
+        self.only.is_empty() || self.only.iter().any(|pattern| selects(pattern, &check.id))
     }
 
     /// # Errors

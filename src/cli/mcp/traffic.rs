@@ -10,7 +10,7 @@ use rehearse_check::judge_traffic;
 use rehearse_client::TraceRecorder;
 use rehearse_hub::{HubServer, RecordSink};
 use rehearse_protocol::{Protocol, Trace, Transport, Version, trace_file::ConnectionInfo};
-use rehearse_report::check::{RowVerdict, violation_text};
+use rehearse_report::check::{CheckVerdict, violation_text};
 
 /// The connections of a command, if someone wants to see them.
 #[derive(Clone)]
@@ -77,7 +77,7 @@ impl Traffic {
         })
     }
 
-    /// Prints the violated rows, when all connections are closed. A violated MUST fails a command that succeeded.
+    /// Prints the violated checks, when all connections are closed. A violated MUST fails a command that succeeded.
     ///
     /// # Errors
     /// That of the command; or the trace file could not be written.
@@ -93,20 +93,20 @@ impl Traffic {
         }
     }
 
-    /// Prints the violated rows of a server. Returns whether a MUST is among them.
+    /// Prints the violated checks of a server. Returns whether a MUST is among them.
     fn print_violations(&self, server: &WatchedServer) -> bool {
         let traces: Vec<Trace> = server.connections.lock().iter().map(TraceRecorder::trace).collect();
         let mut judged = judge_traffic(&traces, server.asked, server.transport);
         if judged.left_out > 0 {
             style::warn(&format!("{} connections with '{}' could not be checked", judged.left_out, server.name));
         }
-        for row in &mut judged.violations {
+        for check in &mut judged.violations {
             if let Some(secrets) = &self.0.secrets {
-                secrets.hide_in_row(row);
+                secrets.hide_in_check(check);
             }
-            style::print(&violation_text(row, &server.name, style::width()));
+            style::print(&violation_text(check, &server.name, style::width()));
         }
-        judged.violations.iter().any(|row| row.verdict == RowVerdict::Fail)
+        judged.violations.iter().any(|check| check.verdict == CheckVerdict::Fail)
     }
 }
 

@@ -40,7 +40,7 @@ const LOOK: Duration = Duration::from_millis(100);
 /// use rehearse_check::client::{ActScript, ActServer, judge_client};
 /// use rehearse_client::{CallOptions, Endpoint, ServerParams, Session, Target};
 /// use rehearse_protocol::{Protocol, Transport};
-/// use rehearse_report::check::RowVerdict;
+/// use rehearse_report::check::CheckVerdict;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -56,8 +56,8 @@ const LOOK: Duration = Duration::from_millis(100);
 ///     runs.push(server.finish(false).await);
 /// }
 /// let checked = judge_client(&runs, &["client-list.page".to_owned()]);
-/// let row = checked[0].versions[0].rows.iter().find(|row| row.id == "client-list.page.followed").ok_or("a row")?;
-/// assert_eq!(row.verdict, RowVerdict::Pass);
+/// let check = checked[0].versions[0].checks.iter().find(|check| check.id == "client-list.page.followed").ok_or("a check")?;
+/// assert_eq!(check.verdict, CheckVerdict::Pass);
 /// # Ok(())
 /// # }
 /// ```

@@ -1,9 +1,9 @@
-//! What the rows say of a client after all acts.
+//! What the checks say of a client after all acts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use rehearse_conformance::{
-    Evidence, Facts, Flow, Judgement, Outcome, Recorded, Role, Row, RowVerdict, Violation, judge_recorded,
+    Check, CheckVerdict, Evidence, Facts, Flow, Judgement, Outcome, Recorded, Role, Violation, judge_recorded,
 };
 use rehearse_protocol::{Direction, Frame, Message, Trace, Transport, Version};
 use rehearse_report::check::CheckedServer;
@@ -29,24 +29,24 @@ pub struct ActRun {
     pub exit_code: Option<i32>,
 }
 
-/// What the rows say of a client in one version over one transport.
+/// What the checks say of a client in one version over one transport.
 struct ClientVersion {
     transport: Transport,
     version: Version,
     /// The traces of all acts in it.
     traces: Vec<Trace>,
-    /// The outcome of every row.
-    outcomes: Vec<(&'static Row, Outcome)>,
-    /// The acts in which a row is violated.
+    /// The outcome of every check.
+    outcomes: Vec<(&'static Check, Outcome)>,
+    /// The acts in which a check is violated.
     violated_in: BTreeSet<String>,
 }
 
-/// Judges a client by the traces of all acts: a result for each transport that it used, without its command. `rows` are
+/// Judges a client by the traces of all acts: a result for each transport that it used, without its command. `checks` are
 /// the selected ones, as [`selects`] takes them; all if empty.
-pub fn judge_client(runs: &[ActRun], rows: &[String]) -> Vec<CheckedServer> {
+pub fn judge_client(runs: &[ActRun], checks: &[String]) -> Vec<CheckedServer> {
     let mut all: Vec<CheckedServer> = Vec::new();
     for mut run in judge_versions(runs) {
-        run.outcomes.retain(|(row, _)| rows.is_empty() || rows.iter().any(|pattern| selects(pattern, &row.id)));
+        run.outcomes.retain(|(check, _)| checks.is_empty() || checks.iter().any(|pattern| selects(pattern, &check.id)));
         let traces: Vec<_> = run.traces.iter().collect();
         let version = checked_version(&traces, run.version, &run.outcomes);
         if let Some(known) = all.iter_mut().find(|known| known.transport == run.transport) {
@@ -109,7 +109,7 @@ fn judge_versions(runs: &[ActRun]) -> Vec<ClientVersion> {
                 let offset = merged.traces.len();
                 merged.traces.extend(version.traces.into_iter().cloned());
                 let outcomes = version.outcomes.into_iter();
-                let outcomes = outcomes.map(|(row, outcome)| (row, moved(outcome, offset, &one.act)));
+                let outcomes = outcomes.map(|(check, outcome)| (check, moved(outcome, offset, &one.act)));
                 if merged.outcomes.is_empty() {
                     merged.outcomes = outcomes.collect();
                 } else {
@@ -121,7 +121,7 @@ fn judge_versions(runs: &[ActRun]) -> Vec<ClientVersion> {
     all.into_values().collect()
 }
 
-/// The acts in which a row is violated and the client had to be ended, as it has not in the first one. It may only have
+/// The acts in which a check is violated and the client had to be ended, as it has not in the first one. It may only have
 /// been slow there.
 pub(crate) fn doubtful_acts(runs: &[ActRun]) -> BTreeSet<String> {
     if runs.first().is_none_or(|usual| usual.exit_code.is_none()) {
@@ -159,9 +159,9 @@ fn moved(mut outcome: Outcome, offset: usize, act: &str) -> Outcome {
     outcome
 }
 
-/// How much a verdict weighs against another one of the same row in another act.
-fn weight(verdict: RowVerdict) -> Option<usize> {
-    use RowVerdict::{Fail, Info, NotApplicable, NotTested, Pass, Warn};
+/// How much a verdict weighs against another one of the same check in another act.
+fn weight(verdict: CheckVerdict) -> Option<usize> {
+    use CheckVerdict::{Fail, Info, NotApplicable, NotTested, Pass, Warn};
     [NotApplicable, NotTested, Info, Pass, Warn, Fail].iter().position(|it| *it == verdict)
 }
 

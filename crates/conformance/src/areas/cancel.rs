@@ -196,10 +196,10 @@ mod tests {
     use rehearse_protocol::{Direction, Event, EventKind, Frame, Trace, Transport, Version};
 
     use super::*;
-    use crate::{Facts, rows};
+    use crate::{Facts, checks};
 
     /// A slow call, the same call cancelled, and what comes in the exchange `exchange` at this time.
-    fn violations(row: &str, version: Version, late: (u64, Option<u32>, Value)) -> usize {
+    fn violations(check: &str, version: Version, late: (u64, Option<u32>, Value)) -> usize {
         let mut trace = Trace::default();
         let call = |id: i64| {
             let meta = json!({ "progressToken": format!("token-{id}") });
@@ -231,7 +231,7 @@ mod tests {
         let facts = Facts { capabilities: json!({ "tools": {} }), ..Facts::default() };
         let transport = if late.1.is_some() { Transport::Http } else { Transport::Ws };
         let evidence = Evidence::new(&[&trace], version, transport, facts);
-        rows().iter().find(|it| it.id == row).map_or(0, |row| row.judge(&evidence).judgement.violations.len())
+        checks().iter().find(|it| it.id == check).map_or(0, |check| check.judge(&evidence).judgement.violations.len())
     }
 
     #[test]

@@ -67,14 +67,14 @@ pub(super) fn is_refused_elsewhere(call: &Call<'_>) -> bool {
         || is_page(call)
 }
 
-/// Whether the answer is a page for people. That has a row of its own.
+/// Whether the answer is a page for people. That has a check of its own.
 pub(super) fn is_page(call: &Call<'_>) -> bool {
     let is_html = |http: &HttpExchange<'_>| http.media_type() == "text/html";
     call.response.is_none() && matches!(call.status(), Some(200..300)) && call.http.is_some_and(is_html)
 }
 
 /// Whether the stream of a tool's answer was closed early, and may be resumed: the client learns the answer then. In
-/// older versions that is no good, and has a row of its own.
+/// older versions that is no good, and has a check of its own.
 pub(super) fn may_be_resumed(evidence: &Evidence<'_>, call: &Call<'_>) -> bool {
     !evidence.is_modern() && call.response.is_none() && call.http.is_some_and(HttpExchange::is_stream)
 }

@@ -215,7 +215,7 @@ fn mirrored_cases(tool: &MirroredCall) -> Vec<Case> {
     cases
 }
 
-/// Whether it is refused at all: how, has a row of its own.
+/// Whether it is refused at all: how, has a check of its own.
 fn is_refused(call: &Call<'_>) -> bool {
     call.error_code().is_some() || call.status().is_some_and(|status| status >= 400)
 }

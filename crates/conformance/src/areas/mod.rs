@@ -41,16 +41,16 @@ mod ws;
 pub(crate) use client::answered;
 pub(crate) use common::{is_base64, shown};
 
-/// Judges one row.
+/// Judges one check.
 pub(crate) type Judge = fn(&Evidence<'_>, &mut Judgement);
 
-/// The rows of one area.
+/// The checks of one area.
 pub(crate) struct Area {
     #[cfg(test)]
     pub(crate) name: &'static str,
     /// One JSON object a line.
-    pub(crate) rows: &'static str,
-    /// The judge of each row.
+    pub(crate) checks: &'static str,
+    /// The judge of each check.
     pub(crate) judges: &'static [(&'static str, Judge)],
     /// What the area's probes send.
     pub(crate) cases: fn(&Material) -> Vec<Case>,
@@ -61,7 +61,7 @@ macro_rules! area {
         Area {
             #[cfg(test)]
             name: stringify!($name),
-            rows: include_str!(concat!("../../rows/", stringify!($name), ".jsonl")),
+            checks: include_str!(concat!("../../checks/", stringify!($name), ".jsonl")),
             judges: $name::JUDGES,
             cases: $name::cases,
         }
@@ -70,7 +70,7 @@ macro_rules! area {
         Area {
             #[cfg(test)]
             name: concat!("client-", stringify!($name)),
-            rows: include_str!(concat!("../../rows/client-", stringify!($name), ".jsonl")),
+            checks: include_str!(concat!("../../checks/client-", stringify!($name), ".jsonl")),
             judges: client::$name::JUDGES,
             cases: |_| Vec::new(),
         }

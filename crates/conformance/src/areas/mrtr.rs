@@ -173,7 +173,7 @@ fn no_error(evidence: &Evidence<'_>, j: &mut Judgement, case: &str) {
     j.untested(NOTHING_ASKED);
 }
 
-/// Checks that a retry is refused, or asked again; `level` is that of a result, if it is another one than the row's.
+/// Checks that a retry is refused, or asked again; `level` is that of a result, if it is another one than the check's.
 fn not_completed(evidence: &Evidence<'_>, j: &mut Judgement, case: &str, level: Option<Level>) {
     for call in evidence.case(case).filter(Call::is_answered) {
         let is_complete = |it: &Value| it["resultType"] != "input_required" && it["isError"] != true;

@@ -264,7 +264,7 @@ where
     messages.filter_map(|it| it.id().filter(|id| !id.is_null())).flat_map(likenesses).collect()
 }
 
-/// What a server may make of an id: another type, which is another row, and a whole number of a fraction, which is no
+/// What a server may make of an id: another type, which is another check, and a whole number of a fraction, which is no
 /// valid id.
 fn likenesses(id: &Value) -> Vec<String> {
     let mut all = vec![id.to_string(), as_other_type(id)];
@@ -459,7 +459,7 @@ fn notifications_have_no_id(evidence: &Evidence<'_>, j: &mut Judgement) {
 
 fn notification_params(evidence: &Evidence<'_>, j: &mut Judgement) {
     for message in evidence.received().filter(|it| it.kind == Kind::Notification) {
-        if message.method().is_some_and(|method| shapes::has_row(evidence, method)) {
+        if message.method().is_some_and(|method| shapes::has_check(evidence, method)) {
             continue;
         }
         let params = message.value.get("params");
@@ -555,7 +555,7 @@ fn every_request(evidence: &Evidence<'_>, j: &mut Judgement) {
     }
 }
 
-/// Over a pipe any answer. Over HTTP a POST has a status, which other rows judge.
+/// Over a pipe any answer. Over HTTP a POST has a status, which other checks judge.
 fn never_answered(evidence: &Evidence<'_>, j: &mut Judgement) {
     silence(evidence, j, "quiet-window/unknown-notification");
     let plain = evidence.calls().filter(|call| call.request.kind == Kind::Notification && call.request.case.is_none());

@@ -6,8 +6,8 @@ use super::{Judge, common::shown};
 use crate::{Case, Evidence, Judgement, Kind, Level, Material, Message, shapes};
 
 macro_rules! shape {
-    ($row:literal) => {
-        ($row, |e, j| shapes::judge(e, j, $row))
+    ($check:literal) => {
+        ($check, |e, j| shapes::judge(e, j, $check))
     };
 }
 
@@ -85,7 +85,7 @@ pub(super) fn cases(_: &Material) -> Vec<Case> {
     Vec::new()
 }
 
-/// `ping` and `logging/setLevel` have rows of their own.
+/// `ping` and `logging/setLevel` have checks of their own.
 fn empty(evidence: &Evidence<'_>, j: &mut Judgement) {
     for method in ["resources/subscribe", "resources/unsubscribe"] {
         for (call, result) in evidence.results_of(method) {

@@ -46,7 +46,7 @@ pub(super) fn each<'e>(
 /// Why nothing could be said of a task.
 pub(super) const NO_TASK: &str = "no tool became a task; --allow-tool NAME allows one to be called";
 
-/// The members of a value that matter to a row, for a report.
+/// The members of a value that matter to a check, for a report.
 pub(super) fn members(value: &Value, names: &[&str]) -> String {
     let shown = names.iter().map(|name| match value.get(*name) {
         Some(value) => format!("`{name}: {}`", super::common::shown(value)),

@@ -8,13 +8,13 @@ use super::{Kind, Member, Owner, SHAPES, Shape};
 use crate::{
     Call, Evidence, Judgement, Kind as MessageKind, Level, Place,
     areas::{answered, is_base64, shown},
+    check::{Check, Role},
+    checks,
     formats::{is_scheme, is_template, is_uri},
-    row::{Role, Row},
-    rows,
 };
 use rehearse_protocol::Version;
 
-/// The results, notifications and requests of a server, each with its shape and its row.
+/// The results, notifications and requests of a server, each with its shape and its check.
 const RESULTS: &[(&str, &str, &str)] = &[
     ("initialize", "InitializeResult", "schema.result.initialize"),
     ("server/discover", "DiscoverResult", "schema.result.discover"),
@@ -92,20 +92,20 @@ const CLIENT_RESULTS: &[(&str, &str, &str)] = &[
 const CLIENT_CAPABILITIES: &str = "/params/_meta/io.modelcontextprotocol~1clientCapabilities";
 const CLIENT_INFO: &str = "/params/_meta/io.modelcontextprotocol~1clientInfo";
 
-const BAD_SCHEME: [Owner; 1] = [Owner { row: "res.list.custom-scheme-rfc3986", method: Some("resources/list") }];
+const BAD_SCHEME: [Owner; 1] = [Owner { check: "res.list.custom-scheme-rfc3986", method: Some("resources/list") }];
 const SERVER_INFO: &str = "/_meta/io.modelcontextprotocol~1serverInfo";
 
-/// Whether the params of a notification have a row of their own.
-pub(crate) fn has_row(evidence: &Evidence<'_>, notification: &str) -> bool {
-    let row = NOTIFICATIONS.iter().find(|(method, ..)| *method == notification).map(|(.., row)| row);
-    row.is_some_and(|row| rows().iter().any(|it| it.id == *row && it.levels.contains_key(&evidence.version)))
+/// Whether the params of a notification have a check of their own.
+pub(crate) fn has_check(evidence: &Evidence<'_>, notification: &str) -> bool {
+    let check = NOTIFICATIONS.iter().find(|(method, ..)| *method == notification).map(|(.., check)| check);
+    check.is_some_and(|check| checks().iter().any(|it| it.id == *check && it.levels.contains_key(&evidence.version)))
 }
 
-/// Whether a row says something of what has another row.
-fn concerns(row: &str, root: &str) -> bool {
+/// Whether a check says something of what has another check.
+fn concerns(check: &str, root: &str) -> bool {
     let is_content = ["schema.result.tools-call", "schema.result.prompts-get", "schema.result.resources-read"];
-    match row.split('.').nth(1) {
-        _ if row == root || root.starts_with("client-") => true,
+    match check.split('.').nth(1) {
+        _ if check == root || root.starts_with("client-") => true,
         Some("request") => is_content.contains(&root),
         Some("content") => is_content.contains(&root) || root == "schema.request.sampling",
         Some("capabilities") => ["schema.result.initialize", "schema.result.discover"].contains(&root),
@@ -114,20 +114,20 @@ fn concerns(row: &str, root: &str) -> bool {
     }
 }
 
-/// Checks everything that the checked side sent with what a row says of its shape.
-pub(crate) fn judge(evidence: &Evidence<'_>, j: &mut Judgement, row: &'static str) {
+/// Checks everything that the checked side sent with what the check says of its shape.
+pub(crate) fn judge(evidence: &Evidence<'_>, j: &mut Judgement, check: &'static str) {
     let mut seen = HashSet::new();
     let mut compare = |message: Compared<'_>| {
         let path = Vec::new();
-        Comparison { evidence, j: &mut *j, wanted: row, seen: &mut seen, path, message: &message }.run();
+        Comparison { evidence, j: &mut *j, wanted: check, seen: &mut seen, path, message: &message }.run();
     };
     let (notifications, requests) = match evidence.facts.role {
         Role::Server => {
-            answers_of_server(evidence, row, &mut compare);
+            answers_of_server(evidence, check, &mut compare);
             (NOTIFICATIONS, REQUESTS)
         }
         Role::Client => {
-            answers_of_client(evidence, row, &mut compare);
+            answers_of_client(evidence, check, &mut compare);
             (CLIENT_NOTIFICATIONS, CLIENT_REQUESTS)
         }
     };
@@ -138,7 +138,7 @@ pub(crate) fn judge(evidence: &Evidence<'_>, j: &mut Judgement, row: &'static st
             _ => continue,
         };
         let Some(method) = message.method() else { continue };
-        if let Some((_, shape, root)) = table.iter().find(|(it, _, root)| *it == method && concerns(row, root)) {
+        if let Some((_, shape, root)) = table.iter().find(|(it, _, root)| *it == method && concerns(check, root)) {
             let value = message.value.get("params");
             let compared = Compared::new(evidence, shape, root, method, value, vec![message.place]);
             compare(Compared { prefix: "params", ..compared });
@@ -154,17 +154,17 @@ pub(crate) fn judge(evidence: &Evidence<'_>, j: &mut Judgement, row: &'static st
     }
 }
 
-fn answers_of_client(evidence: &Evidence<'_>, row: &str, compare: &mut impl FnMut(Compared<'_>)) {
+fn answers_of_client(evidence: &Evidence<'_>, check: &str, compare: &mut impl FnMut(Compared<'_>)) {
     for asked in answered(evidence) {
         let Some((_, shape, root)) = CLIENT_RESULTS.iter().find(|(it, ..)| *it == asked.method) else { continue };
         let root = if evidence.is_modern() { "client-mrtr.retry.responses-shape" } else { root };
-        if let Some(result) = asked.result.filter(|_| concerns(row, root)) {
+        if let Some(result) = asked.result.filter(|_| concerns(check, root)) {
             compare(Compared::new(evidence, shape, root, asked.method, Some(result), asked.places));
         }
     }
 }
 
-fn answers_of_server(evidence: &Evidence<'_>, row: &str, compare: &mut impl FnMut(Compared<'_>)) {
+fn answers_of_server(evidence: &Evidence<'_>, check: &str, compare: &mut impl FnMut(Compared<'_>)) {
     // What is no request has no result of its own.
     let is_malformed = |call: &Call<'_>| call.request.case.is_some_and(|case| case.starts_with("malformed/"));
     let is_of_era = |call: &Call<'_>| !(evidence.is_modern() && call.method() == "initialize");
@@ -172,11 +172,11 @@ fn answers_of_server(evidence: &Evidence<'_>, row: &str, compare: &mut impl FnMu
         |call: &Call<'_>| call.request.kind == MessageKind::Request && !is_malformed(call) && is_of_era(call);
     for call in evidence.calls().filter(is_judged) {
         if let Some(result) = call.result().filter(|result| result.is_object()) {
-            results(evidence, row, &call, result, compare);
+            results(evidence, check, &call, result, compare);
         } else if let Some(response) = call.response
             && let Some((.., shape, root)) =
                 ERRORS.iter().find(|it| Some(it.0) == response.error_code() && it.1 == evidence.version)
-            && concerns(row, root)
+            && concerns(check, root)
         {
             let value = response.error().and_then(|error| error.get("data"));
             let message = Compared::new(evidence, shape, root, call.method(), value, call.places());
@@ -187,12 +187,12 @@ fn answers_of_server(evidence: &Evidence<'_>, row: &str, compare: &mut impl FnMu
 
 fn results(
     evidence: &Evidence<'_>,
-    row: &str,
+    check: &str,
     call: &Call<'_>,
     result: &Value,
     compare: &mut impl FnMut(Compared<'_>),
 ) {
-    let Some((shape, root)) = result_shape(evidence, call, result).filter(|(_, root)| concerns(row, root)) else {
+    let Some((shape, root)) = result_shape(evidence, call, result).filter(|(_, root)| concerns(check, root)) else {
         return;
     };
     if let Some(info) = result.pointer(SERVER_INFO).filter(|_| evidence.is_modern()) {
@@ -210,16 +210,16 @@ fn results(
     compare(message);
 }
 
-/// The shape of a result, and its row. Results of extensions have none.
+/// The shape of a result, and its check. Results of extensions have none.
 fn result_shape(evidence: &Evidence<'_>, call: &Call<'_>, result: &Value) -> Option<(&'static str, &'static str)> {
-    let (_, shape, row) = RESULTS.iter().find(|(method, ..)| *method == call.method())?;
+    let (_, shape, check) = RESULTS.iter().find(|(method, ..)| *method == call.method())?;
     let is_task = evidence.version == Version::V2025_11_25 && result.get("task").is_some();
     match result.get("resultType").and_then(Value::as_str).filter(|_| evidence.is_modern()) {
-        Some("input_required") => Some(("InputRequiredResult", row)),
+        Some("input_required") => Some(("InputRequiredResult", check)),
         Some("complete") | None if is_task && call.method() == "tools/call" => {
             Some(("CreateTaskResult", "schema.result.task-types"))
         }
-        Some("complete") | None => Some((shape, row)),
+        Some("complete") | None => Some((shape, check)),
         Some(_) => None,
     }
 }
@@ -237,20 +237,20 @@ struct Compared<'v> {
     arguments: Option<&'v Map<String, Value>>,
     places: Vec<Place>,
     shape: &'static str,
-    row: &'static str,
+    check: &'static str,
 }
 
 impl<'v> Compared<'v> {
     fn new(
         evidence: &Evidence<'_>,
         shape: &'static str,
-        row: &'static str,
+        check: &'static str,
         method: &'v str,
         value: Option<&'v Value>,
         places: Vec<Place>,
     ) -> Compared<'v> {
         let (version, prefix, subject, arguments) = (evidence.version, "", None, None);
-        Compared { value, prefix, version, method, subject, arguments, places, shape, row }
+        Compared { value, prefix, version, method, subject, arguments, places, shape, check }
     }
 }
 
@@ -259,11 +259,11 @@ enum Step<'v> {
     Index(usize),
 }
 
-/// One comparison, for one row.
+/// One comparison, for one check.
 struct Comparison<'c, 'v, 't> {
     evidence: &'c Evidence<'t>,
     j: &'c mut Judgement,
-    /// The row whose violations are wanted.
+    /// The check whose violations are wanted.
     wanted: &'static str,
     /// What was found already, in other messages too.
     seen: &'c mut HashSet<String>,
@@ -276,20 +276,20 @@ static EMPTY: Value = Value::Null;
 impl<'v> Comparison<'_, 'v, '_> {
     fn run(&mut self) {
         let message = self.message;
-        if message.row == self.wanted {
+        if message.check == self.wanted {
             self.j.exercised += 1;
         }
         if !message.prefix.is_empty() {
             self.path.push(Step::Name(message.prefix));
         }
         match message.value {
-            Some(Value::Object(members)) => self.shape(message.shape, members, message.row),
-            Some(value) => self.wrong(message.row, &[], value, "an object"),
+            Some(Value::Object(members)) => self.shape(message.shape, members, message.check),
+            Some(value) => self.wrong(message.check, &[], value, "an object"),
             None => {
                 let shape = SHAPES.get(message.shape);
                 let required = shape.into_iter().flat_map(|it| &it.members).any(|it| it.is_required);
                 if required {
-                    self.report(message.row, &[], None, |path| format!("no `{path}`"));
+                    self.report(message.check, &[], None, |path| format!("no `{path}`"));
                 }
             }
         }
@@ -297,14 +297,14 @@ impl<'v> Comparison<'_, 'v, '_> {
 
     fn shape(&mut self, name: &str, members: &'v Map<String, Value>, outer: &'static str) {
         let Some(shape) = SHAPES.get(name) else { return };
-        let own = shape.row.filter(|row| self.is_judged(row));
-        let row = own.unwrap_or(outer);
-        if own == Some(self.wanted) && self.wanted != self.message.row {
+        let own = shape.check.filter(|check| self.is_judged(check));
+        let check = own.unwrap_or(outer);
+        if own == Some(self.wanted) && self.wanted != self.message.check {
             self.j.exercised += 1;
         }
         match shape.by {
-            Some((key, default)) => self.variant(shape, key, default, members, row, outer),
-            None => shape.members.iter().for_each(|member| self.member(member, members, row)),
+            Some((key, default)) => self.variant(shape, key, default, members, check, outer),
+            None => shape.members.iter().for_each(|member| self.member(member, members, check)),
         }
     }
 
@@ -314,7 +314,7 @@ impl<'v> Comparison<'_, 'v, '_> {
         key: &'static str,
         default: Option<&'static str>,
         members: &'v Map<String, Value>,
-        row: &'static str,
+        check: &'static str,
         outer: &'static str,
     ) {
         let value = members.get(key);
@@ -326,13 +326,13 @@ impl<'v> Comparison<'_, 'v, '_> {
         }
         self.path.push(Step::Name(key));
         match value {
-            Some(value) => self.report(row, &[], None, |path| format!("`{path}: {}`", shown(value))),
-            None => self.report(row, &[], None, |path| format!("no `{path}`")),
+            Some(value) => self.report(check, &[], None, |path| format!("`{path}: {}`", shown(value))),
+            None => self.report(check, &[], None, |path| format!("no `{path}`")),
         }
         self.path.pop();
     }
 
-    fn member(&mut self, member: &'static Member, members: &'v Map<String, Value>, row: &'static str) {
+    fn member(&mut self, member: &'static Member, members: &'v Map<String, Value>, check: &'static str) {
         if !member.is_in(self.message.version) {
             return;
         }
@@ -342,25 +342,25 @@ impl<'v> Comparison<'_, 'v, '_> {
             if found != 1 {
                 let names = member.name.replace('|', "` and `");
                 let found = if found == 0 { "neither" } else { "both" };
-                self.report(row, &member.reported_by, level, |path| format!("{found} of `{names}` in `{path}`"));
+                self.report(check, &member.reported_by, level, |path| format!("{found} of `{names}` in `{path}`"));
             }
             return;
         }
         match members.get_key_value(member.name) {
             Some((name, value)) => {
                 self.path.push(Step::Name(name));
-                self.value(&member.kind, value, row, &member.reported_by);
+                self.value(&member.kind, value, check, &member.reported_by);
             }
             None if member.is_required => {
                 self.path.push(Step::Name(member.name));
-                self.report(row, &member.reported_by, None, |path| format!("no `{path}`"));
+                self.report(check, &member.reported_by, None, |path| format!("no `{path}`"));
             }
             None => return,
         }
         self.path.pop();
     }
 
-    fn value(&mut self, kind: &'static Kind, value: &'v Value, row: &'static str, owners: &'static [Owner]) {
+    fn value(&mut self, kind: &'static Kind, value: &'v Value, check: &'static str, owners: &'static [Owner]) {
         let expected = match (kind, value) {
             (Kind::Any | Kind::Either, _)
             | (Kind::String, Value::String(_))
@@ -370,26 +370,31 @@ impl<'v> Comparison<'_, 'v, '_> {
             | (Kind::Id, Value::String(_) | Value::Number(_))
             | (Kind::Nullable(_), Value::Null) => return,
             (Kind::OneOf(values), Value::String(text)) if values.contains(&text.as_str()) => return,
-            (Kind::Shape(name), Value::Object(members)) => return self.shape(name, members, row),
+            (Kind::Shape(name), Value::Object(members)) => return self.shape(name, members, check),
             (Kind::Array(inner) | Kind::OneOrMore(inner), Value::Array(items)) => {
-                return self.items(inner, items.iter().enumerate().map(|(at, it)| (Step::Index(at), it)), row, owners);
+                return self.items(
+                    inner,
+                    items.iter().enumerate().map(|(at, it)| (Step::Index(at), it)),
+                    check,
+                    owners,
+                );
             }
             (Kind::Map(inner), Value::Object(members)) => {
-                return self.items(inner, members.iter().map(|(key, it)| (Step::Name(key), it)), row, owners);
+                return self.items(inner, members.iter().map(|(key, it)| (Step::Name(key), it)), check, owners);
             }
-            (Kind::OneOrMore(inner) | Kind::Nullable(inner), _) => return self.value(inner, value, row, owners),
+            (Kind::OneOrMore(inner) | Kind::Nullable(inner), _) => return self.value(inner, value, check, owners),
             (Kind::Uri, Value::String(_)) if self.evidence.facts.role == Role::Client => return,
             (Kind::Uri, Value::String(text)) => return self.uri(text),
             (Kind::Template, Value::String(text)) => {
-                let row = "schema.ids.uri-template-format";
-                return self.format(row, &[], is_template(text), None, text, "no URI template");
+                let check = "schema.ids.uri-template-format";
+                return self.format(check, &[], is_template(text), None, text, "no URI template");
             }
             (Kind::Base64, Value::String(text)) if is_base64(text) => return,
             (Kind::Base64, Value::String(text)) => {
                 let is_wrapped = is_base64(&text.split_ascii_whitespace().collect::<String>());
                 let level = is_wrapped.then_some(Level::Derived);
                 let why = if is_wrapped { "base64 with white space" } else { "no base64" };
-                return self.report(row, owners, level, |path| format!("`{path}: {}`, which is {why}", shown(value)));
+                return self.report(check, owners, level, |path| format!("`{path}: {}`, which is {why}", shown(value)));
             }
             (Kind::String | Kind::Uri | Kind::Template | Kind::Base64, _) => "a string".to_owned(),
             (Kind::Number, _) => "a number".to_owned(),
@@ -402,21 +407,21 @@ impl<'v> Comparison<'_, 'v, '_> {
                 _ => format!("one of {}", values.join(", ")),
             },
         };
-        self.wrong(row, owners, value, &expected);
+        self.wrong(check, owners, value, &expected);
     }
 
-    /// The rows of a member say nothing of objects in it.
+    /// The checks of a member say nothing of objects in it.
     fn items(
         &mut self,
         kind: &'static Kind,
         items: impl Iterator<Item = (Step<'v>, &'v Value)>,
-        row: &'static str,
+        check: &'static str,
         owners: &'static [Owner],
     ) {
         let owners = if matches!(kind, Kind::Shape(_)) { &[] } else { owners };
         for (step, item) in items {
             self.path.push(step);
-            self.value(kind, item, row, owners);
+            self.value(kind, item, check, owners);
             self.path.pop();
         }
     }
@@ -437,36 +442,36 @@ impl<'v> Comparison<'_, 'v, '_> {
 
     fn format(
         &mut self,
-        row: &'static str,
+        check: &'static str,
         owners: &[Owner],
         holds: bool,
         level: Option<Level>,
         text: &'v str,
         why: &str,
     ) {
-        if row == self.wanted {
+        if check == self.wanted {
             self.j.exercised += 1;
         }
         if !holds {
-            self.report(row, owners, level, |path| format!("`{path}: {text:?}`, which is {why}"));
+            self.report(check, owners, level, |path| format!("`{path}: {text:?}`, which is {why}"));
         }
     }
 
-    fn wrong(&mut self, row: &'static str, owners: &[Owner], value: &Value, expected: &str) {
-        self.report(row, owners, None, |path| format!("`{path}: {}` in place of {expected}", shown(value)));
+    fn wrong(&mut self, check: &'static str, owners: &[Owner], value: &Value, expected: &str) {
+        self.report(check, owners, None, |path| format!("`{path}: {}` in place of {expected}", shown(value)));
     }
 
     fn report(
         &mut self,
-        row: &'static str,
+        check: &'static str,
         owners: &[Owner],
         level: Option<Level>,
         found: impl FnOnce(&str) -> String,
     ) {
         let is_reported = owners
             .iter()
-            .any(|it| it.method.is_none_or(|method| method == self.message.method) && self.is_judged(it.row));
-        if row != self.wanted || is_reported {
+            .any(|it| it.method.is_none_or(|method| method == self.message.method) && self.is_judged(it.check));
+        if check != self.wanted || is_reported {
             return;
         }
         let subject = self.item().or(self.message.subject).unwrap_or(self.message.method).to_owned();
@@ -479,10 +484,10 @@ impl<'v> Comparison<'_, 'v, '_> {
         }
     }
 
-    /// Whether a row says of this version what the server MUST do.
-    fn is_judged(&self, row: &str) -> bool {
-        let is_row = |it: &&Row| it.id == row && it.role() == self.evidence.facts.role;
-        let found = rows().iter().find(|it| is_row(it) && it.not_applicable(self.evidence).is_none());
+    /// Whether a check says of this version what the server MUST do.
+    fn is_judged(&self, check: &str) -> bool {
+        let is_this = |it: &&Check| it.id == check && it.role() == self.evidence.facts.role;
+        let found = checks().iter().find(|it| is_this(it) && it.not_applicable(self.evidence).is_none());
         let level = found.and_then(|it| it.levels.get(&self.evidence.version));
         matches!(level, Some(Level::Must | Level::MustNot))
     }

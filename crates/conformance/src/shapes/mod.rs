@@ -6,13 +6,13 @@ use rehearse_protocol::Version;
 
 mod judge;
 
-pub(crate) use judge::{has_row, judge};
+pub(crate) use judge::{has_check, judge};
 
 /// The shape of an object.
 #[derive(Debug, Default)]
 struct Shape {
-    /// The row of the violations in it.
-    row: Option<&'static str>,
+    /// The check of the violations in it.
+    check: Option<&'static str>,
     /// The member whose value selects one of several shapes, and the value that stands for none.
     by: Option<(&'static str, Option<&'static str>)>,
     members: Vec<Member>,
@@ -29,10 +29,10 @@ struct Member {
     reported_by: Vec<Owner>,
 }
 
-/// A row that says it already, of the results of a method or of everything.
+/// A check that says it already, of the results of a method or of everything.
 #[derive(Debug)]
 struct Owner {
-    row: &'static str,
+    check: &'static str,
     method: Option<&'static str>,
 }
 
@@ -77,11 +77,11 @@ fn parse(text: &'static str) -> HashMap<&'static str, Shape> {
             shape.members.extend(member(line));
             continue;
         }
-        let (head, row) = line.split_once(" @").map_or((line, None), |(head, row)| (head, Some(row)));
+        let (head, check) = line.split_once(" @").map_or((line, None), |(head, check)| (head, Some(check)));
         let mut words = head.split_whitespace();
         name = words.next().unwrap_or_default();
         let by = words.nth(1).map(|by| (by, words.next()));
-        shapes.insert(name, Shape { row, by, members: Vec::new() });
+        shapes.insert(name, Shape { check, by, members: Vec::new() });
     }
     shapes
 }
@@ -92,7 +92,7 @@ fn member(line: &'static str) -> Option<Member> {
     let (mut since, mut until, mut reported_by) = (Version::V2024_11_05, Version::LATEST, Vec::new());
     for word in words {
         match (word.strip_prefix('@'), word.split_once("..")) {
-            (Some(rows), _) => reported_by = rows.split(',').map(owner).collect(),
+            (Some(checks), _) => reported_by = checks.split(',').map(owner).collect(),
             (None, Some((from, to))) => {
                 since = from.parse().unwrap_or(since);
                 until = to.parse().unwrap_or(until);
@@ -106,8 +106,8 @@ fn member(line: &'static str) -> Option<Member> {
 
 fn owner(text: &'static str) -> Owner {
     match text.split_once(':') {
-        Some((method, row)) => Owner { row, method: Some(method) },
-        None => Owner { row: text, method: None },
+        Some((method, check)) => Owner { check, method: Some(method) },
+        None => Owner { check: text, method: None },
     }
 }
 

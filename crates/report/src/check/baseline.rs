@@ -5,7 +5,7 @@ use std::{fmt, fmt::Write, path::PathBuf};
 use rehearse_document::{Node, Problems, nearest};
 use rehearse_protocol::{Transport, Version};
 
-use super::{BaselineUse, CheckResult, CheckedRow, RowVerdict, official};
+use super::{BaselineUse, CheckResult, CheckVerdict, JudgedCheck, official};
 
 /// The reason of an entry before its author writes one.
 const TODO: &str = "TODO";
@@ -21,7 +21,7 @@ pub struct Baseline {
 /// One accepted failure.
 #[derive(Clone, Debug, PartialEq)]
 struct Entry {
-    rows: Rows,
+    checks: Checks,
     /// Only this tool, resource or case; else all.
     subject: Option<String>,
     /// Only these transports; else all.
@@ -33,7 +33,7 @@ struct Entry {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-enum Rows {
+enum Checks {
     /// As written, and the ids that match.
     Ours {
         pattern: String,
@@ -41,7 +41,7 @@ enum Rows {
     },
     Official {
         scenario: String,
-        check: Option<String>,
+        id: Option<String>,
     },
 }
 
@@ -54,7 +54,7 @@ struct Versions {
 }
 
 impl Baseline {
-    /// Reads a file. `ids` returns the ids of the rows that a pattern selects.
+    /// Reads a file. `ids` returns the ids of the checks that a pattern selects.
     ///
     /// # Errors
     /// A key is unknown or missing, or an entry can match nothing.
@@ -76,13 +76,13 @@ impl Baseline {
         let fields = node.fields("a file of expected failures", &["server", "client"])?;
         let entries = fields.read_each("server", |node| {
             let text = node.str()?;
-            let (scenario, check) = match text.split_once(':') {
-                Some((scenario, check)) => (scenario, Some(check.to_owned())),
+            let (scenario, id) = match text.split_once(':') {
+                Some((scenario, id)) => (scenario, Some(id.to_owned())),
                 None => (text, None),
             };
-            let rows = Rows::Official { scenario: scenario.to_owned(), check };
+            let checks = Checks::Official { scenario: scenario.to_owned(), id };
             let reason = "an expected failure of the official suite".to_owned();
-            Ok(Entry { rows, subject: None, transports: Vec::new(), versions: None, reason, until: None })
+            Ok(Entry { checks, subject: None, transports: Vec::new(), versions: None, reason, until: None })
         })?;
         Ok(Baseline { entries, is_official: true })
     }
@@ -93,18 +93,18 @@ impl Baseline {
     }
 
     /// Accepts what an entry matches, and says which entries are stale. In a run that is not whole, or not over the
-    /// transports of an entry, it is stale only if its rows were tested.
+    /// transports of an entry, it is stale only if its checks were tested.
     pub fn apply(&self, result: &mut CheckResult, file: PathBuf, today: &str, is_whole: bool) -> Baseline {
         let mut uses = vec![Use::default(); self.entries.len()];
         for server in &mut result.servers {
             for version in &mut server.versions {
-                for row in &mut version.rows {
+                for check in &mut version.checks {
                     for (entry, usage) in self.entries.iter().zip(&mut uses) {
-                        if entry.covers(row, server.transport, version.version) {
-                            entry.accept(row, usage, today);
+                        if entry.covers(check, server.transport, version.version) {
+                            entry.accept(check, usage, today);
                         }
                     }
-                    conclude(row);
+                    conclude(check);
                 }
             }
         }
@@ -113,8 +113,9 @@ impl Baseline {
         let is_stale = |entry: &Entry, usage: &Use| {
             !usage.is_matched && !usage.is_untested && (usage.is_tested || (is_whole && is_met(entry)))
         };
-        let is_unknown =
-            |entry: &Entry, usage: &Use| is_whole && matches!(entry.rows, Rows::Official { .. }) && !usage.is_applied;
+        let is_unknown = |entry: &Entry, usage: &Use| {
+            is_whole && matches!(entry.checks, Checks::Official { .. }) && !usage.is_applied
+        };
         let of = |wanted: &dyn Fn(&Entry, &Use) -> bool| -> Vec<_> {
             let entries = self.entries.iter().zip(&uses).filter(|(entry, usage)| wanted(entry, usage));
             entries.map(|(entry, _)| entry.to_string()).collect()
@@ -131,13 +132,13 @@ impl Baseline {
 
     /// Adds an entry for each failure that is not accepted, and if `strict` for each warning.
     pub fn extend(&mut self, result: &CheckResult) {
-        let worst = if result.strict { RowVerdict::Warn } else { RowVerdict::Fail };
-        for row in result.rows().filter(|row| row.verdict <= worst) {
-            for violation in row.open_violations().filter(|violation| violation.verdict <= worst) {
-                let rows = Rows::Ours { pattern: row.id.clone(), ids: vec![row.id.clone()] };
+        let worst = if result.strict { CheckVerdict::Warn } else { CheckVerdict::Fail };
+        for check in result.checks().filter(|check| check.verdict <= worst) {
+            for violation in check.open_violations().filter(|violation| violation.verdict <= worst) {
+                let checks = Checks::Ours { pattern: check.id.clone(), ids: vec![check.id.clone()] };
                 let (transports, reason) = (Vec::new(), TODO.to_owned());
                 let subject = violation.subject.clone();
-                let entry = Entry { rows, subject, transports, versions: None, reason, until: None };
+                let entry = Entry { checks, subject, transports, versions: None, reason, until: None };
                 if !self.entries.contains(&entry) {
                     self.entries.push(entry);
                 }
@@ -154,7 +155,7 @@ impl Baseline {
         }
         out.push('\n');
         for entry in &self.entries {
-            let Rows::Ours { pattern, .. } = &entry.rows else { continue };
+            let Checks::Ours { pattern, .. } = &entry.checks else { continue };
             let _ = writeln!(out, "  - id: {}", scalar(pattern));
             if let Some(subject) = &entry.subject {
                 let _ = writeln!(out, "    subject: {}", quoted(subject));
@@ -179,7 +180,7 @@ impl Baseline {
 #[derive(Clone, Copy, Debug, Default)]
 struct Use {
     is_matched: bool,
-    /// Whether a row that it covers was tested.
+    /// Whether a check that it covers was tested.
     is_tested: bool,
     /// Whether one applies, but was not tested.
     is_untested: bool,
@@ -196,7 +197,7 @@ impl Entry {
         if found.is_empty() {
             let known = ids("*");
             let known: Vec<_> = known.iter().map(String::as_str).collect();
-            let problem = id.problem(format!("no row has the id {pattern:?}"));
+            let problem = id.problem(format!("no check has the id {pattern:?}"));
             return Err(match nearest(pattern, &known) {
                 Some(near) => problem.hint(format!("did you mean {near}?")),
                 None => problem.hint("`rehearse check --list` prints all ids"),
@@ -215,26 +216,26 @@ impl Entry {
             transports = when.read("transport", |node| node.one_or_more(Node::parsed))?.unwrap_or_default();
             versions = when.read("version", Versions::read)?;
         }
-        let rows = Rows::Ours { pattern: pattern.to_owned(), ids: found };
-        Ok(Entry { rows, subject, transports, versions, reason: reason.str()?.to_owned(), until })
+        let checks = Checks::Ours { pattern: pattern.to_owned(), ids: found };
+        Ok(Entry { checks, subject, transports, versions, reason: reason.str()?.to_owned(), until })
     }
 
-    fn covers(&self, row: &CheckedRow, transport: Transport, version: Version) -> bool {
-        let is_row = match &self.rows {
-            Rows::Ours { ids, .. } => ids.contains(&row.id),
-            Rows::Official { scenario, check } => official::is_known_as(scenario, check.as_deref(), &row.official),
+    fn covers(&self, check: &JudgedCheck, transport: Transport, version: Version) -> bool {
+        let is_covered = match &self.checks {
+            Checks::Ours { ids, .. } => ids.contains(&check.id),
+            Checks::Official { scenario, id } => official::is_known_as(scenario, id.as_deref(), &check.official),
         };
-        is_row
+        is_covered
             && (self.transports.is_empty() || self.transports.contains(&transport))
             && self.versions.as_ref().is_none_or(|it| (it.from..=it.to).contains(&version))
     }
 
     /// Accepts the violations that match, unless the entry has expired.
-    fn accept(&self, row: &mut CheckedRow, usage: &mut Use, today: &str) {
+    fn accept(&self, check: &mut JudgedCheck, usage: &mut Use, today: &str) {
         usage.is_applied = true;
-        usage.is_untested |= row.verdict == RowVerdict::NotTested;
-        usage.is_tested |= !matches!(row.verdict, RowVerdict::NotTested | RowVerdict::NotApplicable);
-        for violation in row.violations.iter_mut().filter(|it| it.verdict <= RowVerdict::Warn) {
+        usage.is_untested |= check.verdict == CheckVerdict::NotTested;
+        usage.is_tested |= !matches!(check.verdict, CheckVerdict::NotTested | CheckVerdict::NotApplicable);
+        for violation in check.violations.iter_mut().filter(|it| it.verdict <= CheckVerdict::Warn) {
             if self.subject.is_none() || self.subject == violation.subject {
                 usage.is_matched = true;
                 if !self.is_expired(today) {
@@ -250,21 +251,21 @@ impl Entry {
     }
 }
 
-/// The verdict on a row after some of its violations were accepted.
-fn conclude(row: &mut CheckedRow) {
-    let Some(reason) = row.violations.iter().find_map(|violation| violation.accepted.clone()) else { return };
-    match row.open_violations().map(|violation| violation.verdict).min() {
-        Some(verdict) => row.verdict = row.verdict.max(verdict),
-        None => (row.verdict, row.reason) = (RowVerdict::Accepted, Some(reason)),
+/// The verdict on a check after some of its violations were accepted.
+fn conclude(check: &mut JudgedCheck) {
+    let Some(reason) = check.violations.iter().find_map(|violation| violation.accepted.clone()) else { return };
+    match check.open_violations().map(|violation| violation.verdict).min() {
+        Some(verdict) => check.verdict = check.verdict.max(verdict),
+        None => (check.verdict, check.reason) = (CheckVerdict::Accepted, Some(reason)),
     }
 }
 
 impl fmt::Display for Entry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.rows {
-            Rows::Ours { pattern, .. } => f.write_str(pattern)?,
-            Rows::Official { scenario, check: None } => f.write_str(scenario)?,
-            Rows::Official { scenario, check: Some(check) } => write!(f, "{scenario}:{check}")?,
+        match &self.checks {
+            Checks::Ours { pattern, .. } => f.write_str(pattern)?,
+            Checks::Official { scenario, id: None } => f.write_str(scenario)?,
+            Checks::Official { scenario, id: Some(id) } => write!(f, "{scenario}:{id}")?,
         }
         self.subject.as_ref().map_or(Ok(()), |subject| write!(f, " ({subject})"))
     }

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fmt::Write};
 use rehearse_protocol::Direction;
 
 use super::{
-    BaselineUse, CheckResult, CheckTotals, CheckedRow, CheckedServer, RowVerdict,
+    BaselineUse, CheckResult, CheckTotals, CheckVerdict, CheckedServer, JudgedCheck,
     matrix::{Column, has_one_transport, matrix},
 };
 use crate::{
@@ -15,7 +15,7 @@ use crate::{
     text::{printable, printable_lines, wrapped},
 };
 
-/// How many subjects of a row are named.
+/// How many subjects of a check are named.
 const NAMED: usize = 5;
 /// How many ids of a reason are named.
 const NAMED_IDS: usize = 3;
@@ -30,8 +30,8 @@ pub(crate) fn render(result: &CheckResult, width: usize) -> String {
             continue;
         }
         matrix(&mut out, &columns, width);
-        findings(&mut out, &columns, width, RowVerdict::Fail);
-        findings(&mut out, &columns, width, RowVerdict::Warn);
+        findings(&mut out, &columns, width, CheckVerdict::Fail);
+        findings(&mut out, &columns, width, CheckVerdict::Warn);
         accepted(&mut out, &columns, width);
         untested(&mut out, &columns, width);
         let is_named = servers.len() > 1 || result.servers.len() > 1;
@@ -98,10 +98,10 @@ fn head(out: &mut String, server: &CheckedServer, width: usize) {
     }
 }
 
-/// Each row with this verdict once, with the columns in which it has it.
-fn rows_with<'c>(columns: &'c [Column<'_>], verdict: RowVerdict) -> Vec<(&'c CheckedRow, Vec<&'c Column<'c>>)> {
-    let rows = columns.iter().flat_map(|column| column.version.rows.iter().map(move |row| (row, column)));
-    grouped(rows.filter(|(row, _)| row.verdict == verdict), |one, other| one.id == other.id)
+/// Each check with this verdict once, with the columns in which it has it.
+fn checks_with<'c>(columns: &'c [Column<'_>], verdict: CheckVerdict) -> Vec<(&'c JudgedCheck, Vec<&'c Column<'c>>)> {
+    let checks = columns.iter().flat_map(|column| column.version.checks.iter().map(move |check| (check, column)));
+    grouped(checks.filter(|(check, _)| check.verdict == verdict), |one, other| one.id == other.id)
 }
 
 /// The columns in which something was found, if there is a choice.
@@ -120,16 +120,16 @@ fn where_found(these: &[&Column<'_>], all: &[Column<'_>]) -> String {
     }
 }
 
-fn findings(out: &mut String, columns: &[Column<'_>], width: usize, verdict: RowVerdict) {
-    let (mark, style) = if verdict == RowVerdict::Fail { ("✗", BAD) } else { ("!", DOUBTFUL) };
-    for (row, these) in rows_with(columns, verdict) {
-        let level = format!("{}{}", row.level.as_deref().unwrap_or_default(), where_found(&these, columns));
-        let _ = writeln!(out, "{} {}   {}", styled(mark, style), styled(&row.id, STRONG), styled(level, DIM));
-        wrapped(out, &row.rule, "  ", width);
-        if let Some(reason) = &row.reason {
+fn findings(out: &mut String, columns: &[Column<'_>], width: usize, verdict: CheckVerdict) {
+    let (mark, style) = if verdict == CheckVerdict::Fail { ("✗", BAD) } else { ("!", DOUBTFUL) };
+    for (check, these) in checks_with(columns, verdict) {
+        let level = format!("{}{}", check.level.as_deref().unwrap_or_default(), where_found(&these, columns));
+        let _ = writeln!(out, "{} {}   {}", styled(mark, style), styled(&check.id, STRONG), styled(level, DIM));
+        wrapped(out, &check.rule, "  ", width);
+        if let Some(reason) = &check.reason {
             wrapped(out, &printable(reason), "    ", width);
         }
-        let open: Vec<_> = row.open_violations().collect();
+        let open: Vec<_> = check.open_violations().collect();
         let texts = open.iter().map(|violation| (printable(&violation.text()).into_owned(), ()));
         let mut named = grouped(texts, String::eq);
         named.truncate(NAMED);
@@ -137,9 +137,9 @@ fn findings(out: &mut String, columns: &[Column<'_>], width: usize, verdict: Row
             let times = if times.len() > 1 { format!(" ({} times)", times.len()) } else { String::new() };
             wrapped(out, &format!("{text}{times}"), "    ", width);
         }
-        let accepted = row.violations.len() - open.len();
+        let accepted = check.violations.len() - open.len();
         let named: usize = named.iter().map(|(_, times)| times.len()).sum();
-        let more = row.violation_count.saturating_sub(named + accepted);
+        let more = check.violation_count.saturating_sub(named + accepted);
         if more > 0 {
             let _ = writeln!(out, "    … {more} more");
         }
@@ -149,11 +149,11 @@ fn findings(out: &mut String, columns: &[Column<'_>], width: usize, verdict: Row
         for line in open.first().map(|violation| violation.evidence.as_slice()).unwrap_or_default() {
             frame(out, line, width);
         }
-        if let Some(help) = &row.help {
+        if let Some(help) = &check.help {
             wrapped(out, &format!("help: {help}"), "  ", width);
         }
-        let _ = writeln!(out, "  {}", styled(format!("spec: {}", row.spec), DIM));
-        if let Some(again) = &row.again {
+        let _ = writeln!(out, "  {}", styled(format!("spec: {}", check.spec), DIM));
+        if let Some(again) = &check.again {
             let _ = writeln!(out, "  {}", styled(format!("again: {}", printable(again)), DIM));
         }
         out.push('\n');
@@ -193,14 +193,14 @@ fn frame(out: &mut String, line: &WireLine, width: usize) {
 
 /// What the baseline accepts, by its reason.
 fn accepted(out: &mut String, columns: &[Column<'_>], width: usize) {
-    let rows = rows_with(columns, RowVerdict::Accepted);
-    if rows.is_empty() {
+    let checks = checks_with(columns, CheckVerdict::Accepted);
+    if checks.is_empty() {
         return;
     }
-    let _ = writeln!(out, "{}", styled(format!("Accepted by the baseline: {}", rows.len()), DIM));
-    for (row, _) in rows {
-        let reason = row.reason.as_deref().unwrap_or_default();
-        wrapped(out, &format!("{}  {}", row.id, printable(reason)), "  ", width);
+    let _ = writeln!(out, "{}", styled(format!("Accepted by the baseline: {}", checks.len()), DIM));
+    for (check, _) in checks {
+        let reason = check.reason.as_deref().unwrap_or_default();
+        wrapped(out, &format!("{}  {}", check.id, printable(reason)), "  ", width);
     }
     out.push('\n');
 }
@@ -208,8 +208,8 @@ fn accepted(out: &mut String, columns: &[Column<'_>], width: usize) {
 /// What was not tested, by reason.
 fn untested(out: &mut String, columns: &[Column<'_>], width: usize) {
     let mut reasons: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for (row, _) in rows_with(columns, RowVerdict::NotTested) {
-        reasons.entry(row.reason.as_deref().unwrap_or_default()).or_default().push(&row.id);
+    for (check, _) in checks_with(columns, CheckVerdict::NotTested) {
+        reasons.entry(check.reason.as_deref().unwrap_or_default()).or_default().push(&check.id);
     }
     let total: usize = reasons.values().map(Vec::len).sum();
     if total == 0 {
@@ -228,7 +228,7 @@ fn untested(out: &mut String, columns: &[Column<'_>], width: usize) {
 
 /// The verdict on one version over one transport.
 fn verdict(out: &mut String, column: &Column<'_>, is_named: bool, width: usize) {
-    let totals = CheckTotals::count(column.version.rows.iter());
+    let totals = CheckTotals::count(column.version.checks.iter());
     let (mark, style) = match totals {
         CheckTotals { failed: 1.., .. } => ("✗", BAD),
         CheckTotals { warnings: 1.., .. } => ("!", DOUBTFUL),
@@ -267,7 +267,7 @@ fn baseline(out: &mut String, baseline: &BaselineUse) {
     }
     if !baseline.unknown.is_empty() {
         let unknown = baseline.unknown.join(", ");
-        let _ = writeln!(out, "{} {file}: no row covers {}", styled("!", DOUBTFUL), printable(&unknown));
+        let _ = writeln!(out, "{} {file}: no check covers {}", styled("!", DOUBTFUL), printable(&unknown));
     }
 }
 

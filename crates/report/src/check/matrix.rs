@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use anstyle::Style;
 
-use super::{CheckTotals, CheckedRow, CheckedServer, CheckedVersion};
+use super::{CheckTotals, CheckedServer, CheckedVersion, JudgedCheck};
 use crate::palette::{BAD, DIM, DOUBTFUL, GOOD, styled};
 
 /// The width of a column.
@@ -30,7 +30,7 @@ impl<'r> Column<'r> {
 
     /// The mark and the counts of an area; `None` if nothing of it applies.
     fn cell(&self, area: &str) -> Option<(String, Style)> {
-        let totals = CheckTotals::count(self.version.rows.iter().filter(|row| row.area() == area));
+        let totals = CheckTotals::count(self.version.checks.iter().filter(|check| check.area() == area));
         let CheckTotals { failed, warnings, accepted, passed, info, not_tested, .. } = totals;
         let held = passed + info;
         Some(match (failed, warnings, accepted) {
@@ -52,7 +52,7 @@ pub(super) fn has_one_transport(columns: &[Column<'_>]) -> bool {
 /// The areas of the columns, in order.
 fn areas<'r>(columns: &[Column<'r>]) -> Vec<&'r str> {
     let mut areas: Vec<&str> = Vec::new();
-    for area in columns.iter().flat_map(|column| &column.version.rows).map(CheckedRow::area) {
+    for area in columns.iter().flat_map(|column| &column.version.checks).map(JudgedCheck::area) {
         if !areas.contains(&area) {
             areas.push(area);
         }

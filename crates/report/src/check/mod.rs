@@ -32,14 +32,14 @@ pub struct CheckResult {
     pub seed: u64,
     /// Whether a warning fails the run.
     pub strict: bool,
-    /// The number of rows by verdict, over all servers and versions.
+    /// The number of checks by verdict, over all servers and versions.
     pub totals: CheckTotals,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub baseline: Option<BaselineUse>,
     pub servers: Vec<CheckedServer>,
 }
 
-/// The number of rows by verdict.
+/// The number of checks by verdict.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CheckTotals {
@@ -61,7 +61,7 @@ pub struct BaselineUse {
     pub stale: Vec<String>,
     /// Entries whose date has passed; they accept nothing.
     pub expired: Vec<String>,
-    /// Entries of the official suite that no row knows.
+    /// Entries of the official suite that no check knows.
     pub unknown: Vec<String>,
 }
 
@@ -121,16 +121,16 @@ pub struct ConfigPlace {
 #[serde(rename_all = "camelCase")]
 pub struct CheckedVersion {
     pub version: Version,
-    pub rows: Vec<CheckedRow>,
+    pub checks: Vec<JudgedCheck>,
 }
 
-/// The verdict on one row.
+/// A check, with the verdict on it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct CheckedRow {
+pub struct JudgedCheck {
     pub id: String,
     pub level: Option<Cow<'static, str>>,
-    pub verdict: RowVerdict,
+    pub verdict: CheckVerdict,
     /// Why it is not tested, not applicable or accepted, and whether a second run has confirmed a failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -144,7 +144,7 @@ pub struct CheckedRow {
     pub official: Vec<String>,
     /// How often the rule was exercised.
     pub exercised: usize,
-    /// The command line that checks this row alone, if it failed or is a warning.
+    /// The command line that runs this check alone, if it failed or is a warning.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub again: Option<String>,
     /// How many violations there are; the first of them follow.
@@ -152,10 +152,10 @@ pub struct CheckedRow {
     pub violations: Vec<FoundViolation>,
 }
 
-/// The verdict on a row, worst first.
+/// The verdict on a check, worst first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum RowVerdict {
+pub enum CheckVerdict {
     /// A MUST is violated.
     Fail,
     /// A SHOULD is violated.
@@ -177,7 +177,7 @@ pub enum RowVerdict {
 #[serde(rename_all = "camelCase")]
 pub struct FoundViolation {
     /// Whether it is a failure, a warning or for information.
-    pub verdict: RowVerdict,
+    pub verdict: CheckVerdict,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
     pub found: String,
@@ -187,7 +187,7 @@ pub struct FoundViolation {
     pub evidence: Vec<WireLine>,
 }
 
-/// How many violations of one row are kept.
+/// How many violations of one check are kept.
 const KEPT: usize = 20;
 
 impl CheckedServer {
@@ -209,20 +209,20 @@ impl CheckedServer {
         }
     }
 
-    /// What makes the check fail: the error, and a line for each violation, with the version and the id of its row.
+    /// What makes `rehearse check` fail: the error, and a line for each violation, with the version and the id of its check.
     pub fn failures(&self) -> Vec<String> {
         let mut failures: Vec<_> = self.error.iter().cloned().collect();
-        for CheckedVersion { version, rows } in &self.versions {
-            for row in rows.iter().filter(|row| row.verdict == RowVerdict::Fail) {
-                let violations = row.open_violations();
-                failures.extend(violations.map(|violation| format!("{version} {}: {}", row.id, violation.text())));
+        for CheckedVersion { version, checks } in &self.versions {
+            for check in checks.iter().filter(|check| check.verdict == CheckVerdict::Fail) {
+                let violations = check.open_violations();
+                failures.extend(violations.map(|violation| format!("{version} {}: {}", check.id, violation.text())));
             }
         }
         failures
     }
 }
 
-impl CheckedRow {
+impl JudgedCheck {
     /// The first part of the id.
     pub(crate) fn area(&self) -> &str {
         self.id.split('.').next().unwrap_or_default()
@@ -250,23 +250,23 @@ impl FoundViolation {
 }
 
 impl CheckTotals {
-    fn count<'r>(rows: impl Iterator<Item = &'r CheckedRow>) -> CheckTotals {
+    fn count<'r>(checks: impl Iterator<Item = &'r JudgedCheck>) -> CheckTotals {
         let mut totals = CheckTotals::default();
-        for row in rows {
-            *match row.verdict {
-                RowVerdict::Fail => &mut totals.failed,
-                RowVerdict::Warn => &mut totals.warnings,
-                RowVerdict::NotTested => &mut totals.not_tested,
-                RowVerdict::Accepted => &mut totals.accepted,
-                RowVerdict::Info => &mut totals.info,
-                RowVerdict::Pass => &mut totals.passed,
-                RowVerdict::NotApplicable => &mut totals.not_applicable,
+        for check in checks {
+            *match check.verdict {
+                CheckVerdict::Fail => &mut totals.failed,
+                CheckVerdict::Warn => &mut totals.warnings,
+                CheckVerdict::NotTested => &mut totals.not_tested,
+                CheckVerdict::Accepted => &mut totals.accepted,
+                CheckVerdict::Info => &mut totals.info,
+                CheckVerdict::Pass => &mut totals.passed,
+                CheckVerdict::NotApplicable => &mut totals.not_applicable,
             } += 1;
         }
         totals
     }
 
-    /// Whether any row was tested.
+    /// Whether any check was tested.
     fn is_tested(self) -> bool {
         self.failed + self.warnings + self.accepted + self.info + self.passed > 0
     }
@@ -289,24 +289,24 @@ impl CheckResult {
         }
     }
 
-    /// Every row of every server and version.
-    pub fn rows(&self) -> impl Iterator<Item = &CheckedRow> {
-        self.servers.iter().flat_map(|server| &server.versions).flat_map(|version| &version.rows)
+    /// Every check of every server and version.
+    pub fn checks(&self) -> impl Iterator<Item = &JudgedCheck> {
+        self.servers.iter().flat_map(|server| &server.versions).flat_map(|version| &version.checks)
     }
 
-    /// Makes failures of the rows that were not tested, if `is_required` says so.
+    /// Makes failures of the checks that were not tested, if `is_required` says so.
     pub fn require(&mut self, is_required: impl Fn(&str) -> bool) {
-        let rows = self.servers.iter_mut().flat_map(|server| &mut server.versions).flat_map(|it| &mut it.rows);
-        for row in rows.filter(|row| row.verdict == RowVerdict::NotTested && is_required(&row.id)) {
-            row.verdict = RowVerdict::Fail;
-            let reason = row.reason.take().unwrap_or_default();
-            row.reason = Some(format!("--require wants it tested, but it was not: {reason}"));
+        let checks = self.servers.iter_mut().flat_map(|server| &mut server.versions).flat_map(|it| &mut it.checks);
+        for check in checks.filter(|check| check.verdict == CheckVerdict::NotTested && is_required(&check.id)) {
+            check.verdict = CheckVerdict::Fail;
+            let reason = check.reason.take().unwrap_or_default();
+            check.reason = Some(format!("--require wants it tested, but it was not: {reason}"));
         }
     }
 
-    /// Counts the rows again.
+    /// Counts the checks again.
     pub(crate) fn recount(&mut self) {
-        self.totals = CheckTotals::count(self.rows());
+        self.totals = CheckTotals::count(self.checks());
     }
 
     /// Counts, gives the verdict, and leaves out what no report shows. The last change of a result.
@@ -325,12 +325,12 @@ impl CheckResult {
         };
         for server in &mut self.servers {
             let command = server.command.as_ref().map(|command| format!(" -- {command}")).unwrap_or_default();
-            for row in server.versions.iter_mut().flat_map(|version| &mut version.rows) {
+            for check in server.versions.iter_mut().flat_map(|version| &mut version.checks) {
                 // What is still open comes first.
-                row.violations.sort_by_key(|violation| violation.accepted.is_some());
-                row.violations.truncate(KEPT);
-                let is_open = row.verdict <= RowVerdict::Warn;
-                row.again = is_open.then(|| format!("{} --only {}{command}", server.again, row.id));
+                check.violations.sort_by_key(|violation| violation.accepted.is_some());
+                check.violations.truncate(KEPT);
+                let is_open = check.verdict <= CheckVerdict::Warn;
+                check.again = is_open.then(|| format!("{} --only {}{command}", server.again, check.id));
             }
         }
     }

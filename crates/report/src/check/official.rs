@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fmt::Write};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{CheckResult, CheckedRow, CheckedServer, CheckedVersion, RowVerdict};
+use super::{CheckResult, CheckVerdict, CheckedServer, CheckedVersion, JudgedCheck};
 use crate::{
     palette::{BAD, DIM, DOUBTFUL, GOOD, STRONG},
     text::printable,
@@ -41,15 +41,15 @@ enum Status {
 }
 
 impl Status {
-    fn of(verdict: RowVerdict) -> Option<Status> {
+    fn of(verdict: CheckVerdict) -> Option<Status> {
         Some(match verdict {
             // The suite reports an expected failure as one, too.
-            RowVerdict::Fail | RowVerdict::Accepted => Status::Failure,
-            RowVerdict::Warn => Status::Warning,
-            RowVerdict::NotTested => Status::Skipped,
-            RowVerdict::Info => Status::Info,
-            RowVerdict::Pass => Status::Success,
-            RowVerdict::NotApplicable => return None,
+            CheckVerdict::Fail | CheckVerdict::Accepted => Status::Failure,
+            CheckVerdict::Warn => Status::Warning,
+            CheckVerdict::NotTested => Status::Skipped,
+            CheckVerdict::Info => Status::Info,
+            CheckVerdict::Pass => Status::Success,
+            CheckVerdict::NotApplicable => return None,
         })
     }
 }
@@ -74,19 +74,19 @@ pub(super) fn checks(result: &CheckResult) -> Vec<OfficialCheck> {
 }
 
 fn of_version(server: &CheckedServer, version: &CheckedVersion, timestamp: &str) -> Vec<OfficialCheck> {
-    let mut by_id: BTreeMap<&str, Vec<(&CheckedRow, Status)>> = BTreeMap::new();
-    for row in &version.rows {
-        let Some(status) = Status::of(row.verdict) else { continue };
-        for id in &row.official {
-            by_id.entry(id).or_default().push((row, status));
+    let mut by_id: BTreeMap<&str, Vec<(&JudgedCheck, Status)>> = BTreeMap::new();
+    for check in &version.checks {
+        let Some(status) = Status::of(check.verdict) else { continue };
+        for id in &check.official {
+            by_id.entry(id).or_default().push((check, status));
         }
     }
-    let checks = by_id.into_iter().filter_map(|(id, rows)| {
-        let (worst, status) = rows.iter().min_by_key(|(_, status)| *status).copied()?;
+    let checks = by_id.into_iter().filter_map(|(id, checks)| {
+        let (worst, status) = checks.iter().min_by_key(|(_, status)| *status).copied()?;
         let found = worst.violations.first().map(|it| format!("{} Found {}.", worst.rule, it.found));
         let is_wrong = status <= Status::Warning;
         let ids_of = |wanted: Status| -> Vec<_> {
-            rows.iter().filter(|(_, status)| *status == wanted).map(|(row, _)| row.id.as_str()).collect()
+            checks.iter().filter(|(_, status)| *status == wanted).map(|(check, _)| check.id.as_str()).collect()
         };
         Some(OfficialCheck {
             id: id.to_owned(),

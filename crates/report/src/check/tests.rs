@@ -7,19 +7,19 @@ use rehearse_protocol::Direction;
 
 const IDS: [&str; 3] = ["tools.list.name-charset", "io.stdout.only-messages", "ping.result.empty"];
 
-fn violation(verdict: RowVerdict, subject: &str, found: &str, frame: &str) -> FoundViolation {
+fn violation(verdict: CheckVerdict, subject: &str, found: &str, frame: &str) -> FoundViolation {
     let line =
         |direction, text: &str| WireLine::new(direction, Duration::ZERO, text.as_bytes(), &marks(Some(subject), found));
     let evidence = vec![line(Direction::ClientToServer, "{}"), line(Direction::ServerToClient, frame)];
     FoundViolation { verdict, subject: Some(subject.to_owned()), found: found.to_owned(), accepted: None, evidence }
 }
 
-fn row(id: &str, verdict: RowVerdict, violations: Vec<FoundViolation>) -> CheckedRow {
-    CheckedRow {
+fn check(id: &str, verdict: CheckVerdict, violations: Vec<FoundViolation>) -> JudgedCheck {
+    JudgedCheck {
         id: id.to_owned(),
         level: Some("MUST".into()),
         verdict,
-        reason: (verdict == RowVerdict::NotTested).then(|| "no tool may be called".to_owned()),
+        reason: (verdict == CheckVerdict::NotTested).then(|| "no tool may be called".to_owned()),
         rule: format!("The rule of {id}."),
         help: Some("Do it.".to_owned()),
         spec: "https://modelcontextprotocol.io/specification/2025-11-25/basic".to_owned(),
@@ -31,7 +31,7 @@ fn row(id: &str, verdict: RowVerdict, violations: Vec<FoundViolation>) -> Checke
     }
 }
 
-fn result(transports: &[Transport], rows: &[CheckedRow]) -> CheckResult {
+fn result(transports: &[Transport], checks: &[JudgedCheck]) -> CheckResult {
     let mut result = CheckResult::new("2026-11-24T12:00:00Z".to_owned(), 1, false);
     result.servers = transports
         .iter()
@@ -53,21 +53,21 @@ fn result(transports: &[Transport], rows: &[CheckedRow]) -> CheckResult {
             unanswered: Vec::new(),
             is_budget_spent: false,
             versions: [Version::V2025_11_25, Version::V2025_06_18]
-                .map(|version| CheckedVersion { version, rows: rows.to_vec() })
+                .map(|version| CheckedVersion { version, checks: checks.to_vec() })
                 .into(),
         })
         .collect();
     result
 }
 
-fn bad_names() -> CheckedRow {
+fn bad_names() -> JudgedCheck {
     let long =
         format!(r#"{{"result":{{"tools":[{{"d":"{}","name":"read/file"}},{{"name":"a b"}}]}}}}"#, "x".repeat(900));
     let violations = vec![
-        violation(RowVerdict::Fail, "read/file", "the name \"read/file\"", &long),
-        violation(RowVerdict::Warn, "a b", "the name \"a b\"", &long),
+        violation(CheckVerdict::Fail, "read/file", "the name \"read/file\"", &long),
+        violation(CheckVerdict::Warn, "a b", "the name \"a b\"", &long),
     ];
-    row(IDS[0], RowVerdict::Fail, violations)
+    check(IDS[0], CheckVerdict::Fail, violations)
 }
 
 fn text(result: &mut CheckResult, width: usize) -> String {
@@ -101,8 +101,8 @@ fn the_violating_text_is_marked_in_a_frame_that_is_shortened_around_it() {
 
 #[test]
 fn a_violation_of_several_versions_and_transports_is_one_entry() {
-    let rows = [bad_names(), row(IDS[2], RowVerdict::NotTested, Vec::new())];
-    let shown = text(&mut result(&[Transport::Stdio, Transport::Http], &rows), 80);
+    let checks = [bad_names(), check(IDS[2], CheckVerdict::NotTested, Vec::new())];
+    let shown = text(&mut result(&[Transport::Stdio, Transport::Http], &checks), 80);
     assert_eq!(shown.matches("MUST, in all 4").count(), 1, "{shown}");
     assert!(shown.contains("✗ http/2025-06-18   1 failed, 1 not tested, 0 passed"), "{shown}");
     assert!(shown.contains("Not tested: 1\n    1  no tool may be called: ping.result.empty"), "{shown}");
@@ -120,9 +120,9 @@ fn a_client_is_checked_again_with_its_command_at_the_end() {
 }
 
 #[test]
-fn a_required_row_that_was_not_tested_fails_the_run() {
-    let rows = [row(IDS[1], RowVerdict::Pass, Vec::new()), row(IDS[2], RowVerdict::NotTested, Vec::new())];
-    let mut checked = result(&[Transport::Stdio], &rows);
+fn a_required_check_that_was_not_tested_fails_the_run() {
+    let checks = [check(IDS[1], CheckVerdict::Pass, Vec::new()), check(IDS[2], CheckVerdict::NotTested, Vec::new())];
+    let mut checked = result(&[Transport::Stdio], &checks);
     checked.conclude(false);
     assert_eq!(checked.verdict, Verdict::Passed);
     checked.require(|id| id == IDS[2]);
@@ -132,7 +132,7 @@ fn a_required_row_that_was_not_tested_fails_the_run() {
 
 #[test]
 fn a_run_in_which_nothing_was_tested_has_not_passed() {
-    let mut checked = result(&[Transport::Stdio], &[row(IDS[2], RowVerdict::NotTested, Vec::new())]);
+    let mut checked = result(&[Transport::Stdio], &[check(IDS[2], CheckVerdict::NotTested, Vec::new())]);
     checked.conclude(false);
     assert_eq!(checked.verdict, Verdict::NothingTested);
 }
@@ -140,7 +140,7 @@ fn a_run_in_which_nothing_was_tested_has_not_passed() {
 #[test]
 fn a_baseline_accepts_what_it_names_and_nothing_else() {
     let apply = |file: &str| {
-        let mut checked = result(&[Transport::Stdio], &[bad_names(), row(IDS[2], RowVerdict::Pass, Vec::new())]);
+        let mut checked = result(&[Transport::Stdio], &[bad_names(), check(IDS[2], CheckVerdict::Pass, Vec::new())]);
         let kept = baseline(file).expect("a baseline").apply(&mut checked, "b.yaml".into(), "2026-11-24", true);
         checked.conclude(false);
         (checked, kept)
@@ -167,14 +167,14 @@ fn a_baseline_accepts_what_it_names_and_nothing_else() {
 }
 
 #[test]
-fn an_entry_whose_row_was_not_tested_is_not_stale() {
+fn an_entry_whose_check_was_not_tested_is_not_stale() {
     for (verdict, is_whole, stale) in [
-        (RowVerdict::NotTested, true, 0),
-        (RowVerdict::NotApplicable, true, 1),
-        (RowVerdict::NotApplicable, false, 0),
-        (RowVerdict::Pass, false, 1),
+        (CheckVerdict::NotTested, true, 0),
+        (CheckVerdict::NotApplicable, true, 1),
+        (CheckVerdict::NotApplicable, false, 0),
+        (CheckVerdict::Pass, false, 1),
     ] {
-        let mut checked = result(&[Transport::Stdio], &[row(IDS[2], verdict, Vec::new())]);
+        let mut checked = result(&[Transport::Stdio], &[check(IDS[2], verdict, Vec::new())]);
         let file = "version: 1\naccept: [{ id: ping.result.empty, reason: later }]\n";
         baseline(file).expect("a baseline").apply(&mut checked, "b.yaml".into(), "2026-11-24", is_whole);
         assert_eq!(checked.baseline.expect("a use").stale.len(), stale, "{verdict:?}");
@@ -184,7 +184,7 @@ fn an_entry_whose_row_was_not_tested_is_not_stale() {
 #[test]
 fn an_entry_of_a_transport_that_was_not_met_is_not_stale() {
     for (transport, stale) in [("http", 0), ("stdio", 1)] {
-        let mut checked = result(&[Transport::Stdio], &[row(IDS[2], RowVerdict::Pass, Vec::new())]);
+        let mut checked = result(&[Transport::Stdio], &[check(IDS[2], CheckVerdict::Pass, Vec::new())]);
         let when = format!("{{ transport: {transport} }}");
         let file = format!("version: 1\naccept: [{{ id: ping.result.empty, when: {when}, reason: later }}]\n");
         baseline(&file).expect("a baseline").apply(&mut checked, "b.yaml".into(), "2026-11-24", true);
@@ -228,7 +228,7 @@ fn mistakes_in_a_baseline_have_a_position() {
     let wrong = |file: &str| baseline(file).expect_err("wrong");
     let entry = |text: &str| format!("version: 1\naccept:\n  - {{ {text} }}\n");
     assert_eq!(wrong("version: 2\naccept: []\n"), "accepted.yaml:1:10: the version of a baseline is 1");
-    assert!(wrong(&entry("id: ping.result.empti, reason: x")).contains(":3:11: no row has the id"));
+    assert!(wrong(&entry("id: ping.result.empti, reason: x")).contains(":3:11: no check has the id"));
     assert!(wrong(&entry("id: ping.result.empty")).contains("needs a `reason`"));
     assert!(wrong(&entry("id: ping.result.empty, reason: x, untill: 2027-01-31")).contains("has no key `untill`"));
     assert!(wrong(&entry("id: ping.result.empty, reason: x, until: soon")).contains("is no date"));
@@ -254,8 +254,8 @@ fn sarif_has_a_place_and_a_fingerprint_for_every_result() {
 #[test]
 fn a_server_can_neither_control_the_terminal_nor_break_the_xml() {
     let hostile = "a\u{1b}[2Jb\u{9b}m\u{202e}\u{fffe}z";
-    let violations = vec![violation(RowVerdict::Fail, hostile, hostile, hostile)];
-    let mut checked = result(&[Transport::Stdio], &[row(IDS[0], RowVerdict::Fail, violations)]);
+    let violations = vec![violation(CheckVerdict::Fail, hostile, hostile, hostile)];
+    let mut checked = result(&[Transport::Stdio], &[check(IDS[0], CheckVerdict::Fail, violations)]);
     checked.servers[0].name = Some(hostile.to_owned());
     let mut dead = checked.servers[0].clone();
     (dead.versions, dead.error, dead.target) = (Vec::new(), Some(hostile.to_owned()), hostile.to_owned());

@@ -106,7 +106,7 @@ fn section(at: usize, section: &Section) -> Markup {
             @if !section.untested.is_empty() {
                 h3 { "Not tested" }
                 details class="untested" {
-                    summary { (section.untested.iter().map(|(_, ids)| ids.len()).sum::<usize>()) " rows, by reason" }
+                    summary { (section.untested.iter().map(|(_, ids)| ids.len()).sum::<usize>()) " checks, by reason" }
                     dl {
                         @for (reason, ids) in &section.untested {
                             dt { (printable(reason)) }
@@ -253,7 +253,7 @@ fn difference(failure: &Failure) -> Markup {
 
 fn matrix(at: usize, unit: &str, matrix: &Matrix) -> Markup {
     let is_folded = matrix.groups.len() > 1;
-    let meaning = if unit == "rows" { "a rule of the specification" } else { "a scenario" };
+    let meaning = if unit == "checks" { "a rule of the specification" } else { "a scenario" };
     html! {
         h3 id={ "m" (at) } {
             "All " (unit) " " span class="quiet" { "each is " (meaning) " on one transport in one protocol version" }

@@ -8,19 +8,19 @@ use super::{
 };
 use crate::{
     TraceLine,
-    check::{CheckResult, CheckedRow, CheckedServer, ConfigPlace, FoundViolation, RowVerdict},
+    check::{CheckResult, CheckVerdict, CheckedServer, ConfigPlace, FoundViolation, JudgedCheck},
     groups::grouped,
     text::printable,
 };
 
-/// How many violations of a row are named.
+/// How many violations of a check are named.
 const NAMED: usize = 8;
 
 pub(super) fn section(result: &CheckResult) -> Section {
     let mut section = Section {
         title: "Checks",
         command: "rehearse check",
-        unit: "rows",
+        unit: "checks",
         duration: result.duration,
         verdict: result.verdict,
         suites: suites(result),
@@ -49,8 +49,8 @@ pub(super) fn section(result: &CheckResult) -> Section {
         ..Failure::new(Outcome::Failed, "stale entry of the baseline".to_owned())
     });
     let stale: Vec<_> = stale.collect();
-    let of_rows = result.rows().map(|row| outcome(row.verdict));
-    section.counts = counted(of_rows.chain(stale.iter().map(|_| Outcome::Failed)));
+    let outcomes = result.checks().map(|check| outcome(check.verdict));
+    section.counts = counted(outcomes.chain(stale.iter().map(|_| Outcome::Failed)));
     let errors = result.servers.iter().zip(&names).filter_map(|(server, name)| {
         let error = server.error.clone()?;
         let again = vec![server.again.clone()];
@@ -58,14 +58,14 @@ pub(super) fn section(result: &CheckResult) -> Section {
     });
     let errors: Vec<_> = errors.chain(stale).collect();
     let numbers = failures(result, &names, &outcome, &mut section.failures);
-    let of_row = |id: &str, outcome: Outcome| numbers.get(&(id.to_owned(), outcome)).map(|at| at + errors.len());
-    section.matrix = Some(matrix(result, &names, &outcome, &of_row));
+    let number_of = |id: &str, outcome: Outcome| numbers.get(&(id.to_owned(), outcome)).map(|at| at + errors.len());
+    section.matrix = Some(matrix(result, &names, &outcome, &number_of));
     section.failures.splice(0..0, errors);
     let mut untested: BTreeMap<&str, Vec<String>> = BTreeMap::new();
-    for row in result.rows().filter(|row| row.verdict == RowVerdict::NotTested) {
-        let ids = untested.entry(row.reason.as_deref().unwrap_or("no reason was given")).or_default();
-        if !ids.contains(&row.id) {
-            ids.push(row.id.clone());
+    for check in result.checks().filter(|check| check.verdict == CheckVerdict::NotTested) {
+        let ids = untested.entry(check.reason.as_deref().unwrap_or("no reason was given")).or_default();
+        if !ids.contains(&check.id) {
+            ids.push(check.id.clone());
         }
     }
     section.untested = untested.into_iter().map(|(reason, ids)| (reason.to_owned(), ids)).collect();
@@ -73,20 +73,20 @@ pub(super) fn section(result: &CheckResult) -> Section {
     section
 }
 
-fn outcome(verdict: RowVerdict, is_strict: bool) -> Outcome {
+fn outcome(verdict: CheckVerdict, is_strict: bool) -> Outcome {
     match verdict {
-        RowVerdict::Fail => Outcome::Failed,
-        RowVerdict::Warn if is_strict => Outcome::Failed,
-        RowVerdict::Warn => Outcome::Warning,
-        RowVerdict::NotTested => Outcome::NotTested,
-        RowVerdict::Accepted => Outcome::Accepted,
-        RowVerdict::Info => Outcome::Info,
-        RowVerdict::Pass => Outcome::Passed,
-        RowVerdict::NotApplicable => Outcome::NotApplicable,
+        CheckVerdict::Fail => Outcome::Failed,
+        CheckVerdict::Warn if is_strict => Outcome::Failed,
+        CheckVerdict::Warn => Outcome::Warning,
+        CheckVerdict::NotTested => Outcome::NotTested,
+        CheckVerdict::Accepted => Outcome::Accepted,
+        CheckVerdict::Info => Outcome::Info,
+        CheckVerdict::Pass => Outcome::Passed,
+        CheckVerdict::NotApplicable => Outcome::NotApplicable,
     }
 }
 
-/// A suite for each server and version, with a case for each row; and one for the entries of a baseline that are wrong.
+/// A suite for each server and version, with a case for each check; and one for the entries of a baseline that are wrong.
 fn suites(result: &CheckResult) -> Vec<Suite> {
     let simple = |name: &str, outcome, message: &str| Case {
         name: name.to_owned(),
@@ -97,8 +97,8 @@ fn suites(result: &CheckResult) -> Vec<Suite> {
     let mut suites = Vec::new();
     for server in &result.servers {
         suites.extend(server.versions.iter().map(|version| {
-            let rows = version.rows.iter().filter(|row| row.verdict != RowVerdict::NotApplicable);
-            let cases = rows.map(|row| case(row, result.strict)).collect();
+            let checks = version.checks.iter().filter(|check| check.verdict != CheckVerdict::NotApplicable);
+            let cases = checks.map(|check| case(check, result.strict)).collect();
             Suite { name: format!("{} {}/{}", server.target, server.transport, version.version), cases }
         }));
         suites.extend(server.error.as_ref().map(|error| Suite {
@@ -114,24 +114,24 @@ fn suites(result: &CheckResult) -> Vec<Suite> {
     suites
 }
 
-fn case(row: &CheckedRow, is_strict: bool) -> Case {
-    let outcome = outcome(row.verdict, is_strict);
+fn case(check: &JudgedCheck, is_strict: bool) -> Case {
+    let outcome = outcome(check.verdict, is_strict);
     let message = match outcome {
-        Outcome::Failed => row.message(),
-        Outcome::Warning => format!("warning: {}", row.message()),
-        other => format!("{}: {}", other.phrase(), row.reason.as_deref().unwrap_or_default()),
+        Outcome::Failed => check.message(),
+        Outcome::Warning => format!("warning: {}", check.message()),
+        other => format!("{}: {}", other.phrase(), check.reason.as_deref().unwrap_or_default()),
     };
-    let details = if outcome == Outcome::Failed { details(row) } else { String::new() };
-    Case { name: row.id.clone(), outcome, message, details, ..Case::default() }
+    let details = if outcome == Outcome::Failed { details(check) } else { String::new() };
+    Case { name: check.id.clone(), outcome, message, details, ..Case::default() }
 }
 
 /// The frames that show a violation, and what to do.
-fn details(row: &CheckedRow) -> String {
-    let evidence = row.open_violations().flat_map(|it| &it.evidence);
+fn details(check: &JudgedCheck) -> String {
+    let evidence = check.open_violations().flat_map(|it| &it.evidence);
     let evidence = evidence.map(|line| format!("{} {}", line.arrow(), printable(&line.text)));
-    let help = row.help.iter().map(|help| format!("help: {help}"));
-    let again = row.again.iter().map(|again| format!("again: {}", printable(again)));
-    let lines = evidence.chain(help).chain([format!("spec: {}", row.spec)]).chain(again);
+    let help = check.help.iter().map(|help| format!("help: {help}"));
+    let again = check.again.iter().map(|again| format!("again: {}", printable(again)));
+    let lines = evidence.chain(help).chain([format!("spec: {}", check.spec)]).chain(again);
     lines.collect::<Vec<_>>().join("\n")
 }
 
@@ -141,17 +141,17 @@ fn scan(result: &CheckResult) -> Scan {
     let mut alerts: BTreeMap<String, Alert> = BTreeMap::new();
     for server in &result.servers {
         let Some(place) = &server.place else { continue };
-        for (row, versions) in violated(server) {
-            rules.entry(&row.id).or_insert_with(|| AlertRule {
-                id: row.id.clone(),
-                outcome: outcome(row.verdict, false),
-                rule: rule(row),
-                area: row.area().to_owned(),
+        for (check, versions) in violated(server) {
+            rules.entry(&check.id).or_insert_with(|| AlertRule {
+                id: check.id.clone(),
+                outcome: outcome(check.verdict, false),
+                rule: rule(check),
+                area: check.area().to_owned(),
             });
-            for violation in row.violations.iter().filter(|violation| violation.verdict <= RowVerdict::Warn) {
+            for violation in check.violations.iter().filter(|violation| violation.verdict <= CheckVerdict::Warn) {
                 let subject = violation.subject.as_deref();
-                let fingerprint = format!("{}/{}/{}", row.id, place.server, subject.unwrap_or_default());
-                alerts.entry(fingerprint).or_insert_with_key(|key| alert(row, &versions, place, violation, key));
+                let fingerprint = format!("{}/{}/{}", check.id, place.server, subject.unwrap_or_default());
+                alerts.entry(fingerprint).or_insert_with_key(|key| alert(check, &versions, place, violation, key));
             }
         }
     }
@@ -165,16 +165,16 @@ fn scan(result: &CheckResult) -> Scan {
     }
 }
 
-/// The violated rows of a server, each once, with the versions in which it is violated.
-fn violated(server: &CheckedServer) -> Vec<(&CheckedRow, Vec<&'static str>)> {
+/// The violated checks of a server, each once, with the versions in which it is violated.
+fn violated(server: &CheckedServer) -> Vec<(&JudgedCheck, Vec<&'static str>)> {
     let is_violated =
-        |row: &CheckedRow| matches!(row.verdict, RowVerdict::Fail | RowVerdict::Warn | RowVerdict::Accepted);
-    let rows = server.versions.iter().flat_map(|it| it.rows.iter().map(|row| (row, it.version.as_str())));
-    grouped(rows.filter(|(row, _)| is_violated(row)), |one, other| one.id == other.id)
+        |check: &JudgedCheck| matches!(check.verdict, CheckVerdict::Fail | CheckVerdict::Warn | CheckVerdict::Accepted);
+    let checks = server.versions.iter().flat_map(|it| it.checks.iter().map(|check| (check, it.version.as_str())));
+    grouped(checks.filter(|(check, _)| is_violated(check)), |one, other| one.id == other.id)
 }
 
 fn alert(
-    row: &CheckedRow,
+    check: &JudgedCheck,
     versions: &[&str],
     place: &ConfigPlace,
     violation: &FoundViolation,
@@ -182,9 +182,9 @@ fn alert(
 ) -> Alert {
     let name = violation.subject.as_ref().unwrap_or(&place.server);
     Alert {
-        rule: row.id.clone(),
+        rule: check.id.clone(),
         outcome: outcome(violation.verdict, false),
-        message: format!("{} {} (MCP {})", row.rule, violation.text(), versions.join(", ")),
+        message: format!("{} {} (MCP {})", check.rule, violation.text(), versions.join(", ")),
         place: Place { file: place.file.clone(), line: place.line, column: Some(place.column), end: None },
         subject: Some([name.clone(), format!("{}/{name}", place.server)]),
         fingerprint: Some(fingerprint.to_owned()),
@@ -199,22 +199,23 @@ fn name(server: &CheckedServer, all: &[CheckedServer]) -> String {
     if is_shared { format!("{name} ({})", server.transport) } else { name.to_owned() }
 }
 
-/// The violated rows, each once with all its places; returns the index of each.
+/// The violated checks, each once with all its places; returns the index of each.
 fn failures(
     result: &CheckResult,
     names: &[String],
-    outcome: &dyn Fn(RowVerdict) -> Outcome,
+    outcome: &dyn Fn(CheckVerdict) -> Outcome,
     failures: &mut Vec<Failure>,
 ) -> HashMap<(String, Outcome), usize> {
     let mut found: Vec<((String, Outcome), Failure)> = Vec::new();
     for (server, name) in result.servers.iter().zip(names) {
         for version in &server.versions {
-            for row in version.rows.iter().filter(|row| row.verdict <= RowVerdict::Warn) {
-                let (key, place) = ((row.id.clone(), outcome(row.verdict)), format!("{name} in {}", version.version));
+            for check in version.checks.iter().filter(|check| check.verdict <= CheckVerdict::Warn) {
+                let (key, place) =
+                    ((check.id.clone(), outcome(check.verdict)), format!("{name} in {}", version.version));
                 match found.iter_mut().find(|(known, _)| *known == key) {
                     Some((_, failure)) => failure.places.push(place),
                     None => {
-                        let mut failure = failure(row, name, key.1);
+                        let mut failure = failure(check, name, key.1);
                         failure.example.clone_from(&place);
                         failure.places.push(place);
                         found.push((key, failure));
@@ -229,9 +230,9 @@ fn failures(
     numbers
 }
 
-/// A violated row.
-pub(super) fn failure(row: &CheckedRow, server: &str, outcome: Outcome) -> Failure {
-    let open: Vec<_> = row.violations.iter().filter(|violation| violation.accepted.is_none()).collect();
+/// A violated check.
+pub(super) fn failure(check: &JudgedCheck, server: &str, outcome: Outcome) -> Failure {
+    let open: Vec<_> = check.violations.iter().filter(|violation| violation.accepted.is_none()).collect();
     let mut messages: Vec<String> = Vec::new();
     for text in open.iter().map(|violation| violation.text()) {
         if !messages.contains(&text) {
@@ -239,52 +240,52 @@ pub(super) fn failure(row: &CheckedRow, server: &str, outcome: Outcome) -> Failu
         }
     }
     messages.truncate(NAMED);
-    let more = row.violation_count.saturating_sub(messages.len());
+    let more = check.violation_count.saturating_sub(messages.len());
     messages.extend(
         (more > 0 && !messages.is_empty())
             .then(|| format!("and {more} more violation{}", if more == 1 { "" } else { "s" })),
     );
-    messages.extend(row.reason.clone());
+    messages.extend(check.reason.clone());
     let evidence = open.first().map(|violation| &violation.evidence[..]).unwrap_or_default();
     Failure {
-        level: row.level.as_deref().map(ToOwned::to_owned),
+        level: check.level.as_deref().map(ToOwned::to_owned),
         messages,
-        rule: Some(rule(row)),
+        rule: Some(rule(check)),
         wire: evidence.iter().map(|line| TraceLine { server: server.to_owned(), line: line.clone() }).collect(),
-        again: row.again.clone().into_iter().collect(),
-        ..Failure::new(outcome, row.id.clone())
+        again: check.again.clone().into_iter().collect(),
+        ..Failure::new(outcome, check.id.clone())
     }
 }
 
-fn rule(row: &CheckedRow) -> Rule {
-    Rule { text: row.rule.clone(), help: row.help.clone(), link: row.spec.clone() }
+fn rule(check: &JudgedCheck) -> Rule {
+    Rule { text: check.rule.clone(), help: check.help.clone(), link: check.spec.clone() }
 }
 
 fn matrix(
     result: &CheckResult,
     names: &[String],
-    outcome: &dyn Fn(RowVerdict) -> Outcome,
-    of_row: &dyn Fn(&str, Outcome) -> Option<usize>,
+    outcome: &dyn Fn(CheckVerdict) -> Outcome,
+    number_of: &dyn Fn(&str, Outcome) -> Option<usize>,
 ) -> Matrix {
     let mut columns = Vec::new();
-    let mut rows: BTreeMap<&str, (&CheckedRow, HashMap<usize, Outcome>)> = BTreeMap::new();
+    let mut checks: BTreeMap<&str, (&JudgedCheck, HashMap<usize, Outcome>)> = BTreeMap::new();
     for (server, name) in result.servers.iter().zip(names) {
         for version in &server.versions {
-            for row in &version.rows {
-                let (_, cells) = rows.entry(&row.id).or_insert_with(|| (row, HashMap::new()));
-                cells.insert(columns.len(), outcome(row.verdict));
+            for check in &version.checks {
+                let (_, cells) = checks.entry(&check.id).or_insert_with(|| (check, HashMap::new()));
+                cells.insert(columns.len(), outcome(check.verdict));
             }
             columns.push((format!("{name}, {}", server.transport), version.version.to_string()));
         }
     }
     let mut groups: Vec<RowGroup> = Vec::new();
-    for (id, (row, cells)) in rows {
+    for (id, (check, cells)) in checks {
         let area = id.split('.').next().unwrap_or_default();
         let cell = |column: usize| {
             let outcome = *cells.get(&column)?;
-            Some((outcome, of_row(id, outcome)))
+            Some((outcome, number_of(id, outcome)))
         };
-        let row = Row { name: id.to_owned(), note: row.rule.clone(), cells: (0..columns.len()).map(cell).collect() };
+        let row = Row { name: id.to_owned(), note: check.rule.clone(), cells: (0..columns.len()).map(cell).collect() };
         match groups.last_mut().filter(|group| group.name == area) {
             Some(group) => group.rows.push(row),
             None => groups.push(RowGroup { name: area.to_owned(), rows: vec![row] }),

@@ -19,7 +19,7 @@ pub struct Results {
     pub bench: Option<BenchResult>,
 }
 
-/// How a cell, a row or a threshold ended, worst first.
+/// How a cell, a check or a threshold ended, worst first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Outcome {
     Failed,
@@ -110,7 +110,7 @@ pub struct Section {
     pub verdict: Verdict,
     /// When, how long and with what it ran.
     pub facts: Vec<(&'static str, String)>,
-    /// What is counted: `cells`, `rows` or `thresholds`.
+    /// What is counted: `cells`, `checks` or `thresholds`.
     pub unit: &'static str,
     /// How many of them have which outcome, worst first.
     pub counts: Vec<(Outcome, usize)>,
@@ -119,7 +119,7 @@ pub struct Section {
     pub failures: Vec<Failure>,
     /// What was not tested, by reason.
     pub untested: Vec<(String, Vec<String>)>,
-    /// Every cell, row and threshold as a test.
+    /// Every cell, check and threshold as a test.
     pub suites: Vec<Suite>,
     /// What has a place in a file; `None` if nothing of this kind has one.
     pub scan: Option<Scan>,
@@ -128,14 +128,14 @@ pub struct Section {
     pub remarks: Vec<String>,
 }
 
-/// Tests that belong together: the cells of a scenario, the rows of a server in one version.
+/// Tests that belong together: the cells of a scenario, the checks of a server in one version.
 #[derive(Debug)]
 pub struct Suite {
     pub name: String,
     pub cases: Vec<Case>,
 }
 
-/// How one cell, row or threshold ended, as a test.
+/// How one cell, check or threshold ended, as a test.
 #[derive(Debug, Default)]
 pub struct Case {
     pub name: String,
@@ -299,7 +299,7 @@ impl Results {
 }
 
 impl Summary {
-    /// How many cells, rows and thresholds have an outcome for which the condition holds.
+    /// How many cells, checks and thresholds have an outcome for which the condition holds.
     pub fn count(&self, is_counted: impl Fn(Outcome) -> bool) -> usize {
         let counts = self.sections.iter().flat_map(|section| &section.counts);
         counts.filter(|(outcome, _)| is_counted(*outcome)).map(|(_, count)| count).sum()

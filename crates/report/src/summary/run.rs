@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     Cell, CellResult, CellViolation, Problem, RunResult, ScenarioResult, Status, StepResult, WireKind,
-    check::RowVerdict,
+    check::CheckVerdict,
     text::{printable, quoted},
 };
 
@@ -65,7 +65,7 @@ impl From<Status> for Outcome {
 fn suite(scenario: &ScenarioResult, is_interrupted: bool) -> Suite {
     let cases = scenario.cells.iter().map(|cell| {
         let details = if cell.status == Status::Failed { details(scenario, cell) } else { String::new() };
-        let warnings = cell.violations.iter().filter(|found| found.row.verdict != RowVerdict::Fail);
+        let warnings = cell.violations.iter().filter(|found| found.check.verdict != CheckVerdict::Fail);
         Case {
             name: cell.cell.to_string(),
             outcome: match cell.status {
@@ -94,15 +94,15 @@ fn details(scenario: &ScenarioResult, cell: &CellResult) -> String {
             }
         }
     }
-    text.extend(cell.violations.iter().filter(|found| found.row.verdict == RowVerdict::Fail).map(violation));
+    text.extend(cell.violations.iter().filter(|found| found.check.verdict == CheckVerdict::Fail).map(violation));
     text
 }
 
 /// A violated rule with the frames that show it.
-fn violation(CellViolation { server, row }: &CellViolation) -> String {
-    let frames = row.violations.first().map(|violation| &violation.evidence[..]).unwrap_or_default();
+fn violation(CellViolation { server, check }: &CellViolation) -> String {
+    let frames = check.violations.first().map(|violation| &violation.evidence[..]).unwrap_or_default();
     let frames: String = frames.iter().map(|line| format!("{}\n", line.text)).collect();
-    format!("{server} {}: {}\n{frames}{}\n", row.id, row.message(), row.spec)
+    format!("{server} {}: {}\n{frames}{}\n", check.id, check.message(), check.spec)
 }
 
 /// The failures at the lines of their steps.
@@ -127,10 +127,11 @@ fn scan(result: &RunResult) -> Scan {
                 let message = format!("{} in {}: {}", step.title, cell.cell, messages.join("; "));
                 add(STEP, step.line, message, &step.title);
             }
-            for CellViolation { server, row } in cell.violations.iter().filter(|it| it.row.verdict == RowVerdict::Fail)
+            for CellViolation { server, check } in
+                cell.violations.iter().filter(|it| it.check.verdict == CheckVerdict::Fail)
             {
-                let message = format!("{server} violates {} in {}: {}", row.id, cell.cell, row.message());
-                add(RULE, 1, message, &row.id);
+                let message = format!("{server} violates {} in {}: {}", check.id, cell.cell, check.message());
+                add(RULE, 1, message, &check.id);
             }
             if let (Status::Error, Some(reason)) = (cell.status, &cell.reason) {
                 add(CELL, 1, format!("{} could not run: {reason}", cell.cell), "");
@@ -302,10 +303,10 @@ fn of_violation(
     result: &RunResult,
     scenario: &ScenarioResult,
     cell: &CellResult,
-    CellViolation { server, row }: &CellViolation,
+    CellViolation { server, check }: &CellViolation,
 ) -> Failure {
-    let outcome = if row.verdict == RowVerdict::Fail { Outcome::Failed } else { Outcome::Warning };
-    let mut failure = super::check::failure(row, server, outcome);
+    let outcome = if check.verdict == CheckVerdict::Fail { Outcome::Failed } else { Outcome::Warning };
+    let mut failure = super::check::failure(check, server, outcome);
     failure.messages.push(format!("It is the server `{server}` of {}.", scenario.path.display()));
     failure.again = vec![again(result, scenario, cell).replace(" --trace", " --check")];
     failure

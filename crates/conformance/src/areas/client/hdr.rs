@@ -119,7 +119,7 @@ pub(super) fn name(evidence: &Evidence<'_>, j: &mut Judgement, method: &str, poi
     for call in all_modern(evidence).filter(|call| call.method() == method) {
         let Some(name) = call.request.at(pointer).as_str() else { continue };
         let value = call.http.and_then(|http| header(http, NAME_HEADER));
-        // At its ends, HTTP has no whitespace. How such a name is sent, has a row of its own.
+        // At its ends, HTTP has no whitespace. How such a name is sent, has a check of its own.
         let is_named = |value: &str| value == name || decoded(value).trim() == name.trim();
         let holds = value.as_deref().is_some_and(is_named);
         j.check_subject(holds, name, call.request, || header_text("Mcp-Name", value.as_deref()));
@@ -146,7 +146,7 @@ fn has_value(param: &Param<'_>) -> bool {
 
 fn is_mirrored(param: &Param<'_>) -> bool {
     let Some(value) = param.header.as_deref() else { return false };
-    // How numbers are written, and what is encoded, have rows of their own.
+    // How numbers are written, and what is encoded, have checks of their own.
     param.string().is_none_or(|text| value == text || decoded(value).trim() == text.trim())
 }
 

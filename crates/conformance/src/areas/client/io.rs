@@ -17,7 +17,7 @@ const NOT_ENDED: &str = "the client did not end the process in such an act";
 pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
     ("client-io.stdin.only-messages", |e, j| {
         for line in e.sent().filter(|it| !it.is_in_batch) {
-            // Lines that are part of a message have a row of their own.
+            // Lines that are part of a message have a check of their own.
             let is_message = line.kind != Kind::Other || str::from_utf8(line.bytes).is_ok_and(is_part);
             let is_blank = line.bytes.iter().all(u8::is_ascii_whitespace);
             j.check(is_message, line, || match is_blank {

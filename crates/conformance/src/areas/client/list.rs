@@ -36,7 +36,7 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
         cursors(e, j, |before, _| before.is_some_and(|page| page["nextCursor"].is_string()));
     }),
     ("client-list.page.no-invented-cursor", |e, j| {
-        // An empty one at the end has a row of its own.
+        // An empty one at the end has a check of its own.
         cursors(e, j, |before, cursor| before.is_none_or(|page| cursor != "" && !page["nextCursor"].is_string()));
     }),
     ("client-list.page.empty-cursor", |e, j| {

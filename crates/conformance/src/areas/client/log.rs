@@ -53,7 +53,7 @@ fn unique_tokens(evidence: &Evidence<'_>, j: &mut Judgement) {
             let is_active = |earlier: &&crate::Call<'_>| {
                 let is_over = earlier.response.is_some_and(|it| it.place < now)
                     || earlier.http.is_some_and(|http| http.ended.is_some_and(|end| end < now));
-                // The same id twice has a row of its own.
+                // The same id twice has a check of its own.
                 let is_other = earlier.request.id() != call.request.id();
                 let is_same = earlier.request.at(TOKEN) == token && is_other;
                 is_same && !is_over && !connection.cancellations(earlier.request).any(|it| it.place < now)

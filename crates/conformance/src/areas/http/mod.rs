@@ -195,7 +195,7 @@ fn single_object(evidence: &Evidence<'_>, j: &mut Judgement) {
     for (connection, http) in evidence.exchanges().filter(|(_, http)| is_json(http)) {
         let sent = http.messages.iter().filter_map(|index| connection.messages.get(*index));
         let sent: Vec<_> = sent.filter(|it| !it.is_from_server()).collect();
-        // A body in answer to a notification has a row of its own.
+        // A body in answer to a notification has a check of its own.
         let Some(request) = sent.iter().find(|it| it.kind == Kind::Request) else { continue };
         let is_batch = sent.iter().any(|it| it.kind == Kind::Batch);
         let may_be_array = is_batch && evidence.version == rehearse_protocol::Version::V2025_03_26;
@@ -215,7 +215,7 @@ fn notification(evidence: &Evidence<'_>, j: &mut Judgement) {
             let Some(http) = call.http.filter(|http| http.status.is_some_and(|it| (200..300).contains(&it))) else {
                 continue;
             };
-            // What is no valid notification has a row of its own.
+            // What is no valid notification has a check of its own.
             if call.request.method().is_none() {
                 continue;
             }

@@ -4,10 +4,10 @@ use std::{collections::HashSet, time::Duration};
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
-use rehearse_conformance::{Evidence, Facts, Recorded, RowVerdict, judge_recorded, rows};
+use rehearse_conformance::{CheckVerdict, Evidence, Facts, Recorded, checks, judge_recorded};
 use rehearse_protocol::{Direction, Era, Event, EventKind, Frame, Trace, Transport};
 
-/// The rows that generated clients and scripts break themselves.
+/// The checks that generated clients and scripts break themselves.
 const EXCEPTIONS: [&str; 5] = [
     // Clients send wrong versions, headers and answers.
     "result.code.defined-meaning",
@@ -18,7 +18,7 @@ const EXCEPTIONS: [&str; 5] = [
     "rpc.error.message-one-sentence",
 ];
 
-/// Rows that hold for this traffic, too, though not for any.
+/// Checks that hold for this traffic, too, though not for any.
 const OTHERS: [&str; 2] = ["cache.hints.", "sub.ack."];
 
 /// The traffic of one client, as connections of one era and transport each.
@@ -89,17 +89,17 @@ impl Traffic {
             let judged = judge_recorded([Recorded { trace, asked: None }], transport, &facts);
             let Some(judged) = judged.versions.into_iter().next() else { continue };
             let evidence = Evidence::new(&judged.traces, judged.version, transport, facts.clone());
-            let others = rows().iter().filter(|row| OTHERS.iter().any(|area| row.id.starts_with(area)));
-            let outcomes = judged.outcomes.into_iter().chain(others.map(|row| (row, row.judge(&evidence))));
-            let broken =
-                outcomes.filter(|(row, it)| it.verdict <= RowVerdict::Warn && !EXCEPTIONS.contains(&row.id.as_str()));
-            for (row, violation) in
-                broken.flat_map(|(row, it)| it.judgement.violations.into_iter().map(move |it| (row, it)))
+            let others = checks().iter().filter(|check| OTHERS.iter().any(|area| check.id.starts_with(area)));
+            let outcomes = judged.outcomes.into_iter().chain(others.map(|check| (check, check.judge(&evidence))));
+            let broken = outcomes
+                .filter(|(check, it)| it.verdict <= CheckVerdict::Warn && !EXCEPTIONS.contains(&check.id.as_str()));
+            for (check, violation) in
+                broken.flat_map(|(check, it)| it.judgement.violations.into_iter().map(move |it| (check, it)))
             {
                 let events = violation.places.iter().filter_map(|place| trace.since(place.event).next());
                 let frames = events.filter_map(|(_, event)| Some(String::from_utf8_lossy(&event.frame()?.bytes)));
                 let frames = frames.collect::<Vec<_>>().join("\n  ");
-                violations.push(format!("{}: {:?} {}\n  {frames}", row.id, violation.subject, violation.found));
+                violations.push(format!("{}: {:?} {}\n  {frames}", check.id, violation.subject, violation.found));
             }
         }
         violations

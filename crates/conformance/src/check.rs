@@ -1,4 +1,4 @@
-//! The rows, and their judgement.
+//! The checks, and their judgement.
 
 use std::{collections::BTreeMap, sync::LazyLock};
 
@@ -6,7 +6,7 @@ use rehearse_protocol::{Transport, Version};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Evidence, Judgement, Outcome, RowVerdict,
+    CheckVerdict, Evidence, Judgement, Outcome,
     areas::{self, Judge},
     evidence::has_missed,
 };
@@ -44,11 +44,11 @@ impl Level {
     }
 
     /// The verdict on a violation.
-    pub const fn violated(self) -> RowVerdict {
+    pub const fn violated(self) -> CheckVerdict {
         match self {
-            Level::Must | Level::MustNot => RowVerdict::Fail,
-            Level::Should | Level::ShouldNot | Level::Derived => RowVerdict::Warn,
-            Level::Info => RowVerdict::Info,
+            Level::Must | Level::MustNot => CheckVerdict::Fail,
+            Level::Should | Level::ShouldNot | Level::Derived => CheckVerdict::Warn,
+            Level::Info => CheckVerdict::Info,
         }
     }
 }
@@ -65,7 +65,7 @@ pub enum Role {
 /// One rule of the specification.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Row {
+pub struct Check {
     /// `area.subject.rule`. Never renamed, never used again.
     pub id: String,
     /// The level in each version in which the rule exists.
@@ -110,7 +110,7 @@ pub struct Row {
     pub confirm: bool,
 }
 
-impl Row {
+impl Check {
     /// The first part of the id.
     pub fn area(&self) -> &str {
         self.id.split('.').next().unwrap_or_default()
@@ -163,7 +163,7 @@ impl Row {
 
     /// Why the rule was not tested if nothing that it is about was seen.
     fn nothing_seen(&self) -> &'static str {
-        let lines = include_str!("../rows/untested.txt").lines().filter_map(|line| line.split_once(' '));
+        let lines = include_str!("../checks/untested.txt").lines().filter_map(|line| line.split_once(' '));
         let is_about = |pattern: &str| match pattern.split_once('*') {
             Some((start, rest)) => self.id.starts_with(start) && self.id.contains(rest.trim_end_matches('*')),
             None => self.id == pattern,
@@ -172,11 +172,11 @@ impl Row {
         found.map_or("nothing that it is about was seen", |(_, reason)| reason.trim())
     }
 
-    /// Judges the row.
+    /// Judges the check.
     pub fn judge(&self, evidence: &Evidence<'_>) -> Outcome {
         if let Some(reason) = self.not_applicable(evidence) {
             let judgement = Judgement::default();
-            return Outcome { verdict: RowVerdict::NotApplicable, reason: Some(reason), judgement };
+            return Outcome { verdict: CheckVerdict::NotApplicable, reason: Some(reason), judgement };
         }
         let mut judgement = Judgement::default();
         let has_missed = has_missed(|| {
@@ -188,17 +188,17 @@ impl Row {
         let worst = judgement.violations.iter().map(|found| found.level.unwrap_or(level).violated()).min();
         let (verdict, reason) = match worst {
             Some(verdict) => (verdict, None),
-            None if judgement.exercised > 0 && level == Level::Info => (RowVerdict::Info, None),
+            None if judgement.exercised > 0 && level == Level::Info => (CheckVerdict::Info, None),
             None if judgement.exercised > 0 && evidence.is_cut() => {
-                (RowVerdict::NotTested, Some("the trace is not whole; what it has keeps the rule".to_owned()))
+                (CheckVerdict::NotTested, Some("the trace is not whole; what it has keeps the rule".to_owned()))
             }
-            None if judgement.exercised > 0 => (RowVerdict::Pass, None),
-            None if has_missed => (RowVerdict::NotTested, Some("the server had ended the connection".to_owned())),
+            None if judgement.exercised > 0 => (CheckVerdict::Pass, None),
+            None if has_missed => (CheckVerdict::NotTested, Some("the server had ended the connection".to_owned())),
             None => {
                 let missing = evidence.facts.missing.iter().find(|(what, _)| Some(what) == self.needs.as_ref());
                 let reason = missing.map(|(_, why)| why.clone()).or_else(|| judgement.untested.clone());
                 let reason = reason.unwrap_or_else(|| self.nothing_seen().to_owned());
-                (RowVerdict::NotTested, Some(reason))
+                (CheckVerdict::NotTested, Some(reason))
             }
         };
         Outcome { verdict, reason, judgement }
@@ -208,24 +208,24 @@ impl Row {
 static JUDGES: LazyLock<BTreeMap<&'static str, Judge>> =
     LazyLock::new(|| areas::ALL.iter().flat_map(|area| area.judges.iter().copied()).collect());
 
-static ROWS: LazyLock<Vec<Row>> = LazyLock::new(|| {
-    let lines = areas::ALL.iter().flat_map(|area| area.rows.lines());
+static CHECKS: LazyLock<Vec<Check>> = LazyLock::new(|| {
+    let lines = areas::ALL.iter().flat_map(|area| area.checks.lines());
     lines.filter_map(|line| serde_json::from_str(line).ok()).collect()
 });
 
-/// Every row, in the order of the areas: those about servers, then those about clients.
-pub fn rows() -> &'static [Row] {
-    &ROWS
+/// Every check, in the order of the areas: those about servers, then those about clients.
+pub fn checks() -> &'static [Check] {
+    &CHECKS
 }
 
-/// The rows about servers, or those about clients, in order.
-pub fn rows_of(role: Role) -> impl Iterator<Item = &'static Row> {
-    rows().iter().filter(move |row| row.role() == role)
+/// The checks about servers, or those about clients, in order.
+pub fn checks_of(role: Role) -> impl Iterator<Item = &'static Check> {
+    checks().iter().filter(move |check| check.role() == role)
 }
 
-/// Judges every row about [the role](crate::Facts::role) that is checked, in order.
-pub fn judge_all<'e>(evidence: &'e Evidence<'_>) -> impl Iterator<Item = (&'static Row, Outcome)> + 'e {
-    rows_of(evidence.facts.role).map(|row| (row, row.judge(evidence)))
+/// Judges every check about [the role](crate::Facts::role) that is checked, in order.
+pub fn judge_all<'e>(evidence: &'e Evidence<'_>) -> impl Iterator<Item = (&'static Check, Outcome)> + 'e {
+    checks_of(evidence.facts.role).map(|check| (check, check.judge(evidence)))
 }
 
 #[cfg(test)]
@@ -235,36 +235,44 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_reason_of_a_row_that_saw_nothing_is_that_of_the_first_pattern() {
-        let reason = |id: &str| rows().iter().find(|row| row.id == id).map(Row::nothing_seen);
+    fn the_reason_of_a_check_that_saw_nothing_is_that_of_the_first_pattern() {
+        let reason = |id: &str| checks().iter().find(|check| check.id == id).map(Check::nothing_seen);
         assert_eq!(reason("progress.message.string"), Some("no progress had a message"));
         assert_eq!(reason("progress.token.only-known"), Some("the server sent no progress"));
         assert_eq!(reason("tools.input.no-external-ref"), Some("no input schema has a `$ref`"));
-        let unused = include_str!("../rows/untested.txt").lines().filter(|line| {
+        let unused = include_str!("../checks/untested.txt").lines().filter(|line| {
             let line = line.split_once(' ').map(|(_, reason)| reason.trim());
-            !rows().iter().any(|row| Some(row.nothing_seen()) == line)
+            !checks().iter().any(|check| Some(check.nothing_seen()) == line)
         });
         assert_eq!(unused.collect::<Vec<_>>(), [""; 0]);
     }
 
     #[test]
-    fn every_line_is_a_row_of_its_area_with_a_judge_of_its_own() {
+    fn every_line_is_a_check_of_its_area_with_a_judge_of_its_own() {
         let mut ids = BTreeSet::new();
         for area in areas::ALL {
             let judges: BTreeSet<_> = area.judges.iter().map(|(id, _)| *id).collect();
-            assert_eq!(judges.len(), area.judges.len(), "{}: two judges of one row", area.name);
+            assert_eq!(judges.len(), area.judges.len(), "{}: two judges of one check", area.name);
             let mut written = BTreeSet::new();
-            for line in area.rows.lines() {
-                let row: Row = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
-                assert_eq!(row.area(), area.name, "{}", row.id);
-                assert!(!row.levels.is_empty() && !row.transports.is_empty() && !row.rule.is_empty(), "{}", row.id);
-                assert!(row.levels.keys().any(|version| row.sections.contains_key(version)), "{} has no link", row.id);
-                assert!(ids.insert(row.id.clone()), "{} twice", row.id);
-                written.insert(row.id);
+            for line in area.checks.lines() {
+                let check: Check = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+                assert_eq!(check.area(), area.name, "{}", check.id);
+                assert!(
+                    !check.levels.is_empty() && !check.transports.is_empty() && !check.rule.is_empty(),
+                    "{}",
+                    check.id
+                );
+                assert!(
+                    check.levels.keys().any(|version| check.sections.contains_key(version)),
+                    "{} has no link",
+                    check.id
+                );
+                assert!(ids.insert(check.id.clone()), "{} twice", check.id);
+                written.insert(check.id);
             }
             let written: BTreeSet<_> = written.iter().map(String::as_str).collect();
             assert_eq!(judges, written, "{}", area.name);
         }
-        assert_eq!(ids.len(), rows().len());
+        assert_eq!(ids.len(), checks().len());
     }
 }

@@ -1,0 +1,73 @@
+//! `--list` and `--explain`.
+
+use std::fmt::Write;
+
+use crate::cli::{
+    Failure, output,
+    style::{DIM, STRONG},
+};
+use rehearse_check::selects;
+use rehearse_conformance::{Check, Role, checks, checks_of};
+use rehearse_document::nearest;
+
+/// The checks about a role.
+pub(super) fn of(role: Role) -> impl Iterator<Item = &'static Check> {
+    checks_of(role)
+}
+
+/// Prints checks, one a line, with their ids in the official suite.
+pub(super) fn list(selected: impl Iterator<Item = &'static Check>) -> Result<(), Failure> {
+    let mut out = String::new();
+    for check in selected {
+        let level = check.levels.values().next_back().map_or("", |level| level.as_str());
+        let _ = write!(out, "{STRONG}{:45}{STRONG:#} {level:10} {}", check.id, check.rule);
+        if !check.official.is_empty() {
+            let _ = write!(out, "  {DIM}{}{DIM:#}", check.official.join(", "));
+        }
+        out.push('\n');
+    }
+    output::write_styled(out.as_bytes())
+}
+
+/// The failure about an id or a pattern that selects no check.
+pub(super) fn unknown(id: &str, role: Role) -> Failure {
+    if checks().iter().any(|check| check.role() != role && selects(id, &check.id)) {
+        let command = if role == Role::Server { "rehearse check client" } else { "rehearse check" };
+        return Failure::Usage(format!("the check {id:?} belongs to `{command}`"));
+    }
+    let ids: Vec<_> = checks_of(role).map(|check| check.id.as_str()).collect();
+    let near = nearest(id, &ids).map(|near| format!("did you mean {near}?"));
+    let hint = near.unwrap_or_else(|| "`rehearse check --list` prints all checks".to_owned());
+    Failure::Usage(format!("there is no check {id:?}; {hint}"))
+}
+
+/// Prints all that is known of a check.
+///
+/// # Errors
+/// There is no such check.
+pub(super) fn explain(id: &str) -> Result<(), Failure> {
+    let Some(check) = checks().iter().find(|check| check.id == id) else { return Err(unknown(id, Role::Server)) };
+    let mut out = format!("{STRONG}{}{STRONG:#}\n{}\n\n", check.id, check.rule);
+    for (version, level) in &check.levels {
+        let _ = writeln!(out, "{version}  {:10} {DIM}{}{DIM:#}", level.as_str(), check.link(*version));
+    }
+    let transports: Vec<_> = check.transports.iter().map(|transport| transport.as_str()).collect();
+    let _ = writeln!(out, "\nTransports: {}", transports.join(", "));
+    if let Some(capability) = &check.capability {
+        let _ = writeln!(out, "Needs: the capability `{capability}`");
+    }
+    if let Some(extension) = &check.extension {
+        let _ = writeln!(out, "Needs: the extension `{extension}`");
+    }
+    let _ = writeln!(out, "Looks at: {}", check.looks_at);
+    if let Some(allowed) = &check.allowed {
+        let _ = writeln!(out, "Allowed: {allowed}");
+    }
+    if let Some(help) = &check.help {
+        let _ = writeln!(out, "Help: {help}");
+    }
+    if !check.official.is_empty() {
+        let _ = writeln!(out, "Official suite: {}", check.official.join(", "));
+    }
+    output::write_styled(out.as_bytes())
+}
