@@ -88,10 +88,10 @@ mod tests {
 
     use super::*;
 
-    type Outcome = Result<(), Box<dyn Error>>;
+    type TestResult = Result<(), Box<dyn Error>>;
 
     #[tokio::test]
-    async fn the_client_asks_once() -> Outcome {
+    async fn the_client_asks_once() -> TestResult {
         let tool = Tool::new("forecast").reply("{{ args.city }}: sun").expect(1);
         let mock = MockServer::builder().tool(tool).start().await?;
         let client = ().serve(rmcp_bridge::transport(&mock)).await?;
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_server_follows_the_specification() -> Outcome {
+    async fn the_server_follows_the_specification() -> TestResult {
         let server = RmcpServer::start(|| Weather);
         let versions = vec![Version::V2025_11_25, Version::V2026_07_28];
         let options = CheckOptions { versions, ..CheckOptions::default() };
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_server_wants_a_city() -> Outcome {
+    async fn the_server_wants_a_city() -> TestResult {
         let server = RmcpServer::start(|| Weather);
         let session = Session::connect(&ServerParams::new("weather", server.target()), Protocol::Auto).await?;
         let outcome = session.call_tool("forecast", None, CallOptions::default()).await?;
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_server_passes_a_scenario_in_both_eras() -> Outcome {
+    async fn the_server_passes_a_scenario_in_both_eras() -> TestResult {
         let text = "
             servers: { weather: { url: http://127.0.0.1:8000/mcp } }
             steps: [{ call: { tool: forecast, args: { city: Oslo } }, expect: { text: Rain in Oslo. } }]

@@ -59,7 +59,7 @@ mod tests {
 
     use super::*;
 
-    type Outcome = Result<(), Box<dyn Error>>;
+    type TestResult = Result<(), Box<dyn Error>>;
 
     fn celsius(celsius: f64) -> Json {
         json!({ "structured": { "celsius": celsius } })
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_warmer_city_wins() -> Outcome {
+    async fn the_warmer_city_wins() -> TestResult {
         let server = weather().start().await?;
         let client = ().serve(server.connect()).await?;
         assert_eq!(warmer(&client, ["Oslo", "Rome"]).await?, "Rome");
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_busy_server_is_asked_once_more() -> Outcome {
+    async fn a_busy_server_is_asked_once_more() -> TestResult {
         let server = weather().start().await?;
         let busy = Rule::when_args(json!({ "city": "Oslo" })).replies([json!({ "error": "busy" }), celsius(30.0)]);
         server.add_rule(ItemKind::Tool, "forecast", busy.expect(2))?;
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_server_that_stays_busy_is_given_up() -> Outcome {
+    async fn a_server_that_stays_busy_is_given_up() -> TestResult {
         let server = MockServer::builder().tool(Tool::new("forecast").error("busy").expect(2)).start().await?;
         let client = ().serve(server.connect()).await?;
         assert_eq!(warmer(&client, ["Oslo", "Rome"]).await.expect_err("busy").to_string(), "the server is busy");
@@ -105,7 +105,7 @@ mod tests {
 
     /// An async function answers where a script is not enough.
     #[tokio::test]
-    async fn the_longer_name_is_the_warmer_city() -> Outcome {
+    async fn the_longer_name_is_the_warmer_city() -> TestResult {
         let forecast = async |call: HandlerCall| {
             call.progress(1.0, None, Some("measuring"));
             let celsius = call.arguments()["city"].as_str().map_or(0, str::len);
@@ -118,7 +118,7 @@ mod tests {
     }
 
     /// A client that takes a URL: here that of this crate.
-    async fn my_client(url: &str) -> Outcome {
+    async fn my_client(url: &str) -> TestResult {
         let client = Session::connect(&ServerParams::new("weather", Target::http(url)), Protocol::Auto).await?;
         let arguments = json!({ "city": "Oslo" }).as_object().cloned();
         let outcome = client.call_tool("forecast", arguments, CallOptions::default()).await?;
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_division_by_zero_is_an_error() -> Outcome {
+    async fn a_division_by_zero_is_an_error() -> TestResult {
         let divide = |call: HandlerCall| async move {
             call.progress(1.0, Some(2.0), Some("dividing"));
             call.log(LogLevel::INFO, None, json!({ "arguments": call.arguments() }));
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_trace_has_every_frame() -> Outcome {
+    async fn a_trace_has_every_frame() -> TestResult {
         let server = MockServer::builder().record_traces().tool(Tool::new("forecast").reply("Rain.")).start().await?;
         let client = ().serve(server.connect()).await?;
         client.call_tool(CallToolRequestParams::new("forecast")).await?;
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_server_follows_the_specification() -> Outcome {
+    async fn a_server_follows_the_specification() -> TestResult {
         let server = weather().verify_on_drop(false).start().await?;
         let url = server.url(Transport::Http).ok_or("no URL")?;
         let checked = check(&ServerParams::new("server", Target::http(url)), &CheckOptions::default()).await.checked;
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_model_has_our_tool_beside_that_of_a_server() -> Outcome {
+    async fn a_model_has_our_tool_beside_that_of_a_server() -> TestResult {
         let mock = MockServer::builder().tool(Tool::new("forecast").reply("Rain").expect(1)).start().await?;
         let target = Target::http(mock.url(Transport::Http).ok_or("no URL")?);
         let hub = Hub::new([HubServer::new(ServerParams::new("weather", target))], HubOptions::default());

@@ -17,7 +17,7 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use super::{Failure, secrets::Secrets};
-use rehearse_client::TraceRecorder;
+use rehearse_client::ClientRecorder;
 use rehearse_client_configs::secret::{MASK, is_secret_name};
 use rehearse_protocol::{
     Event, EventKind,
@@ -100,7 +100,7 @@ impl TraceFileWriter {
     }
 
     /// Writes what a recorder records from now on.
-    pub(super) fn follow(&self, info: &ConnectionInfo, recorder: &TraceRecorder, secrets: Option<Secrets>) {
+    pub(super) fn follow(&self, info: &ConnectionInfo, recorder: &ClientRecorder, secrets: Option<Secrets>) {
         recorder.set_sink(Box::new(self.connection(info, secrets)));
     }
 

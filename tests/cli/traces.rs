@@ -5,7 +5,7 @@ use std::time::Duration;
 use http::Method;
 use mcp_rehearsal::{
     client::{
-        CallOptions, ConnectOptions, Endpoint, Failure, ServerParams, Session, Target, TraceRecorder, Wire,
+        CallOptions, ClientRecorder, ConnectOptions, Endpoint, Failure, ServerParams, Session, Target, Wire,
         WireRequest, pipe,
     },
     mock::{MockServer, MockServerBuilder, Tool},
@@ -56,7 +56,7 @@ async fn call(session: &Session, tool: &str) -> Result<(), Failure> {
 /// The traces of a client that calls each tool, and of the mock when all of them are closed.
 async fn traces(builder: MockServerBuilder, transport: Transport, version: Version) -> (Trace, Vec<Trace>) {
     let server = builder.start().await.expect("valid");
-    let options = ConnectOptions { recorder: TraceRecorder::new().with_details(), ..ConnectOptions::default() };
+    let options = ConnectOptions { recorder: ClientRecorder::new().with_details(), ..ConnectOptions::default() };
     let params = ServerParams::new("s", target(&server, transport));
     let session = Session::connect_with(&params, Protocol::Exact(version), options).await;
     let session = session.unwrap_or_else(|error| panic!("{error}"));
@@ -235,7 +235,7 @@ async fn a_body_is_a_message_on_both_sides_or_on_none() {
         let faults = json!([{ "on": { "tool": "echo" }, "do": fault }]);
         let server = builder().set("faults", faults).start().await.expect("valid");
         let params = ServerParams::new("s", target(&server, Transport::Http));
-        let wire = Wire::open(&params, None, TraceRecorder::new()).await.expect("connects");
+        let wire = Wire::open(&params, None, ClientRecorder::new()).await.expect("connects");
         let meta = meta::of_request(Version::LATEST, json!({ "name": "c", "version": "1" }), json!({}));
         let params = json!({ "name": "echo", "arguments": { "text": "x" }, "_meta": meta });
         let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params }).to_string();

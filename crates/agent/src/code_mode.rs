@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{Agent, AgentError, NativeTool, NativeToolError};
 use rehearse_client::CallOptions;
 use rehearse_code_mode::{
-    self as code_mode, Arguments, Definition, Limits, Outcome, ToolCall,
+    self as code_mode, Arguments, Definition, Limits, ProgramEnd, ToolCall,
     codegen::Language,
     go::{self, Toolchain},
     partition,
@@ -125,7 +125,7 @@ impl Program {
         hub.close().await;
         match ended {
             Some(Ok(execution)) if !cancel.is_cancelled() => match execution.outcome {
-                Outcome::Fatal(_) => Err(NativeToolError::Fatal(execution.text())),
+                ProgramEnd::Fatal(_) => Err(NativeToolError::Fatal(execution.text())),
                 _ => Ok(execution.blocks().iter().map(block).collect()),
             },
             Some(Err(error)) => Err(NativeToolError::Fatal(error.to_string())),

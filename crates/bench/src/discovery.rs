@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tokio::time::{error::Elapsed, timeout};
 
 use crate::{
-    connection::{Connection, Lane, NoAnswer, OpenError, result},
+    connection::{Connection, NoAnswer, OpenError, Requester, result},
     options::{BenchOptions, BenchTarget, Extent},
     request::RequestTemplate,
     run::{BenchRun, SLICES, close, empty_result},
@@ -41,22 +41,22 @@ struct Server<'t> {
 /// and the list once more on the open session. Of several servers also all one after the other, and all at once.
 pub async fn bench_discovery(targets: &[BenchTarget], options: &BenchOptions) -> BenchRun {
     let mut run = BenchRun { targets: targets.iter().map(empty_result).collect(), warnings: Vec::new() };
-    let mut subjects = Vec::new();
+    let mut servers = Vec::new();
     for (target, result) in targets.iter().zip(&mut run.targets) {
         options.progress.begin(format!("{}: connecting", target.name));
         match survey(&target.params, options.protocol).await {
             Ok(survey) => {
                 result.version = Some(survey.version);
                 let (cold, warm) = (Samples::named(COLD), Samples::named(WARM));
-                subjects.push(Some(Server { target, version: survey.version, cold, warm }));
+                servers.push(Some(Server { target, version: survey.version, cold, warm }));
             }
             Err(error) => {
                 result.error = Some(error.to_string());
-                subjects.push(None);
+                servers.push(None);
             }
         }
     }
-    let is_several = subjects.iter().flatten().count() > 1;
+    let is_several = servers.iter().flatten().count() > 1;
     let (mut in_turn, mut at_once) = (Samples::named("one after the other"), Samples::named("all at once"));
     let (rounds, limit) = match options.extent {
         Extent::Requests(rounds) => (rounds, None),
@@ -69,20 +69,20 @@ pub async fn bench_discovery(targets: &[BenchTarget], options: &BenchOptions) ->
         }
         options.progress.begin(format!("round {}", round + 1));
         let mut sum = Duration::ZERO;
-        for (subject, result) in subjects.iter_mut().zip(&mut run.targets) {
-            let Some(subject) = subject else { continue };
-            let discovered = subject.discover(options).await;
+        for (server, result) in servers.iter_mut().zip(&mut run.targets) {
+            let Some(server) = server else { continue };
+            let discovered = server.discover(options).await;
             options.progress.add_one();
             if round < warmup {
                 continue;
             }
-            sum += subject.record(discovered, result);
+            sum += server.record(discovered, result);
         }
         if !is_several {
             continue;
         }
         let started = Instant::now();
-        let all = join_all(subjects.iter().flatten().map(|subject| subject.discover(options))).await;
+        let all = join_all(servers.iter().flatten().map(|server| server.discover(options))).await;
         // Without the time in which processes end.
         let last = all.iter().flatten().map(|it| it.listed).max().unwrap_or(started);
         if round >= warmup && all.iter().all(Result::is_ok) {
@@ -90,8 +90,8 @@ pub async fn bench_discovery(targets: &[BenchTarget], options: &BenchOptions) ->
             at_once.times.push(last - started);
         }
     }
-    for (subject, result) in subjects.into_iter().zip(&mut run.targets) {
-        let Some(Server { cold, warm, .. }) = subject else { continue };
+    for (server, result) in servers.into_iter().zip(&mut run.targets) {
+        let Some(Server { cold, warm, .. }) = server else { continue };
         result.measures = vec![cold.into_measure(), warm.into_measure()];
     }
     if let (true, Some(first)) = (is_several, targets.first()) {
@@ -134,16 +134,16 @@ impl Server<'_> {
         let params: &ServerParams = &self.target.params;
         let begun = Instant::now();
         let connection = Connection::open(params, self.version).await?;
-        let mut lane = connection.lane();
-        let listed = list(&mut lane, self.version, options.timeout).await;
+        let mut requester = connection.requester();
+        let listed = list(&mut requester, self.version, options.timeout).await;
         let cold = begun.elapsed();
         let listed_at = Instant::now();
         let counts = match listed {
-            Ok(first) => list(&mut lane, self.version, options.timeout).await.map(|second| (first, second)),
+            Ok(first) => list(&mut requester, self.version, options.timeout).await.map(|second| (first, second)),
             Err(error) => Err(error),
         };
         let warm = listed_at.elapsed();
-        drop(lane);
+        drop(requester);
         let process = close(vec![connection]).await;
         match counts? {
             (first, second) if first == second => Ok(Discovery { cold, warm, listed: listed_at, process }),
@@ -199,14 +199,14 @@ impl Samples {
 }
 
 /// Lists all pages of the tools. Returns how many tools there are.
-async fn list(lane: &mut Lane, version: Version, limit: Duration) -> Result<usize, DiscoveryError> {
+async fn list(requester: &mut Requester, version: Version, limit: Duration) -> Result<usize, DiscoveryError> {
     let mut count = 0;
     let mut cursor = Value::Null;
     for page in 0.. {
         let params = if cursor.is_null() { json!({}) } else { json!({ "cursor": cursor }) };
         let template = RequestTemplate::new("tools/list", params, version);
         let request = template.request(1_000 + page);
-        let exchange = timeout(limit, lane.exchange(&request)).await??;
+        let exchange = timeout(limit, requester.exchange(&request)).await??;
         let listed = result(&exchange.reply)?;
         count += listed["tools"].as_array().ok_or(DiscoveryError::NoTools)?.len();
         match &listed["nextCursor"] {

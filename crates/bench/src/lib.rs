@@ -31,7 +31,7 @@ mod usage;
 
 pub use comparison::compare;
 pub use discovery::bench_discovery;
-pub use options::{BenchCall, BenchOptions, BenchProgress, BenchTarget, Extent, Subject};
+pub use options::{BenchCall, BenchOptions, BenchProgress, BenchRequest, BenchTarget, Extent};
 pub use run::{BenchRun, bench_calls, find_max_rate};
 pub use threshold::{Threshold, ThresholdError};
 pub use usage::machine;

@@ -16,7 +16,7 @@ use tokio::{
 };
 
 use crate::{
-    connection::{Connection, Lane, NoAnswer},
+    connection::{Connection, NoAnswer, Requester},
     operation::Mix,
     options::{BenchOptions, Extent},
     pacer::Pacer,
@@ -30,7 +30,7 @@ const THROTTLED: Duration = Duration::from_secs(1);
 /// What sends requests to one server.
 pub(crate) struct Loader {
     pub(crate) mix: Arc<Mix>,
-    lanes: Vec<Lane>,
+    requesters: Vec<Requester>,
     shared: Arc<Shared>,
     options: BenchOptions,
 }
@@ -66,15 +66,15 @@ pub(crate) struct Measured {
 
 impl Loader {
     pub(crate) fn new(connections: &[Connection], mix: Arc<Mix>, options: &BenchOptions) -> Loader {
-        let lanes = connections.iter().flat_map(|it| (0..options.in_flight).map(|_| it.lane())).collect();
+        let requesters = connections.iter().flat_map(|it| (0..options.in_flight).map(|_| it.requester())).collect();
         let (next_id, sent) = (AtomicU64::new(1), AtomicU64::new(0));
         let shared = Arc::new(Shared { next_id, sent });
-        Loader { mix, lanes, shared, options: options.clone() }
+        Loader { mix, requesters, shared, options: options.clone() }
     }
 
     /// Whether nothing more can or may be sent.
     pub(crate) fn is_over(&self) -> bool {
-        self.lanes.is_empty() || self.shared.is_over(&self.options)
+        self.requesters.is_empty() || self.shared.is_over(&self.options)
     }
 
     /// Sends requests for a while, at a rate if there is one.
@@ -104,15 +104,15 @@ impl Loader {
             pacer: pacer.clone(),
         });
         let mut workers = JoinSet::new();
-        for mut lane in self.lanes.drain(..) {
+        for mut requester in self.requesters.drain(..) {
             let round = round.clone();
             workers.spawn(async move {
-                let is_lost = round.work(&mut lane).await;
-                (!is_lost).then_some(lane)
+                let is_lost = round.work(&mut requester).await;
+                (!is_lost).then_some(requester)
             });
         }
         while let Some(ended) = workers.join_next().await {
-            self.lanes.extend(ended.ok().flatten());
+            self.requesters.extend(ended.ok().flatten());
         }
         let seconds = started.elapsed().as_secs_f64();
         if let Some(pacer) = &pacer {
@@ -147,7 +147,7 @@ impl Shared {
 
 impl Round {
     /// Sends one request after the other until the end of the slice. True if the connection was lost before.
-    async fn work(&self, lane: &mut Lane) -> bool {
+    async fn work(&self, requester: &mut Requester) -> bool {
         while let Some((number, due)) = self.next().await {
             let sent = self.shared.sent.fetch_add(1, Ordering::Relaxed);
             if self.options.max_total.is_some_and(|most| sent >= most) {
@@ -158,7 +158,7 @@ impl Round {
             let id = self.shared.next_id.fetch_add(1, Ordering::Relaxed);
             let request = operation.template.request(id);
             let is_late = self.pacer.is_some() && due.elapsed() > LATE;
-            let exchanged = timeout(self.options.timeout, lane.exchange(&request)).await;
+            let exchanged = timeout(self.options.timeout, requester.exchange(&request)).await;
             let exchanged = exchanged.unwrap_or_else(|_| Err(NoAnswer::Failed("no answer in time".to_owned())));
             let checked = exchanged.and_then(|exchange| {
                 let valid = operation.check(&exchange.reply, id);

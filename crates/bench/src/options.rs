@@ -65,14 +65,14 @@ pub enum Extent {
 #[derive(Clone, Debug, PartialEq)]
 pub struct BenchCall {
     /// What is requested.
-    pub subject: Subject,
+    pub request: BenchRequest,
     /// Its share: of weights 3 and 1, three of four requests are the first.
     pub weight: u32,
 }
 
 /// What is requested.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Subject {
+pub enum BenchRequest {
     /// A call of a tool. Without arguments, they are made from its schema.
     Tool {
         /// The name of the tool.
@@ -150,15 +150,15 @@ impl Extent {
     }
 }
 
-impl Subject {
+impl BenchRequest {
     /// The name of its measure.
     pub fn title(&self) -> String {
         match self {
-            Subject::Tool { name, .. } => format!("call {name}"),
-            Subject::Resource { uri } => format!("read {uri}"),
-            Subject::Prompt { name, .. } => format!("prompt {name}"),
-            Subject::ToolsList => "tools/list".to_owned(),
-            Subject::Ping => "ping".to_owned(),
+            BenchRequest::Tool { name, .. } => format!("call {name}"),
+            BenchRequest::Resource { uri } => format!("read {uri}"),
+            BenchRequest::Prompt { name, .. } => format!("prompt {name}"),
+            BenchRequest::ToolsList => "tools/list".to_owned(),
+            BenchRequest::Ping => "ping".to_owned(),
         }
     }
 }

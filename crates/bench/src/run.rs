@@ -53,17 +53,17 @@ impl BenchOptions {
 /// in its result.
 pub async fn bench_calls(targets: &[BenchTarget], calls: &[BenchCall], options: &BenchOptions) -> BenchRun {
     let mut run = BenchRun { targets: targets.iter().map(empty_result).collect(), warnings: Vec::new() };
-    let mut subjects = Vec::new();
+    let mut servers = Vec::new();
     for (target, result) in targets.iter().zip(&mut run.targets) {
-        subjects.push(Box::pin(prepare(target, calls, options, result)).await);
+        servers.push(Box::pin(prepare(target, calls, options, result)).await);
     }
     let mut lag = Latencies::default();
     let (begun, own) = (Instant::now(), usage::own_seconds());
     let turns = if options.rate.is_some() { 1 } else { SLICES };
     for turn in 0..turns {
-        for (subject, target) in subjects.iter_mut().zip(targets) {
-            let Some(subject) = subject else { continue };
-            if subject.loader.is_over() {
+        for (server, target) in servers.iter_mut().zip(targets) {
+            let Some(server) = server else { continue };
+            if server.loader.is_over() {
                 continue;
             }
             options.progress.begin(match turns {
@@ -71,16 +71,16 @@ pub async fn bench_calls(targets: &[BenchTarget], calls: &[BenchCall], options: 
                 _ => format!("{}, {} of {turns}", target.name, turn + 1),
             });
             let (extent, parts) = (options.extent.part(turn, turns), SLICES / turns);
-            let Measured { measures, lag: later } = subject.loader.run(extent, options.rate, parts).await;
+            let Measured { measures, lag: later } = server.loader.run(extent, options.rate, parts).await;
             later.iter().for_each(|later| lag.merge(later));
-            for (sum, measure) in subject.measures.iter_mut().zip(&measures) {
+            for (sum, measure) in server.measures.iter_mut().zip(&measures) {
                 sum.merge(measure);
             }
         }
     }
     run.warnings.extend(saturation(begun, own, &lag));
-    for (subject, result) in subjects.into_iter().zip(&mut run.targets) {
-        let Some(Server { connections, loader, measures }) = subject else { continue };
+    for (server, result) in servers.into_iter().zip(&mut run.targets) {
+        let Some(Server { connections, loader, measures }) = server else { continue };
         result.measures = measures;
         drop(loader);
         result.process = close(connections).await;
@@ -97,12 +97,12 @@ pub async fn find_max_rate(
 ) -> BenchRun {
     let mut run = BenchRun { targets: targets.iter().map(empty_result).collect(), warnings: Vec::new() };
     for (target, result) in targets.iter().zip(&mut run.targets) {
-        let Some(mut subject) = Box::pin(prepare(target, calls, options, result)).await else { continue };
+        let Some(mut server) = Box::pin(prepare(target, calls, options, result)).await else { continue };
         let (begun, own) = (Instant::now(), usage::own_seconds());
-        let lag = max_rate::search(&target.name, &mut subject.loader, condition, options, result).await;
+        let lag = max_rate::search(&target.name, &mut server.loader, condition, options, result).await;
         run.warnings.extend(saturation(begun, own, &lag).map(|warning| format!("{}: {warning}", target.name)));
-        drop(subject.loader);
-        result.process = close(subject.connections).await;
+        drop(server.loader);
+        result.process = close(server.connections).await;
     }
     run
 }

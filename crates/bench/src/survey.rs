@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::{
     connection::OpenError,
     operation::Operation,
-    options::{BenchCall, BenchOptions, Subject},
+    options::{BenchCall, BenchOptions, BenchRequest},
 };
 
 /// Why a server cannot be measured.
@@ -75,7 +75,7 @@ impl Survey {
         let name = |tool: &Value| tool["name"].as_str().map(str::to_owned);
         let allowed = self.tools.iter().filter(|tool| options.tools.allows(tool)).filter_map(name);
         let each = allowed.map(|name| {
-            let call = BenchCall { subject: Subject::Tool { name, arguments: None }, weight: 1 };
+            let call = BenchCall { request: BenchRequest::Tool { name, arguments: None }, weight: 1 };
             self.operation(&call, options)
         });
         let operations = each.collect::<Result<Vec<_>, _>>()?;
@@ -87,8 +87,8 @@ impl Survey {
     }
 
     fn operation(&self, call: &BenchCall, options: &BenchOptions) -> Result<Operation, SurveyError> {
-        let (method, params) = match &call.subject {
-            Subject::Tool { name, arguments } => {
+        let (method, params) = match &call.request {
+            BenchRequest::Tool { name, arguments } => {
                 let Some(tool) = self.tools.iter().find(|tool| tool["name"] == **name) else {
                     let names = self.tools.iter().filter_map(|tool| tool["name"].as_str());
                     let known = names.map(str::to_owned).collect();
@@ -102,14 +102,16 @@ impl Survey {
                 let arguments = given.unwrap_or_else(|| example::object(&tool["inputSchema"]).into());
                 ("tools/call", json!({ "name": name, "arguments": arguments }))
             }
-            Subject::Resource { uri } => ("resources/read", json!({ "uri": uri })),
-            Subject::Prompt { name, arguments } => ("prompts/get", json!({ "name": name, "arguments": arguments })),
-            Subject::ToolsList => ("tools/list", json!({})),
-            Subject::Ping if self.version.era() == Era::Modern => {
+            BenchRequest::Resource { uri } => ("resources/read", json!({ "uri": uri })),
+            BenchRequest::Prompt { name, arguments } => {
+                ("prompts/get", json!({ "name": name, "arguments": arguments }))
+            }
+            BenchRequest::ToolsList => ("tools/list", json!({})),
+            BenchRequest::Ping if self.version.era() == Era::Modern => {
                 return Err(SurveyError::NoPing(self.version));
             }
-            Subject::Ping => ("ping", json!({})),
+            BenchRequest::Ping => ("ping", json!({})),
         };
-        Ok(Operation::new(call.subject.title(), method, params, call.weight, self.version))
+        Ok(Operation::new(call.request.title(), method, params, call.weight, self.version))
     }
 }

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use rehearse_bench::{
-    BenchCall, BenchOptions, BenchTarget, Extent, Subject, Threshold, bench_calls, bench_discovery, find_max_rate,
+    BenchCall, BenchOptions, BenchRequest, BenchTarget, Extent, Threshold, bench_calls, bench_discovery, find_max_rate,
 };
 use rehearse_client::{Endpoint, ServerParams, Target, ToolPermission};
 use rehearse_mock::{
@@ -71,16 +71,16 @@ async fn every_subject_is_measured_over_every_transport_and_in_every_era() {
     for transport in [Transport::Http, Transport::Sse, Transport::Ws] {
         for version in [Version::LATEST_LEGACY, Version::LATEST].into_iter().filter(|it| transport.carries(*it)) {
             let (resource, prompt) = ("a://b".to_owned(), "greet".to_owned());
-            let mut subjects = vec![
-                Subject::Tool { name: "echo".to_owned(), arguments: None },
-                Subject::Resource { uri: resource },
-                Subject::Prompt { name: prompt, arguments: serde_json::Map::new() },
-                Subject::ToolsList,
+            let mut requests = vec![
+                BenchRequest::Tool { name: "echo".to_owned(), arguments: None },
+                BenchRequest::Resource { uri: resource },
+                BenchRequest::Prompt { name: prompt, arguments: serde_json::Map::new() },
+                BenchRequest::ToolsList,
             ];
             if version == Version::LATEST_LEGACY {
-                subjects.push(Subject::Ping);
+                requests.push(BenchRequest::Ping);
             }
-            let calls: Vec<_> = subjects.into_iter().map(|subject| BenchCall { subject, weight: 1 }).collect();
+            let calls: Vec<_> = requests.into_iter().map(|request| BenchCall { request, weight: 1 }).collect();
             let options = BenchOptions {
                 connections: 2,
                 in_flight: 3,
@@ -105,7 +105,7 @@ async fn a_tool_is_called_only_if_that_is_allowed() {
     let careful = BenchOptions { tools: ToolPermission::default(), ..options(10) };
     let result = measured(&server, &[], &careful).await;
     assert_eq!(result.measures.iter().map(|it| &*it.name).collect::<Vec<_>>(), ["call echo"]);
-    let delete = BenchCall { subject: Subject::Tool { name: "delete".to_owned(), arguments: None }, weight: 1 };
+    let delete = BenchCall { request: BenchRequest::Tool { name: "delete".to_owned(), arguments: None }, weight: 1 };
     let refused = bench_calls(&[target(&server, Transport::Http)], &[delete], &careful).await;
     let error = refused.targets[0].error.as_deref().unwrap_or_default();
     assert!(error.contains("allow it with --allow-tool delete"), "{error}");

@@ -8,26 +8,26 @@ use rehearse_protocol::{
 };
 use serde_json::Value;
 
-use crate::{CheckOptions, lane::Lane, options::Budget};
+use crate::{CheckOptions, connection::ProbeConnection, options::Budget};
 
 /// How much a refusal says at least that is an answer.
 const ANSWERED: u8 = 3;
 /// How many lines of standard error are shown.
 const STDERR_LINES: usize = 20;
 
-/// A server that speaks a version, and the lane on which it said so.
-pub(crate) struct Spoken {
+/// A server that speaks a version, and the connection on which it said so.
+pub(crate) struct Negotiated {
     pub(crate) version: Version,
     /// The result of `initialize` or `server/discover`.
-    pub(crate) hello: Value,
-    pub(crate) lane: Lane,
+    pub(crate) handshake: Value,
+    pub(crate) connection: ProbeConnection,
 }
 
 /// What came of an attempt to speak one version.
 pub(crate) enum Attempt {
-    Spoken(Box<Spoken>),
+    Negotiated(Box<Negotiated>),
     /// The server does not speak it.
-    NotSpoken(Refusal),
+    Refused(Refusal),
     /// There was no connection.
     Failed(ConnectError, Trace),
 }
@@ -59,45 +59,45 @@ pub(crate) async fn attempt(
     options: &CheckOptions,
     budget: &Budget,
 ) -> Attempt {
-    let mut lane = match Lane::open(params, version, options, budget).await {
-        Ok(lane) => lane,
+    let mut connection = match ProbeConnection::open(params, version, options, budget).await {
+        Ok(connection) => connection,
         Err((error, trace)) => return Attempt::Failed(error, trace),
     };
-    let hello = lane.shake_hands().await;
-    let spoken = lane.version();
-    match hello {
-        Some(hello) if version.era() == Era::Modern => {
-            let offered = supported(&hello);
+    let handshake = connection.handshake().await;
+    let negotiated = connection.version();
+    match handshake {
+        Some(handshake) if version.era() == Era::Modern => {
+            let offered = supported(&handshake);
             // A fault in the details of the result does not make the server one of another era.
             if offered.is_empty() || offered.contains(&version) {
-                return Attempt::Spoken(Box::new(Spoken { version, hello, lane }));
+                return Attempt::Negotiated(Box::new(Negotiated { version, handshake, connection }));
             }
-            refused(lane, version, offered).await
+            refused(connection, version, offered).await
         }
-        Some(hello) if spoken == version => {
-            let is_known = hello["protocolVersion"].as_str().is_none_or(|text| text.parse::<Version>().is_ok());
+        Some(handshake) if negotiated == version => {
+            let is_known = handshake["protocolVersion"].as_str().is_none_or(|text| text.parse::<Version>().is_ok());
             if is_known {
-                return Attempt::Spoken(Box::new(Spoken { version, hello, lane }));
+                return Attempt::Negotiated(Box::new(Negotiated { version, handshake, connection }));
             }
-            refused(lane, version, Vec::new()).await
+            refused(connection, version, Vec::new()).await
         }
-        Some(_) => refused(lane, version, vec![spoken]).await,
-        None => refused(lane, version, Vec::new()).await,
+        Some(_) => refused(connection, version, vec![negotiated]).await,
+        None => refused(connection, version, Vec::new()).await,
     }
 }
 
-async fn refused(lane: Lane, version: Version, offered: Vec<Version>) -> Attempt {
-    let (failure, is_late) = (lane.wire().failure(), lane.is_late());
-    Attempt::NotSpoken(Refusal { version, offered, trace: lane.close().await, failure, is_late })
+async fn refused(connection: ProbeConnection, version: Version, offered: Vec<Version>) -> Attempt {
+    let (failure, is_late) = (connection.wire().failure(), connection.is_late());
+    Attempt::Refused(Refusal { version, offered, trace: connection.close().await, failure, is_late })
 }
 
-fn supported(hello: &Value) -> Vec<Version> {
-    supported_names(hello).iter().filter_map(|version| version.parse().ok()).collect()
+fn supported(handshake: &Value) -> Vec<Version> {
+    supported_names(handshake).iter().filter_map(|version| version.parse().ok()).collect()
 }
 
 /// The `supportedVersions` of a result of `server/discover`, also unknown ones.
-pub(crate) fn supported_names(hello: &Value) -> Vec<String> {
-    let versions = hello["supportedVersions"].as_array().into_iter().flatten();
+pub(crate) fn supported_names(handshake: &Value) -> Vec<String> {
+    let versions = handshake["supportedVersions"].as_array().into_iter().flatten();
     versions.filter_map(|version| Some(version.as_str()?.to_owned())).collect()
 }
 
@@ -143,8 +143,8 @@ pub(crate) fn unanswered(refusals: &[Refusal]) -> Vec<(Version, String)> {
 
 /// How much a refusal says, and what.
 fn said(refusal: &Refusal) -> (u8, String) {
-    let hello = if refusal.version.era() == Era::Modern { "server/discover" } else { "initialize" };
-    let mut best = (0, format!("the server did not answer `{hello}`"));
+    let method = if refusal.version.era() == Era::Modern { "server/discover" } else { "initialize" };
+    let mut best = (0, format!("the server did not answer `{method}`"));
     let mut has_ended = false;
     for event in refusal.trace.events() {
         let found = match &event.kind {
@@ -159,18 +159,18 @@ fn said(refusal: &Refusal) -> (u8, String) {
                 if matches!(event.kind, EventKind::Frame(_)) || matches!(bytes.first(), Some(b'{' | b'[')) =>
             {
                 let answer = String::from_utf8_lossy(bytes);
-                (ANSWERED + 1, format!("the server did not accept `{hello}`; it answered {answer}"))
+                (ANSWERED + 1, format!("the server did not accept `{method}`; it answered {answer}"))
             }
             EventKind::HttpResponse { status, headers } => {
                 let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or("no content type");
                 let is_message = [JSON, EVENT_STREAM].contains(&&*media_type(headers));
                 let wrong = (status.is_success() && !is_message)
                     .then(|| format!(" and {kind}, which is neither JSON nor an event stream"));
-                (ANSWERED, format!("the server answered `{hello}` with HTTP {status}{}", wrong.unwrap_or_default()))
+                (ANSWERED, format!("the server answered `{method}` with HTTP {status}{}", wrong.unwrap_or_default()))
             }
             EventKind::Process(ProcessEvent::Exited { code }) => {
                 let how = code.map_or("by a signal".to_owned(), |code| format!("with code {code}"));
-                (1, format!("the server ended {how} before it answered `{hello}`"))
+                (1, format!("the server ended {how} before it answered `{method}`"))
             }
             _ => continue,
         };

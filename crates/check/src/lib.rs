@@ -7,8 +7,8 @@
 #![warn(missing_docs)]
 
 pub mod client;
+mod connection;
 mod detection;
-mod lane;
 mod lists;
 mod options;
 mod prober;

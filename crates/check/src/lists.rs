@@ -6,7 +6,7 @@ use rehearse_document::json_schema::accepts;
 use rehearse_protocol::{Transport, names::PARAMETER_HEADER};
 use serde_json::{Value, json};
 
-use crate::{CheckOptions, detection, lane::Lane};
+use crate::{CheckOptions, connection::ProbeConnection, detection};
 
 /// How many pages of a list are read.
 const MAX_PAGES: usize = 50;
@@ -14,7 +14,7 @@ const MAX_PAGES: usize = 50;
 const MIRRORED_TOOLS: usize = 3;
 
 /// Reads all lists of the declared capabilities.
-pub(crate) async fn read(lane: &mut Lane, material: &mut Material) {
+pub(crate) async fn read(connection: &mut ProbeConnection, material: &mut Material) {
     material.cursors.clear();
     for method in material.list_methods() {
         let (key, list) = match method {
@@ -23,26 +23,31 @@ pub(crate) async fn read(lane: &mut Lane, material: &mut Material) {
             "resources/templates/list" => ("resourceTemplates", &mut material.templates),
             _ => ("prompts", &mut material.prompts),
         };
-        let (items, cursor) = pages_from(lane, method, key, json!({})).await;
+        let (items, cursor) = pages_from(connection, method, key, json!({})).await;
         *list = items;
         material.cursors.extend(cursor.map(|cursor| (method.to_owned(), cursor)));
     }
 }
 
 /// The items of all pages.
-pub(crate) async fn pages(lane: &mut Lane, method: &str, key: &str, params: Value) -> Vec<Value> {
-    pages_from(lane, method, key, params).await.0
+pub(crate) async fn pages(connection: &mut ProbeConnection, method: &str, key: &str, params: Value) -> Vec<Value> {
+    pages_from(connection, method, key, params).await.0
 }
 
 /// The items of all pages, and the cursor of the second one.
-async fn pages_from(lane: &mut Lane, method: &str, key: &str, params: Value) -> (Vec<Value>, Option<Value>) {
+async fn pages_from(
+    connection: &mut ProbeConnection,
+    method: &str,
+    key: &str,
+    params: Value,
+) -> (Vec<Value>, Option<Value>) {
     let (mut items, mut cursor, mut second) = (Vec::new(), None::<Value>, None);
     for _ in 0..MAX_PAGES {
         let mut params = params.clone();
         if let Some(cursor) = &cursor {
             params["cursor"] = cursor.clone();
         }
-        let answer = lane.request(method, params).await;
+        let answer = connection.request(method, params).await;
         let Some(result) = answer.result() else { break };
         items.extend(result[key].as_array().into_iter().flatten().cloned());
         match result.get("nextCursor").filter(|cursor| cursor.is_string()) {
@@ -54,13 +59,18 @@ async fn pages_from(lane: &mut Lane, method: &str, key: &str, params: Value) -> 
     (items, second)
 }
 
-/// What is known of the server on this lane before its lists are read.
-pub(crate) fn material(lane: &Lane, transport: Transport, hello: &Value, options: &CheckOptions) -> Material {
+/// What is known of the server on this connection before its lists are read.
+pub(crate) fn material(
+    connection: &ProbeConnection,
+    transport: Transport,
+    handshake: &Value,
+    options: &CheckOptions,
+) -> Material {
     Material {
-        version: Some(lane.version()),
+        version: Some(connection.version()),
         transport: Some(transport),
-        capabilities: hello.get("capabilities").cloned().unwrap_or_default(),
-        supported: detection::supported_names(hello),
+        capabilities: handshake.get("capabilities").cloned().unwrap_or_default(),
+        supported: detection::supported_names(handshake),
         suffix: format!("{:04x}", 0x7f3a_u64 ^ (options.seed - options.seed.min(1))),
         ..Material::default()
     }

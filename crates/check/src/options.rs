@@ -3,7 +3,7 @@
 use std::{fmt, sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
-use rehearse_client::{ToolPermission, TraceRecorder, matches_wildcard};
+use rehearse_client::{ClientRecorder, ToolPermission, matches_wildcard};
 use rehearse_protocol::Version;
 use tokio::{sync::mpsc::UnboundedSender, time::Instant};
 
@@ -41,7 +41,7 @@ pub struct CheckOptions {
 pub struct RecordSink(pub Option<Arc<Sink>>);
 
 /// Takes the recorder of a connection that is opened in a version.
-pub type Sink = dyn Fn(Version, &TraceRecorder) + Send + Sync;
+pub type Sink = dyn Fn(Version, &ClientRecorder) + Send + Sync;
 
 impl fmt::Debug for RecordSink {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

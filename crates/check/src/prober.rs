@@ -1,11 +1,11 @@
 //! What every probe has at hand.
 
 use rehearse_client::ServerParams;
-use rehearse_conformance::{Case, Lane as CaseLane, Material};
+use rehearse_conformance::{Case, CaseGroup, Material};
 use rehearse_protocol::{Transport, Version};
 use serde_json::{Value, json};
 
-use crate::{CheckOptions, lane::Lane, options::Budget, survey::SlowTool};
+use crate::{CheckOptions, connection::ProbeConnection, options::Budget, survey::SlowTool};
 
 /// A server in one version, with what is known of it. Probes open their connections with it.
 pub(crate) struct Prober<'a> {
@@ -26,25 +26,25 @@ impl Prober<'_> {
         self.params.target.transport()
     }
 
-    /// The cases of a lane.
-    pub(crate) fn cases_on(&self, lane: CaseLane) -> impl Iterator<Item = &Case> {
-        self.cases.iter().filter(move |case| case.lane == lane)
+    /// The cases of a group.
+    pub(crate) fn cases_on(&self, group: CaseGroup) -> impl Iterator<Item = &Case> {
+        self.cases.iter().filter(move |case| case.group == group)
     }
 
     /// Connects; sends nothing. `None` if there is no connection any more.
-    pub(crate) async fn open(&self) -> Option<Lane> {
-        Lane::open(self.params, self.version, self.options, &self.budget).await.ok()
+    pub(crate) async fn open(&self) -> Option<ProbeConnection> {
+        ProbeConnection::open(self.params, self.version, self.options, &self.budget).await.ok()
     }
 
     /// Connects and opens a session.
-    pub(crate) async fn open_session(&self) -> Option<Lane> {
+    pub(crate) async fn open_session(&self) -> Option<ProbeConnection> {
         self.open_session_as(json!({})).await
     }
 
     /// Connects and opens a session with a client of these capabilities.
-    pub(crate) async fn open_session_as(&self, capabilities: Value) -> Option<Lane> {
-        let mut lane = self.open().await?.with_capabilities(capabilities);
-        lane.shake_hands().await;
-        Some(lane)
+    pub(crate) async fn open_session_as(&self, capabilities: Value) -> Option<ProbeConnection> {
+        let mut connection = self.open().await?.with_capabilities(capabilities);
+        connection.handshake().await;
+        Some(connection)
     }
 }

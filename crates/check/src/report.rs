@@ -1,7 +1,7 @@
 //! What a report says of judged traffic.
 
 use rehearse_client::Target;
-use rehearse_conformance::{Check, CheckVerdict, Outcome, Place, Violation};
+use rehearse_conformance::{Check, CheckOutcome, CheckVerdict, EventRef, Violation};
 use rehearse_protocol::{Trace, Version};
 use rehearse_report::{
     WireLine,
@@ -33,14 +33,14 @@ pub(crate) fn peer_info(value: &Value, member: &str) -> Option<(String, String)>
 pub(crate) fn checked_version(
     traces: &[&Trace],
     version: Version,
-    outcomes: &[(&'static Check, Outcome)],
+    outcomes: &[(&'static Check, CheckOutcome)],
 ) -> CheckedVersion {
     let checks = outcomes.iter().map(|(check, outcome)| judged_check(traces, version, check, outcome)).collect();
     CheckedVersion { version, checks }
 }
 
 /// The verdict on a check. The places of its evidence are in these traces.
-pub(crate) fn judged_check(traces: &[&Trace], version: Version, check: &Check, outcome: &Outcome) -> JudgedCheck {
+pub(crate) fn judged_check(traces: &[&Trace], version: Version, check: &Check, outcome: &CheckOutcome) -> JudgedCheck {
     let violations = &outcome.judgement.violations;
     let level = check.levels.get(&version).copied();
     let found = violations.iter().enumerate().map(|(number, violation)| FoundViolation {
@@ -73,7 +73,7 @@ fn evidence(traces: &[&Trace], violation: &Violation) -> Vec<WireLine> {
     violation.places.iter().filter_map(|place| line(traces, *place, &marks)).collect()
 }
 
-fn line(traces: &[&Trace], place: Place, marks: &[String]) -> Option<WireLine> {
+fn line(traces: &[&Trace], place: EventRef, marks: &[String]) -> Option<WireLine> {
     let (_, event) = traces.get(place.connection)?.since(place.event).next()?;
     WireLine::from_event(event, marks)
 }

@@ -3,7 +3,7 @@
 use futures_util::future::{join, join_all};
 use rehearse_client::{ConnectError, ServerParams};
 use rehearse_conformance::{
-    Check, CheckVerdict, Evidence, Facts, Judgement, Material, Outcome, Role, cases, checks_of,
+    Check, CheckOutcome, CheckVerdict, Evidence, Facts, Judgement, Material, Role, cases, checks_of,
 };
 use rehearse_protocol::{Era, Trace, Version};
 use rehearse_report::check::{CheckedServer, UnansweredVersion};
@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use crate::{
     CheckEvent, CheckOptions,
-    detection::{Attempt, Refusal, Spoken, attempt, candidates, no_version, unanswered},
+    detection::{Attempt, Negotiated, Refusal, attempt, candidates, no_version, unanswered},
     lists,
     options::Budget,
     prober::Prober,
@@ -44,7 +44,7 @@ struct VersionRun {
     version: Version,
     traces: Vec<Trace>,
     /// The outcome of every selected check.
-    outcomes: Vec<(&'static Check, Outcome)>,
+    outcomes: Vec<(&'static Check, CheckOutcome)>,
 }
 
 /// Checks a server in all versions that it speaks. The result of one that cannot be reached, or speaks no version, has an
@@ -84,15 +84,15 @@ pub async fn check(params: &ServerParams, options: &CheckOptions) -> CheckRun {
         let attempted = attempt(params, *version, options, budget).await;
         let started_in = begun.elapsed();
         match attempted {
-            Attempt::Spoken(spoken) => {
-                let info = peer_info(&spoken.hello, "serverInfo");
+            Attempt::Negotiated(negotiated) => {
+                let info = peer_info(&negotiated.handshake, "serverInfo");
                 options.tell(CheckEvent::Probing(*version));
-                let mut probed = Box::pin(probe(params, *spoken, options, budget)).await;
+                let mut probed = Box::pin(probe(params, *negotiated, options, budget)).await;
                 Box::pin(confirm(&mut probed, params, options, budget)).await;
                 options.tell(CheckEvent::Judged(*version));
                 Ok((probed, info, started_in))
             }
-            Attempt::NotSpoken(refusal) => Err((None, Some(refusal))),
+            Attempt::Refused(refusal) => Err((None, Some(refusal))),
             Attempt::Failed(error, trace) => Err((Some((error, *version, trace)), None)),
         }
     });
@@ -152,21 +152,22 @@ pub async fn check(params: &ServerParams, options: &CheckOptions) -> CheckRun {
 }
 
 /// Runs all probes in one version, and judges what came.
-async fn probe(params: &ServerParams, spoken: Spoken, options: &CheckOptions, budget: &Budget) -> VersionRun {
-    let Spoken { version, hello, mut lane } = spoken;
+async fn probe(params: &ServerParams, negotiated: Negotiated, options: &CheckOptions, budget: &Budget) -> VersionRun {
+    let Negotiated { version, handshake, mut connection } = negotiated;
     let transport = params.target.transport();
-    let mut material = lists::material(&lane, transport, &hello, options);
-    lists::read(&mut lane, &mut material).await;
-    let Survey { tools, chosen, slow } = survey(&mut lane, &material, options).await;
+    let mut material = lists::material(&connection, transport, &handshake, options);
+    lists::read(&mut connection, &mut material).await;
+    let Survey { tools, chosen, slow } = survey(&mut connection, &material, options).await;
     material.callable = chosen;
     material.mirrored = lists::mirrored(&material.tools, options);
     material.endpoint = server::endpoint(params).unwrap_or_default().to_owned();
     let cases = cases(&material);
     let budget = budget.clone();
     let prober = Prober { params, options, budget, version, material, tools, slow, cases };
-    let (main, others) = join(Box::pin(probes::main_lane(&prober, lane)), Box::pin(probes::others(&prober))).await;
+    let (main, others) =
+        join(Box::pin(probes::main_connection(&prober, connection)), Box::pin(probes::others(&prober))).await;
     let traces: Vec<_> = [main].into_iter().chain(others).collect();
-    let capabilities = hello.get("capabilities").cloned().unwrap_or_default();
+    let capabilities = handshake.get("capabilities").cloned().unwrap_or_default();
     let facts = Facts {
         capabilities,
         is_listing: options.listing,
@@ -195,7 +196,7 @@ fn judge_opening(params: &ServerParams, version: Version, trace: Trace, options:
         selected.map(|check| (check, check.judge(&evidence))).collect()
     };
     let is_violated =
-        |(check, outcome): &(&Check, Outcome)| check.area() == "lsse" && !outcome.judgement.violations.is_empty();
+        |(check, outcome): &(&Check, CheckOutcome)| check.area() == "lsse" && !outcome.judgement.violations.is_empty();
     outcomes.iter().any(is_violated).then(|| VersionRun { version, traces: vec![trace], outcomes })
 }
 
@@ -220,7 +221,7 @@ async fn locked(params: &ServerParams, version: Version, options: &CheckOptions,
         ("auth", _) | (_, CheckVerdict::NotApplicable) => (check, outcome),
         _ => {
             let judgement = Judgement::default();
-            (check, Outcome { verdict: CheckVerdict::NotTested, reason: Some(reason.to_owned()), judgement })
+            (check, CheckOutcome { verdict: CheckVerdict::NotTested, reason: Some(reason.to_owned()), judgement })
         }
     });
     let outcomes = outcomes.collect();
@@ -230,14 +231,15 @@ async fn locked(params: &ServerParams, version: Version, options: &CheckOptions,
 
 /// Runs all probes once more if a failure depends on time or order. One that does not come again becomes a warning.
 async fn confirm(run: &mut VersionRun, params: &ServerParams, options: &CheckOptions, budget: &Budget) {
-    let is_doubtful = |(check, outcome): &(&Check, Outcome)| check.confirm && outcome.verdict == CheckVerdict::Fail;
+    let is_doubtful =
+        |(check, outcome): &(&Check, CheckOutcome)| check.confirm && outcome.verdict == CheckVerdict::Fail;
     if !run.outcomes.iter().any(is_doubtful) {
         return;
     }
     options.tell(CheckEvent::Confirming(run.version));
     let again = match attempt(params, run.version, options, budget).await {
-        Attempt::Spoken(spoken) => Some(Box::pin(probe(params, *spoken, options, budget)).await),
-        Attempt::NotSpoken(_) | Attempt::Failed(..) => None,
+        Attempt::Negotiated(negotiated) => Some(Box::pin(probe(params, *negotiated, options, budget)).await),
+        Attempt::Refused(_) | Attempt::Failed(..) => None,
     };
     let again = again.filter(|_| !budget.is_over());
     for (check, outcome) in &mut run.outcomes {

@@ -3,12 +3,12 @@
 use rehearse_protocol::names::META_LOG_LEVEL;
 use std::time::{Duration, Instant};
 
-use rehearse_conformance::{Case, Lane as CaseLane, Material};
+use rehearse_conformance::{Case, CaseGroup, Material};
 use serde_json::{Value, json};
 
 use crate::{
     CheckOptions,
-    lane::{Answer, Lane},
+    connection::{Answer, ProbeConnection},
     lists,
 };
 
@@ -54,7 +54,7 @@ pub(crate) struct SlowTool {
 }
 
 /// Calls each tool that may be called once, as in normal work, with a progress token.
-pub(crate) async fn survey(lane: &mut Lane, material: &Material, options: &CheckOptions) -> Survey {
+pub(crate) async fn survey(connection: &mut ProbeConnection, material: &Material, options: &CheckOptions) -> Survey {
     let tools: Vec<_> = lists::callable(&material.tools, options).take(MOST_TOOLS).collect();
     let has_levels = material.is_modern() && material.declares("logging");
     let with_meta = |number: usize, mut params: Value| {
@@ -64,17 +64,17 @@ pub(crate) async fn survey(lane: &mut Lane, material: &Material, options: &Check
         }
         params
     };
-    Survey::of(call(lane, &tools, "", with_meta).await)
+    Survey::of(call(connection, &tools, "", with_meta).await)
 }
 
 /// Calls each of these tools, which may change something, as long as there is time.
-pub(crate) async fn call_each(lane: &mut Lane, tools: &[(String, Value)], case: &str) {
-    call(lane, tools, case, |_, params| params).await;
+pub(crate) async fn call_each(connection: &mut ProbeConnection, tools: &[(String, Value)], case: &str) {
+    call(connection, tools, case, |_, params| params).await;
 }
 
 /// Calls each of these tools, as long as there is time. A slow one is waited for at the end.
 async fn call(
-    lane: &mut Lane,
+    connection: &mut ProbeConnection,
     tools: &[(String, Value)],
     case: &str,
     with_meta: impl Fn(usize, Value) -> Value,
@@ -82,14 +82,16 @@ async fn call(
     let end = Instant::now() + LONGEST;
     let (mut calls, mut slow) = (Vec::new(), Vec::new());
     for (number, (name, arguments)) in tools.iter().enumerate() {
-        if lane.is_over() || Instant::now() >= end {
+        if connection.is_over() || Instant::now() >= end {
             break;
         }
         let params = with_meta(number, Material::call_params(name, arguments));
-        let (from, sent) = (lane.wire().recorder().end(), Instant::now());
-        let Some(begun) = lane.begin(&Case::request(case, CaseLane::Calls, "tools/call", params)).await else { break };
-        let answer = lane.finish(&begun, SLOW).await;
-        let frames = lane.wire().recorder().since(from);
+        let (from, sent) = (connection.wire().recorder().end(), Instant::now());
+        let Some(begun) = connection.begin(&Case::request(case, CaseGroup::Calls, "tools/call", params)).await else {
+            break;
+        };
+        let answer = connection.finish(&begun, SLOW).await;
+        let frames = connection.wire().recorder().since(from);
         let has = |method: &str| {
             let messages = frames.iter().filter_map(|it| serde_json::from_slice::<Value>(&it.bytes).ok());
             messages.into_iter().any(|message| message["method"] == method)
@@ -107,9 +109,9 @@ async fn call(
             needs_capability: answer.message.as_ref().is_some_and(|it| it["error"]["code"] == -32021),
         });
     }
-    let end = Instant::now() + lane.limit();
+    let end = Instant::now() + connection.limit();
     for (number, begun, sent) in slow {
-        let answer = lane.finish(&begun, end.saturating_duration_since(Instant::now())).await;
+        let answer = connection.finish(&begun, end.saturating_duration_since(Instant::now())).await;
         if let (Some(call), Some(_)) = (calls.get_mut(number), &answer.message) {
             (call.took, call.is_success) = (Some(sent.elapsed()), is_success(&answer));
         }

@@ -20,7 +20,7 @@ use rehearse_mock::{
     engine::Engine,
     journal::Journal,
     script::Script,
-    serve::{ListenOptions, MockServer, TraceRecorder},
+    serve::{ListenOptions, MockServer, ServerRecorder},
 };
 use rehearse_protocol::{Closed, Direction, Event, EventKind, Protocol, Trace, Transport, Version};
 use serde::Deserialize;
@@ -114,7 +114,7 @@ async fn bases() -> Vec<Base> {
         let script = || Script::parse(&Source::new(act.name, act.script)).unwrap_or_else(|error| panic!("{error}"));
         for version in script().versions.into_iter().filter(|version| *version >= Version::V2025_03_26) {
             let script = script();
-            let recorder = Arc::<TraceRecorder>::default();
+            let recorder = Arc::<ServerRecorder>::default();
             let listen = ListenOptions { recorder: Some(recorder.clone()), ..ListenOptions::default() };
             let server = MockServer::start(Engine::new(script, 1, Journal::default()), listen).await.expect("starts");
             // A call that lacks a scope is repeated once.

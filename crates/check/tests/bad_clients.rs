@@ -10,7 +10,7 @@ use std::{collections::BTreeSet, fs, path::Path, time::Duration};
 use base::{Base, bases, evidence};
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue};
-use rehearse_conformance::{CheckVerdict, Evidence, Place, Role, checks, checks_of, judge_all};
+use rehearse_conformance::{CheckVerdict, EventRef, Evidence, Role, checks, checks_of, judge_all};
 use rehearse_protocol::{Direction, Event, EventKind, Frame, ProcessEvent, Trace, Transport, Version};
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -142,7 +142,7 @@ fn violated(evidence: &Evidence<'_>) -> BTreeSet<String> {
 }
 
 /// The frames or heads that a bad client changes.
-fn targets(bad: &BadClient, evidence: &Evidence<'_>) -> Vec<Place> {
+fn targets(bad: &BadClient, evidence: &Evidence<'_>) -> Vec<EventRef> {
     let mut found: Vec<_> = match bad.on.split_once(':') {
         Some(("answer", "*")) => evidence.responses().map(|it| it.place).collect(),
         Some(("answer", method)) => {
@@ -173,10 +173,10 @@ fn targets(bad: &BadClient, evidence: &Evidence<'_>) -> Vec<Place> {
     found
 }
 
-fn mutate(bad: &BadClient, traces: &[Trace], targets: &[Place]) -> Vec<Trace> {
+fn mutate(bad: &BadClient, traces: &[Trace], targets: &[EventRef]) -> Vec<Trace> {
     let changed = |(connection, trace): (usize, &Trace)| {
         let mut out = Trace::default();
-        let is_target = |event: &usize| targets.contains(&Place { connection, event: *event });
+        let is_target = |event: &usize| targets.contains(&EventRef { connection, event: *event });
         let exchanges: BTreeSet<_> =
             trace.since(0).filter(|(event, _)| is_target(event)).filter_map(|(_, it)| it.exchange).collect();
         for (event, it) in trace.since(0) {

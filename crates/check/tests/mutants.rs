@@ -12,7 +12,7 @@ use futures_util::future::join_all;
 use http::{HeaderName, HeaderValue, StatusCode};
 use rehearse_check::{CheckOptions, Tokens, VersionTraces, check};
 use rehearse_client::{ServerParams, Target, ToolPermission};
-use rehearse_conformance::{CheckVerdict, Evidence, Facts, Level, Place, Role, checks, checks_of, judge_all};
+use rehearse_conformance::{CheckVerdict, EventRef, Evidence, Facts, Level, Role, checks, checks_of, judge_all};
 use rehearse_mock::{
     engine::Engine,
     journal::Journal,
@@ -306,7 +306,7 @@ fn violated(evidence: &Evidence<'_>) -> BTreeSet<String> {
 }
 
 /// Where the answers are that a mutant changes: the request, the answer, the head of the HTTP response.
-fn targets(mutant: &Mutant, evidence: &Evidence<'_>) -> Vec<(Place, Option<Place>, Option<Place>)> {
+fn targets(mutant: &Mutant, evidence: &Evidence<'_>) -> Vec<(EventRef, Option<EventRef>, Option<EventRef>)> {
     let mut found: Vec<_> = match mutant.on.split_once(':') {
         Some((kind, method)) => evidence
             .received()
@@ -353,18 +353,18 @@ fn frame(event: &Event, bytes: Bytes) -> Event {
 }
 
 /// Applies a mutant to the traces.
-fn mutate(mutant: &Mutant, traces: &[Trace], targets: &[(Place, Option<Place>, Option<Place>)]) -> Vec<Trace> {
+fn mutate(mutant: &Mutant, traces: &[Trace], targets: &[(EventRef, Option<EventRef>, Option<EventRef>)]) -> Vec<Trace> {
     let mut mutated = Vec::new();
     for (number, trace) in traces.iter().enumerate() {
         let mut out = Trace::default();
         let mut is_closed = false;
         for (event, it) in trace.since(0) {
-            let place = Place { connection: number, event };
+            let place = EventRef { connection: number, event };
             if is_closed {
                 continue;
             }
             let is_end = matches!(it.kind, EventKind::HttpEnd { .. });
-            let ends = |(request, ..): &&(Place, Option<Place>, Option<Place>)| {
+            let ends = |(request, ..): &&(EventRef, Option<EventRef>, Option<EventRef>)| {
                 let request = trace.since(request.event).next();
                 request.is_some_and(|(_, request)| request.exchange == it.exchange)
             };
@@ -388,7 +388,7 @@ fn mutate(mutant: &Mutant, traces: &[Trace], targets: &[(Place, Option<Place>, O
             }
             let is_body = matches!(it.kind, EventKind::HttpBody { .. });
             let is_message = it.frame().is_some_and(|frame| frame.direction == Direction::ServerToClient);
-            let is_gone = |(_, answer, _): &(Place, Option<Place>, Option<Place>)| {
+            let is_gone = |(_, answer, _): &(EventRef, Option<EventRef>, Option<EventRef>)| {
                 (mutant.document.is_some() && is_body) || (mutant.drop && (is_body || is_message) && answer.is_none())
             };
             let mut here = targets.iter().filter(|(it, ..)| it.connection == number);

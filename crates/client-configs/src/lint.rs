@@ -151,7 +151,7 @@ fn analyze(
         }
     } else if findings.iter().all(|finding| finding.code != &codes::SYNTAX) {
         config = read::read(root, dialect, source, &mut findings);
-        check::all(&check::Subject::new(&config, root, source, machine), &mut findings);
+        check::all(&check::CheckedConfig::new(&config, root, source, machine), &mut findings);
         if dialect.is_without_servers(&source.name) {
             // What the program does not read cannot be wrong.
             findings.retain(|it| it.server.is_none() || it.code == &codes::SECRET);

@@ -20,7 +20,7 @@ use super::{
     connection::{Connection, EXIT_PATIENCE, probe_timeout},
 };
 use crate::{
-    recorder::TraceRecorder,
+    recorder::ClientRecorder,
     transport::{Child, OpenError},
 };
 use rehearse_protocol::{Direction, Frame, MessageHead, Protocol, Version};
@@ -56,7 +56,7 @@ impl<'a> Attempts<'a> {
         config: &'a ServerParams,
         target: &'a str,
         stderr: Option<StderrSink>,
-        recorder: &TraceRecorder,
+        recorder: &ClientRecorder,
     ) -> Result<Attempts<'a>, OpenError> {
         let recorder = match config.target {
             Target::Stdio(_) => recorder.attempt(),
@@ -179,7 +179,7 @@ async fn abandon(mut attempt: Connection) {
 }
 
 /// Waits until the server has sent no response for this long.
-async fn silence(recorder: &TraceRecorder, limit: Duration) {
+async fn silence(recorder: &ClientRecorder, limit: Duration) {
     let is_response = |frame: &Frame| {
         frame.direction == Direction::ServerToClient && matches!(frame.head(), Ok(MessageHead::Response { .. }))
     };

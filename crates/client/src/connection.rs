@@ -20,7 +20,7 @@ use super::{
     sent_request::SentRequest,
 };
 use crate::{
-    recorder::{AcceptUnsolicited, MatchedFrame, ResponseFilter, TraceRecorder, UnsolicitedFrame},
+    recorder::{AcceptUnsolicited, ClientRecorder, MatchedFrame, ResponseFilter, UnsolicitedFrame},
     transport::{FrameSink, OpenError, WireError},
     wire::{Channel, Wire},
 };
@@ -49,7 +49,7 @@ pub(crate) fn probe_timeout(connect: Duration) -> Duration {
 pub(crate) struct Connection {
     pub(crate) wire: Wire,
     /// That of an attempt to open the connection, until it is the only one.
-    recorder: TraceRecorder,
+    recorder: ClientRecorder,
     pub(crate) exchange: Arc<Mutex<Exchange>>,
     pub(crate) sender: MessageSender,
     pub(crate) responder: Arc<Responder>,
@@ -67,7 +67,7 @@ impl Connection {
     pub(crate) async fn open(
         params: &ServerParams,
         stderr: Option<StderrSink>,
-        recorder: TraceRecorder,
+        recorder: ClientRecorder,
     ) -> Result<Connection, OpenError> {
         let capabilities = params.answers.capabilities();
         let exchange = Exchange::new(params.client_info.clone(), capabilities, Version::LATEST);
@@ -90,7 +90,7 @@ impl Connection {
         Ok(Connection { wire, recorder, exchange, sender, responder, progress_token, listening })
     }
 
-    pub(crate) fn recorder(&self) -> &TraceRecorder {
+    pub(crate) fn recorder(&self) -> &ClientRecorder {
         &self.recorder
     }
 

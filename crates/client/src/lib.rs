@@ -62,7 +62,7 @@ pub use malformed::{Malformed, check_item};
 pub use network_server::{NetworkServer, Readiness, StartError, free_port};
 pub use outcome::{Content, ToolOutcome};
 pub use raw::RawReply;
-pub use recorder::{EventSink, TraceRecorder, UnsolicitedFrame};
+pub use recorder::{ClientRecorder, EventSink, UnsolicitedFrame};
 pub use rehearse_document::json_schema::example;
 pub use rehearse_net::pipe;
 pub use rounds::FinalResult;

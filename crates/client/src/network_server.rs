@@ -18,7 +18,7 @@ use tokio::{
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
 use super::{
-    CommandSpec, StderrLine, StderrSink, StopGrace, TraceRecorder,
+    ClientRecorder, CommandSpec, StderrLine, StderrSink, StopGrace,
     stderr::stderr_excerpt,
     transport::{Child, OpenError, child::listen},
 };
@@ -114,7 +114,7 @@ impl NetworkServer {
         let grace = StopGrace { exit: Duration::ZERO, ..command.grace };
         let command = CommandSpec { grace, ..command.clone() };
         let (child, pipes) =
-            Child::spawn(&command, name, Some(sink.clone()), TraceRecorder::new()).map_err(spawn_error)?;
+            Child::spawn(&command, name, Some(sink.clone()), ClientRecorder::new()).map_err(spawn_error)?;
         let server: Arc<str> = name.into();
         let stdout = tokio::spawn(async move {
             listen(BufReader::new(pipes.stdout), |line| sink(StderrLine { server: Arc::clone(&server), line })).await;

@@ -22,7 +22,7 @@ use tokio::{
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{Answer, Answers, Exchange, sender::MessageSender};
-use crate::recorder::TraceRecorder;
+use crate::recorder::ClientRecorder;
 use rehearse_protocol::{Frame, Id, Message, Notification, ParseError, Request, message::result};
 
 /// How many requests of a server may be open. The answers to a server that makes requests and does not read would fill
@@ -34,7 +34,7 @@ const FINISH: Duration = Duration::from_secs(2);
 /// Answers the requests of one server: each starts after the one before, and is sent as soon as it is there.
 pub(crate) struct Responder {
     answers: Answers,
-    recorder: TraceRecorder,
+    recorder: ClientRecorder,
     sender: OnceLock<MessageSender>,
     /// Which requests are answered.
     stage: AtomicU8,
@@ -59,7 +59,7 @@ pub(crate) enum Stage {
 
 impl Responder {
     /// `recorder` is that of the connection.
-    pub(crate) fn new(answers: Answers, recorder: TraceRecorder) -> Responder {
+    pub(crate) fn new(answers: Answers, recorder: ClientRecorder) -> Responder {
         Responder {
             answers,
             recorder,

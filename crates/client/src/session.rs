@@ -17,7 +17,7 @@ use super::{
     unsolicited_tracker::UnsolicitedTracker,
 };
 use crate::{
-    recorder::{TraceRecorder, UnsolicitedFrame},
+    recorder::{ClientRecorder, UnsolicitedFrame},
     transport::Child,
 };
 use rehearse_protocol::{Closed, Protocol, Transport};
@@ -56,7 +56,7 @@ const OVERDUE_CLOSE: Duration = Duration::from_millis(250);
 pub struct Session {
     name: String,
     connection: Connection,
-    recorder: TraceRecorder,
+    recorder: ClientRecorder,
     /// Stops the process of another attempt.
     abandoned: Option<AbortOnDropHandle<()>>,
     info: PeerInfo,
@@ -78,7 +78,7 @@ pub struct ConnectOptions {
     /// Receives each line that the server's process writes to its standard error.
     pub stderr: Option<StderrSink>,
     /// Records the connection, even if no session is opened; it must be new.
-    pub recorder: TraceRecorder,
+    pub recorder: ClientRecorder,
     /// Cancels the attempt, so that the server's process has time to terminate. Dropping the attempt kills the process.
     pub cancel: CancellationToken,
 }
@@ -177,7 +177,7 @@ impl Session {
     }
 
     /// Everything that went over the connection.
-    pub fn recorder(&self) -> &TraceRecorder {
+    pub fn recorder(&self) -> &ClientRecorder {
         &self.recorder
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::recorder::{TraceRecorder, UnsolicitedDetector};
+use crate::recorder::{ClientRecorder, UnsolicitedDetector};
 use rehearse_protocol::{Direction, Frame, MessageHead, ParseError};
 
 /// Which frames have been checked, and which unsolicited frames a request has taken for its answer.
@@ -32,7 +32,7 @@ pub enum UnsolicitedPolicy {
 impl UnsolicitedTracker {
     /// A tracker for a session after its handshake. Any JSON that answered a `server/discover` before the fallback to
     /// `initialize` is accepted, because it led to the fallback.
-    pub(super) fn from_handshake(recorder: &TraceRecorder) -> UnsolicitedTracker {
+    pub(super) fn from_handshake(recorder: &ClientRecorder) -> UnsolicitedTracker {
         let initialized = |frame: &Frame| {
             let is_initialize =
                 matches!(frame.head(), Ok(MessageHead::Request { method, .. }) if **method == *"initialize");

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{ConnectError, ServerParams, StderrSink, Target};
 use crate::{
-    recorder::TraceRecorder,
+    recorder::ClientRecorder,
     transport::{
         Authorization, Child, FrameSink, HttpEndpoint, Incoming, Link, OpenError, Outgoing, WireError, WireExchange,
         WireRequest, memory, sse, stdio, ws,
@@ -29,7 +29,7 @@ const DRAIN: Duration = Duration::from_secs(5);
 /// Over streamable HTTP nothing is connected until the first [`Wire::exchange`]; over everything else [`Wire::send`]
 /// sends frames, and what the server sends is recorded as it comes.
 pub struct Wire {
-    recorder: TraceRecorder,
+    recorder: ClientRecorder,
     transport: Transport,
     link: WireLink,
     child: Option<Child>,
@@ -67,7 +67,7 @@ impl Wire {
     pub async fn open(
         params: &ServerParams,
         stderr: Option<StderrSink>,
-        recorder: TraceRecorder,
+        recorder: ClientRecorder,
     ) -> Result<Wire, ConnectError> {
         let splitter = LineSplitter::default().with_blank_lines();
         let opened = Wire::connect(params, stderr, splitter, false, recorder.with_details()).await;
@@ -86,7 +86,7 @@ impl Wire {
         stderr: Option<StderrSink>,
         splitter: LineSplitter,
         is_session: bool,
-        recorder: TraceRecorder,
+        recorder: ClientRecorder,
     ) -> Result<Wire, OpenError> {
         let auth = || params.authorizer.as_ref().filter(|_| is_session).map(super::oauth::Authorizer::middleware);
         let (transport, shutdown) = (params.target.transport(), params.shutdown.clone());
@@ -152,7 +152,7 @@ impl Wire {
     }
 
     /// The recorder of the connection.
-    pub fn recorder(&self) -> &TraceRecorder {
+    pub fn recorder(&self) -> &ClientRecorder {
         &self.recorder
     }
 

@@ -19,7 +19,7 @@ pub enum CallError {
     /// The program gets this as an exception or an error: the call is refused, or the server answered with an error.
     #[error("{0}")]
     Failed(String),
-    /// The program is killed: it makes no sense to go on. [`Outcome::Fatal`] has the message.
+    /// The program is killed: it makes no sense to go on. [`ProgramEnd::Fatal`] has the message.
     #[error("{0}")]
     Fatal(String),
 }
@@ -49,9 +49,9 @@ impl Limits {
     }
 }
 
-/// How a program ended. All but [`Outcome::Fatal`] are for the model: an ordinary result of the tool.
+/// How a program ended. All but [`ProgramEnd::Fatal`] are for the model: an ordinary result of the tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum ProgramEnd {
     Success,
     /// It threw, or returned an error.
     Exception(String),
@@ -68,7 +68,7 @@ pub enum Outcome {
 /// A program that has ended.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Execution {
-    pub outcome: Outcome,
+    pub outcome: ProgramEnd,
     /// What it printed.
     pub output: String,
     /// What it returned, as content blocks of MCP; empty unless it succeeded.
@@ -88,10 +88,10 @@ pub enum ExecutionError {
     Files(#[source] std::io::Error),
 }
 
-impl Outcome {
+impl ProgramEnd {
     /// Of a process that ended without a last message.
-    pub(crate) fn crashed(status: Option<ExitStatus>) -> Outcome {
-        Outcome::Crashed(match status.map(|status| (status.code(), status.signal())) {
+    pub(crate) fn crashed(status: Option<ExitStatus>) -> ProgramEnd {
+        ProgramEnd::Crashed(match status.map(|status| (status.code(), status.signal())) {
             Some((Some(code), _)) => format!("the program ended with exit code {code}"),
             Some((None, Some(signal))) => format!("the program was killed by signal {signal}"),
             _ => "the program closed its output and was killed".to_owned(),
@@ -104,16 +104,16 @@ impl Execution {
     pub fn text(&self) -> String {
         let output = &self.output;
         match &self.outcome {
-            Outcome::Success => output.clone(),
-            Outcome::Exception(message) => format!("{output}\nexecution error: {message}"),
-            Outcome::CompileError(message) => message.clone(),
-            Outcome::TimedOut(place) => {
+            ProgramEnd::Success => output.clone(),
+            ProgramEnd::Exception(message) => format!("{output}\nexecution error: {message}"),
+            ProgramEnd::CompileError(message) => message.clone(),
+            ProgramEnd::TimedOut(place) => {
                 let place = place.as_ref().map(|place| format!("\n{place}")).unwrap_or_default();
                 format!("{output}\nexecution timed out after {} s{place}", self.time.as_secs_f64())
             }
-            Outcome::Crashed(how) => format!("{output}\n{how}"),
-            Outcome::Fatal(message) if output.is_empty() => format!("fatal execution error: {message}"),
-            Outcome::Fatal(message) => format!("fatal execution error: {output}\n{message}"),
+            ProgramEnd::Crashed(how) => format!("{output}\n{how}"),
+            ProgramEnd::Fatal(message) if output.is_empty() => format!("fatal execution error: {message}"),
+            ProgramEnd::Fatal(message) => format!("fatal execution error: {output}\n{message}"),
         }
     }
 
@@ -157,7 +157,7 @@ pub(crate) fn value_of(result: &Value, is_structured: bool) -> Result<Value, Cal
 mod tests {
     use super::*;
 
-    fn ended(outcome: Outcome, output: &str, content: &[Value]) -> Execution {
+    fn ended(outcome: ProgramEnd, output: &str, content: &[Value]) -> Execution {
         Execution { outcome, output: output.to_owned(), content: content.to_vec(), time: Duration::from_secs(2) }
     }
 
@@ -165,7 +165,7 @@ mod tests {
     fn the_output_is_before_the_content_and_there_is_always_a_block() {
         let text = |text: &str| json!({ "type": "text", "text": text });
         let image = json!({ "type": "image", "data": "AA==", "mimeType": "image/png" });
-        let blocks = |output: &str, content: &[Value]| ended(Outcome::Success, output, content).blocks();
+        let blocks = |output: &str, content: &[Value]| ended(ProgramEnd::Success, output, content).blocks();
         assert_eq!(blocks("a\n", std::slice::from_ref(&image)), [text("a\n"), image.clone()]);
         assert_eq!(blocks("", std::slice::from_ref(&image)), [image]);
         assert_eq!(blocks("", &[]), [text("")]);
@@ -174,10 +174,10 @@ mod tests {
     #[test]
     fn a_text_says_how_the_program_ended() {
         let text = |outcome| ended(outcome, "out", &[]).text();
-        assert_eq!(text(Outcome::Exception("no".into())), "out\nexecution error: no");
-        assert_eq!(text(Outcome::CompileError("./run.go:1: no".into())), "./run.go:1: no");
-        assert_eq!(text(Outcome::TimedOut(Some("at 3".into()))), "out\nexecution timed out after 2 s\nat 3");
-        assert_eq!(text(Outcome::Fatal("gone".into())), "fatal execution error: out\ngone");
+        assert_eq!(text(ProgramEnd::Exception("no".into())), "out\nexecution error: no");
+        assert_eq!(text(ProgramEnd::CompileError("./run.go:1: no".into())), "./run.go:1: no");
+        assert_eq!(text(ProgramEnd::TimedOut(Some("at 3".into()))), "out\nexecution timed out after 2 s\nat 3");
+        assert_eq!(text(ProgramEnd::Fatal("gone".into())), "fatal execution error: out\ngone");
     }
 
     #[test]

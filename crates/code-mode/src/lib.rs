@@ -17,7 +17,7 @@ use serde_json::Value;
 
 pub use self::{
     definition::{ArgumentError, Arguments, Definition, MAX_TIMEOUT},
-    execution::{CallError, Execution, ExecutionError, Limits, Outcome, ToolCall},
+    execution::{CallError, Execution, ExecutionError, Limits, ProgramEnd, ToolCall},
 };
 
 /// A tool as its server lists it.

@@ -27,7 +27,7 @@ use tokio::{
 
 use crate::{
     Tool,
-    execution::{CallError, Execution, ExecutionError, Limits, Outcome, ToolCall, value_of},
+    execution::{CallError, Execution, ExecutionError, Limits, ProgramEnd, ToolCall, value_of},
 };
 
 /// How long the output of a process that has ended may take to arrive.
@@ -44,23 +44,27 @@ pub(crate) struct Ended {
 
 impl Ended {
     /// What became of the program. `read` says what its last message, without the content, means.
-    pub(crate) fn into_execution(self, limits: &Limits, read: impl FnOnce(Map<String, Value>) -> Outcome) -> Execution {
+    pub(crate) fn into_execution(
+        self,
+        limits: &Limits,
+        read: impl FnOnce(Map<String, Value>) -> ProgramEnd,
+    ) -> Execution {
         let mut content = Vec::new();
         let outcome = match self.how {
             End::Message(mut message) => {
                 let returned = message.remove("content").and_then(|it| it.as_array().cloned());
                 let outcome = read(message);
-                if outcome == Outcome::Success {
+                if outcome == ProgramEnd::Success {
                     content = returned.unwrap_or_default();
                 }
                 outcome
             }
-            End::Killed => Outcome::TimedOut(None),
-            End::Silence if self.is_timed_out => Outcome::TimedOut(None),
-            End::Silence if self.status.is_some_and(|status| status.success()) => Outcome::Success,
-            End::Silence => Outcome::crashed(self.status),
-            End::Invalid(what) => Outcome::Crashed(format!("the program was killed: {what}")),
-            End::Fatal(message) => Outcome::Fatal(message),
+            End::Killed => ProgramEnd::TimedOut(None),
+            End::Silence if self.is_timed_out => ProgramEnd::TimedOut(None),
+            End::Silence if self.status.is_some_and(|status| status.success()) => ProgramEnd::Success,
+            End::Silence => ProgramEnd::crashed(self.status),
+            End::Invalid(what) => ProgramEnd::Crashed(format!("the program was killed: {what}")),
+            End::Fatal(message) => ProgramEnd::Fatal(message),
         };
         Execution { outcome, output: self.output, content, time: limits.time }
     }

@@ -3,7 +3,7 @@
 use rehearse_document::text::quoted;
 use serde_json::Value;
 
-use crate::{HttpExchange, Message, Place};
+use crate::{EventRef, HttpExchange, Message};
 
 /// A frame of the client and its answer. The frame may be anything that a probe sends, also what is no request.
 #[derive(Clone, Copy, Debug)]
@@ -36,7 +36,7 @@ impl Ask<'_> {
     }
 
     /// The frames of the request and its responses.
-    pub fn places(&self) -> Vec<Place> {
+    pub fn places(&self) -> Vec<EventRef> {
         [self.request].iter().chain(&self.responses).map(|message| message.place).collect()
     }
 }

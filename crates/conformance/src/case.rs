@@ -1,15 +1,15 @@
 //! What a probe sends.
 //!
 //! A case is data: one message or HTTP request with a name. The areas say which cases they need; the prober sends each
-//! on its [`Lane`] and records the name before it, so that a judge finds it with [`Evidence::case`](crate::Evidence::case).
+//! on its [`CaseGroup`] and records the name before it, so that a judge finds it with [`Evidence::case`](crate::Evidence::case).
 
 use bytes::Bytes;
 use rehearse_protocol::{Era, Transport, Version};
 use serde_json::{Value, json};
 
-/// The connection on which a case is sent. Cases of one lane are sent one after the other.
+/// The connection on which a case is sent. Cases of one group are sent one after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Lane {
+pub enum CaseGroup {
     /// The main connection: whatever a client does in normal work.
     Main,
     /// A connection for requests that a server must refuse.
@@ -47,7 +47,7 @@ pub struct Case {
     /// `probe/variant`.
     pub name: String,
     /// Where it is sent.
-    pub lane: Lane,
+    pub group: CaseGroup,
     /// What is sent.
     pub body: CaseBody,
     /// Headers to set (`Some`) or to leave out (`None`), over HTTP. One that is set twice is sent twice.
@@ -67,7 +67,7 @@ pub struct Case {
 /// What the prober knows of the server when it asks for cases.
 #[derive(Clone, Debug, Default)]
 pub struct Material {
-    /// The version of the lane; `None` before it is known.
+    /// The version of the group; `None` before it is known.
     pub version: Option<Version>,
     /// The transport.
     pub transport: Option<Transport>,
@@ -120,31 +120,31 @@ pub struct MirroredParameter {
 }
 
 impl Case {
-    fn new(name: impl Into<String>, lane: Lane, body: CaseBody) -> Case {
+    fn new(name: impl Into<String>, group: CaseGroup, body: CaseBody) -> Case {
         let (headers, meta) = (Vec::new(), Vec::new());
         let (name, path, http_method) = (name.into(), None, "POST");
-        Case { name, lane, body, headers, path, http_method, meta, has_title_case: false, is_answered: true }
+        Case { name, group, body, headers, path, http_method, meta, has_title_case: false, is_answered: true }
     }
 
     /// A request. Null params are left out.
-    pub fn request(name: impl Into<String>, lane: Lane, method: &str, params: Value) -> Case {
-        Case::new(name, lane, CaseBody::Request { method: method.to_owned(), params })
+    pub fn request(name: impl Into<String>, group: CaseGroup, method: &str, params: Value) -> Case {
+        Case::new(name, group, CaseBody::Request { method: method.to_owned(), params })
     }
 
     /// A notification, which nothing answers over a pipe.
-    pub fn notification(name: impl Into<String>, lane: Lane, method: &str, params: Value) -> Case {
+    pub fn notification(name: impl Into<String>, group: CaseGroup, method: &str, params: Value) -> Case {
         let body = CaseBody::Notification { method: method.to_owned(), params };
-        Case { is_answered: false, ..Case::new(name, lane, body) }
+        Case { is_answered: false, ..Case::new(name, group, body) }
     }
 
     /// Bytes that are sent as they are.
-    pub fn bytes(name: impl Into<String>, lane: Lane, bytes: impl Into<Bytes>) -> Case {
-        Case::new(name, lane, CaseBody::Bytes(bytes.into()))
+    pub fn bytes(name: impl Into<String>, group: CaseGroup, bytes: impl Into<Bytes>) -> Case {
+        Case::new(name, group, CaseBody::Bytes(bytes.into()))
     }
 
     /// An HTTP request of this method without a body.
-    pub fn http(name: impl Into<String>, lane: Lane, http_method: &'static str) -> Case {
-        Case { http_method, ..Case::new(name, lane, CaseBody::Empty) }
+    pub fn http(name: impl Into<String>, group: CaseGroup, http_method: &'static str) -> Case {
+        Case { http_method, ..Case::new(name, group, CaseBody::Empty) }
     }
 
     /// To this path in place of that of the endpoint.
@@ -201,7 +201,7 @@ impl Material {
         crate::facts::has_extension(&self.capabilities, name)
     }
 
-    /// Whether the lane is modern.
+    /// Whether the group is modern.
     pub fn is_modern(&self) -> bool {
         self.version.is_some_and(|version| version.era() == Era::Modern)
     }

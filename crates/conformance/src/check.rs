@@ -6,7 +6,7 @@ use rehearse_protocol::{Transport, Version};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    CheckVerdict, Evidence, Judgement, Outcome,
+    CheckOutcome, CheckVerdict, Evidence, Judgement,
     areas::{self, Judge},
     evidence::has_missed,
 };
@@ -173,10 +173,10 @@ impl Check {
     }
 
     /// Judges the check.
-    pub fn judge(&self, evidence: &Evidence<'_>) -> Outcome {
+    pub fn judge(&self, evidence: &Evidence<'_>) -> CheckOutcome {
         if let Some(reason) = self.not_applicable(evidence) {
             let judgement = Judgement::default();
-            return Outcome { verdict: CheckVerdict::NotApplicable, reason: Some(reason), judgement };
+            return CheckOutcome { verdict: CheckVerdict::NotApplicable, reason: Some(reason), judgement };
         }
         let mut judgement = Judgement::default();
         let has_missed = has_missed(|| {
@@ -201,7 +201,7 @@ impl Check {
                 (CheckVerdict::NotTested, Some(reason))
             }
         };
-        Outcome { verdict, reason, judgement }
+        CheckOutcome { verdict, reason, judgement }
     }
 }
 
@@ -224,7 +224,7 @@ pub fn checks_of(role: Role) -> impl Iterator<Item = &'static Check> {
 }
 
 /// Judges every check about [the role](crate::Facts::role) that is checked, in order.
-pub fn judge_all<'e>(evidence: &'e Evidence<'_>) -> impl Iterator<Item = (&'static Check, Outcome)> + 'e {
+pub fn judge_all<'e>(evidence: &'e Evidence<'_>) -> impl Iterator<Item = (&'static Check, CheckOutcome)> + 'e {
     checks_of(evidence.facts.role).map(|check| (check, check.judge(evidence)))
 }
 

@@ -14,7 +14,7 @@ use rehearse_protocol::{
 };
 use serde_json::Value;
 
-use crate::{Ask, Call, Kind, Message, Place, facts::CANARY, message::kind};
+use crate::{Ask, Call, EventRef, Kind, Message, facts::CANARY, message::kind};
 
 /// One connection.
 #[derive(Debug, Default)]
@@ -24,23 +24,23 @@ pub struct Connection<'t> {
     /// The HTTP exchanges by number.
     pub exchanges: BTreeMap<u32, HttpExchange<'t>>,
     /// The lines of standard error.
-    pub stderr: Vec<(Place, &'t Bytes)>,
+    pub stderr: Vec<(EventRef, &'t Bytes)>,
     /// When the process was started.
     pub started: Option<Duration>,
     /// When the process ended, and its exit code.
     pub exited: Option<(Duration, Option<i32>)>,
     /// Where and when the prober closed the standard input of the process.
-    pub input_closed: Option<(Place, Duration)>,
+    pub input_closed: Option<(EventRef, Duration)>,
     /// When the process got SIGTERM.
-    pub terminated: Option<(Place, Duration)>,
+    pub terminated: Option<(EventRef, Duration)>,
     /// Where it was seen that the process left others behind.
-    pub left_behind: Option<Place>,
+    pub left_behind: Option<EventRef>,
     /// Where, when and how the connection ended.
-    pub closed: Option<(Place, Duration, &'t Closed)>,
+    pub closed: Option<(EventRef, Duration, &'t Closed)>,
     /// What was said before `initialize`, in evidence of the legacy era.
     pub earlier: Vec<Message<'t>>,
     /// The client's `initialize` that ends its part in the modern era, in evidence of that.
-    pub fallback: Option<Place>,
+    pub fallback: Option<EventRef>,
     /// The cases that were announced and not sent, because the connection had ended.
     pub unsent: Vec<&'t str>,
     /// Whether the trace lacks its beginning.
@@ -58,7 +58,7 @@ pub struct Connection<'t> {
 #[derive(Debug, Default)]
 pub struct HttpExchange<'t> {
     /// Where the head of the request stands.
-    pub request: Place,
+    pub request: EventRef,
     /// When the request was sent.
     pub time: Duration,
     /// `POST`, `GET`, …
@@ -72,7 +72,7 @@ pub struct HttpExchange<'t> {
     /// The case of a probe, if a probe sent it.
     pub case: Option<&'t str>,
     /// Where the head of the response stands.
-    pub response: Option<Place>,
+    pub response: Option<EventRef>,
     /// When it came.
     pub response_time: Option<Duration>,
     /// The status.
@@ -86,7 +86,7 @@ pub struct HttpExchange<'t> {
     /// Whether the body came whole, once it has ended.
     pub is_whole: Option<bool>,
     /// Where the response ended.
-    pub ended: Option<Place>,
+    pub ended: Option<EventRef>,
     /// The indices of its messages, of both sides.
     pub messages: Vec<usize>,
 }
@@ -127,7 +127,7 @@ impl<'t> Connection<'t> {
         // The exchanges whose body may be an answer.
         let mut asking: HashSet<u32> = HashSet::new();
         for (event, it) in trace.since(0) {
-            let place = Place { connection: number, event };
+            let place = EventRef { connection: number, event };
             let exchange = it.exchange.map(|number| connection.exchanges.entry(number).or_default());
             match &it.kind {
                 EventKind::Case(case) => {
@@ -217,7 +217,7 @@ impl<'t> Connection<'t> {
 
     fn add(
         &mut self,
-        place: Place,
+        place: EventRef,
         time: Duration,
         direction: Direction,
         bytes: &'t Bytes,
@@ -350,13 +350,13 @@ impl<'t> Connection<'t> {
 
     /// Whether the server has said something before its standard input was closed. A process that has not may only be
     /// slow to start.
-    pub fn is_up(&self) -> bool {
+    pub fn has_answered(&self) -> bool {
         let closed = self.input_closed.map(|(place, _)| place);
         self.first_word().is_some_and(|first| closed.is_none_or(|closed| first.place < closed))
     }
 
     /// Where and how the connection ended, if the client closed it.
-    pub fn closed_by_client(&self) -> Option<(Place, &'t Closed)> {
+    pub fn closed_by_client(&self) -> Option<(EventRef, &'t Closed)> {
         self.closed.filter(|(.., closed)| closed.by == ClosedBy::Client).map(|(place, _, closed)| (place, closed))
     }
 

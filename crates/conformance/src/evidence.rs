@@ -204,7 +204,8 @@ impl<'t> Evidence<'t> {
 
     /// Whether a process has said nothing yet, and may only be slow: others took long to start.
     pub fn is_starting(&self, connection: &Connection<'_>) -> bool {
-        let Some(started) = connection.started.filter(|_| !connection.is_up() && !connection.ended_by_server()) else {
+        let Some(started) = connection.started.filter(|_| !connection.has_answered() && !connection.ended_by_server())
+        else {
             return false;
         };
         let took = self.connections.iter().filter_map(|it| it.first_word()?.time.checked_sub(it.started?));

@@ -2,7 +2,7 @@
 
 use rehearse_report::check::CheckVerdict;
 
-use crate::{Level, Message, Place, call::Call};
+use crate::{EventRef, Level, Message, call::Call};
 
 /// One violation of a rule.
 #[derive(Clone, Debug)]
@@ -12,7 +12,7 @@ pub struct Violation {
     /// What was found, as the end of "found …".
     pub found: String,
     /// The frames that show it, in order.
-    pub places: Vec<Place>,
+    pub places: Vec<EventRef>,
     /// The level, if it is another one than that of the check.
     pub level: Option<Level>,
 }
@@ -30,7 +30,7 @@ pub struct Judgement {
 
 /// The verdict on a check with its reasons.
 #[derive(Clone, Debug)]
-pub struct Outcome {
+pub struct CheckOutcome {
     /// The verdict.
     pub verdict: CheckVerdict,
     /// Why it is not applicable or not tested, or whether another run has confirmed it.
@@ -66,7 +66,7 @@ impl Judgement {
         &mut self,
         holds: bool,
         subject: Option<String>,
-        places: Vec<Place>,
+        places: Vec<EventRef>,
         found: impl FnOnce() -> String,
     ) {
         self.exercised += 1;
@@ -90,7 +90,7 @@ impl Judgement {
 
 impl Call<'_> {
     /// The frames of the call: what was sent, and the answer or the head of the HTTP response.
-    pub fn places(&self) -> Vec<Place> {
+    pub fn places(&self) -> Vec<EventRef> {
         let mut places = vec![self.request.place];
         match (self.response, self.http.and_then(|http| http.response)) {
             (Some(response), _) => places.push(response.place),

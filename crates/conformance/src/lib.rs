@@ -33,13 +33,13 @@ mod shapes;
 
 pub use areas::cases;
 pub use call::{Ask, Call};
-pub use case::{Case, CaseBody, Lane, Material, MirroredCall, MirroredParameter};
+pub use case::{Case, CaseBody, CaseGroup, Material, MirroredCall, MirroredParameter};
 pub use check::{Check, Level, Role, checks, checks_of, judge_all};
 pub use connection::{Connection, HttpExchange, without_mark};
 pub use evidence::Evidence;
 pub use facts::{Facts, Fetched};
 pub use flow::Flow;
-pub use judgement::{Judgement, Outcome, Violation};
-pub use message::{Kind, Message, Place};
+pub use judgement::{CheckOutcome, Judgement, Violation};
+pub use message::{EventRef, Kind, Message};
 pub use recorded::{Judged, JudgedVersion, Recorded, judge_recorded};
 pub use rehearse_report::check::CheckVerdict;

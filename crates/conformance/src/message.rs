@@ -8,7 +8,7 @@ use serde_json::Value;
 
 /// Where something stands: a connection of the evidence and the number of an event in its trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Place {
+pub struct EventRef {
     /// The index of the connection.
     pub connection: usize,
     /// The number of the event.
@@ -34,7 +34,7 @@ pub enum Kind {
 #[derive(Clone, Debug)]
 pub struct Message<'t> {
     /// Where it stands.
-    pub place: Place,
+    pub place: EventRef,
     /// When it was recorded.
     pub time: Duration,
     /// Who sent it.

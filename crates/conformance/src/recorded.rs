@@ -7,7 +7,7 @@ use std::{
 
 use rehearse_protocol::{Direction, Era, EventKind, Trace, Transport, Version};
 
-use crate::{Check, CheckVerdict, Evidence, Facts, Judgement, Outcome, Role, judge_all};
+use crate::{Check, CheckOutcome, CheckVerdict, Evidence, Facts, Judgement, Role, judge_all};
 
 /// The ids of the checks that hold for any traffic. Others rely on what a probe sends: that a resource was not removed, or
 /// that no call was cancelled.
@@ -39,7 +39,7 @@ pub struct JudgedVersion<'t> {
     /// The connections in it.
     pub traces: Vec<&'t Trace>,
     /// The outcome of every check.
-    pub outcomes: Vec<(&'static Check, Outcome)>,
+    pub outcomes: Vec<(&'static Check, CheckOutcome)>,
 }
 
 /// Judges the traffic with one server over one transport, in each version that was spoken. A connection belongs to the
@@ -81,7 +81,7 @@ pub fn judge_recorded<'t>(
         let active = outcomes.iter_mut().filter(|(check, _)| is_active(check));
         for (_, outcome) in active.filter(|(_, outcome)| outcome.verdict != CheckVerdict::NotApplicable) {
             let reason = Some("it needs what only a probe sends".to_owned());
-            *outcome = Outcome { verdict: CheckVerdict::NotTested, reason, judgement: Judgement::default() };
+            *outcome = CheckOutcome { verdict: CheckVerdict::NotTested, reason, judgement: Judgement::default() };
         }
         judged.versions.push(JudgedVersion { version, traces, outcomes });
     }

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fmt, num::NonZeroUsize, pin::Pin, sync::Arc, ti
 use serde_json::{Map, Value};
 
 use super::{RegisteredTool, Routing};
-use rehearse_client::{ConnectError, ServerParams, StderrSink, TraceRecorder};
+use rehearse_client::{ClientRecorder, ConnectError, ServerParams, StderrSink};
 use rehearse_client_configs::{
     policy::{ApprovalRule, Duplicates, Naming, Policy, Unreachable},
     server::ToolFilter,
@@ -75,7 +75,7 @@ pub struct HubOptions {
 }
 
 /// Called with the name of a server and the recorder of its next connection.
-pub type RecordSink = Arc<dyn Fn(&Arc<str>, &TraceRecorder) + Send + Sync>;
+pub type RecordSink = Arc<dyn Fn(&Arc<str>, &ClientRecorder) + Send + Sync>;
 
 /// Called with the server, the error and the pause before a retry.
 pub type RetrySink = Arc<dyn Fn(&Arc<str>, &ConnectError, Duration) + Send + Sync>;

@@ -20,7 +20,7 @@ use super::{
     status::{ConnectionState, ServerStatus},
 };
 use rehearse_client::{
-    CallOptions, ConnectError, ConnectOptions, Failure, PeerVersion, Session, TraceRecorder, UnsolicitedFrame,
+    CallOptions, ClientRecorder, ConnectError, ConnectOptions, Failure, PeerVersion, Session, UnsolicitedFrame,
     UnsolicitedPolicy,
 };
 use rehearse_protocol::{Era, Transport};
@@ -189,7 +189,7 @@ impl ServerConnection {
         let protocol = member.protocol.unwrap_or(options.protocol);
         let mut pauses = options.retry.pauses();
         loop {
-            let (stderr, mut recorder) = (options.stderr.clone(), TraceRecorder::with_limit(FRAMES));
+            let (stderr, mut recorder) = (options.stderr.clone(), ClientRecorder::with_limit(FRAMES));
             if let Some(records) = &options.record_sink {
                 recorder = recorder.with_details();
                 records(&self.name, &recorder);
@@ -264,7 +264,7 @@ impl ServerConnection {
     }
 
     /// Marks the connection with this recorder as lost. Returns false if there is a newer connection.
-    pub(super) async fn mark_disconnected(&self, recorder: &TraceRecorder, why: &str) -> bool {
+    pub(super) async fn mark_disconnected(&self, recorder: &ClientRecorder, why: &str) -> bool {
         let session = self.session.read().await;
         let is_this = session.as_ref().is_some_and(|live| live.session.recorder().is_same_as(recorder));
         if is_this {

@@ -9,7 +9,7 @@ use super::{
     Event, Hub, Inner,
     server_connection::{OpenSession, ServerConnection},
 };
-use rehearse_client::{CallOptions, Failure, SubscriptionFilter, TraceRecorder};
+use rehearse_client::{CallOptions, ClientRecorder, Failure, SubscriptionFilter};
 use rehearse_protocol::{Closed, Direction, Era, Frame, MessageHead};
 
 const LIST_CHANGED: &str = "notifications/tools/list_changed";
@@ -62,7 +62,7 @@ impl Hub {
 struct Watcher {
     hub: Weak<Inner>,
     connection: Arc<ServerConnection>,
-    recorder: TraceRecorder,
+    recorder: ClientRecorder,
 }
 
 impl Watcher {

@@ -1,11 +1,11 @@
 //! What a mock and its clients violate, by the traces.
 
 use rehearse_conformance::{
-    Check, CheckVerdict, Facts, JudgedVersion, Outcome, Place, Recorded, Role, Violation, judge_recorded,
+    Check, CheckOutcome, CheckVerdict, EventRef, Facts, JudgedVersion, Recorded, Role, Violation, judge_recorded,
 };
 use rehearse_protocol::{Trace, Transport};
 
-use crate::{MockServer, ProtocolViolation, serve::TraceRecorder};
+use crate::{MockServer, ProtocolViolation, serve::ServerRecorder};
 
 impl MockServer {
     /// The rules of the specification that the clients have violated so far, as the [traces](MockServer::traces) show
@@ -65,7 +65,7 @@ impl MockServer {
     }
 }
 
-impl TraceRecorder {
+impl ServerRecorder {
     /// Like [`MockServer::violations`].
     pub fn violations(&self) -> Vec<ProtocolViolation> {
         violations(&self.traces(), Role::Client)
@@ -89,13 +89,13 @@ fn violations(traces: &[Trace], role: Role) -> Vec<ProtocolViolation> {
 
 fn of_check<'a>(
     check: &'static Check,
-    outcome: &'a Outcome,
+    outcome: &'a CheckOutcome,
     judged: &'a JudgedVersion<'_>,
     transport: Transport,
 ) -> impl Iterator<Item = ProtocolViolation> + 'a {
     let (version, is_must) = (judged.version, outcome.verdict == CheckVerdict::Fail);
     outcome.judgement.violations.iter().map(move |Violation { subject, found, places, .. }| {
-        let event = |place: &Place| judged.traces.get(place.connection)?.since(place.event).next();
+        let event = |place: &EventRef| judged.traces.get(place.connection)?.since(place.event).next();
         let message = places.iter().filter_map(event).find_map(|(_, event)| Some(event.frame()?.bytes.clone()));
         let found = subject.as_ref().map_or_else(|| found.clone(), |subject| format!("{subject}: {found}"));
         ProtocolViolation { rule: &check.id, text: &check.rule, is_must, version, transport, found, message }

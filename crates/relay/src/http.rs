@@ -6,7 +6,7 @@ use bytes::Bytes;
 use futures_util::stream;
 use http::{HeaderMap, StatusCode, header};
 use parking_lot::Mutex;
-use rehearse_client::{ConnectError, Endpoint, ServerParams, Target, TraceRecorder, Wire, WireExchange, WireRequest};
+use rehearse_client::{ClientRecorder, ConnectError, Endpoint, ServerParams, Target, Wire, WireExchange, WireRequest};
 use rehearse_net::{Body, ConnectionLimit, HostPolicy, Request, Response, Shutdown, accept, read_body};
 use rehearse_protocol::{
     Closed, Direction, Event, EventKind, MAX_FRAME, Transport, http::is_event_stream, names::SESSION_HEADER,
@@ -167,7 +167,7 @@ impl Relay {
                 return Ok(known.clone());
             }
         }
-        let recorder = TraceRecorder::with_limit(KEPT_EVENTS);
+        let recorder = ClientRecorder::with_limit(KEPT_EVENTS);
         let info = ConnectionInfo::new(self.params.name.clone(), Transport::Http);
         let write = (self.sinks)(&info);
         let exchanges: Arc<Exchanges> = Arc::default();

@@ -3,7 +3,7 @@
 use std::{process::ExitStatus, time::Duration};
 
 use bytes::Bytes;
-use rehearse_client::{ConnectError, EventSink, ServerParams, StderrSink, TraceRecorder, Wire};
+use rehearse_client::{ClientRecorder, ConnectError, EventSink, ServerParams, StderrSink, Wire};
 use rehearse_net::{LineReader, LineWriter};
 use rehearse_protocol::{Direction, EventKind};
 use tokio::{
@@ -28,7 +28,7 @@ pub async fn relay_lines(
     input: impl AsyncRead + Unpin,
     output: impl AsyncWrite + Unpin + Send + 'static,
 ) -> Result<Option<ExitStatus>, ConnectError> {
-    let recorder = TraceRecorder::with_limit(KEPT_EVENTS);
+    let recorder = ClientRecorder::with_limit(KEPT_EVENTS);
     let (lines, queue) = mpsc::unbounded_channel();
     recorder.set_sink(Box::new(move |event| {
         write(event);
@@ -74,6 +74,6 @@ async fn write_lines(mut queue: mpsc::UnboundedReceiver<Option<Bytes>>, output: 
 }
 
 /// Waits for the end of a connection.
-async fn ended(recorder: &TraceRecorder) {
+async fn ended(recorder: &ClientRecorder) {
     while recorder.has_more(recorder.end()).await {}
 }

@@ -12,7 +12,7 @@ use super::{
     cell_run::CellRunner,
     client_requests::client_requests,
     error::StepError,
-    observation::{self, Outcome, observe_raw, observe_result},
+    observation::{self, StepOutcome, observe_raw, observe_result},
 };
 use rehearse_client::{
     CallOptions, CompletionReference, Failure, HeaderChange, Listing, ScopedAnswers, Session, SubscriptionFilter,
@@ -271,7 +271,7 @@ impl CellRunner<'_> {
                     let body = String::from_utf8_lossy(&reply.body).into_owned();
                     Observation::from_failure(&Failure::Http { status, body })
                 }
-                None => Observation::new(Outcome::Silence),
+                None => Observation::new(StepOutcome::Silence),
             },
         };
         observation.status = reply.status;

@@ -7,7 +7,7 @@ use serde_json::{Value as Json, json};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Observation, Outcome,
+    Observation, StepOutcome,
     cell_run::CellRunner,
     error::StepError,
     named_file,
@@ -122,7 +122,7 @@ impl CellRunner<'_> {
                 observe_result(Ok(json!({ "content": content, "isError": true })))
             }
         };
-        if let Outcome::Result(result) = &mut observation.outcome {
+        if let StepOutcome::Result(result) = &mut observation.outcome {
             result["calls"] = std::mem::take(&mut *log.0.lock()).into();
         }
         Ok(observation)
@@ -136,7 +136,7 @@ mod tests {
         Plan, RunOptions, Scenario, Selection, SnapshotMode, TrafficHooks, run,
         tests::{BUILTINS, problems},
     };
-    use rehearse_client::TraceRecorder;
+    use rehearse_client::ClientRecorder;
 
     const MODEL: &str = "
 rules:
@@ -152,7 +152,7 @@ steps: [{ agent: { model: model.yaml, prompt: Hi }, expect: { text: It says Hi. 
         let path = folder.path().join("s.yaml");
         std::fs::write(folder.path().join("model.yaml"), MODEL).expect("writes");
         std::fs::write(&path, SCENARIO).expect("writes");
-        let recorders = Arc::new(Mutex::new(Vec::<(String, TraceRecorder)>::new()));
+        let recorders = Arc::new(Mutex::new(Vec::<(String, ClientRecorder)>::new()));
         let seen = recorders.clone();
         let record_sink: crate::RecordSink = Arc::new(move |at, recorder| {
             seen.lock().push((at.cell.to_string(), recorder.clone()));
@@ -173,7 +173,7 @@ steps: [{ agent: { model: model.yaml, prompt: Hi }, expect: { text: It says Hi. 
         let recorders = recorders.lock();
         assert_eq!(recorders.len(), 4);
         for runs in recorders.chunks(2) {
-            let frames = |(cell, recorder): &(String, TraceRecorder)| {
+            let frames = |(cell, recorder): &(String, ClientRecorder)| {
                 let frames = recorder.since(0).into_iter();
                 let frames: Vec<_> =
                     frames.map(|it| format!("{:?} {}", it.direction, String::from_utf8_lossy(&it.bytes))).collect();

@@ -16,7 +16,7 @@ use super::{
     Action, CellServer, Expectations, Observation, RecordedSnapshot, RunOptions, Scenario, Step, TrafficHooks,
     connections::Connections,
     error::{StartError, StepError},
-    observation::Outcome,
+    observation::StepOutcome,
     redaction::{self, RunValue, UsedRules},
     running_server::RunningServer,
 };
@@ -352,7 +352,7 @@ impl CellRunner<'_> {
             Err(error @ (ConnectError::Spawn { .. } | ConnectError::Invalid(_))) => Err(error.into()),
             Err(error) => {
                 let how = if error.may_be_older() { ", as `matrix: { protocol: [2025-11-25] }` does" } else { "" };
-                let outcome = Outcome::Failed {
+                let outcome = StepOutcome::Failed {
                     kind: "connect".into(),
                     message: format!("{error}{how}"),
                     error: match error {
@@ -368,8 +368,8 @@ impl CellRunner<'_> {
     fn capture(&mut self, step: &Step, observation: &Observation, problems: &mut Vec<String>) {
         for (name, pointer) in &step.capture {
             let value = match &observation.outcome {
-                Outcome::Result(result) => result.pointer(pointer),
-                Outcome::Silence | Outcome::Failed { .. } => None,
+                StepOutcome::Result(result) => result.pointer(pointer),
+                StepOutcome::Silence | StepOutcome::Failed { .. } => None,
             };
             match value {
                 Some(value) => {
@@ -382,7 +382,7 @@ impl CellRunner<'_> {
 
     fn record(&mut self, step: &Step, index: usize, observation: &mut Observation) {
         let Some(spec) = &step.snapshot else { return };
-        if let Outcome::Result(result) = &mut observation.outcome {
+        if let StepOutcome::Result(result) = &mut observation.outcome {
             redaction::apply_at(result, &self.scenario.redactions, &mut self.redacted);
         }
         let shows_client_requests = step.expect.as_ref().is_some_and(Expectations::has_client_requests);

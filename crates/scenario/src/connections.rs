@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, path::PathBuf, sync::Arc};
 use parking_lot::Mutex;
 
 use super::{CellServer, RecordSink, Scenario, TrafficHooks, observation::MAX_EVENTS};
-use rehearse_client::TraceRecorder;
+use rehearse_client::ClientRecorder;
 use rehearse_protocol::{Frame, Trace};
 use rehearse_report::{Cell, TraceLine, WireLine, last_lines};
 
@@ -30,7 +30,7 @@ struct Connection {
     server: usize,
     /// The name of the server, or that of a server of its config.
     name: String,
-    recorder: TraceRecorder,
+    recorder: ClientRecorder,
 }
 
 impl Connections {
@@ -46,15 +46,15 @@ impl Connections {
     }
 
     /// A recorder for the next session with a server.
-    pub(super) fn recorder(&self, server: usize, name: &str) -> TraceRecorder {
-        let recorder = TraceRecorder::with_limit(MAX_EVENTS);
+    pub(super) fn recorder(&self, server: usize, name: &str) -> ClientRecorder {
+        let recorder = ClientRecorder::with_limit(MAX_EVENTS);
         let recorder = if self.0.has_hooks { recorder.with_details() } else { recorder.with_brief_details() };
         self.add(server, name, &recorder);
         recorder
     }
 
     /// Adds a connection before its first frame.
-    pub(super) fn add(&self, server: usize, name: &str, recorder: &TraceRecorder) {
+    pub(super) fn add(&self, server: usize, name: &str, recorder: &ClientRecorder) {
         let Shared { scenario, path, cell, sink, .. } = &*self.0;
         if let Some(sink) = sink {
             sink(CellServer { scenario, path, cell: *cell, server: name }, recorder);

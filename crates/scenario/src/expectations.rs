@@ -2,7 +2,7 @@
 
 use serde_json::Value as Json;
 
-use super::{Observation, observation::Outcome};
+use super::{Observation, observation::StepOutcome};
 use rehearse_client::{Failure, UnsolicitedFrame};
 use rehearse_document::{Node, Problem, Problems, Value, matcher::Matcher, nearest, text::shortened};
 
@@ -187,7 +187,7 @@ impl Expectations {
     pub fn check(expect: Option<&Expectations>, observation: &Observation) -> Vec<String> {
         let mut found = Vec::new();
         match &observation.outcome {
-            Outcome::Result(result) => {
+            StepOutcome::Result(result) => {
                 let is_error = result.get("isError") == Some(&Json::Bool(true));
                 let expects_failure = expect.is_some_and(Expectations::expects_failure);
                 if !expects_failure && is_error != expect.and_then(|expect| expect.is_error).unwrap_or(false) {
@@ -200,9 +200,9 @@ impl Expectations {
                     expect.check_result(result, &mut found);
                 }
             }
-            Outcome::Silence if expect.is_some_and(|expect| expect.none) => {}
-            Outcome::Silence => found.push("no response arrived".into()),
-            Outcome::Failed { kind, message, error } => {
+            StepOutcome::Silence if expect.is_some_and(|expect| expect.none) => {}
+            StepOutcome::Silence => found.push("no response arrived".into()),
+            StepOutcome::Failed { kind, message, error } => {
                 let rpc_error = expect.and_then(|expect| expect.rpc_error.as_ref());
                 let failure = expect.and_then(|expect| expect.failure.as_ref());
                 match (rpc_error, failure, error) {
@@ -379,7 +379,7 @@ mod tests {
         assert_eq!(check("{ rpcError: { code: -32602 } }", &rpc), [""; 0]);
         assert_eq!(check("{ failure: rpc }", &rpc), [""; 0]);
         assert_eq!(check("{ rpcError: { code: 1 } }", &rpc), ["rpcError/code: expected 1, found -32602"]);
-        let silence = Observation::new(Outcome::Silence);
+        let silence = Observation::new(StepOutcome::Silence);
         assert_eq!(check("", &silence), ["no response arrived"]);
         assert_eq!(check("{ none: true }", &silence), [""; 0]);
     }

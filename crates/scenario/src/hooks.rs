@@ -2,7 +2,7 @@
 
 use std::{fmt, path::Path, sync::Arc};
 
-use rehearse_client::TraceRecorder;
+use rehearse_client::ClientRecorder;
 use rehearse_protocol::{Protocol, Trace, Version};
 use rehearse_report::{Cell, check::JudgedCheck};
 
@@ -20,7 +20,7 @@ pub struct CellServer<'a> {
 }
 
 /// Called with the recorder of each connection before its first frame.
-pub type RecordSink = Arc<dyn Fn(CellServer<'_>, &TraceRecorder) + Send + Sync>;
+pub type RecordSink = Arc<dyn Fn(CellServer<'_>, &ClientRecorder) + Send + Sync>;
 
 /// Returns the violated checks in the traffic with one server, after the cell has ended.
 pub type TrafficJudge = Arc<dyn Fn(CellServer<'_>, &[Trace]) -> Vec<JudgedCheck> + Send + Sync>;

@@ -69,7 +69,7 @@ pub use answers::parse_answers;
 pub use expectations::Expectations;
 pub use hooks::{CellServer, RecordSink, TrafficHooks, TrafficJudge};
 pub use model::{Matrix, Scenario, ScenarioError, find_scenarios};
-pub use observation::{Observation, Outcome};
+pub use observation::{Observation, StepOutcome};
 pub use redaction::{Redaction, RedactionRule};
 pub use run::{InvalidShard, Plan, RunEvent, RunOptions, Selection, run};
 pub use server::{NetworkCommand, ServerKind, ServerSpec, TargetSpec};

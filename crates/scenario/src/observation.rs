@@ -13,7 +13,7 @@ const OVERFLOW: &str = "overflow";
 #[derive(Debug, Clone, PartialEq)]
 pub struct Observation {
     /// The result or the failure.
-    pub outcome: Outcome,
+    pub outcome: StepOutcome,
     /// The progress and log notifications of the request.
     pub notifications: Vec<Json>,
     /// The requests of the server to the client during the step.
@@ -28,7 +28,7 @@ pub struct Observation {
 
 /// The outcome of a step.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Outcome {
+pub enum StepOutcome {
     /// The result, without the members that only the envelope of one era adds.
     Result(Json),
     /// A raw frame without a response.
@@ -45,19 +45,19 @@ pub enum Outcome {
 }
 
 impl Observation {
-    pub(super) fn new(outcome: Outcome) -> Self {
+    pub(super) fn new(outcome: StepOutcome) -> Self {
         let (notifications, client_requests, statuses) = (Vec::new(), Vec::new(), Vec::new());
         Observation { outcome, notifications, client_requests, statuses, schema_errors: Vec::new(), status: None }
     }
 
     /// A step with a result.
     pub fn result(result: Json) -> Self {
-        Observation::new(Outcome::Result(result))
+        Observation::new(StepOutcome::Result(result))
     }
 
     /// A failed step.
     pub fn failed(kind: impl Into<String>, message: impl Into<String>) -> Self {
-        Observation::new(Outcome::Failed { kind: kind.into(), message: message.into(), error: None })
+        Observation::new(StepOutcome::Failed { kind: kind.into(), message: message.into(), error: None })
     }
 
     /// A connection in another version than that of the cell.
@@ -76,7 +76,7 @@ impl Observation {
     }
 
     pub(super) fn is_overflow(&self) -> bool {
-        matches!(&self.outcome, Outcome::Failed { kind, .. } if kind == OVERFLOW)
+        matches!(&self.outcome, StepOutcome::Failed { kind, .. } if kind == OVERFLOW)
     }
 
     /// A step that failed with a failure of the client.
@@ -85,18 +85,20 @@ impl Observation {
             Failure::Rpc(error) => serde_json::to_value(error).ok(),
             _ => None,
         };
-        Observation::new(Outcome::Failed { kind: failure.kind().into(), message: failure.to_string(), error })
+        Observation::new(StepOutcome::Failed { kind: failure.kind().into(), message: failure.to_string(), error })
     }
 
     /// The snapshot of the observation. It omits the message of a failure, which depends on the transport. Client requests
     /// are included only on demand, because a server may send them at any time.
     pub fn snapshot(&self, with_client_requests: bool) -> Json {
         let mut view = match &self.outcome {
-            Outcome::Result(result) if self.notifications.is_empty() && !with_client_requests => return result.clone(),
-            Outcome::Result(result) => json!({ "result": result }),
-            Outcome::Silence => json!({ "answer": null }),
-            Outcome::Failed { error: Some(error), .. } => json!({ "rpcError": error }),
-            Outcome::Failed { kind, .. } => json!({ "failure": kind }),
+            StepOutcome::Result(result) if self.notifications.is_empty() && !with_client_requests => {
+                return result.clone();
+            }
+            StepOutcome::Result(result) => json!({ "result": result }),
+            StepOutcome::Silence => json!({ "answer": null }),
+            StepOutcome::Failed { error: Some(error), .. } => json!({ "rpcError": error }),
+            StepOutcome::Failed { kind, .. } => json!({ "failure": kind }),
         };
         if !self.notifications.is_empty() {
             view["notifications"] = self.notifications.clone().into();

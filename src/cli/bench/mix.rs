@@ -6,7 +6,7 @@ use mcp_rehearsal::builtin_scripts::BUILTIN_SCRIPTS;
 use serde_json::{Map, Value};
 
 use crate::cli::{Failure, style};
-use rehearse_bench::{BenchCall, Subject};
+use rehearse_bench::{BenchCall, BenchRequest};
 use rehearse_document::template::{Data, Text};
 use rehearse_scenario::{Action, Scenario};
 
@@ -18,16 +18,16 @@ pub(super) fn read(path: &Path) -> Result<Vec<BenchCall>, Failure> {
     let scenario = Scenario::load(path, BUILTIN_SCRIPTS)?;
     let mut calls: Vec<BenchCall> = Vec::new();
     for step in &scenario.steps {
-        let subject = match subject(&step.action) {
-            Ok(subject) => subject,
+        let request = match request(&step.action) {
+            Ok(request) => request,
             Err(why) => {
                 style::warn(&format!("{}:{}: this step is not measured: {why}", path.display(), step.line));
                 continue;
             }
         };
-        match calls.iter_mut().find(|call| call.subject == subject) {
+        match calls.iter_mut().find(|call| call.request == request) {
             Some(call) => call.weight += 1,
-            None => calls.push(BenchCall { subject, weight: 1 }),
+            None => calls.push(BenchCall { request, weight: 1 }),
         }
     }
     match calls.is_empty() {
@@ -40,19 +40,19 @@ pub(super) fn read(path: &Path) -> Result<Vec<BenchCall>, Failure> {
 ///
 /// # Errors
 /// It has a template, or does something else.
-fn subject(action: &Action) -> Result<Subject, &'static str> {
+fn request(action: &Action) -> Result<BenchRequest, &'static str> {
     match action {
         Action::Call(call) => {
             let arguments = call.args.as_ref().map(object).transpose()?.unwrap_or_default();
-            Ok(Subject::Tool { name: text(&call.tool)?, arguments: Some(arguments) })
+            Ok(BenchRequest::Tool { name: text(&call.tool)?, arguments: Some(arguments) })
         }
-        Action::ReadResource { uri } => Ok(Subject::Resource { uri: text(uri)? }),
+        Action::ReadResource { uri } => Ok(BenchRequest::Resource { uri: text(uri)? }),
         Action::GetPrompt { name, args } => {
             let arguments = args.as_ref().map(object).transpose()?.unwrap_or_default();
-            Ok(Subject::Prompt { name: text(name)?, arguments })
+            Ok(BenchRequest::Prompt { name: text(name)?, arguments })
         }
-        Action::Discover => Ok(Subject::ToolsList),
-        Action::Ping => Ok(Subject::Ping),
+        Action::Discover => Ok(BenchRequest::ToolsList),
+        Action::Ping => Ok(BenchRequest::Ping),
         _ => Err("only call, read_resource, get_prompt, discover and ping are"),
     }
 }

@@ -24,7 +24,7 @@ use super::{
     style,
 };
 use rehearse_bench::{
-    BenchCall, BenchOptions, BenchProgress, BenchRun, BenchTarget, Extent, Subject, Threshold, bench_calls,
+    BenchCall, BenchOptions, BenchProgress, BenchRequest, BenchRun, BenchTarget, Extent, Threshold, bench_calls,
     bench_discovery, compare, find_max_rate, machine,
 };
 use rehearse_check::target_text;
@@ -248,13 +248,15 @@ impl CallArgs {
         if let Some(path) = &self.scenario {
             return mix::read(path);
         }
-        let tools = self.tools.iter().map(|name| Subject::Tool { name: name.clone(), arguments: self.args.clone() });
-        let resources = self.resources.iter().map(|uri| Subject::Resource { uri: uri.clone() });
-        let prompts = self.prompts.iter().map(|name| Subject::Prompt { name: name.clone(), arguments: Map::new() });
-        let lists = self.list_tools.then_some(Subject::ToolsList);
-        let pings = self.ping.then_some(Subject::Ping);
-        let subjects = tools.chain(resources).chain(prompts).chain(lists).chain(pings);
-        Ok(subjects.map(|subject| BenchCall { subject, weight: 1 }).collect())
+        let tools =
+            self.tools.iter().map(|name| BenchRequest::Tool { name: name.clone(), arguments: self.args.clone() });
+        let resources = self.resources.iter().map(|uri| BenchRequest::Resource { uri: uri.clone() });
+        let prompts =
+            self.prompts.iter().map(|name| BenchRequest::Prompt { name: name.clone(), arguments: Map::new() });
+        let lists = self.list_tools.then_some(BenchRequest::ToolsList);
+        let pings = self.ping.then_some(BenchRequest::Ping);
+        let requests = tools.chain(resources).chain(prompts).chain(lists).chain(pings);
+        Ok(requests.map(|request| BenchCall { request, weight: 1 }).collect())
     }
 }
 

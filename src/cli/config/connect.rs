@@ -45,7 +45,7 @@ pub(super) fn connect_all(checked: &mut [CheckedFile], shows_secrets: bool) -> R
         return Ok(false);
     }
     let (outcomes, is_interrupted) = block_on_guarded(execute(plan))?;
-    for Outcome { file, server, contact, findings } in outcomes {
+    for CandidateResult { file, server, contact, findings } in outcomes {
         let file = &mut checked[file].file;
         let server = &mut file.servers[server];
         server.contact = contact;
@@ -69,7 +69,7 @@ struct Candidate {
 }
 
 /// The result for a candidate.
-struct Outcome {
+struct CandidateResult {
     file: usize,
     server: usize,
     contact: Contact,
@@ -104,7 +104,7 @@ fn plan(checked: &[CheckedFile], shows_secrets: bool) -> Vec<Candidate> {
     plan
 }
 
-async fn execute(plan: Vec<Candidate>) -> Result<(Vec<Outcome>, bool), Failure> {
+async fn execute(plan: Vec<Candidate>) -> Result<(Vec<CandidateResult>, bool), Failure> {
     let mut signals = Signals::install().map_err(|error| Failure::cannot(format!("cannot handle signals: {error}")))?;
     let progress = style::progress("{spinner} connecting {pos}/{len} {wide_msg}", Some(plan.len()));
     let cancel = CancellationToken::new();
@@ -124,9 +124,9 @@ async fn execute(plan: Vec<Candidate>) -> Result<(Vec<Outcome>, bool), Failure> 
     Ok((outcomes.unwrap_or_default(), cancel.is_cancelled()))
 }
 
-async fn connect(candidate: Candidate, cancel: &CancellationToken) -> Outcome {
+async fn connect(candidate: Candidate, cancel: &CancellationToken) -> CandidateResult {
     let Candidate { file, server, config, name, tools, policy } = candidate;
-    let of = |contact, findings| Outcome { file, server, contact, findings };
+    let of = |contact, findings| CandidateResult { file, server, contact, findings };
     let ResolvedServer { mut config, secrets, .. } = match config {
         Ok(prepared) => prepared,
         Err(findings) => return of(Contact::Failed, findings),

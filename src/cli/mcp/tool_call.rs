@@ -19,7 +19,7 @@ use crate::cli::{
     style::{self, BAD, STRONG, printable},
     terminal_user::TerminalUser,
 };
-use rehearse_client::{CallOptions, Content, Failure as CallFailure, Session, ToolOutcome, TraceRecorder};
+use rehearse_client::{CallOptions, ClientRecorder, Content, Failure as CallFailure, Session, ToolOutcome};
 use rehearse_hub::{
     CallError, RegisteredTool,
     projection::{Call, Projection},
@@ -277,7 +277,7 @@ fn wraps(structured: &Value, content: &[Content]) -> bool {
 /// Runs `work`, and prints the log messages and progress of the server meanwhile.
 async fn with_server_log<T>(
     hub_session: &HubSession,
-    recorder: &TraceRecorder,
+    recorder: &ClientRecorder,
     server: &str,
     work: impl Future<Output = T>,
 ) -> T {

@@ -13,7 +13,7 @@ use crate::cli::{
     secrets::Secrets,
     style::{self, DIM, DOUBTFUL, STRONG, printable},
 };
-use rehearse_client::{ServerParams, StderrLine, StderrSink, TraceRecorder};
+use rehearse_client::{ClientRecorder, ServerParams, StderrLine, StderrSink};
 use rehearse_hub::RecordSink;
 use rehearse_protocol::{Direction, Event, EventKind};
 use rehearse_report::{
@@ -52,7 +52,7 @@ struct Connections {
 
 struct TracedConnection {
     server: Arc<str>,
-    recorder: TraceRecorder,
+    recorder: ClientRecorder,
     /// The position of the next entry to print.
     read: usize,
     /// Entries that were recorded after the time up to which entries are printed.
@@ -116,7 +116,7 @@ impl Tracer {
     }
 
     /// Prints the frames of a connection. Must be called within a tokio runtime.
-    pub(crate) fn follow(&self, server: &Arc<str>, recorder: &TraceRecorder) {
+    pub(crate) fn follow(&self, server: &Arc<str>, recorder: &ClientRecorder) {
         {
             let mut all = self.0.connections.lock();
             all.began.get_or_insert(recorder.opened());
@@ -179,7 +179,7 @@ pub(super) fn print_stderr(server: &str, line: &str) {
 }
 
 /// Prints entries as they arrive, until the connection or the command ends.
-async fn follow(recorder: &TraceRecorder, stop: CancellationToken, show: impl Fn()) {
+async fn follow(recorder: &ClientRecorder, stop: CancellationToken, show: impl Fn()) {
     let mut seen = 0;
     loop {
         let has_more = tokio::select! {
@@ -282,7 +282,7 @@ impl Inner {
 mod tests {
     use super::*;
 
-    fn record(recorder: &TraceRecorder, text: &'static str) {
+    fn record(recorder: &ClientRecorder, text: &'static str) {
         recorder.record(Direction::ClientToServer, bytes::Bytes::from_static(text.as_bytes()));
     }
 
@@ -296,7 +296,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_trace_has_every_frame_also_if_the_end_comes_first() {
-        let (recorder, stop) = (TraceRecorder::new(), CancellationToken::new());
+        let (recorder, stop) = (ClientRecorder::new(), CancellationToken::new());
         let shown = std::cell::Cell::new(0);
         record(&recorder, "1");
         let mut following = Box::pin(follow(&recorder, stop.clone(), || shown.set(recorder.end())));
@@ -310,9 +310,9 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn frames_of_all_connections_are_shown_once_and_in_the_order_of_time() {
         let step = || tokio::time::advance(Duration::from_millis(1));
-        let (one, mut all) = (TraceRecorder::new(), Connections::default());
+        let (one, mut all) = (ClientRecorder::new(), Connections::default());
         step().await;
-        let two = TraceRecorder::new();
+        let two = ClientRecorder::new();
         for (server, recorder) in [("two", &two), ("one", &one)] {
             let (server, recorder, read) = (server.into(), recorder.clone(), 0);
             all.connections.push(TracedConnection { server, recorder, read, later: Vec::new() });

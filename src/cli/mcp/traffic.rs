@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use super::args::TrafficArgs;
 use crate::cli::{Exit, Failure, secrets::Secrets, style, trace_file::TraceFileWriter};
 use rehearse_check::judge_traffic;
-use rehearse_client::TraceRecorder;
+use rehearse_client::ClientRecorder;
 use rehearse_hub::{HubServer, RecordSink};
 use rehearse_protocol::{Protocol, Trace, Transport, Version, trace_file::ConnectionInfo};
 use rehearse_report::check::{CheckVerdict, violation_text};
@@ -29,7 +29,7 @@ struct WatchedServer {
     transport: Transport,
     /// The version that the client asks for.
     asked: Option<Version>,
-    connections: Mutex<Vec<TraceRecorder>>,
+    connections: Mutex<Vec<ClientRecorder>>,
 }
 
 impl Traffic {
@@ -95,7 +95,7 @@ impl Traffic {
 
     /// Prints the violated checks of a server. Returns whether a MUST is among them.
     fn print_violations(&self, server: &WatchedServer) -> bool {
-        let traces: Vec<Trace> = server.connections.lock().iter().map(TraceRecorder::trace).collect();
+        let traces: Vec<Trace> = server.connections.lock().iter().map(ClientRecorder::trace).collect();
         let mut judged = judge_traffic(&traces, server.asked, server.transport);
         if judged.left_out > 0 {
             style::warn(&format!("{} connections with '{}' could not be checked", judged.left_out, server.name));

@@ -15,7 +15,7 @@ use rehearse_mock::{
     ProtocolViolation,
     engine::Engine,
     journal::{Journal, JournalEvent},
-    serve::TraceRecorder,
+    serve::ServerRecorder,
 };
 use rehearse_report::text::printable_lines;
 
@@ -26,7 +26,7 @@ const SETTLED: Duration = Duration::from_secs(2);
 
 /// Judges the clients of a mock.
 pub(super) struct ClientCheck {
-    recorder: Arc<TraceRecorder>,
+    recorder: Arc<ServerRecorder>,
     /// Where violations are written to: the journal, and with --verbose stderr.
     sender: Option<SyncSender<JournalEvent>>,
     reported: Mutex<HashSet<ProtocolViolation>>,
@@ -37,7 +37,7 @@ impl ClientCheck {
         ClientCheck { recorder: Arc::default(), sender, reported: Mutex::default() }
     }
 
-    pub(super) fn recorder(&self) -> Arc<TraceRecorder> {
+    pub(super) fn recorder(&self) -> Arc<ServerRecorder> {
         self.recorder.clone()
     }
 

@@ -37,16 +37,16 @@ impl Mock<'_> {
         let admin = self.start_admin(server.started()).await?;
         let ended = match self.start(&environment, &server, admin.as_ref()) {
             Ok(job) => {
-                let died = async {
+                let exit = async {
                     let code = server.wait_exit().await;
                     let doubtful = style::DOUBTFUL;
                     self.console.print(format!("{doubtful}the script ended the server{doubtful:#} (exit {code})\n"));
                 };
-                let died = async {
-                    tokio::join!(died, watch_clients(self.check, &self.engine));
+                let exit = async {
+                    tokio::join!(exit, watch_clients(self.check, &self.engine));
                     std::future::pending().await
                 };
-                wait_for_command(job, &mut signals, died).await
+                wait_for_command(job, &mut signals, exit).await
             }
             Err(failure) => Err(failure),
         };

@@ -10,7 +10,7 @@ use std::{
 
 use bytes::Bytes;
 use parking_lot::Mutex;
-use rehearse_client::{ServerParams, TraceRecorder, Wire, WireError};
+use rehearse_client::{ClientRecorder, ServerParams, Wire, WireError};
 use rehearse_protocol::{Direction, Event, EventKind, Id, Message, ProcessEvent};
 use tokio::{sync::oneshot, time::Instant};
 
@@ -24,7 +24,7 @@ pub(crate) struct DuplexConnection {
 }
 
 /// Sends requests on the connection.
-pub(crate) struct DuplexLane {
+pub(crate) struct DuplexRequester {
     connection: Arc<DuplexConnection>,
 }
 
@@ -52,7 +52,7 @@ struct InboxState {
 impl DuplexConnection {
     pub(super) async fn open(params: &ServerParams) -> Result<DuplexConnection, OpenError> {
         let inbox = Arc::new(Inbox::default());
-        let recorder = TraceRecorder::with_limit(1);
+        let recorder = ClientRecorder::with_limit(1);
         let sink = inbox.clone();
         recorder.set_sink(Box::new(move |event| sink.take(event)));
         let wire = Wire::open(params, None, recorder).await?;
@@ -113,9 +113,9 @@ impl Inbox {
     }
 }
 
-impl DuplexLane {
-    pub(super) fn new(connection: Arc<DuplexConnection>) -> DuplexLane {
-        DuplexLane { connection }
+impl DuplexRequester {
+    pub(super) fn new(connection: Arc<DuplexConnection>) -> DuplexRequester {
+        DuplexRequester { connection }
     }
 
     pub(super) async fn exchange(&mut self, request: &PreparedRequest<'_>) -> Result<Exchange, NoAnswer> {
@@ -130,7 +130,7 @@ impl DuplexLane {
             std::mem::take(&mut state.pongs)
         };
         // Removes the request if this future is dropped, as after a timeout.
-        let _place = Place { inbox, id: request.id };
+        let _place = WaitingRequest { inbox, id: request.id };
         for pong in pongs {
             wire.send(None, pong).await.map_err(lost)?;
         }
@@ -157,12 +157,12 @@ fn lost(error: WireError) -> NoAnswer {
 }
 
 /// The place of a request among those that wait.
-struct Place<'i> {
+struct WaitingRequest<'i> {
     inbox: &'i Inbox,
     id: u64,
 }
 
-impl Drop for Place<'_> {
+impl Drop for WaitingRequest<'_> {
     fn drop(&mut self) {
         let mut state = self.inbox.state.lock();
         if state.waiting.remove(&self.id).is_some() {

@@ -1,4 +1,4 @@
-//! Requests over streamable HTTP: each lane has a socket of its own, which it opens again when the server closes it.
+//! Requests over streamable HTTP: each requester has a socket of its own, which it opens again when the server closes it.
 
 use std::{
     error::Error,
@@ -51,7 +51,7 @@ pub(crate) struct HttpConnection {
 }
 
 /// A socket.
-pub(crate) struct HttpLane {
+pub(crate) struct HttpRequester {
     connection: Arc<HttpConnection>,
     sender: Option<SendRequest<Full<Bytes>>>,
 }
@@ -139,9 +139,9 @@ where
     Ok(sender)
 }
 
-impl HttpLane {
-    pub(super) fn new(connection: Arc<HttpConnection>) -> HttpLane {
-        HttpLane { connection, sender: None }
+impl HttpRequester {
+    pub(super) fn new(connection: Arc<HttpConnection>) -> HttpRequester {
+        HttpRequester { connection, sender: None }
     }
 
     /// Sends a request on the socket, or on a new one if it is not open.

@@ -14,8 +14,8 @@ use serde_json::Value;
 use tokio::time::{Instant, timeout};
 
 use self::{
-    duplex::{DuplexConnection, DuplexLane},
-    http::{HttpConnection, HttpLane},
+    duplex::{DuplexConnection, DuplexRequester},
+    http::{HttpConnection, HttpRequester},
 };
 use crate::{
     operation::InvalidAnswer,
@@ -29,9 +29,9 @@ pub(crate) enum Connection {
 }
 
 /// Sends one request at a time on a connection. Over HTTP it has a socket of its own.
-pub(crate) enum Lane {
-    Http(Box<HttpLane>),
-    Duplex(DuplexLane),
+pub(crate) enum Requester {
+    Http(Box<HttpRequester>),
+    Duplex(DuplexRequester),
 }
 
 /// An answer, and when it came.
@@ -96,10 +96,10 @@ impl Connection {
         }
     }
 
-    pub(crate) fn lane(&self) -> Lane {
+    pub(crate) fn requester(&self) -> Requester {
         match self {
-            Connection::Http(connection) => Lane::Http(Box::new(HttpLane::new(connection.clone()))),
-            Connection::Duplex(connection) => Lane::Duplex(DuplexLane::new(connection.clone())),
+            Connection::Http(connection) => Requester::Http(Box::new(HttpRequester::new(connection.clone()))),
+            Connection::Duplex(connection) => Requester::Duplex(DuplexRequester::new(connection.clone())),
         }
     }
 
@@ -118,7 +118,7 @@ impl Connection {
         }
     }
 
-    /// Ends the session. Its lanes must be gone.
+    /// Ends the session. Its requesters must be gone.
     pub(crate) async fn close(self) {
         match self {
             Connection::Http(connection) => connection.end_session().await,
@@ -131,11 +131,11 @@ impl Connection {
     }
 
     async fn handshake(&self, version: Version) -> Result<(), NoAnswer> {
-        let (mut lane, mut exchange) = (self.lane(), request::exchange(version));
+        let (mut requester, mut exchange) = (self.requester(), request::exchange(version));
         let (mut handshake, mut next) = Handshake::begin(Protocol::Exact(version), false, &mut exchange);
         let info = loop {
             let template = RequestTemplate::of(handshake.method(), &next, &exchange);
-            let reply = lane.exchange(&template.request(0)).await?.reply;
+            let reply = requester.exchange(&template.request(0)).await?.reply;
             let answer = match Message::parse(&reply) {
                 Ok(Message::Response(response)) => response.outcome.map_err(HandshakeError::Refused),
                 Ok(_) => return Err(NoAnswer::Failed("an answer that is no response".to_owned())),
@@ -156,23 +156,23 @@ impl Connection {
         let method = "notifications/initialized";
         let notification = message::bare_notification(method);
         let headers = exchange.headers(Some(method), &notification);
-        lane.notify(notification, &headers).await
+        requester.notify(notification, &headers).await
     }
 }
 
-impl Lane {
+impl Requester {
     /// Sends a request and waits for its answer.
     pub(crate) async fn exchange(&mut self, request: &PreparedRequest<'_>) -> Result<Exchange, NoAnswer> {
         match self {
-            Lane::Http(lane) => lane.exchange(request).await,
-            Lane::Duplex(lane) => lane.exchange(request).await,
+            Requester::Http(requester) => requester.exchange(request).await,
+            Requester::Duplex(requester) => requester.exchange(request).await,
         }
     }
 
     async fn notify(&mut self, bytes: Bytes, headers: &HeaderMap) -> Result<(), NoAnswer> {
         match self {
-            Lane::Http(lane) => lane.notify(bytes, headers).await,
-            Lane::Duplex(lane) => lane.notify(bytes).await,
+            Requester::Http(requester) => requester.notify(bytes, headers).await,
+            Requester::Duplex(requester) => requester.notify(bytes).await,
         }
     }
 }

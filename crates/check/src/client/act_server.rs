@@ -16,7 +16,7 @@ use rehearse_mock::{
     engine::{Engine, Seed},
     journal::Journal,
     script::{ActRules, ProcessRules},
-    serve::{ListenOptions, MockServer, TraceRecorder},
+    serve::{ListenOptions, MockServer, ServerRecorder},
 };
 use rehearse_protocol::{Closed, Direction, Message, Transport};
 use rehearse_report::text::quoted;
@@ -69,7 +69,7 @@ pub struct ActServer {
     /// The program `rehearse`.
     program: Option<PathBuf>,
     environment: ClientEnvironment,
-    recorder: Arc<TraceRecorder>,
+    recorder: Arc<ServerRecorder>,
     stop: CancellationToken,
     relays: JoinHandle<()>,
     /// How many events there were, and since when.
@@ -87,7 +87,7 @@ impl ActServer {
         address: SocketAddr,
         program: Option<&Path>,
     ) -> Result<ActServer, ClientError> {
-        let (ActScript { name, script }, recorder) = (act, Arc::<TraceRecorder>::default());
+        let (ActScript { name, script }, recorder) = (act, Arc::<ServerRecorder>::default());
         let rules = script.act.clone();
         let engine = Engine::new(script, Seed::from(seed), Journal::default());
         let recorded = Some(recorder.clone());

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rehearse_conformance::{
-    Check, CheckVerdict, Evidence, Facts, Flow, Judgement, Outcome, Recorded, Role, Violation, judge_recorded,
+    Check, CheckOutcome, CheckVerdict, Evidence, Facts, Flow, Judgement, Recorded, Role, Violation, judge_recorded,
 };
 use rehearse_protocol::{Direction, Frame, Message, Trace, Transport, Version};
 use rehearse_report::check::CheckedServer;
@@ -36,7 +36,7 @@ struct ClientVersion {
     /// The traces of all acts in it.
     traces: Vec<Trace>,
     /// The outcome of every check.
-    outcomes: Vec<(&'static Check, Outcome)>,
+    outcomes: Vec<(&'static Check, CheckOutcome)>,
     /// The acts in which a check is violated.
     violated_in: BTreeSet<String>,
 }
@@ -123,7 +123,7 @@ fn judge_versions(runs: &[ActRun]) -> Vec<ClientVersion> {
 
 /// The acts in which a check is violated and the client had to be ended, as it has not in the first one. It may only have
 /// been slow there.
-pub(crate) fn doubtful_acts(runs: &[ActRun]) -> BTreeSet<String> {
+pub(crate) fn unconfirmed_acts(runs: &[ActRun]) -> BTreeSet<String> {
     if runs.first().is_none_or(|usual| usual.exit_code.is_none()) {
         return BTreeSet::new();
     }
@@ -151,7 +151,7 @@ fn flow(clean: &ActRun, transport: Transport) -> Option<Flow> {
 }
 
 /// An outcome of one act among those of all: its places, and in which act a violation was seen.
-fn moved(mut outcome: Outcome, offset: usize, act: &str) -> Outcome {
+fn moved(mut outcome: CheckOutcome, offset: usize, act: &str) -> CheckOutcome {
     for Violation { found, places, .. } in &mut outcome.judgement.violations {
         places.iter_mut().for_each(|place| place.connection += offset);
         found.push_str(&format!(" (act {act})"));
@@ -165,7 +165,7 @@ fn weight(verdict: CheckVerdict) -> Option<usize> {
     [NotApplicable, NotTested, Info, Pass, Warn, Fail].iter().position(|it| *it == verdict)
 }
 
-fn merge(into: &mut Outcome, outcome: Outcome) {
+fn merge(into: &mut CheckOutcome, outcome: CheckOutcome) {
     let Judgement { exercised, violations, untested } = outcome.judgement;
     into.judgement.exercised += exercised;
     into.judgement.violations.extend(violations);

@@ -29,4 +29,4 @@ pub use relay::{relay_codec, serve_relays};
 pub use run::run_client;
 pub use trigger::{NoCommand, Trigger};
 
-pub(crate) use judge::doubtful_acts;
+pub(crate) use judge::unconfirmed_acts;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use futures_util::{StreamExt, stream};
 use rehearse_protocol::{EventKind, Trace};
 
-use super::{ActRun, ActScript, ClientError, ClientEvent, ClientOptions, doubtful_acts};
+use super::{ActRun, ActScript, ClientError, ClientEvent, ClientOptions, unconfirmed_acts};
 
 /// How many times as long a client may be idle in an act that is repeated.
 const MORE_PATIENCE: u32 = 3;
@@ -59,9 +59,9 @@ async fn run_acts(
     }
     drop(running);
     // Where the client was ended, it may only have been slow beside others.
-    let doubtful = doubtful_acts(runs);
+    let unconfirmed = unconfirmed_acts(runs);
     let patient = ClientOptions { idle: MORE_PATIENCE * options.idle, ..options.clone() };
-    for (name, source) in sources.into_iter().filter(|(name, _)| doubtful.contains(name)) {
+    for (name, source) in sources.into_iter().filter(|(name, _)| unconfirmed.contains(name)) {
         tell(&name, all, all);
         let again = patient.run_act(ActScript::parse(name, &source)?, false).await?;
         runs.retain(|run| run.act != again.act);

@@ -2,11 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use rehearse_conformance::{Case, Lane as CaseLane, Material};
+use rehearse_conformance::{Case, CaseGroup, Material};
 use rehearse_protocol::{Era, Trace, Transport, Version, names::META_CLIENT_CAPABILITIES};
 use serde_json::{Value, json};
 
-use crate::{lane::Lane, prober::Prober, replies::Replies};
+use crate::{connection::ProbeConnection, prober::Prober, replies::Replies};
 
 /// No further tool is called after this time.
 const LONGEST: Duration = Duration::from_secs(1);
@@ -25,21 +25,21 @@ struct Asking {
 
 /// Calls, gets and reads as a client that can be asked everything; then answers the first that asked in other ways.
 pub(super) async fn asking(prober: &Prober<'_>) -> Vec<Trace> {
-    let Some(mut lane) = prober.open_session_as(capabilities(prober.version)).await else { return Vec::new() };
-    lane.open_stream().await;
-    lane.reply_with(Replies::Accept);
+    let Some(mut connection) = prober.open_session_as(capabilities(prober.version)).await else { return Vec::new() };
+    connection.open_stream().await;
+    connection.reply_with(Replies::Accept);
     let mut found: Vec<Asking> = Vec::new();
     let end = Instant::now() + LONGEST;
     for (name, method, params) in requests(prober) {
-        if lane.is_over() {
+        if connection.is_over() {
             break;
         }
         if method == "tools/call" && Instant::now() >= end {
             continue;
         }
-        let from = lane.wire().recorder().end();
-        lane.complete(&Case::request(name, CaseLane::Calls, method, params.clone())).await;
-        let asked = asked_since(&lane, from);
+        let from = connection.wire().recorder().end();
+        connection.complete(&Case::request(name, CaseGroup::Calls, method, params.clone())).await;
+        let asked = asked_since(&connection, from);
         if !asked.is_empty() {
             found.push(Asking { method, params, asked });
         }
@@ -47,13 +47,13 @@ pub(super) async fn asking(prober: &Prober<'_>) -> Vec<Trace> {
     let mut traces = Vec::new();
     if prober.version.era() == Era::Modern {
         if let Some(first) = first(&found, "elicitation/create").or(found.first()) {
-            vary_retry(&mut lane, first, &found).await;
-            traces.extend(retry_elsewhere(prober, &mut lane, first).await);
+            vary_retry(&mut connection, first, &found).await;
+            traces.extend(retry_elsewhere(prober, &mut connection, first).await);
         }
     } else {
-        vary_reply(&mut lane, &found, &prober.material).await;
+        vary_reply(&mut connection, &found, &prober.material).await;
     }
-    let asked = lane.close().await;
+    let asked = connection.close().await;
     if prober.version.era() == Era::Legacy {
         traces.extend(ask_less(prober, &found).await);
     }
@@ -110,8 +110,8 @@ fn first<'a>(found: &'a [Asking], method: &str) -> Option<&'a Asking> {
 }
 
 /// The methods that the server asked with: in requests of its own, or in results.
-fn asked_since(lane: &Lane, from: usize) -> Vec<String> {
-    let frames = lane.wire().recorder().since(from);
+fn asked_since(connection: &ProbeConnection, from: usize) -> Vec<String> {
+    let frames = connection.wire().recorder().since(from);
     let messages = frames.iter().filter_map(|frame| serde_json::from_slice::<Value>(&frame.bytes).ok());
     let methods = messages.flat_map(|message| {
         let input = message["result"]["inputRequests"].as_object().into_iter().flatten();
@@ -122,7 +122,7 @@ fn asked_since(lane: &Lane, from: usize) -> Vec<String> {
 }
 
 /// Modern: sends the request again, each time with another retry.
-async fn vary_retry(lane: &mut Lane, first: &Asking, found: &[Asking]) {
+async fn vary_retry(connection: &mut ProbeConnection, first: &Asking, found: &[Asking]) {
     let valid = |result: &Value| Replies::Accept.retry(&first.params, result);
     let with = |result: &Value, change: &dyn Fn(&mut Value)| {
         let mut retry = valid(result)?;
@@ -135,16 +135,18 @@ async fn vary_retry(lane: &mut Lane, first: &Asking, found: &[Asking]) {
             answers.for_each(|(_, it)| *it = answer.clone());
         }
     };
-    retry(lane, first, "missing", |it| with(it, &|retry| retry["inputResponses"] = json!({}))).await;
+    retry(connection, first, "missing", |it| with(it, &|retry| retry["inputResponses"] = json!({}))).await;
     let extra = json!({ "action": "accept", "content": {} });
-    retry(lane, first, "extra", |it| with(it, &|retry| retry["inputResponses"]["rehearse-extra"] = extra.clone()))
-        .await;
-    retry(lane, first, "invalid/null", |it| with(it, &set_all(Value::Null))).await;
-    retry(lane, first, "invalid/number", |it| with(it, &set_all(json!(12345)))).await;
-    retry(lane, first, "invalid/action", |it| with(it, &set_all(json!({ "action": "rehearse" })))).await;
-    retry(lane, first, "schema", |it| Replies::Invalid.retry(&first.params, it)).await;
-    retry(lane, first, "decline", |it| Replies::Decline.retry(&first.params, it)).await;
-    retry(lane, first, "cancel", |it| Replies::Cancel.retry(&first.params, it)).await;
+    retry(connection, first, "extra", |it| {
+        with(it, &|retry| retry["inputResponses"]["rehearse-extra"] = extra.clone())
+    })
+    .await;
+    retry(connection, first, "invalid/null", |it| with(it, &set_all(Value::Null))).await;
+    retry(connection, first, "invalid/number", |it| with(it, &set_all(json!(12345)))).await;
+    retry(connection, first, "invalid/action", |it| with(it, &set_all(json!({ "action": "rehearse" })))).await;
+    retry(connection, first, "schema", |it| Replies::Invalid.retry(&first.params, it)).await;
+    retry(connection, first, "decline", |it| Replies::Decline.retry(&first.params, it)).await;
+    retry(connection, first, "cancel", |it| Replies::Cancel.retry(&first.params, it)).await;
     type Change = fn(&str) -> String;
     let changes: [(&str, Change); 3] = [
         ("tampered/changed", changed),
@@ -156,21 +158,21 @@ async fn vary_retry(lane: &mut Lane, first: &Asking, found: &[Asking]) {
             let state = change(it["requestState"].as_str()?);
             with(it, &|retry| retry["requestState"] = json!(state))
         };
-        retry(lane, first, name, changed).await;
+        retry(connection, first, name, changed).await;
     }
     let other = found.iter().find(|it| it.params != first.params);
     if let Some(other) = other.filter(|it| it.method == first.method) {
-        retry(lane, first, "other-request", |it| {
+        retry(connection, first, "other-request", |it| {
             it.get("requestState")?;
             Replies::Accept.retry(&other.params, it)
         })
         .await;
     }
     for asking in found {
-        let case = Case::request("asking/less", CaseLane::Calls, asking.method, asking.params.clone());
-        lane.send(&case.meta(META_CLIENT_CAPABILITIES, Some(less(lane.version())))).await;
+        let case = Case::request("asking/less", CaseGroup::Calls, asking.method, asking.params.clone());
+        connection.send(&case.meta(META_CLIENT_CAPABILITIES, Some(less(connection.version())))).await;
     }
-    lane.complete(&Case::request("asking/again", CaseLane::Calls, first.method, first.params.clone())).await;
+    connection.complete(&Case::request("asking/again", CaseGroup::Calls, first.method, first.params.clone())).await;
 }
 
 /// Another text of the same length: one character in its middle differs.
@@ -185,30 +187,35 @@ fn changed(state: &str) -> String {
 }
 
 /// Sends the request, and once more as a case with what `change` makes of the result.
-async fn retry(lane: &mut Lane, asking: &Asking, name: &str, change: impl Fn(&Value) -> Option<Value>) {
-    if lane.is_over() {
+async fn retry(
+    connection: &mut ProbeConnection,
+    asking: &Asking,
+    name: &str,
+    change: impl Fn(&Value) -> Option<Value>,
+) {
+    if connection.is_over() {
         return;
     }
-    let answer = lane.request(asking.method, asking.params.clone()).await;
+    let answer = connection.request(asking.method, asking.params.clone()).await;
     if let Some(params) = answer.result().and_then(change) {
-        lane.send(&Case::request(format!("asking/{name}"), CaseLane::Calls, asking.method, params)).await;
+        connection.send(&Case::request(format!("asking/{name}"), CaseGroup::Calls, asking.method, params)).await;
     }
 }
 
 /// Modern: asks on one connection, and retries on another.
-async fn retry_elsewhere(prober: &Prober<'_>, lane: &mut Lane, first: &Asking) -> Option<Trace> {
-    if prober.transport() != Transport::Http || lane.is_over() {
+async fn retry_elsewhere(prober: &Prober<'_>, connection: &mut ProbeConnection, first: &Asking) -> Option<Trace> {
+    if prober.transport() != Transport::Http || connection.is_over() {
         return None;
     }
-    let answer = lane.request(first.method, first.params.clone()).await;
+    let answer = connection.request(first.method, first.params.clone()).await;
     let params = Replies::Accept.retry(&first.params, answer.result()?)?;
     let mut other = prober.open().await?.with_capabilities(capabilities(prober.version));
-    other.send(&Case::request("asking/elsewhere", CaseLane::Calls, first.method, params)).await;
+    other.send(&Case::request("asking/elsewhere", CaseGroup::Calls, first.method, params)).await;
     Some(other.close().await)
 }
 
 /// Legacy: sends the request again, each time with another reply to what the server asks.
-async fn vary_reply(lane: &mut Lane, found: &[Asking], material: &Material) {
+async fn vary_reply(connection: &mut ProbeConnection, found: &[Asking], material: &Material) {
     let variations = [
         ("elicitation/create", "asking/decline", Replies::Decline),
         ("elicitation/create", "asking/cancel", Replies::Cancel),
@@ -218,26 +225,26 @@ async fn vary_reply(lane: &mut Lane, found: &[Asking], material: &Material) {
         ("roots/list", "asking/error/roots", Replies::Error),
     ];
     for (method, name, replies) in variations {
-        let Some(asking) = first(found, method).filter(|_| !lane.is_over()) else { continue };
-        lane.reply_with(replies);
-        lane.send(&Case::request(name, CaseLane::Calls, asking.method, asking.params.clone())).await;
-        lane.reply_with(Replies::Accept);
+        let Some(asking) = first(found, method).filter(|_| !connection.is_over()) else { continue };
+        connection.reply_with(replies);
+        connection.send(&Case::request(name, CaseGroup::Calls, asking.method, asking.params.clone())).await;
+        connection.reply_with(Replies::Accept);
     }
     let changed = "notifications/roots/list_changed";
-    lane.send(&Case::notification("asking/roots-changed", CaseLane::Calls, changed, Value::Null)).await;
+    connection.send(&Case::notification("asking/roots-changed", CaseGroup::Calls, changed, Value::Null)).await;
     let bogus = json!({ "jsonrpc": "2.0", "id": "rehearse-none", "result": {} });
-    lane.send(&Case::bytes("asking/bogus-response", CaseLane::Calls, bogus.to_string()).unanswered()).await;
-    lane.request(material.list_methods().first().copied().unwrap_or("ping"), json!({})).await;
+    connection.send(&Case::bytes("asking/bogus-response", CaseGroup::Calls, bogus.to_string()).unanswered()).await;
+    connection.request(material.list_methods().first().copied().unwrap_or("ping"), json!({})).await;
 }
 
 /// Legacy: the same requests of a client that can be asked less.
 async fn ask_less(prober: &Prober<'_>, found: &[Asking]) -> Option<Trace> {
     found.first()?;
-    let mut lane = prober.open_session_as(less(prober.version)).await?;
-    lane.open_stream().await;
-    lane.reply_with(Replies::Accept);
+    let mut connection = prober.open_session_as(less(prober.version)).await?;
+    connection.open_stream().await;
+    connection.reply_with(Replies::Accept);
     for asking in found {
-        lane.request(asking.method, asking.params.clone()).await;
+        connection.request(asking.method, asking.params.clone()).await;
     }
-    Some(lane.close().await)
+    Some(connection.close().await)
 }

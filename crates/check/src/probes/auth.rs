@@ -1,12 +1,12 @@
 //! Requests without a token, with bad tokens, and with those that the user gives; and the metadata about them.
 
 use rehearse_client::{ServerParams, Target};
-use rehearse_conformance::{Case, Lane as CaseLane, Material};
+use rehearse_conformance::{Case, CaseGroup, Material};
 use rehearse_protocol::{Era, Trace, Transport, Version};
 use serde_json::{Value, json};
 
 use crate::{
-    lane::{Lane, client_info},
+    connection::{ProbeConnection, client_info},
     prober::Prober,
 };
 
@@ -24,22 +24,22 @@ pub(crate) async fn auth(prober: &Prober<'_>) -> Vec<Trace> {
         return Vec::new();
     }
     let stranger = without_token(prober.params);
-    let open = || Lane::open(&stranger, prober.version, prober.options, &prober.budget);
-    let Ok(mut lane) = open().await else { return Vec::new() };
+    let open = || ProbeConnection::open(&stranger, prober.version, prober.options, &prober.budget);
+    let Ok(mut connection) = open().await else { return Vec::new() };
     let tokens = &prober.options.tokens;
     let first = opening(prober.version);
-    let list = Case::request("", CaseLane::Fresh, prober.material.cheap_method(), json!({}));
-    lane.send(&named(&first, "auth/no-token/first")).await;
+    let list = Case::request("", CaseGroup::Fresh, prober.material.cheap_method(), json!({}));
+    connection.send(&named(&first, "auth/no-token/first")).await;
     let mut refused = &first;
-    if !is_refused(&lane) {
-        lane.send(&named(&list, "auth/no-token/list")).await;
+    if !is_refused(&connection) {
+        connection.send(&named(&list, "auth/no-token/list")).await;
         refused = &list;
-        if !is_refused(&lane) && tokens.valid.is_none() {
-            lane.end_session();
-            return vec![lane.close().await];
+        if !is_refused(&connection) && tokens.valid.is_none() {
+            connection.end_session();
+            return vec![connection.close().await];
         }
     }
-    ask_metadata(&mut lane, prober).await;
+    ask_metadata(&mut connection, prober).await;
     let mut bad = vec![
         ("auth/invalid/opaque", "Bearer rehearse-invalid".to_owned()),
         ("auth/invalid/unsigned", format!("Bearer {UNSIGNED}")),
@@ -53,56 +53,56 @@ pub(crate) async fn auth(prober: &Prober<'_>) -> Vec<Trace> {
         bad.push(("auth/tampered/unsigned", format!("Bearer {unsigned}")));
     }
     for (name, value) in bad {
-        lane.send(&named(refused, name).header("authorization", &value)).await;
+        connection.send(&named(refused, name).header("authorization", &value)).await;
     }
-    lane.end_session();
-    let mut traces = vec![lane.close().await];
-    if let (Some(token), Ok(mut lane)) = (&tokens.valid, open().await) {
+    connection.end_session();
+    let mut traces = vec![connection.close().await];
+    if let (Some(token), Ok(mut connection)) = (&tokens.valid, open().await) {
         let value = format!("Bearer {token}");
-        enter(&mut lane, "auth/valid", &first, &value).await;
-        lane.send(&named(&list, "auth/valid/list").header("authorization", &value)).await;
-        lane.send(&named(&list, "auth/every-request")).await;
-        traces.push(leave(lane, "auth/valid", &value).await);
+        enter(&mut connection, "auth/valid", &first, &value).await;
+        connection.send(&named(&list, "auth/valid/list").header("authorization", &value)).await;
+        connection.send(&named(&list, "auth/every-request")).await;
+        traces.push(leave(connection, "auth/valid", &value).await);
     }
-    if let (Some(token), Ok(mut lane)) = (&tokens.low_scope, open().await) {
+    if let (Some(token), Ok(mut connection)) = (&tokens.low_scope, open().await) {
         let value = format!("Bearer {token}");
-        enter(&mut lane, "auth/low-scope", &first, &value).await;
-        lane.send(&named(&list, "auth/low-scope/list").header("authorization", &value)).await;
+        enter(&mut connection, "auth/low-scope", &first, &value).await;
+        connection.send(&named(&list, "auth/low-scope/list").header("authorization", &value)).await;
         for (tool, arguments) in &prober.material.callable {
             let params = Material::call_params(tool, arguments);
-            let call = Case::request(format!("auth/low-scope/{tool}"), CaseLane::Fresh, "tools/call", params);
-            lane.send(&call.header("authorization", &value)).await;
+            let call = Case::request(format!("auth/low-scope/{tool}"), CaseGroup::Fresh, "tools/call", params);
+            connection.send(&call.header("authorization", &value)).await;
         }
-        traces.push(leave(lane, "auth/low-scope", &value).await);
+        traces.push(leave(connection, "auth/low-scope", &value).await);
     }
     traces
 }
 
 /// Opens a session with a token.
-async fn enter(lane: &mut Lane, name: &str, first: &Case, value: &str) {
-    lane.send(&named(first, &format!("{name}/first")).header("authorization", value)).await;
-    if lane.version().era() == Era::Legacy {
+async fn enter(connection: &mut ProbeConnection, name: &str, first: &Case, value: &str) {
+    connection.send(&named(first, &format!("{name}/first")).header("authorization", value)).await;
+    if connection.version().era() == Era::Legacy {
         let name = format!("{name}/initialized");
-        let initialized = Case::notification(name, CaseLane::Fresh, "notifications/initialized", Value::Null);
-        lane.send(&initialized.header("authorization", value)).await;
+        let initialized = Case::notification(name, CaseGroup::Fresh, "notifications/initialized", Value::Null);
+        connection.send(&initialized.header("authorization", value)).await;
     }
 }
 
 /// Ends a session with a token.
-async fn leave(mut lane: Lane, name: &str, value: &str) -> Trace {
-    if lane.session().is_some() {
-        let delete = Case::http(format!("{name}/delete"), CaseLane::Fresh, "DELETE");
-        lane.send(&delete.header("authorization", value)).await;
-        lane.end_session();
+async fn leave(mut connection: ProbeConnection, name: &str, value: &str) -> Trace {
+    if connection.session().is_some() {
+        let delete = Case::http(format!("{name}/delete"), CaseGroup::Fresh, "DELETE");
+        connection.send(&delete.header("authorization", value)).await;
+        connection.end_session();
     }
-    lane.close().await
+    connection.close().await
 }
 
 /// Gets the metadata of the resource from the URL of the challenge and from the well-known ones.
-async fn ask_metadata(lane: &mut Lane, prober: &Prober<'_>) {
+async fn ask_metadata(connection: &mut ProbeConnection, prober: &Prober<'_>) {
     let Target::Http(at) = &prober.params.target else { return };
     let Ok(endpoint) = at.url.parse::<http::Uri>() else { return };
-    let challenge = lane.last_head().and_then(|(_, headers)| {
+    let challenge = connection.last_head().and_then(|(_, headers)| {
         let value = headers.get("www-authenticate")?.to_str().ok()?;
         let url: http::Uri = value.split_once("resource_metadata=\"")?.1.split_once('"')?.0.parse().ok()?;
         (url.authority() == endpoint.authority()).then(|| url.path().to_owned())
@@ -112,8 +112,8 @@ async fn ask_metadata(lane: &mut Lane, prober: &Prober<'_>) {
     let places = [("header", challenge), ("path", Some(below)), ("root", Some(METADATA.to_owned()))];
     for (name, path) in places {
         let Some(path) = path.filter(|path| !asked.contains(path)) else { continue };
-        let get = Case::http(format!("auth/metadata/{name}"), CaseLane::Fresh, "GET");
-        lane.send(&get.path(path.clone()).header("accept", "application/json")).await;
+        let get = Case::http(format!("auth/metadata/{name}"), CaseGroup::Fresh, "GET");
+        connection.send(&get.path(path.clone()).header("accept", "application/json")).await;
         asked.push(path);
     }
 }
@@ -121,18 +121,18 @@ async fn ask_metadata(lane: &mut Lane, prober: &Prober<'_>) {
 /// The first request of a client.
 fn opening(version: Version) -> Case {
     if version.era() == Era::Modern {
-        return Case::request("", CaseLane::Fresh, "server/discover", json!({}));
+        return Case::request("", CaseGroup::Fresh, "server/discover", json!({}));
     }
     let params = json!({ "protocolVersion": version.as_str(), "capabilities": {}, "clientInfo": client_info() });
-    Case::request("", CaseLane::Fresh, "initialize", params)
+    Case::request("", CaseGroup::Fresh, "initialize", params)
 }
 
 fn named(case: &Case, name: &str) -> Case {
     Case { name: name.to_owned(), ..case.clone() }
 }
 
-fn is_refused(lane: &Lane) -> bool {
-    lane.last_head().is_some_and(|(status, headers)| *status == 401 || headers.contains_key("www-authenticate"))
+fn is_refused(connection: &ProbeConnection) -> bool {
+    connection.last_head().is_some_and(|(status, headers)| *status == 401 || headers.contains_key("www-authenticate"))
 }
 
 /// The same server for a client without a token.

@@ -1,9 +1,9 @@
 //! What changes before 2026-07-28: lists, and resources that the client subscribes to.
 
-use rehearse_conformance::{Case, Lane as CaseLane, Material};
+use rehearse_conformance::{Case, CaseGroup, Material};
 use serde_json::{Value, json};
 
-use crate::{lane::Lane, lists, prober::Prober, survey::call_each};
+use crate::{connection::ProbeConnection, lists, prober::Prober, survey::call_each};
 
 /// How many resources are subscribed to.
 const SUBSCRIBED: usize = 12;
@@ -16,51 +16,51 @@ pub(super) fn announces_changes(material: &Material) -> bool {
 }
 
 /// Subscribes to resources, calls tools, which may change lists and resources, and ends the subscriptions.
-pub(super) async fn changes(prober: &Prober<'_>, lane: &mut Lane) {
+pub(super) async fn changes(prober: &Prober<'_>, connection: &mut ProbeConnection) {
     let material = &prober.material;
-    lane.open_stream().await;
+    connection.open_stream().await;
     if !material.declares("resources/subscribe") {
-        change_lists(prober, lane, "").await;
+        change_lists(prober, connection, "").await;
         return;
     }
     let uris: Vec<_> = material.resources.iter().filter_map(|it| it["uri"].as_str()).collect();
     let request = |case: &str, method: &str, uri: &str| {
-        Case::request(case, CaseLane::Calls, &format!("resources/{method}"), json!({ "uri": uri }))
+        Case::request(case, CaseGroup::Calls, &format!("resources/{method}"), json!({ "uri": uri }))
     };
     let unknown = format!("rehearse://no/such/{}", material.suffix);
-    lane.send(&request("subscribe/unknown", "subscribe", &unknown)).await;
+    connection.send(&request("subscribe/unknown", "subscribe", &unknown)).await;
     if let Some(uri) = uris.first() {
-        lane.send(&request("subscribe/not-subscribed", "unsubscribe", uri)).await;
+        connection.send(&request("subscribe/not-subscribed", "unsubscribe", uri)).await;
     }
     let subscribed: Vec<_> = uris.iter().rev().take(SUBSCRIBED).collect();
     for uri in &subscribed {
-        lane.send(&request("subscribe/listed", "subscribe", uri)).await;
+        connection.send(&request("subscribe/listed", "subscribe", uri)).await;
     }
-    change_lists(prober, lane, "subscribe/call").await;
+    change_lists(prober, connection, "subscribe/call").await;
     let updated: Vec<_> =
-        lane.wire().recorder().since(0).iter().filter_map(|frame| updated_uri(&frame.bytes)).collect();
+        connection.wire().recorder().since(0).iter().filter_map(|frame| updated_uri(&frame.bytes)).collect();
     if let Some(uri) = updated.first() {
-        lane.send(&request("subscribe/updated", "read", uri)).await;
+        connection.send(&request("subscribe/updated", "read", uri)).await;
     }
     for uri in &subscribed {
-        lane.send(&request("subscribe/end", "unsubscribe", uri)).await;
+        connection.send(&request("subscribe/end", "unsubscribe", uri)).await;
     }
     if !updated.is_empty() {
-        lane.be_silent().await;
-        call_each(lane, &prober.tools, "subscribe/call-after").await;
-        lane.be_silent().await;
+        connection.be_silent().await;
+        call_each(connection, &prober.tools, "subscribe/call-after").await;
+        connection.be_silent().await;
     }
 }
 
 /// Calls the tools between two readings of the lists. Waits for notifications if a list has changed.
-async fn change_lists(prober: &Prober<'_>, lane: &mut Lane, case: &str) {
+async fn change_lists(prober: &Prober<'_>, connection: &mut ProbeConnection, case: &str) {
     let (mut before, mut after) = (prober.material.clone(), prober.material.clone());
-    lists::read(lane, &mut before).await;
-    call_each(lane, &prober.tools, case).await;
-    lists::read(lane, &mut after).await;
+    lists::read(connection, &mut before).await;
+    call_each(connection, &prober.tools, case).await;
+    lists::read(connection, &mut after).await;
     let lists = |it: &Material| [it.tools.len(), it.prompts.len(), it.resources.len(), it.templates.len()];
     if lists(&before) != lists(&after) {
-        lane.be_silent().await;
+        connection.be_silent().await;
     }
 }
 

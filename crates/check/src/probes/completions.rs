@@ -1,10 +1,10 @@
 //! Completions, and what is done with their values.
 
-use rehearse_conformance::{Case, Lane as CaseLane, Material};
+use rehearse_conformance::{Case, CaseGroup, Material};
 use rehearse_document::uri_template::UriTemplate;
 use serde_json::{Map, Value, json};
 
-use crate::lane::Lane;
+use crate::connection::ProbeConnection;
 
 const COMPLETE: &str = "completion/complete";
 const READ: &str = "resources/read";
@@ -16,47 +16,49 @@ const COMPLETED: usize = 3;
 const GOT: usize = 3;
 
 /// Gets listed prompts, with completed values as far as there are any.
-pub(super) async fn get_prompts(lane: &mut Lane, material: &Material) {
+pub(super) async fn get_prompts(connection: &mut ProbeConnection, material: &Material) {
     for (number, prompt) in material.prompts.iter().filter(|it| it["name"].is_string()).take(GOT).enumerate() {
         let names = prompt["arguments"].as_array().into_iter().flatten().filter_map(|it| it["name"].as_str());
         let names: Vec<_> = names.collect();
         let mut arguments: Map<_, _> = names.iter().map(|name| ((*name).to_owned(), json!("rehearse"))).collect();
         let reference = json!({ "type": "ref/prompt", "name": prompt["name"] });
-        for (name, value) in complete_all(lane, material, &reference, &names).await {
+        for (name, value) in complete_all(connection, material, &reference, &names).await {
             arguments.insert(name, value.into());
         }
         if let (true, [first, second, ..]) = (material.declares("completions"), names.as_slice()) {
             let context = json!({ "arguments": { *first: arguments[*first] } });
             let params = json!({ "ref": reference, "argument": { "name": second, "value": "" }, "context": context });
-            lane.send(&Case::request(format!("completion/context/{number}"), CaseLane::Main, COMPLETE, params)).await;
+            connection
+                .send(&Case::request(format!("completion/context/{number}"), CaseGroup::Main, COMPLETE, params))
+                .await;
         }
-        lane.request("prompts/get", json!({ "name": prompt["name"], "arguments": arguments })).await;
+        connection.request("prompts/get", json!({ "name": prompt["name"], "arguments": arguments })).await;
     }
 }
 
 /// Reads expansions of listed templates: one that cannot exist, and one with completed values.
-pub(super) async fn expand_templates(lane: &mut Lane, material: &Material) {
+pub(super) async fn expand_templates(connection: &mut ProbeConnection, material: &Material) {
     let templates = material.templates.iter().filter_map(|it| UriTemplate::parse(it["uriTemplate"].as_str()?).ok());
     for (number, template) in templates.filter(|it| !it.variables().is_empty()).take(EXPANDED).enumerate() {
         let read = |case: &str, uri: String| {
-            Case::request(format!("{case}/{number}"), CaseLane::Main, READ, json!({ "uri": uri }))
+            Case::request(format!("{case}/{number}"), CaseGroup::Main, READ, json!({ "uri": uri }))
         };
         let nonsense = expand(&template, |_| Some(format!("rehearse-{}", material.suffix)));
         if let Some(uri) = nonsense {
-            lane.send(&read("templates/unknown", uri)).await;
+            connection.send(&read("templates/unknown", uri)).await;
         }
         let reference = json!({ "type": "ref/resource", "uri": template.as_str() });
-        let values = complete_all(lane, material, &reference, &template.variables()).await;
+        let values = complete_all(connection, material, &reference, &template.variables()).await;
         let value = |name: &str| values.iter().find(|(it, _)| it == name).map(|(_, value)| value.clone());
         if let Some(uri) = expand(&template, value) {
-            lane.send(&read("templates/expanded", uri)).await;
+            connection.send(&read("templates/expanded", uri)).await;
         }
     }
 }
 
 /// The first value that the server offers for each name. The first completion with values is refined once.
 async fn complete_all(
-    lane: &mut Lane,
+    connection: &mut ProbeConnection,
     material: &Material,
     reference: &Value,
     names: &[&str],
@@ -67,13 +69,13 @@ async fn complete_all(
     }
     for name in names.iter().take(COMPLETED) {
         let params = |value: &str| json!({ "ref": reference, "argument": { "name": name, "value": value } });
-        let answer = lane.request(COMPLETE, params("")).await;
+        let answer = connection.request(COMPLETE, params("")).await;
         let offered = answer.result().and_then(|result| result["completion"]["values"].as_array());
         let offered = offered.into_iter().flatten().filter_map(Value::as_str);
         let Some(value) = offered.into_iter().find(|value| !value.is_empty()) else { continue };
         if values.is_empty() {
             let letter: String = value.chars().take(1).collect();
-            lane.send(&Case::request("completion/refined", CaseLane::Main, COMPLETE, params(&letter))).await;
+            connection.send(&Case::request("completion/refined", CaseGroup::Main, COMPLETE, params(&letter))).await;
         }
         values.push(((*name).to_owned(), value.to_owned()));
     }

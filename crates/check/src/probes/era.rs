@@ -1,12 +1,12 @@
 //! Clients of both eras at once, and a client that asks for the newer era first.
 
 use rehearse_client::ServerParams;
-use rehearse_conformance::{Case, Lane as CaseLane};
+use rehearse_conformance::{Case, CaseGroup};
 use rehearse_protocol::{Era, Trace, Transport, Version, meta, names::SESSION_HEADER};
 use serde_json::{Value, json};
 
 use crate::{
-    lane::{Lane, client_info},
+    connection::{ProbeConnection, client_info},
     prober::Prober,
 };
 
@@ -29,11 +29,11 @@ async fn mixed(prober: &Prober<'_>) -> Vec<Trace> {
     let (Some(mut legacy), Some(mut modern)) = (open(Version::LATEST_LEGACY).await, open(prober.version).await) else {
         return Vec::new();
     };
-    let request = |name: &str, method: &str, params: Value| Case::request(name, CaseLane::Fresh, method, params);
-    let hello = legacy.send(&request("era/mixed/initialize", "initialize", initialize(Version::LATEST_LEGACY))).await;
-    if hello.result().is_some() {
+    let request = |name: &str, method: &str, params: Value| Case::request(name, CaseGroup::Fresh, method, params);
+    let answer = legacy.send(&request("era/mixed/initialize", "initialize", initialize(Version::LATEST_LEGACY))).await;
+    if answer.result().is_some() {
         let initialized = "notifications/initialized";
-        let initialized = Case::notification("era/mixed/initialized", CaseLane::Fresh, initialized, Value::Null);
+        let initialized = Case::notification("era/mixed/initialized", CaseGroup::Fresh, initialized, Value::Null);
         legacy.send(&initialized).await;
         let method = prober.material.cheap_method();
         let is_shared = method != "server/discover";
@@ -53,17 +53,17 @@ async fn mixed(prober: &Prober<'_>) -> Vec<Trace> {
 
 /// Sends `server/discover`, as a client of both eras does, and then `initialize`.
 async fn discover_first(prober: &Prober<'_>) -> Vec<Trace> {
-    let Some(mut lane) = prober.open().await else { return Vec::new() };
+    let Some(mut connection) = prober.open().await else { return Vec::new() };
     let meta = meta::of_request(Version::LATEST, json!(client_info()), json!({}));
-    let discover = Case::request("era/discover-first", CaseLane::Fresh, "server/discover", json!({ "_meta": meta }));
-    lane.send(&discover.unanswered()).await;
+    let discover = Case::request("era/discover-first", CaseGroup::Fresh, "server/discover", json!({ "_meta": meta }));
+    connection.send(&discover.unanswered()).await;
     let initialize = initialize(prober.version);
-    lane.send(&Case::request("era/then-initialize", CaseLane::Fresh, "initialize", initialize)).await;
-    vec![lane.close().await]
+    connection.send(&Case::request("era/then-initialize", CaseGroup::Fresh, "initialize", initialize)).await;
+    vec![connection.close().await]
 }
 
-async fn open(params: &ServerParams, version: Version, prober: &Prober<'_>) -> Option<Lane> {
-    Lane::open(params, version, prober.options, &prober.budget).await.ok()
+async fn open(params: &ServerParams, version: Version, prober: &Prober<'_>) -> Option<ProbeConnection> {
+    ProbeConnection::open(params, version, prober.options, &prober.budget).await.ok()
 }
 
 fn initialize(version: Version) -> Value {

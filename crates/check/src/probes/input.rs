@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use rehearse_conformance::{Case, Lane as CaseLane};
+use rehearse_conformance::{Case, CaseGroup};
 use rehearse_protocol::{Trace, Transport};
 use serde_json::json;
 
-use super::case_lanes::send_cases;
+use super::case_groups::send_cases;
 use crate::prober::Prober;
 
 /// The time between two halves of a request.
@@ -19,18 +19,18 @@ pub(super) async fn input(prober: &Prober<'_>) -> Vec<Trace> {
     if !matches!(prober.transport(), Transport::Stdio | Transport::Memory) {
         return Vec::new();
     }
-    let Some(mut lane) = prober.open_session().await else { return Vec::new() };
+    let Some(mut connection) = prober.open_session().await else { return Vec::new() };
     let method = prober.material.cheap_method();
-    let request = |name: String| Case::request(name, CaseLane::Input, method, json!({}));
-    send_cases(&mut lane, prober, CaseLane::Input).await;
+    let request = |name: String| Case::request(name, CaseGroup::Input, method, json!({}));
+    send_cases(&mut connection, prober, CaseGroup::Input).await;
     // What a process that has ended does not answer says nothing.
-    if !lane.is_over() {
-        lane.send_joined(&[request("stdin/split".to_owned())], Some(PAUSE)).await;
+    if !connection.is_over() {
+        connection.send_joined(&[request("stdin/split".to_owned())], Some(PAUSE)).await;
     }
-    if !lane.is_over() {
+    if !connection.is_over() {
         let joined: Vec<_> = (0..JOINED).map(|number| request(format!("stdin/joined/{number}"))).collect();
-        lane.send_joined(&joined, None).await;
+        connection.send_joined(&joined, None).await;
     }
-    lane.start("shutdown/during-call", method).await;
-    vec![lane.close().await]
+    connection.start("shutdown/during-call", method).await;
+    vec![connection.close().await]
 }

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use rehearse_conformance::{Case, Lane as CaseLane, Material};
+use rehearse_conformance::{Case, CaseGroup, Material};
 use rehearse_protocol::{Direction, Frame};
 use serde_json::{Value, json};
 
-use crate::{lane::Lane, lists, prober::Prober, survey::call_each};
+use crate::{connection::ProbeConnection, lists, prober::Prober, survey::call_each};
 
 const LISTEN: &str = "subscriptions/listen";
 /// The id of the stream that is cancelled.
@@ -17,11 +17,11 @@ const WATCHED: usize = 12;
 const LEAST_WAIT: Duration = Duration::from_secs(1);
 
 /// Opens a stream for each kind of filter, cancels one of them, calls tools that may change something, and listens.
-pub(super) async fn listen(prober: &Prober<'_>, lane: &mut Lane) {
+pub(super) async fn listen(prober: &Prober<'_>, connection: &mut ProbeConnection) {
     let material = &prober.material;
-    let from = lane.wire().recorder().end();
-    lane.begin(&request("all", filters(material))).await;
-    acknowledged(lane, from, 1).await;
+    let from = connection.wire().recorder().end();
+    connection.begin(&request("all", filters(material))).await;
+    acknowledged(connection, from, 1).await;
     let filters = [
         ("tools", json!({ "toolsListChanged": true })),
         ("prompts", json!({ "promptsListChanged": true })),
@@ -31,36 +31,37 @@ pub(super) async fn listen(prober: &Prober<'_>, lane: &mut Lane) {
         ("false", json!({ "toolsListChanged": false, "promptsListChanged": false, "resourcesListChanged": false })),
     ];
     for (name, filter) in &filters {
-        lane.begin(&request(name, filter.clone())).await;
+        connection.begin(&request(name, filter.clone())).await;
     }
-    let string_id = lane.with_id(&request("string-id", json!({ "toolsListChanged": true })), "rehearse-listen");
-    lane.begin(&string_id).await;
-    lane.begin(&Case::request("listen/missing", CaseLane::Negative, LISTEN, json!({}))).await;
-    let cancelled = lane.with_id(&request("cancelled", self::filters(material)), CANCELLED);
-    let cancelled = lane.begin(&cancelled).await;
-    acknowledged(lane, from, filters.len() + 4).await;
+    let string_id = connection.with_id(&request("string-id", json!({ "toolsListChanged": true })), "rehearse-listen");
+    connection.begin(&string_id).await;
+    connection.begin(&Case::request("listen/missing", CaseGroup::Negative, LISTEN, json!({}))).await;
+    let cancelled = connection.with_id(&request("cancelled", self::filters(material)), CANCELLED);
+    let cancelled = connection.begin(&cancelled).await;
+    acknowledged(connection, from, filters.len() + 4).await;
     if let Some(cancelled) = cancelled {
         let params = json!({ "requestId": cancelled.id });
         match material.is_http() {
-            true => lane.abandon(&cancelled),
+            true => connection.abandon(&cancelled),
             false => drop(
-                lane.begin(&Case::notification("listen/cancel", CaseLane::Main, "notifications/cancelled", params))
+                connection
+                    .begin(&Case::notification("listen/cancel", CaseGroup::Main, "notifications/cancelled", params))
                     .await,
             ),
         }
     }
     let mut again = material.clone();
-    lists::read(lane, &mut again).await;
-    call_each(lane, &prober.tools, "").await;
-    lists::read(lane, &mut again).await;
-    lane.be_silent().await;
+    lists::read(connection, &mut again).await;
+    call_each(connection, &prober.tools, "").await;
+    lists::read(connection, &mut again).await;
+    connection.be_silent().await;
     if let Some(method) = material.list_methods().first() {
-        lane.send(&Case::request("listen/after", CaseLane::Main, method, json!({}))).await;
+        connection.send(&Case::request("listen/after", CaseGroup::Main, method, json!({}))).await;
     }
 }
 
 fn request(name: &str, filter: Value) -> Case {
-    Case::request(format!("listen/{name}"), CaseLane::Main, LISTEN, json!({ "notifications": filter })).unanswered()
+    Case::request(format!("listen/{name}"), CaseGroup::Main, LISTEN, json!({ "notifications": filter })).unanswered()
 }
 
 /// Everything that can be listened to.
@@ -84,8 +85,8 @@ fn resources(material: &Material, most: usize) -> Vec<Value> {
 }
 
 /// Waits until this many streams are acknowledged or refused.
-async fn acknowledged(lane: &Lane, from: usize, mut left: usize) {
-    let limit = (lane.grace() * 4).max(LEAST_WAIT);
+async fn acknowledged(connection: &ProbeConnection, from: usize, mut left: usize) {
+    let limit = (connection.grace() * 4).max(LEAST_WAIT);
     let is_last = |frame: &Frame| {
         let message: Value = serde_json::from_slice(&frame.bytes).unwrap_or_default();
         let is_answer =
@@ -95,5 +96,5 @@ async fn acknowledged(lane: &Lane, from: usize, mut left: usize) {
         }
         left == 0
     };
-    lane.wire().wait_for(from, limit, is_last).await;
+    connection.wire().wait_for(from, limit, is_last).await;
 }

@@ -1,12 +1,12 @@
 //! What only HTTP+SSE and WebSocket have: endpoints, upgrades, and connections that do not know each other.
 
 use futures_util::future::join;
-use rehearse_conformance::{Case, Lane as CaseLane};
+use rehearse_conformance::{Case, CaseGroup};
 use rehearse_protocol::{Trace, Transport, Version};
 use serde_json::{Value, json};
 
 use crate::{
-    lane::{Lane, other_id},
+    connection::{ProbeConnection, other_id},
     prober::Prober,
 };
 
@@ -20,10 +20,10 @@ pub(super) async fn sse(prober: &Prober<'_>) -> Vec<Trace> {
         return Vec::new();
     }
     let Some((mut one, other)) = Box::pin(isolation(prober)).await else { return Vec::new() };
-    one.send_http(&Case::http("sse-origin/get", CaseLane::Fresh, "GET").header("origin", EVIL)).await;
+    one.send_http(&Case::http("sse-origin/get", CaseGroup::Fresh, "GET").header("origin", EVIL)).await;
     let ping = |name: &str| {
         let message = json!({ "jsonrpc": "2.0", "id": name, "method": "ping", "params": {} });
-        Case::bytes(name, CaseLane::Fresh, message.to_string())
+        Case::bytes(name, CaseGroup::Fresh, message.to_string())
     };
     if let Some(own) = one.posted_to() {
         one.send_http(&ping("sse-origin/post").path(&own).header("origin", EVIL)).await;
@@ -56,7 +56,7 @@ pub(super) async fn ws(prober: &Prober<'_>) -> Vec<Trace> {
     }
     let Some((mut one, other)) = Box::pin(isolation(prober)).await else { return Vec::new() };
     let upgrade = |name: &str| {
-        let case = Case::http(name, CaseLane::Fresh, "GET").without_header("accept");
+        let case = Case::http(name, CaseGroup::Fresh, "GET").without_header("accept");
         case.header("connection", "Upgrade")
             .header("upgrade", "websocket")
             .header("sec-websocket-version", "13")
@@ -71,18 +71,18 @@ pub(super) async fn ws(prober: &Prober<'_>) -> Vec<Trace> {
     ] {
         one.send_http(&case).await;
     }
-    one.send(&Case::bytes("ws-malformed/text", CaseLane::Fresh, "{\"jsonrpc\"").unanswered()).await;
+    one.send(&Case::bytes("ws-malformed/text", CaseGroup::Fresh, "{\"jsonrpc\"").unanswered()).await;
     let mut traces = vec![one.close().await, other.close().await];
     traces.extend(reconnect(prober, "ws-malformed/after").await);
     traces
 }
 
 /// Two sessions that send requests at the same time.
-async fn isolation(prober: &Prober<'_>) -> Option<(Lane, Lane)> {
+async fn isolation(prober: &Prober<'_>) -> Option<(ProbeConnection, ProbeConnection)> {
     let (Some(mut one), Some(mut other)) = Box::pin(join(prober.open_session(), prober.open_session())).await else {
         return None;
     };
-    let list = |name: &str| Case::request(name, CaseLane::Fresh, prober.material.cheap_method(), json!({}));
+    let list = |name: &str| Case::request(name, CaseGroup::Fresh, prober.material.cheap_method(), json!({}));
     // One more, so that the ids of the two differ.
     one.send(&list("isolation/first")).await;
     let (case, other_case) = (list("isolation/one"), list("isolation/other"));
@@ -92,9 +92,10 @@ async fn isolation(prober: &Prober<'_>) -> Option<(Lane, Lane)> {
 
 /// Opens a session after what may have broken the server.
 async fn reconnect(prober: &Prober<'_>, name: &str) -> Option<Trace> {
-    let mut lane = prober.open().await?;
-    lane.shake_hands().await;
-    lane.send(&Case::request(name, CaseLane::Fresh, prober.material.cheap_method(), Value::Object(Default::default())))
+    let mut connection = prober.open().await?;
+    connection.handshake().await;
+    connection
+        .send(&Case::request(name, CaseGroup::Fresh, prober.material.cheap_method(), Value::Object(Default::default())))
         .await;
-    Some(lane.close().await)
+    Some(connection.close().await)
 }

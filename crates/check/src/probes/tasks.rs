@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use rehearse_conformance::{Case, Lane as CaseLane, Material};
+use rehearse_conformance::{Case, CaseGroup, Material};
 use rehearse_protocol::{
     Trace, Version,
     names::{META_CLIENT_CAPABILITIES, META_RELATED_TASK, TASKS_EXTENSION},
@@ -10,7 +10,7 @@ use rehearse_protocol::{
 use serde_json::{Value, json};
 
 use crate::{
-    lane::{Answer, Lane},
+    connection::{Answer, ProbeConnection},
     lists,
     prober::Prober,
     replies::Replies,
@@ -45,57 +45,57 @@ async fn extension(prober: &Prober<'_>) -> Option<Trace> {
     let mut client = json!({ "elicitation": { "form": {}, "url": {} } });
     let undeclared = client.clone();
     client["extensions"] = json!({ TASKS_EXTENSION: {} });
-    let mut lane = prober.open_session_as(client).await?;
-    lane.reply_with(Replies::Decline);
+    let mut connection = prober.open_session_as(client).await?;
+    connection.reply_with(Replies::Decline);
     let (begun, end) = (Instant::now(), Instant::now() + prober.options.request_timeout);
     let (mut as_task, mut plain) = (Vec::new(), Vec::new());
     for (name, arguments) in &tools {
-        if lane.is_over() || begun.elapsed() > LONGEST {
+        if connection.is_over() || begun.elapsed() > LONGEST {
             break;
         }
-        let call = Case::request("", CaseLane::Calls, "tools/call", Material::call_params(name, arguments));
-        let answer = lane.complete(&call).await;
+        let call = Case::request("", CaseGroup::Calls, "tools/call", Material::call_params(name, arguments));
+        let answer = connection.complete(&call).await;
         let Some(id) = task_id(&answer, "/result") else {
             plain.push((name, arguments));
             continue;
         };
-        follow(&mut lane, &id, as_task.is_empty(), end).await;
+        follow(&mut connection, &id, as_task.is_empty(), end).await;
         as_task.push((name, arguments));
     }
     for (name, arguments) in as_task.iter().take(3) {
         let params = Material::call_params(name, arguments);
-        let case = Case::request("tasks/undeclared-call", CaseLane::Calls, "tools/call", params);
-        lane.send(&case.meta(META_CLIENT_CAPABILITIES, Some(undeclared.clone()))).await;
+        let case = Case::request("tasks/undeclared-call", CaseGroup::Calls, "tools/call", params);
+        connection.send(&case.meta(META_CLIENT_CAPABILITIES, Some(undeclared.clone()))).await;
     }
     if let Some((name, arguments)) = plain.first().or(as_task.first()) {
         let mut params = Material::call_params(name, arguments);
         params["task"] = json!({ "ttl": 60_000 });
-        let case = Case::request("tasks/legacy-param", CaseLane::Calls, "tools/call", params);
-        lane.send(&case.meta(META_CLIENT_CAPABILITIES, Some(undeclared))).await;
+        let case = Case::request("tasks/legacy-param", CaseGroup::Calls, "tools/call", params);
+        connection.send(&case.meta(META_CLIENT_CAPABILITIES, Some(undeclared))).await;
     }
     if let Some((name, arguments)) = as_task.first() {
-        let answer = lane.request("tools/call", Material::call_params(name, arguments)).await;
+        let answer = connection.request("tools/call", Material::call_params(name, arguments)).await;
         if let Some(id) = task_id(&answer, "/result") {
-            lane.request("tasks/cancel", json!({ "taskId": id })).await;
+            connection.request("tasks/cancel", json!({ "taskId": id })).await;
         }
     }
-    Some(lane.close().await)
+    Some(connection.close().await)
 }
 
 /// Polls a task to its end, and declines what it asks for. One that does not end in time is cancelled.
-async fn follow(lane: &mut Lane, id: &str, is_first: bool, end: Instant) {
+async fn follow(connection: &mut ProbeConnection, id: &str, is_first: bool, end: Instant) {
     let params = json!({ "taskId": id });
-    let mut answer = lane.request(GET, params.clone()).await;
+    let mut answer = connection.request(GET, params.clone()).await;
     if is_first {
-        let case = Case::request("tasks/undeclared/known", CaseLane::Calls, GET, params.clone());
-        lane.send(&case.meta(META_CLIENT_CAPABILITIES, Some(json!({})))).await;
+        let case = Case::request("tasks/undeclared/known", CaseGroup::Calls, GET, params.clone());
+        connection.send(&case.meta(META_CLIENT_CAPABILITIES, Some(json!({})))).await;
     }
     let mut is_listening = false;
     loop {
         let Some(task) = answer.result().cloned() else { return };
         let status = task["status"].as_str().unwrap_or_default();
         if matches!(status, "completed" | "failed" | "cancelled") {
-            lane.request(GET, params).await;
+            connection.request(GET, params).await;
             return;
         }
         if status == "input_required" {
@@ -104,18 +104,20 @@ async fn follow(lane: &mut Lane, id: &str, is_first: bool, end: Instant) {
             if !is_listening {
                 is_listening = true;
                 let listen = json!({ "notifications": { "taskIds": [id] } });
-                let case = Case::request("tasks/listen", CaseLane::Calls, "subscriptions/listen", listen);
-                lane.send(&case.unanswered()).await;
-                lane.send(&Case::request("tasks/unknown-key", CaseLane::Calls, "tasks/update", update.clone())).await;
+                let case = Case::request("tasks/listen", CaseGroup::Calls, "subscriptions/listen", listen);
+                connection.send(&case.unanswered()).await;
+                connection
+                    .send(&Case::request("tasks/unknown-key", CaseGroup::Calls, "tasks/update", update.clone()))
+                    .await;
             }
             update["inputResponses"] = Replies::Decline.input_responses(&task);
-            lane.request("tasks/update", update).await;
+            connection.request("tasks/update", update).await;
         }
-        if !wait(&task["pollIntervalMs"], end).await || lane.is_over() {
-            lane.request("tasks/cancel", params).await;
+        if !wait(&task["pollIntervalMs"], end).await || connection.is_over() {
+            connection.request("tasks/cancel", params).await;
             return;
         }
-        answer = lane.request(GET, params.clone()).await;
+        answer = connection.request(GET, params.clone()).await;
     }
 }
 
@@ -131,71 +133,71 @@ async fn augmented(prober: &Prober<'_>) -> Option<Trace> {
         .collect();
     allowed.first()?;
     let client = json!({ "elicitation": { "form": {}, "url": {} }, "extensions": { TASKS_EXTENSION: {} } });
-    let mut lane = prober.open_session_as(client).await?;
-    lane.open_stream().await;
-    lane.reply_with(Replies::Decline);
+    let mut connection = prober.open_session_as(client).await?;
+    connection.open_stream().await;
+    connection.reply_with(Replies::Decline);
     let end = Instant::now() + prober.options.request_timeout;
     let mut cancelled = None;
     let supporting = allowed.iter().filter(|(support, _)| support == "optional" || support == "required");
     for (number, (_, params)) in supporting.take(FOLLOWED_TOOLS).enumerate() {
-        if lane.is_over() {
+        if connection.is_over() {
             break;
         }
         let mut params = params.clone();
         params["task"] = json!({ "ttl": 60_000 });
         let second = params.clone();
         params["_meta"] = json!({ "progressToken": format!("rehearse-task-{number}") });
-        let Some(id) = task_id(&lane.request("tools/call", params).await, "/result/task") else { continue };
+        let Some(id) = task_id(&connection.request("tools/call", params).await, "/result/task") else { continue };
         if number == 0
-            && let Some(other) = task_id(&lane.request("tools/call", second).await, "/result/task")
+            && let Some(other) = task_id(&connection.request("tools/call", second).await, "/result/task")
         {
-            compare(&mut lane, material, &id, &other).await;
+            compare(&mut connection, material, &id, &other).await;
             cancelled = Some(other);
         }
-        finish(&mut lane, material, &id, end).await;
+        finish(&mut connection, material, &id, end).await;
     }
     if let Some(id) = cancelled {
         // It could have ended since.
-        lane.request(GET, json!({ "taskId": id })).await;
+        connection.request(GET, json!({ "taskId": id })).await;
     }
     let first = |wanted: &str| allowed.iter().find(|(support, _)| support == wanted).map(|(_, params)| params.clone());
     if let Some(mut params) = first("forbidden") {
         params["task"] = json!({ "ttl": 60_000 });
-        lane.send(&Case::request("tasks/forbidden-call", CaseLane::Calls, "tools/call", params)).await;
+        connection.send(&Case::request("tasks/forbidden-call", CaseGroup::Calls, "tools/call", params)).await;
     }
     if let Some(params) = first("required") {
-        lane.send(&Case::request("tasks/plain-call", CaseLane::Calls, "tools/call", params)).await;
+        connection.send(&Case::request("tasks/plain-call", CaseGroup::Calls, "tools/call", params)).await;
     }
     if let Some(params) = first("optional").filter(|_| material.has_extension(TASKS_EXTENSION)) {
-        lane.send(&Case::request("tasks/without-task", CaseLane::Calls, "tools/call", params)).await;
+        connection.send(&Case::request("tasks/without-task", CaseGroup::Calls, "tools/call", params)).await;
     }
-    Some(lane.close().await)
+    Some(connection.close().await)
 }
 
 /// Gets and lists a task while there is another one, which is then cancelled.
-async fn compare(lane: &mut Lane, material: &Material, id: &str, other: &str) {
+async fn compare(connection: &mut ProbeConnection, material: &Material, id: &str, other: &str) {
     let params = json!({ "taskId": id });
-    lane.request(GET, params.clone()).await;
+    connection.request(GET, params.clone()).await;
     let mut with_meta = params;
     with_meta["_meta"] = json!({ (META_RELATED_TASK): { "taskId": other } });
-    lane.send(&Case::request("tasks/other-meta", CaseLane::Calls, GET, with_meta)).await;
+    connection.send(&Case::request("tasks/other-meta", CaseGroup::Calls, GET, with_meta)).await;
     if material.declares("tasks/list") {
-        lists::pages(lane, "tasks/list", "tasks", json!({})).await;
+        lists::pages(connection, "tasks/list", "tasks", json!({})).await;
     }
     if material.declares("tasks/cancel") {
-        lane.request("tasks/cancel", json!({ "taskId": other })).await;
-        lane.request(GET, json!({ "taskId": other })).await;
+        connection.request("tasks/cancel", json!({ "taskId": other })).await;
+        connection.request(GET, json!({ "taskId": other })).await;
     }
 }
 
 /// Waits for the result of a task. One that does not end in time is cancelled.
-async fn finish(lane: &mut Lane, material: &Material, id: &str, end: Instant) {
+async fn finish(connection: &mut ProbeConnection, material: &Material, id: &str, end: Instant) {
     let params = json!({ "taskId": id });
-    lane.request(GET, params.clone()).await;
-    let result = lane.request("tasks/result", params.clone()).await;
+    connection.request(GET, params.clone()).await;
+    let result = connection.request("tasks/result", params.clone()).await;
     let mut is_ended = false;
-    while !is_ended && !lane.is_over() {
-        let task = lane.request(GET, params.clone()).await;
+    while !is_ended && !connection.is_over() {
+        let task = connection.request(GET, params.clone()).await;
         let Some(now) = task.result() else { return };
         is_ended = matches!(now["status"].as_str(), Some("completed" | "failed" | "cancelled"));
         if !is_ended && !wait(&now["pollInterval"], end).await {
@@ -204,13 +206,13 @@ async fn finish(lane: &mut Lane, material: &Material, id: &str, end: Instant) {
     }
     if is_ended {
         if result.message.is_none() {
-            lane.request("tasks/result", params.clone()).await;
+            connection.request("tasks/result", params.clone()).await;
         }
-        lane.request(GET, params.clone()).await;
+        connection.request(GET, params.clone()).await;
     }
     if material.declares("tasks/cancel") {
         let name = if is_ended { "tasks/cancel-ended" } else { "" };
-        lane.send(&Case::request(name, CaseLane::Calls, "tasks/cancel", params)).await;
+        connection.send(&Case::request(name, CaseGroup::Calls, "tasks/cancel", params)).await;
     }
 }
 

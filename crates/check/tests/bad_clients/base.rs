@@ -12,7 +12,7 @@ use rehearse_mock::{
     engine::Engine,
     journal::Journal,
     script::Script,
-    serve::{ListenOptions, MockServer, TraceRecorder},
+    serve::{ListenOptions, MockServer, ServerRecorder},
 };
 use rehearse_protocol::{Closed, Event, EventKind, Protocol, Trace, Transport, Version};
 use serde_json::{Value, json};
@@ -44,7 +44,7 @@ pub(super) struct Base {
 async fn base(name: &'static str, script: &'static str, transport: Transport, version: Version) -> Base {
     let source = rehearse_document::Source::new(name, script);
     let engine = Engine::new(Script::parse(&source).expect("a valid script"), 1, Journal::default());
-    let recorder = Arc::<TraceRecorder>::default();
+    let recorder = Arc::<ServerRecorder>::default();
     let listen = ListenOptions { recorder: Some(recorder.clone()), ..ListenOptions::default() };
     let server = MockServer::start(engine, listen).await.expect("starts");
     // What never comes is not waited for long.

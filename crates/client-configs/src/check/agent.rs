@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::Subject;
+use super::CheckedConfig;
 use crate::{codes, read::is_note};
 use rehearse_document::{Entry, Node, nearest, references};
 use rehearse_report::findings::Finding;
@@ -31,10 +31,10 @@ const KEYS: &[(&str, &str)] = &[
 const GENERATION: &str = "temperature topP topK frequencyPenalty presencePenalty n numberOfResponses maxGenerationTokens \
                           maxTokens toolChoice stopSequences thinkingBudget";
 
-pub(super) fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
+pub(super) fn check(checked: &CheckedConfig<'_>, findings: &mut Vec<Finding>) {
     // Keys that look like servers are reported already.
     let reported: HashSet<_> = findings.iter().map(|finding| finding.problem.span.start).collect();
-    unknown_keys("", subject.root, &mut |entry, known| {
+    unknown_keys("", checked.root, &mut |entry, known| {
         if reported.contains(&entry.key_span.start) {
             return;
         }
@@ -44,8 +44,8 @@ pub(super) fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
             None => codes::EXTRA_KEY.at(entry.key_span, message).hint("newer versions of CPE reject the file for it"),
         });
     });
-    let known = models(subject.root, findings);
-    let default = subject.root.get("defaults").and_then(|defaults| defaults.get("model"));
+    let known = models(checked.root, findings);
+    let default = checked.root.get("defaults").and_then(|defaults| defaults.get("model"));
     if let Some((node, Some(model))) = default.map(|node| (node, node.as_str()))
         && references(model).next().is_none()
         && !known.contains(model)
@@ -57,7 +57,7 @@ pub(super) fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
             None => finding.hint("describe it under `models`"),
         });
     }
-    let mut entries = subject.root.as_entries().unwrap_or_default().iter();
+    let mut entries = checked.root.as_entries().unwrap_or_default().iter();
     if let Some(agent) = entries.find(|entry| entry.key == "subagent") {
         subagent(agent, findings);
     }

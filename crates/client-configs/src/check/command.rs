@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::Subject;
+use super::CheckedConfig;
 use crate::{
     At, ConfiguredServer, Machine, PathKind, codes,
     dialect::{Field, is_from_home},
@@ -23,29 +23,29 @@ const LAUNCHERS: &[&str] =
 /// Words of a shell that separate commands.
 const OPERATORS: &[&str] = &["&&", "||", "|", ";", ">", ">>", "<", "2>&1", "&"];
 
-pub(super) fn check(subject: &Subject<'_>, server: &ConfiguredServer, findings: &mut Vec<Finding>) {
+pub(super) fn check(checked: &CheckedConfig<'_>, server: &ConfiguredServer, findings: &mut Vec<Finding>) {
     if let Some(command) = &server.command {
         if command.value.trim().is_empty() {
             let finding = codes::MISSING.at(command.span, "the command is empty").hint("name the program to start");
             findings.extend(server.is_enabled().then_some(finding));
             return;
         }
-        if is_url(subject, command, findings) {
+        if is_url(checked, command, findings) {
             return;
         }
-        let is_line = is_command_line(subject, command);
+        let is_line = is_command_line(checked, command);
         if is_line {
             let message = "`command` must be a single program, without its arguments";
             let hint = "put the first word into `command` and the others into `args`";
             findings.push(codes::COMMAND_LINE.at(command.span, message).hint(hint));
         }
-        if let Some(machine) = subject.machine_for(server).filter(|_| !is_line) {
-            check_exists(subject, machine, server, command, findings);
+        if let Some(machine) = checked.machine_for(server).filter(|_| !is_line) {
+            check_exists(checked, machine, server, command, findings);
         }
     }
     check_shell_words(server, findings);
     check_joined(server, findings);
-    check_directory(subject, server, findings);
+    check_directory(checked, server, findings);
 }
 
 /// The last part of a path, without the ending that Windows has.
@@ -61,12 +61,12 @@ pub(super) fn has_shell(server: &ConfiguredServer) -> bool {
 }
 
 /// Reports a command that is a URL: whether it is one.
-fn is_url(subject: &Subject<'_>, command: &At<String>, findings: &mut Vec<Finding>) -> bool {
+fn is_url(checked: &CheckedConfig<'_>, command: &At<String>, findings: &mut Vec<Finding>) -> bool {
     let text = command.value.trim();
     let is_url = ["http://", "https://"].iter().any(|scheme| text.starts_with(scheme));
     let is_one = is_url && !text.contains(char::is_whitespace);
     if is_one {
-        let dialect = subject.dialect();
+        let dialect = checked.dialect();
         let key = |wanted: fn(Field) -> bool| dialect.keys.iter().find(|key| wanted(key.field)).map(|key| key.name);
         let word = dialect.transports.iter().find(|(_, transport)| *transport == Transport::Http).map(|it| it.0);
         let url = key(|field| matches!(field, Field::Url(None | Some(Transport::Http))));
@@ -81,21 +81,21 @@ fn is_url(subject: &Subject<'_>, command: &At<String>, findings: &mut Vec<Findin
 }
 
 /// Whether a command has its arguments in it.
-fn is_command_line(subject: &Subject<'_>, command: &At<String>) -> bool {
+fn is_command_line(checked: &CheckedConfig<'_>, command: &At<String>) -> bool {
     let text = command.value.trim();
     // A space within a reference separates no words.
-    let replaced = subject.dialect().rule(Field::Command).replaced_in(text);
+    let replaced = checked.dialect().rule(Field::Command).replaced_in(text);
     let is_outside = |(at, _): &(usize, &str)| replaced.iter().all(|range| !range.contains(at));
     let Some((space, between)) = text.match_indices(char::is_whitespace).find(is_outside) else { return false };
     let (first, rest) = (&text[..space], &text[space + between.len()..]);
     let is_launched = LAUNCHERS.contains(&program(first)) || SHELLS.contains(&program(first));
     let is_path = first.contains(['/', '\\']) && !rest.trim_start().starts_with('-') && !rest.contains(" -");
-    let exists = subject.machine.is_some_and(|machine| machine.path_kind(Path::new(text)) != PathKind::Nothing);
+    let exists = checked.machine.is_some_and(|machine| machine.path_kind(Path::new(text)) != PathKind::Nothing);
     !exists && (is_launched || !is_path)
 }
 
 fn check_exists(
-    subject: &Subject<'_>,
+    checked: &CheckedConfig<'_>,
     machine: &Machine,
     server: &ConfiguredServer,
     command: &At<String>,
@@ -103,7 +103,7 @@ fn check_exists(
 ) {
     let text = command.value.trim();
     let has_own_path = server.env.iter().any(|pair| pair.name.value.eq_ignore_ascii_case("PATH"));
-    if !is_literal(subject, Field::Command, text) || has_own_path {
+    if !is_literal(checked, Field::Command, text) || has_own_path {
         return;
     }
     let path = Path::new(text);
@@ -123,8 +123,8 @@ fn check_exists(
 }
 
 /// Whether a value is used as it is written.
-fn is_literal(subject: &Subject<'_>, field: Field, text: &str) -> bool {
-    let is_replaced = subject.dialect().rule(field).is_replaced_in(text);
+fn is_literal(checked: &CheckedConfig<'_>, field: Field, text: &str) -> bool {
+    let is_replaced = checked.dialect().rule(field).is_replaced_in(text);
     let is_odd = text.contains(|c: char| !c.is_ascii());
     !(is_replaced || is_odd || is_from_home(text) || text.starts_with('~'))
         && references(text).next().is_none()
@@ -177,11 +177,11 @@ fn check_joined(server: &ConfiguredServer, findings: &mut Vec<Finding>) {
     }
 }
 
-fn check_directory(subject: &Subject<'_>, server: &ConfiguredServer, findings: &mut Vec<Finding>) {
-    let (Some(cwd), Some(machine)) = (&server.cwd, subject.machine_for(server)) else { return };
+fn check_directory(checked: &CheckedConfig<'_>, server: &ConfiguredServer, findings: &mut Vec<Finding>) {
+    let (Some(cwd), Some(machine)) = (&server.cwd, checked.machine_for(server)) else { return };
     let text = cwd.value.as_str();
-    let in_folder = subject.in_folder(text);
-    if is_literal(subject, Field::Cwd, text)
+    let in_folder = checked.in_folder(text);
+    if is_literal(checked, Field::Cwd, text)
         && [Path::new(text), &in_folder].iter().all(|path| machine.path_kind(path) != PathKind::Directory)
     {
         let message = format!("there is no folder {text} on this machine");

@@ -1,6 +1,6 @@
 //! Servers in containers: whether what the client writes gets to them.
 
-use super::{Subject, command::program};
+use super::{CheckedConfig, command::program};
 use crate::{At, ConfiguredServer, codes};
 use rehearse_report::findings::Finding;
 
@@ -10,7 +10,7 @@ const ENGINES: [&str; 3] = ["docker", "podman", "nerdctl"];
 /// At most this many words are before the engine, as in `cmd /c docker` and `sudo -E docker`.
 const MOST_WORDS: usize = 4;
 
-pub(super) fn check(_: &Subject<'_>, server: &ConfiguredServer, findings: &mut Vec<Finding>) {
+pub(super) fn check(_: &CheckedConfig<'_>, server: &ConfiguredServer, findings: &mut Vec<Finding>) {
     let line = || server.command.iter().chain(&server.args);
     let Some(engine) = line().take(MOST_WORDS).position(is_engine) else { return };
     let mut words = line().skip(engine + 1);

@@ -1,11 +1,11 @@
 //! Names of environment variables.
 
-use super::Subject;
+use super::CheckedConfig;
 use crate::{ConfiguredServer, codes};
 use rehearse_report::findings::Finding;
 
 /// POSIX.1-2024, 8.1: a name has no `=` in it; shells take no spaces, quotes or brackets either.
-pub(super) fn check(_: &Subject<'_>, server: &ConfiguredServer, findings: &mut Vec<Finding>) {
+pub(super) fn check(_: &CheckedConfig<'_>, server: &ConfiguredServer, findings: &mut Vec<Finding>) {
     for pair in &server.env {
         let name = pair.name.value.trim();
         let (message, hint) = match name {

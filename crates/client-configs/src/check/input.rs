@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::Subject;
+use super::CheckedConfig;
 use crate::{codes, dialect::RootKeys};
 use rehearse_document::{Form, Node, Value, nearest, references};
 use rehearse_report::findings::Finding;
@@ -14,12 +14,12 @@ const TYPES: &[(&str, &[&str], &[&str])] = &[
     ("command", &["command"], &["args"]),
 ];
 
-pub(super) fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
-    let (RootKeys::Known(keys) | RootKeys::Section(keys)) = subject.dialect().root_keys;
+pub(super) fn check(checked: &CheckedConfig<'_>, findings: &mut Vec<Finding>) {
+    let (RootKeys::Known(keys) | RootKeys::Section(keys)) = checked.dialect().root_keys;
     if !keys.contains(&"inputs") {
         return;
     }
-    let inputs = match subject.root.get("inputs").map(|node| (node, node.as_items())) {
+    let inputs = match checked.root.get("inputs").map(|node| (node, node.as_items())) {
         Some((_, Some(items))) => items,
         Some((node, None)) if !node.is_null() => {
             let message = format!("`inputs` must be an array, found {}", node.kind());
@@ -29,7 +29,7 @@ pub(super) fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         _ => &[],
     };
     let known: Vec<_> = inputs.iter().filter_map(|input| input.get("id")?.as_str()).collect();
-    let used = check_references(&known, subject, findings);
+    let used = check_references(&known, checked, findings);
     let mut ids = HashMap::new();
     for input in inputs {
         let Some(node) = input.get("id") else {
@@ -43,12 +43,12 @@ pub(super) fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
             continue;
         };
         if let Some(other) = ids.insert(id, node.span) {
-            let (line, column) = subject.source.position(other.start);
+            let (line, column) = checked.source.position(other.start);
             let message = format!("`{id}` is an input already at {line}:{column}: only this one is used");
             findings.push(codes::DUPLICATE_KEY.at(node.span, message).hint("keep one of them, or rename it"));
         }
         match used.contains(id) {
-            true => check_input(subject, id, input, findings),
+            true => check_input(checked, id, input, findings),
             false => {
                 let finding = codes::INPUT_UNUSED.at(node.span, format!("nothing uses the input `{id}`"));
                 findings.push(finding.hint(format!("refer to it with ${{input:{id}}}, or remove it")));
@@ -58,8 +58,8 @@ pub(super) fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
 }
 
 /// Checks an input that a server needs: without it, VS Code does not start the server.
-fn check_input(subject: &Subject<'_>, id: &str, input: &Node, findings: &mut Vec<Finding>) {
-    let program = subject.dialect().program;
+fn check_input(checked: &CheckedConfig<'_>, id: &str, input: &Node, findings: &mut Vec<Finding>) {
+    let program = checked.dialect().program;
     let words: Vec<_> = TYPES.iter().map(|(word, ..)| *word).collect();
     let kind = input.get("type").map(|kind| (kind.span, kind.as_str().unwrap_or_default()));
     let span = kind.map_or(input.span, |(span, _)| span);
@@ -98,9 +98,9 @@ fn check_input(subject: &Subject<'_>, id: &str, input: &Node, findings: &mut Vec
 }
 
 /// The inputs that servers refer to. Those that do not exist are reported.
-fn check_references<'s>(known: &[&str], subject: &Subject<'s>, findings: &mut Vec<Finding>) -> HashSet<&'s str> {
+fn check_references<'s>(known: &[&str], checked: &CheckedConfig<'s>, findings: &mut Vec<Finding>) -> HashSet<&'s str> {
     let mut used = HashSet::new();
-    for server in subject.servers() {
+    for server in checked.servers() {
         for text in server.texts() {
             for reference in references(&text.at.value).filter(|reference| reference.form == Form::Input) {
                 let name = reference.name;
@@ -109,7 +109,7 @@ fn check_references<'s>(known: &[&str], subject: &Subject<'s>, findings: &mut Ve
                     continue;
                 }
                 let message = format!("there is no input `{name}`, so the server does not start");
-                let finding = codes::INPUT_UNKNOWN.at(subject.part(text, reference.range.clone()), message);
+                let finding = codes::INPUT_UNKNOWN.at(checked.part(text, reference.range.clone()), message);
                 let finding = finding.about(&*server.name.value);
                 findings.push(match nearest(name, known) {
                     Some(near) => finding.hint(format!("did you mean `{near}`?")),

@@ -24,7 +24,7 @@ use rehearse_report::findings::Finding;
 
 /// What is checked.
 #[derive(Debug)]
-pub(super) struct Subject<'a> {
+pub(super) struct CheckedConfig<'a> {
     config: &'a ClientConfig,
     root: &'a Node,
     source: &'a Arc<Source>,
@@ -32,14 +32,14 @@ pub(super) struct Subject<'a> {
     machine: Option<&'a Machine>,
 }
 
-impl<'a> Subject<'a> {
+impl<'a> CheckedConfig<'a> {
     pub(super) fn new(
         config: &'a ClientConfig,
         root: &'a Node,
         source: &'a Arc<Source>,
         machine: Option<&'a Machine>,
     ) -> Self {
-        Subject { config, root: config.dialect.part(root), source, machine }
+        CheckedConfig { config, root: config.dialect.part(root), source, machine }
     }
 
     /// Every server, also those of single projects and those that cannot be reached.
@@ -72,7 +72,7 @@ impl<'a> Subject<'a> {
 }
 
 /// A check of one server.
-type Check = fn(&Subject<'_>, &ConfiguredServer, &mut Vec<Finding>);
+type Check = fn(&CheckedConfig<'_>, &ConfiguredServer, &mut Vec<Finding>);
 
 const CHECKS: &[Check] = &[
     name::check,
@@ -88,16 +88,16 @@ const CHECKS: &[Check] = &[
 ];
 
 /// All findings, in no order.
-pub(super) fn all(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
-    for server in subject.servers() {
+pub(super) fn all(checked: &CheckedConfig<'_>, findings: &mut Vec<Finding>) {
+    for server in checked.servers() {
         let before = findings.len();
-        CHECKS.iter().for_each(|check| check(subject, server, findings));
+        CHECKS.iter().for_each(|check| check(checked, server, findings));
         let about: Arc<str> = Arc::from(&*server.name.value);
         findings[before..].iter_mut().for_each(|finding| finding.server = Some(Arc::clone(&about)));
     }
-    name::check_clashes(subject, findings);
-    input::check(subject, findings);
-    if subject.dialect().describes_agent {
-        agent::check(subject, findings);
+    name::check_clashes(checked, findings);
+    input::check(checked, findings);
+    if checked.dialect().describes_agent {
+        agent::check(checked, findings);
     }
 }

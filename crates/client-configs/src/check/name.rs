@@ -2,12 +2,12 @@
 
 use std::collections::HashMap;
 
-use super::Subject;
+use super::CheckedConfig;
 use crate::{ConfiguredServer, codes, policy::Naming};
 use rehearse_report::findings::Finding;
 
-pub(super) fn check(subject: &Subject<'_>, server: &ConfiguredServer, findings: &mut Vec<Finding>) {
-    let (name, dialect) = (&server.name, subject.dialect());
+pub(super) fn check(checked: &CheckedConfig<'_>, server: &ConfiguredServer, findings: &mut Vec<Finding>) {
+    let (name, dialect) = (&server.name, checked.dialect());
     if name.value.trim().is_empty() {
         findings.push(codes::NAME.at(name.span, "a server needs a name").hint("name the server"));
         return;
@@ -30,13 +30,13 @@ pub(super) fn check(subject: &Subject<'_>, server: &ConfiguredServer, findings: 
 }
 
 /// Servers whose tools have the same names in the end.
-pub(super) fn check_clashes(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
-    let naming = subject.dialect().policy.naming;
+pub(super) fn check_clashes(checked: &CheckedConfig<'_>, findings: &mut Vec<Finding>) {
+    let naming = checked.dialect().policy.naming;
     if naming == Naming::Bare {
         return;
     }
-    let projects = subject.config.projects.iter().map(|project| &project.servers);
-    projects.chain([&subject.config.servers]).for_each(|servers| check_names(servers, naming, findings));
+    let projects = checked.config.projects.iter().map(|project| &project.servers);
+    projects.chain([&checked.config.servers]).for_each(|servers| check_names(servers, naming, findings));
 }
 
 fn check_names(servers: &[ConfiguredServer], naming: Naming, findings: &mut Vec<Finding>) {

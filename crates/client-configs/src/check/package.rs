@@ -1,6 +1,6 @@
 //! Packages that a launcher downloads and runs.
 
-use super::{Subject, command::program};
+use super::{CheckedConfig, command::program};
 use crate::{At, ConfiguredServer, codes, placeholder::placeholder};
 use rehearse_document::references;
 use rehearse_report::findings::Finding;
@@ -26,7 +26,7 @@ const WITH_VALUE: &[&str] = &[
     "--directory",
 ];
 
-pub(super) fn check(_: &Subject<'_>, server: &ConfiguredServer, findings: &mut Vec<Finding>) {
+pub(super) fn check(_: &CheckedConfig<'_>, server: &ConfiguredServer, findings: &mut Vec<Finding>) {
     let words: Vec<_> = server.command.iter().chain(&server.args).collect();
     // A launcher may itself be started by `cmd /c`.
     let Some(at) = words.iter().take(4).position(|word| launcher(&word.value).is_some()) else { return };

@@ -1,7 +1,7 @@
 //! Paths in commands and arguments.
 
 use super::{
-    Subject,
+    CheckedConfig,
     command::{has_shell, program},
 };
 use crate::{
@@ -23,14 +23,14 @@ const FOLDERS: &[&str] = &["--directory", "--project", "--cwd", "--prefix", "-C"
 const HOMES: &[&str] =
     &["~", "$HOME", "${HOME}", "${env:HOME}", "${userHome}", "%USERPROFILE%", "${USERPROFILE}", "${env:USERPROFILE}"];
 
-pub(super) fn check(subject: &Subject<'_>, server: &ConfiguredServer, findings: &mut Vec<Finding>) {
+pub(super) fn check(checked: &CheckedConfig<'_>, server: &ConfiguredServer, findings: &mut Vec<Finding>) {
     let is_path = |text: &Text<'_>| matches!(text.field, Field::Command | Field::Args | Field::Cwd | Field::EnvFile);
-    let is_shared = subject.dialect().files.iter().any(|place| matches!(place, FileLocation::Project(_)));
+    let is_shared = checked.dialect().files.iter().any(|place| matches!(place, FileLocation::Project(_)));
     let mut is_reported = false;
     for text in server.texts().filter(is_path) {
         let value = text.at.value.as_str();
-        if !subject.dialect().expands_home_in.contains(&text.field) && is_from_home(value) && !has_shell(server) {
-            let message = format!("{} does not expand `~`, and no shell does", subject.dialect().program);
+        if !checked.dialect().expands_home_in.contains(&text.field) && is_from_home(value) && !has_shell(server) {
+            let message = format!("{} does not expand `~`, and no shell does", checked.dialect().program);
             findings.push(codes::HOME.at(text.at.span, message).hint("write the whole path"));
         }
         if is_shared && is_personal(value) && placeholder(value).is_none() && !is_reported {
@@ -40,8 +40,8 @@ pub(super) fn check(subject: &Subject<'_>, server: &ConfiguredServer, findings: 
         }
     }
     check_access(server, findings);
-    if subject.dialect().is_desktop {
-        check_script(subject, server, findings);
+    if checked.dialect().is_desktop {
+        check_script(checked, server, findings);
     }
 }
 
@@ -73,7 +73,7 @@ fn is_wide(path: &str) -> bool {
 }
 
 /// A relative path of a script: a desktop program is started in no project.
-fn check_script(subject: &Subject<'_>, server: &ConfiguredServer, findings: &mut Vec<Finding>) {
+fn check_script(checked: &CheckedConfig<'_>, server: &ConfiguredServer, findings: &mut Vec<Finding>) {
     let has_folder = server.args.iter().any(|word| FOLDERS.iter().any(|option| word.value.starts_with(option)));
     if server.cwd.is_some() || has_folder || has_shell(server) {
         return;
@@ -97,7 +97,7 @@ fn check_script(subject: &Subject<'_>, server: &ConfiguredServer, findings: &mut
         server.args.iter().find(|word| is_script(&word.value)).filter(|word| is_run && is_relative(&word.value));
     for word in command.chain(script).take(1) {
         let message =
-            format!("{} starts servers in no project folder: a relative path fails", subject.dialect().program);
+            format!("{} starts servers in no project folder: a relative path fails", checked.dialect().program);
         findings.push(codes::RELATIVE_PATH.at(word.span, message).hint("write the whole path"));
     }
 }

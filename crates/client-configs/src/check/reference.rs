@@ -1,6 +1,6 @@
 //! References to variables: those that the program does not replace, and variables that are not set.
 
-use super::{Subject, command::has_shell};
+use super::{CheckedConfig, command::has_shell};
 use crate::{
     At, ConfiguredServer, codes,
     dialect::{Field, UnsetVariable, VariableRule, VariableScope},
@@ -10,31 +10,31 @@ use crate::{
 use rehearse_document::{Form, Node, Reference};
 use rehearse_report::findings::Finding;
 
-pub(super) fn check(subject: &Subject<'_>, server: &ConfiguredServer, findings: &mut Vec<Finding>) {
+pub(super) fn check(checked: &CheckedConfig<'_>, server: &ConfiguredServer, findings: &mut Vec<Finding>) {
     let is_bridge = |word: &At<String>| word.value.starts_with("mcp-remote");
     let has_shell = has_shell(server) || server.args.iter().any(is_bridge);
     for text in server.texts() {
-        let rule = subject.dialect().rule(text.field);
+        let rule = checked.dialect().rule(text.field);
         // A shell replaces what is left over, and so does mcp-remote.
         let is_for_shell = text.field == Field::Args && has_shell;
         if let Some(range) = unclosed(rule, text).filter(|_| !is_for_shell) {
-            let finding = codes::VARIABLE_FORM.at(subject.part(text, range), "this reference is never closed");
+            let finding = codes::VARIABLE_FORM.at(checked.part(text, range), "this reference is never closed");
             findings.push(finding.hint("add the missing `}`"));
         }
         for reference in rule.references(&text.at.value) {
             match obstacle(rule, text, &reference) {
                 None if rule.by_go && expand_env::is_only_of_go(reference.name) => {
                     let message =
-                        format!("{} takes this for an unset variable and removes it", subject.dialect().program);
-                    let finding = codes::VARIABLE_UNSET.at(subject.part(text, reference.range.clone()), message);
+                        format!("{} takes this for an unset variable and removes it", checked.dialect().program);
+                    let finding = codes::VARIABLE_UNSET.at(checked.part(text, reference.range.clone()), message);
                     findings.push(finding.hint("write ${NAME} without a default; it has no way to write a `$`"));
                 }
                 None if reference.form == Form::Braced && rule.is_of_others(reference.name) => {
-                    findings.push(unreplaced(subject, text, &reference, &Obstacle::Form));
+                    findings.push(unreplaced(checked, text, &reference, &Obstacle::Form));
                 }
-                None => check_set(subject, server, text, &reference, findings),
+                None => check_set(checked, server, text, &reference, findings),
                 Some(obstacle) if !is_for_shell && is_meant(text, &reference) => {
-                    findings.push(unreplaced(subject, text, &reference, &obstacle));
+                    findings.push(unreplaced(checked, text, &reference, &obstacle));
                 }
                 Some(_) => {}
             }
@@ -94,8 +94,8 @@ fn is_meant(text: Text<'_>, reference: &Reference<'_>) -> bool {
     }
 }
 
-fn unreplaced(subject: &Subject<'_>, text: Text<'_>, reference: &Reference<'_>, obstacle: &Obstacle) -> Finding {
-    let (program, rule) = (subject.dialect().program, subject.dialect().rule(text.field));
+fn unreplaced(checked: &CheckedConfig<'_>, text: Text<'_>, reference: &Reference<'_>, obstacle: &Obstacle) -> Finding {
+    let (program, rule) = (checked.dialect().program, checked.dialect().rule(text.field));
     let written = reference.shown(&text.at.value);
     let (message, hint) = match obstacle {
         Obstacle::Form => {
@@ -121,29 +121,29 @@ fn unreplaced(subject: &Subject<'_>, text: Text<'_>, reference: &Reference<'_>, 
             (message, "put the whole value into the variable".to_owned())
         }
     };
-    codes::VARIABLE_FORM.at(subject.part(text, reference.range.clone()), message).hint(hint)
+    codes::VARIABLE_FORM.at(checked.part(text, reference.range.clone()), message).hint(hint)
 }
 
 /// Reports a variable that is not set on this machine.
 fn check_set(
-    subject: &Subject<'_>,
+    checked: &CheckedConfig<'_>,
     server: &ConfiguredServer,
     text: Text<'_>,
     reference: &Reference<'_>,
     findings: &mut Vec<Finding>,
 ) {
-    let rule = subject.dialect().rule(text.field);
+    let rule = checked.dialect().rule(text.field);
     let is_of_machine =
         matches!(reference.form, Form::Bare | Form::Braced | Form::Env | Form::Curly) && reference.default.is_none();
-    let Some(machine) = subject.machine_for(server).filter(|_| is_of_machine) else { return };
-    let is_set = machine.variables.contains_key(reference.name) || is_setting(subject.root, reference.name);
+    let Some(machine) = checked.machine_for(server).filter(|_| is_of_machine) else { return };
+    let is_set = machine.variables.contains_key(reference.name) || is_setting(checked.root, reference.name);
     if rule.is_known(reference) || is_set {
         return;
     }
-    let program = subject.dialect().program;
+    let program = checked.dialect().program;
     let (code, fate) = match rule.unset {
         // In its other forms the program replaces nothing.
-        UnsetVariable::Rejected if subject.dialect().is_second_choice(subject.root) => {
+        UnsetVariable::Rejected if checked.dialect().is_second_choice(checked.root) => {
             (&codes::VARIABLE_UNSET, "the reference stays as it is written".into())
         }
         UnsetVariable::Rejected => (&codes::VARIABLE_REJECTED, format!("{program} rejects the config")),
@@ -157,7 +157,7 @@ fn check_set(
         true => format!("the variable {name} is not set here: {fate}"),
         false => format!("this variable is not set here: {fate}"),
     };
-    let finding = code.at(subject.part(text, reference.range.clone()), message);
+    let finding = code.at(checked.part(text, reference.range.clone()), message);
     findings.push(finding.hint(format!("set it before you start {program}")));
 }
 

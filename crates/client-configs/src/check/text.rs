@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::Subject;
+use super::CheckedConfig;
 use crate::{
     ConfiguredServer, codes,
     dialect::Field,
@@ -13,11 +13,11 @@ use crate::{
 use rehearse_document::Span;
 use rehearse_report::findings::Finding;
 
-pub(super) fn check(subject: &Subject<'_>, server: &ConfiguredServer, findings: &mut Vec<Finding>) {
+pub(super) fn check(checked: &CheckedConfig<'_>, server: &ConfiguredServer, findings: &mut Vec<Finding>) {
     for text in server.texts() {
-        check_secrets(subject, text, findings);
+        check_secrets(checked, text, findings);
         let is_replaced = |range: &Range<usize>| {
-            let replaced = subject.dialect().rule(text.field).replaced_in(&text.at.value);
+            let replaced = checked.dialect().rule(text.field).replaced_in(&text.at.value);
             replaced.iter().any(|it| it.start <= range.start && range.end <= it.end)
         };
         // `"API_KEY": "API_KEY"`
@@ -27,28 +27,28 @@ pub(super) fn check(subject: &Subject<'_>, server: &ConfiguredServer, findings: 
         let is_name = text.field == Field::Args && text.name.ends_with("-env");
         let found = whole.or_else(|| placeholder(&text.at.value)).filter(|range| !is_name && !is_replaced(range));
         if let Some(range) = found {
-            let finding = codes::PLACEHOLDER.at(subject.part(text, range), "this looks like a placeholder");
+            let finding = codes::PLACEHOLDER.at(checked.part(text, range), "this looks like a placeholder");
             findings.push(finding.hint("write the real value"));
         }
-        check_characters(subject, &text.at.value, text.at.span, findings);
+        check_characters(checked, &text.at.value, text.at.span, findings);
     }
     let names = server.env.iter().chain(&server.headers).map(|pair| &pair.name).chain([&server.name]);
     let tools = [&server.tools.include, &server.tools.exclude].into_iter().flatten().flat_map(|list| &list.value);
     for name in names.chain(tools).chain(&server.approval.always_allow) {
-        check_characters(subject, &name.value, name.span, findings);
+        check_characters(checked, &name.value, name.span, findings);
     }
 }
 
-fn check_secrets(subject: &Subject<'_>, text: Text<'_>, findings: &mut Vec<Finding>) {
+fn check_secrets(checked: &CheckedConfig<'_>, text: Text<'_>, findings: &mut Vec<Finding>) {
     let secrets = match text.field {
         Field::Args => secrets_in_argument(text.name, &text.at.value),
         _ => secrets_in(text.name, &text.at.value),
     };
-    let rule = subject.dialect().rule(text.field);
+    let rule = checked.dialect().rule(text.field);
     let variable = if text.field == Field::Env { text.name } else { "NAME" };
     for range in secrets {
         let message = "this looks like a secret, which everyone with the file can read";
-        let finding = codes::SECRET.at(subject.part(text, range), message);
+        let finding = codes::SECRET.at(checked.part(text, range), message);
         findings.push(match rule.forms.iter().find(|_| rule.holds_in(text.field)) {
             Some(form) => finding.hint(format!("keep it in a variable and write {}", form.written(variable))),
             None => finding.hint("keep the file private: the program replaces no variables here"),
@@ -57,7 +57,7 @@ fn check_secrets(subject: &Subject<'_>, text: Text<'_>, findings: &mut Vec<Findi
 }
 
 /// Spaces around a string, characters that look like a space or like nothing, and dashes of word processors.
-fn check_characters(subject: &Subject<'_>, value: &str, span: Span, findings: &mut Vec<Finding>) {
+fn check_characters(checked: &CheckedConfig<'_>, value: &str, span: Span, findings: &mut Vec<Finding>) {
     let is_odd = |(at, c): &(usize, char)| {
         (is_invisible(*c) && !is_joiner(value, *at, *c))
             || (c.is_whitespace() && !c.is_ascii())
@@ -68,11 +68,11 @@ fn check_characters(subject: &Subject<'_>, value: &str, span: Span, findings: &m
     let is_block = value.ends_with('\n');
     let first = value.chars().next();
     if let Some((at, odd)) = value.char_indices().find(is_odd) {
-        let place = subject.source.part(span, value, at..at + odd.len_utf8());
+        let place = checked.source.part(span, value, at..at + odd.len_utf8());
         let message = format!("an invisible character (U+{:04X})", u32::from(odd));
         findings.push(codes::INVISIBLE.at(place, message).hint("remove it, or type an ordinary space"));
     } else if let Some(dash) = first.filter(|c| is_dash(*c) && is_option(&value[c.len_utf8()..])) {
-        let place = subject.source.part(span, value, 0..dash.len_utf8());
+        let place = checked.source.part(span, value, 0..dash.len_utf8());
         let message = format!("this dash (U+{:04X}) begins no option", u32::from(dash));
         findings.push(codes::INVISIBLE.at(place, message).hint("type `-` or `--`"));
     } else if !value.trim().is_empty() && value.trim().len() < value.len() && !is_block {

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::Subject;
+use super::CheckedConfig;
 use crate::{
     At, ConfiguredServer, codes,
     policy::{BothFilters, EmptyFilter, Patterns, Policy},
@@ -10,8 +10,8 @@ use crate::{
 };
 use rehearse_report::findings::Finding;
 
-pub(super) fn check(subject: &Subject<'_>, server: &ConfiguredServer, findings: &mut Vec<Finding>) {
-    let (policy, program) = (subject.dialect().policy, subject.dialect().program);
+pub(super) fn check(checked: &CheckedConfig<'_>, server: &ConfiguredServer, findings: &mut Vec<Finding>) {
+    let (policy, program) = (checked.dialect().policy, checked.dialect().program);
     let ToolFilter { include, exclude } = &server.tools;
     for (list, is_include) in [(include, true), (exclude, false)] {
         let Some(list) = list.as_ref().filter(|list| list.value.is_empty()) else { continue };

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use url::{Host, Url};
 
-use super::Subject;
+use super::CheckedConfig;
 use crate::{
     At, ConfiguredServer, codes,
     dialect::{Dialect, Field},
@@ -15,18 +15,18 @@ use rehearse_document::references;
 use rehearse_protocol::{Transport, is_protocol_header};
 use rehearse_report::findings::Finding;
 
-pub(super) fn check(subject: &Subject<'_>, server: &ConfiguredServer, findings: &mut Vec<Finding>) {
+pub(super) fn check(checked: &CheckedConfig<'_>, server: &ConfiguredServer, findings: &mut Vec<Finding>) {
     headers(server, findings);
     let Some(url) = &server.url else { return };
     let text = url.value.trim();
     if text.is_empty() {
-        let code = if subject.dialect().ignores_empty_url { &codes::PLACEHOLDER } else { &codes::MISSING };
+        let code = if checked.dialect().ignores_empty_url { &codes::PLACEHOLDER } else { &codes::MISSING };
         let finding = code.at(url.span, "the URL is empty").hint("write the URL of the server");
         findings.extend(server.is_enabled().then_some(finding));
         return;
     }
     // What is replaced is not known, and may be the whole URL.
-    let replaced = subject.dialect().rule(Field::Url(None)).replaced_in(text);
+    let replaced = checked.dialect().rule(Field::Url(None)).replaced_in(text);
     let first = references(text).next().map(|it| it.range.start);
     let first = replaced.into_iter().map(|range| range.start).chain(first).min();
     let known = first.map_or(text, |start| &text[..start]);
@@ -37,12 +37,12 @@ pub(super) fn check(subject: &Subject<'_>, server: &ConfiguredServer, findings: 
     if placeholder == Some(0) {
         return;
     }
-    if !scheme(subject.dialect(), server, url, text, findings) {
+    if !scheme(checked.dialect(), server, url, text, findings) {
         return;
     }
     if let Some(at) = text.find([' ', '\t', '\n']).filter(|_| first.is_none() && placeholder.is_none()) {
         let at = url.value.len() - url.value.trim_start().len() + at;
-        let space = subject.source.part(url.span, &url.value, at..at + 1);
+        let space = checked.source.part(url.span, &url.value, at..at + 1);
         findings.push(codes::INVISIBLE.at(space, "a space in the URL").hint("remove it, or write %20"));
         return;
     }

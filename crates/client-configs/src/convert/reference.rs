@@ -24,9 +24,9 @@ pub(super) struct ValueContext {
     pub(super) field: Field,
 }
 
-/// The meaning of a reference.
+/// The kind of a reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Meaning<'t> {
+enum ReferenceKind<'t> {
     Variable {
         name: &'t str,
         default: Option<&'t str>,
@@ -56,36 +56,35 @@ pub(super) fn translate(text: &str, from: ValueContext, to: ValueContext) -> Tra
     // By where they begin, with their ends: the other program may take them for something else, which is reported already.
     let mut kept = HashMap::new();
     let mut end = 0;
-    for (range, meaning) in references {
+    for (range, kind) in references {
         written.push_str(&text[end..range.start]);
         end = range.end;
         let original = &text[range];
         let result = match &refusal {
             Some(reason) => Err(reason.clone()),
-            None => to.write(meaning),
+            None => to.write(kind),
         };
         let start = written.len();
         match result {
             Ok((reference, left)) => {
                 written.push_str(&reference);
                 expected.push((start..written.len(), left));
-                if left != meaning {
-                    troubles
-                        .push(format!("the default of {} is lost: {program} has none", describe(meaning, original)));
+                if left != kind {
+                    troubles.push(format!("the default of {} is lost: {program} has none", describe(kind, original)));
                 }
             }
             Err(reason) => {
                 written.push_str(original);
                 kept.insert(start, written.len());
-                troubles.push(format!("{} stays as it is written: {reason}", describe(meaning, original)));
+                troubles.push(format!("{} stays as it is written: {reason}", describe(kind, original)));
             }
         }
     }
     written.push_str(&text[end..]);
     let read = to.references(&written);
-    let is_among = |(range, meaning): &(Range<usize>, Meaning<'_>), others: &[(Range<usize>, Meaning<'_>)]| {
+    let is_among = |(range, kind): &(Range<usize>, ReferenceKind<'_>), others: &[(Range<usize>, ReferenceKind<'_>)]| {
         let place = others.binary_search_by_key(&range.start, |(other, _)| other.start);
-        place.is_ok_and(|place| others[place].0.end == range.end && others[place].1 == *meaning)
+        place.is_ok_and(|place| others[place].0.end == range.end && others[place].1 == *kind)
     };
     let is_kept = |range: &Range<usize>| kept.get(&range.start).is_some_and(|end| range.end <= *end);
     if let Some((range, _)) = read.iter().find(|it| !is_kept(&it.0) && !is_among(it, &expected)) {
@@ -113,20 +112,20 @@ fn home(text: &str, from: ValueContext, to: ValueContext) -> Option<String> {
 }
 
 /// What a reference is called that is written like this.
-fn describe(meaning: Meaning<'_>, written: &str) -> String {
+fn describe(kind: ReferenceKind<'_>, written: &str) -> String {
     // Another name may have in it what was meant as a default, or be a part of a password.
     let is_name = |c: char| c.is_alphanumeric() || c == '_';
     let is_clear =
         written.starts_with('{') || written.starts_with("${") || !written.contains(|c: char| c.is_lowercase());
-    match meaning {
-        Meaning::Variable { name, .. }
+    match kind {
+        ReferenceKind::Variable { name, .. }
             if !is_clear || !name.chars().all(is_name) || expand_env::is_only_of_go(name) =>
         {
             "a reference".into()
         }
-        Meaning::Variable { name, .. } => format!("the reference to `{name}`"),
-        Meaning::Known(name) => format!("`${{{name}}}`"),
-        Meaning::Input(name) => format!("the question for `{name}`"),
+        ReferenceKind::Variable { name, .. } => format!("the reference to `{name}`"),
+        ReferenceKind::Known(name) => format!("`${{{name}}}`"),
+        ReferenceKind::Input(name) => format!("the question for `{name}`"),
     }
 }
 
@@ -140,25 +139,27 @@ impl ValueContext {
     }
 
     /// What the program replaces in a value of this field.
-    fn references<'t>(&self, text: &'t str) -> Vec<(Range<usize>, Meaning<'t>)> {
+    fn references<'t>(&self, text: &'t str) -> Vec<(Range<usize>, ReferenceKind<'t>)> {
         let rule = self.rule();
         let (mut found, mut at) = (Vec::new(), 0);
         if rule.by_go {
-            let meaning = |it: Reference<'t>| (it.range, Meaning::Variable { name: it.name, default: None });
-            return expand_env::references(text).map(meaning).collect();
+            let kind = |it: Reference<'t>| (it.range, ReferenceKind::Variable { name: it.name, default: None });
+            return expand_env::references(text).map(kind).collect();
         }
         while let Some(length) = self.is_replaced().then(|| variable::beginning(&text[at..])).flatten() {
             let start = at + length;
             at = start + 1;
             let Some((form, name, default, length)) = variable::reference(&text[start..]) else { continue };
-            let meaning = match form {
-                Form::Braced if rule.known.contains(&name) || rule.known.contains(&kind(name)) => Meaning::Known(name),
+            let kind = match form {
+                Form::Braced if rule.known.contains(&name) || rule.known.contains(&kind(name)) => {
+                    ReferenceKind::Known(name)
+                }
                 _ if !rule.forms.contains(&form) || rule.blocked.contains(&name) => continue,
-                Form::Input => Meaning::Input(name),
-                _ => Meaning::Variable { name, default },
+                Form::Input => ReferenceKind::Input(name),
+                _ => ReferenceKind::Variable { name, default },
             };
             at = start + length;
-            found.push((start..at, meaning));
+            found.push((start..at, kind));
         }
         match rule.whole && !is_whole(text, &found) {
             true => Vec::new(),
@@ -167,7 +168,7 @@ impl ValueContext {
     }
 
     /// Why no reference can be written in such a value.
-    fn refusal(&self, text: &str, references: &[(Range<usize>, Meaning<'_>)]) -> Option<String> {
+    fn refusal(&self, text: &str, references: &[(Range<usize>, ReferenceKind<'_>)]) -> Option<String> {
         let program = self.dialect.program;
         if self.rule().forms.is_empty() {
             return Some(format!("{program} replaces no variables"));
@@ -179,37 +180,37 @@ impl ValueContext {
             .then(|| format!("{program} replaces a variable only where it is the whole value"))
     }
 
-    /// The reference as the program writes it, and what is left of its meaning.
-    fn write<'t>(&self, meaning: Meaning<'t>) -> Result<(String, Meaning<'t>), String> {
+    /// The reference as the program writes it, and what is left of its kind.
+    fn write<'t>(&self, reference: ReferenceKind<'t>) -> Result<(String, ReferenceKind<'t>), String> {
         let (rule, program) = (self.rule(), self.dialect.program);
         let has = |form| rule.forms.contains(&form);
-        match meaning {
+        match reference {
             // Only the grammar that has `${input:…}` says anything about other names with an argument.
-            Meaning::Known(name)
+            ReferenceKind::Known(name)
                 if rule.known.contains(&name) || (has(Form::Input) && rule.known.contains(&kind(name))) =>
             {
-                Ok((format!("${{{name}}}"), meaning))
+                Ok((format!("${{{name}}}"), reference))
             }
-            Meaning::Known(_) => Err(format!("{program} does not know it")),
-            Meaning::Input(name) if has(Form::Input) => Ok((Form::Input.written(name), meaning)),
-            Meaning::Input(_) => Err(format!("{program} asks for nothing")),
-            Meaning::Variable { name, .. } if !rule.by_go && expand_env::is_only_of_go(name) => {
+            ReferenceKind::Known(_) => Err(format!("{program} does not know it")),
+            ReferenceKind::Input(name) if has(Form::Input) => Ok((Form::Input.written(name), reference)),
+            ReferenceKind::Input(_) => Err(format!("{program} asks for nothing")),
+            ReferenceKind::Variable { name, .. } if !rule.by_go && expand_env::is_only_of_go(name) => {
                 Err(format!("{program} takes it for something else, or for nothing"))
             }
-            Meaning::Variable { name, default: Some(default) } if has(Form::Defaulted) => {
-                Ok((format!("${{{name}:-{default}}}"), meaning))
+            ReferenceKind::Variable { name, default: Some(default) } if has(Form::Defaulted) => {
+                Ok((format!("${{{name}:-{default}}}"), reference))
             }
-            Meaning::Variable { name, .. } => {
+            ReferenceKind::Variable { name, .. } => {
                 let forms = [Form::Env, Form::Curly, Form::Braced, Form::Secret, Form::Bare];
                 let form = forms.into_iter().find(|form| has(*form));
                 let form = form.ok_or_else(|| format!("{program} replaces no variables"))?;
-                Ok((form.written(name), Meaning::Variable { name, default: None }))
+                Ok((form.written(name), ReferenceKind::Variable { name, default: None }))
             }
         }
     }
 }
 
 /// Whether a value is one reference and nothing else.
-fn is_whole(text: &str, references: &[(Range<usize>, Meaning<'_>)]) -> bool {
+fn is_whole(text: &str, references: &[(Range<usize>, ReferenceKind<'_>)]) -> bool {
     matches!(references, [(range, _)] if *range == (0..text.len()))
 }

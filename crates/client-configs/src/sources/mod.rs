@@ -25,8 +25,8 @@ use self::{
     places::{Candidate, Folders},
 };
 use super::{
-    ClientConfig, ConfiguredServer, LintReport, Machine, check, check::Subject, dialect::Detected, dialect::Dialect,
-    dialect::VARIABLES_DIALECT, document::Document, lint::Analysis, lint::lint,
+    ClientConfig, ConfiguredServer, LintReport, Machine, check, check::CheckedConfig, dialect::Detected,
+    dialect::Dialect, dialect::VARIABLES_DIALECT, document::Document, lint::Analysis, lint::lint,
 };
 use rehearse_document::{Source, Span};
 use rehearse_report::findings::{Code, Finding};
@@ -284,7 +284,7 @@ fn report(
     (machine, why): (&Machine, &str),
 ) -> LintReport {
     let root = &document.root;
-    check::all(&Subject::new(&config, root, source, Some(machine)), &mut findings);
+    check::all(&CheckedConfig::new(&config, root, source, Some(machine)), &mut findings);
     let detected = Some(Detected::certain(config.dialect, why));
     Analysis { detected, config: Some(config), part: None, findings }.into_report(source, root.clone())
 }

@@ -8,14 +8,14 @@ use crate::{PathKind, dialect::by_name, secret::KnownSecrets};
 use rehearse_report::findings::Severity;
 
 /// A machine with a home folder, a project and nothing in them.
-struct World {
+struct TestMachine {
     folder: TempDir,
     machine: Machine,
     sources: Sources,
 }
 
-impl World {
-    fn new() -> World {
+impl TestMachine {
+    fn new() -> TestMachine {
         let folder = tempfile::tempdir().expect("a folder");
         let home = folder.path().join("home").display().to_string();
         let variables = [("HOME", &home), ("USERPROFILE", &home)];
@@ -26,23 +26,23 @@ impl World {
             look: |_| PathKind::Nothing,
             read: |path| fs::read_to_string(path),
         };
-        World { folder, machine, sources: Sources::default() }
+        TestMachine { folder, machine, sources: Sources::default() }
     }
 
-    fn file(self, path: &str, text: impl ToString) -> World {
+    fn file(self, path: &str, text: impl ToString) -> TestMachine {
         let path = self.folder.path().join(path);
         fs::create_dir_all(path.parent().expect("a folder")).expect("creates");
         fs::write(path, text.to_string()).expect("writes");
         self
     }
 
-    fn variable(mut self, name: &str, value: impl ToString) -> World {
+    fn variable(mut self, name: &str, value: impl ToString) -> TestMachine {
         self.machine.variables.insert(name.to_owned(), value.to_string());
         self
     }
 
     /// Puts a server with this name and command into a source.
-    fn with_server(mut self, source: &str, name: &str) -> World {
+    fn with_server(mut self, source: &str, name: &str) -> TestMachine {
         let text = json!({ "mcpServers": { name: { "command": source } } });
         match source {
             "variable" => self.variable(environment::SERVERS, json!([{ "name": name, "command": source }])),
@@ -88,13 +88,13 @@ fn check_pairs(sources: &[&str]) {
     for (index, higher) in sources.iter().enumerate() {
         for lower in &sources[index + 1..] {
             // The order of the flags is part of what is tested.
-            let effective = World::new().with_server(lower, "s").with_server(higher, "s").load();
+            let effective = TestMachine::new().with_server(lower, "s").with_server(higher, "s").load();
             assert_eq!(kept_names(&effective), [format!("s: {higher}")], "{higher} against {lower}");
             let [lost] = &effective.lost[..] else { panic!("{higher} against {lower}: {:?}", effective.lost) };
             assert_eq!(lost.to, effective.servers[0].origin(), "{higher} against {lower}");
             assert_eq!(effective.files.len(), if *lower == "local" || *higher == "local" { 3 } else { 2 });
 
-            let effective = World::new().with_server(lower, "b").with_server(higher, "a").load();
+            let effective = TestMachine::new().with_server(lower, "b").with_server(higher, "a").load();
             assert_eq!(kept_names(&effective), [format!("a: {higher}"), format!("b: {lower}")]);
             assert_eq!(effective.lost, []);
         }
@@ -104,7 +104,7 @@ fn check_pairs(sources: &[&str]) {
 #[test]
 fn of_two_sources_that_are_named_the_higher_one_counts_and_both_are_read() {
     check_pairs(&["variable", "second flag", "config", "path"]);
-    let both = World::new().with_server("first flag", "s").with_server("second flag", "s").load();
+    let both = TestMachine::new().with_server("first flag", "s").with_server("second flag", "s").load();
     assert_eq!(kept_names(&both), ["s: second flag"]);
     assert_eq!(lost(&both), ["s: first flag.json:1:16, second flag.json:1:16"]);
 }
@@ -118,18 +118,20 @@ fn of_default_files_those_of_the_project_count_more_in_the_order_of_the_dialects
 fn default_files_are_read_only_if_nothing_is_named() {
     for source in ["variable", "first flag", "config", "path"] {
         let effective =
-            World::new().with_server("project", "a").with_server("user", "b").with_server(source, "c").load();
+            TestMachine::new().with_server("project", "a").with_server("user", "b").with_server(source, "c").load();
         assert_eq!(kept_names(&effective), [format!("c: {source}")]);
         assert!(effective.missing.is_empty(), "{source}");
     }
-    let empty =
-        World::new().with_server("user", "b").variable(environment::SERVERS, "").variable(environment::CONFIG_PATH, "");
+    let empty = TestMachine::new()
+        .with_server("user", "b")
+        .variable(environment::SERVERS, "")
+        .variable(environment::CONFIG_PATH, "");
     assert_eq!(kept_names(&empty.load()), ["b: user"], "an empty variable is none");
 }
 
 #[test]
 fn without_any_source_there_are_no_servers_and_every_place_was_looked_at() {
-    let effective = World::new().load();
+    let effective = TestMachine::new().load();
     assert!(effective.servers.is_empty() && effective.files.is_empty());
     let missing: Vec<_> = effective.missing.iter().map(|missing| missing.name.replace('\\', "/")).collect();
     for name in [".mcp.json", ".cursor/mcp.json", "cpe.yaml", "~/.code_agent/config.json", "~/.claude.json"] {
@@ -142,8 +144,8 @@ fn without_any_source_there_are_no_servers_and_every_place_was_looked_at() {
 fn mistakes_in_servers_of_other_projects_are_ignored() {
     let servers = json!({ "mcpServers": { "s": { "comand": "x" }, "t": { "command": "elsewhere" } } });
     let projects = json!({ "/elsewhere": servers });
-    let world = World::new().with_server("user", "t").file("home/.claude.json", json!({ "projects": projects }));
-    let effective = world.load();
+    let test = TestMachine::new().with_server("user", "t").file("home/.claude.json", json!({ "projects": projects }));
+    let effective = test.load();
     assert_eq!((kept_names(&effective), effective.unread), (vec!["t: user".to_owned()], vec![]));
 }
 
@@ -153,28 +155,28 @@ fn a_named_file_must_be_there() {
         (Precedence::McpConfig, Sources { mcp_config: vec!["gone.json".into()], ..Sources::default() }, "gone.json"),
         (Precedence::Config, Sources { config: Some("~/gone.yaml".into()), ..Sources::default() }, "~/gone.yaml"),
     ] {
-        let error = sources.load(&World::new().machine).expect_err("it is not there");
+        let error = sources.load(&TestMachine::new().machine).expect_err("it is not there");
         assert_eq!((error.precedence, error.name.as_str()), (precedence, name));
         assert!(error.to_string().starts_with(&format!("cannot read the config {name}, which {precedence} names: ")));
     }
-    let world = World::new().variable(environment::CONFIG_PATH, "gone.json");
-    assert_eq!(world.sources.load(&world.machine).expect_err("it is not there").precedence, Precedence::ConfigPath);
+    let test = TestMachine::new().variable(environment::CONFIG_PATH, "gone.json");
+    assert_eq!(test.sources.load(&test.machine).expect_err("it is not there").precedence, Precedence::ConfigPath);
 }
 
 #[test]
 fn a_file_that_is_named_twice_is_read_once() {
-    let mut world = World::new().with_server("first flag", "s");
-    world.sources.config = Some(world.machine.directory.join("first flag.json"));
-    let effective = world.load();
+    let mut test = TestMachine::new().with_server("first flag", "s");
+    test.sources.config = Some(test.machine.directory.join("first flag.json"));
+    let effective = test.load();
     assert_eq!((effective.files.len(), effective.lost.len()), (1, 0));
 }
 
 #[test]
 fn the_higher_server_counts_whole_and_fields_are_never_mixed() {
     let low = json!({ "mcpServers": { "s": { "command": "low", "env": { "A": "b" }, "timeout": 5 } } });
-    let world = World::new().with_server("second flag", "s").file("home/some.json", low);
-    let sources = Sources { config: Some("~/some.json".into()), ..world.sources.clone() };
-    let effective = sources.load(&world.machine).expect("all are there");
+    let test = TestMachine::new().with_server("second flag", "s").file("home/some.json", low);
+    let sources = Sources { config: Some("~/some.json".into()), ..test.sources.clone() };
+    let effective = sources.load(&test.machine).expect("all are there");
     assert_eq!(kept_names(&effective), ["s: second flag"]);
     assert!(effective.servers[0].server.env.is_empty() && effective.servers[0].server.timeouts.call.is_none());
 }
@@ -182,12 +184,13 @@ fn the_higher_server_counts_whole_and_fields_are_never_mixed() {
 #[test]
 fn a_server_that_cannot_be_understood_keeps_its_name_from_lower_ones() {
     let broken = json!({ "mcpServers": { "s": { "args": [] }, "t": { "command": "fine" } } });
-    let effective = World::new().with_server("user", "s").file("project/.mcp.json", broken).load();
+    let effective = TestMachine::new().with_server("user", "s").file("project/.mcp.json", broken).load();
     assert_eq!(kept_names(&effective), ["t: fine"]);
     let unread: Vec<_> = effective.unread.iter().map(|it| (it.name.as_str(), it.code.name)).collect();
     assert_eq!(unread, [("s", "E-MISSING")]);
     assert_eq!(lost(&effective), ["s: ~/.cursor/mcp.json:1:16, .mcp.json:1:16"]);
-    let effective = World::new().with_server("variable", "s").file("project/p.json", r#"{"mcpServers": {"s": 7}}"#);
+    let effective =
+        TestMachine::new().with_server("variable", "s").file("project/p.json", r#"{"mcpServers": {"s": 7}}"#);
     let sources = Sources { config: Some("p.json".into()), ..Sources::default() };
     let effective = sources.load(&effective.machine).expect("all are there");
     assert_eq!((effective.unread.len(), kept_names(&effective)), (0, vec!["s: variable".to_owned()]));
@@ -198,7 +201,7 @@ fn a_server_that_cannot_be_understood_keeps_its_name_from_lower_ones() {
 fn findings_in_the_list_of_the_variable_have_their_position() {
     let text = r#"[{"name": "fs", "command": "server"}, {"command": "x"}, {"name": "web", "url": 7, "type": "sse"},
         {"name": "fs", "type": "stdio", "command": "later"}]"#;
-    let effective = World::new().variable(environment::SERVERS, text).load();
+    let effective = TestMachine::new().variable(environment::SERVERS, text).load();
     assert_eq!(kept_names(&effective), ["web: ", "fs: later"]);
     assert_eq!(lost(&effective), ["fs: $CODE_AGENT_MCP_SERVERS:1:11, $CODE_AGENT_MCP_SERVERS:2:18"]);
     let [file] = &effective.files[..] else { panic!("{:?}", effective.files) };
@@ -211,7 +214,7 @@ fn findings_in_the_list_of_the_variable_have_their_position() {
     assert_eq!(twice.map(|it| it.problem.span.start).collect::<Vec<_>>(), [second]);
     assert!(file.report.findings.iter().all(|it| it.code.name != "W-NAME-CLASH"));
     for (wrong, code) in [(r#"{"fs": {"command": "x"}}"#, "E-VALUE-TYPE"), ("[{", "E-SYNTAX"), ("[\u{1}", "E-SYNTAX")] {
-        let effective = World::new().variable(environment::SERVERS, wrong).load();
+        let effective = TestMachine::new().variable(environment::SERVERS, wrong).load();
         let codes: Vec<_> = effective.files[0].report.findings.iter().map(|it| it.code.name).collect();
         assert!(effective.servers.is_empty() && codes.contains(&code), "{wrong}: {codes:?}");
     }
@@ -219,9 +222,9 @@ fn findings_in_the_list_of_the_variable_have_their_position() {
 
 #[test]
 fn a_dialect_limits_the_default_files_to_its_program() {
-    let mut world = World::new().with_server("project", "a").with_server("user", "b");
-    world.sources.dialect = by_name("cursor");
-    assert_eq!(kept_names(&world.load()), ["b: user"]);
+    let mut test = TestMachine::new().with_server("project", "a").with_server("user", "b");
+    test.sources.dialect = by_name("cursor");
+    assert_eq!(kept_names(&test.load()), ["b: user"]);
 }
 
 #[test]
@@ -230,8 +233,8 @@ fn everything_about_a_server_has_an_origin_or_is_a_default() {
         "s": { "type": "http", "httpUrl": "https://h/", "headers": { "Authorization": "Bearer abcdefgh12345678" },
                "timeout": 90_500, "includeTools": [] }
     } } });
-    let mut world = World::new().file("home/.code_agent/config.json", text);
-    let effective = world.load();
+    let mut test = TestMachine::new().file("home/.code_agent/config.json", text);
+    let effective = test.load();
     let shown = |setting: &Setting| {
         let origin = setting.origin.as_ref().map(|origin| origin.span.start > 0);
         (setting.key().into_owned(), setting.masked(&KnownSecrets::default()).to_string(), origin)
@@ -251,8 +254,8 @@ fn everything_about_a_server_has_an_origin_or_is_a_default() {
     ];
     assert_eq!(all, expected.map(|(path, value, origin)| (path.to_owned(), value.to_owned(), origin)));
 
-    world = World::new().file("project/.roo/mcp.json", r#"{"mcpServers": {"s": {"command": "x"}}}"#);
-    let filled = settings(&world.load().servers[0], usual).into_iter().filter(|it| it.origin.is_none());
+    test = TestMachine::new().file("project/.roo/mcp.json", r#"{"mcpServers": {"s": {"command": "x"}}}"#);
+    let filled = settings(&test.load().servers[0], usual).into_iter().filter(|it| it.origin.is_none());
     let filled: Vec<_> = filled.map(|it| (it.path, it.value)).collect();
     assert_eq!(filled, [("enabled".to_owned(), json!(true)), ("timeouts.call".to_owned(), json!(7.0))]);
 }
@@ -260,7 +263,7 @@ fn everything_about_a_server_has_an_origin_or_is_a_default() {
 #[test]
 fn the_file_that_the_variable_names_is_of_code_agent() {
     let text = json!({ "mcpServers": { "a": { "command": "x" } } });
-    let world = World::new().variable(environment::CONFIG_PATH, "team.json").file("project/team.json", text);
-    let names: Vec<_> = world.load().servers.iter().map(|kept| kept.dialect.name).collect();
+    let test = TestMachine::new().variable(environment::CONFIG_PATH, "team.json").file("project/team.json", text);
+    let names: Vec<_> = test.load().servers.iter().map(|kept| kept.dialect.name).collect();
     assert_eq!(names, ["code_agent"]);
 }

@@ -169,7 +169,7 @@ impl Authorizer {
     }
 
     /// The recorder of the token requests from now on, without secrets.
-    pub fn recorder(&self) -> crate::recorder::TraceRecorder {
+    pub fn recorder(&self) -> crate::recorder::ClientRecorder {
         self.0.flow.fetcher.recorder()
     }
 

@@ -31,8 +31,8 @@ impl Challenge {
         if challenges.is_empty() {
             return None;
         }
-        let telling = challenges.iter().position(|challenge| challenge.resource_metadata.is_some()).unwrap_or(0);
-        Some(challenges.swap_remove(telling))
+        let with_metadata = challenges.iter().position(|challenge| challenge.resource_metadata.is_some()).unwrap_or(0);
+        Some(challenges.swap_remove(with_metadata))
     }
 
     /// Whether the token is valid but lacks scopes.

@@ -20,7 +20,7 @@ use super::{
     AuthError, Challenge,
     ssrf_guard::{BlockedAddress, SsrfGuard},
 };
-use crate::{recorder::TraceRecorder, transport::web};
+use crate::{recorder::ClientRecorder, transport::web};
 use rehearse_protocol::{Closed, Direction, Era, EventKind, Version};
 
 /// Replaces secrets in what is recorded.
@@ -56,7 +56,7 @@ pub(super) struct Fetcher {
     near: OnceLock<Client>,
     far: OnceLock<Client>,
     /// Records the requests.
-    recorder: TraceRecorder,
+    recorder: ClientRecorder,
 }
 
 /// How the location of metadata is known.
@@ -70,11 +70,11 @@ pub(super) enum MetadataLocation {
 
 impl Fetcher {
     pub(super) fn new(ssrf_guard: SsrfGuard) -> Fetcher {
-        Fetcher { ssrf_guard, near: OnceLock::new(), far: OnceLock::new(), recorder: TraceRecorder::with_limit(KEPT) }
+        Fetcher { ssrf_guard, near: OnceLock::new(), far: OnceLock::new(), recorder: ClientRecorder::with_limit(KEPT) }
     }
 
     /// The recorder of the requests from now on, without secrets.
-    pub(super) fn recorder(&self) -> TraceRecorder {
+    pub(super) fn recorder(&self) -> ClientRecorder {
         self.recorder.clone().with_details()
     }
 

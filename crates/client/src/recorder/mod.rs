@@ -32,7 +32,7 @@ use rehearse_protocol::{Closed, Direction, Event, EventKind, Frame, Trace};
 ///
 /// Clones share the record.
 #[derive(Clone)]
-pub struct TraceRecorder(Arc<Shared>);
+pub struct ClientRecorder(Arc<Shared>);
 
 /// Sees each event as it is recorded.
 pub type EventSink = Box<dyn Fn(&Event) + Send + Sync>;
@@ -43,7 +43,7 @@ struct Shared {
     state: Mutex<State>,
     changed: watch::Sender<()>,
     /// The recorder of the connection, if this one records an attempt to open it.
-    connection: Option<TraceRecorder>,
+    connection: Option<ClientRecorder>,
     /// How many HTTP exchanges have begun.
     exchanges: AtomicU32,
 }
@@ -81,32 +81,32 @@ enum AttemptState {
     Abandoned,
 }
 
-impl Default for TraceRecorder {
+impl Default for ClientRecorder {
     fn default() -> Self {
-        TraceRecorder::new()
+        ClientRecorder::new()
     }
 }
 
-impl TraceRecorder {
+impl ClientRecorder {
     /// A recorder whose clock starts now.
-    pub fn new() -> TraceRecorder {
-        TraceRecorder::from_trace(Trace::default())
+    pub fn new() -> ClientRecorder {
+        ClientRecorder::from_trace(Trace::default())
     }
 
-    /// As [`TraceRecorder::new`], but keeps only the last `limit` events, or fewer if they are large, for long
+    /// As [`ClientRecorder::new`], but keeps only the last `limit` events, or fewer if they are large, for long
     /// connections. A response to a request that was dropped is still delivered to its waiter.
-    pub fn with_limit(limit: usize) -> TraceRecorder {
-        TraceRecorder::from_trace(Trace::bounded(limit))
+    pub fn with_limit(limit: usize) -> ClientRecorder {
+        ClientRecorder::from_trace(Trace::bounded(limit))
     }
 
-    fn from_trace(trace: Trace) -> TraceRecorder {
-        TraceRecorder::with(trace, Instant::now(), None)
+    fn from_trace(trace: Trace) -> ClientRecorder {
+        ClientRecorder::with(trace, Instant::now(), None)
     }
 
-    fn with(trace: Trace, opened: Instant, connection: Option<TraceRecorder>) -> TraceRecorder {
+    fn with(trace: Trace, opened: Instant, connection: Option<ClientRecorder>) -> ClientRecorder {
         let state = State { trace, ..State::default() };
         let (changed, _) = watch::channel(());
-        TraceRecorder(Arc::new(Shared {
+        ClientRecorder(Arc::new(Shared {
             opened,
             sink: OnceLock::new(),
             state: Mutex::new(state),
@@ -118,9 +118,9 @@ impl TraceRecorder {
 
     /// A recorder of one of several attempts to open this connection. The connection records all that it does, except
     /// the end. Only an attempt sees its own frames alone.
-    pub(crate) fn attempt(&self) -> TraceRecorder {
+    pub(crate) fn attempt(&self) -> ClientRecorder {
         let trace = self.state().trace.new_empty();
-        TraceRecorder::with(trace, self.0.opened, Some(self.clone()))
+        ClientRecorder::with(trace, self.0.opened, Some(self.clone()))
     }
 
     /// Makes this attempt the connection: from now on, only the connection records.
@@ -140,21 +140,21 @@ impl TraceRecorder {
     }
 
     /// The recorder of the connection, of which this may be an attempt.
-    pub(crate) fn connection(&self) -> TraceRecorder {
+    pub(crate) fn connection(&self) -> ClientRecorder {
         self.0.connection.as_ref().unwrap_or(self).clone()
     }
 
     /// The same recorder, which from now on also records HTTP heads, HTTP bodies that are not messages, and standard error.
     #[must_use]
-    pub fn with_details(self) -> TraceRecorder {
+    pub fn with_details(self) -> ClientRecorder {
         self.state().detail = Detail::Everything;
         self
     }
 
-    /// As [`TraceRecorder::with_details`], without the bytes of streams, and with the beginning of standard error only: a
+    /// As [`ClientRecorder::with_details`], without the bytes of streams, and with the beginning of standard error only: a
     /// server may write much more there than messages.
     #[must_use]
-    pub fn with_brief_details(self) -> TraceRecorder {
+    pub fn with_brief_details(self) -> ClientRecorder {
         self.state().detail = Detail::Brief(MAX_STDERR);
         self
     }
@@ -170,7 +170,7 @@ impl TraceRecorder {
     }
 
     /// Whether both record the same connection.
-    pub fn is_same_as(&self, other: &TraceRecorder) -> bool {
+    pub fn is_same_as(&self, other: &ClientRecorder) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
@@ -187,7 +187,7 @@ impl TraceRecorder {
         self.record_in(None, direction, bytes)
     }
 
-    /// As [`TraceRecorder::record`], for a frame of an HTTP exchange.
+    /// As [`ClientRecorder::record`], for a frame of an HTTP exchange.
     pub(crate) fn record_in(&self, exchange: Option<u32>, direction: Direction, bytes: Bytes) -> Frame {
         let mut state = self.state();
         match (&self.0.connection, state.attempt) {
@@ -213,7 +213,7 @@ impl TraceRecorder {
         self.note_in(None, kind);
     }
 
-    /// As [`TraceRecorder::note`], for an event of an HTTP exchange.
+    /// As [`ClientRecorder::note`], for an event of an HTTP exchange.
     pub(crate) fn note_in(&self, exchange: Option<u32>, kind: EventKind) {
         if let Some(connection) = &self.0.connection {
             return connection.note_in(exchange, kind);
@@ -225,7 +225,7 @@ impl TraceRecorder {
         self.0.changed.send_replace(());
     }
 
-    /// As [`TraceRecorder::note`], if details are recorded.
+    /// As [`ClientRecorder::note`], if details are recorded.
     pub(crate) fn note_detail(&self, exchange: Option<u32>, kind: impl FnOnce() -> EventKind) {
         if let Some(connection) = &self.0.connection {
             return connection.note_detail(exchange, kind);
@@ -236,7 +236,7 @@ impl TraceRecorder {
         }
     }
 
-    /// As [`TraceRecorder::note_detail`], for a part of a stream, whose messages are recorded as frames.
+    /// As [`ClientRecorder::note_detail`], for a part of a stream, whose messages are recorded as frames.
     pub(crate) fn note_chunk(&self, exchange: Option<u32>, bytes: &Bytes) {
         if let Some(connection) = &self.0.connection {
             return connection.note_chunk(exchange, bytes);
@@ -248,7 +248,7 @@ impl TraceRecorder {
         }
     }
 
-    /// As [`TraceRecorder::note_detail`], for a line of standard error.
+    /// As [`ClientRecorder::note_detail`], for a line of standard error.
     pub(crate) fn note_stderr(&self, line: &str) {
         if let Some(connection) = &self.0.connection {
             return connection.note_stderr(line);
@@ -310,7 +310,7 @@ impl TraceRecorder {
         self.state().trace.events().rev().find_map(pick)
     }
 
-    /// The events from index `read` on, as far as they are kept; `read` is then [`TraceRecorder::end`].
+    /// The events from index `read` on, as far as they are kept; `read` is then [`ClientRecorder::end`].
     pub fn read(&self, read: &mut usize) -> Vec<Event> {
         let state = self.state();
         let events = state.trace.since(*read).map(|(_, event)| event.clone()).collect();
@@ -323,7 +323,7 @@ impl TraceRecorder {
         self.state().trace.frames_since(index).map(|(_, frame)| frame.clone()).collect()
     }
 
-    /// As [`TraceRecorder::since`], each with its index.
+    /// As [`ClientRecorder::since`], each with its index.
     pub fn numbered_since(&self, index: usize) -> Vec<(usize, Frame)> {
         self.state().trace.frames_since(index).map(|(index, frame)| (index, frame.clone())).collect()
     }
@@ -397,7 +397,7 @@ impl TraceRecorder {
         matched.await.ok()
     }
 
-    /// As [`TraceRecorder::wait_for_response`], among the recorded frames only.
+    /// As [`ClientRecorder::wait_for_response`], among the recorded frames only.
     pub fn find_response(&self, from: usize, wanted: ResponseFilter<'_>) -> Option<MatchedFrame> {
         let state = self.state();
         state.find(from, wanted, state.awaited.iter().all(|waiter| waiter.matched.is_closed()))
@@ -415,8 +415,8 @@ impl TraceRecorder {
     }
 }
 
-impl fmt::Debug for TraceRecorder {
+impl fmt::Debug for ClientRecorder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TraceRecorder").field("events", &self.end()).field("closed", &self.closed()).finish()
+        f.debug_struct("ClientRecorder").field("events", &self.end()).field("closed", &self.closed()).finish()
     }
 }

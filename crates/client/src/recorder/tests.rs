@@ -5,7 +5,7 @@ use futures_util::FutureExt;
 use super::*;
 use rehearse_protocol::{Closed, Id};
 
-fn receive(recorder: &TraceRecorder, text: &'static str) {
+fn receive(recorder: &ClientRecorder, text: &'static str) {
     recorder.record(Direction::ServerToClient, Bytes::from_static(text.as_bytes()));
 }
 
@@ -15,7 +15,7 @@ fn by_id(id: &Id) -> ResponseFilter<'_> {
 
 #[tokio::test(start_paused = true)]
 async fn frames_carry_the_time_since_the_connection_was_opened() {
-    let recorder = TraceRecorder::new();
+    let recorder = ClientRecorder::new();
     tokio::time::advance(Duration::from_millis(1500)).await;
     receive(&recorder, "{}");
     recorder.clone().record(Direction::ClientToServer, Bytes::from_static(b"x"));
@@ -26,7 +26,7 @@ async fn frames_carry_the_time_since_the_connection_was_opened() {
 
 #[tokio::test]
 async fn dropped_frames_keep_their_numbers_and_answers_are_still_found() {
-    let recorder = TraceRecorder::with_limit(2);
+    let recorder = ClientRecorder::with_limit(2);
     let id = Id::from(7);
     let mut early = pin!(recorder.wait_for_response(0, by_id(&id)));
     assert!(early.as_mut().now_or_never().is_none());
@@ -43,7 +43,7 @@ async fn dropped_frames_keep_their_numbers_and_answers_are_still_found() {
 
 #[test]
 fn an_attempt_keeps_no_more_than_the_connection() {
-    let connection = TraceRecorder::with_limit(2);
+    let connection = ClientRecorder::with_limit(2);
     let attempt = connection.attempt();
     for _ in 0..5 {
         receive(&attempt, "{}");
@@ -53,7 +53,7 @@ fn an_attempt_keeps_no_more_than_the_connection() {
 
 #[tokio::test]
 async fn a_waiter_sees_old_and_new_frames_once_each() {
-    let recorder = TraceRecorder::new();
+    let recorder = ClientRecorder::new();
     receive(&recorder, "0");
     receive(&recorder, "1");
     let mut shown = Vec::new();
@@ -74,7 +74,7 @@ async fn a_waiter_sees_old_and_new_frames_once_each() {
 
 #[tokio::test]
 async fn closing_ends_every_wait_and_keeps_the_first_reason() {
-    let recorder = TraceRecorder::new();
+    let recorder = ClientRecorder::new();
     let (mut any, id) = (pin!(recorder.wait_for(0, |_| false)), Id::from(1));
     let mut answer = pin!(recorder.wait_for_response(0, by_id(&id)));
     assert!(any.as_mut().now_or_never().is_none() && answer.as_mut().now_or_never().is_none());
@@ -87,7 +87,7 @@ async fn closing_ends_every_wait_and_keeps_the_first_reason() {
 
 #[tokio::test]
 async fn an_answer_is_found_by_its_id_before_and_after_it_came() {
-    let recorder = TraceRecorder::new();
+    let recorder = ClientRecorder::new();
     let id = Id::from(7);
     let mut early = pin!(recorder.wait_for_response(0, by_id(&id)));
     assert!(early.as_mut().now_or_never().is_none());
@@ -104,14 +104,14 @@ async fn an_answer_is_found_by_its_id_before_and_after_it_came() {
 
 #[tokio::test]
 async fn an_invalid_answer_with_a_readable_id_is_an_answer() {
-    let recorder = TraceRecorder::new();
+    let recorder = ClientRecorder::new();
     receive(&recorder, r#"{"jsonrpc":"1.0","id":7,"result":{}}"#);
     assert!(recorder.wait_for_response(0, by_id(&Id::from(7))).await.is_some());
 }
 
 #[tokio::test]
 async fn an_unsolicited_frame_answers_the_only_request_that_accepts_it() {
-    let recorder = TraceRecorder::new();
+    let recorder = ClientRecorder::new();
     let (one, two) = (Id::from(1), Id::from(2));
     let any = |id| ResponseFilter { id: Some(id), unaddressed: false, unsolicited: AcceptUnsolicited::Any };
     recorder.record(Direction::ClientToServer, Bytes::from_static(br#"{"jsonrpc":"2.0","id":1,"method":"a"}"#));
@@ -138,7 +138,7 @@ async fn an_unsolicited_frame_answers_the_only_request_that_accepts_it() {
 
 #[tokio::test]
 async fn invalid_messages_can_be_ignored_without_other_unsolicited_frames() {
-    let recorder = TraceRecorder::new();
+    let recorder = ClientRecorder::new();
     let id = Id::from(1);
     let wanted = ResponseFilter { id: Some(&id), unaddressed: false, unsolicited: AcceptUnsolicited::Responses };
     let mut waiting = pin!(recorder.wait_for_response(0, wanted));
@@ -151,7 +151,7 @@ async fn invalid_messages_can_be_ignored_without_other_unsolicited_frames() {
 
 #[tokio::test]
 async fn a_response_answers_only_its_request_and_an_error_without_an_id_only_on_demand() {
-    let recorder = TraceRecorder::new();
+    let recorder = ClientRecorder::new();
     let id = Id::from(2);
     for id in 1..3 {
         let request = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"a"}}"#);

@@ -6,7 +6,7 @@ use std::{
 use tokio::sync::mpsc;
 
 use super::{LEGACY, call};
-use crate::recorder::TraceRecorder;
+use crate::recorder::ClientRecorder;
 use crate::{
     CallOptions, CommandSpec, ConnectError, ConnectOptions, Failure, ServerParams, Session, StderrSink, StopGrace,
     Target, TempFolder,
@@ -149,7 +149,7 @@ async fn a_silent_server_is_late_and_does_not_survive() {
 async fn a_trace_has_the_whole_life_of_a_process_in_order() {
     let (heard, mut lines) = mpsc::unbounded_channel();
     let sink: StderrSink = Arc::new(move |line| drop(heard.send(line)));
-    let recorder = TraceRecorder::new().with_details();
+    let recorder = ClientRecorder::new().with_details();
     let options = ConnectOptions { stderr: Some(sink), recorder: recorder.clone(), ..ConnectOptions::default() };
     let server = shell("echo working >&2; read -r line; exit 3");
     let session = Session::connect_with(&server, LEGACY, options).await.expect("a session");

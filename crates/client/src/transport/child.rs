@@ -20,7 +20,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{OpenError, process_group::ProcessGroup};
-use crate::recorder::TraceRecorder;
+use crate::recorder::ClientRecorder;
 use rehearse_protocol::{EventKind, ProcessEvent};
 
 const KEPT_LINES: usize = 20;
@@ -109,7 +109,7 @@ pub(crate) struct Child {
     grace: StopGrace,
     stderr: LastLines,
     listener: JoinHandle<()>,
-    recorder: TraceRecorder,
+    recorder: ClientRecorder,
     silent: watch::Receiver<bool>,
 }
 
@@ -122,7 +122,7 @@ impl Child {
         spec: &CommandSpec,
         name: &str,
         sink: Option<StderrSink>,
-        recorder: TraceRecorder,
+        recorder: ClientRecorder,
     ) -> Result<(Child, Pipes), OpenError> {
         let failed = |source| OpenError::Spawn { program: spec.program.clone(), source };
         let mut command = Command::new(&spec.program);
@@ -299,7 +299,7 @@ mod tests {
             // A shell would add variables; `env` prints what it got.
             let env = BTreeMap::from([("OWN".to_owned(), "1".to_owned())]);
             let spec = CommandSpec { program: "env".into(), env, inherit, ..CommandSpec::default() };
-            let (child, mut pipes) = Child::spawn(&spec, "env", None, TraceRecorder::new()).expect("starts");
+            let (child, mut pipes) = Child::spawn(&spec, "env", None, ClientRecorder::new()).expect("starts");
             let mut text = String::new();
             tokio::io::AsyncReadExt::read_to_string(&mut pipes.stdout, &mut text).await.expect("UTF-8");
             child.stop(&CancellationToken::new()).await;
@@ -318,7 +318,7 @@ mod tests {
         let report = async |script: &str| {
             let args = vec!["-c".into(), script.into()];
             let spec = CommandSpec { program: "sh".into(), args, ..CommandSpec::default() };
-            let (child, _pipes) = Child::spawn(&spec, "shell", None, TraceRecorder::new()).expect("starts");
+            let (child, _pipes) = Child::spawn(&spec, "shell", None, ClientRecorder::new()).expect("starts");
             for patience in [Duration::from_secs(60), Duration::ZERO] {
                 let (status, lines) = child.exit_details(patience).await;
                 assert_eq!(lines, ["last words"]);
@@ -340,7 +340,7 @@ mod tests {
         for is_waited_for in [true, false] {
             let args = vec!["-c".into(), script.into()];
             let spec = CommandSpec { program: "sh".into(), args, grace, ..CommandSpec::default() };
-            let (child, mut pipes) = Child::spawn(&spec, "shell", None, TraceRecorder::new()).expect("starts");
+            let (child, mut pipes) = Child::spawn(&spec, "shell", None, ClientRecorder::new()).expect("starts");
             let mut ready = [0; 6];
             tokio::io::AsyncReadExt::read_exact(&mut pipes.stdout, &mut ready).await.expect("it is ready");
             let (shutdown, lines) = (CancellationToken::new(), child.stderr.clone());
@@ -363,7 +363,7 @@ mod tests {
             format!("sh -c \"{}; echo ready; while :; do sleep 0.05 & wait; done\"; true", saving.replace('$', "\\$"));
         let spec =
             CommandSpec { program: "sh".into(), args: vec!["-c".into(), script], grace, ..CommandSpec::default() };
-        let (child, mut pipes) = Child::spawn(&spec, "shell", None, TraceRecorder::new()).expect("starts");
+        let (child, mut pipes) = Child::spawn(&spec, "shell", None, ClientRecorder::new()).expect("starts");
         let mut ready = [0; 6];
         tokio::io::AsyncReadExt::read_exact(&mut pipes.stdout, &mut ready).await.expect("it is ready");
         let (shutdown, lines) = (CancellationToken::new(), child.stderr.clone());

@@ -13,7 +13,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{WireError, events::EventReader, sse_poster::Poster, ws_stream};
-use crate::recorder::TraceRecorder;
+use crate::recorder::ClientRecorder;
 use rehearse_net::{LineReader, LineWriter};
 use rehearse_protocol::{Closed, Direction, EventKind};
 
@@ -38,7 +38,7 @@ pub(crate) enum Outgoing {
 /// A writer that writes one frame at a time, in the order of the calls.
 #[derive(Clone)]
 pub(crate) struct OrderedWriter {
-    recorder: TraceRecorder,
+    recorder: ClientRecorder,
     writer: Arc<Mutex<Option<Writer>>>,
     closing: CancellationToken,
 }
@@ -123,7 +123,7 @@ impl Outgoing {
 }
 
 impl OrderedWriter {
-    pub(crate) fn new(recorder: TraceRecorder, writer: Writer) -> OrderedWriter {
+    pub(crate) fn new(recorder: ClientRecorder, writer: Writer) -> OrderedWriter {
         OrderedWriter { recorder, writer: Arc::new(Mutex::new(Some(writer))), closing: CancellationToken::new() }
     }
 
@@ -222,7 +222,7 @@ mod tests {
     fn pair(capacity: usize) -> (Outgoing, DuplexStream) {
         let (near, far) = tokio::io::duplex(capacity);
         let (_, writer) = tokio::io::split(near);
-        let writer = OrderedWriter::new(TraceRecorder::new(), Writer::Memory(LineWriter::new(writer)));
+        let writer = OrderedWriter::new(ClientRecorder::new(), Writer::Memory(LineWriter::new(writer)));
         (Outgoing::Ordered(writer), far)
     }
 

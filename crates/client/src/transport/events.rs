@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 use reqwest::Response;
 
-use crate::recorder::TraceRecorder;
+use crate::recorder::ClientRecorder;
 use rehearse_protocol::{
     Closed,
     sse::{Decoder, Event},
@@ -16,12 +16,12 @@ pub(crate) struct EventReader {
     response: Response,
     decoder: Decoder,
     ready: VecDeque<Event>,
-    recorder: Option<TraceRecorder>,
+    recorder: Option<ClientRecorder>,
 }
 
 impl EventReader {
     /// A recorder notes the bytes of the stream, beside the frames in it.
-    pub(crate) fn new(response: Response, recorder: Option<TraceRecorder>) -> EventReader {
+    pub(crate) fn new(response: Response, recorder: Option<ClientRecorder>) -> EventReader {
         EventReader { response, decoder: Decoder::default(), ready: VecDeque::new(), recorder }
     }
 

@@ -12,7 +12,7 @@ use reqwest::{
 use tokio::{sync::watch, task::JoinHandle, time::timeout};
 
 use super::{OpenError, WireError, auth::AuthMiddleware, events::EventReader, headers::HeaderChange, web};
-use crate::{Endpoint, recorder::TraceRecorder};
+use crate::{Endpoint, recorder::ClientRecorder};
 use rehearse_protocol::{
     Direction, EventKind, Frame, MAX_FRAME, MessageHead, ParseError, Transport,
     http::{asked, is_event_stream, is_message},
@@ -28,7 +28,7 @@ pub(crate) struct HttpEndpoint {
     headers: HeaderMap,
     auth: Option<AuthMiddleware>,
     transport: Transport,
-    recorder: TraceRecorder,
+    recorder: ClientRecorder,
     sink: Option<FrameSink>,
     /// Why the last request without a response has none.
     failure: Mutex<Option<String>>,
@@ -117,7 +117,7 @@ impl HttpEndpoint {
         at: &Endpoint,
         transport: Transport,
         auth: Option<AuthMiddleware>,
-        recorder: TraceRecorder,
+        recorder: ClientRecorder,
     ) -> Result<HttpEndpoint, OpenError> {
         let mut url = web::parse_url(&at.url, transport.schemes())?;
         match url.scheme() {

@@ -4,14 +4,14 @@ use super::{
     Link, OpenError,
     duplex::{Incoming, OrderedWriter, Outgoing, Writer},
 };
-use crate::recorder::TraceRecorder;
+use crate::recorder::ClientRecorder;
 use rehearse_net::{LineReader, LineWriter, pipe::Address};
 
 /// Connects.
 ///
 /// # Errors
 /// [`OpenError::Unreachable`] if the listener is gone.
-pub(crate) fn open(address: &Address, recorder: TraceRecorder) -> Result<Link, OpenError> {
+pub(crate) fn open(address: &Address, recorder: ClientRecorder) -> Result<Link, OpenError> {
     let stream = address.connect();
     let stream = stream.ok_or_else(|| OpenError::Unreachable { detail: "the server is gone".to_owned() })?;
     let (reader, writer) = tokio::io::split(stream);

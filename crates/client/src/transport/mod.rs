@@ -1,4 +1,4 @@
-//! The client side of every transport: bytes go out and come in, and a [`TraceRecorder`](crate::recorder::TraceRecorder)
+//! The client side of every transport: bytes go out and come in, and a [`ClientRecorder`](crate::recorder::ClientRecorder)
 //! records them.
 //!
 //! stdio, SSE, WebSocket and memory are a `Link` each, with frames that flow freely both ways; streamable HTTP is an

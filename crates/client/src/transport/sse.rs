@@ -15,7 +15,7 @@ use super::{
     sse_poster::Poster,
     web,
 };
-use crate::recorder::TraceRecorder;
+use crate::recorder::ClientRecorder;
 use rehearse_protocol::{Closed, ClosedHow};
 
 /// Opens the stream and waits for the `endpoint` event.
@@ -26,7 +26,7 @@ pub(crate) async fn open(
     url: &str,
     headers: &[(String, String)],
     auth: Option<AuthMiddleware>,
-    recorder: TraceRecorder,
+    recorder: ClientRecorder,
 ) -> Result<Link, OpenError> {
     let url = web::parse_url(url, &["http", "https"])?;
     let (http, headers) = (web::client(&url)?, web::header_map(headers)?);
@@ -53,7 +53,7 @@ pub(crate) async fn open(
     Ok(Link { incoming: Incoming::Sse(Box::new(events)), outgoing: Outgoing::Sse(poster), child: None })
 }
 
-async fn endpoint(events: &mut EventReader, url: &Url, recorder: &TraceRecorder) -> Result<Url, OpenError> {
+async fn endpoint(events: &mut EventReader, url: &Url, recorder: &ClientRecorder) -> Result<Url, OpenError> {
     loop {
         let event = events.next().await.map_err(|closed| OpenError::Unreachable { detail: closed.to_string() })?;
         let Some(event) = event else {

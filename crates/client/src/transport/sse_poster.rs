@@ -9,12 +9,12 @@ use reqwest::{
 };
 
 use super::{WireError, auth::AuthMiddleware, web};
-use crate::recorder::TraceRecorder;
+use crate::recorder::ClientRecorder;
 
 /// Sends frames by POST to the endpoint that the server named.
 #[derive(Clone)]
 pub(crate) struct Poster {
-    pub(super) recorder: TraceRecorder,
+    pub(super) recorder: ClientRecorder,
     pub(super) http: Client,
     pub(super) endpoint: Url,
     pub(super) headers: Arc<HeaderMap>,

@@ -4,7 +4,7 @@ use super::{
     Child, CommandSpec, Link, OpenError, StderrSink,
     duplex::{Incoming, OrderedWriter, Outgoing, Writer},
 };
-use crate::recorder::TraceRecorder;
+use crate::recorder::ClientRecorder;
 use rehearse_net::{LineReader, LineWriter};
 use rehearse_protocol::LineSplitter;
 
@@ -16,7 +16,7 @@ pub(crate) fn open(
     spec: &CommandSpec,
     name: &str,
     stderr: Option<StderrSink>,
-    recorder: TraceRecorder,
+    recorder: ClientRecorder,
     splitter: LineSplitter,
 ) -> Result<Link, OpenError> {
     let (child, pipes) = Child::spawn(spec, name, stderr, recorder.clone())?;

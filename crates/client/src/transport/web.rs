@@ -11,7 +11,7 @@ use super::{
     OpenError, WireError,
     auth::{AuthHeader, AuthMiddleware, RefusedRequest},
 };
-use crate::recorder::TraceRecorder;
+use crate::recorder::ClientRecorder;
 pub(crate) use rehearse_net::http_client::{builder, describe, display_url, is_loopback};
 use rehearse_protocol::{Direction, EventKind, is_protocol_header};
 
@@ -83,7 +83,7 @@ pub(crate) async fn send(
     http: &Client,
     auth: Option<&AuthMiddleware>,
     request: RequestBuilder,
-    recorder: &TraceRecorder,
+    recorder: &ClientRecorder,
     frame: Option<&Bytes>,
 ) -> Result<Response, WireError> {
     send_in(recorder.new_exchange(), http, auth, request, recorder, frame).await
@@ -98,7 +98,7 @@ pub(crate) async fn send_in(
     http: &Client,
     auth: Option<&AuthMiddleware>,
     request: RequestBuilder,
-    recorder: &TraceRecorder,
+    recorder: &ClientRecorder,
     frame: Option<&Bytes>,
 ) -> Result<Response, WireError> {
     let mut request = request.build().map_err(|error| WireError::Invalid(describe(error)))?;
@@ -128,7 +128,7 @@ async fn execute(
     number: u32,
     http: &Client,
     request: Request,
-    recorder: &TraceRecorder,
+    recorder: &ClientRecorder,
     frame: Option<&Bytes>,
 ) -> Result<Response, WireError> {
     let exchange = Some(number);
@@ -187,7 +187,7 @@ pub(crate) async fn error_body(mut response: Response) -> Vec<u8> {
 }
 
 /// As [`error_body`], as a string, which is recorded; for a redirect that was not followed, the reason.
-pub(crate) async fn error_text(response: Response, recorder: &TraceRecorder) -> String {
+pub(crate) async fn error_text(response: Response, recorder: &ClientRecorder) -> String {
     let (redirection, exchange) = (redirection(&response), exchange(&response));
     let body = error_body(response).await;
     let text = String::from_utf8_lossy(&body).into_owned();
@@ -212,7 +212,7 @@ pub(crate) fn redirection(response: &Response) -> Option<String> {
 }
 
 /// Records a body that is not a message.
-pub(crate) fn note_body(recorder: &TraceRecorder, exchange: Option<u32>, body: Bytes) {
+pub(crate) fn note_body(recorder: &ClientRecorder, exchange: Option<u32>, body: Bytes) {
     if !body.is_empty() {
         recorder.note_detail(exchange, || EventKind::HttpBody { direction: Direction::ServerToClient, bytes: body });
     }

@@ -13,7 +13,7 @@ use super::{
     web,
     ws_stream::{Socket, Stream},
 };
-use crate::{oauth::AuthError, recorder::TraceRecorder};
+use crate::{oauth::AuthError, recorder::ClientRecorder};
 use rehearse_net::tls;
 use rehearse_protocol::{EventKind, MAX_FRAME};
 
@@ -27,7 +27,7 @@ pub(crate) async fn open(
     url: &str,
     headers: &[(String, String)],
     auth: Option<AuthMiddleware>,
-    recorder: TraceRecorder,
+    recorder: ClientRecorder,
 ) -> Result<Link, OpenError> {
     let url = web::parse_url(url, &["ws", "wss"])?;
     let mut request = url.as_str().into_client_request().map_err(|error| OpenError::Invalid(error.to_string()))?;
@@ -49,7 +49,7 @@ pub(crate) async fn open(
 async fn connect_socket(
     request: Handshake,
     auth: Option<&AuthMiddleware>,
-    recorder: &TraceRecorder,
+    recorder: &ClientRecorder,
 ) -> Result<(Socket, u32), OpenError> {
     let limits = WebSocketConfig::default().max_message_size(Some(MAX_FRAME)).max_frame_size(Some(MAX_FRAME));
     let connect = async |request: Handshake| {
@@ -93,7 +93,7 @@ async fn connect_socket(
     Err(AuthError::Attempts.into())
 }
 
-fn note(recorder: &TraceRecorder, number: u32, response: &http::Response<Option<Vec<u8>>>) {
+fn note(recorder: &ClientRecorder, number: u32, response: &http::Response<Option<Vec<u8>>>) {
     recorder.note_detail(Some(number), || EventKind::HttpResponse {
         status: response.status(),
         headers: response.headers().clone(),

@@ -15,7 +15,7 @@ use tokio_tungstenite::{
 };
 
 use super::{WireError, web};
-use crate::recorder::TraceRecorder;
+use crate::recorder::ClientRecorder;
 use rehearse_protocol::{Closed, ClosedHow};
 
 pub(super) type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
@@ -24,7 +24,7 @@ pub(crate) type Sink = SplitSink<Socket, Message>;
 /// What the server sends.
 pub(crate) struct Stream {
     pub(super) stream: SplitStream<Socket>,
-    pub(super) recorder: TraceRecorder,
+    pub(super) recorder: ClientRecorder,
     /// The number of the upgrade in the trace.
     pub(super) exchange: u32,
 }

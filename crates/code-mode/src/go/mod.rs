@@ -12,7 +12,7 @@ use tokio::{process::Command, time::timeout};
 use crate::{
     Definition, Tool,
     codegen::{Language, go_program},
-    execution::{CallError, Execution, ExecutionError, Limits, Outcome, ToolCall},
+    execution::{CallError, Execution, ExecutionError, Limits, ProgramEnd, ToolCall},
     process::{Group, run},
 };
 
@@ -94,7 +94,7 @@ where
     let folder = tempfile::Builder::new().prefix(FOLDER).tempdir().map_err(ExecutionError::Files)?;
     write_program(folder.path(), toolchain, code, tools, limits).map_err(ExecutionError::Files)?;
     if let Some(error) = build(toolchain, folder.path()).await? {
-        let (outcome, output) = (Outcome::CompileError(error), String::new());
+        let (outcome, output) = (ProgramEnd::CompileError(error), String::new());
         return Ok(Execution { outcome, output, content: Vec::new(), time: limits.time });
     }
     let mut program = command(folder.path().join("program"));
@@ -102,9 +102,9 @@ where
     let ended = run(&mut program, None, tools, limits, true, call).await?;
     let is_timed_out = ended.is_timed_out;
     Ok(ended.into_execution(limits, |mut message| match message.remove("error") {
-        _ if is_timed_out => Outcome::TimedOut(None),
-        Some(Value::String(error)) => Outcome::Exception(error),
-        _ => Outcome::Success,
+        _ if is_timed_out => ProgramEnd::TimedOut(None),
+        Some(Value::String(error)) => ProgramEnd::Exception(error),
+        _ => ProgramEnd::Success,
     }))
 }
 

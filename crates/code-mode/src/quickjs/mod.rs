@@ -16,7 +16,7 @@ pub use self::worker::{WorkerError, work};
 use crate::{
     Definition, Tool,
     codegen::{Language, javascript_functions},
-    execution::{CallError, Execution, ExecutionError, Limits, Outcome, ToolCall},
+    execution::{CallError, Execution, ExecutionError, Limits, ProgramEnd, ToolCall},
     process::run,
 };
 
@@ -65,10 +65,10 @@ where
     Ok(ended.into_execution(limits, |mut message| {
         let text = message.remove("message").and_then(|text| text.as_str().map(str::to_owned)).unwrap_or_default();
         match message.get("end").and_then(Value::as_str) {
-            Some("success") => Outcome::Success,
-            Some("exception") => Outcome::Exception(text),
-            Some("compile error") => Outcome::CompileError(text),
-            _ => Outcome::TimedOut(Some(text).filter(|text| !text.is_empty())),
+            Some("success") => ProgramEnd::Success,
+            Some("exception") => ProgramEnd::Exception(text),
+            Some("compile error") => ProgramEnd::CompileError(text),
+            _ => ProgramEnd::TimedOut(Some(text).filter(|text| !text.is_empty())),
         }
     }))
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use rehearse_code_mode::{
-    Execution, Limits, Outcome,
+    Execution, Limits, ProgramEnd,
     go::{Toolchain, definition, execute},
 };
 
@@ -56,16 +56,16 @@ async fn go_says_how_a_program_ended() {
     let execution = ran(&["errors"], "println(1); return nil, errors.New(\"not today\")", &limits()).await;
     assert_eq!(text(&execution), "1\n\nexecution error: not today");
     let execution = ran(&["os"], "return nil, missing", &limits()).await;
-    let Outcome::CompileError(message) = &execution.outcome else { panic!("{execution:?}") };
+    let ProgramEnd::CompileError(message) = &execution.outcome else { panic!("{execution:?}") };
     assert!(
         message.contains("./run.go:6:2: \"os\" imported and not used") && message.contains("undefined: missing"),
         "{message}"
     );
     let execution = ran(&[], "panic(\"no way\")", &limits()).await;
-    assert_eq!(execution.outcome, Outcome::Crashed("the program ended with exit code 2".to_owned()));
+    assert_eq!(execution.outcome, ProgramEnd::Crashed("the program ended with exit code 2".to_owned()));
     assert!(execution.output.contains("panic: no way") && execution.output.contains("run.go:9"), "{execution:?}");
     let execution = ran(&[], "_, err := Die(ctx, DieInput{}); return nil, err", &limits()).await;
-    assert_eq!(execution.outcome, Outcome::Fatal("cannot connect to files".to_owned()));
+    assert_eq!(execution.outcome, ProgramEnd::Fatal("cannot connect to files".to_owned()));
     let short = Limits { time: Duration::from_millis(300), grace: Duration::from_millis(300), ..limits() };
     for body in ["println(1); for {}", "println(1); _, err := Wait(ctx, WaitInput{}); return nil, err"] {
         let execution = ran(&[], body, &short).await;

@@ -8,7 +8,7 @@ use std::{
 };
 
 use rehearse_code_mode::{
-    Execution, Limits, Outcome, Tool,
+    Execution, Limits, ProgramEnd, Tool,
     quickjs::{Worker, definition, execute},
 };
 use serde_json::json;
@@ -78,7 +78,7 @@ async fn tools_are_async_functions() {
 
 async fn errors_have_the_line_of_the_program() {
     let exception = async |code: &str| match ran(code).await.outcome {
-        Outcome::Exception(message) => message,
+        ProgramEnd::Exception(message) => message,
         other => panic!("{other:?}"),
     };
     let message = exception("const a = 1;\na.b.c();").await;
@@ -95,7 +95,7 @@ async fn errors_have_the_line_of_the_program() {
     assert!(exception("return 1n").await.starts_with("TypeError: "));
     let execution = ran("console.log('before');\nlet x: number = 1;").await;
     assert!(
-        matches!(&execution.outcome, Outcome::CompileError(text) if text.contains("SyntaxError") && text.contains("program.js:2:")),
+        matches!(&execution.outcome, ProgramEnd::CompileError(text) if text.contains("SyntaxError") && text.contains("program.js:2:")),
         "{execution:?}"
     );
     assert_eq!(execution.output, "");
@@ -110,7 +110,7 @@ async fn limits_stop_a_program() {
         "console.log('here'); await new Promise((done) => setTimeout(done, 1e9))",
     ] {
         let execution = limited(code, &short).await;
-        assert!(matches!(execution.outcome, Outcome::TimedOut(_)), "{code}: {execution:?}");
+        assert!(matches!(execution.outcome, ProgramEnd::TimedOut(_)), "{code}: {execution:?}");
         assert!(text(&execution).starts_with("here\n\nexecution timed out after 0.3 s"), "{execution:?}");
     }
     let small = Limits { memory: 16 << 20, ..limits() };
@@ -120,18 +120,18 @@ async fn limits_stop_a_program() {
     ] {
         let execution = limited(code, &small).await;
         assert!(
-            matches!(&execution.outcome, Outcome::Exception(text) if text.contains("out of memory")),
+            matches!(&execution.outcome, ProgramEnd::Exception(text) if text.contains("out of memory")),
             "{execution:?}"
         );
     }
     let execution = limited("function f() { return f() + 1 } f()", &limits()).await;
-    assert!(matches!(&execution.outcome, Outcome::Exception(text) if text.contains("call stack")), "{execution:?}");
+    assert!(matches!(&execution.outcome, ProgramEnd::Exception(text) if text.contains("call stack")), "{execution:?}");
     let quiet = Limits { output: 10, ..limits() };
     let execution = limited("for (let n = 0; n < 1e4; n++) console.log('1234567'); return 'end'", &quiet).await;
     assert_eq!(text(&execution), "1234567\n12\n[79990 more bytes of output are lost]|end");
     let narrow = Limits { message: 1000, ..limits() };
     let execution = limited("return 'x'.repeat(2000)", &narrow).await;
-    assert!(matches!(&execution.outcome, Outcome::Crashed(text) if text.contains("1000 bytes")), "{execution:?}");
+    assert!(matches!(&execution.outcome, ProgramEnd::Crashed(text) if text.contains("1000 bytes")), "{execution:?}");
 }
 
 async fn a_program_has_nothing_but_its_tools() {
@@ -141,12 +141,12 @@ async fn a_program_has_nothing_but_its_tools() {
     )
     .await;
     let execution = ran("return await import('fs')").await;
-    assert!(matches!(execution.outcome, Outcome::Exception(_)), "{execution:?}");
+    assert!(matches!(execution.outcome, ProgramEnd::Exception(_)), "{execution:?}");
 }
 
 async fn a_fatal_call_ends_the_program() {
     let execution = ran("console.log('x'); try { await die({ n: 1 }) } catch { } return 1").await;
-    assert_eq!(execution.outcome, Outcome::Fatal("cannot connect to files".to_owned()));
+    assert_eq!(execution.outcome, ProgramEnd::Fatal("cannot connect to files".to_owned()));
     assert_eq!(text(&execution), "fatal execution error: x\n\ncannot connect to files");
 }
 
@@ -195,7 +195,7 @@ async fn a_worker_that_is_not_one_is_reported() {
         execute("/no/such/program").await.is_err_and(|error| error.to_string().starts_with("cannot start /no/such"))
     );
     let ended = execute("false").await.expect("it starts");
-    assert_eq!(ended.outcome, Outcome::Crashed("the program ended with exit code 1".to_owned()));
+    assert_eq!(ended.outcome, ProgramEnd::Crashed("the program ended with exit code 1".to_owned()));
     let description = definition(&tools(), 300).description;
     assert!(
         description.contains("declare function add_one(input: AddOneInput): Promise<AddOneOutput>;"),

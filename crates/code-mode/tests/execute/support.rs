@@ -9,7 +9,7 @@ use std::{
 };
 
 use libtest_mimic::Failed;
-use rehearse_code_mode::{CallError, Execution, Limits, Outcome, Tool, ToolCall, quickjs};
+use rehearse_code_mode::{CallError, Execution, Limits, ProgramEnd, Tool, ToolCall, quickjs};
 use serde_json::{Value, json};
 
 pub(crate) type Test = (&'static str, fn() -> Pin<Box<dyn Future<Output = ()>>>);
@@ -94,5 +94,5 @@ pub(crate) fn text(execution: &Execution) -> String {
 }
 
 pub(crate) fn is_success(execution: &Execution) -> bool {
-    execution.outcome == Outcome::Success
+    execution.outcome == ProgramEnd::Success
 }

@@ -8,7 +8,7 @@ use super::{
     Judge,
     common::{connection, shown, silence, survives},
 };
-use crate::{Call, Case, Connection, Evidence, Judgement, Kind, Lane, Level, Material, Message};
+use crate::{Call, Case, CaseGroup, Connection, Evidence, Judgement, Kind, Level, Material, Message};
 
 const CANCELLED: &str = "notifications/cancelled";
 /// How late an answer may come that was on its way when its request was cancelled.
@@ -40,7 +40,7 @@ pub(super) fn cases(material: &Material) -> Vec<Case> {
     if material.is_modern() && material.is_http() {
         return Vec::new();
     }
-    let cancel = |name: &str, params: Value| Case::notification(name, Lane::Negative, CANCELLED, params);
+    let cancel = |name: &str, params: Value| Case::notification(name, CaseGroup::Negative, CANCELLED, params);
     vec![
         cancel("cancel-cheap/unknown", json!({ "requestId": "rehearse-none" })),
         // The first request cannot be cancelled.

@@ -4,7 +4,7 @@ use rehearse_document::text::shortened;
 use rehearse_protocol::{Version, meta};
 use serde_json::{Value, json};
 
-use crate::{Call, Connection, Evidence, HttpExchange, Judgement, Material, Message, Place, evidence::is_case};
+use crate::{Call, Connection, EventRef, Evidence, HttpExchange, Judgement, Material, Message, evidence::is_case};
 
 /// The list methods, each with the key of its items and the key that names an item.
 pub(super) const LISTS: [(&str, &str, &str); 4] = [
@@ -87,7 +87,7 @@ pub(super) fn silence(evidence: &Evidence<'_>, j: &mut Judgement, case: &str) {
 }
 
 /// The connection of a message.
-pub(super) fn connection<'e, 't>(evidence: &'e Evidence<'t>, place: Place) -> Option<&'e Connection<'t>> {
+pub(super) fn connection<'e, 't>(evidence: &'e Evidence<'t>, place: EventRef) -> Option<&'e Connection<'t>> {
     evidence.connections.get(place.connection)
 }
 

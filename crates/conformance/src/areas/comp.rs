@@ -6,7 +6,7 @@ use super::{
     Judge,
     common::{error_code, shown, survives},
 };
-use crate::{Call, Case, Evidence, Judgement, Lane, Level, Material};
+use crate::{Call, Case, CaseGroup, Evidence, Judgement, Level, Material};
 
 const COMPLETE: &str = "completion/complete";
 const MOST: usize = 100;
@@ -67,7 +67,7 @@ pub(super) fn cases(material: &Material) -> Vec<Case> {
     if !material.declares("completions") {
         return Vec::new();
     }
-    let complete = |name: &str, params: Value| Case::request(name, Lane::Negative, COMPLETE, params);
+    let complete = |name: &str, params: Value| Case::request(name, CaseGroup::Negative, COMPLETE, params);
     let argument = json!({ "name": "x", "value": "" });
     let unknown = json!({ "type": "ref/prompt", "name": material.unknown_name() });
     let mut cases = vec![

@@ -12,7 +12,7 @@ use super::{
     common::{error_code, is_refused_elsewhere, results, shown, survives},
     stateless,
 };
-use crate::{Call, Case, Evidence, HttpExchange, Judgement, Lane, Level, Material, evidence::VERSION_POINTER};
+use crate::{Call, Case, CaseGroup, Evidence, HttpExchange, Judgement, Level, Material, evidence::VERSION_POINTER};
 
 const DISCOVER: &str = "server/discover";
 const META_EXTENSIONS: &str = "/params/_meta/io.modelcontextprotocol~1clientCapabilities/extensions";
@@ -223,8 +223,9 @@ pub(super) fn cases(material: &Material) -> Vec<Case> {
     let mut cases = Vec::new();
     let discover = (!material.supported.is_empty()).then_some(DISCOVER);
     for method in BTreeSet::from_iter([method].into_iter().chain(discover)) {
-        let case =
-            |name: &str| Case::request(format!("meta-negative/{name}/{method}"), Lane::Negative, method, json!({}));
+        let case = |name: &str| {
+            Case::request(format!("meta-negative/{name}/{method}"), CaseGroup::Negative, method, json!({}))
+        };
         let unknown = json!({ "x": {}, "extensions": { "com.example/x": {} } });
         cases.extend([
             case("no-client-info").meta(META_CLIENT_INFO, None),
@@ -243,7 +244,7 @@ pub(super) fn cases(material: &Material) -> Vec<Case> {
         // One client after the other, twice.
         let clients = ["a", "b", "a", "b"].map(|client| {
             let name = format!("lists/clients/{client}/{method}");
-            let case = Case::request(name, Lane::Negative, method, json!({}));
+            let case = Case::request(name, CaseGroup::Negative, method, json!({}));
             case.meta(META_CLIENT_INFO, Some(json!({ "name": format!("client-{client}"), "version": "1" })))
         });
         cases.extend(clients);
@@ -252,18 +253,18 @@ pub(super) fn cases(material: &Material) -> Vec<Case> {
     cases.extend(stateless::cases(material));
     let speaks_tasks = material.declares("extensions/io.modelcontextprotocol~1tasks");
     for method in REMOVED.into_iter().filter(|method| !(speaks_tasks && method.starts_with("tasks/"))) {
-        cases.push(Case::request(format!("bad-method/removed/{method}"), Lane::Negative, method, json!({})));
+        cases.push(Case::request(format!("bad-method/removed/{method}"), CaseGroup::Negative, method, json!({})));
     }
     let lists = [("tools", "tools/list"), ("resources", "resources/list"), ("prompts", "prompts/list")];
     for (_, method) in lists.into_iter().filter(|(capability, _)| !material.declares(capability)) {
-        cases.push(Case::request(format!("bad-params/undeclared/{method}"), Lane::Negative, method, json!({})));
+        cases.push(Case::request(format!("bad-params/undeclared/{method}"), CaseGroup::Negative, method, json!({})));
     }
     if let (false, Some(prompt)) = (material.declares("completions"), material.prompts.first()) {
         let argument = prompt["arguments"].get(0).map_or(json!("rehearse"), |it| it["name"].clone());
         let reference = json!({ "type": "ref/prompt", "name": prompt["name"] });
         let params = json!({ "ref": reference, "argument": { "name": argument, "value": "" } });
         let name = "bad-params/undeclared/completion/complete";
-        cases.push(Case::request(name, Lane::Negative, "completion/complete", params));
+        cases.push(Case::request(name, CaseGroup::Negative, "completion/complete", params));
     }
     cases
 }
@@ -275,7 +276,7 @@ fn legacy_cases(material: &Material) -> impl Iterator<Item = Case> {
     let client = json!({ "name": "rehearse-check", "version": "1" });
     versions.into_iter().map(move |version| {
         let params = json!({ "protocolVersion": version, "capabilities": {}, "clientInfo": client });
-        let case = Case::request(format!("{LEGACY}/{version}"), Lane::Fresh, "initialize", params);
+        let case = Case::request(format!("{LEGACY}/{version}"), CaseGroup::Fresh, "initialize", params);
         let case = case.meta(META_VERSION, None).meta(META_CLIENT_CAPABILITIES, None).meta(META_CLIENT_INFO, None);
         case.without_header(VERSION_HEADER).without_header(METHOD_HEADER)
     })

@@ -7,7 +7,7 @@ use rehearse_protocol::{
 use serde_json::{Value, json};
 
 use super::{Judge, common::cheap_request};
-use crate::{Call, Case, Evidence, Judgement, Lane, Material, Message};
+use crate::{Call, Case, CaseGroup, Evidence, Judgement, Material, Message};
 
 const DISCOVER: &str = "server/discover";
 
@@ -32,13 +32,13 @@ pub(super) fn cases(material: &Material) -> Vec<Case> {
     if material.is_modern() {
         let params = initialize();
         let request = json!({ "jsonrpc": "2.0", "id": "era-1", "method": "initialize", "params": params });
-        let case = Case::bytes("era/initialize", Lane::Fresh, request.to_string());
+        let case = Case::bytes("era/initialize", CaseGroup::Fresh, request.to_string());
         return vec![case.without_header(VERSION_HEADER).without_header(METHOD_HEADER)];
     }
     if material.version == Some(Version::LATEST_LEGACY) && material.is_http() {
         let modern = Material { version: Some(Version::LATEST), ..material.clone() };
         let (_, params) = cheap_request(&modern);
-        let case = Case::request("era/modern-post", Lane::Fresh, DISCOVER, params);
+        let case = Case::request("era/modern-post", CaseGroup::Fresh, DISCOVER, params);
         let version = Version::LATEST.as_str();
         return vec![case.header(VERSION_HEADER, version).header(METHOD_HEADER, DISCOVER)];
     }

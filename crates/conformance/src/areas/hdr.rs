@@ -6,7 +6,7 @@ use rehearse_protocol::names::{META_VERSION, METHOD_HEADER, NAME_HEADER, VERSION
 use serde_json::{Value, json};
 
 use super::{Judge, common::is_case_of};
-use crate::{Call, Case, Evidence, Judgement, Kind, Lane, Material, MirroredCall, MirroredParameter};
+use crate::{Call, Case, CaseGroup, Evidence, Judgement, Kind, Material, MirroredCall, MirroredParameter};
 
 const MISMATCH: i64 = -32020;
 /// The cases whose headers are missing, differ from the body, or cannot be decoded.
@@ -96,7 +96,7 @@ pub(super) fn cases(material: &Material) -> Vec<Case> {
         return Vec::new();
     }
     let method = material.cheap_method();
-    let list = |name: &str| Case::request(format!("headers/{name}"), Lane::Negative, method, json!({}));
+    let list = |name: &str| Case::request(format!("headers/{name}"), CaseGroup::Negative, method, json!({}));
     let other = if method == "prompts/list" { "tools/list" } else { "prompts/list" };
     let mut cases = vec![
         list("unknown-param").header("mcp-param-rehearse", "x"),
@@ -110,8 +110,8 @@ pub(super) fn cases(material: &Material) -> Vec<Case> {
         list("duplicate-method").header(METHOD_HEADER, method).header(METHOD_HEADER, other),
     ];
     let encoded = |text: &str| format!("=?base64?{}?=", base64::prelude::BASE64_STANDARD.encode(text));
-    for (lane, method, name, params) in named(material) {
-        let case = |variant: &str| Case::request(format!("headers/{variant}/{method}"), lane, method, params.clone());
+    for (group, method, name, params) in named(material) {
+        let case = |variant: &str| Case::request(format!("headers/{variant}/{method}"), group, method, params.clone());
         cases.extend([
             case("encoded-name").header(NAME_HEADER, &encoded(&name)),
             case("no-name").without_header(NAME_HEADER),
@@ -125,21 +125,21 @@ pub(super) fn cases(material: &Material) -> Vec<Case> {
     cases
 }
 
-/// A valid request of each method with `Mcp-Name`, with its lane and the name.
-fn named(material: &Material) -> Vec<(Lane, &'static str, String, Value)> {
+/// A valid request of each method with `Mcp-Name`, with its group and the name.
+fn named(material: &Material) -> Vec<(CaseGroup, &'static str, String, Value)> {
     let mut named = Vec::new();
     if let Some(uri) = material.resources.iter().find_map(|it| it["uri"].as_str()) {
-        named.push((Lane::Negative, "resources/read", uri.to_owned(), json!({ "uri": uri })));
+        named.push((CaseGroup::Negative, "resources/read", uri.to_owned(), json!({ "uri": uri })));
     }
     if let Some((prompt, name)) = material.prompts.iter().find_map(|it| Some((it, it["name"].as_str()?))) {
         let arguments = prompt["arguments"].as_array().into_iter().flatten();
         let arguments = arguments.filter_map(|it| Some((it["name"].as_str()?.to_owned(), json!("rehearse"))));
         let arguments: serde_json::Map<_, _> = arguments.collect();
         let params = json!({ "name": name, "arguments": arguments });
-        named.push((Lane::Negative, "prompts/get", name.to_owned(), params));
+        named.push((CaseGroup::Negative, "prompts/get", name.to_owned(), params));
     }
     if let Some((tool, arguments)) = material.callable.first() {
-        named.push((Lane::Calls, "tools/call", tool.clone(), Material::call_params(tool, arguments)));
+        named.push((CaseGroup::Calls, "tools/call", tool.clone(), Material::call_params(tool, arguments)));
     }
     named
 }
@@ -164,7 +164,8 @@ fn mirrored_cases(tool: &MirroredCall) -> Vec<Case> {
     // A call with the right headers, but for one parameter.
     let call = |variant: String, arguments: &Value, changed: Option<(&MirroredParameter, Option<String>)>| {
         let name = format!("param-headers/{variant}");
-        let mut case = Case::request(name, Lane::Calls, "tools/call", Material::call_params(&tool.tool, arguments));
+        let mut case =
+            Case::request(name, CaseGroup::Calls, "tools/call", Material::call_params(&tool.tool, arguments));
         for parameter in &tool.parameters {
             let value = arguments.pointer(&parameter.pointer).and_then(text);
             let value = value.map(|value| if is_plain(&value) { value } else { encoded(&value) });

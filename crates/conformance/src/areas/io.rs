@@ -12,7 +12,7 @@ use super::{
         NEVER_ANSWERED, cheap_request, is_broken, is_case_of, is_unanswered_control, is_usually_answered, survives,
     },
 };
-use crate::{Call, Case, Connection, Evidence, Judgement, Kind, Lane, Level, Material, Message, without_mark};
+use crate::{Call, Case, CaseGroup, Connection, Evidence, Judgement, Kind, Level, Material, Message, without_mark};
 
 /// How long a server may take to exit.
 const EXIT: Duration = Duration::from_secs(2);
@@ -60,9 +60,9 @@ pub(super) fn cases(material: &Material) -> Vec<Case> {
     let cheap = cheap_request(material);
     let body = |id: &str| json!({ "jsonrpc": "2.0", "id": id, "method": cheap.0, "params": cheap.1 }).to_string();
     vec![
-        Case::bytes("stdin/crlf", Lane::Input, format!("{}\r", body("crlf"))),
-        Case::bytes("stdin/blank", Lane::Input, "").unanswered(),
-        Case::bytes("stdin/after-blank", Lane::Input, body("blank")),
+        Case::bytes("stdin/crlf", CaseGroup::Input, format!("{}\r", body("crlf"))),
+        Case::bytes("stdin/blank", CaseGroup::Input, "").unanswered(),
+        Case::bytes("stdin/after-blank", CaseGroup::Input, body("blank")),
     ]
 }
 
@@ -147,7 +147,7 @@ fn exit_time(connection: &Connection<'_>) -> Option<Duration> {
 
 fn exit(connection: &Connection<'_>, j: &mut Judgement, is_prompt: bool) {
     // A process that is not up yet does not see the end of its standard input.
-    let Some(took) = exit_time(connection).filter(|_| connection.is_up()) else { return };
+    let Some(took) = exit_time(connection).filter(|_| connection.has_answered()) else { return };
     let last = connection.messages.last().map(|it| it.place);
     let holds = took <= EXIT || (is_prompt && connection.terminated.is_none());
     j.check_at(holds, None, last.into_iter().collect(), || match connection.terminated {
@@ -176,7 +176,7 @@ fn orphans(evidence: &Evidence<'_>, j: &mut Judgement) {
 
 /// An answer that comes only when the input has ended was in a buffer.
 fn flushes(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for connection in evidence.connections.iter().filter(|it| it.is_up()) {
+    for connection in evidence.connections.iter().filter(|it| it.has_answered()) {
         let closed = connection.input_closed.map(|(place, _)| place);
         // A subscription has no answer until it ends, and a request that is cancelled needs none.
         let is_short = |call: &Call<'_>| {

@@ -7,7 +7,7 @@ use super::{
     Judge,
     common::{NEVER_ANSWERED, error_code, is_refused_elsewhere, is_usually_answered, refused, shown, survives},
 };
-use crate::{Call, Case, Evidence, Judgement, Kind, Lane, Level, Material};
+use crate::{Call, Case, CaseGroup, Evidence, Judgement, Kind, Level, Material};
 
 /// The notifications about changes, each with the capability that it needs.
 const CHANGES: [(&str, &str); 3] = [
@@ -134,8 +134,9 @@ pub(super) fn cases(material: &Material) -> Vec<Case> {
     let full = |version: &str, capabilities: Value| json!({ "protocolVersion": version, "capabilities": capabilities, "clientInfo": info });
     // Each needs a process of its own on stdio, so once is enough.
     if version == Version::LATEST_LEGACY {
-        let initialize =
-            |name: &str, params: Value| Case::request(format!("negotiate/{name}"), Lane::Fresh, "initialize", params);
+        let initialize = |name: &str, params: Value| {
+            Case::request(format!("negotiate/{name}"), CaseGroup::Fresh, "initialize", params)
+        };
         cases.push(initialize("1999", full("1999-01-01", json!({}))));
         cases.push(initialize("2099", full("2099-12-31", json!({}))));
         cases.push(initialize("no-version", json!({ "capabilities": {}, "clientInfo": info })));
@@ -150,26 +151,26 @@ pub(super) fn cases(material: &Material) -> Vec<Case> {
         let unknown = json!({ "x": {}, "experimental": { "a": {} } });
         cases.push(initialize("unknown-capability", full(version.as_str(), unknown)));
         let first = material.list_methods().first().copied().unwrap_or("tools/list");
-        cases.push(Case::request("quiet-window/request-first", Lane::Fresh, first, json!({})));
+        cases.push(Case::request("quiet-window/request-first", CaseGroup::Fresh, first, json!({})));
     }
     if !material.is_http() {
         let (name, params) = ("malformed/second-initialize", full(version.as_str(), json!({})));
-        cases.push(Case::request(name, Lane::Malformed, "initialize", params).unanswered());
-        cases.push(Case::request("malformed/after-initialize", Lane::Malformed, "ping", Value::Null));
+        cases.push(Case::request(name, CaseGroup::Malformed, "initialize", params).unanswered());
+        cases.push(Case::request("malformed/after-initialize", CaseGroup::Malformed, "ping", Value::Null));
     }
     cases.extend(undeclared_completion(material));
     let lists = [("tools", "tools/list"), ("resources", "resources/list"), ("prompts", "prompts/list")];
     for (_, method) in lists.into_iter().filter(|(capability, _)| !material.declares(capability)) {
-        cases.push(Case::request(format!("bad-params/undeclared/{method}"), Lane::Negative, method, json!({})));
+        cases.push(Case::request(format!("bad-params/undeclared/{method}"), CaseGroup::Negative, method, json!({})));
     }
     if !material.declares("logging") {
         let name = "bad-params/undeclared-logging";
-        cases.push(Case::request(name, Lane::Negative, "logging/setLevel", json!({ "level": "error" })));
+        cases.push(Case::request(name, CaseGroup::Negative, "logging/setLevel", json!({ "level": "error" })));
     }
     if material.declares("resources") && !material.declares("resources/subscribe") {
         let uri = material.resources.first().map_or(json!("rehearse://none"), |resource| resource["uri"].clone());
         let name = "bad-params/undeclared-subscribe";
-        cases.push(Case::request(name, Lane::Negative, "resources/subscribe", json!({ "uri": uri })));
+        cases.push(Case::request(name, CaseGroup::Negative, "resources/subscribe", json!({ "uri": uri })));
     }
     cases
 }
@@ -183,7 +184,7 @@ fn undeclared_completion(material: &Material) -> Option<Case> {
     let reference = json!({ "type": "ref/prompt", "name": prompt["name"] });
     let argument = json!({ "name": prompt["arguments"][0]["name"], "value": "" });
     let params = json!({ "ref": reference, "argument": argument });
-    Some(Case::request("bad-params/undeclared-completion", Lane::Negative, "completion/complete", params))
+    Some(Case::request("bad-params/undeclared-completion", CaseGroup::Negative, "completion/complete", params))
 }
 
 /// Between the result of `initialize` and `initialized`, a server may only ping and log.

@@ -12,7 +12,7 @@ use super::{
     Judge,
     common::{connection, error_code, shown},
 };
-use crate::{Call, Case, Evidence, Judgement, Kind, Lane, Material, Message};
+use crate::{Call, Case, CaseGroup, Evidence, Judgement, Kind, Material, Message};
 
 const MESSAGE: &str = "notifications/message";
 /// The levels, from the least severe.
@@ -53,7 +53,7 @@ pub(super) fn cases(material: &Material) -> Vec<Case> {
         let callable = material.callable.iter();
         let calls = callable.map(|(name, arguments)| {
             let params = Material::call_params(name, arguments);
-            Case::request(format!("calls/log-{level}/{name}"), Lane::Calls, "tools/call", params)
+            Case::request(format!("calls/log-{level}/{name}"), CaseGroup::Calls, "tools/call", params)
         });
         calls.collect()
     };
@@ -61,19 +61,20 @@ pub(super) fn cases(material: &Material) -> Vec<Case> {
     if material.is_modern() {
         let at = |case: Case, level: &str| case.meta(META_LOG_LEVEL, Some(json!(level)));
         let bad = material.list_methods().first().copied();
-        let bad = bad.map(|method| Case::request("bad-params/modern-log-level", Lane::Negative, method, json!({})));
+        let bad =
+            bad.map(|method| Case::request("bad-params/modern-log-level", CaseGroup::Negative, method, json!({})));
         let bad = bad.into_iter().map(|case| at(case, "loud"));
         let verbose = verbose.into_iter().map(|case| at(case, "debug"));
         return bad.chain(verbose).chain(quiet.into_iter().map(|case| at(case, "error"))).collect();
     }
-    let set = |name: String, lane, params: Value| Case::request(name, lane, "logging/setLevel", params);
-    let level = |level: &&str| set(format!("lists/log-level/{level}"), Lane::Calls, json!({ "level": level }));
+    let set = |name: String, group, params: Value| Case::request(name, group, "logging/setLevel", params);
+    let level = |level: &&str| set(format!("lists/log-level/{level}"), CaseGroup::Calls, json!({ "level": level }));
     // All on one connection: the level may be that of the whole process.
     let levels = LEVELS.iter().rev().map(level);
-    let error = set("lists/log-level/error".to_owned(), Lane::Calls, json!({ "level": "error" }));
+    let error = set("lists/log-level/error".to_owned(), CaseGroup::Calls, json!({ "level": "error" }));
     let bad = [
-        set("bad-params/log-level".to_owned(), Lane::Negative, json!({ "level": "verbose" })),
-        set("bad-params/no-log-level".to_owned(), Lane::Negative, json!({})),
+        set("bad-params/log-level".to_owned(), CaseGroup::Negative, json!({ "level": "verbose" })),
+        set("bad-params/no-log-level".to_owned(), CaseGroup::Negative, json!({})),
     ];
     levels.chain(verbose).chain([error]).chain(quiet).chain(bad).collect()
 }

@@ -6,7 +6,7 @@ use rehearse_protocol::{ClosedHow, sse};
 use serde_json::Value;
 
 use super::{Judge, common::isolated};
-use crate::{Case, Connection, Evidence, HttpExchange, Judgement, Material, Place};
+use crate::{Case, Connection, EventRef, Evidence, HttpExchange, Judgement, Material};
 
 pub(super) const JUDGES: &[(&str, Judge)] = &[
     ("lsse.endpoint.event-sent", sent),
@@ -40,7 +40,7 @@ impl Stream<'_> {
         Some(String::from_utf8_lossy(event.data.as_deref().unwrap_or_default()).into_owned())
     }
 
-    fn places(&self) -> Vec<Place> {
+    fn places(&self) -> Vec<EventRef> {
         places(self.http)
     }
 }
@@ -49,7 +49,7 @@ fn is_endpoint(event: &sse::Event) -> bool {
     event.event.as_deref() == Some("endpoint")
 }
 
-fn places(http: &HttpExchange<'_>) -> Vec<Place> {
+fn places(http: &HttpExchange<'_>) -> Vec<EventRef> {
     [Some(http.request), http.response].into_iter().flatten().collect()
 }
 
@@ -107,7 +107,7 @@ fn same_origin(evidence: &Evidence<'_>, j: &mut Judgement) {
 }
 
 fn unique(evidence: &Evidence<'_>, j: &mut Judgement) {
-    let mut seen: BTreeMap<String, Vec<Place>> = BTreeMap::new();
+    let mut seen: BTreeMap<String, Vec<EventRef>> = BTreeMap::new();
     // With a cookie the server may tell them apart.
     for stream in streams(evidence).filter(|it| it.http.header("set-cookie").is_none()) {
         if let Some(endpoint) = stream.endpoint() {

@@ -7,7 +7,7 @@ use super::{
     Judge,
     common::{LISTS, is_refused_elsewhere, shown},
 };
-use crate::{Case, Evidence, Judgement, Lane, Material, Message};
+use crate::{Case, CaseGroup, Evidence, Judgement, Material, Message};
 
 type Form = fn(&str) -> bool;
 const TRACE_KEYS: [(&str, Form); 3] = [("traceparent", is_traceparent), ("tracestate", is_list), ("baggage", is_list)];
@@ -77,9 +77,9 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
 pub(super) fn cases(material: &Material) -> Vec<Case> {
     let Some(method) = material.list_methods().first().copied() else { return Vec::new() };
     let params = json!({ "_meta": { "com.example.rehearse/x": 1 } });
-    let mut cases = vec![Case::request("lists/unknown-meta", Lane::Main, method, params)];
+    let mut cases = vec![Case::request("lists/unknown-meta", CaseGroup::Main, method, params)];
     if material.is_modern() {
-        let case = Case::request("lists/trace-context", Lane::Main, method, json!({}));
+        let case = Case::request("lists/trace-context", CaseGroup::Main, method, json!({}));
         cases.push(case.meta("traceparent", Some(json!(TRACE))).meta("baggage", Some(json!("rehearse=1"))));
     }
     cases

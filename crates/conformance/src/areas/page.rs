@@ -8,7 +8,7 @@ use super::{
     Judge,
     common::{LISTS, error_code, is_refused_elsewhere, readings, shown},
 };
-use crate::{Call, Case, Evidence, Judgement, Lane, Level, Material};
+use crate::{Call, Case, CaseGroup, Evidence, Judgement, Level, Material};
 
 pub(super) const JUDGES: &[(&str, Judge)] = &[
     ("page.cursor.string", cursor_is_a_string),
@@ -44,26 +44,26 @@ pub(super) fn cases(material: &Material) -> Vec<Case> {
     for method in material.list_methods() {
         let bad = |variant: &str, cursor: Value| {
             let name = format!("bad-cursor/{variant}/{method}");
-            Case::request(name, Lane::Negative, method, json!({ "cursor": cursor }))
+            Case::request(name, CaseGroup::Negative, method, json!({ "cursor": cursor }))
         };
         cases.push(bad("unknown", json!("rehearse-invalid-cursor")));
         cases.push(bad("number", json!(5)));
         cases.push(bad("null", Value::Null));
         if !material.is_modern() {
-            cases.push(Case::request(format!("lists/no-params/{method}"), Lane::Main, method, Value::Null));
+            cases.push(Case::request(format!("lists/no-params/{method}"), CaseGroup::Main, method, Value::Null));
         }
     }
     for (method, cursor) in &material.cursors {
         let with =
-            |case: &str, lane| Case::request(format!("{case}/{method}"), lane, method, json!({ "cursor": cursor }));
-        cases.extend([with("lists/same-cursor", Lane::Main), with("lists/same-cursor", Lane::Main)]);
+            |case: &str, group| Case::request(format!("{case}/{method}"), group, method, json!({ "cursor": cursor }));
+        cases.extend([with("lists/same-cursor", CaseGroup::Main), with("lists/same-cursor", CaseGroup::Main)]);
         if material.is_modern() && material.is_http() {
-            cases.push(with("lists/other-connection", Lane::Fresh));
+            cases.push(with("lists/other-connection", CaseGroup::Fresh));
         }
     }
     if let [(_, cursor), (method, _), ..] = material.cursors.as_slice() {
         let name = format!("bad-cursor/other-list/{method}");
-        cases.push(Case::request(name, Lane::Negative, method, json!({ "cursor": cursor })));
+        cases.push(Case::request(name, CaseGroup::Negative, method, json!({ "cursor": cursor })));
     }
     cases
 }
@@ -155,11 +155,11 @@ fn graceful(evidence: &Evidence<'_>, j: &mut Judgement) {
         j.check_call(call.error_code() != Some(-32603), &call);
     }
     for connection in &evidence.connections {
-        let died = connection.ended_by_server();
+        let has_ended = connection.ended_by_server();
         let last = connection.calls().last().filter(|call| {
             call.request.case.is_some_and(|case| case.starts_with("bad-cursor/")) && call.response.is_none()
         });
-        if let (true, Some(call)) = (died, last) {
+        if let (true, Some(call)) = (has_ended, last) {
             j.check_answer(false, &call, || "the end of the connection".to_owned());
             j.at_level(Level::Must);
         }

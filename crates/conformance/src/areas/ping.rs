@@ -8,7 +8,7 @@ use super::{
     Judge,
     common::{error_code, is_refused_elsewhere, shown},
 };
-use crate::{Call, Case, Evidence, Judgement, Lane, Material};
+use crate::{Call, Case, CaseGroup, Evidence, Judgement, Material};
 
 /// What takes longer is not prompt, also on a busy machine.
 const PROMPT: Duration = Duration::from_secs(5);
@@ -25,10 +25,10 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
 
 pub(super) fn cases(material: &Material) -> Vec<Case> {
     match material.is_modern() {
-        true => vec![Case::request("bad-method/ping", Lane::Negative, "ping", json!({}))],
+        true => vec![Case::request("bad-method/ping", CaseGroup::Negative, "ping", json!({}))],
         false => vec![
-            Case::request(WITHOUT_PARAMS, Lane::Main, "ping", Value::Null),
-            Case::request(WITH_PARAMS, Lane::Main, "ping", json!({})),
+            Case::request(WITHOUT_PARAMS, CaseGroup::Main, "ping", Value::Null),
+            Case::request(WITH_PARAMS, CaseGroup::Main, "ping", json!({})),
         ],
     }
 }

@@ -9,7 +9,7 @@ use super::{
     Judge,
     common::{connection, on_one_stream, shown, tool_works},
 };
-use crate::{Call, Case, Evidence, HttpExchange, Judgement, Kind, Lane, Material, Message};
+use crate::{Call, Case, CaseGroup, Evidence, HttpExchange, Judgement, Kind, Material, Message};
 
 const PROGRESS: &str = "notifications/progress";
 const TOKEN: &str = "/params/_meta/progressToken";
@@ -50,12 +50,12 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
 pub(super) fn cases(material: &Material) -> Vec<Case> {
     let Some(method) = material.list_methods().first().copied() else { return Vec::new() };
     let params = json!({ "_meta": { "progressToken": "rehearse-list" } });
-    let mut cases = vec![Case::request("lists/progress-token", Lane::Main, method, params)];
+    let mut cases = vec![Case::request("lists/progress-token", CaseGroup::Main, method, params)];
     if let Some((name, arguments)) = material.callable.first() {
         let mut params = Material::call_params(name, arguments);
-        cases.push(Case::request("calls/no-token", Lane::Calls, "tools/call", params.clone()));
+        cases.push(Case::request("calls/no-token", CaseGroup::Calls, "tools/call", params.clone()));
         params["_meta"] = json!({ "progressToken": 17 });
-        cases.push(Case::request("calls/integer-token", Lane::Calls, "tools/call", params));
+        cases.push(Case::request("calls/integer-token", CaseGroup::Calls, "tools/call", params));
     }
     cases
 }

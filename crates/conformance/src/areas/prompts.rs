@@ -9,7 +9,7 @@ use super::{
     changes::notifies,
     common::{each_item, error_code, is_base64, is_mime, items, shown, unique},
 };
-use crate::{Call, Case, Evidence, Judgement, Lane, Material};
+use crate::{Call, Case, CaseGroup, Evidence, Judgement, Material};
 
 const LIST: &str = "prompts/list";
 const GET: &str = "prompts/get";
@@ -92,7 +92,7 @@ pub(super) fn cases(material: &Material) -> Vec<Case> {
     if !material.declares("prompts") {
         return Vec::new();
     }
-    let get = |case: &str, name: &str| Case::request(case, Lane::Negative, GET, json!({ "name": name }));
+    let get = |case: &str, name: &str| Case::request(case, CaseGroup::Negative, GET, json!({ "name": name }));
     let mut cases = vec![get("unknown-names/prompt", &material.unknown_name())];
     let requires = |prompt: &&Value| {
         prompt["arguments"].as_array().is_some_and(|arguments| arguments.iter().any(|it| it["required"] == true))
@@ -105,7 +105,7 @@ pub(super) fn cases(material: &Material) -> Vec<Case> {
         let names = prompt["arguments"].as_array().into_iter().flatten().filter_map(|it| it["name"].as_str());
         let mut arguments: Map<_, _> = names.map(|name| (name.to_owned(), value.clone())).collect();
         arguments.extend(extra.map(|name| (name.to_owned(), json!("rehearse"))));
-        Case::request(case, Lane::Negative, GET, json!({ "name": prompt["name"], "arguments": arguments }))
+        Case::request(case, CaseGroup::Negative, GET, json!({ "name": prompt["name"], "arguments": arguments }))
     };
     cases.extend([
         with("bad-params/number-argument", &json!(5), None),

@@ -7,7 +7,7 @@ use super::{
     changes::notifies,
     common::{each_item, error_code, is_base64, is_refused_elsewhere, items, shown, unique},
 };
-use crate::{Call, Case, Evidence, Judgement, Lane, Level, Material, formats::is_scheme};
+use crate::{Call, Case, CaseGroup, Evidence, Judgement, Level, Material, formats::is_scheme};
 
 const LIST: &str = "resources/list";
 const READ: &str = "resources/read";
@@ -136,7 +136,7 @@ pub(super) fn cases(material: &Material) -> Vec<Case> {
     if !material.declares("resources") {
         return Vec::new();
     }
-    let read = |name: &str, uri: &str| Case::request(name, Lane::Negative, READ, json!({ "uri": uri }));
+    let read = |name: &str, uri: &str| Case::request(name, CaseGroup::Negative, READ, json!({ "uri": uri }));
     let mut cases = vec![
         read("unknown-names/resource", &format!("rehearse://no/such/{}", material.suffix)),
         read("unknown-names/invalid-uri", "not a uri"),

@@ -13,7 +13,8 @@ use super::{
     },
 };
 use crate::{
-    Case, Evidence, HttpExchange, Judgement, Kind, Lane, Level, Material, Message, connection::as_other_type, shapes,
+    Case, CaseGroup, Evidence, HttpExchange, Judgement, Kind, Level, Material, Message, connection::as_other_type,
+    shapes,
 };
 
 /// How long the message of an error may be.
@@ -109,8 +110,9 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
 pub(super) fn cases(material: &Material) -> Vec<Case> {
     let (cheap, params) = cheap_request(material);
     let with_id = |id: Value| json!({ "jsonrpc": "2.0", "id": id, "method": cheap, "params": params }).to_string();
-    let valid = |name: &str, id: Value| Case::bytes(name, Lane::Main, with_id(id));
-    let bad = |name: &str, text: String| Case::bytes(format!("malformed/{name}"), Lane::Malformed, text).unanswered();
+    let valid = |name: &str, id: Value| Case::bytes(name, CaseGroup::Main, with_id(id));
+    let bad =
+        |name: &str, text: String| Case::bytes(format!("malformed/{name}"), CaseGroup::Malformed, text).unanswered();
     let without = |name: &str, change: &dyn Fn(&mut serde_json::Map<String, Value>)| {
         let mut message = json!({ "jsonrpc": "2.0", "id": format!("m-{name}"), "method": cheap, "params": params });
         if let Some(members) = message.as_object_mut() {
@@ -132,15 +134,15 @@ pub(super) fn cases(material: &Material) -> Vec<Case> {
         valid("lists/id-string", json!(UUID)),
         valid("lists/id-large", json!(LARGEST_ID)),
         valid("lists/id-unicode", json!(UNICODE_ID)),
-        Case::request("lists/unknown-member", Lane::Main, cheap, json!({ "x-rehearse": 1 })),
-        Case::request("bad-method/unknown", Lane::Negative, "rehearse/no-such-method", json!({})),
-        Case::request("bad-method/case", Lane::Negative, "Tools/List", json!({})),
-        Case::request("bad-method/rpc-prefix", Lane::Negative, "rpc.discover", json!({})),
+        Case::request("lists/unknown-member", CaseGroup::Main, cheap, json!({ "x-rehearse": 1 })),
+        Case::request("bad-method/unknown", CaseGroup::Negative, "rehearse/no-such-method", json!({})),
+        Case::request("bad-method/case", CaseGroup::Negative, "Tools/List", json!({})),
+        Case::request("bad-method/rpc-prefix", CaseGroup::Negative, "rpc.discover", json!({})),
     ];
     let name = "quiet-window/unknown-notification";
-    cases.push(Case::notification(name, Lane::Negative, "notifications/rehearse-unknown", json!({})));
+    cases.push(Case::notification(name, CaseGroup::Negative, "notifications/rehearse-unknown", json!({})));
     cases.extend(bad_params(material));
-    cases.push(Case::request("lists/control", Lane::Negative, cheap, json!({})));
+    cases.push(Case::request("lists/control", CaseGroup::Negative, cheap, json!({})));
     cases.extend([
         bad("no-object/number", "42".to_owned()),
         bad("no-object/string", r#""x""#.to_owned()),
@@ -163,13 +165,13 @@ pub(super) fn cases(material: &Material) -> Vec<Case> {
     let batch = format!("[{},{}]", with_id(json!("m-batch-1")), with_id(json!("m-batch-2")));
     cases.push(bad("batch", batch));
     if material.is_http() {
-        cases.push(Case::http("malformed/empty", Lane::Malformed, "POST").unanswered());
+        cases.push(Case::http("malformed/empty", CaseGroup::Malformed, "POST").unanswered());
     }
     if material.version == Some(Version::V2025_03_26) {
         cases.extend(batches(material));
     }
     cases.push(bad("truncated", r#"{"jsonrpc":"2.0","id":1,"#.to_owned()));
-    cases.push(Case::request("malformed/control", Lane::Malformed, cheap, json!({})));
+    cases.push(Case::request("malformed/control", CaseGroup::Malformed, cheap, json!({})));
     cases
 }
 
@@ -187,11 +189,12 @@ fn batches(material: &Material) -> Vec<Case> {
         "capabilities": {},
         "clientInfo": { "name": "rehearse-check", "version": "1" },
     } });
-    let batch = |name: &str, lane: Lane, messages: Value| Case::bytes(name, lane, messages.to_string()).unanswered();
-    let mut cases = vec![batch("malformed/batch-initialize", Lane::Fresh, json!([initialize]))];
+    let batch =
+        |name: &str, group: CaseGroup, messages: Value| Case::bytes(name, group, messages.to_string()).unanswered();
+    let mut cases = vec![batch("malformed/batch-initialize", CaseGroup::Fresh, json!([initialize]))];
     if material.is_http() {
         let name = "malformed/batch-notifications";
-        cases.push(batch(name, Lane::Malformed, json!([cancelled, cancelled])));
+        cases.push(batch(name, CaseGroup::Malformed, json!([cancelled, cancelled])));
     }
     cases
 }
@@ -206,7 +209,7 @@ fn bad_params(material: &Material) -> Vec<Case> {
     declared
         .map(|(_, method, params)| {
             // Over modern HTTP the missing header would be refused first.
-            let case = Case::request(format!("bad-params/{method}"), Lane::Negative, method, params);
+            let case = Case::request(format!("bad-params/{method}"), CaseGroup::Negative, method, params);
             if material.is_modern() { case.header(NAME_HEADER, "5") } else { case }
         })
         .collect()

@@ -12,7 +12,7 @@ use super::{
     Judge,
     common::{error_code, is_refused_elsewhere, readings, shown},
 };
-use crate::{Call, Case, Evidence, Judgement, Lane, Material};
+use crate::{Call, Case, CaseGroup, Evidence, Judgement, Material};
 
 pub(super) const LIST: &str = "skills/list";
 pub(super) const GET: &str = "skills/get";
@@ -134,7 +134,7 @@ pub(super) fn cases(material: &Material) -> Vec<Case> {
     }
     let folder = format!("skill://{}", material.unknown_name());
     let case =
-        |name: &str, method: &str, uri: String| Case::request(name, Lane::Negative, method, json!({ "uri": uri }));
+        |name: &str, method: &str, uri: String| Case::request(name, CaseGroup::Negative, method, json!({ "uri": uri }));
     let is_declared = material.capabilities["extensions"][SKILLS_EXTENSION]["directoryRead"] == true;
     let name = if is_declared { "skills/not-a-directory/unknown" } else { "skills/undeclared-directory" };
     vec![case("unknown-names/skill", GET, format!("{folder}{MANIFEST}")), case(name, DIRECTORY, folder)]

@@ -9,7 +9,7 @@ use super::{
     changes::names_by_connection,
     common::{LISTS, is_refused_elsewhere, results},
 };
-use crate::{Call, Case, Evidence, Judgement, Lane, Level, Material};
+use crate::{Call, Case, CaseGroup, Evidence, Judgement, Level, Material};
 
 const CALL: &str = "tools/call";
 
@@ -22,18 +22,18 @@ pub(super) fn cases(material: &Material) -> Vec<Case> {
     let mut cases = Vec::new();
     for (name, arguments) in &material.callable {
         let call = |case: &str| {
-            Case::request(format!("{case}/{name}"), Lane::Calls, CALL, Material::call_params(name, arguments))
+            Case::request(format!("{case}/{name}"), CaseGroup::Calls, CALL, Material::call_params(name, arguments))
         };
         cases.push(call("calls/asks-full").meta(META_CLIENT_CAPABILITIES, Some(full_capabilities())));
         cases.push(call("calls/asks-none"));
     }
     if material.is_http() {
         for method in material.list_methods() {
-            cases.push(Case::request(format!("lists/fresh/{method}"), Lane::Fresh, method, json!({})));
+            cases.push(Case::request(format!("lists/fresh/{method}"), CaseGroup::Fresh, method, json!({})));
         }
         if let Some(uri) = material.resources.first().and_then(|resource| resource["uri"].as_str()) {
             let params = json!({ "uri": uri });
-            cases.push(Case::request("lists/fresh/resources/read", Lane::Fresh, "resources/read", params));
+            cases.push(Case::request("lists/fresh/resources/read", CaseGroup::Fresh, "resources/read", params));
         }
     }
     cases

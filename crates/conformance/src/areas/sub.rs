@@ -16,7 +16,7 @@ use super::{
     Judge,
     common::{connection, is_refused_elsewhere, readings, shown},
 };
-use crate::{Case, Connection, Evidence, Judgement, Kind, Material, Message, Place};
+use crate::{Case, Connection, EventRef, Evidence, Judgement, Kind, Material, Message};
 
 /// A server that answers a request this long after one without an acknowledgement waits for a change.
 const PROMPT: Duration = Duration::from_millis(100);
@@ -346,7 +346,7 @@ fn closed(evidence: &Evidence<'_>, j: &mut Judgement) {
 }
 
 /// When the client cancelled each of its requests, by id.
-fn cancellations(connection: &Connection<'_>) -> HashMap<String, Place> {
+fn cancellations(connection: &Connection<'_>) -> HashMap<String, EventRef> {
     let sent = connection.messages.iter().filter(|it| !it.is_from_server());
     let cancelled = sent.filter(|it| it.method() == Some("notifications/cancelled"));
     cancelled.map(|it| (it.at("/params/requestId").to_string(), it.place)).collect()
@@ -404,8 +404,8 @@ fn stays_open(evidence: &Evidence<'_>, j: &mut Judgement) {
 /// Checks that a change of a list between two readings reaches those that listen for it.
 fn changed(evidence: &Evidence<'_>, j: &mut Judgement, method: &str, number: usize) {
     let (key, _, notification) = TYPES[number];
-    let mut changes: HashMap<usize, Place> = HashMap::new();
-    let mut before: HashMap<usize, (Place, BTreeSet<String>)> = HashMap::new();
+    let mut changes: HashMap<usize, EventRef> = HashMap::new();
+    let mut before: HashMap<usize, (EventRef, BTreeSet<String>)> = HashMap::new();
     let (list, name) = super::common::LISTS.iter().find(|(it, ..)| *it == method).map_or(("", ""), |it| (it.1, it.2));
     for reading in readings(evidence, method) {
         let Some(place) = reading.pages.first().map(|(call, _)| call.request.place) else { continue };

@@ -11,7 +11,7 @@ use super::{
     common::{error_code, is_refused_elsewhere, items, on_one_stream, readings, shown},
     task::{NO_TASK, Seen, each, guessable, is_ended, is_final, is_status, is_time, members},
 };
-use crate::{Call, Case, Evidence, Judgement, Kind, Lane, Material};
+use crate::{Call, Case, CaseGroup, Evidence, Judgement, Kind, Material};
 
 const CALL: &str = "tools/call";
 const GET: &str = "tasks/get";
@@ -222,7 +222,7 @@ pub(super) fn cases(material: &Material) -> Vec<Case> {
     if material.is_modern() || !material.declares("tasks") {
         return Vec::new();
     }
-    let case = |name: &str, method: &str, params: Value| Case::request(name, Lane::Negative, method, params);
+    let case = |name: &str, method: &str, params: Value| Case::request(name, CaseGroup::Negative, method, params);
     let unknown = json!({ "taskId": material.unknown_name() });
     let mut cases = Vec::new();
     if material.declares("tasks/requests/tools/call") {
@@ -305,7 +305,7 @@ fn expiry<'e>(evidence: &'e Evidence<'_>) -> HashMap<&'e str, Option<std::time::
 /// What the server asks while `tasks/result` is under way and no call without a task is; and progress after the creation.
 fn related(evidence: &Evidence<'_>, j: &mut Judgement) {
     for connection in &evidence.connections {
-        let tasks: HashMap<String, (&str, crate::Place)> = connection
+        let tasks: HashMap<String, (&str, crate::EventRef)> = connection
             .calls()
             .filter_map(|call| {
                 let token = call.request.params()["_meta"].get("progressToken")?;

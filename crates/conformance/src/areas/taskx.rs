@@ -10,7 +10,7 @@ use super::{
     common::{connection, error_code, is_refused_elsewhere, shown},
     task::{NO_TASK, Seen, each, guessable, is_ended, is_final, is_status, is_time, members},
 };
-use crate::{Call, Case, Evidence, Judgement, Lane, Level, Material};
+use crate::{Call, Case, CaseGroup, Evidence, Judgement, Level, Material};
 
 const CALL: &str = "tools/call";
 const GET: &str = "tasks/get";
@@ -261,7 +261,7 @@ pub(super) fn cases(material: &Material) -> Vec<Case> {
         if method == "tasks/update" {
             params["inputResponses"] = json!({});
         }
-        Case::request(name, Lane::Negative, method, params)
+        Case::request(name, CaseGroup::Negative, method, params)
     };
     let mut cases = Vec::new();
     for kind in ["get", "update", "cancel"] {
@@ -279,7 +279,9 @@ pub(super) fn cases(material: &Material) -> Vec<Case> {
         cases.push(other.meta(META_CLIENT_CAPABILITIES, Some(declared)));
     }
     let listen = json!({ "notifications": { "taskIds": [unknown] } });
-    cases.push(Case::request("tasks/undeclared-listen", Lane::Negative, "subscriptions/listen", listen).unanswered());
+    cases.push(
+        Case::request("tasks/undeclared-listen", CaseGroup::Negative, "subscriptions/listen", listen).unanswered(),
+    );
     cases
 }
 

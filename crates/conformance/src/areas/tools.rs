@@ -18,7 +18,7 @@ use super::{
         schemas, unique_headers, with_member,
     },
 };
-use crate::{Call, Case, Evidence, Judgement, Lane, Level, Material};
+use crate::{Call, Case, CaseGroup, Evidence, Judgement, Level, Material};
 
 const LIST: &str = "tools/list";
 const CALL: &str = "tools/call";
@@ -213,13 +213,18 @@ pub(super) fn cases(material: &Material) -> Vec<Case> {
     }
     let unknown = material.unknown_name();
     let mut cases = vec![
-        Case::request("unknown-names/tool", Lane::Negative, CALL, json!({ "name": unknown, "arguments": {} })),
-        Case::request("unknown-names/tool-array", Lane::Negative, CALL, json!({ "name": unknown, "arguments": [1] })),
-        Case::request("bad-params/call-without-name", Lane::Negative, CALL, json!({ "arguments": {} })),
+        Case::request("unknown-names/tool", CaseGroup::Negative, CALL, json!({ "name": unknown, "arguments": {} })),
+        Case::request(
+            "unknown-names/tool-array",
+            CaseGroup::Negative,
+            CALL,
+            json!({ "name": unknown, "arguments": [1] }),
+        ),
+        Case::request("bad-params/call-without-name", CaseGroup::Negative, CALL, json!({ "arguments": {} })),
     ];
     for (name, arguments) in &material.callable {
         let Some(tool) = material.tools.iter().find(|tool| tool["name"] == **name) else { continue };
-        let call = |case: &str, params: Value| Case::request(format!("{case}/{name}"), Lane::Calls, CALL, params);
+        let call = |case: &str, params: Value| Case::request(format!("{case}/{name}"), CaseGroup::Calls, CALL, params);
         let schema = &tool["inputSchema"];
         if let Some(wrong) = invalid_arguments(schema) {
             cases.push(call("calls/invalid-arguments", Material::call_params(name, &wrong)));
@@ -235,12 +240,12 @@ pub(super) fn cases(material: &Material) -> Vec<Case> {
     let swapped: String = name.chars().map(swap_case).collect();
     if material.tools.iter().all(|tool| tool["name"] != *swapped) {
         let params = Material::call_params(&swapped, arguments);
-        cases.push(Case::request("unknown-names/tool-case", Lane::Calls, CALL, params));
+        cases.push(Case::request("unknown-names/tool-case", CaseGroup::Calls, CALL, params));
     }
     if material.version == Some(Version::V2025_11_25) && !material.declares("tasks/requests/tools/call") {
         let mut params = Material::call_params(name, arguments);
         params["task"] = json!({});
-        cases.push(Case::request("calls/task-param", Lane::Calls, CALL, params));
+        cases.push(Case::request("calls/task-param", CaseGroup::Calls, CALL, params));
     }
     cases
 }

@@ -6,7 +6,7 @@ use rehearse_protocol::ClosedHow;
 use serde_json::{Deserializer, Value};
 
 use super::{Judge, common::isolated};
-use crate::{Case, Connection, Evidence, HttpExchange, Judgement, Level, Material, Place};
+use crate::{Case, Connection, EventRef, Evidence, HttpExchange, Judgement, Level, Material};
 
 pub(super) const JUDGES: &[(&str, Judge)] = &[
     ("ws.handshake.subprotocol", subprotocol),
@@ -22,7 +22,7 @@ pub(super) fn cases(_: &Material) -> Vec<Case> {
     Vec::new()
 }
 
-fn places(http: &HttpExchange<'_>) -> Vec<Place> {
+fn places(http: &HttpExchange<'_>) -> Vec<EventRef> {
     [Some(http.request), http.response].into_iter().flatten().collect()
 }
 

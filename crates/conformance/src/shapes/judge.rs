@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::{Kind, Member, Owner, SHAPES, Shape};
 use crate::{
-    Call, Evidence, Judgement, Kind as MessageKind, Level, Place,
+    Call, EventRef, Evidence, Judgement, Kind as MessageKind, Level,
     areas::{answered, is_base64, shown},
     check::{Check, Role},
     checks,
@@ -235,7 +235,7 @@ struct Compared<'v> {
     subject: Option<&'v str>,
     /// What the prober sent to the tool or prompt.
     arguments: Option<&'v Map<String, Value>>,
-    places: Vec<Place>,
+    places: Vec<EventRef>,
     shape: &'static str,
     check: &'static str,
 }
@@ -247,7 +247,7 @@ impl<'v> Compared<'v> {
         check: &'static str,
         method: &'v str,
         value: Option<&'v Value>,
-        places: Vec<Place>,
+        places: Vec<EventRef>,
     ) -> Compared<'v> {
         let (version, prefix, subject, arguments) = (evidence.version, "", None, None);
         Compared { value, prefix, version, method, subject, arguments, places, shape, check }

@@ -164,8 +164,8 @@ async fn calls_at_the_same_time_share_the_connection_to_their_server() {
 #[tokio::test(start_paused = true)]
 async fn session_work_connects_once_and_is_dropped_after_the_grace_period() {
     let one = server("one", &["echo"]);
-    let taps = Arc::new(Mutex::new(Vec::new()));
-    let sink = taps.clone();
+    let recorders = Arc::new(Mutex::new(Vec::new()));
+    let sink = recorders.clone();
     let record_sink: RecordSink = Arc::new(move |server, recorder| {
         assert!(recorder.since(0).is_empty(), "no frame was sent yet");
         sink.lock().push((server.clone(), recorder.clone()));
@@ -175,8 +175,8 @@ async fn session_work_connects_once_and_is_dropped_after_the_grace_period() {
         let name = hub.with_session("one", async |session, _| session.name().to_owned()).await.expect("connects");
         assert_eq!(name, "one");
     }
-    let (server, recorder) = taps.lock()[..].first().cloned().expect("one connection");
-    assert_eq!((&*server, taps.lock().len()), ("one", 1));
+    let (server, recorder) = recorders.lock()[..].first().cloned().expect("one connection");
+    assert_eq!((&*server, recorders.lock().len()), ("one", 1));
     let asked = |method: &str| {
         recorder.since(0).iter().any(|frame| frame.message().is_ok_and(|it| it.method() == Some(method)))
     };

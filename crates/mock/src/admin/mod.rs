@@ -32,7 +32,7 @@ use tokio::{net::TcpListener, time::timeout};
 use super::{
     engine::{Engine, Verification},
     script::merge,
-    serve::TraceRecorder,
+    serve::ServerRecorder,
 };
 use rehearse_document::{
     Diagnostics,
@@ -78,7 +78,7 @@ pub struct AdminServer {
 #[derive(Debug)]
 struct AdminState {
     engine: Arc<Engine>,
-    recorder: Option<Arc<TraceRecorder>>,
+    recorder: Option<Arc<ServerRecorder>>,
     started: Instant,
     hosts: HostPolicy,
     token: String,
@@ -100,7 +100,7 @@ impl AdminServer {
     /// The address cannot be bound, or is not a loopback address.
     pub async fn start(
         engine: Arc<Engine>,
-        recorder: Option<Arc<TraceRecorder>>,
+        recorder: Option<Arc<ServerRecorder>>,
         started: Instant,
         address: SocketAddr,
     ) -> io::Result<AdminServer> {

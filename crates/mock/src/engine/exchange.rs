@@ -13,10 +13,10 @@ use serde_json::{Map, Value as Json};
 use super::{
     catalog::{CallCounts, Catalog, RuleRef},
     content_block,
+    exchange_end::ExchangeEnd,
     frames::ResponseFrame,
     instance::Engine,
     legacy_session::LegacySession,
-    outcome::Outcome,
     pending_input::PendingInput,
     running_handler::{self, HandlerEnd, HandlerError, RunningHandler},
     task::Task,
@@ -90,7 +90,7 @@ pub struct Exchange {
     pub(super) pending: Option<PendingInput>,
     pub(super) handler: Option<RunningHandler>,
     /// How the exchange ends when the outbox is empty.
-    ending: Option<Outcome>,
+    ending: Option<ExchangeEnd>,
     /// The task of the call.
     pub(super) task: Option<Arc<Task>>,
     /// The time of the latest call of `next_event`.
@@ -242,7 +242,7 @@ impl Exchange {
         event.unwrap_or_else(|error| {
             let error = RpcError::new(INTERNAL_ERROR, error.to_string());
             self.reason = Some(error.message.clone());
-            self.conclude(Outcome::Error(error, None), at)
+            self.conclude(ExchangeEnd::Error(error, None), at)
         })
     }
 
@@ -409,14 +409,14 @@ impl Exchange {
     }
 
     /// The end of a call whose handler has ended.
-    fn handled(&mut self, tool: &ToolItem, end: HandlerEnd) -> Outcome {
+    fn handled(&mut self, tool: &ToolItem, end: HandlerEnd) -> ExchangeEnd {
         match end.and_then(|result| running_handler::members(tool, self.era(), result.get())) {
-            Ok((members, meta)) => Outcome::Result(content_block::downgrade(self.origin.version, members), meta),
-            Err(HandlerError::Rpc(error)) => Outcome::Error(error, None),
+            Ok((members, meta)) => ExchangeEnd::Result(content_block::downgrade(self.origin.version, members), meta),
+            Err(HandlerError::Rpc(error)) => ExchangeEnd::Error(error, None),
             Err(why) => {
                 let what = format!("the handler of the tool {} failed: {why}", tool.item.name);
                 self.reason = Some(what.clone());
-                Outcome::Error(RpcError::new(INTERNAL_ERROR, what), None)
+                ExchangeEnd::Error(RpcError::new(INTERNAL_ERROR, what), None)
             }
         }
     }

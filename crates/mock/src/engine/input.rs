@@ -11,9 +11,9 @@ use serde_json::Value as Json;
 
 use super::{
     exchange::{Event, Exchange},
+    exchange_end::ExchangeEnd,
     input_response::check,
     instance::Engine,
-    outcome::Outcome,
     pending_input::{OpenRequest, PendingInput, RequestState},
 };
 use crate::script::{Action, AnswerPlan, InputRequest, Rule};
@@ -85,7 +85,7 @@ impl Exchange {
                         let error =
                             RpcError::new(INVALID_PARAMS, format!("inputResponses.{}: {why}", input_request.name));
                         self.reason = Some(error.message.clone());
-                        return Ok(Some(self.conclude(Outcome::Error(error, None), at)));
+                        return Ok(Some(self.conclude(ExchangeEnd::Error(error, None), at)));
                     }
                 }
             } else if input_request.can_ask(self.origin.version, &self.origin.capabilities) {
@@ -140,7 +140,7 @@ impl Exchange {
             requests.join(","),
             catalog.server_meta,
         );
-        Ok(self.conclude(Outcome::Verbatim(format!("{{{members}}}")), at))
+        Ok(self.conclude(ExchangeEnd::Verbatim(format!("{{{members}}}")), at))
     }
 
     /// An input request as a member of `inputRequests`.
@@ -202,7 +202,7 @@ impl Exchange {
     ///
     /// # Errors
     /// How the exchange ends without them.
-    pub(super) fn take_answers(&mut self, rule: &Rule) -> Result<(), Outcome> {
+    pub(super) fn take_answers(&mut self, rule: &Rule) -> Result<(), ExchangeEnd> {
         let Some(pending) = self.pending.take() else { return Ok(()) };
         let AnswerPlan::Steps(steps) = &rule.answer.plan else { return Ok(()) };
         let Some(Action::RequestInput { requests, .. }) = steps.get(pending.step).map(|step| &step.action) else {

@@ -7,7 +7,7 @@ use serde_json::{Map, Value as Json, json};
 use super::{
     content_block,
     exchange::{Event, Exchange},
-    outcome::Outcome,
+    exchange_end::ExchangeEnd,
 };
 use crate::script::{InputRequest, includes};
 use rehearse_document::template::RenderError;
@@ -45,7 +45,7 @@ impl Exchange {
     }
 
     /// The failure of a call whose client lacks a capability.
-    pub(super) fn lacks_capability(&mut self, questions: &[&InputRequest]) -> Outcome {
+    pub(super) fn lacks_capability(&mut self, questions: &[&InputRequest]) -> ExchangeEnd {
         let (mut needs, forms) = (Map::new(), json!({ "form": {} }));
         for (name, need) in questions.iter().filter_map(|question| question.needs.as_object()).flatten() {
             // A client that declares elicitation without forms lacks only forms.
@@ -66,10 +66,10 @@ impl Exchange {
         match self.era() {
             Era::Modern => {
                 let error = RpcError::new(MISSING_CAPABILITY, text);
-                Outcome::Error(error.with_data(json!({ "requiredCapabilities": needs })), None)
+                ExchangeEnd::Error(error.with_data(json!({ "requiredCapabilities": needs })), None)
             }
             Era::Legacy => match self.failure(&text) {
-                Outcome::Error(_, status) => Outcome::Error(RpcError::new(INVALID_REQUEST, text), status),
+                ExchangeEnd::Error(_, status) => ExchangeEnd::Error(RpcError::new(INVALID_REQUEST, text), status),
                 outcome => outcome,
             },
         }

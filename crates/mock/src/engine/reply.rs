@@ -10,8 +10,8 @@ use super::{
     content_block,
     envelope::{CacheScope, Envelope, is_cacheable},
     exchange::{Event, Exchange},
+    exchange_end::ExchangeEnd,
     frames::ResponseFrame,
-    outcome::Outcome,
 };
 use crate::journal::AnswerKind;
 use crate::script::{Body, Item, ItemKind, Reply, SequenceEnd, ToolItem};
@@ -28,7 +28,7 @@ impl Exchange {
         item: &Item,
         replies: &[Reply],
         then: SequenceEnd,
-    ) -> Result<Outcome, RenderError> {
+    ) -> Result<ExchangeEnd, RenderError> {
         let index = usize::try_from(self.counts.rule_calls - 1).unwrap_or(usize::MAX);
         let reply = match then {
             SequenceEnd::Last => replies.get(index).or(replies.last()),
@@ -45,7 +45,7 @@ impl Exchange {
         }
     }
 
-    pub(super) fn reply(&mut self, catalog: &Catalog, reply: &Reply) -> Result<Outcome, RenderError> {
+    pub(super) fn reply(&mut self, catalog: &Catalog, reply: &Reply) -> Result<ExchangeEnd, RenderError> {
         let templates = &catalog.script.templates;
         Ok(match reply {
             Reply::Result(body) => {
@@ -53,14 +53,14 @@ impl Exchange {
                 if self.rule.item.kind == ItemKind::Tool {
                     check_output(&catalog.script.tools[self.rule.item.index], body, &members)?;
                 }
-                Outcome::Result(content_block::downgrade(self.origin.version, members), meta)
+                ExchangeEnd::Result(content_block::downgrade(self.origin.version, members), meta)
             }
             Reply::Whole(body) => {
                 let (members, meta) = self.body(catalog, body)?;
                 // The result of a task has no separate envelope.
                 let era = if self.task.is_some() { Era::Legacy } else { self.era() };
                 let envelope = Envelope { meta: meta.as_deref(), cache: self.cache_scope(), reply: Some(body) };
-                Outcome::Verbatim(catalog.result(era, &members, envelope))
+                ExchangeEnd::Verbatim(catalog.result(era, &members, envelope))
             }
             Reply::RpcError { code, message, data, status } => {
                 let mut error = RpcError::new(*code, templates.render(message, self.context())?);
@@ -69,9 +69,9 @@ impl Exchange {
                     templates.write_json(data, self.context(), &mut json)?;
                     error.data = serde_json::value::RawValue::from_string(json).ok();
                 }
-                Outcome::Error(error, *status)
+                ExchangeEnd::Error(error, *status)
             }
-            Reply::Raw(text) => Outcome::Raw(templates.render(text, self.context())?.into()),
+            Reply::Raw(text) => ExchangeEnd::Raw(templates.render(text, self.context())?.into()),
         })
     }
 
@@ -105,47 +105,47 @@ impl Exchange {
     }
 
     /// A failure for the caller: a tool error, or a JSON-RPC error for other items.
-    pub(super) fn failure(&mut self, text: &str) -> Outcome {
+    pub(super) fn failure(&mut self, text: &str) -> ExchangeEnd {
         self.reason = Some(text.to_owned());
         match self.rule.item.kind {
-            ItemKind::Tool => Outcome::Result(
+            ItemKind::Tool => ExchangeEnd::Result(
                 format!("\"content\":[{{\"type\":\"text\",\"text\":{}}}],\"isError\":true", Json::from(text)),
                 None,
             ),
-            _ => Outcome::Error(RpcError::new(INTERNAL_ERROR, text), None),
+            _ => ExchangeEnd::Error(RpcError::new(INTERNAL_ERROR, text), None),
         }
     }
 
     /// The end of the exchange: the response, or the end of the task.
-    pub(super) fn conclude(&mut self, outcome: Outcome, at: Duration) -> Event {
+    pub(super) fn conclude(&mut self, outcome: ExchangeEnd, at: Duration) -> Event {
         if let Some(task) = &self.task {
             self.engine.conclude_task(task, &outcome, at);
             return Event::Finish(ResponseFrame::ok(Bytes::new()));
         }
         let kind = match &outcome {
-            Outcome::Result(members, _) if is_tool_error(members) => AnswerKind::ToolError,
-            Outcome::Result(..) => AnswerKind::Result,
-            Outcome::Verbatim(result) if result.starts_with("{\"resultType\":\"input_required\"") => {
+            ExchangeEnd::Result(members, _) if is_tool_error(members) => AnswerKind::ToolError,
+            ExchangeEnd::Result(..) => AnswerKind::Result,
+            ExchangeEnd::Verbatim(result) if result.starts_with("{\"resultType\":\"input_required\"") => {
                 AnswerKind::InputRequired
             }
-            Outcome::Verbatim(_) => AnswerKind::Result,
-            Outcome::Error(..) => AnswerKind::Error,
-            Outcome::Raw(_) => AnswerKind::Raw,
+            ExchangeEnd::Verbatim(_) => AnswerKind::Result,
+            ExchangeEnd::Error(..) => AnswerKind::Error,
+            ExchangeEnd::Raw(_) => AnswerKind::Raw,
         };
         self.journal_answer(kind, at);
         let era = self.era();
         let id = &self.origin.id;
         Event::Finish(match outcome {
-            Outcome::Result(members, meta) => {
+            ExchangeEnd::Result(members, meta) => {
                 let envelope = Envelope { meta: meta.as_deref(), cache: self.cache_scope(), reply: None };
                 ResponseFrame::ok(message::result(id, &self.catalog.result(era, &members, envelope)))
             }
-            Outcome::Verbatim(result) => ResponseFrame::ok(message::result(id, &result)),
-            Outcome::Error(error, status) => {
+            ExchangeEnd::Verbatim(result) => ResponseFrame::ok(message::result(id, &result)),
+            ExchangeEnd::Error(error, status) => {
                 let status = status.unwrap_or_else(|| status_of(era, error.code));
                 ResponseFrame::new(status, message::error(Some(id), &error))
             }
-            Outcome::Raw(bytes) => ResponseFrame::ok(bytes),
+            ExchangeEnd::Raw(bytes) => ResponseFrame::ok(bytes),
         })
     }
 

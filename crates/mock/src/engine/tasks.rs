@@ -13,10 +13,10 @@ use super::{
     call::Call,
     envelope::Envelope,
     exchange::{Event, Exchange},
+    exchange_end::ExchangeEnd,
     frames::ResponseFrame,
     input_response::InputResponse,
     instance::Engine,
-    outcome::Outcome,
     params::{invalid, text},
     task::{Input, Progress, Status, Task},
 };
@@ -40,15 +40,15 @@ impl Exchange {
         let knows_tasks = includes(&self.origin.capabilities, &needs_tasks()) && self.era() == Era::Modern;
         match (knows_tasks, spec.required, self.era()) {
             (false, false, _) => None,
-            (false, true, Era::Modern) => Some(self.conclude(Outcome::Error(no_tasks(), None), at)),
+            (false, true, Era::Modern) => Some(self.conclude(ExchangeEnd::Error(no_tasks(), None), at)),
             (false, true, Era::Legacy) => {
                 let error = RpcError::new(INVALID_REQUEST, "this tool runs as a task, which needs 2026-07-28");
-                Some(self.conclude(Outcome::Error(error, None), at))
+                Some(self.conclude(ExchangeEnd::Error(error, None), at))
             }
             (true, required, _) => {
                 let Some(task) = self.engine.create_task(*spec, self.origin.principal.clone(), at) else {
                     let error = RpcError::new(INTERNAL_ERROR, "too many tasks are under way");
-                    return required.then(|| self.conclude(Outcome::Error(error, None), at));
+                    return required.then(|| self.conclude(ExchangeEnd::Error(error, None), at));
                 };
                 let members = format!("\"resultType\":\"task\",{}", task.members(self.engine.epoch));
                 let result = format!("{{{members},\"_meta\":{{{}}}}}", self.catalog.server_meta);
@@ -108,16 +108,18 @@ impl Engine {
     }
 
     /// A task ends as its call does.
-    pub(super) fn conclude_task(&self, task: &Arc<Task>, outcome: &Outcome, at: Duration) {
+    pub(super) fn conclude_task(&self, task: &Arc<Task>, outcome: &ExchangeEnd, at: Duration) {
         let status = match outcome {
-            Outcome::Result(members, meta) => {
+            ExchangeEnd::Result(members, meta) => {
                 let envelope = Envelope { meta: meta.as_deref(), ..Envelope::default() };
                 let result = self.catalog().result(Era::Legacy, members, envelope);
                 Status::End("completed", format!(",\"result\":{result}"))
             }
-            Outcome::Verbatim(result) => Status::End("completed", format!(",\"result\":{result}")),
-            Outcome::Error(error, _) => Status::failed(error),
-            Outcome::Raw(_) => Status::failed(&RpcError::new(INTERNAL_ERROR, "a task cannot end with a `raw` reply")),
+            ExchangeEnd::Verbatim(result) => Status::End("completed", format!(",\"result\":{result}")),
+            ExchangeEnd::Error(error, _) => Status::failed(error),
+            ExchangeEnd::Raw(_) => {
+                Status::failed(&RpcError::new(INTERNAL_ERROR, "a task cannot end with a `raw` reply"))
+            }
         };
         self.change_task(task, at, |progress| progress.status = status);
     }

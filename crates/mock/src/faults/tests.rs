@@ -160,13 +160,13 @@ proptest! {
         prop_assume!(!faults.iter().any(|it| it.starts_with("oversize: 40MB")));
         let lines: String = faults.iter().map(|it| format!("- {it}\n")).collect();
         let text = if faults.is_empty() { "[]" } else { &lines };
-        let played = parts(text, seed);
+        let sent = parts(text, seed);
         let stops = |part: &ResponsePart| matches!(part, ResponsePart::Stop(_));
-        prop_assert!(played.last().is_some_and(stops), "{:?}", played);
-        prop_assert_eq!(played.iter().filter(|it| stops(it)).count(), 1);
-        prop_assert!(played.iter().filter(|it| **it == ResponsePart::Begin).count() <= 1);
-        let begin = played.iter().position(|it| *it == ResponsePart::Begin).unwrap_or(played.len());
-        prop_assert!(!played[..begin].iter().any(|it| matches!(it, ResponsePart::Packet(_))));
-        prop_assert_eq!(parts(text, seed), played);
+        prop_assert!(sent.last().is_some_and(stops), "{:?}", sent);
+        prop_assert_eq!(sent.iter().filter(|it| stops(it)).count(), 1);
+        prop_assert!(sent.iter().filter(|it| **it == ResponsePart::Begin).count() <= 1);
+        let begin = sent.iter().position(|it| *it == ResponsePart::Begin).unwrap_or(sent.len());
+        prop_assert!(!sent[..begin].iter().any(|it| matches!(it, ResponsePart::Packet(_))));
+        prop_assert_eq!(parts(text, seed), sent);
     }
 }

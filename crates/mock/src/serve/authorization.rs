@@ -8,10 +8,10 @@ use url::Url;
 
 use super::{
     http::{RequestHead, empty, json, read},
-    issued::{Params, Place},
+    issued::{NumberedIssuer, Params},
     path,
+    recorder::HttpExchange,
     server_state::ServerState,
-    trace_recorder::HttpExchange,
 };
 use crate::{
     journal::Refusal,
@@ -111,7 +111,7 @@ impl ServerState {
         }
         self.note(head, None);
         let origin = origin(&request);
-        let place = Place { issuer, number, origin: &origin };
+        let place = NumberedIssuer { issuer, number, origin: &origin };
         let (parts, body) = request.into_parts();
         if is_get {
             let params = Params::parse(parts.uri.query().unwrap_or_default().as_bytes());

@@ -33,8 +33,8 @@ impl Batch {
                     match drive(exchange, state.lifetime.started) {
                         // Tasks are of the modern era, which has no batches.
                         Started::Done(answer) | Started::Detached(answer, _) => batch.ready.push(answer.frame),
-                        Started::Streaming(played) => {
-                            batch.pending.push(Pending { id, played, cancel_mark, ignores_cancellation: false });
+                        Started::Streaming(events) => {
+                            batch.pending.push(Pending { id, events, cancel_mark, ignores_cancellation: false });
                         }
                     }
                 }
@@ -44,8 +44,8 @@ impl Batch {
                     // A notification has no answer in a batch to which a fault could apply.
                     let cancel_mark = faulty_response.cancel_mark.clone();
                     batch.pending.extend(faulty_response.id.clone().map(|id| {
-                        let played = faulty_response.into_stream();
-                        Pending { id, played, cancel_mark, ignores_cancellation }
+                        let events = faulty_response.into_stream();
+                        Pending { id, events, cancel_mark, ignores_cancellation }
                     }));
                 }
                 Decision::Ignore | Decision::Subscribe(_) | Decision::Batch(_) => {}

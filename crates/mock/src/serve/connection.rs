@@ -12,8 +12,8 @@ use super::{
     drive::{ID_IN_USE, InFlight, OutgoingEvent, ResponseStream, Started, drive, drive_subscription},
     faulty_response::FaultyResponse,
     lifetime::ServerLifetime,
+    recorder::ConnectionTrace,
     reorder_gate::ReorderGate,
-    trace_recorder::ConnectionTrace,
 };
 use crate::{
     engine::{Decision, Engine, Exchange, FaultedDecision, Incoming, LegacySession, NotificationSink},
@@ -90,8 +90,8 @@ struct Delivery {
 impl Delivery {
     /// # Errors
     /// The client is gone.
-    async fn deliver(&self, played: OutgoingEvent) -> Result<(), mpsc::error::SendError<ConnectionOutput>> {
-        match played {
+    async fn deliver(&self, event: OutgoingEvent) -> Result<(), mpsc::error::SendError<ConnectionOutput>> {
+        match event {
             OutgoingEvent::Frame(frame) => self.outgoing.send(ConnectionOutput::Frame(frame)).await,
             OutgoingEvent::Response(answer) => self.respond(ConnectionOutput::Frame(answer.frame)).await,
             OutgoingEvent::Disconnect(_) => Ok(()),
@@ -273,8 +273,8 @@ impl Connection {
         let (in_flight, closed) = (self.in_flight.clone(), self.lifetime.shutdown.kill.clone());
         self.lifetime.shutdown.tasks.spawn(async move {
             let playing = async {
-                while let Some(played) = stream.next().await {
-                    if delivery.deliver(played).await.is_err() {
+                while let Some(event) = stream.next().await {
+                    if delivery.deliver(event).await.is_err() {
                         break;
                     }
                 }

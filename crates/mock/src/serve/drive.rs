@@ -53,14 +53,14 @@ pub(super) type ResponseStream = Pin<Box<dyn Stream<Item = OutgoingEvent> + Send
 /// An answer that is not available yet.
 pub(super) struct Pending {
     pub(super) id: Id,
-    pub(super) played: ResponseStream,
+    pub(super) events: ResponseStream,
     pub(super) cancel_mark: CancelMark,
     pub(super) ignores_cancellation: bool,
 }
 
 /// The rest of an answer in which nothing can come before the response.
 pub(super) fn without_notifications(stream: ResponseStream) -> ResponseStream {
-    stream.filter(|played| ready(!matches!(played, OutgoingEvent::Frame(_) | OutgoingEvent::Disconnect(_)))).boxed()
+    stream.filter(|event| ready(!matches!(event, OutgoingEvent::Frame(_) | OutgoingEvent::Disconnect(_)))).boxed()
 }
 
 /// Starts an exchange. `started` is the start time of the mock.
@@ -106,9 +106,9 @@ async fn next_outgoing(
 
 /// Drives an exchange whose client does not wait; the exit code, if it makes the server exit.
 pub(super) async fn drive_in_background(exchange: Box<Exchange>, started: Instant) -> Option<u8> {
-    let Started::Streaming(played) = drive(exchange, started) else { return None };
-    let died = |played| ready(if let OutgoingEvent::Exit(code) = played { Some(code) } else { None });
-    std::pin::pin!(played.filter_map(died)).next().await
+    let Started::Streaming(events) = drive(exchange, started) else { return None };
+    let exit_code = |event| ready(if let OutgoingEvent::Exit(code) = event { Some(code) } else { None });
+    std::pin::pin!(events.filter_map(exit_code)).next().await
 }
 
 /// How many notifications of a subscription may wait to be sent.

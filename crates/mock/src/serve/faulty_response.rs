@@ -69,8 +69,8 @@ impl FaultyResponse {
         let (ignores_cancellation, refuses) = (chain.ignores_cancellation(), chain.refuses());
         let begun = CancellationToken::new();
         let begins = begun.clone();
-        let stream = stream.inspect(move |played| {
-            if matches!(played, OutgoingEvent::Frame(_)) {
+        let stream = stream.inspect(move |event| {
+            if matches!(event, OutgoingEvent::Frame(_)) {
                 begins.cancel();
             }
         });
@@ -84,8 +84,8 @@ impl FaultyResponse {
     }
 }
 
-fn at_once(played: OutgoingEvent) -> ResponseStream {
-    stream::iter([played]).boxed()
+fn at_once(event: OutgoingEvent) -> ResponseStream {
+    stream::iter([event]).boxed()
 }
 
 fn apply_faults(

@@ -6,8 +6,8 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 
 use super::{
+    recorder::{HttpExchange, session_of_query},
     server_state::ServerState,
-    trace_recorder::{HttpExchange, session_of_query},
 };
 use crate::journal::{Answer, AnswerKind, Handling, Received, Refusal};
 use rehearse_net::{Body, BodyError, Request, Response, read_live_body};
@@ -216,7 +216,7 @@ pub(super) fn json(status: StatusCode, frame: Bytes) -> Response {
 }
 
 /// A stream of events; proxies are asked not to buffer it (2026-07-28, Streamable HTTP: Receiving Messages).
-pub(super) fn events(body: Body) -> Response {
+pub(super) fn event_stream(body: Body) -> Response {
     let mut response = Response::new(body);
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));

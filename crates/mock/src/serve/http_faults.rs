@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     connection_closer::{ConnectionCloser, pause},
     faulty_response::{FaultyResponse, PartStream},
-    http::{empty, events, json},
+    http::{empty, event_stream, json},
     server_state::ServerState,
 };
 use crate::{
@@ -224,7 +224,7 @@ pub(super) fn respond_with_events(closer: ConnectionCloser, parts: PartStream, c
             }
         }
     });
-    let mut response = events(Body::stream(body));
+    let mut response = event_stream(Body::stream(body));
     set_content_type(&mut response, content_type);
     response
 }

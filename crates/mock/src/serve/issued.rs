@@ -95,13 +95,13 @@ impl Issued {
 }
 
 /// One of the issuers.
-pub(super) struct Place<'i> {
+pub(super) struct NumberedIssuer<'i> {
     pub(super) issuer: &'i Issuer,
     pub(super) number: usize,
     pub(super) origin: &'i str,
 }
 
-impl Place<'_> {
+impl NumberedIssuer<'_> {
     fn metadata(&self) -> Json {
         let path = self.issuer.paths.get(self.number).map_or("", String::as_str);
         self.issuer.metadata(self.origin, path, &[], false)

@@ -14,23 +14,23 @@ use rehearse_net::Shutdown;
 pub(super) struct ServerLifetime {
     pub(super) started: Instant,
     pub(super) shutdown: Shutdown,
-    died: Arc<OnceLock<u8>>,
+    exit_code: Arc<OnceLock<u8>>,
 }
 
 impl ServerLifetime {
     pub(super) fn start(started: Instant) -> ServerLifetime {
-        ServerLifetime { started, shutdown: Shutdown::default(), died: Arc::default() }
+        ServerLifetime { started, shutdown: Shutdown::default(), exit_code: Arc::default() }
     }
 
     /// Makes the server exit: every connection is closed.
     pub(super) fn exit(&self, code: u8) {
-        let _ = self.died.set(code);
+        let _ = self.exit_code.set(code);
         self.shutdown.kill.cancel();
     }
 
     /// The exit code, if the script has made the server exit.
     pub(super) fn exit_code(&self) -> Option<u8> {
-        self.died.get().copied()
+        self.exit_code.get().copied()
     }
 
     /// Drives an exchange in the background until it finishes or the server stops.

@@ -19,6 +19,7 @@ mod issued;
 mod lifetime;
 mod path;
 mod pipe;
+mod recorder;
 mod reorder_gate;
 mod router;
 mod server;
@@ -30,13 +31,12 @@ mod sse_streams;
 mod stateless;
 mod stream_log;
 mod streamable;
-mod trace_recorder;
 mod ws;
 
 pub use path::url;
 pub use pipe::{PipeEnd, PipeServer, serve_pipe};
+pub use recorder::ServerRecorder;
 pub use server::{ListenOptions, MockServer};
-pub use trace_recorder::TraceRecorder;
 
 #[cfg(test)]
 mod tests;

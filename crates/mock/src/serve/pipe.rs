@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     connection::{Caller, Connection, ConnectionOutput},
     lifetime::ServerLifetime,
-    trace_recorder::{ConnectionTrace, TraceRecorder},
+    recorder::{ConnectionTrace, ServerRecorder},
 };
 use crate::{
     engine::Engine,
@@ -66,7 +66,7 @@ where
 pub struct PipeServer {
     engine: Arc<Engine>,
     lifetime: ServerLifetime,
-    recorder: Option<Arc<TraceRecorder>>,
+    recorder: Option<Arc<ServerRecorder>>,
 }
 
 impl PipeServer {
@@ -77,14 +77,14 @@ impl PipeServer {
 
     /// The same server, whose [traces](super::MockServer::traces) are recorded.
     #[must_use]
-    pub fn record_traces(self, recorder: Option<Arc<TraceRecorder>>) -> PipeServer {
+    pub fn record_traces(self, recorder: Option<Arc<ServerRecorder>>) -> PipeServer {
         PipeServer { recorder, ..self }
     }
 
     pub(super) fn with_lifetime(
         engine: Arc<Engine>,
         lifetime: ServerLifetime,
-        recorder: Option<Arc<TraceRecorder>>,
+        recorder: Option<Arc<ServerRecorder>>,
     ) -> PipeServer {
         PipeServer { engine, lifetime, recorder }
     }
@@ -164,9 +164,9 @@ where
             let _ = tokio::time::timeout(patience, connection.finish()).await;
         }
         connection.cancel().await;
-        let died = connection.exit_code();
+        let exit_code = connection.exit_code();
         drop(connection);
-        ended.map(|ended| died.map_or(ended, PipeEnd::Exited))
+        ended.map(|ended| exit_code.map_or(ended, PipeEnd::Exited))
     };
     let (mut serve, mut write) = (std::pin::pin!(serve), std::pin::pin!(write));
     tokio::select! {

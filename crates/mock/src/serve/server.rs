@@ -16,12 +16,12 @@ use super::{
     lifetime::ServerLifetime,
     path,
     pipe::{PipeEnd, PipeServer},
+    recorder::{HttpExchange, ServerRecorder},
     reorder_gate::ReorderGate,
     router,
     server_state::ServerState,
     session::Sessions,
     sse_streams::SseStreams,
-    trace_recorder::{HttpExchange, TraceRecorder},
 };
 use crate::{
     engine::Engine,
@@ -48,7 +48,7 @@ pub struct ListenOptions {
     /// is seen.
     pub lenient: bool,
     /// What records [traces](MockServer::traces).
-    pub recorder: Option<Arc<TraceRecorder>>,
+    pub recorder: Option<Arc<ServerRecorder>>,
 }
 
 impl Default for ListenOptions {

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::{
-    connection_closer::ConnectionCloser, issued::Issued, lifetime::ServerLifetime, reorder_gate::ReorderGate,
-    session::Sessions, sse_streams::SseStreams, trace_recorder::TraceRecorder,
+    connection_closer::ConnectionCloser, issued::Issued, lifetime::ServerLifetime, recorder::ServerRecorder,
+    reorder_gate::ReorderGate, session::Sessions, sse_streams::SseStreams,
 };
 use crate::engine::Engine;
 use rehearse_net::{ConnectionHandle, HostPolicy};
@@ -23,7 +23,7 @@ pub(super) struct ServerState {
     /// Whether missing and wrong headers are ignored.
     pub(super) lenient: bool,
     /// If traces are recorded.
-    pub(super) recorder: Option<Arc<TraceRecorder>>,
+    pub(super) recorder: Option<Arc<ServerRecorder>>,
 }
 
 impl ServerState {

@@ -12,7 +12,7 @@ use super::{
     batch::Batch,
     connection_closer::{ConnectionCloser, pause},
     drive::{ID_IN_USE, OutgoingEvent, Pending, ResponseStream, Started, drive, without_notifications},
-    http::{empty, events, json},
+    http::{empty, event_stream, json},
     http_faults::{FaultyAnswer, StreamStart, set_content_type, shape_response, start_faulty},
     server_state::ServerState,
     session::Session,
@@ -44,7 +44,7 @@ pub(super) async fn session_response(
         }
         Decision::Exchange(exchange) => {
             let (id, http, cancel_mark) = (exchange.id().clone(), exchange.http(), exchange.cancel_mark());
-            let played = match drive(exchange, state.lifetime.started) {
+            let events = match drive(exchange, state.lifetime.started) {
                 Started::Done(answer) if http.form() != HttpForm::Sse || answer.status != 200 => {
                     return json_response(answer);
                 }
@@ -53,7 +53,7 @@ pub(super) async fn session_response(
                 Started::Detached(answer, _) => return json_response(answer),
                 Started::Streaming(stream) => stream,
             };
-            let pending = Pending { id, played, cancel_mark, ignores_cancellation: false };
+            let pending = Pending { id, events, cancel_mark, ignores_cancellation: false };
             match http.form() {
                 HttpForm::Json => json_answer(state, session, pending).await,
                 HttpForm::Auto | HttpForm::Sse => {
@@ -76,21 +76,21 @@ fn complete_stream(state: &ServerState, session: &Session, http: HttpResponseOpt
     log.push(frame);
     log.complete();
     state.reorder_gate.notify_sent();
-    events(Body::whole(log.whole()))
+    event_stream(Body::whole(log.whole()))
 }
 
 /// One JSON object, which comes about whether or not the client stays to read it.
 async fn json_answer(state: &Arc<ServerState>, session: &Arc<Session>, pending: Pending) -> Response {
-    let Pending { id, played, cancel_mark, .. } = pending;
+    let Pending { id, events, cancel_mark, .. } = pending;
     let Some(cancelled) = session.in_flight.enter(&id, cancel_mark) else {
         return json(StatusCode::OK, refuse_id(state, &id));
     };
     let (sender, answer) = oneshot::channel();
     let (server, session) = (state.clone(), session.clone());
     state.lifetime.shutdown.tasks.spawn(async move {
-        let mut played = without_notifications(played);
+        let mut events = without_notifications(events);
         let answering = async {
-            match played.next().await {
+            match events.next().await {
                 Some(OutgoingEvent::Response(answer)) => Some(answer),
                 Some(OutgoingEvent::Exit(code)) => {
                     server.lifetime.exit(code);
@@ -111,7 +111,7 @@ async fn json_answer(state: &Arc<ServerState>, session: &Arc<Session>, pending: 
         let _ = answer.map(|answer| sender.send(answer));
     });
     // What was cancelled is not answered (2025-11-25, Cancellation: Behavior Requirements).
-    answer.await.map_or_else(|_| events(Body::stream(stream::empty())), json_response)
+    answer.await.map_or_else(|_| event_stream(Body::stream(stream::empty())), json_response)
 }
 
 async fn faulty_session_response(
@@ -145,11 +145,11 @@ async fn faulty_session_response(
     };
     drop(in_flight);
     match shaped {
-        None => events(Body::stream(stream::empty())),
+        None => event_stream(Body::stream(stream::empty())),
         Some(FaultyAnswer::Response(response)) => response,
         Some(FaultyAnswer::Events(parts, content_type)) => {
-            let played = parts.map(OutgoingEvent::Part).boxed();
-            let pending = Pending { id, played, cancel_mark, ignores_cancellation };
+            let events = parts.map(OutgoingEvent::Part).boxed();
+            let pending = Pending { id, events, cancel_mark, ignores_cancellation };
             let mut response = stream_answers(state, session, http, Vec::new(), vec![pending], connection);
             set_content_type(&mut response, content_type.as_deref());
             response
@@ -190,7 +190,7 @@ fn stream_answers(
     let closer = state.closer(connection);
     let log = session.open_stream(StreamKind::Request, http);
     ready.into_iter().for_each(|frame| log.push(frame));
-    let answers = pending.into_iter().map(|Pending { id, played, cancel_mark, ignores_cancellation }| {
+    let answers = pending.into_iter().map(|Pending { id, events, cancel_mark, ignores_cancellation }| {
         let (state, session, log, closer) = (state.clone(), session.clone(), log.clone(), closer.clone());
         // Entered before anyone can know of the request, so that no cancellation misses it.
         let entered = session.in_flight.enter(&id, cancel_mark);
@@ -203,7 +203,7 @@ fn stream_answers(
                 () = cancelled.cancelled(), if !ignores_cancellation => {}
                 () = session.ended.cancelled() => {}
                 () = state.lifetime.shutdown.kill.cancelled() => {}
-                () = deliver(&state, played, &log, &closer) => {}
+                () = deliver(&state, events, &log, &closer) => {}
             }
             session.in_flight.leave(&id);
         }
@@ -214,9 +214,9 @@ fn stream_answers(
     stream_response(state, session, log, 0, closer)
 }
 
-async fn deliver(state: &ServerState, mut played: ResponseStream, log: &StreamLog, closer: &ConnectionCloser) {
-    while let Some(played) = played.next().await {
-        match played {
+async fn deliver(state: &ServerState, mut events: ResponseStream, log: &StreamLog, closer: &ConnectionCloser) {
+    while let Some(event) = events.next().await {
+        match event {
             OutgoingEvent::Frame(frame) => log.push(frame),
             OutgoingEvent::Response(answer) | OutgoingEvent::Detached(answer, _) => {
                 log.push(answer.frame);
@@ -269,5 +269,5 @@ pub(super) fn stream_response(
         StreamKind::Request => CancellationToken::new(),
         StreamKind::Standalone => state.lifetime.shutdown.stop.clone(),
     };
-    events(Body::stream(log.read(from, [session.ended.clone(), stop], closer)))
+    event_stream(Body::stream(log.read(from, [session.ended.clone(), stop], closer)))
 }

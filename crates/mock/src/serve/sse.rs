@@ -10,12 +10,12 @@ use tokio::sync::mpsc;
 use super::{
     connection::{Caller, Connection, ConnectionOutput},
     connection_closer::ConnectionCloser,
-    http::{RequestHead, accepts, events},
+    http::{RequestHead, accepts, event_stream},
     http_faults,
     lifetime::ServerLifetime,
+    recorder::{HttpExchange, session_of_query},
     server_state::ServerState,
     session::{unguessable_id, unknown_session},
-    trace_recorder::{HttpExchange, session_of_query},
 };
 use crate::{
     faults::{SendStep, SendSteps},
@@ -63,7 +63,7 @@ pub(super) fn open(
     state.lifetime.shutdown.tasks.spawn(watch_for_exit(state.clone(), open.connection.clone()));
     let events_to_come = Events { open, frames, steps: SendSteps::complete(endpoint.encode()), closer };
     let later = stream::once(tokio::time::sleep(policy.delay)).filter_map(|()| future::ready(None));
-    events(Body::stream(later.chain(stream::unfold(events_to_come, next_bytes))))
+    event_stream(Body::stream(later.chain(stream::unfold(events_to_come, next_bytes))))
 }
 
 /// What comes before the path of the endpoint.

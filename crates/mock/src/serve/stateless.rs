@@ -9,7 +9,7 @@ use http::StatusCode;
 use super::{
     batch::Batch,
     drive::{OutgoingEvent, ResponseStream, Started, drive, drive_subscription, without_notifications},
-    http::{empty, events, json},
+    http::{empty, event_stream, json},
     http_faults::{FaultyAnswer, StreamStart, respond_with_events, shape_response, start_faulty},
     server_state::ServerState,
 };
@@ -130,8 +130,8 @@ fn batch_response(state: &Arc<ServerState>, parts: Vec<Decision>, connection: Op
         return empty(StatusCode::ACCEPTED);
     }
     let ready = ready.into_iter().map(|frame| ResponsePart::Packet(Packet::response(200, frame)));
-    let pending = stream::select_all(pending.into_iter().map(|it| it.played)).filter_map(|played| {
-        future::ready(match played {
+    let pending = stream::select_all(pending.into_iter().map(|it| it.events)).filter_map(|event| {
+        future::ready(match event {
             OutgoingEvent::Frame(frame) => Some(ResponsePart::Packet(Packet::on_the_way(frame))),
             OutgoingEvent::Response(answer) | OutgoingEvent::Detached(answer, _) => {
                 Some(ResponsePart::Packet(Packet::response(answer.status, answer.frame)))
@@ -146,10 +146,10 @@ fn batch_response(state: &Arc<ServerState>, parts: Vec<Decision>, connection: Op
 }
 
 /// The stream of one request.
-fn event_response(state: &Arc<ServerState>, played: ResponseStream) -> Response {
+fn event_response(state: &Arc<ServerState>, events: ResponseStream) -> Response {
     let state = state.clone();
-    let frames = played.filter_map(move |played| {
-        future::ready(match played {
+    let frames = events.filter_map(move |event| {
+        future::ready(match event {
             OutgoingEvent::Frame(frame) => Some(sse::Event::message(frame).encode()),
             OutgoingEvent::Response(answer) => {
                 state.reorder_gate.notify_sent();
@@ -168,5 +168,5 @@ fn event_response(state: &Arc<ServerState>, played: ResponseStream) -> Response 
             }
         })
     });
-    events(Body::stream(frames))
+    event_stream(Body::stream(frames))
 }

@@ -10,8 +10,8 @@ use super::{
     connection::{Caller, Connection, ConnectionOutput},
     http::RequestHead,
     lifetime::ServerLifetime,
+    recorder::{ConnectionTrace, HttpExchange},
     server_state::ServerState,
-    trace_recorder::{ConnectionTrace, HttpExchange},
 };
 use crate::{
     faults::{Packet, SendStep, Stop},
@@ -68,17 +68,17 @@ async fn serve(state: Arc<ServerState>, request: Request, token: Option<Arc<Toke
             connection.finish().await;
         }
         connection.cancel().await;
-        let died = connection.exit_code();
+        let exit_code = connection.exit_code();
         // Without it the frames end.
         drop(connection);
-        close.ok_or(died)
+        close.ok_or(exit_code)
     };
     let serving = async {
         let (mut reading, mut writing) = (pin!(reading), pin!(writing));
         tokio::select! {
             read = reading.as_mut() => match read {
                 Ok(close) => (Some(close), writing.await),
-                Err(died) => (None, died.map(Stop::Exit)),
+                Err(exit_code) => (None, exit_code.map(Stop::Exit)),
             },
             stop = writing.as_mut() => (None, stop),
         }

@@ -46,63 +46,63 @@ async fn pages(windows: &Mutex<Vec<Pages>>) -> Vec<(u16, String)> {
 
 #[tokio::test]
 async fn a_browser_comes_back_to_a_page_that_takes_only_the_answer() {
-    let world = World::new().await;
+    let servers = FakeServers::new().await;
     let (browser, windows) = browser();
     let options = Options { interaction: Interaction::Browser(browser), ..Options::default() };
-    connect(&world, &world.authorizer(options), MODERN).await.close().await;
+    connect(&servers, &servers.authorizer(options), MODERN).await.close().await;
     let pages = pages(&windows).await;
     assert_eq!(pages[0].0, 404);
     assert_eq!(pages[1], (400, "This is the answer to something else. Nothing has happened.".into()));
     assert_eq!(pages[2], (200, "It is authorized. You can close this window.".into()));
-    let redirect: reqwest::Url = world.last("/as1/authorize").await["redirect_uri"].parse().expect("a URL");
+    let redirect: reqwest::Url = servers.last("/as1/authorize").await["redirect_uri"].parse().expect("a URL");
     assert_eq!((redirect.host_str(), redirect.path()), (Some("127.0.0.1"), "/callback"));
-    assert_eq!(world.last("/as1/token").await["redirect_uri"], redirect.as_str());
+    assert_eq!(servers.last("/as1/token").await["redirect_uri"], redirect.as_str());
 }
 
 #[tokio::test]
 async fn a_browser_is_informed_that_it_is_not_authorized() {
-    let world = World::new().await;
-    world.play().iss = Some("https://evil.example.com");
+    let servers = FakeServers::new().await;
+    servers.behaviour().iss = Some("https://evil.example.com");
     let (browser, windows) = browser();
     let options = Options { interaction: Interaction::Browser(browser), ..Options::default() };
-    let error = refused(&world, &world.authorizer(options)).await;
+    let error = refused(&servers, &servers.authorizer(options)).await;
     assert!(matches!(error, AuthError::Response(_)), "{error}");
     assert_eq!(pages(&windows).await[2].0, 400);
-    assert_eq!(world.times("POST /as1/token").await, 0);
+    assert_eq!(servers.times("POST /as1/token").await, 0);
 }
 
 #[tokio::test]
 async fn a_registration_is_used_again_with_the_port_that_it_is_for() {
-    let world = World::new().await;
+    let servers = FakeServers::new().await;
     let (browser, _windows) = browser();
     let options = Options { interaction: Interaction::Browser(browser), ..Options::default() };
-    let session = connect(&world, &world.authorizer(options), MODERN).await;
-    let first = world.last("/as1/authorize").await["redirect_uri"].clone();
+    let session = connect(&servers, &servers.authorizer(options), MODERN).await;
+    let first = servers.last("/as1/authorize").await["redirect_uri"].clone();
     let port = first.parse::<reqwest::Url>().expect("a URL").port().expect("a port");
-    world.play().forget_tokens();
+    servers.behaviour().forget_tokens();
     call(&session).await.expect("a result");
     assert_eq!(
-        (world.last("/as1/authorize").await["redirect_uri"].clone(), world.times("POST /as1/register").await),
+        (servers.last("/as1/authorize").await["redirect_uri"].clone(), servers.times("POST /as1/register").await),
         (first, 1)
     );
     let _taken = tokio::net::TcpListener::bind(("127.0.0.1", port)).await.expect("the port");
-    world.play().forget_tokens();
+    servers.behaviour().forget_tokens();
     call(&session).await.expect("a result");
-    assert_eq!(world.times("POST /as1/register").await, 2);
+    assert_eq!(servers.times("POST /as1/register").await, 2);
     session.close().await;
 }
 
 #[tokio::test]
 async fn the_wait_for_the_browser_has_a_limit() {
-    let world = World::new().await;
+    let servers = FakeServers::new().await;
     let browser = Browser { limit: Duration::ZERO, ..Browser::new(|_| ()) };
     let options = Options { interaction: Interaction::Browser(browser), ..Options::default() };
-    assert_eq!(refused(&world, &world.authorizer(options)).await, AuthError::TimedOut(Duration::ZERO));
+    assert_eq!(refused(&servers, &servers.authorizer(options)).await, AuthError::TimedOut(Duration::ZERO));
 }
 
 #[tokio::test]
 async fn the_time_of_a_person_does_not_count() {
-    let world = World::new().await;
+    let servers = FakeServers::new().await;
     let (asked, shown) = oneshot::channel();
     let asked = Mutex::new(Some(asked));
     let slow = Browser::new(move |url| {
@@ -110,8 +110,8 @@ async fn the_time_of_a_person_does_not_count() {
             let _ = asked.send(url.to_owned());
         }
     });
-    let authorizer = world.authorizer(Options { interaction: Interaction::Browser(slow), ..Options::default() });
-    let mut config = world.config(&authorizer);
+    let authorizer = servers.authorizer(Options { interaction: Interaction::Browser(slow), ..Options::default() });
+    let mut config = servers.config(&authorizer);
     config.timeouts.connect = Duration::from_secs(20);
     let connecting = tokio::spawn(async move { Session::connect(&config, MODERN).await });
     let url = shown.await.expect("a URL");

@@ -21,15 +21,15 @@ use crate::{
 use rehearse_testing::{HELLO, result};
 
 /// A server and its behaviour.
-pub(super) struct World {
+pub(super) struct FakeServers {
     /// The URL of the MCP server.
     pub(super) url: String,
     server: MockServer,
-    play: Arc<Mutex<Play>>,
+    behaviour: Arc<Mutex<Behaviour>>,
 }
 
 /// The behaviour of the servers; correct by default.
-pub(super) struct Play {
+pub(super) struct Behaviour {
     base: String,
     /// The parameters of the challenge besides those that are there for a reason; `None` sends no challenge at all.
     pub(super) challenge: Option<String>,
@@ -69,11 +69,11 @@ pub(super) struct Play {
     count: usize,
 }
 
-impl World {
-    pub(super) async fn new() -> World {
+impl FakeServers {
+    pub(super) async fn new() -> FakeServers {
         let server = MockServer::builder().start().await;
         let (base, url) = (server.uri(), format!("{}/mcp", server.uri()));
-        let play = Arc::new(Mutex::new(Play {
+        let behaviour = Arc::new(Mutex::new(Behaviour {
             resource: json!({ "resource": url, "authorization_servers": [format!("{base}/as1")] }),
             base,
             challenge: Some(String::new()),
@@ -96,20 +96,22 @@ impl World {
             codes: HashMap::new(),
             count: 0,
         }));
-        let world = World { url, server, play };
+        let servers = FakeServers { url, server, behaviour };
         let get = || method("GET");
-        world.on(path("/mcp"), path_regex(""), |play, request| play.serve(request)).await;
-        world.on(get(), path_regex("^/authorize$|^/as[12]/authorize$"), Play::authorize).await;
-        world.on(method("POST"), path_regex("^(/as[12])?/register$"), |play, request| play.register(request)).await;
-        world.on(method("POST"), path_regex("/token$"), Play::issue).await;
+        servers.on(path("/mcp"), path_regex(""), |behaviour, request| behaviour.serve(request)).await;
+        servers.on(get(), path_regex("^/authorize$|^/as[12]/authorize$"), Behaviour::authorize).await;
+        servers
+            .on(method("POST"), path_regex("^(/as[12])?/register$"), |behaviour, request| behaviour.register(request))
+            .await;
+        servers.on(method("POST"), path_regex("/token$"), Behaviour::issue).await;
         let metadata = "^/.well-known/oauth-authorization-server(/as[12])?$";
-        world.on(get(), path_regex(metadata), |play, request| play.issuer_metadata(request)).await;
-        world
-            .on(get(), path_regex("^/.well-known/oauth-protected-resource|^/elsewhere$"), |play, request| {
-                play.resource_metadata(request)
+        servers.on(get(), path_regex(metadata), |behaviour, request| behaviour.issuer_metadata(request)).await;
+        servers
+            .on(get(), path_regex("^/.well-known/oauth-protected-resource|^/elsewhere$"), |behaviour, request| {
+                behaviour.resource_metadata(request)
             })
             .await;
-        world
+        servers
     }
 
     /// Has the state answer the requests that match; any other is not found.
@@ -117,19 +119,19 @@ impl World {
         &self,
         one: impl Match + 'static,
         other: impl Match + 'static,
-        answer: impl Fn(&mut Play, &Request) -> ResponseTemplate + Send + Sync + 'static,
+        answer: impl Fn(&mut Behaviour, &Request) -> ResponseTemplate + Send + Sync + 'static,
     ) {
-        let play = self.play.clone();
-        let respond = move |request: &Request| answer(&mut play.lock().expect("no panic"), request);
+        let behaviour = self.behaviour.clone();
+        let respond = move |request: &Request| answer(&mut behaviour.lock().expect("no panic"), request);
         Mock::given(one).and(other).respond_with(respond).mount(&self.server).await;
     }
 
-    pub(super) fn play(&self) -> MutexGuard<'_, Play> {
-        self.play.lock().expect("no panic")
+    pub(super) fn behaviour(&self) -> MutexGuard<'_, Behaviour> {
+        self.behaviour.lock().expect("no panic")
     }
 
     pub(super) fn base(&self) -> String {
-        self.play().base.clone()
+        self.behaviour().base.clone()
     }
 
     pub(super) fn options() -> Options {
@@ -192,7 +194,7 @@ fn issuer_of(request: &Request) -> &str {
     request.url.path().rsplit_once('/').unwrap_or_default().0
 }
 
-impl Play {
+impl Behaviour {
     /// The server takes no token any more that it has taken so far.
     pub(super) fn forget_tokens(&mut self) {
         self.valid.clear();

@@ -7,43 +7,43 @@ fn options(store: &TokenStore, issuer: Option<&str>, is_known: bool) -> Options 
     let secret = ClientSecret::Text(Secret::new("s"));
     let registered = is_known.then(|| PreregisteredClient { id: "me".into(), secret, issuer: issuer.clone() });
     let identity = Identity { registered, ..Identity::default() };
-    Options { identity, issuer, store: store.clone(), ..World::options() }
+    Options { identity, issuer, store: store.clone(), ..FakeServers::options() }
 }
 
 #[tokio::test]
 async fn a_client_belongs_to_its_issuer_also_when_its_token_is_forgotten() {
-    let (world, store) = (World::new().await, TokenStore::memory());
-    let [as1, as2] = ["as1", "as2"].map(|name| format!("{}/{name}", world.base()));
-    let client = |issuer: Option<&str>| world.authorizer(options(&store, issuer, true));
+    let (servers, store) = (FakeServers::new().await, TokenStore::memory());
+    let [as1, as2] = ["as1", "as2"].map(|name| format!("{}/{name}", servers.base()));
+    let client = |issuer: Option<&str>| servers.authorizer(options(&store, issuer, true));
     client(None).authorize().await.expect("a token");
     assert!(client(None).logout().await.expect("logs out").was_there);
     assert!(!client(None).logout().await.expect("logs out").was_there);
-    world.play().resource["authorization_servers"] = json!([as2]);
+    servers.behaviour().resource["authorization_servers"] = json!([as2]);
     let error = client(None).authorize().await.expect_err("another issuer");
     assert_eq!(error, AuthError::IssuerMismatch { registered: as1, issuer: as2.clone() });
-    assert_eq!(world.times("GET /as2/authorize").await + world.times("POST /as2/token").await, 0);
+    assert_eq!(servers.times("GET /as2/authorize").await + servers.times("POST /as2/token").await, 0);
     // The user says that it has moved.
     client(Some(&as2)).authorize().await.expect("a token");
     client(None).logout().await.expect("logs out");
     client(None).authorize().await.expect("a token");
-    assert_eq!(world.times("POST /as2/token").await, 2);
+    assert_eq!(servers.times("POST /as2/token").await, 2);
 }
 
 #[tokio::test]
 async fn the_issuer_that_the_user_names_is_the_only_one() {
     for is_known in [true, false] {
-        let (world, store) = (World::new().await, TokenStore::memory());
-        let [as1, as2] = ["as1", "as2"].map(|name| format!("{}/{name}", world.base()));
-        let client = |issuer: &str| world.authorizer(options(&store, Some(issuer), is_known));
+        let (servers, store) = (FakeServers::new().await, TokenStore::memory());
+        let [as1, as2] = ["as1", "as2"].map(|name| format!("{}/{name}", servers.base()));
+        let client = |issuer: &str| servers.authorizer(options(&store, Some(issuer), is_known));
         let error = client(&as2).authorize().await.expect_err("another issuer");
         assert_eq!(error, AuthError::IssuerNotOffered { wanted: as2.clone(), named: as1.clone() });
-        world.play().resource["authorization_servers"] = json!([as1, as2]);
+        servers.behaviour().resource["authorization_servers"] = json!([as1, as2]);
         assert_eq!(client(&as2).authorize().await.expect("a token").issuer, as2);
         assert_eq!(client(&as2).saved_options().expect("what was said").issuer, Some(as2));
-        assert_eq!((world.times("POST /as1/token").await, world.times("POST /as2/token").await), (0, 1));
+        assert_eq!((servers.times("POST /as1/token").await, servers.times("POST /as2/token").await), (0, 1));
         // A server from before protected resources is its own.
-        (world.play().is_pointing, world.play().resource) = (false, serde_json::Value::Null);
-        let (wanted, named) = ("https://as.example/".to_owned(), world.base());
+        (servers.behaviour().is_pointing, servers.behaviour().resource) = (false, serde_json::Value::Null);
+        let (wanted, named) = ("https://as.example/".to_owned(), servers.base());
         let error = client(&wanted).authorize().await.expect_err("another issuer");
         assert_eq!(error, AuthError::IssuerNotOffered { wanted, named });
     }

@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use super::super::ask::CAPABILITIES;
-use crate::{Call, Evidence, Kind, Message, Place};
+use crate::{Call, EventRef, Evidence, Kind, Message};
 
 pub(super) const ELICIT: &str = "elicitation/create";
 pub(super) const SAMPLE: &str = "sampling/createMessage";
@@ -19,7 +19,7 @@ pub(crate) struct Asked<'e> {
     /// The result; `None` for an error.
     pub(crate) result: Option<&'e Value>,
     pub(super) error_code: Option<i64>,
-    pub(crate) places: Vec<Place>,
+    pub(crate) places: Vec<EventRef>,
 }
 
 /// Every answered question.

@@ -6,7 +6,7 @@ use rehearse_protocol::{Era, Version, names::VERSION_HEADER};
 use serde_json::Value;
 
 use crate::{
-    Call, Connection, Evidence, HttpExchange, Judgement, Kind, Message, Place,
+    Call, Connection, EventRef, Evidence, HttpExchange, Judgement, Kind, Message,
     evidence::{MODERN_KEYS, VERSION_POINTER},
 };
 
@@ -52,7 +52,7 @@ pub(super) fn bounded(evidence: &Evidence<'_>, j: &mut Judgement, code: i64) {
         let refused: Vec<_> = connection.calls().filter(|call| call.error_code() == Some(code)).collect();
         let attempts = refused.iter().map(|one| {
             let same = refused.iter().filter(|it| is_same(one.request, it.request));
-            same.map(|it| it.request.place).collect::<Vec<Place>>()
+            same.map(|it| it.request.place).collect::<Vec<EventRef>>()
         });
         let Some(most) = attempts.max_by_key(Vec::len) else { continue };
         let (count, method) = (most.len(), refused.first().map(|it| it.method().to_owned()));
@@ -89,7 +89,7 @@ pub(super) fn is_of_older_version(http: &HttpExchange<'_>) -> bool {
 }
 
 /// Where the heads of an exchange stand.
-pub(super) fn heads(http: &HttpExchange<'_>) -> Vec<Place> {
+pub(super) fn heads(http: &HttpExchange<'_>) -> Vec<EventRef> {
     [Some(http.request), http.response].into_iter().flatten().collect()
 }
 

@@ -15,7 +15,7 @@ use super::{
     },
     completes,
 };
-use crate::{Call, Evidence, Judgement, Place};
+use crate::{Call, EventRef, Evidence, Judgement};
 
 /// So many changes at once are a burst.
 const BURST: usize = 20;
@@ -235,7 +235,7 @@ fn uses_new(evidence: &Evidence<'_>, j: &mut Judgement) {
 }
 
 /// By list, the requests that come again as soon as its time to live has ended.
-fn polled(evidence: &Evidence<'_>) -> Vec<(String, Vec<Place>)> {
+fn polled(evidence: &Evidence<'_>) -> Vec<(String, Vec<EventRef>)> {
     let mut found = Vec::new();
     for (method, ..) in LISTS {
         let calls: Vec<_> =

@@ -4,7 +4,7 @@ use rehearse_protocol::names::{SESSION_HEADER, VERSION_HEADER};
 use serde_json::json;
 
 use super::{Judge, common::shown};
-use crate::{Case, Evidence, HttpExchange, Judgement, Kind, Lane, Material, Place};
+use crate::{Case, CaseGroup, EventRef, Evidence, HttpExchange, Judgement, Kind, Material};
 
 mod origin;
 mod session;
@@ -142,26 +142,26 @@ pub(super) fn cases(material: &Material) -> Vec<Case> {
 
 /// A list, or another request that costs nothing, among those that a server must refuse.
 fn list(material: &Material, name: &str) -> Case {
-    Case::request(name, Lane::Negative, material.cheap_method(), json!({}))
+    Case::request(name, CaseGroup::Negative, material.cheap_method(), json!({}))
 }
 
 /// The first request of a client, on a connection of its own.
 fn hello(material: &Material, name: &str) -> Case {
     match material.version.filter(|_| !material.is_modern()) {
-        None => Case::request(name, Lane::Fresh, "server/discover", json!({})),
+        None => Case::request(name, CaseGroup::Fresh, "server/discover", json!({})),
         Some(version) => {
             let params = json!({
                 "protocolVersion": version.as_str(),
                 "capabilities": {},
                 "clientInfo": { "name": "rehearse-check", "version": "1" },
             });
-            Case::request(name, Lane::Fresh, "initialize", params)
+            Case::request(name, CaseGroup::Fresh, "initialize", params)
         }
     }
 }
 
 /// The status of an exchange and its heads, unless the server wants another client, or fewer requests.
-fn answered(http: &HttpExchange<'_>) -> Option<(u16, Vec<Place>)> {
+fn answered(http: &HttpExchange<'_>) -> Option<(u16, Vec<EventRef>)> {
     let status = http.status.filter(|status| !matches!(status, 401 | 429))?;
     Some((status, [Some(http.request), http.response].into_iter().flatten().collect()))
 }

@@ -4,7 +4,7 @@ use serde_json::json;
 use url::Url;
 
 use super::{answered, hello, list};
-use crate::{Case, Evidence, HttpExchange, Judgement, Lane, Material};
+use crate::{Case, CaseGroup, Evidence, HttpExchange, Judgement, Material};
 
 const EVIL: &str = "http://evil.example";
 const NOT_LOCAL: &str = "the server is not local, and may accept any origin";
@@ -16,11 +16,11 @@ pub(super) fn cases(material: &Material) -> Vec<Case> {
         let params = json!({ "requestId": "rehearse-none" });
         cases.push(foreign(Case::notification(
             "origin/notification",
-            Lane::Negative,
+            CaseGroup::Negative,
             "notifications/cancelled",
             params,
         )));
-        cases.push(foreign(Case::http("origin/get", Lane::Negative, "GET").unanswered()));
+        cases.push(foreign(Case::http("origin/get", CaseGroup::Negative, "GET").unanswered()));
     }
     for (name, origin) in [
         ("origin-null/list", "null"),

@@ -10,7 +10,7 @@ use super::{
     },
     answered, list,
 };
-use crate::{Call, Case, Evidence, Judgement, Kind, Lane, Level, Material};
+use crate::{Call, Case, CaseGroup, Evidence, Judgement, Kind, Level, Material};
 
 const SPEAKS_OLDER: &str = "the server speaks older versions as well";
 const METHODS: [(&str, &str); 3] = [("shape/put", "PUT"), ("shape/patch", "PATCH"), ("shape/head", "HEAD")];
@@ -26,17 +26,18 @@ pub(super) fn cases(material: &Material) -> Vec<Case> {
         list("shape/accept-missing").without_header("accept"),
         list("shape/chunked").header("transfer-encoding", "chunked"),
         list("shape/title-case").title_case(),
-        Case::bytes("malformed/no-method-name", Lane::Malformed, r#"{"jsonrpc":"2.0","method":5}"#).unanswered(),
+        Case::bytes("malformed/no-method-name", CaseGroup::Malformed, r#"{"jsonrpc":"2.0","method":5}"#).unanswered(),
     ];
-    cases.extend(METHODS.map(|(name, method)| Case::http(name, Lane::Negative, method).unanswered()));
+    cases.extend(METHODS.map(|(name, method)| Case::http(name, CaseGroup::Negative, method).unanswered()));
     if let Ok(endpoint) = Url::parse(&material.endpoint)
         && !endpoint.path().ends_with('/')
     {
         cases.push(list("shape/slash").path(format!("{}/", endpoint.path())));
     }
     if material.is_modern() {
-        let earlier =
-            |name: &str, method| Case::http(name, Lane::Negative, method).without_header(VERSION_HEADER).unanswered();
+        let earlier = |name: &str, method| {
+            Case::http(name, CaseGroup::Negative, method).without_header(VERSION_HEADER).unanswered()
+        };
         cases.extend([
             earlier("earlier/get", "GET"),
             earlier("earlier/delete", "DELETE"),
@@ -45,7 +46,7 @@ pub(super) fn cases(material: &Material) -> Vec<Case> {
         ]);
     } else {
         let response = r#"{"jsonrpc":"2.0","id":"rehearse-none","result":{}}"#;
-        cases.push(Case::bytes("response/unsolicited", Lane::Negative, response).unanswered());
+        cases.push(Case::bytes("response/unsolicited", CaseGroup::Negative, response).unanswered());
     }
     cases
 }

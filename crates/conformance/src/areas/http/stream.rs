@@ -13,7 +13,7 @@ use rehearse_protocol::{
 use serde_json::Value;
 
 use super::answered;
-use crate::{Connection, Evidence, HttpExchange, Judgement, Kind, Level, Message, Place};
+use crate::{Connection, EventRef, Evidence, HttpExchange, Judgement, Kind, Level, Message};
 
 /// The time within which the same message on two streams is taken for one.
 const AT_ONCE: Duration = Duration::from_secs(1);
@@ -65,7 +65,7 @@ impl Stream<'_, '_> {
         self.http.is_whole == Some(true) && self.response().is_none()
     }
 
-    fn places(&self) -> Vec<Place> {
+    fn places(&self) -> Vec<EventRef> {
         [Some(self.request.place), self.http.response].into_iter().flatten().collect()
     }
 
@@ -187,7 +187,11 @@ pub(super) fn no_response_on_get(evidence: &Evidence<'_>, j: &mut Judgement) {
 }
 
 /// Calls `judge` with every event of every stream.
-fn events(evidence: &Evidence<'_>, j: &mut Judgement, mut judge: impl FnMut(&mut Judgement, Vec<Place>, &sse::Event)) {
+fn events(
+    evidence: &Evidence<'_>,
+    j: &mut Judgement,
+    mut judge: impl FnMut(&mut Judgement, Vec<EventRef>, &sse::Event),
+) {
     for (_, http) in evidence.exchanges().filter(|(_, http)| http.is_stream()) {
         let places: Vec<_> = [Some(http.request), http.response].into_iter().flatten().collect();
         for event in decoded(http) {
@@ -316,7 +320,7 @@ fn resumed(evidence: &Evidence<'_>, mut judge: impl FnMut(&Resumed<'_, '_>, &Has
 }
 
 impl Resumed<'_, '_> {
-    fn places(&self) -> Vec<Place> {
+    fn places(&self) -> Vec<EventRef> {
         [Some(self.from.request), Some(self.http.request), self.http.response].into_iter().flatten().collect()
     }
 

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
-use crate::{Call, Evidence, Kind, Message, Place};
+use crate::{Call, EventRef, Evidence, Kind, Message};
 
 pub(in crate::areas) const LISTEN: &str = "subscriptions/listen";
 pub(super) const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
@@ -101,6 +101,6 @@ fn stream_id(message: &Message<'_>, id: &Value) -> String {
 }
 
 /// The places of all messages on streams.
-pub(super) fn places(streams: &[Stream<'_>]) -> HashSet<Place> {
+pub(super) fn places(streams: &[Stream<'_>]) -> HashSet<EventRef> {
     streams.iter().flat_map(|stream| &stream.messages).map(|message| message.place).collect()
 }

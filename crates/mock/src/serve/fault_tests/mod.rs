@@ -111,7 +111,7 @@ async fn start(engine: Arc<Engine>) -> MockServer {
     MockServer::start(engine, ListenOptions::default()).await.expect("binds")
 }
 
-fn died(state: &ServerState) -> String {
+fn exit_code(state: &ServerState) -> String {
     state.lifetime.exit_code().map(|code| format!(" Exited({code})")).unwrap_or_default()
 }
 
@@ -187,7 +187,7 @@ async fn http(engine: Arc<Engine>, tool: &str) -> String {
     let mut stream = connect(&server).await;
     stream.write_all(modern_post(tool).as_bytes()).await.expect("writes");
     let ((bytes, end), ()) = tokio::join!(read_all(&mut stream), stop_after(server, 1));
-    response(&bytes, end) + &died(&state)
+    response(&bytes, end) + &exit_code(&state)
 }
 
 /// Reads until something has come, and at least so much.
@@ -241,7 +241,7 @@ async fn session(engine: Arc<Engine>, frames: &[String]) -> String {
         exchange(&mut other, &post(frame)).await;
     }
     let ((bytes, end), ()) = tokio::join!(read_all(&mut stream), stop_after(server, frames.len() as u64 + 1));
-    response(&bytes, end) + &died(&state)
+    response(&bytes, end) + &exit_code(&state)
 }
 
 /// The POST's response, and what comes on the stream.
@@ -276,8 +276,8 @@ async fn sse(engine: Arc<Engine>, frames: &[String]) -> String {
     let posted = String::from_utf8_lossy(&posted).split(' ').nth(1).unwrap_or("none").to_owned();
     let posted = if posted == "202" { String::new() } else { format!("POST {posted}: ") };
     let answer = body.splitn(3, "\n\n").nth(2).unwrap_or_default();
-    let died = died(&state);
-    format!("{posted}{}{end}{died}", answer.replace('\n', "/").replace("event: message/", ""))
+    let exit = exit_code(&state);
+    format!("{posted}{}{end}{exit}", answer.replace('\n', "/").replace("event: message/", ""))
 }
 
 /// The frames: `[…]` stands before one that begins a message, `+` before one that goes on with it, `,` after one that
@@ -315,5 +315,5 @@ async fn ws(engine: Arc<Engine>, frames: &[String]) -> String {
         rest = tail;
     }
     let end = if end == "reset" { " ~reset" } else { "" };
-    format!("{}{end}{}", frames.join(" "), died(&state))
+    format!("{}{end}{}", frames.join(" "), exit_code(&state))
 }

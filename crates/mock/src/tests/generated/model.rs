@@ -47,7 +47,7 @@ pub(super) use ensure;
 
 /// The immediate outcome of a frame.
 #[derive(Debug)]
-pub(crate) enum Outcome {
+pub(crate) enum Reaction {
     Nothing,
     /// The whole response.
     Answered(Json),
@@ -113,7 +113,7 @@ impl Model {
     }
 
     /// A client sends a frame.
-    pub(crate) fn send(&mut self, who: usize, frame: (Bytes, Option<HeaderMap>)) -> Result<Outcome, String> {
+    pub(crate) fn send(&mut self, who: usize, frame: (Bytes, Option<HeaderMap>)) -> Result<Reaction, String> {
         let (bytes, headers) = frame;
         let transport = if headers.is_some() { Transport::Http } else { Transport::Memory };
         let incoming = Incoming {
@@ -137,7 +137,7 @@ impl Model {
                 for (item, part) in items.iter().zip(parts) {
                     self.take(who, item.get().as_bytes(), None, part).map_err(|why| format!("{why}\n  to {item}"))?;
                 }
-                Ok(Outcome::Nothing)
+                Ok(Reaction::Nothing)
             }
             decision => {
                 self.received += 1;
@@ -155,7 +155,7 @@ impl Model {
         bytes: &[u8],
         headers: Option<&HeaderMap>,
         decision: Decision,
-    ) -> Result<Outcome, String> {
+    ) -> Result<Reaction, String> {
         let message = match Message::parse(bytes) {
             Ok(message) => message,
             Err(error) => {
@@ -166,7 +166,7 @@ impl Model {
                 ensure!(matches!(code, Some(-32_700 | -32_600)), "the code {code:?} for what is no message");
                 let id = error.request_id().map(|id| id.to_json());
                 ensure!(response.get("id").map(Json::to_string) == id, "another id than {id:?}: {response}");
-                return Ok(Outcome::Nothing);
+                return Ok(Reaction::Nothing);
             }
         };
         let era = self.engine.era_of(&message, headers);
@@ -181,7 +181,7 @@ impl Model {
             (Message::Notification(_) | Message::Response(_), Decision::Ignore) => {
                 let era = self.clients[who].era();
                 self.traffic[who].send(self.at, Bytes::copy_from_slice(bytes), era, headers);
-                Ok(Outcome::Nothing)
+                Ok(Reaction::Nothing)
             }
             (Message::Notification(notification), Decision::Cancel(id)) => {
                 let era = self.clients[who].era();
@@ -189,37 +189,37 @@ impl Model {
                 ensure!(notification.method == "notifications/cancelled", "{} cancels", notification.method);
                 self.running.retain(|it| it.request.client != who || it.request.id != id || it.detached);
                 self.clients[who].subscriptions.retain(|it| it.id != json!(id));
-                Ok(Outcome::Nothing)
+                Ok(Reaction::Nothing)
             }
             (Message::Response(_), Decision::Respond(answer)) if era == Era::Modern && headers.is_some() => {
                 ensure!(answer.status == 400, "status {} for a response", answer.status);
-                Ok(Outcome::Nothing)
+                Ok(Reaction::Nothing)
             }
             (message, decision) => Err(format!("{decision:?} in answer to {message:?}")),
         }
     }
 
-    fn begin(&mut self, request: ClientRequest, decision: Decision, channel: Channel) -> Result<Outcome, String> {
+    fn begin(&mut self, request: ClientRequest, decision: Decision, channel: Channel) -> Result<Reaction, String> {
         let is_open = request.era == Era::Modern || self.clients[request.client].version.is_some();
         let may_begin = is_open || ["initialize", "ping"].contains(&&*request.method);
         match decision {
             Decision::Respond(answer) => {
                 let response = self.conclude(&request, channel, &answer)?;
                 ensure!(may_begin || response.get("error").is_some(), "an answer before the handshake: {response}");
-                Ok(Outcome::Answered(response))
+                Ok(Reaction::Answered(response))
             }
             Decision::Exchange(exchange) => {
                 ensure!(may_begin, "an answer before the handshake");
                 let (questions, waiting, detached) = (Vec::new(), false, false);
                 self.running.push(Running { request, channel, exchange, questions, waiting, detached });
-                Ok(Outcome::Started)
+                Ok(Reaction::Started)
             }
             Decision::Subscribe(pending) => {
                 let (recorder, id) = (Recorder::default(), json!(request.id));
                 let subscription = pending.open(Box::new(recorder.clone()));
                 let subscription = ClientSubscription { id, channel, recorder, subscription };
                 self.clients[request.client].subscriptions.push(subscription);
-                Ok(Outcome::Started)
+                Ok(Reaction::Started)
             }
             decision => Err(format!("a request is answered by {decision:?}")),
         }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value as Json, json};
 use super::{
     choice::pick,
     client::{self, Client},
-    model::{Invariant, Model, Outcome, ensure},
+    model::{Invariant, Model, Reaction, ensure},
     moves::{
         Answering, ClientMove, Cursor, EraPlan, Extras, FRAMES, Garbage, HeadersPlan, IdPlan, KindPlan, MetaPlan, Move,
         Retrying, Run, TaskMove, Token,
@@ -54,7 +54,7 @@ impl Model {
         self.send(who, (initialized.to_string().into(), None)).map(drop)
     }
 
-    fn ask(&mut self, who: usize, method: &str, params: Json, extras: &Extras) -> Result<Outcome, String> {
+    fn ask(&mut self, who: usize, method: &str, params: Json, extras: &Extras) -> Result<Reaction, String> {
         let frame = self.clients[who].request(method, params, extras);
         self.send(who, frame)
     }
@@ -72,7 +72,7 @@ impl Model {
                     params["arguments"] = arguments;
                 }
                 match self.ask(who, &method, params, extras)? {
-                    Outcome::Started => self.go_on(usize::from(*events % 8)),
+                    Reaction::Started => self.go_on(usize::from(*events % 8)),
                     _ => Ok(()),
                 }
             }
@@ -197,7 +197,7 @@ impl Model {
             Cursor::Null => json!({ "cursor": null }),
         };
         let outcome = self.ask(who, method, params, extras)?;
-        if let (Cursor::Unknown | Cursor::WrongType | Cursor::Empty, Outcome::Answered(response)) = (cursor, outcome) {
+        if let (Cursor::Unknown | Cursor::WrongType | Cursor::Empty, Reaction::Answered(response)) = (cursor, outcome) {
             ensure!(response.get("error").is_some(), "a page for no cursor: {response}");
         }
         Ok(())
@@ -208,7 +208,7 @@ impl Model {
         let (method, key) = listed(kind);
         let (mut seen, mut params) = (HashSet::new(), json!({}));
         for _ in 0..20 {
-            let Outcome::Answered(response) = self.ask(who, method, params, &PLAIN)? else {
+            let Reaction::Answered(response) = self.ask(who, method, params, &PLAIN)? else {
                 return Err(format!("{method} takes steps"));
             };
             for item in response["result"][key].as_array().into_iter().flatten() {
@@ -315,7 +315,7 @@ impl Model {
         // Arguments that could not be read are not known here either.
         let is_same = params.get("arguments") != Some(&Json::Null) && !is_legacy;
         match self.ask(who, &method, params, extras)? {
-            Outcome::Answered(response) => {
+            Reaction::Answered(response) => {
                 let message = response["error"]["message"].as_str().unwrap_or_default();
                 let is_known = self.generation == round.generation && self.at == round.at && !self.replaces;
                 let refused = !unusable && is_known && is_same && message.starts_with("Invalid requestState");
@@ -349,7 +349,7 @@ impl Model {
             TaskMove::AnswerUnknown => ("tasks/update", json!({ "taskId": id, "inputResponses": { "unknown": {} } })),
             TaskMove::Answer(how) => {
                 let asked = self.ask(who, "tasks/get", json!({ "taskId": id }), extras)?;
-                let Outcome::Answered(response) = asked else { return Err("tasks/get takes steps".into()) };
+                let Reaction::Answered(response) = asked else { return Err("tasks/get takes steps".into()) };
                 let requests = response["result"]["inputRequests"].as_object().into_iter().flatten();
                 let answers = requests.filter_map(|(key, request)| {
                     let answer = client::answer(request["method"].as_str().unwrap_or_default(), how).ok()?;
@@ -359,7 +359,7 @@ impl Model {
             }
         };
         let outcome = self.ask(who, method, params, extras)?;
-        if let (TaskMove::GetUnknown, Outcome::Answered(response)) = (what, outcome) {
+        if let (TaskMove::GetUnknown, Reaction::Answered(response)) = (what, outcome) {
             ensure!(response.get("error").is_some(), "an unknown task: {response}");
         }
         Ok(())

@@ -5,7 +5,7 @@ use serde_json::Value;
 use url::{Url, form_urlencoded};
 
 use super::super::common::{header, heads};
-use crate::{Evidence, HttpExchange, Judgement, Place, areas::auth::challenge};
+use crate::{EventRef, Evidence, HttpExchange, Judgement, areas::auth::challenge};
 
 pub(super) const RESOURCE: &str = "/.well-known/oauth-protected-resource";
 pub(super) const SERVER: &str = "/.well-known/oauth-authorization-server";
@@ -166,7 +166,7 @@ pub(super) fn servers<'a, 'e>(all: &'a [Asked<'e>]) -> impl Iterator<Item = (&'a
 }
 
 /// The Bearer challenge before a request: that of the last refused one.
-pub(super) fn challenge_before(evidence: &Evidence<'_>, place: Place) -> Option<Challenge> {
+pub(super) fn challenge_before(evidence: &Evidence<'_>, place: EventRef) -> Option<Challenge> {
     let before = refused(evidence).filter(|http| http.request < place && http.request.connection == place.connection);
     before.last().and_then(challenge)
 }
@@ -179,7 +179,7 @@ pub(super) fn bearer(http: &HttpExchange<'_>) -> Option<String> {
 }
 
 /// The access tokens that were issued, with the responses.
-pub(super) fn issued(all: &[Asked<'_>]) -> Vec<(String, Value, Place)> {
+pub(super) fn issued(all: &[Asked<'_>]) -> Vec<(String, Value, EventRef)> {
     let answers = all.iter().filter(|it| it.step == Step::Token).map(|it| (it.answer(), it.http.request));
     answers.filter_map(|(answer, place)| Some((answer["access_token"].as_str()?.to_owned(), answer, place))).collect()
 }

@@ -11,7 +11,7 @@ use super::{
     MOST_ATTEMPTS,
     asked::{Asked, Step, asked, bearer, issued, refused, used, words},
 };
-use crate::{Connection, Evidence, HttpExchange, Judgement, Kind, Place, areas::auth::challenge};
+use crate::{Connection, EventRef, Evidence, HttpExchange, Judgement, Kind, areas::auth::challenge};
 
 const NO_TOKEN: &str = "the client got no token";
 /// How often a client may ask for the same scopes, whatever it does.
@@ -141,7 +141,7 @@ fn upgrades<'e>(evidence: &'e Evidence<'_>) -> Option<(Lack<'e>, Asked<'e>, Vec<
 const ENOUGH: &str = "no token lacked a scope";
 
 impl Lack<'_> {
-    fn places(&self, more: Option<Place>) -> Vec<Place> {
+    fn places(&self, more: Option<EventRef>) -> Vec<EventRef> {
         heads(self.http).into_iter().chain(more).collect()
     }
 

@@ -10,7 +10,7 @@ use http::{HeaderMap, Method};
 use rehearse_client::{
     ClientInfo, ConnectError, Exchange, PeerVersion, ServerParams, Target, Wire, WireExchange, WireRequest,
 };
-use rehearse_conformance::{Case, CaseBody};
+use rehearse_conformance::{Case, CaseBody, CaseGroup};
 use rehearse_protocol::{Closed, Era, Event, Frame, Trace, Version};
 use serde_json::{Map, Value, json};
 use tokio::sync::{Semaphore, SemaphorePermit};
@@ -31,7 +31,7 @@ pub(crate) use answer::Answer;
 use answer::{answer_among, has_id, is_answer, parse};
 pub(crate) use exchanges::other_id;
 
-/// How many unanswered requests a lane bears before it waits only for the window of silence.
+/// How many unanswered requests a connection bears before it waits only for the window of silence.
 const PATIENCE: u32 = 2;
 /// How many events of a connection are kept.
 const KEPT_EVENTS: usize = 5_000;
@@ -59,7 +59,7 @@ static PROCESSES: Semaphore = Semaphore::const_new(12);
 static STARTING: Semaphore = Semaphore::const_new(4);
 
 /// A connection and what its server has agreed to.
-pub(crate) struct Lane {
+pub(crate) struct ProbeConnection {
     /// The right to run a process.
     _place: Option<SemaphorePermit<'static>>,
     /// The right to start one, until the handshake is over.
@@ -83,9 +83,9 @@ pub(crate) struct Lane {
     is_open: bool,
     started: Instant,
     /// Whether a process has said something. Until then it may be starting.
-    is_up: bool,
+    has_answered: bool,
     /// Whether the handshake had no answer over a pipe: then nothing more is sent.
-    is_mute: bool,
+    is_silent: bool,
     /// The ids of requests that were waited for less than usual, each with the number of the event before it.
     late: Vec<(usize, Value)>,
     /// Exchanges whose responses have not ended yet.
@@ -94,7 +94,7 @@ pub(crate) struct Lane {
     ending: Vec<WireExchange>,
 }
 
-impl Lane {
+impl ProbeConnection {
     /// Connects; sends nothing.
     ///
     /// # Errors
@@ -104,12 +104,12 @@ impl Lane {
         version: Version,
         options: &CheckOptions,
         budget: &Budget,
-    ) -> Result<Lane, (ConnectError, Trace)> {
+    ) -> Result<ProbeConnection, (ConnectError, Trace)> {
         let (place, starting) = match params.target {
             Target::Stdio(_) => (PROCESSES.acquire().await.ok(), STARTING.acquire().await.ok()),
             _ => (None, None),
         };
-        let recorder = rehearse_client::TraceRecorder::with_limit(KEPT_EVENTS);
+        let recorder = rehearse_client::ClientRecorder::with_limit(KEPT_EVENTS);
         if let Some(sink) = &options.record_sink.0 {
             sink(version, &recorder);
         }
@@ -122,8 +122,8 @@ impl Lane {
         })?;
         let (slowest, unanswered, open) = (Duration::ZERO, 0, Vec::new());
         let (options, budget) = (options.clone(), budget.clone());
-        let is_up = !matches!(params.target, Target::Stdio(_));
-        Ok(Lane {
+        let has_answered = !matches!(params.target, Target::Stdio(_));
+        Ok(ProbeConnection {
             wire,
             version,
             exchange: exchange(version),
@@ -136,8 +136,8 @@ impl Lane {
             last_head: None,
             is_open: false,
             started: Instant::now(),
-            is_up,
-            is_mute: false,
+            has_answered,
+            is_silent: false,
             late: Vec::new(),
             open,
             ending: Vec::new(),
@@ -148,7 +148,7 @@ impl Lane {
 
     /// With a client of these capabilities.
     #[must_use]
-    pub(crate) fn with_capabilities(mut self, capabilities: Value) -> Lane {
+    pub(crate) fn with_capabilities(mut self, capabilities: Value) -> ProbeConnection {
         if let Value::Object(capabilities) = capabilities {
             self.exchange.set_capabilities(capabilities);
         }
@@ -178,15 +178,15 @@ impl Lane {
         self.budget.is_over()
     }
 
-    /// Whether the server has sent more than is kept. What it would send on this lane is not worth its time.
-    fn is_flooded(&self) -> bool {
+    /// Whether the server has sent more than is kept. What it would send on this connection is not worth its time.
+    fn is_over_limit(&self) -> bool {
         self.wire.recorder().start() > 0
     }
 
-    /// Whether the lane is of no more use: the server is gone, or silent, or never is.
+    /// Whether the connection is of no more use: the server is gone, or silent, or never is.
     pub(crate) fn is_over(&self) -> bool {
-        let is_silent = self.is_mute || self.unanswered > 2 * PATIENCE;
-        is_silent || self.is_flooded() || self.wire.is_closed() || self.budget.is_over()
+        let has_no_answers = self.is_silent || self.unanswered > 2 * PATIENCE;
+        has_no_answers || self.is_over_limit() || self.wire.is_closed() || self.budget.is_over()
     }
 
     /// Notes a case that is not sent, if that is because the connection has ended.
@@ -197,15 +197,15 @@ impl Lane {
     }
 
     /// Opens the session: `initialize` and `notifications/initialized`, or `server/discover`. `Some` is the result.
-    pub(crate) async fn shake_hands(&mut self) -> Option<Value> {
-        let answer = self.greet().await;
+    pub(crate) async fn handshake(&mut self) -> Option<Value> {
+        let answer = self.negotiate().await;
         self.starting = None;
         self.is_open = true;
-        self.is_mute = answer.message.is_none() && !self.wire.is_http();
+        self.is_silent = answer.message.is_none() && !self.wire.is_http();
         answer.result().cloned()
     }
 
-    async fn greet(&mut self) -> Answer {
+    async fn negotiate(&mut self) -> Answer {
         if self.version.era() == Era::Modern {
             let answer = self.within(self.options.start_timeout, "server/discover", json!({})).await;
             let is_unknown = answer.message.as_ref().is_some_and(|it| it["error"]["code"] == -32601)
@@ -223,8 +223,7 @@ impl Lane {
             self.version = version;
             self.exchange.set_version(PeerVersion::Known(version));
         }
-        self.send(&Case::notification("", rehearse_conformance::Lane::Main, "notifications/initialized", Value::Null))
-            .await;
+        self.send(&Case::notification("", CaseGroup::Main, "notifications/initialized", Value::Null)).await;
         answer
     }
 
@@ -269,17 +268,17 @@ impl Lane {
             _ if case.is_answered && self.is_short(case) => self.limit().min((self.slowest * 50).max(LEAST_WAIT)),
             _ if case.is_answered => self.limit(),
             CaseBody::Notification { .. } => Duration::ZERO,
-            _ if !self.is_up => self.grace() + self.budget.slowest_start() * 2,
+            _ if !self.has_answered => self.grace() + self.budget.slowest_start() * 2,
             _ => self.grace(),
         };
         self.send_within(limit, case).await
     }
 
     fn is_short(&self, case: &Case) -> bool {
-        match case.lane {
-            rehearse_conformance::Lane::Malformed => true,
+        match case.group {
+            CaseGroup::Malformed => true,
             // An answer that comes later is seen over a pipe.
-            rehearse_conformance::Lane::Negative => !self.wire.is_http(),
+            CaseGroup::Negative => !self.wire.is_http(),
             _ => false,
         }
     }
@@ -300,13 +299,13 @@ impl Lane {
     /// to the case.
     pub(crate) async fn control(&mut self, case: &str) {
         let method = if self.version.era() == Era::Modern { "server/discover" } else { "ping" };
-        let lane = rehearse_conformance::Lane::Malformed;
-        self.send(&Case::request(format!("control/{case}"), lane, method, json!({}))).await;
+        let group = CaseGroup::Malformed;
+        self.send(&Case::request(format!("control/{case}"), group, method, json!({}))).await;
     }
 
     /// Sends a valid request without params as a case, and does not wait for its response.
     pub(crate) async fn start(&mut self, name: &str, method: &str) {
-        let case = Case::request(name, rehearse_conformance::Lane::Main, method, json!({})).unanswered();
+        let case = Case::request(name, CaseGroup::Main, method, json!({})).unanswered();
         self.send_within(Duration::ZERO, &case).await;
     }
 
@@ -334,13 +333,13 @@ impl Lane {
     }
 
     async fn within(&mut self, limit: Duration, method: &str, params: Value) -> Answer {
-        let case = Case::request("", rehearse_conformance::Lane::Main, method, params);
+        let case = Case::request("", CaseGroup::Main, method, params);
         self.send_within(limit, &case).await
     }
 
     /// How long to wait for an answer: less for a server that is fast, least for one that has stopped to answer.
     pub(crate) fn limit(&self) -> Duration {
-        if !self.is_up {
+        if !self.has_answered {
             // A process may still be starting: longer than the others have, and then silence is a finding.
             let start = self.budget.slowest_start() * 3 + self.options.request_timeout / 2 + self.options.grace;
             let limit = self.options.start_timeout.min(self.options.request_timeout.max(start));
@@ -353,10 +352,10 @@ impl Lane {
     }
 
     async fn send_within(&mut self, limit: Duration, case: &Case) -> Answer {
-        if self.is_mute {
+        if self.is_silent {
             return Answer::default();
         }
-        if self.is_flooded() {
+        if self.is_over_limit() {
             self.open.clear();
             return Answer::default();
         }
@@ -376,8 +375,8 @@ impl Lane {
             let settles = if matches!(case.body, CaseBody::Request { .. }) { SETTLES } else { Duration::ZERO };
             self.wait_for_answer(from, limit, id.as_ref(), None, settles).await.and_then(|frame| parse(&frame))
         };
-        if message.is_some() && !self.is_up {
-            self.is_up = true;
+        if message.is_some() && !self.has_answered {
+            self.has_answered = true;
             self.budget.note_start(self.started.elapsed());
         }
         match &message {
@@ -451,7 +450,7 @@ impl Lane {
                     let _ = self.wire.send(case, response).await;
                     continue;
                 }
-                let plain = Case::bytes("", rehearse_conformance::Lane::Main, response.clone());
+                let plain = Case::bytes("", CaseGroup::Main, response.clone());
                 let (headers, body) = (self.headers(&plain, None), Some(response));
                 let request = WireRequest { method: Method::POST, headers, body, case, ..WireRequest::default() };
                 self.open.extend(self.wire.exchange(request).ok());
@@ -475,7 +474,7 @@ impl Lane {
         self.read(ending).await;
         self.open.clear();
         if self.exchange.session().is_some() && !self.is_over() {
-            let _ = self.send(&Case::http("", rehearse_conformance::Lane::Main, "DELETE")).await;
+            let _ = self.send(&Case::http("", CaseGroup::Main, "DELETE")).await;
         }
         let recorder = self.wire.recorder().clone();
         self.wire.close().await;

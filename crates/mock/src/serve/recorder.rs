@@ -28,7 +28,7 @@ pub(super) const MAX_EVENTS: usize = 4096;
 
 /// The latest traces of a server: the last 256, and of each the last 4096 events, or fewer if they exceed 64 MiB.
 #[derive(Debug, Default)]
-pub struct TraceRecorder {
+pub struct ServerRecorder {
     traces: Mutex<VecDeque<Arc<ConnectionTrace>>>,
     /// The trace of what is about authorization.
     authorization: Mutex<Weak<ConnectionTrace>>,
@@ -53,7 +53,7 @@ struct State {
     closed: Option<(Duration, Closed)>,
 }
 
-impl TraceRecorder {
+impl ServerRecorder {
     /// Starts a trace; if there are too many, the oldest one is dropped.
     pub(super) fn open(&self, transport: Transport) -> Arc<ConnectionTrace> {
         let trace = Arc::new(ConnectionTrace {
@@ -192,7 +192,7 @@ pub(super) struct HttpExchange(Arc<Exchange>);
 
 #[derive(Debug)]
 struct Exchange {
-    recorder: Arc<TraceRecorder>,
+    recorder: Arc<ServerRecorder>,
     transport: Transport,
     handle: ConnectionHandle,
     tasks: TaskTracker,
@@ -221,7 +221,7 @@ impl HttpExchange {
     /// Records the head of a request. `opens_sessions` says whether `initialize` opens a session on this transport,
     /// `is_lenient` whether a message that names no session belongs to the latest one.
     pub(super) fn begin(
-        recorder: &Arc<TraceRecorder>,
+        recorder: &Arc<ServerRecorder>,
         tasks: &TaskTracker,
         request: &Request,
         handle: &ConnectionHandle,
@@ -248,7 +248,7 @@ impl HttpExchange {
 
     /// Records the head of a request that is about authorization.
     pub(super) fn of_authorization(
-        recorder: &Arc<TraceRecorder>,
+        recorder: &Arc<ServerRecorder>,
         tasks: &TaskTracker,
         request: &Request,
         handle: &ConnectionHandle,
@@ -326,7 +326,7 @@ impl HttpExchange {
 
 impl Exchange {
     fn new(
-        recorder: &Arc<TraceRecorder>,
+        recorder: &Arc<ServerRecorder>,
         tasks: &TaskTracker,
         request: &Request,
         handle: &ConnectionHandle,

@@ -6,7 +6,7 @@ use rehearse_protocol::RpcError;
 
 /// How an exchange ends.
 #[derive(Debug)]
-pub(super) enum Outcome {
+pub(super) enum ExchangeEnd {
     /// The members of the result, and its `_meta`.
     Result(String, Option<String>),
     /// The whole result.

@@ -4,17 +4,17 @@ use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{HeaderMap, Method};
-use rehearse_client::{TraceRecorder, WireRequest};
+use rehearse_client::{ClientRecorder, WireRequest};
 use rehearse_conformance::{Case, CaseBody};
 use rehearse_protocol::{Era, Event, EventKind};
 use serde_json::Value;
 
 use super::{
-    LEAST_WAIT, Lane,
+    LEAST_WAIT, ProbeConnection,
     answer::{answer_among, parse},
 };
 
-impl Lane {
+impl ProbeConnection {
     /// Sends an HTTP request, and waits for the response to the message in it, or for the end of the body.
     pub(super) async fn exchange(
         &mut self,
@@ -63,7 +63,7 @@ impl Lane {
         if !self.wire.is_http() || self.version.era() == Era::Modern {
             return;
         }
-        let headers = self.headers(&Case::http("", rehearse_conformance::Lane::Main, "GET"), None);
+        let headers = self.headers(&Case::http("", rehearse_conformance::CaseGroup::Main, "GET"), None);
         let request = WireRequest { method: Method::GET, headers, ..WireRequest::default() };
         let mut read = self.wire.recorder().end();
         let Ok(exchange) = self.wire.exchange(request) else { return };
@@ -112,7 +112,7 @@ impl Lane {
 }
 
 /// Waits for the head of the response of an exchange; for ever if none comes.
-async fn has_head(recorder: &TraceRecorder, number: u32) {
+async fn has_head(recorder: &ClientRecorder, number: u32) {
     let mut read = recorder.start();
     loop {
         if recorder.read(&mut read).iter().any(|event| head_of(event, number).is_some()) {

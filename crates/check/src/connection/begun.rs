@@ -1,11 +1,11 @@
-//! Requests that a lane does not wait for one after the other.
+//! Requests that a connection does not wait for one after the other.
 
 use std::{sync::Arc, time::Duration};
 
 use rehearse_conformance::{Case, CaseBody};
 use serde_json::Value;
 
-use super::{Answer, LEAST_WAIT, Lane, answer_among, parse};
+use super::{Answer, LEAST_WAIT, ProbeConnection, answer_among, parse};
 
 /// A request that is on its way.
 #[derive(Debug)]
@@ -17,10 +17,10 @@ pub(crate) struct Begun {
     exchange: Option<usize>,
 }
 
-impl Lane {
+impl ProbeConnection {
     /// Sends a case, and waits for nothing.
     pub(crate) async fn begin(&mut self, case: &Case) -> Option<Begun> {
-        if self.is_flooded() || self.is_mute {
+        if self.is_over_limit() || self.is_silent {
             return None;
         }
         let (id, body) = self.body(case);

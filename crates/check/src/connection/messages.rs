@@ -9,9 +9,9 @@ use rehearse_conformance::{Case, CaseBody};
 use rehearse_protocol::message;
 use serde_json::{Map, Value, json};
 
-use super::Lane;
+use super::ProbeConnection;
 
-impl Lane {
+impl ProbeConnection {
     pub(super) fn http_request(&self, case: &Case, name: Option<Arc<str>>, body: Option<Bytes>) -> WireRequest {
         let method = Method::from_bytes(case.http_method.as_bytes()).unwrap_or(Method::POST);
         let (path, has_title_case) = (case.path.clone(), case.has_title_case);

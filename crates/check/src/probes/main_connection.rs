@@ -1,14 +1,14 @@
 //! What the prober does in normal work: what it reads, gets, completes and calls.
 
-use rehearse_conformance::{Lane as CaseLane, Material};
+use rehearse_conformance::{CaseGroup, Material};
 use rehearse_protocol::Trace;
 use serde_json::{Value, json};
 
 use super::{
-    case_lanes::send_cases,
+    case_groups::send_cases,
     completions::{expand_templates, get_prompts},
 };
-use crate::{lane::Lane, lists, prober::Prober};
+use crate::{connection::ProbeConnection, lists, prober::Prober};
 
 /// How many listed resources are read.
 const USED_ITEMS: usize = 3;
@@ -16,53 +16,54 @@ const USED_ITEMS: usize = 3;
 const PIPELINED: usize = 8;
 
 /// Does the normal work on the connection on which the lists were read.
-pub(crate) async fn main_lane(prober: &Prober<'_>, mut lane: Lane) -> Trace {
+pub(crate) async fn main_connection(prober: &Prober<'_>, mut connection: ProbeConnection) -> Trace {
     let material = &prober.material;
     if !material.is_modern() {
-        lane.request("ping", Value::Null).await;
+        connection.request("ping", Value::Null).await;
     }
-    read_listed(&mut lane, material).await;
-    send_cases(&mut lane, prober, CaseLane::Main).await;
-    pipeline(&mut lane, material).await;
+    read_listed(&mut connection, material).await;
+    send_cases(&mut connection, prober, CaseGroup::Main).await;
+    pipeline(&mut connection, material).await;
     let mut again = material.clone();
-    lists::read(&mut lane, &mut again).await;
-    send_cases(&mut lane, prober, CaseLane::Calls).await;
-    lists::read(&mut lane, &mut again).await;
-    lane.close().await
+    lists::read(&mut connection, &mut again).await;
+    send_cases(&mut connection, prober, CaseGroup::Calls).await;
+    lists::read(&mut connection, &mut again).await;
+    connection.close().await
 }
 
 /// Reads listed resources, subscribes to the first, gets prompts and expands templates.
-async fn read_listed(lane: &mut Lane, material: &Material) {
+async fn read_listed(connection: &mut ProbeConnection, material: &Material) {
     let mut resources: Vec<_> = material.resources.iter().filter(|it| it["uri"].is_string()).collect();
     resources.sort_by_key(|resource| resource["size"].as_u64().unwrap_or(u64::MAX));
     for resource in resources.iter().take(USED_ITEMS) {
         for _ in 0..2 {
-            lane.request("resources/read", json!({ "uri": resource["uri"] })).await;
+            connection.request("resources/read", json!({ "uri": resource["uri"] })).await;
         }
     }
     let first = resources.first().filter(|_| !material.is_modern() && material.declares("resources/subscribe"));
     if let Some(resource) = first {
         for method in ["resources/subscribe", "resources/unsubscribe"] {
-            lane.request(method, json!({ "uri": resource["uri"] })).await;
+            connection.request(method, json!({ "uri": resource["uri"] })).await;
         }
     }
-    get_prompts(lane, material).await;
-    expand_templates(lane, material).await;
+    get_prompts(connection, material).await;
+    expand_templates(connection, material).await;
 }
 
 /// Sends several requests before it reads an answer.
-async fn pipeline(lane: &mut Lane, material: &Material) {
+async fn pipeline(connection: &mut ProbeConnection, material: &Material) {
     let method = material.list_methods().first().copied().unwrap_or("ping");
-    if lane.wire().is_http() || (material.is_modern() && method == "ping") {
+    if connection.wire().is_http() || (material.is_modern() && method == "ping") {
         return;
     }
-    let from = lane.wire().recorder().end();
+    let from = connection.wire().recorder().end();
     for number in 0..PIPELINED {
-        lane.start(&format!("pipelining/{number}"), method).await;
+        connection.start(&format!("pipelining/{number}"), method).await;
     }
     let mut left = PIPELINED;
-    let grace = lane.grace() * 4;
-    lane.wire()
+    let grace = connection.grace() * 4;
+    connection
+        .wire()
         .wait_for(from, grace, |frame| {
             let is_response = serde_json::from_slice::<Value>(&frame.bytes).is_ok_and(|it| it.get("method").is_none());
             if frame.direction == rehearse_protocol::Direction::ServerToClient && is_response {

@@ -1,4 +1,4 @@
-//! HTTP exchanges that a lane does not wait for one after the other.
+//! HTTP exchanges that a connection does not wait for one after the other.
 
 use std::time::Duration;
 
@@ -6,12 +6,12 @@ use rehearse_client::WireExchange;
 use rehearse_conformance::Case;
 use rehearse_protocol::{EventKind, sse};
 
-use super::Lane;
+use super::ProbeConnection;
 
-impl Lane {
+impl ProbeConnection {
     /// Begins an HTTP request, and does not wait for its response.
     pub(crate) fn begin_exchange(&mut self, case: &Case) -> Option<WireExchange> {
-        if self.is_flooded() {
+        if self.is_over_limit() {
             return None;
         }
         let (_, body) = self.body(case);
@@ -24,7 +24,7 @@ impl Lane {
         self.end(begun, limit).await;
     }
 
-    /// Reads streams for the window of silence, once they have begun. Those that go on end with the lane.
+    /// Reads streams for the window of silence, once they have begun. Those that go on end with the connection.
     pub(crate) async fn read(&mut self, begun: Vec<WireExchange>) {
         self.wait_for_heads(&begun).await;
         let limit = self.grace();
