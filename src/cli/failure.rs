@@ -81,7 +81,7 @@ impl From<ScriptError> for Failure {
     fn from(error: ScriptError) -> Self {
         match error {
             ScriptError::Invalid(diagnostics) => Failure::Invalid(diagnostics),
-            error @ ScriptError::Read { .. } => Failure::Usage(error.to_string()),
+            error => Failure::Usage(error.to_string()),
         }
     }
 }

@@ -20,6 +20,7 @@ pub struct Machine {
 
 /// What there is under a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum PathKind {
     Nothing,
     Directory,

@@ -20,6 +20,7 @@ pub struct Unresolved {
 
 /// Why a reference has no value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum UnresolvedReason {
     /// The variable is not set.
     Unset,

@@ -17,6 +17,7 @@ use rehearse_protocol::{
 
 /// A server with which no session could be opened.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ConnectError {
     /// The transport does not exist in this version.
     #[error("{transport} does not exist in protocol {protocol}")]

@@ -17,6 +17,7 @@ use rehearse_protocol::RpcError;
 /// assert_eq!((failure.kind(), failure.to_string()), ("timeout", "no answer within 5s".to_owned()));
 /// ```
 #[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum Failure {
     /// No answer within this time. The client has cancelled the request.
     #[error("no answer within {0:?}")]

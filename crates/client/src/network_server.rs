@@ -37,6 +37,7 @@ pub struct NetworkServer {
 
 /// What shows that a server command is ready.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Readiness {
     /// This address (`host:port`) accepts connections.
     Address(String),
@@ -46,6 +47,7 @@ pub enum Readiness {
 
 /// A server command that did not become ready. No process is left running.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum StartError {
     /// The command could not be started.
     #[error("{program:?} could not be started: {source}")]

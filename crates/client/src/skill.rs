@@ -41,6 +41,7 @@ pub struct SkillFile {
 
 /// Why a file of a skill cannot be used.
 #[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum SkillError {
     /// The request failed.
     #[error(transparent)]

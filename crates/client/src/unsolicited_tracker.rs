@@ -19,6 +19,7 @@ pub(super) struct UnsolicitedTracker {
 /// What a request does about unsolicited frames: it ignores them and waits for its response, or, if no other request
 /// waits, takes them for its answer and fails at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum UnsolicitedPolicy {
     #[default]
     /// Takes any unsolicited frame for its answer.

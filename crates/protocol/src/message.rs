@@ -104,6 +104,7 @@ impl RpcError {
 
 /// Why a frame is not a message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ParseError {
     #[error("not JSON: {0}")]
     NotJson(String),

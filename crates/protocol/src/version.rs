@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// A released protocol version. The order is the order of release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
 pub enum Version {
     #[serde(rename = "2024-11-05")]
     V2024_11_05,

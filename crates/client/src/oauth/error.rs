@@ -4,6 +4,7 @@ use std::time::Duration;
 
 /// A failed authorization. No text contains a token, a code or a secret.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum AuthError {
     /// The URL of the server, or a part of the options, cannot be used.
     #[error("{0}")]

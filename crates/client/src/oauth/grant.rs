@@ -4,6 +4,7 @@ use super::{Secret, code::Request};
 
 /// The kind of grant: on whose behalf the client acts.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub enum GrantKind {
     /// A user, who is asked (`authorization_code`).
     #[default]

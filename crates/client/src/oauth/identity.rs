@@ -54,6 +54,7 @@ pub struct PreregisteredClient {
 
 /// The credentials of a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ClientSecret {
     /// None: a public client.
     None,

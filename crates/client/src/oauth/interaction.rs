@@ -16,6 +16,7 @@ const GOODBYE: Duration = Duration::from_secs(2);
 
 /// How a user is asked.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub enum Interaction {
     /// Not at all: an authorization that needs a user fails.
     #[default]

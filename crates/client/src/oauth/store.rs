@@ -28,6 +28,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Stores the tokens of each server, separately for each issuer. Clones share them.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub enum TokenStore {
     /// In memory, until this process ends.
     Memory(MemoryStore),

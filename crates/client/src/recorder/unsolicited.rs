@@ -9,6 +9,7 @@ const EXCERPT: usize = 200;
 
 /// Why a frame of the server is unsolicited.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum UnsolicitedFrame {
     /// It is not a message, for the reason `why`, and has no id of a request.
     NotAMessage {

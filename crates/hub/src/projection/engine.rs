@@ -155,7 +155,7 @@ fn error_type(failure: &Failure) -> &'static str {
             "APPLICATION_ERROR"
         }
         Failure::Malformed(_) => "INVALID_RETURN_TYPE",
-        Failure::Cancelled | Failure::TaskCancelled(_) => "UNKNOWN_ERROR",
+        _ => "UNKNOWN_ERROR",
     }
 }
 

@@ -62,6 +62,7 @@ pub struct MockServerBuilder {
 
 /// The reason why a server cannot start. `Debug` is as readable as `Display`, for `unwrap`.
 #[derive(thiserror::Error)]
+#[non_exhaustive]
 pub enum StartError {
     /// The script of the builder has mistakes.
     #[error("{}", explain(.0))]

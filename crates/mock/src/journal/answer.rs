@@ -12,6 +12,7 @@ use super::{Entry, JournalEvent};
 
 /// The end of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Answer {
     /// The mock has answered.
     Answered {
@@ -28,6 +29,7 @@ pub enum Answer {
 
 /// What an answer is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum AnswerKind {
     /// A result.
     Result,

@@ -5,6 +5,7 @@ use serde::Serialize;
 /// Why a message is refused. A correct client runs into some of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub enum Refusal {
     /// A frame, a parameter or an HTTP body that is not as the protocol demands.
     Malformed,

@@ -114,6 +114,7 @@ pub struct Script {
 
 /// The reason why a script cannot be loaded.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ScriptError {
     /// The file cannot be read.
     #[error("cannot read the script {path}: {source}{hint}")]

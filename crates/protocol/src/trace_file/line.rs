@@ -13,6 +13,7 @@ use crate::{Closed, ClosedBy, ClosedHow, Direction, Event, EventKind, Frame, Pro
 
 /// What is wrong with a line.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum LineError {
     /// It is no object with the members of a line.
     #[error(transparent)]

@@ -10,6 +10,7 @@ use crate::{Event, Trace};
 
 /// A file is not a trace that this program can read.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum TraceFileError {
     /// Its first line is no header.
     #[error("it is no trace of rehearse: the first line of one is {{\"format\":\"{FORMAT}\",\"version\":{VERSION}}}")]
