@@ -26,6 +26,8 @@ mod pacer;
 mod request;
 mod run;
 mod survey;
+#[cfg(test)]
+mod tests;
 mod threshold;
 mod usage;
 

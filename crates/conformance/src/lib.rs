@@ -22,6 +22,8 @@ mod call;
 mod case;
 mod check;
 mod connection;
+#[cfg(test)]
+mod docs;
 mod evidence;
 mod facts;
 mod flow;

@@ -341,7 +341,7 @@ async fn every_check_reports_its_bad_client_and_none_reports_ours() {
             wrong.push(format!("{} {}: our client violates {id}", base.act, base.version));
         }
     }
-    let lines = include_str!("bad-auth-clients.jsonl").lines().filter(|line| !line.is_empty());
+    let lines = include_str!("../bad-auth-clients.jsonl").lines().filter(|line| !line.is_empty());
     let bad_clients: Vec<BadClient> =
         lines.map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))).collect();
     for bad in &bad_clients {

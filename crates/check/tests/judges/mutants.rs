@@ -3,8 +3,6 @@
 //! The traces are real: the prober runs against the mock `everything`. A mutant changes what the server answered to one
 //! message, as a faulty server would have.
 
-mod process;
-
 use std::{collections::BTreeSet, fs, path::Path, time::Duration};
 
 use bytes::Bytes;
@@ -24,7 +22,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
-use process::{ProcessFault, process};
+use crate::process::{ProcessFault, process};
 
 /// Checks that no change of one answer of this server can violate.
 const NOT_MUTATED: &[&str] = &[
@@ -207,8 +205,8 @@ async fn bases() -> Vec<Base> {
         (MODERN, Transport::Ws),
         (LOCKED, Transport::Http),
         (LEGACY, Transport::Ws),
-        (include_str!("scripts/tasks.yaml"), Transport::Http),
-        (include_str!("scripts/tasks-2025-11-25.yaml"), Transport::Http),
+        (include_str!("../scripts/tasks.yaml"), Transport::Http),
+        (include_str!("../scripts/tasks-2025-11-25.yaml"), Transport::Http),
     ];
     // A few at a time: on a busy machine a server that shares it with all others seems to be silent.
     let mut bases = Vec::new();

@@ -2,7 +2,7 @@
 
 use std::{fmt::Write, fs, path::Path};
 
-use rehearse_conformance::{Check, checks};
+use crate::{Check, checks};
 use rehearse_protocol::Version;
 
 const HEAD: &str = "\

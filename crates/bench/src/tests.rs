@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use rehearse_bench::{
+use crate::{
     BenchCall, BenchOptions, BenchRequest, BenchTarget, Extent, Threshold, bench_calls, bench_discovery, find_max_rate,
 };
 use rehearse_client::{Endpoint, ServerParams, Target, ToolPermission};

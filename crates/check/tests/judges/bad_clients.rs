@@ -2,7 +2,6 @@
 //!
 //! The traces are real: our client does the work of an application against mocks. A bad client sends one thing otherwise.
 
-#[path = "bad_clients/base.rs"]
 mod base;
 
 use std::{collections::BTreeSet, fs, path::Path, time::Duration};

@@ -26,8 +26,8 @@ const AT_ONCE: usize = 24;
 
 /// Servers that have everything, and what only a wire shows, beside those of the acts.
 const MORE: [(&str, &str); 2] = [
-    ("everything", include_str!("../../../../mock-servers/everything.yaml")),
-    ("wire", include_str!("../scripts/wire.yaml")),
+    ("everything", include_str!("../../../../../mock-servers/everything.yaml")),
+    ("wire", include_str!("../../scripts/wire.yaml")),
 ];
 
 /// What a conformant client did with a server.

@@ -1,0 +1,8 @@
+//! Every judge, with the traces of mocks and of our client, and with one change of each.
+
+mod bad_auth_clients;
+mod bad_clients;
+mod ends;
+mod mutants;
+mod process;
+mod properties;
