@@ -83,7 +83,7 @@ export interface CheckOptions extends Options {
   allowTools?: string | string[];
   /** A file with accepted failures. */
   baseline?: string;
-  /** Fail also if a SHOULD is violated. */
+  /** Also fail on violated SHOULDs. */
   strict?: boolean;
 }
 

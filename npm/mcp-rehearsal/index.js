@@ -238,6 +238,6 @@ function text({ verdict, strict, servers, baseline }) {
     }
     lines.push(`  again: ${check.again}`);
   }
-  lines.push(...(baseline?.stale ?? []).map((id) => `${baseline.file}: ${id} matches nothing any more`));
+  lines.push(...(baseline?.stale ?? []).map((id) => `${baseline.file}: ${id} no longer matches anything`));
   return lines.join("\n");
 }

@@ -58,9 +58,9 @@ The server is checked in every protocol version that it speaks. Tools are called
 annotated with readOnlyHint, or named by --allow-tool.
 
 Exit codes:
-  0  no MUST is violated    1  a MUST is violated, or what --strict, --require and --baseline say
+  0  no MUST is violated    1  a MUST is violated, or a condition of --strict, --require or --baseline
   2  wrong usage            3  the server cannot be reached; or interrupted
-  4  nothing was selected, or nothing of it was tested";
+  4  nothing was selected, or nothing selected was tested";
 
 /// Check a server against the MCP specification
 #[derive(Debug, Args)]
@@ -113,7 +113,7 @@ pub(super) struct CheckArgs {
     /// How long one request may take
     #[arg(long, hide_short_help = true, value_name = "DURATION", default_value = "10s", value_parser = duration)]
     timeout: Duration,
-    /// How long nothing must happen where nothing may happen
+    /// How long to wait before silence counts as silence
     #[arg(long, hide_short_help = true, value_name = "DURATION", default_value = "300ms", value_parser = duration)]
     grace: Duration,
     #[command(flatten)]

@@ -23,7 +23,7 @@ Without --gate, the exit code only says whether the report was written.";
 const FORMATS: &[Format] =
     &[Format::Html, Format::Junit, Format::Sarif, Format::Markdown, Format::Json, Format::Github, Format::GithubOutput];
 
-/// Make one report of results: a page, JUnit, SARIF, Markdown or annotations
+/// Make one report from results: an HTML page, JUnit, SARIF, Markdown or annotations
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct ReportArgs {

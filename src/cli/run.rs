@@ -64,7 +64,7 @@ pub(super) struct RunArgs {
     /// Accept new results as snapshots if all cells agree
     #[arg(short, long)]
     update: bool,
-    /// Run each cell this often; a result that is not the same each time is a failure
+    /// Run each cell this many times; a result that differs between runs is a failure
     #[arg(long, value_name = "N", default_value_t = NonZeroU32::MIN, hide_default_value = true)]
     repeat: NonZeroU32,
     /// Start no further cell after the first failure
@@ -73,7 +73,7 @@ pub(super) struct RunArgs {
     /// Run the remaining steps of a cell after a failure
     #[arg(long)]
     keep_going: bool,
-    /// Number of cells that run at once [default: 16 per processor; 4 if a server is no mock]
+    /// Number of cells that run at once [default: 16 per processor; 4 if a server is not a mock]
     #[arg(short, long, value_name = "N")]
     jobs: Option<NonZeroUsize>,
     /// Seed for all randomness
@@ -147,7 +147,7 @@ pub(super) fn run(args: RunArgs) -> Result<Exit, Failure> {
     drop(runtime);
     ReaperProcess::dismiss();
     let Some((mut result, interrupted)) = done? else {
-        super::style::print("interrupted again: killed all servers; there is no report\n");
+        super::style::print("interrupted again: killed all servers; no report was written\n");
         return Ok(Exit::CannotRun);
     };
     result.started_at = started_at;

@@ -287,7 +287,7 @@ fn masked(text: &str, is_secret: impl Fn(&Range<usize>) -> bool) -> String {
     out
 }
 
-/// Whether a value in a line is rather a usual word: `session: closed`. A string and the password in a URL are none.
+/// Whether a value in a line is an ordinary word, as in `session: closed`. A quoted string never is, nor is the password in a URL.
 fn is_prose(line: &str, range: &Range<usize>) -> bool {
     let value = line[range.clone()].trim_end_matches(['.', ',', ';', ':', '!', '?', ')']);
     let is_quoted = line[..range.start].ends_with(['"', '\'']);

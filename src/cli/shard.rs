@@ -46,7 +46,7 @@ fn find(variable: impl Fn(&str) -> Option<String>) -> Result<(usize, usize), Str
         let shard = shard.and_then(|(at, of)| Some(((at + 1).checked_sub(first)?, of)));
         return shard.filter(|(at, of)| (1..=*of).contains(at)).ok_or_else(|| {
             format!(
-                "{index}={at} and {count}={of} are no shard of {name}, which counts from {first}; write I/N instead"
+                "{index}={at} and {count}={of} are not a shard of {name}, which counts from {first}; write I/N instead"
             )
         });
     }

@@ -53,7 +53,7 @@ fn a_result_is_the_base_of_a_later_one() {
     call(&[ECHO, &["--against", base]].concat())
         .run()
         .code(2)
-        .stderr_has("is no result of `rehearse bench --format json`");
+        .stderr_has("is not a result of `rehearse bench --format json`");
 }
 
 #[test]

@@ -100,9 +100,12 @@ fn a_baseline_accepts_a_failure_until_it_is_gone() {
     expired.stdout_has("the date of tools.call.structured-matches-schema has passed");
     with("shop.yaml", &entry(", when: { transport: http }")).run().code(1);
     let other = with("shop.yaml", &entry(", subject: other")).run().code(1);
-    other.stdout_has("tools.call.structured-matches-schema (other) matches nothing any more");
+    other.stdout_has("tools.call.structured-matches-schema (other) no longer matches anything");
     let stale = format!("version: 1\naccept: [{{ id: {DOUBTFUL}, reason: renamed }}]\n");
-    with("good.yaml", &stale).run().stdout_has("accepted.yaml: tools.list.name-charset matches nothing").code(1);
+    with("good.yaml", &stale)
+        .run()
+        .stdout_has("accepted.yaml: tools.list.name-charset no longer matches anything")
+        .code(1);
     let wrong = with("shop.yaml", &entry(", untill: 2020-01-31")).run().code(2);
     wrong.stderr_has("accepted.yaml:3:").stderr_has("did you mean `until`?");
 }

@@ -393,7 +393,7 @@ fn a_tool_is_found_by_its_original_or_registered_name() {
     call(&[]).run().code(2);
     let gone = json!({ "one": mock("tools.yaml"), "gone": { "command": "/gone" } });
     let run = mcp(["call-tool", "other"]).file(".mcp.json", &config(&gone)).run().stdout("");
-    run.stderr_has("error: no server that can be reached has a tool \"other\"").code(3);
+    run.stderr_has("error: no reachable server has a tool \"other\"").code(3);
     let filtered = format!(
         "version: \"1.0\"\nmcpServers: {{ t: {{ type: stdio, command: {}, args: [mock, two.yaml], enabledTools: [echo] }} }}\n",
         Rehearse::BINARY

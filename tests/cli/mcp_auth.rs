@@ -309,7 +309,7 @@ fn logout_revokes_and_always_deletes_the_token() {
     for (status, why) in [
         (
             Some("503 Service Unavailable"),
-            "warning: the token of 'web' was not revoked and may still be valid: the authorization server revokes no token: HTTP 503\n",
+            "warning: the token of 'web' was not revoked and may still be valid: the authorization server did not revoke the token: HTTP 503\n",
         ),
         (None, ""),
     ] {

@@ -82,7 +82,7 @@ fn parts_become_one_report_with_the_verdict_of_all() {
 fn what_cannot_be_reported_is_refused() {
     let run = story().args(["--report", "page.pdf"]).run().stdout("");
     run.stderr_has("\"page.pdf\" does not say the format of the report").code(2);
-    report(&[("x.json", "{}")], &["x.json"]).stdout("").stderr_has("x.json: it is no result").code(2);
+    report(&[("x.json", "{}")], &["x.json"]).stdout("").stderr_has("x.json: it is not a result").code(2);
     report(&[], &["gone.json"]).stdout("").stderr_has("cannot read gone.json").code(2);
     let check = Rehearse::new().args(["check", "--stdio", "false", "--format", "json"]).run().code(3);
     let check = [("check.json", check.stdout_text())];

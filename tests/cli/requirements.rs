@@ -16,7 +16,7 @@ fn ids() -> Vec<String> {
     COUNTS.into_iter().enumerate().flat_map(of).collect()
 }
 
-/// The lines of the list that are no comment: an id and its places.
+/// The lines of the list that are not comments: an id and its places.
 fn lines(list: &str) -> impl Iterator<Item = (&str, Vec<&str>)> {
     let lines = list.lines().filter(|line| !line.starts_with('#'));
     lines.map(|line| line.split_once("  ").map_or((line, Vec::new()), |(id, places)| (id, places.split(' ').collect())))

@@ -102,7 +102,7 @@ fn a_trace_file_has_every_cell_and_only_its_owner_can_read_it() {
 #[test]
 fn what_is_no_trace_is_a_usage_error() {
     let check = |text: &str| Rehearse::new().file("x", text).args(["check", "--trace", "x"]).run().stdout("").code(2);
-    check("{}").stderr_has("it is no trace of rehearse");
+    check("{}").stderr_has("it is not a trace of rehearse");
     check("{\"format\":\"rehearse-trace\",\"version\":9}\n").stderr_has("version 9 of its format");
     check("{\"format\":\"rehearse-trace\",\"version\":1}\n").stderr_has("it has no connection");
 }

@@ -32,7 +32,7 @@ pub struct ModelSpec {
 pub struct ModelAccess<'a> {
     /// The URL of the API; `None` is the provider's.
     pub base_url: Option<&'a str>,
-    /// The variable that has the key; `None` is the usual one of the provider.
+    /// The environment variable with the API key; `None` is the usual one of the provider.
     pub key_variable: Option<&'a str>,
     /// The variables of the process.
     pub variables: &'a BTreeMap<String, String>,

@@ -52,7 +52,7 @@ struct ResultMembers {
 /// What is wrong with an answer.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum InvalidAnswer {
-    #[error("an answer that is no JSON-RPC response")]
+    #[error("an answer that is not a JSON-RPC response")]
     NoResponse,
     #[error("error {0}")]
     Rpc(i64),
@@ -164,7 +164,7 @@ mod tests {
             (of(7, r#""result":{"resultType":"input_required"}"#), "resultType input_required"),
             (of(7, r#""result":{"content":5}"#), "a result of another shape"),
             (of(7, r#""error":{"code":-32602,"message":"no"}"#), "error -32602"),
-            ("{".to_owned(), "an answer that is no JSON-RPC response"),
+            ("{".to_owned(), "an answer that is not a JSON-RPC response"),
         ];
         for (reply, error) in wrong {
             assert_eq!(check(&reply).map_err(|error| error.to_string()), Err(error.to_owned()), "{reply}");

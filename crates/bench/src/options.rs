@@ -34,7 +34,7 @@ pub struct BenchOptions {
     pub connections: usize,
     /// Requests at once on each.
     pub in_flight: usize,
-    /// Requests per second that are due, whatever the server does. `None`: each request follows an answer.
+    /// Requests per second to send, even if the server is slower. `None`: each request follows an answer.
     pub rate: Option<f64>,
     /// For how long, or how many requests; for each target, without the warm-up.
     pub extent: Extent,

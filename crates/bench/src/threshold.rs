@@ -72,8 +72,7 @@ impl FromStr for Threshold {
             other => {
                 let percent = other.strip_prefix('p').and_then(|percent| percent.parse::<f64>().ok());
                 let percent = percent.filter(|percent| (0.0..=100.0).contains(percent));
-                let unknown =
-                    || format!("there is no figure {other:?}: p50, p99.9, mean, max, rate, errors and late are");
+                let unknown = || format!("unknown figure {other:?}: use p50, p99.9, mean, max, rate, errors or late");
                 Figure::Percentile(percent.ok_or_else(|| ThresholdError(unknown()))?)
             }
         };
@@ -193,7 +192,7 @@ mod tests {
     fn what_is_no_condition_is_explained() {
         let error = |text: &str| text.parse::<Threshold>().expect_err(text).0;
         assert_eq!(error("p99 = 5ms"), "there is no < or >");
-        assert!(error("p101 < 5ms").starts_with("there is no figure \"p101\""));
+        assert!(error("p101 < 5ms").starts_with("unknown figure \"p101\""));
         assert_eq!(error("p99 < 5"), "\"5\" is not a duration, such as 50ms");
         assert_eq!(error("errors > 5"), "\"5\" is not a share, such as 0.1%");
         assert_eq!(error("rate > -1"), "\"-1\" is not a number per second");

@@ -264,7 +264,7 @@ impl ProbeConnection {
     /// Sends a case, and waits for its answer or for the window of silence.
     pub(crate) async fn send(&mut self, case: &Case) -> Answer {
         let limit = match &case.body {
-            // A server may be silent about what is no message, or wait in vain for what it should refuse.
+            // A server may be silent about what is not a message, or wait in vain for what it should refuse.
             _ if case.is_answered && self.is_short(case) => self.limit().min((self.slowest * 50).max(LEAST_WAIT)),
             _ if case.is_answered => self.limit(),
             CaseBody::Notification { .. } => Duration::ZERO,

@@ -16,7 +16,7 @@ pub struct CheckOptions {
     pub start_timeout: Duration,
     /// How long one request may take.
     pub request_timeout: Duration,
-    /// How long nothing must happen where nothing may happen.
+    /// How long to wait before silence counts as silence.
     pub grace: Duration,
     /// How long the whole run may take.
     pub budget: Duration,

@@ -32,7 +32,7 @@ pub struct ModelConfig {
     /// The API: `anthropic`, `openai`, `responses`, `scripted`.
     pub api: At<String>,
     pub base_url: Option<At<String>>,
-    /// The variable that has the key.
+    /// The environment variable with the API key.
     pub api_key_env: Option<At<String>>,
     /// The longest answer, in tokens.
     pub max_output: Option<u32>,

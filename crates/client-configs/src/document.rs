@@ -135,7 +135,7 @@ impl Document {
     }
 }
 
-/// What to say of an extension that a program does not have.
+/// The warning about an extension that a program does not have.
 fn describe(kind: Kind) -> (&'static Code, &'static str, &'static str) {
     match kind {
         Kind::ByteOrderMark => {

@@ -124,7 +124,7 @@ impl TaskPoller<'_> {
                     return Err(error.unwrap_or_else(|| Failure::Malformed("a failed task without an `error`".into())));
                 }
                 "cancelled" => return Err(Failure::TaskCancelled(task.status_message)),
-                status => return Err(Failure::Malformed(format!("a task has no status {status:?}"))),
+                status => return Err(Failure::Malformed(format!("unknown task status {status:?}"))),
             }
         }
     }
@@ -175,7 +175,7 @@ impl TaskPoller<'_> {
 
 impl Task {
     fn parse(raw: &RawValue) -> Result<Task, Failure> {
-        serde_json::from_str(raw.get()).map_err(|error| Failure::Malformed(format!("no task: {error}")))
+        serde_json::from_str(raw.get()).map_err(|error| Failure::Malformed(format!("invalid task: {error}")))
     }
 
     fn poll_interval(&self) -> Duration {

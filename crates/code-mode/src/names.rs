@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-/// Words that are no names in JavaScript or TypeScript, and globals that programs need.
+/// Words that are not names in JavaScript or TypeScript, and globals that programs need.
 const JAVASCRIPT: &str = "\
     Array ArrayBuffer BigInt Boolean DataView Date Error Function Infinity Intl Iterator JSON Map Math NaN Number \
     Object Promise Proxy RangeError Reflect RegExp Set String Symbol SyntaxError TypeError Uint8Array WeakMap \

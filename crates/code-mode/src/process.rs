@@ -258,7 +258,7 @@ where
                 let (Some(id), Some(Value::String(name)), Some(Value::Object(arguments))) =
                     (message.remove("call"), message.remove("tool"), message.remove("arguments"))
                 else {
-                    return End::Invalid("a message that is no call".to_owned());
+                    return End::Invalid("a message that is not a call".to_owned());
                 };
                 let Some(tool) = tools.iter().find(|tool| tool.name == name) else {
                     return End::Invalid(format!("a call of the unknown tool {name:?}"));

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::{EventRef, HttpExchange, Message};
 
-/// A frame of the client and its answer. The frame may be anything that a probe sends, also what is no request.
+/// A frame of the client and its answer. The frame may be anything that a probe sends, also what is not a request.
 #[derive(Clone, Copy, Debug)]
 pub struct Call<'e> {
     /// What the client sent.

@@ -169,7 +169,7 @@ impl Check {
             None => self.id == pattern,
         };
         let found = lines.into_iter().find(|(pattern, _)| is_about(pattern));
-        found.map_or("nothing that it is about was seen", |(_, reason)| reason.trim())
+        found.map_or("the run had no example of this", |(_, reason)| reason.trim())
     }
 
     /// Judges the check.

@@ -81,7 +81,7 @@ pub struct HttpExchange<'t> {
     pub headers: Option<&'t HeaderMap>,
     /// When the last part of the body came.
     pub last: Option<Duration>,
-    /// The bytes of the body that are no message; all bytes of an event stream that a probe read.
+    /// The bytes of the body that are not a message; all bytes of an event stream that a probe read.
     pub body: Vec<u8>,
     /// Whether the body came whole, once it has ended.
     pub is_whole: Option<bool>,
@@ -385,7 +385,7 @@ impl<'t> Connection<'t> {
     }
 }
 
-/// The JSON of a frame; null if it is none. Bytes that are no UTF-8 have a check of their own.
+/// The JSON of a frame; null if it is none. Bytes that are not UTF-8 have a check of their own.
 pub(crate) fn json(bytes: &[u8]) -> Value {
     serde_json::from_str(&String::from_utf8_lossy(bytes)).unwrap_or_default()
 }

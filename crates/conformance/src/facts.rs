@@ -23,7 +23,7 @@ pub struct Facts {
     pub flow: Option<Flow>,
     /// How the client's process ended, if it was started and has ended by itself.
     pub exit_code: Option<i32>,
-    /// What the client has fetched from the mock that is no endpoint of it.
+    /// What the client has fetched from the mock that is not an endpoint of it.
     pub fetched: Vec<Fetched>,
     /// Whether the client has sent `initialize` on any connection.
     pub has_handshake: bool,

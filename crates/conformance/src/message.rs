@@ -26,7 +26,7 @@ pub enum Kind {
     Response,
     /// An array. Its items follow as messages of their own.
     Batch,
-    /// Anything else, also what is no JSON.
+    /// Anything else, also what is not JSON.
     Other,
 }
 

@@ -223,7 +223,7 @@ impl Reader {
         let is_token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
         let problem = match name.chars().find(|c| !is_token(*c)) {
             Some(character) => format!("{character:?} cannot be in the name of a header"),
-            None if name.is_empty() => "an x-mcp-header is not empty".into(),
+            None if name.is_empty() => "an x-mcp-header must not be empty".into(),
             None => match HeaderName::from_bytes(format!("{PARAMETER_HEADER}{name}").as_bytes()) {
                 Ok(header) if self.parameters.iter().any(|known| known.header == header) => {
                     let problem = node.problem(format!("the header Mcp-Param-{name} has two parameters"));
@@ -344,9 +344,9 @@ properties:
         let kind = "a mirrored property has the `type` string, integer or boolean";
         let expected = [
             "t:2:1: an x-mcp-header annotates a property, not the inputSchema".to_owned(),
-            "t:4:36: an x-mcp-header is not empty".to_owned(),
+            "t:4:36: an x-mcp-header must not be empty".to_owned(),
             "t:5:36: ' ' cannot be in the name of a header".to_owned(),
-            "t:6:22: an x-mcp-header is not empty".to_owned(),
+            "t:6:22: an x-mcp-header must not be empty".to_owned(),
             format!("t:6:32: {kind}"),
             format!("t:7:8: {kind}"),
             format!("t:8:14: {kind}"),

@@ -239,7 +239,7 @@ impl Node {
         mut read: impl FnMut(&'a Node) -> Result<T, Problems>,
     ) -> Result<Vec<T>, Problems> {
         match &self.value {
-            Value::Sequence(items) if items.is_empty() => Err(self.problem("the array is empty").into()),
+            Value::Sequence(items) if items.is_empty() => Err(self.problem("the array must not be empty").into()),
             Value::Sequence(_) => self.each(read),
             _ => Ok(vec![read(self)?]),
         }

@@ -522,7 +522,7 @@ mod tests {
         assert_eq!(count(false), (3, vec![]));
         let (registered, notices) = count(true);
         assert_eq!((registered, notices.len()), (1, 2));
-        assert_eq!(notices[0], "the tool 'a' of server 's' cannot be used: an x-mcp-header is not empty");
+        assert_eq!(notices[0], "the tool 'a' of server 's' cannot be used: an x-mcp-header must not be empty");
     }
 
     proptest! {

@@ -158,7 +158,7 @@ impl Receiver {
 }
 
 impl Sender {
-    /// Sends one frame. Bytes that are no UTF-8 go out as a binary message.
+    /// Sends one frame. Bytes that are not UTF-8 go out as a binary message.
     ///
     /// # Errors
     /// The connection is broken.

@@ -457,7 +457,7 @@ mod tests {
         fn no_damage_to_a_message_makes_the_parser_panic(bytes in mutated()) {
             let bytes = Bytes::from(bytes);
             match Message::parse(&bytes) {
-                Ok(_) => prop_assert!(serde_json::from_slice::<&RawValue>(&bytes).is_ok(), "accepted what is no JSON"),
+                Ok(_) => prop_assert!(serde_json::from_slice::<&RawValue>(&bytes).is_ok(), "accepted what is not JSON"),
                 Err(error) => prop_assert!([PARSE_ERROR, INVALID_REQUEST].contains(&error.code())),
             }
             for part in split_batch(&bytes).unwrap_or_default() {

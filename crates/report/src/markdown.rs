@@ -156,7 +156,7 @@ fn table(out: &mut String, table: &BenchTable) {
     }
 }
 
-/// A text in one line that is no markup, no link and no mention.
+/// A text in one line that is not markup, no link and no mention.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 8);
     for character in html(text).chars() {

@@ -10,14 +10,14 @@ use crate::{
 };
 use rehearse_protocol::Transport;
 
-/// Why a file is no result.
+/// Why a file is not a result.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// It is not JSON, or JSON of another shape.
     #[error("{0}")]
     Invalid(#[from] serde_json::Error),
     /// It is JSON of something else.
-    #[error("it is no result of `rehearse run`, `check` or `bench` with --format json")]
+    #[error("it is not a result of `rehearse run`, `check` or `bench` with --format json")]
     Unknown,
     /// Its cells cannot be repeated with the seed of the others.
     #[error("its seed is {0}, and that of the other results is {1}; report them apart")]
@@ -295,8 +295,8 @@ mod tests {
     fn what_is_no_result_says_so() {
         let read = |json: &str| Results::default().read(json.as_bytes()).expect_err("an error").to_string();
         assert!(read("{").starts_with("EOF"), "{}", read("{"));
-        assert!(read("{}").starts_with("it is no result"));
-        assert!(read(r#"{"format":1,"rules":[]}"#).starts_with("it is no result"));
+        assert!(read("{}").starts_with("it is not a result"));
+        assert!(read(r#"{"format":1,"rules":[]}"#).starts_with("it is not a result"));
         assert!(read(r#"{"format":2,"scenarios":[]}"#).starts_with("its format is 2"));
     }
 }

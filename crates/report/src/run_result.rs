@@ -66,7 +66,7 @@ impl<'de> Deserialize<'de> for Cell {
             Some(Cell { transport: transport.parse().ok()?, protocol: protocol.parse().ok()? })
         });
         parsed.ok_or_else(|| {
-            D::Error::custom(format!("{text:?} is no transport and protocol version, such as http/auto"))
+            D::Error::custom(format!("{text:?} is not a transport and a protocol version, such as http/auto"))
         })
     }
 }

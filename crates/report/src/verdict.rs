@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub enum Verdict {
     /// Nothing failed.
     Passed,
-    /// Nothing was run or tested, which is no pass.
+    /// Nothing was run or tested, which is not a pass.
     #[default]
     NothingTested,
     /// A cell, a check or a threshold failed, or what makes a run fail besides.

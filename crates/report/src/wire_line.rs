@@ -39,12 +39,12 @@ pub struct WireLine {
     pub kind: WireKind,
     #[serde(rename = "atMs", with = "milliseconds")]
     pub at: Duration,
-    /// The frame, or the part of it that shows the violation. Bytes that are no UTF-8 are replaced.
+    /// The frame, or the part of it that shows the violation. Bytes that are not UTF-8 are replaced.
     pub text: String,
     /// The part of the text that violates the rule.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mark: Option<String>,
-    /// The bytes of the text in hexadecimal, if they are no UTF-8.
+    /// The bytes of the text in hexadecimal, if they are not UTF-8.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hex: Option<String>,
     /// How many bytes of the frame come before the text.

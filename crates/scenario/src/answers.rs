@@ -35,7 +35,7 @@ pub fn parse_answers(source: &Arc<Source>) -> Result<AnswerScript, Diagnostics> 
 pub(super) fn read(node: &Node) -> Result<AnswerScript, Problems> {
     let fields = node.fields("`answers`", KEYS)?;
     if fields.is_empty() {
-        return Err(node.problem("`answers` is empty").hint("remove it").into());
+        return Err(node.problem("`answers` must not be empty").hint("remove it").into());
     }
     Ok(AnswerScript {
         elicitation: fields.read("elicitation", |node| node.one_or_more(elicitation))?.unwrap_or_default(),
@@ -181,9 +181,9 @@ roots: [{ uri: 'file:///a', name: a }]
     fn mistakes_have_a_position_and_a_hint() {
         for (text, message) in [
             ("{ answers: { sampling: a }, steps: [] }", "a:1:29: a file of answers has no key `steps`"),
-            ("{}", "a:1:1: `answers` is empty (remove it)"),
+            ("{}", "a:1:1: `answers` must not be empty (remove it)"),
             ("{ elicit: [] }", "a:1:3: `answers` has no key `elicit` (did you mean `elicitation`?)"),
-            ("elicitation: []", "a:1:14: the array is empty"),
+            ("elicitation: []", "a:1:14: the array must not be empty"),
             ("elicitation: [{ action: declined }]", "a:1:25: unknown action `declined` (did you mean"),
             ("elicitation: [{ action: cancel, content: {} }]", "a:1:33: `content` requires the action `accept`"),
             ("elicitation: [{ content: Ada }]", "a:1:26: expected an object"),

@@ -95,7 +95,7 @@ impl Expectations {
     pub(super) fn read(node: &Node, observable: ObservableFields) -> Result<Expectations, Problems> {
         let fields = node.fields("`expect`", KEYS)?;
         if fields.is_empty() {
-            return Err(node.problem("`expect` has no expectations").hint("remove it").into());
+            return Err(node.problem("`expect` needs at least one expectation").hint("remove it").into());
         }
         let not_a_result = fields.at_most_one(&["rpcError", "failure", "none"])?;
         let of_result = RESULT_KEYS.iter().find_map(|key| fields.entry(key));
@@ -387,7 +387,7 @@ mod tests {
     #[test]
     fn expectations_that_could_not_fail_are_refused_when_read() {
         for (text, message) in [
-            ("{}", "`expect` has no expectations"),
+            ("{}", "`expect` needs at least one expectation"),
             ("{ failure: timeout, text: x }", "`text` and `failure` exclude each other"),
             ("{ none: true, at: { /a: 1 } }", "`at` and `none` exclude each other"),
             ("{ failure: timout }", "e:1:12: unknown failure `timout` (did you mean `timeout`?)"),

@@ -66,7 +66,7 @@ fn text(text: &Text) -> Result<String, &'static str> {
 
 fn object(data: &Data) -> Result<Map<String, Value>, &'static str> {
     match data {
-        Data::Literal(json) => serde_json::from_str(json).map_err(|_| "its arguments are no object"),
+        Data::Literal(json) => serde_json::from_str(json).map_err(|_| "its arguments are not an object"),
         _ => Err("its arguments have a template"),
     }
 }

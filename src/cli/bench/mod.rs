@@ -71,7 +71,7 @@ Then the list is requested once more on the open session.";
 #[derive(Debug, Args)]
 #[command(after_help = DISCOVERY_EXAMPLES)]
 struct DiscoveryArgs {
-    /// Discover each server as if there were so many of it
+    /// Discover this many copies of each server
     #[arg(long, value_name = "N", default_value = "1", hide_default_value = true)]
     copies: NonZeroUsize,
     #[command(flatten)]
@@ -82,7 +82,7 @@ const CALL_EXAMPLES: &str = "\
 Examples:
   rehearse bench call --http URL                              all tools with readOnlyHint in turn
   rehearse bench call files --tool read --args '{\"path\": \"a.txt\"}' --in-flight 8
-  rehearse bench call --http URL --rate 500 --duration 1m     500 per second, come what may
+  rehearse bench call --http URL --rate 500 --duration 1m     500 per second, even if the server is slower
   rehearse bench call --http URL_A --http URL_B --tool echo   two servers in turns, compared
   rehearse bench call files --format json --output base.json
   rehearse bench call files --against base.json               exit code 1 if it has become slower
@@ -117,10 +117,10 @@ struct CallArgs {
     /// Request tools/list
     #[arg(long, hide_short_help = true)]
     list_tools: bool,
-    /// Send pings, which 2026-07-28 has no more
+    /// Send pings (not in 2026-07-28)
     #[arg(long)]
     ping: bool,
-    /// Send the calls of a scenario, each as often as it is in it
+    /// Send the calls of a scenario, each as often as the scenario has it
     #[arg(long, value_name = "FILE", conflicts_with_all = ["tools", "resources", "prompts", "ping", "list_tools"])]
     scenario: Option<PathBuf>,
     /// Connections or sessions to each server
@@ -129,13 +129,13 @@ struct CallArgs {
     /// Requests at once on each connection
     #[arg(long, value_name = "N", default_value = "1")]
     in_flight: NonZeroUsize,
-    /// Requests per second that are due, whatever the server does
+    /// Requests per second to send, even if the server is slower
     #[arg(long, value_name = "N", value_parser = rate)]
     rate: Option<f64>,
     /// Raise the rate until this condition is false, in steps of --duration (2s)
     #[arg(long, value_name = "CONDITION", conflicts_with_all = ["requests", "fail_if", "against"])]
     find_max: Option<Threshold>,
-    /// Send at most so many requests to each server
+    /// Send at most this many requests to each server
     #[arg(long, value_name = "N", hide_short_help = true)]
     max_total: Option<u64>,
     /// Call these tools although they have no readOnlyHint; `*` stands for any text (repeatable)
@@ -154,13 +154,13 @@ struct CommonArgs {
     /// Start a mock with this script as a server on stdio (repeatable)
     #[arg(long = "script", value_name = "SCRIPT", hide_short_help = true, conflicts_with_all = ["servers", "mcp_config", "config", "dialect"])]
     scripts: Vec<String>,
-    /// For how long [default: 10s]
+    /// How long to measure [default: 10s]
     #[arg(long, value_name = "DURATION", value_parser = duration, conflicts_with = "requests")]
     duration: Option<Duration>,
     /// How many requests to each server, instead of a duration
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     requests: Option<u64>,
-    /// How long requests are sent before anything is measured; a discovery is done once
+    /// How long to send requests before measuring; `discovery` does one instead
     #[arg(long, value_name = "DURATION", hide_short_help = true, value_parser = pause, default_value = "1s")]
     warmup: Duration,
     /// How long one request may take
@@ -391,7 +391,7 @@ fn read_result(path: &std::path::Path) -> Result<BenchResult, Failure> {
     let bytes =
         std::fs::read(path).map_err(|error| Failure::Usage(format!("cannot read {}: {error}", path.display())))?;
     let result: BenchResult = serde_json::from_slice(&bytes).map_err(|error| {
-        Failure::Usage(format!("{} is no result of `rehearse bench --format json`: {error}", path.display()))
+        Failure::Usage(format!("{} is not a result of `rehearse bench --format json`: {error}", path.display()))
     })?;
     match result.format {
         FORMAT => Ok(result),
@@ -426,7 +426,7 @@ async fn watched(options: &BenchOptions, bench: impl Future<Output = BenchRun>) 
     let progress = Progress::start(Arc::<BenchProgress>::clone(&options.progress));
     let run = signals.run_until_signal(&options.stop, "interrupted: this is what was measured\n", bench).await;
     drop(progress);
-    let run = run.ok_or_else(|| Failure::cannot("interrupted again: there is no report".to_owned()))?;
+    let run = run.ok_or_else(|| Failure::cannot("interrupted again: no report was written".to_owned()))?;
     Ok((run, options.stop.is_cancelled()))
 }
 

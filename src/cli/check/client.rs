@@ -60,9 +60,9 @@ on stdio, and {config} for a config file with the URL. The client also gets the 
 have {tool}, {arguments}, {resource} and {prompt}.
 
 Exit codes:
-  0  no MUST is violated    1  a MUST is violated, or what --strict, --require and --baseline say
+  0  no MUST is violated    1  a MUST is violated, or a condition of --strict, --require or --baseline
   2  wrong usage            3  the client cannot be started; or interrupted
-  4  nothing was selected, or nothing of it was tested"
+  4  nothing was selected, or nothing selected was tested"
 );
 
 /// Check a client against the MCP specification
@@ -78,7 +78,7 @@ pub(super) struct ClientArgs {
     /// How long one act may take
     #[arg(long, hide_short_help = true, value_name = "DURATION", default_value = "30s", value_parser = duration)]
     timeout: Duration,
-    /// After what time without traffic a client is ended
+    /// End a client after this time without traffic
     #[arg(long, hide_short_help = true, value_name = "DURATION", default_value = "5s", value_parser = duration)]
     idle: Duration,
     /// Serve a model that calls the tools, at ANTHROPIC_BASE_URL and OPENAI_BASE_URL
@@ -113,7 +113,7 @@ pub(super) fn run(args: &ClientArgs) -> Result<Exit, Failure> {
         return Err(Failure::Usage(message.to_owned()));
     }
     if args.report.format == Format::Sarif {
-        let message = "SARIF needs a place in a file for each result, and a client has none; take --format junit";
+        let message = "SARIF needs a place in a file for each result, and a client has none; use --format junit";
         return Err(Failure::Usage(message.to_owned()));
     }
     let scripts = ActScript::select(&args.acts)?;

@@ -16,16 +16,16 @@ use rehearse_report::{
 
 #[derive(Debug, Args)]
 pub(super) struct ReportArgs {
-    /// Run only these checks: an id, its beginning, or with `*` (repeatable)
+    /// Run only these checks: an id, the beginning of one, or a pattern with `*` (repeatable)
     #[arg(long = "only", value_name = "ID")]
     pub(super) only: Vec<String>,
-    /// Fail also if a SHOULD is violated
+    /// Also fail on violated SHOULDs
     #[arg(long)]
     strict: bool,
-    /// Fail also if one of these checks was not tested (repeatable)
+    /// Also fail if one of these checks was not tested (repeatable)
     #[arg(long = "require", hide_short_help = true, value_name = "ID")]
     required: Vec<String>,
-    /// Accept the failures in this file; an entry without one fails the run
+    /// Accept the failures in this file; an entry that no longer matches a failure fails the run
     #[arg(long, value_name = "FILE")]
     baseline: Option<PathBuf>,
     /// Write all failures to the baseline

@@ -170,7 +170,7 @@ async fn connect(candidate: Candidate, cancel: &CancellationToken) -> CandidateR
     }
 }
 
-/// Findings about the names in tool lists that are no tools of the server. A pattern is not a name.
+/// Findings about the names in tool lists that are not tools of the server. A pattern is not a name.
 fn unknown_tools(lists: &server::ToolFilter, policy: &Policy, all: &[String]) -> Vec<Finding> {
     let known: Vec<&str> = all.iter().map(String::as_str).collect();
     let names = lists.include.iter().chain(&lists.exclude).flat_map(|list| &list.value);

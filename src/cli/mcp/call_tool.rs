@@ -125,7 +125,7 @@ fn resolve_tool(hub_session: &HubSession, found: &Discovery, name: &str) -> Resu
             Err(CommandError::Listing(format!("no server that lists its tools has a tool {name:?}{near}")))
         }
         _ if !found.unreachable.is_empty() => {
-            Err(Failure::cannot(format!("no server that can be reached has a tool {name:?}{near}")).into())
+            Err(Failure::cannot(format!("no reachable server has a tool {name:?}{near}")).into())
         }
         _ => Err(usage(format!("no server has a tool {name:?}{near}"))),
     }

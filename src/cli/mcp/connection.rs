@@ -73,7 +73,7 @@ pub(super) struct RetryArgs {
 pub(crate) struct CallArgs {
     #[command(flatten)]
     routing: RoutingArgs,
-    /// Send a call whose arguments break the input schema of the tool
+    /// Send a call even if its arguments break the input schema of the tool
     #[arg(long, hide_short_help = true, help_heading = None::<&'static str>)]
     no_check_arguments: bool,
 }

@@ -42,7 +42,7 @@ pub(crate) struct ReplArgs {
     /// How to approve calls: ask, always or never [default: that of the client]
     #[arg(long, hide_possible_values = true, value_name = "WHO", value_enum, conflicts_with = "yes")]
     pub(super) approve: Option<ApprovalChoice>,
-    /// Number of attempts to reconnect a server; with any, a lost call of a read-only tool is repeated [default: 6]
+    /// How often to try to reconnect a server; above 0, lost calls of read-only tools are repeated [default: 6]
     #[arg(long, hide_short_help = true, value_name = "NUMBER", default_value_t = 6, hide_default_value = true)]
     pub(super) retries: usize,
     /// Reuse results of read-only tools for this time [default: never]

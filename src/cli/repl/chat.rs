@@ -60,7 +60,7 @@ pub(crate) struct ChatArgs {
     /// The URL of the API [default: that of the provider]
     #[arg(long, value_name = "URL")]
     base_url: Option<String>,
-    /// The variable that has the key
+    /// The environment variable with the API key
     #[arg(long, value_name = "NAME", hide_short_help = true)]
     api_key_env: Option<String>,
     /// A file with the system prompt, a MiniJinja template

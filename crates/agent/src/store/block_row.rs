@@ -56,7 +56,7 @@ impl BlockRow {
                 ..text("thinking", content)
             },
             Block::ToolCall(call) => {
-                // What is no JSON is kept as a string.
+                // What is not JSON is kept as a string.
                 let arguments = match serde_json::from_str::<&RawValue>(&call.arguments) {
                     Ok(json) => json.get().to_owned(),
                     Err(_) => Json::from(&*call.arguments).to_string(),

@@ -252,7 +252,7 @@ fn broken(error: hyper::Error) -> NoAnswer {
     NoAnswer::Failed(match cause {
         Some(cause) => cause.kind().to_string(),
         None if error.is_incomplete_message() || error.is_closed() => "the connection was closed".to_owned(),
-        None if error.is_parse() => "a response that is no HTTP".to_owned(),
+        None if error.is_parse() => "a response that is not HTTP".to_owned(),
         None => error.to_string(),
     })
 }

@@ -138,7 +138,7 @@ impl Connection {
             let reply = requester.exchange(&template.request(0)).await?.reply;
             let answer = match Message::parse(&reply) {
                 Ok(Message::Response(response)) => response.outcome.map_err(HandshakeError::Refused),
-                Ok(_) => return Err(NoAnswer::Failed("an answer that is no response".to_owned())),
+                Ok(_) => return Err(NoAnswer::Failed("an answer that is not a response".to_owned())),
                 Err(error) => return Err(NoAnswer::Failed(error.to_string())),
             };
             match handshake.receive(answer, &mut exchange) {
@@ -180,7 +180,7 @@ impl Requester {
 /// The result of an answer.
 pub(crate) fn result(reply: &[u8]) -> Result<Value, NoAnswer> {
     let reply: Value =
-        serde_json::from_slice(reply).map_err(|_| NoAnswer::Failed("an answer that is no JSON".into()))?;
+        serde_json::from_slice(reply).map_err(|_| NoAnswer::Failed("an answer that is not JSON".into()))?;
     match reply.get("result") {
         Some(result) => Ok(result.clone()),
         None => Err(NoAnswer::Failed(format!("error {}: {}", reply["error"]["code"], reply["error"]["message"]))),

@@ -1,4 +1,4 @@
-//! An act that is going to be played.
+//! An act, parsed and ready to be served.
 
 use std::{collections::BTreeSet, path::Path, sync::Arc};
 

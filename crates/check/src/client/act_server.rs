@@ -116,7 +116,7 @@ impl ActServer {
         &self.name
     }
 
-    /// How the act is played.
+    /// How the act is served.
     pub fn rules(&self) -> &ActRules {
         &self.rules
     }

@@ -34,7 +34,7 @@ pub struct ClientOptions {
 /// How far a run is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ClientEvent {
-    /// An act begins, or has ended, if several are played at once.
+    /// An act begins, or has ended, if several run at once.
     Act {
         /// Its name.
         name: String,

@@ -49,7 +49,7 @@ fn other_endpoint(own: &str) -> Option<String> {
     (session.len() >= 8 && has_digit).then(|| format!("{before}{}", other_id(session)))
 }
 
-/// Upgrades as a foreign page and with other subprotocols, sends what is no JSON, and connects again.
+/// Upgrades as a foreign page and with other subprotocols, sends what is not JSON, and connects again.
 pub(super) async fn ws(prober: &Prober<'_>) -> Vec<Trace> {
     if prober.transport() != Transport::Ws {
         return Vec::new();

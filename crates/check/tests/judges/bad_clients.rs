@@ -52,7 +52,7 @@ struct BadClient {
     before: Vec<Value>,
     #[serde(default)]
     after: Vec<Value>,
-    /// Bytes that are no UTF-8 at the end of the message.
+    /// Bytes that are not UTF-8 at the end of the message.
     #[serde(default)]
     not_utf8: bool,
     /// The message is not sent.
@@ -121,7 +121,7 @@ struct Exchange {
     status: u16,
     #[serde(default)]
     respond: Map<String, Value>,
-    /// Bytes of an event stream that are no message.
+    /// Bytes of an event stream that are not a message.
     body: Option<String>,
     answer: Option<Value>,
     /// How many milliseconds later the answer comes.

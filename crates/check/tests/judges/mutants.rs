@@ -133,7 +133,7 @@ struct Mutant {
     answer: Option<Value>,
     /// Bytes in place of the answer, with `$ID` for its id.
     raw: Option<String>,
-    /// Bytes that are no UTF-8 at the end of the answer.
+    /// Bytes that are not UTF-8 at the end of the answer.
     #[serde(default)]
     not_utf8: bool,
     status: Option<u16>,
@@ -169,7 +169,7 @@ struct Mutant {
     replace: Option<(String, String)>,
     /// How the end of the connection is seen.
     closed: Option<ClosedHow>,
-    /// The whole body of a response that is no message.
+    /// The whole body of a response that is not a message.
     document: Option<Value>,
     /// Checks that necessarily report it as well.
     #[serde(default)]

@@ -164,7 +164,7 @@ fn check_joined(server: &ConfiguredServer, findings: &mut Vec<Finding>) {
     if !server.command.as_ref().is_some_and(is_launched) || has_shell(server) {
         return;
     }
-    // What follows the first word that is no option is for the program that is launched.
+    // What follows the first word that is not an option is for the program that is launched.
     let own = server.args.iter().take_while(|word| word.value.starts_with('-') || word.value == "run");
     for word in own {
         let Some((option, rest)) = word.value.split_once(' ') else { continue };

@@ -46,7 +46,7 @@ fn launcher(word: &str) -> Option<&'static str> {
     ["npx", "bunx", "uvx"].into_iter().find(|launcher| *launcher == program(word))
 }
 
-/// The package that a launcher runs: the value of `--from` or `--package`, or the first word that is no option.
+/// The package that a launcher runs: the value of `--from` or `--package`, or the first word that is not an option.
 fn package<'w>(words: &[&'w At<String>]) -> Option<&'w At<String>> {
     let mut words = words.iter();
     while let Some(word) = words.next() {

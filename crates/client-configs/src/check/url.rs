@@ -56,7 +56,7 @@ pub(super) fn check(checked: &CheckedConfig<'_>, server: &ConfiguredServer, find
         Ok(_) => findings.push(codes::URL.at(url.span, "the URL has no host").hint("https://host/path")),
         Err(error) => {
             let message = format!("not a valid URL: {error}");
-            findings.push(codes::URL.at(url.span, message).hint("a URL is like https://host:8080/path"));
+            findings.push(codes::URL.at(url.span, message).hint("write a URL such as https://host:8080/path"));
         }
     }
 }

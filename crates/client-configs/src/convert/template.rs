@@ -1,4 +1,4 @@
-//! Templates: what some programs replace by something that is no variable of the environment.
+//! Templates: what some programs replace by something that is not a variable of the environment.
 
 use crate::dialect::Template;
 

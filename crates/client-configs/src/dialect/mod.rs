@@ -169,7 +169,7 @@ pub struct Dialect {
     pub variables: VariableRule,
     /// The rule for commands, if it is another.
     pub command_variables: Option<VariableRule>,
-    /// Whether `env` and `headers` may have values that are no strings.
+    /// Whether `env` and `headers` may have values that are not strings.
     pub loose_values: bool,
     /// Whether an empty value of a key for the other kind of server is as good as none; an empty object only if the
     /// program does not reject such keys.

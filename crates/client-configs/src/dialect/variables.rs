@@ -24,7 +24,7 @@ pub struct VariableRule {
     pub scope: VariableScope,
     pub unset: UnsetVariable,
     pub empty: EmptyVariable,
-    /// What the program replaces by something that is no variable of the environment.
+    /// What the program replaces by something that is not a variable of the environment.
     pub template: Option<Template>,
 }
 

@@ -126,7 +126,7 @@ pub fn secrets_of(source: &Source, root: &Node) -> Vec<Span> {
     all.into_iter().map(|Range { start, end }| Span { start, end }).collect()
 }
 
-/// The spans of all values that are no arrays and objects, in order.
+/// The spans of all values that are not arrays and objects, in order.
 fn scalars(node: &Node, spans: &mut Vec<Span>) {
     match &node.value {
         Value::Sequence(items) => items.iter().for_each(|item| scalars(item, spans)),

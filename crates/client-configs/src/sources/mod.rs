@@ -111,7 +111,7 @@ pub struct Origin {
 #[derive(Clone, Debug)]
 pub struct File {
     pub precedence: Precedence,
-    /// `None` for what is no file but a variable.
+    /// `None` for what is not a file but a variable.
     pub path: Option<PathBuf>,
     pub report: LintReport,
 }

@@ -64,7 +64,7 @@ pub enum AuthError {
     },
     /// The resource metadata name no authorization server (RFC 9728, section 2; 2026-07-28, Authorization Server
     /// Location).
-    #[error("{url} names no authorization server")]
+    #[error("{url} does not name an authorization server")]
     NoAuthorizationServer {
         /// The URL of the resource metadata.
         url: String,
@@ -128,7 +128,7 @@ pub enum AuthError {
     #[error("the authorization was refused: {0}")]
     Refused(String),
     /// The token endpoint refused (RFC 6749, section 5.2).
-    #[error("the authorization server issues no token: {}{}", .error, .description.as_ref().map(|it| format!(": {it}")).unwrap_or_default())]
+    #[error("the authorization server did not issue a token: {}{}", .error, .description.as_ref().map(|it| format!(": {it}")).unwrap_or_default())]
     Token {
         /// The HTTP status.
         status: u16,
@@ -138,7 +138,7 @@ pub enum AuthError {
         description: Option<String>,
     },
     /// The revocation endpoint refused (RFC 7009, section 2.2.1).
-    #[error("the authorization server revokes no token: {0}")]
+    #[error("the authorization server did not revoke the token: {0}")]
     Revocation(String),
     /// The client secret is missing.
     #[error("the variable {variable} does not hold the client's secret")]

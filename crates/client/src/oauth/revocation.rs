@@ -110,7 +110,7 @@ mod tests {
         let unsupported = r#"{"error": "unsupported_token_type"}"#;
         assert_eq!(check(200, "", Hint::Refresh), Ok(()));
         assert_eq!(check(400, unsupported, Hint::Access), Ok(()));
-        let refused = |why: &str| Err(format!("the authorization server revokes no token: {why}"));
+        let refused = |why: &str| Err(format!("the authorization server did not revoke the token: {why}"));
         assert_eq!(check(400, unsupported, Hint::Refresh), refused("unsupported_token_type"));
         let echo = r#"{"error": "invalid_client", "error_description": "geheim"}"#;
         assert_eq!(check(401, echo, Hint::Access), refused("invalid_client"));

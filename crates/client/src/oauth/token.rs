@@ -193,7 +193,7 @@ mod tests {
     fn an_invalid_token_is_refused_without_showing_it() {
         let no = r#"{"error":"invalid_grant","error_description":"too\nlate"}"#;
         let error = read(400, no).expect_err("a no").to_string();
-        assert_eq!(error, "the authorization server issues no token: invalid_grant: too late");
+        assert_eq!(error, "the authorization server did not issue a token: invalid_grant: too late");
         assert_eq!(read(503, "<html>").expect_err("no token").to_string(), "https://as/token answered with HTTP 503");
         for body in [
             "{}",

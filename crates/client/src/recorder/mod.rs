@@ -65,7 +65,7 @@ const MAX_STDERR: usize = 64 << 10;
 enum Detail {
     #[default]
     Nothing,
-    /// HTTP heads, bodies that are no streams, and so many more bytes of standard error.
+    /// HTTP heads, bodies that are not streams, and so many more bytes of standard error.
     Brief(usize),
     /// HTTP heads, HTTP bodies and standard error.
     Everything,

@@ -136,7 +136,7 @@ pub(super) fn survives(evidence: &Evidence<'_>, j: &mut Judgement, case: &str) {
 /// Why a page says nothing.
 pub(super) const PAGE: &str = "the server answers with HTML";
 
-/// Cases that are no valid message, or whose time or line is unusual. A server that dies of one is only weak.
+/// Cases that are not valid messages, or whose time or line is unusual. A server that dies of one is only weak.
 const BROKEN: [&str; 8] = [
     "bad-cursor",
     "bad-params",

@@ -125,7 +125,7 @@ fn survives_discover(evidence: &Evidence<'_>, j: &mut Judgement) {
     for connection in &evidence.connections {
         for call in connection.calls().filter(|call| call.request.case == Some("era/then-initialize")) {
             match evidence.is_starting(connection) {
-                true => j.untested("the process was not up in time"),
+                true => j.untested("the process did not start in time"),
                 false => j.check_call(call.result().is_some(), &call),
             }
         }

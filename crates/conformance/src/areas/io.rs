@@ -122,14 +122,14 @@ fn lines(evidence: &Evidence<'_>, j: &mut Judgement, counts: impl Fn(&Connection
 
 fn utf8(evidence: &Evidence<'_>, j: &mut Judgement) {
     for line in evidence.received().filter(|it| !it.is_in_batch) {
-        j.check(str::from_utf8(line.bytes).is_ok(), line, || "bytes that are no UTF-8".to_owned());
+        j.check(str::from_utf8(line.bytes).is_ok(), line, || "bytes that are not UTF-8".to_owned());
     }
 }
 
 fn stderr_utf8(evidence: &Evidence<'_>, j: &mut Judgement) {
     for (place, line) in evidence.connections.iter().flat_map(|connection| &connection.stderr) {
         let is_text = !String::from_utf8_lossy(line).contains('\u{fffd}');
-        j.check_at(is_text, None, vec![*place], || "bytes that are no UTF-8".to_owned());
+        j.check_at(is_text, None, vec![*place], || "bytes that are not UTF-8".to_owned());
     }
 }
 
@@ -157,7 +157,7 @@ fn exit(connection: &Connection<'_>, j: &mut Judgement, is_prompt: bool) {
 }
 
 fn terminates(evidence: &Evidence<'_>, j: &mut Judgement) {
-    j.untested("the server ends with its standard input");
+    j.untested("the server ends when its standard input ends");
     for connection in &evidence.connections {
         let (Some((place, sent)), Some((exited, _))) = (connection.terminated, connection.exited) else { continue };
         let took = exited.saturating_sub(sent);

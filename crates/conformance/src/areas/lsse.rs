@@ -60,7 +60,7 @@ pub(super) fn streams<'e>(evidence: &'e Evidence<'_>) -> impl Iterator<Item = St
             it.method == "GET" && it.case.is_none() && it.status == Some(200) && it.is_stream()
         };
         let http = connection.exchanges.values().find(is_stream)?;
-        // Not every recorder keeps what is no message.
+        // Not every recorder keeps what is not a message.
         if http.body.is_empty() && !connection.messages.is_empty() {
             return None;
         }

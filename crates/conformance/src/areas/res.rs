@@ -163,7 +163,7 @@ fn reads<'e>(evidence: &'e Evidence<'_>) -> impl Iterator<Item = Call<'e>> {
     evidence.calls_of(READ).filter(|call| call.request.case.is_none())
 }
 
-/// The results that are no questions, also of expanded templates.
+/// The results that are not questions, also of expanded templates.
 fn contents<'e>(evidence: &'e Evidence<'_>) -> impl Iterator<Item = (Call<'e>, &'e Value)> {
     let calls = reads(evidence).chain(evidence.case("templates/expanded"));
     let results = calls.filter_map(|call| Some((call, call.result()?)));

@@ -233,7 +233,7 @@ pub(super) fn single_object(evidence: &Evidence<'_>, j: &mut Judgement) {
 
 pub(super) fn utf8(evidence: &Evidence<'_>, j: &mut Judgement) {
     for message in evidence.own().filter(|it| !it.is_in_batch) {
-        j.check(str::from_utf8(message.bytes).is_ok(), message, || "bytes that are no UTF-8".to_owned());
+        j.check(str::from_utf8(message.bytes).is_ok(), message, || "bytes that are not UTF-8".to_owned());
     }
 }
 
@@ -499,7 +499,7 @@ fn parse_error(evidence: &Evidence<'_>, j: &mut Judgement) {
 }
 
 fn wrong_params(evidence: &Evidence<'_>, j: &mut Judgement) {
-    // A name that is no text has no `Mcp-Name`, so a modern server may refuse the header first.
+    // A name that is not a text has no `Mcp-Name`, so a modern server may refuse the header first.
     for method in ["tools/call", "resources/read", "prompts/get"] {
         error_code(evidence, j, &format!("bad-params/{method}"), &[-32602, -32020]);
     }
@@ -548,7 +548,7 @@ fn every_request(evidence: &Evidence<'_>, j: &mut Judgement) {
                 }
             };
             if is_starting && counts {
-                j.untested("a process was not up in time");
+                j.untested("a process did not start in time");
             } else if counts && is_due(evidence, connection, &call) {
                 // A case may be refused by a status.
                 let holds = call.is_served() || (call.request.case.is_some() && call.is_answered());

@@ -435,5 +435,5 @@ fn not_early(evidence: &Evidence<'_>, j: &mut Judgement) {
             ended.insert(id, task["ttlMs"].as_u64().unwrap_or(if task["ttlMs"].is_null() { u64::MAX } else { 0 }));
         }
     }
-    j.untested("no task was got again after its end");
+    j.untested("no task was read again after its end");
 }

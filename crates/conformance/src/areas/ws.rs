@@ -63,12 +63,12 @@ pub(super) fn has_several(bytes: &[u8]) -> bool {
 fn utf8(evidence: &Evidence<'_>, j: &mut Judgement) {
     for connection in &evidence.connections {
         for frame in connection.messages.iter().filter(|it| it.is_from_server() && !it.is_in_batch) {
-            j.check(str::from_utf8(frame.bytes).is_ok(), frame, || "bytes that are no UTF-8".to_owned());
+            j.check(str::from_utf8(frame.bytes).is_ok(), frame, || "bytes that are not UTF-8".to_owned());
         }
         if let Some((place, _, closed)) = connection.closed
             && closed.how == ClosedHow::NotUtf8
         {
-            j.check_at(false, None, vec![place], || "bytes that are no UTF-8".to_owned());
+            j.check_at(false, None, vec![place], || "bytes that are not UTF-8".to_owned());
         }
     }
 }

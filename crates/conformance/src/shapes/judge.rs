@@ -165,7 +165,7 @@ fn answers_of_client(evidence: &Evidence<'_>, check: &str, compare: &mut impl Fn
 }
 
 fn answers_of_server(evidence: &Evidence<'_>, check: &str, compare: &mut impl FnMut(Compared<'_>)) {
-    // What is no request has no result of its own.
+    // What is not a request has no result of its own.
     let is_malformed = |call: &Call<'_>| call.request.case.is_some_and(|case| case.starts_with("malformed/"));
     let is_of_era = |call: &Call<'_>| !(evidence.is_modern() && call.method() == "initialize");
     let is_judged =

@@ -188,7 +188,7 @@ impl Templates {
     pub fn condition(&mut self, node: &Node) -> Result<Box<NativeExpression>, Problems> {
         let source = node.str()?;
         if is_template(source) {
-            let problem = node.problem("a condition is an expression without braces");
+            let problem = node.problem("a condition must be an expression without braces");
             return Err(problem.hint("for example `if: guest.action == 'accept'`").into());
         }
         tags::check_expression(source, node, &ENVIRONMENT)?;

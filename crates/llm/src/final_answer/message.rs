@@ -73,7 +73,7 @@ fn messages(dialog: &Node) -> Result<Vec<Cursor<'_>>, Problems> {
             .map(|message| vec![message])
             .ok_or_else(|| first.node.problem("a choice needs a `message`").into());
     }
-    let problem = dialog.problem("a dialog is an array of messages");
+    let problem = dialog.problem("a dialog must be an array of messages");
     Err(problem.hint("each is an object with a `role`; the array may also be at `messages`").into())
 }
 

@@ -39,7 +39,7 @@ impl AnswerSchema {
             Some(Node { value: Value::Sequence(names), .. }) if names.iter().any(is_object) => {}
             None => {}
             Some(named) => {
-                let problem = named.problem("an answer is an object: nothing can fit this type");
+                let problem = named.problem("an answer must be an object: nothing can fit this type");
                 return Err(problem
                     .hint("write `\"type\": \"object\"`, and the value as one of its properties")
                     .into());

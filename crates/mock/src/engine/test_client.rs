@@ -27,7 +27,7 @@ pub(super) struct TestClient {
     is_modern: bool,
     /// How it responds to requests of the server, by method: a response without its id. It ignores other requests.
     answers: RefCell<Vec<(&'static str, Json)>>,
-    /// The frames that are no responses.
+    /// The frames that are not responses.
     pub(super) unasked: Received,
     pub(super) clock: Cell<Duration>,
     next_id: Cell<i64>,

@@ -7,7 +7,7 @@ pub(super) const INFO: FaultInfo = FaultInfo {
     name: "close",
     summary: "The stream or connection is closed in order, but before the answer or in the middle of it",
     options: &[
-        ("after", "after so many bytes of the response; by default before anything of the answer"),
+        ("after", "after this many bytes of the response; by default before anything of the answer"),
         ("code", "the close code of a WebSocket, 1000 by default"),
     ],
     example: "close: { after: 20, code: 1011 }",

@@ -28,7 +28,7 @@ impl Drop {
             return match node.str()? {
                 "response" => Ok(Drop { response: true, every: None }),
                 "notifications" => Ok(Drop { response: false, every: Some(1) }),
-                _ => Err(node.problem("`drop` is `response` or `notifications`").into()),
+                _ => Err(node.problem("`drop` must be `response` or `notifications`").into()),
             };
         }
         let options = options::read(&INFO, node)?;
@@ -68,7 +68,7 @@ fn read_every(node: &Node) -> Result<Option<u64>, Problems> {
                 every => Ok(Some(every)),
             }
         }
-        _ => Err(node.problem("`notifications` is true, or for example `{ every: 2 }`").into()),
+        _ => Err(node.problem("`notifications` must be true, or for example `{ every: 2 }`").into()),
     }
 }
 

@@ -25,7 +25,7 @@ impl Duplicate {
                 .hint("use the fault `drop` to send none")
                 .into()),
             times @ 2..=100 => Ok(times),
-            _ => Err(node.problem("a response comes at most 100 times").into()),
+            _ => Err(node.problem("a response can come at most 100 times").into()),
         };
         Ok(Duplicate { times: options::read(&INFO, node)?.read("times", times)?.unwrap_or(2) })
     }

@@ -51,7 +51,7 @@ impl Events {
             "lf" => Ok(Lines::Lf),
             "crlf" => Ok(Lines::Crlf),
             "cr" => Ok(Lines::Cr),
-            _ => Err(node.problem("`lines` is `lf`, `crlf` or `cr`").into()),
+            _ => Err(node.problem("`lines` must be `lf`, `crlf` or `cr`").into()),
         };
         Ok(Events {
             before: options.read("before", Node::str)?.unwrap_or_default().into(),
@@ -132,6 +132,6 @@ mod tests {
         );
         assert!(written("events: { lines: cr }").starts_with("data: n\rid: 1\r\r:\rdata: {"));
         assert!(written("events: { unfinished: true }").ends_with("n\nid: 1\n\ndata: {\"a\":1,\"b\":2}\nid: 1\n"));
-        assert!(error("events: { lines: no }").contains("`lines` is `lf`, `crlf` or `cr`"));
+        assert!(error("events: { lines: no }").contains("`lines` must be `lf`, `crlf` or `cr`"));
     }
 }

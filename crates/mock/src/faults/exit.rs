@@ -8,7 +8,7 @@ pub(super) const INFO: FaultInfo = FaultInfo {
     summary: "The server exits before the answer, or in the middle of it",
     options: &[
         ("code", "the exit code, 1 by default; `exit: 3` is short for `exit: { code: 3 }`"),
-        ("after", "after so many bytes of the response; by default before anything of the answer"),
+        ("after", "after this many bytes of the response; by default before anything of the answer"),
     ],
     example: "exit: { code: 3, after: 20 }",
     transports: EVERYWHERE,
@@ -24,7 +24,7 @@ pub struct Exit {
 impl Exit {
     fn read(node: &Node) -> Result<Exit, Problems> {
         let code = |node: &Node| {
-            node.integer().map_err(|_| node.problem("an exit code is a whole number from 0 to 255").into())
+            node.integer().map_err(|_| node.problem("an exit code must be a whole number from 0 to 255").into())
         };
         if options::is_scalar(node) {
             return Ok(Exit { code: code(node)?, after: None });

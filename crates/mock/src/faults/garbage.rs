@@ -11,7 +11,10 @@ pub(super) const INFO: FaultInfo = FaultInfo {
     name: "garbage",
     summary: "The bytes of the response are replaced by others",
     options: &[
-        ("random", "by so many random bytes without line ends, which the seed decides; `garbage: random` by as many"),
+        (
+            "random",
+            "by this many random bytes without line ends; the seed decides. `garbage: random`: as many as the response has",
+        ),
         ("invalid_utf8", "true, or `garbage: invalid_utf8`: the response stays, with invalid UTF-8 in its last text"),
         ("text", "by this text"),
     ],
@@ -37,7 +40,7 @@ impl Garbage {
             return match node.str()? {
                 "random" => Ok(Garbage::Random(None)),
                 "invalid_utf8" => Ok(Garbage::InvalidUtf8),
-                _ => Err(node.problem("`garbage` is `random`, `invalid_utf8` or `{ text: … }`").into()),
+                _ => Err(node.problem("`garbage` must be `random`, `invalid_utf8` or `{ text: … }`").into()),
             };
         }
         match options::read(&INFO, node)?.at_most_one(&["random", "invalid_utf8", "text"])? {

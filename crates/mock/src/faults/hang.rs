@@ -6,7 +6,7 @@ use rehearse_document::{Node, Problems};
 pub(super) const INFO: FaultInfo = FaultInfo {
     name: "hang",
     summary: "The answer never comes, or never ends",
-    options: &[("after", "after so many bytes of the response; by default before anything of the answer")],
+    options: &[("after", "after this many bytes of the response; by default before anything of the answer")],
     example: "hang: { after: 20 }",
     transports: EVERYWHERE,
     read: |node| Hang::read(node).map(Fault::Hang),

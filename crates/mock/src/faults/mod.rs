@@ -142,7 +142,9 @@ impl Fault {
                 (&entry.key, entry.key_span, &entry.node)
             }
             _ => {
-                return Err(node.problem("a fault is its name, or an object that maps its name to its options").into());
+                return Err(node
+                    .problem("write a fault as its name, or as an object of its name and its options")
+                    .into());
             }
         };
         match ALL.iter().find(|info| info.name == *name) {

@@ -12,7 +12,7 @@ pub(super) const INFO: FaultInfo = FaultInfo {
     summary: "Before the response comes something that is not a message: a line, an event, a WebSocket message",
     options: &[
         ("text", "this text; `noise: TEXT` is short for `noise: { text: TEXT }`"),
-        ("random", "so many random bytes without line ends instead, which the seed decides"),
+        ("random", "this many random bytes without line ends instead, which the seed decides"),
         ("glued", "true: not a line of its own, but directly before the response"),
         ("times", "so often, 1 by default"),
         ("pause", "how long the response then waits, 0 by default"),

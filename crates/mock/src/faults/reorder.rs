@@ -46,7 +46,7 @@ impl Reorder {
             ("first", None) => Ok(Reorder::First),
             ("first", Some(limit)) => Err(limit.problem("`limit` goes with `response: after_next`").into()),
             ("after_next", limit) => Ok(Reorder::AfterNext(limit.map_or(Ok(LIMIT), Node::duration)?)),
-            _ => Err(node.problem("the response comes `first` or `after_next`").into()),
+            _ => Err(node.problem("the response must come `first` or `after_next`").into()),
         }
     }
 

@@ -6,7 +6,7 @@ use rehearse_document::{Node, Problems};
 pub(super) const INFO: FaultInfo = FaultInfo {
     name: "reset",
     summary: "The connection is reset (TCP RST) before the answer, or in the middle of it; a pipe is closed",
-    options: &[("after", "after so many bytes of the response; by default before anything of the answer")],
+    options: &[("after", "after this many bytes of the response; by default before anything of the answer")],
     example: "reset: { after: 20 }",
     transports: EVERYWHERE,
     read: |node| Reset::read(node).map(Fault::Reset),

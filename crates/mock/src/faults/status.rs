@@ -87,7 +87,7 @@ impl Status {
 fn read_code(node: &Node) -> Result<StatusCode, Problems> {
     let code = node.integer().ok().and_then(|code| StatusCode::from_u16(code).ok());
     let code = code.filter(|code| (200..=599).contains(&code.as_u16()));
-    code.ok_or_else(|| node.problem("an HTTP status is a whole number from 200 to 599").into())
+    code.ok_or_else(|| node.problem("an HTTP status must be a whole number from 200 to 599").into())
 }
 
 /// Headers that say where the response ends. A wrong value would corrupt the next response.
@@ -146,7 +146,7 @@ mod tests {
     #[test]
     fn an_invalid_status_is_a_mistake() {
         for (text, expected) in [
-            ("status: 101", "f:1:9: an HTTP status is a whole number from 200 to 599"),
+            ("status: 101", "f:1:9: an HTTP status must be a whole number from 200 to 599"),
             ("status: { headers: {} }", "f:1:9: `status` needs a `code`"),
             (
                 "status: { code: 500, text: a, json: b }",

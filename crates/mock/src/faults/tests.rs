@@ -94,7 +94,7 @@ fn mistakes_have_a_position_and_a_hint() {
     for (text, expected) in [
         ("{ truncat: { after: 1 } }", "f:1:3: a fault has no key `truncat` (did you mean `truncate`?)"),
         ("truncat", "f:1:1: there is no fault `truncat` (did you mean `truncate`?)"),
-        ("5", "f:1:1: a fault is its name, or an object that maps its name to its options"),
+        ("5", "f:1:1: write a fault as its name, or as an object of its name and its options"),
         ("{ hang: {}, drop: {} }", "f:1:13: a fault has both `hang` and `drop` (several faults are a list)"),
         ("{ hang: { afer: 1 } }", "f:1:11: `hang` has no key `afer` (did you mean `after`?)"),
         ("{ hang: { after: 20KG } }", "f:1:18: expected a number of bytes (write 20, 64KB, 5MB or 5MiB; at most 1GiB)"),

@@ -6,7 +6,7 @@ use rehearse_document::{Node, Problems};
 pub(super) const INFO: FaultInfo = FaultInfo {
     name: "truncate",
     summary: "The response is cut off, and then goes on as if it were whole: with its line end, its Content-Length",
-    options: &[("after", "after so many bytes")],
+    options: &[("after", "after this many bytes")],
     example: "truncate: { after: 20 }",
     transports: EVERYWHERE,
     read: |node| Truncate::read(node).map(Fault::Truncate),

@@ -53,7 +53,7 @@ impl WrongId {
             Ok("type") => Ok(WrongId::Type),
             Ok("missing") => Ok(WrongId::Missing),
             _ => Err(node
-                .problem("`wrong_id` is `other`, `type` or `missing`")
+                .problem("`wrong_id` must be `other`, `type` or `missing`")
                 .hint("a certain one is `wrong_id: { id: null }`")
                 .into()),
         }

@@ -44,7 +44,7 @@ impl Handler {
             let answer = function(call);
             Box::pin(async move {
                 to_raw_value(&answer.await?)
-                    .map_err(|error| RpcError::new(INTERNAL_ERROR, format!("the result is no JSON: {error}")))
+                    .map_err(|error| RpcError::new(INTERNAL_ERROR, format!("the result is not JSON: {error}")))
             })
         };
         Handler { id: IDS.fetch_add(1, Ordering::Relaxed), function: Arc::new(function) }

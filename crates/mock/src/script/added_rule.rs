@@ -153,7 +153,10 @@ resources: [{ uri: 'file:///a', text: x }]
                 "{ rule: { reply: x } }",
                 "an added rule needs one of `tool`, `resource`, `resourceTemplate`, `prompt` or",
             ),
-            ("{ tool: typed, rule: { reply: x } }", "<rule r1>:1:22: a tool with an outputSchema gives `structured`"),
+            (
+                "{ tool: typed, rule: { reply: x } }",
+                "<rule r1>:1:22: a tool with an outputSchema must give `structured`",
+            ),
             ("{ tool: typed, rule: { reply: { structured: {} } } }", "breaks the tool's outputSchema"),
             (
                 "{ tool: echo, rule: { steps: [{ enable: { tool: none } }, { reply: x }] } }",

@@ -74,7 +74,7 @@ impl Token {
         let token = fields.required("token")?;
         let is_token = |c: char| c.is_ascii_alphanumeric() || "-._~+/=".contains(c);
         if token.str()?.is_empty() || !token.str()?.chars().all(is_token) {
-            return Err(token.problem("a token consists of letters, digits and -._~+/=").into());
+            return Err(token.problem("a token may have only letters, digits and -._~+/=").into());
         }
         let scopes = fields.read_each("scopes", scope::read)?;
         Ok(Arc::new(Token { token: token.str()?.to_owned(), scopes, is_issued: false }))
@@ -248,8 +248,8 @@ tools: [{ name: t, scopes: [read, write], reply: x }]";
     fn mistakes_are_found_when_it_is_read() {
         for (text, message) in [
             ("auth: {}", "`auth` needs a `tokens`"),
-            ("auth: { tokens: [{ token: 'a b' }] }", "a token consists of"),
-            ("auth: { tokens: [], scopes: ['a b'] }", "a scope is a word"),
+            ("auth: { tokens: [{ token: 'a b' }] }", "a token may have only"),
+            ("auth: { tokens: [], scopes: ['a b'] }", "a scope must be a word"),
             ("tools: [{ name: t, scopes: [x], reply: y }]", "`scopes` need tokens that have them"),
         ] {
             let error = Script::parse(&Source::new("m", text)).expect_err(text).to_string();

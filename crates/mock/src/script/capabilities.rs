@@ -63,7 +63,7 @@ impl Capabilities {
     pub(super) fn patched(&self, node: &Node) -> Result<Capabilities, Problems> {
         for entry in node.entries()? {
             if !matches!(entry.node.value, Value::Null | Value::Mapping(_)) {
-                return Err(entry.node.problem("a capability is an object, or null to remove it").into());
+                return Err(entry.node.problem("a capability must be an object, or null to remove it").into());
             }
         }
         let patch = node.to_json();

@@ -203,7 +203,7 @@ fn read_probability(node: &Node) -> Result<f64, Problems> {
         _ => None,
     };
     let number = number.filter(|number| (0.0..=1.0).contains(number));
-    number.ok_or_else(|| node.problem("a probability is a number from 0 to 1").into())
+    number.ok_or_else(|| node.problem("a probability must be a number from 0 to 1").into())
 }
 
 fn read_time(node: &Node) -> Result<(Duration, Duration), Problems> {
@@ -211,7 +211,7 @@ fn read_time(node: &Node) -> Result<(Duration, Duration), Problems> {
     let after = fields.read("after", Node::duration)?.unwrap_or_default();
     let until = fields.read("until", Node::duration)?.unwrap_or(Duration::MAX);
     if after >= until {
-        return Err(node.problem("`after` is not before `until`").into());
+        return Err(node.problem("`after` must be before `until`").into());
     }
     Ok((after, until))
 }
@@ -292,11 +292,11 @@ mod tests {
     #[test]
     fn mistakes_are_found_when_it_is_read() {
         for (text, message) in [
-            ("{ probability: 2 }", "a probability is a number from 0 to 1"),
+            ("{ probability: 2 }", "a probability must be a number from 0 to 1"),
             ("{ call: { every: 0 } }", "`every: 1` is every call"),
-            ("{ time: { after: 5s, until: 5s } }", "`after` is not before `until`"),
+            ("{ time: { after: 5s, until: 5s } }", "`after` must be before `until`"),
             ("{ era: old }", "the eras are legacy and modern"),
-            ("{ version: [] }", "the array is empty"),
+            ("{ version: [] }", "the array must not be empty"),
             ("{ arg: { x: 1 } }", "did you mean `args`?"),
         ] {
             let error = condition(text).expect_err(text);

@@ -63,7 +63,7 @@ impl FaultRule {
         let action = fields.required("do")?;
         let faults = if action.as_items().is_some() { action.each(Fault::read)? } else { vec![Fault::read(action)?] };
         if faults.is_empty() {
-            return Err(action.problem("`do` has no fault").into());
+            return Err(action.problem("`do` must name a fault").into());
         }
         if let Some(on) = fields.get("on") {
             check_transports(on, &faults)?;
@@ -173,7 +173,7 @@ mod tests {
     fn mistakes_have_a_position_and_a_hint() {
         for (faults, expected) in [
             ("[{ on: {} }]", "m:4:10: an entry of `faults` needs a `do`"),
-            ("[{ do: [] }]", "m:4:16: `do` has no fault"),
+            ("[{ do: [] }]", "m:4:16: `do` must name a fault"),
             ("[{ do: [hang, hong] }]", "m:4:23: there is no fault `hong` (did you mean `hang`?)"),
             ("[{ on: { tol: a }, do: hang }]", "m:4:18: `on` has no key `tol` (did you mean `tool`?)"),
             ("[{ on: { tool: eco }, do: hang }]", "m:4:24: there is no tool `eco` (did you mean `echo`?)"),
@@ -189,7 +189,7 @@ mod tests {
                 "[{ on: { method: tools/cal }, do: hang }]",
                 "m:4:26: there is no method `tools/cal` (did you mean `tools/call`?)",
             ),
-            ("[{ on: { probability: 2 }, do: hang }]", "m:4:31: a probability is a number from 0 to 1"),
+            ("[{ on: { probability: 2 }, do: hang }]", "m:4:31: a probability must be a number from 0 to 1"),
             (
                 "[{ on: { transport: [stdio, ws] }, do: { status: 500 } }]",
                 "m:4:29: there is no `status` on this transport (it exists on http and sse)",

@@ -96,7 +96,7 @@ impl HttpPolicy {
 fn read_status(node: &Node) -> Result<StatusCode, Problems> {
     let status = node.integer().ok().and_then(|code| StatusCode::from_u16(code).ok());
     let status = status.filter(|status| (200..=599).contains(&status.as_u16()));
-    status.ok_or_else(|| node.problem("an HTTP status is a whole number from 200 to 599").into())
+    status.ok_or_else(|| node.problem("an HTTP status must be a whole number from 200 to 599").into())
 }
 
 impl SsePolicy {
@@ -106,7 +106,7 @@ impl SsePolicy {
             "relative" => Ok(SseEndpoint::Relative),
             "absolute" => Ok(SseEndpoint::Absolute),
             "foreign" => Ok(SseEndpoint::Foreign),
-            _ => Err(node.problem("`endpoint` is `relative`, `absolute` or `foreign`").into()),
+            _ => Err(node.problem("`endpoint` must be `relative`, `absolute` or `foreign`").into()),
         };
         Ok(SsePolicy {
             delay: fields.read("delay", Node::duration)?.unwrap_or_default(),
@@ -126,7 +126,7 @@ impl HttpResponseOptions {
             "auto" => Ok(HttpForm::Auto),
             "json" => Ok(HttpForm::Json),
             "sse" => Ok(HttpForm::Sse),
-            _ => Err(node.problem("`answers` is `auto`, `json` or `sse`").into()),
+            _ => Err(node.problem("`answers` must be `auto`, `json` or `sse`").into()),
         };
         Ok(HttpResponseOptions {
             form: fields.read("answers", read_form)?,

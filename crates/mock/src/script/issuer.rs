@@ -151,7 +151,7 @@ fn read_path(node: &Node) -> Result<String, Problems> {
     let path = node.str()?;
     match path.is_empty() || (path.starts_with('/') && !path.ends_with('/')) {
         true => Ok(path.to_owned()),
-        false => Err(node.problem("a path begins with `/` and does not end with one").into()),
+        false => Err(node.problem("a path must begin with `/` and must not end with one").into()),
     }
 }
 

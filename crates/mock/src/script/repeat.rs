@@ -41,7 +41,7 @@ pub(super) fn expand<'n>(root: &'n Node, source: &Arc<Source>) -> Result<Cow<'n,
 fn copies(item: Node, templates: &mut Templates) -> Result<Vec<Node>, Problems> {
     let Some(times) = item.get(KEY) else { return Ok(vec![item]) };
     let number = times.integer().ok().filter(|number| (1..=MAX).contains(number));
-    let number = number.ok_or_else(|| times.problem(format!("`{KEY}` is a number from 1 to {MAX}")))?;
+    let number = number.ok_or_else(|| times.problem(format!("`{KEY}` must be a number from 1 to {MAX}")))?;
     (1..=number).map(|n| copy(&item, n, templates)).collect()
 }
 
@@ -123,7 +123,7 @@ resources: [{ repeat: 2, uri: 'file:///{{ n }}', name: '{{ n }}', text: '{{ n }}
     #[test]
     fn mistakes_are_found_when_it_is_read() {
         for (text, message) in [
-            ("tools: [{ repeat: 0, name: a }]", "m:1:19: `repeat` is a number from 1 to 100000"),
+            ("tools: [{ repeat: 0, name: a }]", "m:1:19: `repeat` must be a number from 1 to 100000"),
             ("tools: [{ repeat: 2, name: a }]", "m:1:28: `a` is defined twice"),
             ("tools: [{ repeat: 1, name: '{{ args.a }}' }]", "m:1:28: template: there is no `args`"),
             ("tools: [{ repeat: 9, name: 'a{{ n }}', reply: '{{ m }}' }]", "m:1:47: template: there is no `m`"),

@@ -232,7 +232,7 @@ impl Reply {
                 let text = value.str()?;
                 if !text.contains("{{") && base64::engine::general_purpose::STANDARD.decode(text).is_err() {
                     return Err(value
-                        .problem("a `blob` is base64")
+                        .problem("a `blob` must be base64")
                         .hint("one line without spaces; readable content goes under `text`")
                         .into());
                 }
@@ -306,7 +306,7 @@ fn read_message(node: &Node, templates: &mut Templates) -> Result<Data, Problems
     let fields = node.fields("a prompt message", &["role", "content"])?;
     let role = fields.required("role")?;
     if !matches!(role.str()?, "user" | "assistant") {
-        return Err(role.problem("the role is `user` or `assistant`").into());
+        return Err(role.problem("the role must be `user` or `assistant`").into());
     }
     let content = fields.required("content")?;
     let content = match content.value {
@@ -323,7 +323,7 @@ fn read_rpc_error(node: &Node, templates: &mut Templates) -> Result<Reply, Probl
     let fields = node.fields("`rpcError`", &["code", "message", "data", "status"])?;
     let read_status = |node: &Node| match node.integer()? {
         status @ 200..=599 => Ok(status),
-        _ => Err(node.problem("an HTTP status is from 200 to 599").into()),
+        _ => Err(node.problem("an HTTP status must be from 200 to 599").into()),
     };
     Ok(Reply::RpcError {
         code: fields.required("code")?.integer()?,

@@ -390,7 +390,7 @@ fn read_versions(node: &Node) -> Result<Vec<Version>, Problems> {
 
 fn read_page_size(node: &Node) -> Result<usize, Problems> {
     match node.integer()? {
-        0 => Err(node.problem("a page holds at least one item").into()),
+        0 => Err(node.problem("a page must hold at least one item").into()),
         size => Ok(size),
     }
 }
@@ -400,7 +400,7 @@ fn read_strict(node: &Node) -> Result<bool, Problems> {
         "fail" => Ok(true),
         "error" => Ok(false),
         _ => Err(node
-            .problem("`unexpected` is `error` (answer it as the protocol says) or `fail` (the verification, too)")
+            .problem("`unexpected` must be `error` (answer it as the protocol says) or `fail` (the verification, too)")
             .into()),
     }
 }
@@ -480,7 +480,7 @@ mod tests {
             errors(text),
             "m.yaml:4:5: a tool has no key `repply` (did you mean `reply`?)\n\
              m.yaml:6:20: template: there is no `arg` (did you mean `args`?)\n\
-             m.yaml:9:24: the role is `user` or `assistant`"
+             m.yaml:9:24: the role must be `user` or `assistant`"
         );
     }
 

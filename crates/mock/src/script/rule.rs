@@ -198,7 +198,7 @@ impl SequenceEnd {
             "last" => Ok(SequenceEnd::Last),
             "cycle" => Ok(SequenceEnd::Cycle),
             "error" => Ok(SequenceEnd::Error),
-            _ => Err(node.problem("`then` is `last`, `cycle` or `error`").into()),
+            _ => Err(node.problem("`then` must be `last`, `cycle` or `error`").into()),
         }
     }
 }
@@ -220,7 +220,7 @@ mod tests {
             "m:4:3: a tool has both `reply` and `steps` (keep one of them)"
         );
         assert_eq!(errors("steps: [{ wait: 5ms }]"), "m:3:10: the last step must be a `reply` or an `exit`");
-        assert_eq!(errors("steps: [{ reply: a }, { wait: 1s }]"), "m:3:25: nothing follows a `reply` or an `exit`");
+        assert_eq!(errors("steps: [{ reply: a }, { wait: 1s }]"), "m:3:25: nothing may follow a `reply` or an `exit`");
         assert_eq!(
             errors("steps: [{ wait: 5, reply: a }]"),
             "m:3:22: a step has both `wait` and `reply` (keep one of them)"

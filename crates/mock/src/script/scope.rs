@@ -11,6 +11,6 @@ pub(super) fn read(node: &Node) -> Result<String, Problems> {
     let is_valid = |c: char| c.is_ascii_graphic() && c != '"' && c != '\\';
     match !scope.is_empty() && scope.chars().all(is_valid) {
         true => Ok(scope.to_owned()),
-        false => Err(node.problem("a scope is a word without spaces, quotes and backslashes").into()),
+        false => Err(node.problem("a scope must be a word without spaces, quotes and backslashes").into()),
     }
 }

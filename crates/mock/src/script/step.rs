@@ -137,7 +137,7 @@ impl Step {
         let ends = |step: &Step| step.condition.is_none() && matches!(step.action, Action::Reply(_) | Action::Exit(_));
         match steps.iter().position(ends) {
             Some(end) if end + 1 == steps.len() => Ok(steps),
-            Some(end) => Err(node.items()?[end + 1].problem("nothing follows a `reply` or an `exit`").into()),
+            Some(end) => Err(node.items()?[end + 1].problem("nothing may follow a `reply` or an `exit`").into()),
             None => Err(node.problem("the last step must be a `reply` or an `exit`").into()),
         }
     }
@@ -257,7 +257,7 @@ impl Action {
         };
         let name = method.str()?;
         if !name.starts_with("notifications/") {
-            let problem = method.problem("the method of a notification begins with `notifications/`");
+            let problem = method.problem("the method of a notification must begin with `notifications/`");
             return Err(problem.hint("for example notifications/resources/updated").into());
         }
         match name {

@@ -51,7 +51,7 @@ impl ToolItem {
         if let Some(schema) = fields.get("inputSchema")
             && schema.get("type").map(|kind| &kind.value) != Some(&Value::String("object".into()))
         {
-            let problem = schema.problem("an inputSchema has `type: object`");
+            let problem = schema.problem("an inputSchema must have `type: object`");
             return Err(problem.hint("`unchecked: true` lets a tool be wrong on purpose").into());
         }
         // A schema that breaks the definition of `Tool` may make a legacy client reject the whole list (2025-11-25,
@@ -87,7 +87,7 @@ impl ToolItem {
     pub(super) fn check_replies(&self, rules: &[Arc<Rule>], node: &Node) -> Result<(), Problems> {
         let unstructured = |reply: &Reply| reply.is_unstructured();
         if self.output.is_some() && rules.iter().flat_map(|rule| rule.answer.replies()).any(unstructured) {
-            let problem = node.problem("a tool with an outputSchema gives `structured` replies or errors");
+            let problem = node.problem("a tool with an outputSchema must give `structured` replies or errors");
             return Err(problem.hint("use `result:` for a reply that is wrong on purpose").into());
         }
         match self.output_violation(rules) {
@@ -133,13 +133,13 @@ mod tests {
             "tools: [{ name: t, outputSchema: { type: object, required: [ok] }, reply: { structured: { no: 1 } } }]";
         assert!(errors(text).contains("breaks the tool's outputSchema"), "{}", errors(text));
         let text = "tools: [{ name: t, outputSchema: { type: object }, reply: plain }]";
-        assert!(errors(text).contains("gives `structured` replies"), "{}", errors(text));
+        assert!(errors(text).contains("must give `structured` replies"), "{}", errors(text));
     }
 
     #[test]
     fn members_that_break_the_protocol_are_refused() {
         for (text, message) in [
-            ("tools: [{ name: t, inputSchema: { type: string } }]", "an inputSchema has `type: object`"),
+            ("tools: [{ name: t, inputSchema: { type: string } }]", "an inputSchema must have `type: object`"),
             ("tools: [{ name: t, description: 5 }]", "expected a string"),
             ("tools: [{ name: t, annotations: x }]", "expected an object"),
             ("tools: [{ name: t, reply: { content: [{ type: text }] } }]", "a `text` block needs a `text`"),

@@ -278,7 +278,7 @@ impl HttpExchange {
         trace.record_frame_in(self.0.number(), Direction::ClientToServer, bytes.clone());
     }
 
-    /// Records the body of a request that is no message.
+    /// Records the body of a request that is not a message.
     pub(super) fn record_other_body(&self, bytes: &Bytes) {
         let kind = EventKind::HttpBody { direction: Direction::ClientToServer, bytes: bytes.clone() };
         self.trace().record_in(self.0.number(), kind);

@@ -31,7 +31,7 @@ pub enum LineError {
     #[error("`base64` is invalid: {0}")]
     Base64(#[from] base64::DecodeError),
     /// A name or a value that no header has.
-    #[error("{name:?} is no header")]
+    #[error("{name:?} is not a header")]
     Header {
         /// The name.
         name: String,
@@ -39,10 +39,10 @@ pub enum LineError {
         source: http::Error,
     },
     /// `method` is none of HTTP.
-    #[error("`method` is no HTTP method")]
+    #[error("`method` is not an HTTP method")]
     Method(#[from] InvalidMethod),
-    /// `status` is none of HTTP.
-    #[error("`status` is none")]
+    /// `status` is not one of HTTP.
+    #[error("`status` is not an HTTP status")]
     Status(#[from] InvalidStatusCode),
 }
 

@@ -192,7 +192,7 @@ mod tests {
         let newer = header_line().replace("\"version\":1", "\"version\":2");
         assert_eq!(refused(&newer), "the trace has version 2 of its format; this program reads version 1");
         for other in ["", "[]\n", "{\"jsonrpc\":\"2.0\"}\n", "\u{fffd}"] {
-            assert!(refused(other).starts_with("it is no trace of rehearse"), "{other:?}");
+            assert!(refused(other).starts_with("it is not a trace of rehearse"), "{other:?}");
         }
         let connection = connection_line(1, &ConnectionInfo::new("s", Transport::Ws));
         for (line, problem) in [

@@ -12,8 +12,8 @@ use crate::{Event, Trace};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TraceFileError {
-    /// Its first line is no header.
-    #[error("it is no trace of rehearse: the first line of one is {{\"format\":\"{FORMAT}\",\"version\":{VERSION}}}")]
+    /// Its first line is not a header.
+    #[error("it is not a trace of rehearse: its first line must be {{\"format\":\"{FORMAT}\",\"version\":{VERSION}}}")]
     NotATrace,
     /// It has another version of the format.
     #[error("the trace has version {0} of its format; this program reads version {VERSION}")]

@@ -65,7 +65,7 @@ impl Baseline {
         let fields = node.fields("a baseline", &["version", "accept"])?;
         let version = fields.required("version")?;
         if version.integer::<u32>()? != 1 {
-            return Err(version.problem("the version of a baseline is 1").into());
+            return Err(version.problem("the version of a baseline must be 1").into());
         }
         let entries = fields.read_each("accept", |node| Entry::read(node, ids))?;
         Ok(Baseline { entries, is_official: false })
@@ -206,7 +206,7 @@ impl Entry {
         }
         let reason = fields.required("reason")?;
         if reason.str()?.trim().is_empty() {
-            return Err(reason.problem("the reason is empty").into());
+            return Err(reason.problem("the reason must not be empty").into());
         }
         let subject = fields.read("subject", Node::str)?.map(ToOwned::to_owned);
         let until = fields.read("until", date)?;
@@ -279,7 +279,7 @@ impl Versions {
             _ => ("", written),
         };
         let version: Version = version.parse().map_err(|_| {
-            node.problem(format!("{version:?} is no version of the protocol"))
+            node.problem(format!("{version:?} is not a protocol version"))
                 .hint("write a version, such as 2025-11-25, or >= or <= before one")
         })?;
         let all = Version::ALL;
@@ -303,7 +303,7 @@ fn date(node: &Node) -> Result<String, Problems> {
         [year, month, day] if is_number(year, 4, 9999) && is_number(month, 2, 12) && is_number(day, 2, 31) => {
             Ok(text.to_owned())
         }
-        _ => Err(node.problem(format!("{text:?} is no date")).hint("write a date such as 2027-01-31").into()),
+        _ => Err(node.problem(format!("{text:?} is not a date")).hint("write a date such as 2027-01-31").into()),
     }
 }
 

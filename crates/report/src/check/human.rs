@@ -259,7 +259,7 @@ fn baseline(out: &mut String, baseline: &BaselineUse) {
     let file = printable(&baseline.file.to_string_lossy()).into_owned();
     for entry in &baseline.stale {
         let stale = styled("✗", BAD);
-        let _ = writeln!(out, "{stale} {file}: {} matches nothing any more: remove it", printable(entry));
+        let _ = writeln!(out, "{stale} {file}: {} no longer matches anything: remove it", printable(entry));
     }
     for entry in &baseline.expired {
         let expired = styled("!", DOUBTFUL);

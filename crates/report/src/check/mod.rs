@@ -57,7 +57,7 @@ pub struct CheckTotals {
 #[serde(rename_all = "camelCase")]
 pub struct BaselineUse {
     pub file: PathBuf,
-    /// Entries that match nothing any more; they fail the run.
+    /// Entries that no longer match anything; they fail the run.
     pub stale: Vec<String>,
     /// Entries whose date has passed; they accept nothing.
     pub expired: Vec<String>,

@@ -227,12 +227,15 @@ fn the_expected_failures_of_the_official_suite_are_accepted_by_their_ids() {
 fn mistakes_in_a_baseline_have_a_position() {
     let wrong = |file: &str| baseline(file).expect_err("wrong");
     let entry = |text: &str| format!("version: 1\naccept:\n  - {{ {text} }}\n");
-    assert_eq!(wrong("version: 2\naccept: []\n"), "accepted.yaml:1:10: the version of a baseline is 1");
+    assert_eq!(wrong("version: 2\naccept: []\n"), "accepted.yaml:1:10: the version of a baseline must be 1");
     assert!(wrong(&entry("id: ping.result.empti, reason: x")).contains(":3:11: no check has the id"));
     assert!(wrong(&entry("id: ping.result.empty")).contains("needs a `reason`"));
     assert!(wrong(&entry("id: ping.result.empty, reason: x, untill: 2027-01-31")).contains("has no key `untill`"));
-    assert!(wrong(&entry("id: ping.result.empty, reason: x, until: soon")).contains("is no date"));
-    assert!(wrong(&entry("id: ping.result.empty, reason: x, when: { version: '2025' }")).contains("no version of"));
+    assert!(wrong(&entry("id: ping.result.empty, reason: x, until: soon")).contains("is not a date"));
+    assert!(
+        wrong(&entry("id: ping.result.empty, reason: x, when: { version: '2025' }"))
+            .contains("is not a protocol version")
+    );
 }
 
 #[test]

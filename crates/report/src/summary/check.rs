@@ -107,7 +107,7 @@ fn suites(result: &CheckResult) -> Vec<Suite> {
         }));
     }
     if let Some(baseline) = result.baseline.as_ref().filter(|it| !it.stale.is_empty()) {
-        let message = "the entry matches nothing any more";
+        let message = "this entry no longer matches anything";
         let cases = baseline.stale.iter().map(|entry| simple(entry, Outcome::Failed, message)).collect();
         suites.push(Suite { name: baseline.file.display().to_string(), cases });
     }

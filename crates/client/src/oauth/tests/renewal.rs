@@ -142,7 +142,7 @@ async fn a_refresh_that_fails_for_a_while_is_made_again_later() {
         servers.behaviour().forget_tokens();
         servers.behaviour().refusal_of_refresh = Some(refusal);
         let failure = call(&session).await.expect_err("a failure").to_string();
-        assert_eq!(failure, format!("the authorization server issues no token: {}", refusal.1));
+        assert_eq!(failure, format!("the authorization server did not issue a token: {}", refusal.1));
         assert!(authorizer.status().expect("a status").expect("a token").can_be_refreshed);
         servers.behaviour().refusal_of_refresh = None;
         call(&session).await.expect("a result");

@@ -25,7 +25,7 @@ const CASES: &[Case] = &[
         "no authorization server",
         |behaviour| behaviour.resource["authorization_servers"] = json!([]),
         &WHOLE_1,
-        "names no authorization server",
+        "does not name an authorization server",
     ),
     ("metadata that are not there", |behaviour| behaviour.resource = Value::Null, &WHOLE_1, "answered with HTTP 404"),
     (
@@ -112,7 +112,7 @@ const CASES: &[Case] = &[
         "no token",
         |behaviour| behaviour.token = json!({ "error": "invalid_request" }),
         &WHOLE,
-        "issues no token: invalid_request",
+        "did not issue a token: invalid_request",
     ),
     (
         "a token of another type",

@@ -82,7 +82,7 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
         // Other requests may be refused with status 400 for what they ask for.
         for call in e.calls().filter(|call| call.method().ends_with("/list") || call.method() == "ping") {
             let Some(http) = call.http.filter(|_| call.request.case.is_none()) else { continue };
-            // Nor is a message that is no request refused for its version.
+            // Nor is a message that is not a request refused for its version.
             let is_request = call.error_code() != Some(-32600);
             if is_request && http.request_header(VERSION_HEADER).is_some() && http.status.is_some() {
                 j.check_call(http.status != Some(400), &call);
@@ -215,7 +215,7 @@ fn notification(evidence: &Evidence<'_>, j: &mut Judgement) {
             let Some(http) = call.http.filter(|http| http.status.is_some_and(|it| (200..300).contains(&it))) else {
                 continue;
             };
-            // What is no valid notification has a check of its own.
+            // What is not a valid notification has a check of its own.
             if call.request.method().is_none() {
                 continue;
             }

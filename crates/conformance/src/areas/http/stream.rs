@@ -39,7 +39,7 @@ fn streams(evidence: &Evidence<'_>, j: &mut Judgement, mut judge: impl FnMut(&mu
         for http in streams.filter(|http| !is_listen(http)) {
             let mut sent = http.messages.iter().filter_map(|index| connection.messages.get(*index));
             let Some(request) = sent.find(|it| !it.is_from_server()) else { continue };
-            // What is no valid request needs no answer.
+            // What is not a valid request needs no answer.
             let is_valid = request.case.is_none_or(|case| !case.starts_with("malformed/"));
             if is_valid && request.id().is_none_or(|id| !cancelled.contains(&id.to_string())) {
                 judge(j, Stream { connection, http, request });
@@ -130,7 +130,7 @@ pub(super) fn primed(evidence: &Evidence<'_>, j: &mut Judgement) {
         if let Some(first) = events.first().filter(|_| is_judged) {
             let is_empty = first.data.as_ref().is_none_or(|data| data.is_empty());
             let holds = first.id.is_some() && is_empty;
-            j.check_at(holds, None, stream.places(), || "a first event that is no such event".to_owned());
+            j.check_at(holds, None, stream.places(), || "a first event without an id, or with data".to_owned());
         }
     });
 }
@@ -214,7 +214,7 @@ pub(super) fn syntax(evidence: &Evidence<'_>, j: &mut Judgement) {
     });
 }
 
-/// Events of another type that are no messages, such as signs of life, do no harm.
+/// Events of another type that are not messages, such as signs of life, do no harm.
 pub(super) fn event_type(evidence: &Evidence<'_>, j: &mut Judgement) {
     events(evidence, j, |j, places, event| {
         let data = event.data.as_deref().unwrap_or_default();

@@ -68,8 +68,8 @@ fn an_invalid_dialog_is_reported_with_its_location() {
         ("[1,]", "d:1:3: JSON has no trailing commas"),
         ("[1 2]", "d:1:4: a comma is missing before this"),
         ("['a']", "d:1:2: this is not valid JSON"),
-        ("5", "d:1:1: a dialog is an array of messages (each is an object with a `role`;"),
-        ("{}", "d:1:1: a dialog is an array of messages"),
+        ("5", "d:1:1: a dialog must be an array of messages (each is an object with a `role`;"),
+        ("{}", "d:1:1: a dialog must be an array of messages"),
         (r#"{"messages":{}}"#, "d:1:13: expected an array, found an object (write an array in brackets: [ … ])"),
         (r#"{"messages":"hi"}"#, "d:1:13: expected an array, found the string \"hi\""),
         ("[1_0]", "d:1:3: not valid JSON"),
@@ -103,9 +103,9 @@ fn an_invalid_answer_schema_is_reported_with_its_path() {
         ("true", "s:1:1: expected an object, found the boolean true"),
         (
             r#"{"type":"array"}"#,
-            "s:1:9: an answer is an object: nothing can fit this type (write `\"type\": \"object\"`,",
+            "s:1:9: an answer must be an object: nothing can fit this type (write `\"type\": \"object\"`,",
         ),
-        (r#"{"type":["null"]}"#, "s:1:9: an answer is an object"),
+        (r#"{"type":["null"]}"#, "s:1:9: an answer must be an object"),
         (
             r#"{"type":"object","properties":{"a":{"type":"strng"}}}"#,
             "s:1:44: not a valid JSON Schema at /properties/a/type: there is no type \"strng\"; did you mean \"string\"?",

@@ -123,7 +123,7 @@ impl Failure {
         let fields = node.fields("an error", &["status", "message", "retryAfter", "times"])?;
         let status: Option<u16> = fields.read("status", |node| match node.integer()? {
             status @ 400..=599 => Ok(status),
-            _ => Err(node.problem("a status of an error is from 400 to 599").into()),
+            _ => Err(node.problem("the status of an error must be from 400 to 599").into()),
         })?;
         let message = fields.read("message", |node| Ok(node.str()?.to_owned()))?;
         let message = message.unwrap_or_else(|| status.map_or_else(|| "connection reset".into(), default_message));

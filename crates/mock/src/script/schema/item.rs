@@ -178,8 +178,8 @@ fn calls() -> Json {
     let range = object(
         &[],
         keys! {
-            "min": integer(0), "At least so many.", [1];
-            "max": integer(0), "At most so many.", [3];
+            "min": integer(0), "At least this many.", [1];
+            "max": integer(0), "At most this many.", [3];
         },
     );
     object(

@@ -48,7 +48,7 @@ fn call() -> Json {
     let every = object(
         &["every"],
         keys! {
-            "every": integer(1), "Every so many calls: 3 is the third, the sixth and so on.", [3];
+            "every": integer(1), "Every nth call: 3 is the third, the sixth and so on.", [3];
         },
     );
     json!({ "anyOf": [integer(0), list_of(integer(0)), range, every] })

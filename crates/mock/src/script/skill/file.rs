@@ -82,7 +82,7 @@ impl SkillFile {
         let mut file = match key.as_str() {
             "blob" => {
                 let bytes = STANDARD.decode(node.str()?).map_err(|_| {
-                    node.problem("a `blob` is base64")
+                    node.problem("a `blob` must be base64")
                         .hint("one line without spaces; readable content goes under `text`")
                 })?;
                 let content = format!(r#""blob":{}"#, node.to_json_text());

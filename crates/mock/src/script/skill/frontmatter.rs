@@ -84,11 +84,12 @@ fn check_length(node: &Node, what: &str, most: usize) -> Result<(), Problems> {
     let text = node.str()?;
     match text.chars().count() {
         _ if text.trim().is_empty() => Err(node
-            .problem(format!("the `{what}` of a skill is not empty"))
+            .problem(format!("the `{what}` of a skill must not be empty"))
             .hint("say what it is for, and when")
             .into()),
         length if length > most => {
-            let problem = node.problem(format!("the `{what}` of a skill has {length} characters, but at most {most}"));
+            let problem =
+                node.problem(format!("the `{what}` of a skill has {length} characters, and may have at most {most}"));
             Err(problem.hint("the rest belongs into the `body`").into())
         }
         _ => Ok(()),

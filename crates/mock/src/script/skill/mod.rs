@@ -179,7 +179,7 @@ fn read_prefix(node: &Node) -> Result<String, Problems> {
         return Ok(text.to_owned());
     }
     let problem =
-        node.problem("the `path` of a skill is one or more names in characters of a URI, with `/` between them");
+        node.problem("the `path` of a skill must be one or more names in characters of a URI, with `/` between them");
     Err(problem.hint("such as `acme/billing`, without the skill's own name").into())
 }
 

@@ -252,10 +252,10 @@ fn mistakes_have_a_position_and_a_hint() {
     for (skill, message) in [
         ("{ name: a }", "t:1:2: a skill needs a `description`"),
         ("{ description: d }", "t:1:2: a skill needs a `name`"),
-        ("{ name: a, description: ' ' }", "t:1:26: the `description` of a skill is not empty (say what"),
+        ("{ name: a, description: ' ' }", "t:1:26: the `description` of a skill must not be empty (say what"),
         ("{ name: a, description: d, licence: x }", "a skill has no key `licence` (did you mean `license`?)"),
         ("{ name: a, description: d, license: 1 }", "expected a string, found the number 1 (put it in quotes)"),
-        ("{ name: a, description: d, compatibility: '' }", "the `compatibility` of a skill is not empty"),
+        ("{ name: a, description: d, compatibility: '' }", "the `compatibility` of a skill must not be empty"),
         ("{ name: a, description: d, metadata: { version: 2.1 } }", "t:1:50: expected a string, found the number 2.1"),
         ("{ name: a, description: d, metadata: [] }", "expected an object"),
         (
@@ -266,7 +266,7 @@ fn mistakes_have_a_position_and_a_hint() {
             "{ name: a, description: d, frontmatter: { license: x } }",
             "t:1:44: `license` is outside of `frontmatter` (move",
         ),
-        ("{ name: a, description: d, path: /acme }", "t:1:35: the `path` of a skill is one or more names"),
+        ("{ name: a, description: d, path: /acme }", "t:1:35: the `path` of a skill must be one or more names"),
         ("{ name: a, description: d, path: acme/ }", "(such as `acme/billing`, without the skill's own name)"),
         ("{ name: a, description: d, path: 'a b' }", "in characters of a URI"),
         ("{ name: a, description: d, path: 'a:80' }", "in characters of a URI"),
@@ -288,7 +288,7 @@ fn mistakes_have_a_position_and_a_hint() {
         ("{ name: a, description: d, files: { b: 1 } }", "expected a string, found the number 1"),
         ("{ name: a, description: d, files: { b: { text: x, blob: y } } }", "has both `text` and `blob`"),
         ("{ name: a, description: d, files: { b: {} } }", "a file of a skill needs one of `text` or `blob`"),
-        ("{ name: a, description: d, files: { b: { blob: '***' } } }", "t:1:49: a `blob` is base64 (one line"),
+        ("{ name: a, description: d, files: { b: { blob: '***' } } }", "t:1:49: a `blob` must be base64 (one line"),
         ("{ name: a, description: d, files: { b: { text: x, size: -1 } } }", "the number -1 is too small"),
         (
             "{ name: a, description: d, files: { b: x, b/c: y } }",
@@ -308,7 +308,7 @@ fn mistakes_have_a_position_and_a_hint() {
     let long = problems(&format!("[{{ name: a, description: {} }}]", "d".repeat(1025)));
     assert_eq!(
         long,
-        "t:1:26: the `description` of a skill has 1025 characters, but at most 1024 (the rest belongs into the `body`)"
+        "t:1:26: the `description` of a skill has 1025 characters, and may have at most 1024 (the rest belongs into the `body`)"
     );
     assert!(read_script(&format!("[{{ name: a, description: {} }}]", "ä".repeat(1024))).is_ok());
     let all =

@@ -83,7 +83,7 @@ async fn headers_of_a_modern_request() {
             Some(-32_020),
         ),
         ("a name in wrong Base64", "Value Encoding", &call, &[(name, Some("=?base64?cGxhaW4?="))], 400, Some(-32_020)),
-        ("a name that is no text", "Value Encoding", &call, &[(name, Some("=?base64?/w==?="))], 400, Some(-32_020)),
+        ("a name that is not a text", "Value Encoding", &call, &[(name, Some("=?base64?/w==?="))], 400, Some(-32_020)),
         ("a name that looks encoded, unencoded", "Value Encoding", &same, &[], 400, Some(-32_020)),
         (
             "a name that looks encoded, encoded",

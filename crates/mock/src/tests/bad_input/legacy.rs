@@ -11,7 +11,7 @@ const METHOD: i64 = -32_601;
 const PARAMS: i64 = -32_602;
 const RESOURCE: i64 = -32_002;
 
-/// Frames that are no message in any version.
+/// Frames that are not messages in any version.
 pub(super) fn broken() -> Vec<Row> {
     let ping = request(1, "ping", json!({}));
     let rpc = "JSON-RPC 2.0, 5.1 Error object";
@@ -34,7 +34,7 @@ pub(super) fn broken() -> Vec<Row> {
         row("jsonrpc 1.0", rpc, frame_with(ping.clone(), json!({ "jsonrpc": "1.0" })), Error(REQUEST)),
         row("jsonrpc as a number", rpc, frame_with(ping.clone(), json!({ "jsonrpc": 2.0 })), Error(REQUEST)),
         row("no method", rpc, frame_with(ping.clone(), json!({ "method": null })), Error(REQUEST)),
-        row("a method that is no text", rpc, frame_with(ping.clone(), json!({ "method": 5 })), Error(REQUEST)),
+        row("a method that is not a text", rpc, frame_with(ping.clone(), json!({ "method": 5 })), Error(REQUEST)),
         row(
             "params that are a list",
             "Basic: Requests (an object)",
@@ -143,7 +143,7 @@ fn session(version: &str) -> Vec<Row> {
         row("a cancellation of null", cancel, note("notifications/cancelled", json!({ "requestId": null })), Nothing),
         row("a cancellation of 1.5", cancel, note("notifications/cancelled", json!({ "requestId": 1.5 })), Nothing),
         row("no tool", tools, call(json!({})), Error(PARAMS)),
-        row("a tool that is no text", tools, call(json!({ "name": 5 })), Error(PARAMS)),
+        row("a tool that is not a text", tools, call(json!({ "name": 5 })), Error(PARAMS)),
         row("a tool that is null", tools, call(json!({ "name": null })), Error(PARAMS)),
         row("an unknown tool", tools, call(json!({ "name": "nope" })), Error(PARAMS)),
         row("arguments that are a list", tools, call(json!({ "name": "plain", "arguments": [1] })), Error(PARAMS)),
@@ -179,7 +179,7 @@ fn session(version: &str) -> Vec<Row> {
         row("an unknown prompt", prompts, ask("prompts/get", json!({ "name": "nope" })), Error(PARAMS)),
         row("a prompt without its argument", prompts, ask("prompts/get", json!({ "name": "greet" })), Error(PARAMS)),
         row(
-            "a prompt's argument that is no text",
+            "a prompt's argument that is not a text",
             prompts,
             ask("prompts/get", json!({ "name": "greet", "arguments": { "who": 5 } })),
             Error(PARAMS),

@@ -94,7 +94,7 @@ enum Expected {
     Error(i64),
     /// An error without an id.
     Nameless(i64),
-    /// A result that is no error of a tool.
+    /// A result that is not an error of a tool.
     Result,
     /// A result that is an error of a tool.
     ToolError,

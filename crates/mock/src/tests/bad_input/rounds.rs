@@ -203,7 +203,7 @@ async fn answers_of_a_legacy_client_that_are_wrong_end_the_call_as_an_error_of_t
             line.send(request(1, "tools/call", json!({ "name": "ask" })).to_string().as_bytes()).await;
             let question = line.next().await;
             assert_eq!(question["method"], "elicitation/create", "{on}");
-            // What is no answer to it leaves it open.
+            // What is not an answer to it leaves it open.
             let nothing = json!({ "jsonrpc": "2.0", "id": "nope", "result": { "action": "decline" } });
             assert_eq!(line.exchange(nothing.to_string().as_bytes()).await, [0; 0], "{on}");
             let broken = json!({ "jsonrpc": "2.0", "id": question["id"], "result": {}, "error": {} });

@@ -161,9 +161,9 @@ impl Model {
             Err(error) => {
                 let Decision::Respond(answer) = decision else { return Err(format!("no error but {decision:?}")) };
                 let response = parsed(&answer.frame)?;
-                ensure!(answer.status == 400, "status {} for what is no message", answer.status);
+                ensure!(answer.status == 400, "status {} for what is not a message", answer.status);
                 let code = response["error"]["code"].as_i64();
-                ensure!(matches!(code, Some(-32_700 | -32_600)), "the code {code:?} for what is no message");
+                ensure!(matches!(code, Some(-32_700 | -32_600)), "the code {code:?} for what is not a message");
                 let id = error.request_id().map(|id| id.to_json());
                 ensure!(response.get("id").map(Json::to_string) == id, "another id than {id:?}: {response}");
                 return Ok(Reaction::Nothing);

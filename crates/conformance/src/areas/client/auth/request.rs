@@ -198,5 +198,5 @@ pub(super) fn scheme(evidence: &Evidence<'_>, j: &mut Judgement) {
         let places = heads(it.http).into_iter().chain(opened.map(|http| http.request)).collect();
         j.check_at(opened.is_none(), None, places, || format!("the browser was to open `{endpoint}`"));
     }
-    j.untested("every authorization endpoint was one of the web");
+    j.untested("every authorization endpoint used http or https");
 }
