@@ -26,6 +26,41 @@ fn are_escapes(text: &str) -> bool {
     parts.all(|it| matches!(it, [high, low, ..] if high.is_ascii_hexdigit() && low.is_ascii_hexdigit()))
 }
 
+/// Whether a URI is another one, or that of a part of it (server/resources#subscriptions: "may be a sub-resource").
+pub(crate) fn is_at_or_below(uri: &str, base: &str) -> bool {
+    let (uri, base) = (normalized(uri), normalized(base));
+    uri.strip_prefix(&base).is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '?', '#', ':', '&']))
+}
+
+/// A URI in the form in which those that are equivalent are equal (RFC 3986, section 6.2.2): scheme and host in lower
+/// case, no escapes, no `/` at the end.
+fn normalized(uri: &str) -> String {
+    let (scheme, rest) = uri.split_once(':').unwrap_or(("", uri));
+    let (host, path) = match rest.strip_prefix("//") {
+        Some(rest) => rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len())),
+        None => ("", rest),
+    };
+    let slashes = if rest.starts_with("//") { "//" } else { "" };
+    let text = format!("{}:{slashes}{}{}", scheme.to_ascii_lowercase(), host.to_ascii_lowercase(), unescaped(path));
+    text.trim_end_matches('/').to_owned()
+}
+
+/// A text with the characters that its escapes stand for.
+fn unescaped(text: &str) -> String {
+    let mut parts = text.split('%');
+    let mut bytes = parts.next().unwrap_or_default().as_bytes().to_vec();
+    for part in parts {
+        match part.get(..2).and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
+            Some(byte) => {
+                bytes.push(byte);
+                bytes.extend_from_slice(&part.as_bytes()[2..]);
+            }
+            None => bytes.extend([b"%", part.as_bytes()].concat()),
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
 /// Whether a text is a URI template (RFC 6570).
 pub(crate) fn is_template(text: &str) -> bool {
     let mut rest = text;
@@ -72,6 +107,26 @@ mod tests {
         }
         for bad in ["", "a", "/a/b", "1a:b", "file:///a b", "C:\\a", "a://b%2", "a://<b>", "://x"] {
             assert!(!is_uri(bad), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_uri_is_at_or_below_another_by_its_parts_and_not_by_its_beginning() {
+        for (uri, base) in [
+            ("a://1", "a://1"),
+            ("a://1/2", "a://1"),
+            ("a://1/2", "a://1/"),
+            ("a://1/", "a://1"),
+            ("A://Host/x y", "a://host/x%20y"),
+            ("file:///%c3%a9", "file:///é"),
+            ("a://1?page=2", "a://1"),
+            ("urn:x:y", "urn:x"),
+        ] {
+            assert!(is_at_or_below(uri, base), "{uri} {base}");
+        }
+        for (uri, base) in [("a://10", "a://1"), ("a://1", "a://1/2"), ("a://host/X", "a://host/x"), ("b://1", "a://1")]
+        {
+            assert!(!is_at_or_below(uri, base), "{uri} {base}");
         }
     }
 

@@ -96,6 +96,7 @@ fn requests(prober: &Prober<'_>) -> Vec<(&'static str, &'static str, Value)> {
             .as_array()
             .into_iter()
             .flatten()
+            .filter(|argument| argument["required"] == true)
             .filter_map(|argument| Some((argument["name"].as_str()?.to_owned(), json!("rehearse"))))
             .collect();
         ("asking/prompt", "prompts/get", json!({ "name": prompt["name"], "arguments": arguments }))

@@ -27,11 +27,6 @@ pub(super) async fn changes(prober: &Prober<'_>, connection: &mut ProbeConnectio
     let request = |case: &str, method: &str, uri: &str| {
         Case::request(case, CaseGroup::Calls, &format!("resources/{method}"), json!({ "uri": uri }))
     };
-    let unknown = format!("rehearse://no/such/{}", material.suffix);
-    connection.send(&request("subscribe/unknown", "subscribe", &unknown)).await;
-    if let Some(uri) = uris.first() {
-        connection.send(&request("subscribe/not-subscribed", "unsubscribe", uri)).await;
-    }
     let subscribed: Vec<_> = uris.iter().rev().take(SUBSCRIBED).collect();
     for uri in &subscribed {
         connection.send(&request("subscribe/listed", "subscribe", uri)).await;
@@ -45,6 +40,11 @@ pub(super) async fn changes(prober: &Prober<'_>, connection: &mut ProbeConnectio
     for uri in &subscribed {
         connection.send(&request("subscribe/end", "unsubscribe", uri)).await;
     }
+    if let Some(uri) = uris.first() {
+        connection.send(&request("subscribe/not-subscribed", "unsubscribe", uri)).await;
+    }
+    let unknown = format!("rehearse://no/such/{}", material.suffix);
+    connection.send(&request("subscribe/unknown", "subscribe", &unknown)).await;
     if !updated.is_empty() {
         connection.be_silent().await;
         call_each(connection, &prober.tools, "subscribe/call-after").await;

@@ -15,11 +15,12 @@ const COMPLETED: usize = 3;
 /// How many prompts are got.
 const GOT: usize = 3;
 
-/// Gets listed prompts, with completed values as far as there are any.
+/// Gets listed prompts with what they require, then with all arguments; with completed values as far as there are any.
 pub(super) async fn get_prompts(connection: &mut ProbeConnection, material: &Material) {
     for (number, prompt) in material.prompts.iter().filter(|it| it["name"].is_string()).take(GOT).enumerate() {
         let names = prompt["arguments"].as_array().into_iter().flatten().filter_map(|it| it["name"].as_str());
         let names: Vec<_> = names.collect();
+        let all = prompt["arguments"].as_array().map(Vec::as_slice).unwrap_or_default();
         let mut arguments: Map<_, _> = names.iter().map(|name| ((*name).to_owned(), json!("rehearse"))).collect();
         let reference = json!({ "type": "ref/prompt", "name": prompt["name"] });
         for (name, value) in complete_all(connection, material, &reference, &names).await {
@@ -32,26 +33,34 @@ pub(super) async fn get_prompts(connection: &mut ProbeConnection, material: &Mat
                 .send(&Case::request(format!("completion/context/{number}"), CaseGroup::Main, COMPLETE, params))
                 .await;
         }
-        connection.request("prompts/get", json!({ "name": prompt["name"], "arguments": arguments })).await;
+        let mut plain = arguments.clone();
+        plain.retain(|name, _| all.iter().any(|it| it["name"] == name.as_str() && it["required"] == true));
+        let get = |arguments: &Map<_, _>| json!({ "name": prompt["name"], "arguments": arguments });
+        let works = connection.request("prompts/get", get(&plain)).await.result().is_some();
+        // Optional arguments may exclude one another.
+        if works && plain.len() < arguments.len() {
+            let case = format!("prompts/optional/{number}");
+            connection.send(&Case::request(case, CaseGroup::Main, "prompts/get", get(&arguments))).await;
+        }
     }
 }
 
-/// Reads expansions of listed templates: one that cannot exist, and one with completed values.
+/// Reads expansions of listed templates: one with completed values, and one that cannot exist.
 pub(super) async fn expand_templates(connection: &mut ProbeConnection, material: &Material) {
     let templates = material.templates.iter().filter_map(|it| UriTemplate::parse(it["uriTemplate"].as_str()?).ok());
     for (number, template) in templates.filter(|it| !it.variables().is_empty()).take(EXPANDED).enumerate() {
         let read = |case: &str, uri: String| {
             Case::request(format!("{case}/{number}"), CaseGroup::Main, READ, json!({ "uri": uri }))
         };
-        let nonsense = expand(&template, |_| Some(format!("rehearse-{}", material.suffix)));
-        if let Some(uri) = nonsense {
-            connection.send(&read("templates/unknown", uri)).await;
-        }
         let reference = json!({ "type": "ref/resource", "uri": template.as_str() });
         let values = complete_all(connection, material, &reference, &template.variables()).await;
         let value = |name: &str| values.iter().find(|(it, _)| it == name).map(|(_, value)| value.clone());
         if let Some(uri) = expand(&template, value) {
             connection.send(&read("templates/expanded", uri)).await;
+        }
+        let nonsense = expand(&template, |_| Some(format!("rehearse-{}", material.suffix)));
+        if let Some(uri) = nonsense {
+            connection.send(&read("templates/unknown", uri)).await;
         }
     }
 }

@@ -12,6 +12,8 @@ use crate::{connection::ProbeConnection, lists, prober::Prober};
 
 /// How many listed resources are read.
 const USED_ITEMS: usize = 3;
+/// How many listed resources are subscribed to until the server accepts one.
+const SUBSCRIBED: usize = 12;
 /// How many requests are sent at once.
 const PIPELINED: usize = 8;
 
@@ -31,7 +33,7 @@ pub(crate) async fn main_connection(prober: &Prober<'_>, mut connection: ProbeCo
     connection.close().await
 }
 
-/// Reads listed resources, subscribes to the first, gets prompts and expands templates.
+/// Reads listed resources, subscribes to one, gets prompts and expands templates.
 async fn read_listed(connection: &mut ProbeConnection, material: &Material) {
     let mut resources: Vec<_> = material.resources.iter().filter(|it| it["uri"].is_string()).collect();
     resources.sort_by_key(|resource| resource["size"].as_u64().unwrap_or(u64::MAX));
@@ -40,14 +42,25 @@ async fn read_listed(connection: &mut ProbeConnection, material: &Material) {
             connection.request("resources/read", json!({ "uri": resource["uri"] })).await;
         }
     }
-    let first = resources.first().filter(|_| !material.is_modern() && material.declares("resources/subscribe"));
-    if let Some(resource) = first {
-        for method in ["resources/subscribe", "resources/unsubscribe"] {
-            connection.request(method, json!({ "uri": resource["uri"] })).await;
-        }
+    if !material.is_modern() && material.declares("resources/subscribe") {
+        subscribe_once(connection, &resources).await;
     }
     get_prompts(connection, material).await;
     expand_templates(connection, material).await;
+}
+
+/// Subscribes to listed resources until the server accepts one: not each must be one to subscribe to.
+async fn subscribe_once(connection: &mut ProbeConnection, resources: &[&Value]) {
+    for resource in resources.iter().take(SUBSCRIBED) {
+        let params = json!({ "uri": resource["uri"] });
+        if connection.is_over() {
+            return;
+        }
+        if connection.request("resources/subscribe", params.clone()).await.result().is_some() {
+            connection.request("resources/unsubscribe", params).await;
+            return;
+        }
+    }
 }
 
 /// Sends several requests before it reads an answer.

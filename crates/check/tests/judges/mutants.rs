@@ -115,7 +115,7 @@ const TOKEN: &str = "rehearse-token";
 struct Mutant {
     /// The check that must report it.
     check: String,
-    /// The method or the case whose answer is changed; `notification:METHOD` or `request:METHOD` for a message of the
+    /// The method or the case whose answer is changed, or several with spaces between them; `notification:METHOD` or `request:METHOD` for a message of the
     /// server itself, `GET` or `POST` for the HTTP requests of normal traffic.
     #[serde(default)]
     on: String,
@@ -174,6 +174,8 @@ struct Mutant {
     /// Checks that necessarily report it as well.
     #[serde(default)]
     also: Vec<String>,
+    /// The verdict on the check.
+    verdict: Option<CheckVerdict>,
     /// The specification allows it: the check must not report it.
     #[serde(default)]
     allowed: bool,
@@ -318,9 +320,10 @@ fn targets(mutant: &Mutant, evidence: &Evidence<'_>) -> Vec<(EventRef, Option<Ev
             exchanges.map(|http| (http.request, None, http.response)).collect()
         }
         None => {
+            let is_one = |name: &str, case: &str| case == name || case.starts_with(&format!("{name}/"));
             let is_named = |call: &rehearse_conformance::Call<'_>| match call.request.case {
-                Some(case) => case == mutant.on || case.starts_with(&format!("{}/", mutant.on)),
-                None => call.method() == mutant.on,
+                Some(case) => mutant.on.split(' ').any(|name| is_one(name, case)),
+                None => mutant.on.split(' ').any(|name| name == call.method()),
             };
             let calls = evidence.calls().filter(is_named);
             let mut places: Vec<_> = calls
@@ -329,8 +332,8 @@ fn targets(mutant: &Mutant, evidence: &Evidence<'_>) -> Vec<(EventRef, Option<Ev
                     (call.request.place, call.response.map(|it| it.place), head)
                 })
                 .collect();
-            let exchanges = evidence
-                .http_case(&mutant.on)
+            let exchanges = mutant.on.split(' ').flat_map(|name| evidence.http_case(name));
+            let exchanges = exchanges
                 .filter(|(connection, http)| http.messages.iter().all(|it| connection.messages[*it].is_from_server()));
             places.extend(exchanges.map(|(_, http)| (http.request, None, http.response)));
             places
@@ -594,7 +597,9 @@ fn walk(mutants: &[Mutant], bases: &[(&Base, Evidence<'_>)]) -> Vec<String> {
             // Most checks look at one connection at a time.
             [changed, mutated.iter().collect()].iter().find_map(|traces| {
                 let evidence = evidence(traces, base);
-                let is_reported = !check.judge(&evidence).judgement.violations.is_empty();
+                let outcome = check.judge(&evidence);
+                let is_meant = mutant.verdict.is_none_or(|verdict| verdict == outcome.verdict);
+                let is_reported = !outcome.judgement.violations.is_empty() && is_meant;
                 is_reported.then(|| (violated(&evidence), base.transport, base.run.version))
             })
         });

@@ -1,6 +1,6 @@
 //! Lists that change, and notifications of it.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, time::Duration};
 
 use rehearse_protocol::Transport;
 
@@ -11,6 +11,13 @@ use crate::{Call, Connection, Evidence, HttpExchange, Judgement, Message};
 pub(super) struct Names<'e> {
     pub(super) call: Call<'e>,
     pub(super) names: BTreeSet<&'e str>,
+}
+
+impl Names<'_> {
+    /// When the first page came.
+    pub(super) fn ended(&self) -> Duration {
+        self.call.response.map(|it| it.time).unwrap_or_default()
+    }
 }
 
 /// The complete readings of a list, by connection.

@@ -54,8 +54,58 @@ pub(super) fn error_code(evidence: &Evidence<'_>, j: &mut Judgement, case: &str,
             j.untested("the server did not answer");
         } else if is_page(&call) {
             j.untested(PAGE);
+        } else if let Some(excuse) = excuse(&call).filter(|_| fails_plainly(evidence, &call)) {
+            j.untested(excuse);
         } else if !is_refused_elsewhere(&call) {
             j.check_call(call.error_code().is_some_and(|code| codes.contains(&code)), &call);
+        }
+    }
+}
+
+/// Whether a message of the server is an array that answers a batch. From 2025-06-18 on no client may send one (basic:
+/// "MUST be a single JSON-RPC request, notification, or response"), so that the text says nothing of such an answer.
+pub(super) fn answers_batch(evidence: &Evidence<'_>, message: &Message<'_>) -> bool {
+    let (Some(answers), Some(connection)) = (message.value.as_array(), connection(evidence, message.place)) else {
+        return false;
+    };
+    let asked = connection.messages.iter().filter(|it| it.is_in_batch && !it.is_from_server());
+    let ids: Vec<_> = asked.filter(|it| it.place < message.place).filter_map(Message::id).collect();
+    let is_answer = |it: &Value| it.get("id").is_some_and(|id| id.is_null() || ids.contains(&id));
+    message.is_from_server() && !ids.is_empty() && !answers.is_empty() && answers.iter().all(is_answer)
+}
+
+/// Why an error says nothing about a request that is valid; `None` if the code is about the request.
+pub(super) fn excuse(call: &Call<'_>) -> Option<&'static str> {
+    match call.error_code()? {
+        -32700 | -32602..=-32600 | -32002 | -32020 | -32022 => None,
+        // 2026-07-28, basic#capabilities: what a server must answer that needs such a client.
+        -32021 => Some("the server needs a client with a capability that the prober does not declare"),
+        _ => Some("the server failed for a reason of its own, also in normal work"),
+    }
+}
+
+/// Whether plain requests failed of which a case is a variation: those for the same name or URI, else all of the method.
+pub(super) fn fails_plainly(evidence: &Evidence<'_>, call: &Call<'_>) -> bool {
+    let plain = || evidence.calls_of(call.method()).filter(|it| it.request.case.is_none() && it.response.is_some());
+    let is_same = |it: &Call<'_>| {
+        let mut named = ["/params/name", "/params/uri"].iter().map(|key| (call.request.at(key), it.request.at(key)));
+        named.any(|(wanted, found)| !wanted.is_null() && wanted == found)
+    };
+    let same: Vec<_> = plain().filter(is_same).collect();
+    let plain = if same.is_empty() { plain().collect() } else { same };
+    !plain.is_empty() && plain.iter().all(|it| it.result().is_none())
+}
+
+/// Checks that plain requests have results, unless an error is about something else.
+pub(super) fn each_works<'e>(
+    j: &mut Judgement,
+    calls: impl Iterator<Item = Call<'e>>,
+    subject: impl Fn(&Call<'e>) -> Option<String>,
+) {
+    for call in calls.filter(|call| call.response.is_some()) {
+        match excuse(&call) {
+            Some(excuse) => j.untested(excuse),
+            None => j.check_at(call.result().is_some(), subject(&call), call.places(), || call.answer_text()),
         }
     }
 }

@@ -20,10 +20,7 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
         each(e, j, |it| it["values"].as_array().map(|values| values.len() <= MOST));
     }),
     ("comp.values.strings", |e, j| {
-        each(e, j, |it| {
-            let values = it.get("values")?;
-            Some(values.as_array().is_some_and(|values| values.iter().all(Value::is_string)))
-        });
+        each(e, j, |it| Some(it["values"].as_array().is_some_and(|values| values.iter().all(Value::is_string))));
     }),
     ("comp.total.integer", |e, j| {
         each(e, j, |it| {
@@ -33,7 +30,7 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     }),
     ("comp.hasmore.consistent", |e, j| {
         each(e, j, |it| {
-            let count = it["values"].as_array().map_or(0, Vec::len) as u64;
+            let count = it["values"].as_array()?.len() as u64;
             let (total, has_more) = (it["total"].as_u64()?, it["hasMore"].as_bool()?);
             Some(has_more == (total > count))
         });

@@ -83,7 +83,8 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     ("hdr.error.echo-id", |e, j| {
         for call in e.calls().filter(|call| call.error_code() == Some(MISMATCH) && call.request.kind == Kind::Request) {
             let (sent, id) = (call.request.id(), call.response.and_then(|it| it.id()));
-            if sent.is_some_and(|id| id.is_string() || id.is_number()) {
+            // A fraction is no id (JSON-RPC 2.0, 4; basic#requests: a string or an integer).
+            if sent.is_some_and(|id| id.is_string() || id.is_i64() || id.is_u64()) {
                 j.check_answer(id == sent, &call, || format!("`id: {}`", id.unwrap_or(&Value::Null)));
             }
         }

@@ -5,9 +5,12 @@ use serde_json::{Value, json};
 
 use super::{
     Judge,
-    common::{NEVER_ANSWERED, error_code, is_refused_elsewhere, is_usually_answered, refused, shown, survives},
+    common::{
+        NEVER_ANSWERED, each_works, error_code, excuse, is_refused_elsewhere, is_usually_answered, refused, shown,
+        survives,
+    },
 };
-use crate::{Call, Case, CaseGroup, Evidence, Judgement, Kind, Level, Material};
+use crate::{Call, Case, CaseGroup, Evidence, Judgement, Kind, Level, Material, formats::is_at_or_below};
 
 /// The notifications about changes, each with the capability that it needs.
 const CHANGES: [(&str, &str); 3] = [
@@ -102,10 +105,12 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     ("life.caps.prompts-works", |e, j| works(e, j, "prompts/list")),
     ("life.caps.templates-works", |e, j| works(e, j, "resources/templates/list")),
     ("life.caps.subscribe-works", |e, j| {
+        // Not every resource must be one to subscribe to.
         for method in ["resources/subscribe", "resources/unsubscribe"] {
-            for call in e.calls_of(method).filter(|call| call.request.case.is_none() && call.response.is_some()) {
-                j.check_at(call.result().is_some(), Some(method.to_owned()), call.places(), || call.answer_text());
-            }
+            let plain = e.calls_of(method).filter(|call| call.request.case.is_none() && call.response.is_some());
+            let plain: Vec<_> = plain.collect();
+            let accepted = plain.iter().find(|call| call.result().is_some());
+            each_works(j, accepted.or(plain.first()).copied().into_iter(), |_| Some(method.to_owned()));
         }
         j.untested("no resource is listed");
     }),
@@ -294,11 +299,9 @@ fn works(evidence: &Evidence<'_>, j: &mut Judgement, method: &str) {
         if is_refused_elsewhere(&call) || call.request.params().get("cursor").is_some() {
             continue;
         }
-        let is_result = call.result().is_some();
-        j.check_call(is_result, &call);
-        let is_optional = method == "resources/templates/list" && call.error_code() == Some(-32601);
-        if !is_result && !is_optional {
-            j.at_level(Level::Must);
+        match excuse(&call) {
+            Some(excuse) => j.untested(excuse),
+            None => j.check_call(call.result().is_some(), &call),
         }
     }
 }
@@ -321,7 +324,7 @@ fn updated(evidence: &Evidence<'_>, j: &mut Judgement) {
             let Some(uri) = message.at("/params/uri").as_str() else { continue };
             let is_subscribed = subscribed.iter().any(|call| {
                 let base = call.request.at("/params/uri").as_str().unwrap_or_default();
-                !base.is_empty() && uri.starts_with(base)
+                !base.is_empty() && is_at_or_below(uri, base)
             });
             j.check_subject(is_subscribed, uri, message, || "an update without a subscription".to_owned());
         }

@@ -12,7 +12,7 @@ use super::{
     Judge,
     common::{connection, error_code, shown},
 };
-use crate::{Call, Case, CaseGroup, Evidence, Judgement, Kind, Material, Message};
+use crate::{Call, Case, CaseGroup, EventRef, Evidence, Judgement, Kind, Material, Message};
 
 const MESSAGE: &str = "notifications/message";
 /// The levels, from the least severe.
@@ -171,16 +171,24 @@ fn rate(evidence: &Evidence<'_>, j: &mut Judgement) {
     j.violations.truncate(1);
 }
 
-/// Over HTTP the stream tells the request; on a pipe any open request may have asked for the message.
+/// Over HTTP the stream tells the request. On a pipe any open request may have asked for the message, or the last that
+/// has: its message may come late, but not after a whole request that did not ask for any.
 fn only_with_level(evidence: &Evidence<'_>, j: &mut Judgement) {
     for message in evidence.notifications(MESSAGE) {
         let Some(connection) = connection(evidence, message.place) else { continue };
-        let asked = connection.calls().any(|call| {
-            call.request.kind == Kind::Request
-                && call.request.place < message.place
-                && call.request.exchange == message.exchange
-                && !call.request.at(LOG_LEVEL).is_null()
-        });
+        let earlier: Vec<_> = connection
+            .calls()
+            .filter(|call| call.request.kind == Kind::Request && call.request.exchange == message.exchange)
+            .filter(|call| call.request.place < message.place)
+            .collect();
+        let answered = |call: &Call<'_>| call.response.map(|it| it.place).filter(|place| *place < message.place);
+        let asks = |call: &Call<'_>| !call.request.at(LOG_LEVEL).is_null();
+        let is_late = |ended: EventRef| {
+            let since = earlier.iter().filter(|call| !asks(call) && call.request.place > ended);
+            since.filter_map(answered).next().is_some()
+        };
+        let may_log = |call: &&Call<'_>| asks(call) && answered(call).is_none_or(|ended| !is_late(ended));
+        let asked = earlier.iter().any(|call| may_log(&call));
         j.check(asked, message, || "a log message that no request asked for".to_owned());
     }
     if j.exercised == 0 {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{
     Judge,
-    common::{LISTS, error_code, is_refused_elsewhere, readings, shown},
+    common::{LISTS, error_code, fails_plainly, is_refused_elsewhere, readings, shown},
 };
 use crate::{Call, Case, CaseGroup, Evidence, Judgement, Level, Material};
 
@@ -152,7 +152,9 @@ fn graceful(evidence: &Evidence<'_>, j: &mut Judgement) {
     for call in
         evidence.case("bad-cursor/unknown").filter(|call| call.response.is_some() && !is_refused_elsewhere(call))
     {
-        j.check_call(call.error_code() != Some(-32603), &call);
+        if !fails_plainly(evidence, &call) {
+            j.check_call(call.error_code() != Some(-32603), &call);
+        }
     }
     for connection in &evidence.connections {
         let has_ended = connection.ended_by_server();
@@ -169,7 +171,7 @@ fn graceful(evidence: &Evidence<'_>, j: &mut Judgement) {
 fn no_params(evidence: &Evidence<'_>, j: &mut Judgement) {
     for call in evidence.case("lists/no-params").filter(|call| call.response.is_some() && !is_refused_elsewhere(call)) {
         let is_absent = call.error_code() == Some(-32601);
-        if !is_absent {
+        if !is_absent && !fails_plainly(evidence, &call) {
             j.check_call(call.result().is_some(), &call);
         }
     }

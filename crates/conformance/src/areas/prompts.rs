@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::{
     Judge,
     changes::notifies,
-    common::{each_item, error_code, is_base64, is_mime, items, shown, unique},
+    common::{each_item, each_works, error_code, fails_plainly, is_base64, is_mime, items, shown, unique},
 };
 use crate::{Call, Case, CaseGroup, Evidence, Judgement, Material};
 
@@ -27,13 +27,12 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     }),
     ("prompts.list.arguments-unique", unique_arguments),
     ("prompts.get.works", |e, j| {
-        for call in e.calls_of(GET).filter(|call| call.request.case.is_none() && call.response.is_some()) {
-            // The server may refuse the text that the prober made up.
-            let is_refused = call.error_code() == Some(-32602) && call.request.at("/params/arguments") != &json!({});
-            if !is_refused {
-                j.check_at(call.result().is_some(), name(&call), call.places(), || call.answer_text());
-            }
-        }
+        // The server may refuse the text that the prober made up.
+        let is_refused =
+            |call: &Call<'_>| call.error_code() == Some(-32602) && call.request.at("/params/arguments") != &json!({});
+        let plain = e.calls_of(GET).filter(|call| call.request.case.is_none() && !is_refused(call));
+        each_works(j, plain, name);
+        j.untested("the server refuses the text that the prober made up");
     }),
     ("prompts.get.messages-nonempty", |e, j| {
         for (call, result) in e.results_of(GET) {
@@ -69,7 +68,8 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     }),
     ("prompts.get.argument-not-string", |e, j| error_code(e, j, "bad-params/number-argument", &[-32602])),
     ("prompts.get.extra-argument", |e, j| {
-        for call in e.case("prompts/extra-argument").filter(|call| call.response.is_some()) {
+        let calls = e.case("prompts/extra-argument").filter(|call| call.response.is_some());
+        for call in calls.filter(|call| !fails_plainly(e, call)) {
             j.check_answer(call.result().is_some(), &call, || call.answer_text());
         }
     }),
@@ -100,9 +100,16 @@ pub(super) fn cases(material: &Material) -> Vec<Case> {
     let name = material.prompts.iter().find(requires).and_then(|prompt| prompt["name"].as_str());
     cases.extend(name.map(|name| get("bad-params/missing-argument", name)));
     let has_arguments = |prompt: &&Value| prompt["arguments"].as_array().is_some_and(|it| !it.is_empty());
-    let Some(prompt) = material.prompts.iter().find(has_arguments) else { return cases };
+    let prompt = material.prompts.iter().find(requires).or_else(|| material.prompts.iter().find(has_arguments));
+    let Some(prompt) = prompt else { return cases };
+    // What is required, else one: optional arguments may exclude one another.
+    let given = prompt["arguments"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let mut names: Vec<_> = given.iter().filter(|it| it["required"] == true).collect();
+    if names.is_empty() {
+        names.extend(given.first());
+    }
     let with = |case: &str, value: &Value, extra: Option<&str>| {
-        let names = prompt["arguments"].as_array().into_iter().flatten().filter_map(|it| it["name"].as_str());
+        let names = names.iter().filter_map(|it| it["name"].as_str());
         let mut arguments: Map<_, _> = names.map(|name| (name.to_owned(), value.clone())).collect();
         arguments.extend(extra.map(|name| (name.to_owned(), json!("rehearse"))));
         Case::request(case, CaseGroup::Negative, GET, json!({ "name": prompt["name"], "arguments": arguments }))

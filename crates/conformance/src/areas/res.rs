@@ -5,9 +5,14 @@ use serde_json::{Value, json};
 use super::{
     Judge,
     changes::notifies,
-    common::{each_item, error_code, is_base64, is_refused_elsewhere, items, shown, unique},
+    common::{
+        each_item, each_works, error_code, excuse, fails_plainly, is_base64, is_refused_elsewhere, items, shown, unique,
+    },
 };
-use crate::{Call, Case, CaseGroup, Evidence, Judgement, Level, Material, formats::is_scheme};
+use crate::{
+    Call, Case, CaseGroup, Evidence, Judgement, Level, Material, Message,
+    formats::{is_at_or_below, is_scheme},
+};
 
 const LIST: &str = "resources/list";
 const READ: &str = "resources/read";
@@ -33,9 +38,7 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
         each_item(e, j, LIST, |it| scheme(it).unwrap_or(true), |it| shown(&it["uri"]));
     }),
     ("res.read.listed-works", |e, j| {
-        for call in reads(e).filter(|call| call.response.is_some()) {
-            j.check_at(call.result().is_some(), uri(&call), call.places(), || call.answer_text());
-        }
+        each_works(j, reads(e), uri);
     }),
     ("res.read.contents-nonempty", |e, j| {
         for (call, result) in contents(e) {
@@ -58,9 +61,9 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
         each_content(e, j, |call, content, j| {
             let asked = uri(call).unwrap_or_default();
             let found = content["uri"].as_str().unwrap_or_default();
-            let trim = |text: &str| text.trim_end_matches('/').replace("%20", " ");
-            let is_below = trim(found).starts_with(&trim(&asked));
-            j.check_at(is_below, Some(asked.clone()), call.places(), || format!("the URI {found:?}"));
+            j.check_at(is_at_or_below(found, &asked), Some(asked.clone()), call.places(), || {
+                format!("the URI {found:?}")
+            });
         });
     }),
     ("res.read.unknown-error", |e, j| {
@@ -106,16 +109,22 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
         each_item(e, j, TEMPLATES, |it| it["uriTemplate"].as_str().is_some_and(|it| it.contains('{')), shown);
     }),
     ("res.tmpl.expand-reads", |e, j| {
-        for call in e.case("templates/expanded").filter(|call| call.response.is_some()) {
-            let is_known = call.result().is_some() || call.error_code().is_some_and(|it| NOT_FOUND.contains(&it));
-            j.check_at(is_known, uri(&call), call.places(), || call.answer_text());
-        }
+        known_or_read(e, j, "templates/expanded");
         j.untested("no completion gives values for the variables of a template");
     }),
     ("res.tmpl.unknown-not-32603", |e, j| {
-        for call in e.case("templates/unknown").filter(|call| call.response.is_some()) {
+        // One that makes sense shows that the server can look for it.
+        let number =
+            |call: &Call<'_>| call.request.case.and_then(|case| case.rsplit('/').next().map(ToOwned::to_owned));
+        let worked: Vec<_> = e.case("templates/expanded").filter(|call| call.result().is_some()).collect();
+        let is_same = |one: &Call<'_>, other: &Call<'_>| {
+            one.request.place.connection == other.request.place.connection && number(one) == number(other)
+        };
+        let calls = e.case("templates/unknown").filter(|call| call.response.is_some());
+        for call in calls.filter(|call| worked.iter().any(|it| is_same(it, call))) {
             j.check_at(call.error_code() != Some(-32603), uri(&call), call.places(), || call.answer_text());
         }
+        j.untested("no completion gives values for the variables of a template, or no such expansion can be read");
     }),
     ("res.sub.subscribe-empty", |e, j| empty(e, j, "subscribe/listed")),
     ("res.sub.unsubscribe-empty", |e, j| empty(e, j, "subscribe/end")),
@@ -123,10 +132,7 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     ("res.sub.unsubscribe-not-subscribed", |e, j| is_answered(e, j, "subscribe/not-subscribed")),
     ("res.sub.after-unsubscribe-silent", silent),
     ("res.sub.updated-then-readable", |e, j| {
-        for call in e.case("subscribe/updated").filter(|call| call.response.is_some()) {
-            let is_known = call.result().is_some() || call.error_code().is_some_and(|it| NOT_FOUND.contains(&it));
-            j.check_at(is_known, uri(&call), call.places(), || call.answer_text());
-        }
+        known_or_read(e, j, "subscribe/updated");
         j.untested("no resource was updated");
     }),
     ("res.changed.notifies", |e, j| notifies(e, j, LIST, "notifications/resources/list_changed")),
@@ -236,8 +242,26 @@ fn unknown<'e>(evidence: &'e Evidence<'_>) -> impl Iterator<Item = Call<'e>> {
 
 fn unknown_code(evidence: &Evidence<'_>, j: &mut Judgement, code: i64) {
     for call in unknown(evidence) {
-        if let Some(found) = call.error_code() {
-            j.check_call(found == code, &call);
+        let excuse = excuse(&call).filter(|_| fails_plainly(evidence, &call));
+        match (call.error_code(), excuse) {
+            (_, Some(excuse)) => j.untested(excuse),
+            (Some(found), None) => j.check_call(found == code, &call),
+            (None, None) => {}
+        }
+    }
+}
+
+/// Checks that what is read has a result, or is not there any more.
+fn known_or_read(evidence: &Evidence<'_>, j: &mut Judgement, case: &str) {
+    let works = reads(evidence).any(|call| call.result().is_some());
+    let is_gone = |call: &Call<'_>| call.error_code().is_some_and(|it| NOT_FOUND.contains(&it));
+    for call in evidence.case(case).filter(|call| call.response.is_some()) {
+        match excuse(&call).filter(|_| !works) {
+            Some(excuse) => j.untested(excuse),
+            None => {
+                let is_known = call.result().is_some() || is_gone(&call);
+                j.check_at(is_known, uri(&call), call.places(), || call.answer_text());
+            }
         }
     }
 }
@@ -254,11 +278,12 @@ fn twice(evidence: &Evidence<'_>, j: &mut Judgement) {
     }
 }
 
-/// Checks that a request for a subscription has an empty result.
+/// Checks that the result of a request for a subscription is empty. That one works has a check of its own.
 fn empty(evidence: &Evidence<'_>, j: &mut Judgement, case: &str) {
-    for call in evidence.case(case).filter(|call| call.response.is_some() && !is_refused_elsewhere(call)) {
-        let is_empty = call.result().and_then(Value::as_object).is_some_and(|it| it.keys().all(|key| key == "_meta"));
-        j.check_at(is_empty, uri(&call), call.places(), || call.result().map_or_else(|| call.answer_text(), shown));
+    for call in evidence.case(case) {
+        let Some(result) = call.result() else { continue };
+        let is_empty = result.as_object().is_some_and(|it| it.keys().all(|key| key == "_meta"));
+        j.check_at(is_empty, uri(&call), call.places(), || shown(result));
     }
 }
 
@@ -282,12 +307,20 @@ fn silent(evidence: &Evidence<'_>, j: &mut Judgement) {
                     && it.at("/params/uri") == uri
             });
             let mut updates = updates.peekable();
-            // An update that was on its way comes before the calls that follow the window of silence.
-            let again = connection.calls().find(|it| it.request.case == Some("subscribe/call-after"));
-            let Some(again) = again.map(|call| call.request.place) else { continue };
+            // An update that was on its way comes before the second answer to a later request.
+            let later = connection.calls().filter(|it| it.request.place > end.place);
+            let Some(read) = later.filter_map(|call| call.response).nth(1).map(|it| it.place) else { continue };
+            let is_renewed = |it: &Message<'_>| {
+                let mut renewed = connection.calls().filter(|call| call.method() == "resources/subscribe");
+                renewed.any(|call| {
+                    let place = call.request.place;
+                    place > end.place && place < it.place && call.request.at("/params/uri") == uri
+                })
+            };
+            let is_updated = updates.peek().is_some_and(|it| it.place < call.request.place);
+            let late = updates.find(|it| it.place > read && !is_renewed(it));
             // Without an update before, nothing shows that there is anything to be silent about.
-            if updates.peek().is_some_and(|it| it.place < call.request.place) {
-                let late = updates.find(|it| it.place > again);
+            if is_updated || late.is_some() {
                 j.check_subject(late.is_none(), uri.as_str().unwrap_or_default(), late.unwrap_or(end), || {
                     "an update".to_owned()
                 });

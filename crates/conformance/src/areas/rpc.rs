@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use super::{
     Judge,
     common::{
-        PAGE, cheap_request, error_code, is_due, is_page, is_refused_elsewhere, may_be_resumed, refused, shown,
-        silence, survives,
+        PAGE, answers_batch, cheap_request, error_code, is_due, is_page, is_refused_elsewhere, may_be_resumed, refused,
+        shown, silence, survives,
     },
 };
 use crate::{
@@ -227,7 +227,9 @@ pub(super) fn version_field(evidence: &Evidence<'_>, j: &mut Judgement) {
 
 pub(super) fn single_object(evidence: &Evidence<'_>, j: &mut Judgement) {
     for message in evidence.own().filter(|it| !it.is_in_batch && !it.value.is_null()) {
-        j.check(message.value.is_object(), message, || "an array or a single value".to_owned());
+        if !answers_batch(evidence, message) {
+            j.check(message.value.is_object(), message, || "an array or a single value".to_owned());
+        }
     }
 }
 

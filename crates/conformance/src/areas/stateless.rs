@@ -6,7 +6,7 @@ use rehearse_protocol::names::META_CLIENT_CAPABILITIES;
 use serde_json::{Value, json};
 
 use super::{
-    changes::names_by_connection,
+    changes::{Names, names_by_connection},
     common::{LISTS, is_refused_elsewhere, results},
 };
 use crate::{Call, Case, CaseGroup, Evidence, Judgement, Level, Material};
@@ -120,13 +120,16 @@ pub(super) fn client_info_not_used(evidence: &Evidence<'_>, j: &mut Judgement) {
 }
 
 /// Each reading of a list has the same names. A list may change in time, so only what one connection sees before and
-/// after another sees something else is a matter of the connection.
+/// after another sees something else is a matter of the connection (server/tools#capabilities: it "MAY change over time",
+/// but "MUST NOT vary per-connection or as a side effect of other requests on the connection").
 pub(super) fn invariant(evidence: &Evidence<'_>, j: &mut Judgement, method: &str) {
-    if evidence.received().any(|it| it.method().is_some_and(|it| it.ends_with("/list_changed"))) {
-        j.untested("the server said that a list has changed");
+    let connections = names_by_connection(evidence, method);
+    let notification = format!("notifications/{}/list_changed", method.split('/').next().unwrap_or_default());
+    if evidence.received().any(|it| it.method() == Some(notification.as_str())) {
+        unchanged_meanwhile(j, &connections);
+        j.untested("the server said that the list has changed");
         return;
     }
-    let connections = names_by_connection(evidence, method);
     let Some(longest) = connections.iter().map(Vec::len).max() else { return };
     let Some(main) = connections.iter().find(|readings| readings.len() == longest) else { return };
     let (Some(first), Some(last)) = (main.first(), main.last()) else { return };
@@ -144,9 +147,34 @@ pub(super) fn invariant(evidence: &Evidence<'_>, j: &mut Judgement, method: &str
         let found = || "it in one list only".to_owned();
         if is_known || is_steady {
             j.check_at(is_known, other, reading.call.places(), found);
-        } else if is_main && method != "resources/list" && !has_call(evidence, first.call, reading.call) {
+        } else if is_main && method != "resources/list" {
+            let is_own = has_call(evidence, first.call, reading.call)
+                && connections.iter().flatten().any(|it| {
+                    let is_other = it.call.request.place.connection != main_number;
+                    is_other && it.call.request.time > reading.ended() && it.names == first.names
+                });
             j.check_at(false, other, reading.call.places(), found);
-            j.at_level(Level::Derived);
+            // Without another connection that sees the old list later, it may have changed in time.
+            if !is_own {
+                j.at_level(Level::Derived);
+            }
+        }
+    }
+}
+
+/// Checks what one connection reads between two readings of another that are the same.
+fn unchanged_meanwhile(j: &mut Judgement, connections: &[Vec<Names<'_>>]) {
+    for (number, connection) in connections.iter().enumerate() {
+        for pair in connection.windows(2) {
+            let [before, after] = pair else { continue };
+            let others = connections.iter().enumerate().filter(|(other, _)| *other != number);
+            let between = others
+                .flat_map(|(_, other)| other)
+                .filter(|it| it.call.request.time > before.ended() && it.ended() < after.call.request.time);
+            for reading in between.filter(|_| before.names == after.names) {
+                let other = before.names.symmetric_difference(&reading.names).next().map(|name| (*name).to_owned());
+                j.check_at(other.is_none(), other, reading.call.places(), || "it in one list only".to_owned());
+            }
         }
     }
 }
@@ -155,4 +183,71 @@ pub(super) fn invariant(evidence: &Evidence<'_>, j: &mut Judgement, method: &str
 fn has_call(evidence: &Evidence<'_>, first: Call<'_>, last: Call<'_>) -> bool {
     let mut calls = evidence.calls_of(CALL).map(|call| call.request.place);
     calls.any(|place| place > first.request.place && place < last.request.place)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use rehearse_protocol::{Direction, EventKind, Frame, Trace, Transport, Version};
+
+    use super::*;
+    use crate::{Facts, Judgement};
+
+    /// A connection: each line is the time, and a tool that is called, `!` for a notification of a change, or the names of
+    /// all tools in a reading.
+    fn connection(lines: &[(u64, &str)]) -> Trace {
+        let mut trace = Trace::default();
+        let mut push = |at: u64, direction, message: Value| {
+            let at = Duration::from_secs(at);
+            trace.push(at, EventKind::Frame(Frame::new(direction, at, message.to_string().into())));
+        };
+        let (sent, received) = (Direction::ClientToServer, Direction::ServerToClient);
+        for (number, (at, line)) in lines.iter().enumerate() {
+            let answer = |result: Value| json!({ "jsonrpc": "2.0", "id": number, "result": result });
+            let request = |method: &str, params: Value| json!({ "jsonrpc": "2.0", "id": number, "method": method, "params": params });
+            match line.strip_prefix("call ") {
+                _ if *line == "!" => {
+                    push(*at, received, json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" }));
+                }
+                Some(tool) => {
+                    push(*at, sent, request(CALL, json!({ "name": tool })));
+                    push(*at, received, answer(json!({ "content": [] })));
+                }
+                None => {
+                    let tools: Vec<_> = line.split(' ').map(|name| json!({ "name": name })).collect();
+                    push(*at, sent, request("tools/list", json!({})));
+                    push(*at, received, answer(json!({ "tools": tools })));
+                }
+            }
+        }
+        trace
+    }
+
+    /// The levels of the violations; `None` is that of the check.
+    fn judged(connections: &[&[(u64, &str)]]) -> Vec<Option<Level>> {
+        let traces: Vec<_> = connections.iter().map(|lines| connection(lines)).collect();
+        let traces: Vec<_> = traces.iter().collect();
+        let evidence = Evidence::new(&traces, Version::V2026_07_28, Transport::Ws, Facts::default());
+        let mut judgement = Judgement::default();
+        invariant(&evidence, &mut judgement, "tools/list");
+        judgement.violations.iter().map(|it| it.level).collect()
+    }
+
+    #[test]
+    fn a_tool_that_appears_after_a_call_is_a_side_effect() {
+        let main: &[_] = &[(1, "a"), (2, "call a"), (3, "a b"), (4, "a b")];
+        assert_eq!(judged(&[main, &[(9, "a")]]), [None; 2]);
+        // The list may have changed in time, for all.
+        assert_eq!(judged(&[main, &[(9, "a b")]]), [Some(Level::Derived); 2]);
+        assert_eq!(judged(&[&[(1, "a"), (2, "call a"), (3, "a")], &[(9, "a")]]), []);
+    }
+
+    #[test]
+    fn a_list_that_was_announced_to_change_may_not_differ_by_connection() {
+        let main: &[_] = &[(1, "a"), (2, "!"), (3, "a b"), (9, "a b")];
+        assert_eq!(judged(&[main, &[(5, "a")]]), [None]);
+        assert_eq!(judged(&[main, &[(2, "a")]]), []);
+        assert_eq!(judged(&[main, &[(5, "a b")]]), []);
+    }
 }

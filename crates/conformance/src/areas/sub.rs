@@ -16,7 +16,7 @@ use super::{
     Judge,
     common::{connection, is_refused_elsewhere, readings, shown},
 };
-use crate::{Case, Connection, EventRef, Evidence, Judgement, Kind, Material, Message};
+use crate::{Case, Connection, EventRef, Evidence, Judgement, Kind, Material, Message, formats::is_at_or_below};
 
 /// A server that answers a request this long after one without an acknowledgement waits for a change.
 const PROMPT: Duration = Duration::from_millis(100);
@@ -233,7 +233,7 @@ fn only_uris(evidence: &Evidence<'_>, j: &mut Judgement) {
         let Some(uris) = uris.as_array().filter(|uris| !uris.is_empty()) else { continue };
         for message in stream.messages.iter().filter(|it| it.method() == Some(UPDATED)) {
             let uri = message.at("/params/uri").as_str().unwrap_or_default();
-            let is_requested = uris.iter().filter_map(Value::as_str).any(|it| uri.starts_with(it));
+            let is_requested = uris.iter().filter_map(Value::as_str).any(|it| is_at_or_below(uri, it));
             j.check(is_requested, message, || format!("{uri:?}"));
         }
     }

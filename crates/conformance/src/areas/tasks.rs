@@ -456,11 +456,15 @@ fn cancels(evidence: &Evidence<'_>, j: &mut Judgement) {
                 (GET, Some(result)) => {
                     let now = result["status"].as_str().unwrap_or_default();
                     status.insert(id, now);
-                    if let Some(refused) = refused.remove(id) {
-                        let places = [refused.places(), call.places()].concat();
-                        j.check_at(is_ended(now), Some(id.to_owned()), places, || {
-                            format!("{}, and then the status {now:?}", refused.answer_text())
-                        });
+                    match refused.remove(id) {
+                        Some(_) if is_ended(now) => j.untested("the task ended before it could be cancelled"),
+                        Some(refused) => {
+                            let places = [refused.places(), call.places()].concat();
+                            j.check_at(false, Some(id.to_owned()), places, || {
+                                format!("{}, and then the status {now:?}", refused.answer_text())
+                            });
+                        }
+                        None => {}
                     }
                 }
                 (CANCEL, result) if status.get(id).is_some_and(|it| !is_ended(it)) && !is_refused_elsewhere(&call) => {
@@ -471,7 +475,11 @@ fn cancels(evidence: &Evidence<'_>, j: &mut Judgement) {
                                 members(result, &["status"])
                             });
                         }
-                        None if call.response.is_some() => drop(refused.insert(id, call)),
+                        // The code of a task that has ended.
+                        None if call.error_code() == Some(-32602) => drop(refused.insert(id, call)),
+                        None if call.response.is_some() => {
+                            j.check_at(false, Some(id.to_owned()), call.places(), || call.answer_text())
+                        }
                         None => {}
                     }
                 }

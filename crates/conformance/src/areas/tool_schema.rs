@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use rehearse_document::json_schema::{self, Subschema, subschemas};
+use rehearse_protocol::Version;
 use serde_json::Value;
 
 use super::common::{items, shown};
@@ -35,8 +36,29 @@ pub(super) fn is_known(dialect: &Value) -> bool {
     dialect.as_str().is_some_and(|it| DIALECTS.iter().any(|known| it.trim_end_matches('#').ends_with(known)))
 }
 
+/// Checks that the schemas are valid, and that what should be a regular expression in them is one (JSON Schema
+/// 2020-12, Validation, 6.3.3).
+pub(super) fn valid_schemas(evidence: &Evidence<'_>, j: &mut Judgement, key: &str) {
+    schemas(evidence, j, key, is_valid_schema);
+    for (tool, name, call) in items(evidence, LIST).filter(|(tool, ..)| tool.get(key).is_some_and(is_valid_schema)) {
+        let mut patterns = Vec::new();
+        subschemas(&tool[key], &mut |it| {
+            patterns.extend(it.json.get("pattern").and_then(Value::as_str));
+            let named = it.json.get("patternProperties").and_then(Value::as_object);
+            patterns.extend(named.into_iter().flatten().map(|(pattern, _)| pattern.as_str()));
+        });
+        let broken = patterns.into_iter().find(|it| !json_schema::is_pattern(it));
+        if let Some(pattern) = broken.filter(|_| !j.violations.iter().any(|it| it.subject.as_deref() == Some(name))) {
+            j.check_at(false, Some(name.to_owned()), call.places(), || format!("the pattern {pattern:?}"));
+            if evidence.version >= Version::V2025_11_25 {
+                j.at_level(Level::Should);
+            }
+        }
+    }
+}
+
 /// Whether a schema is valid in its dialect; one of an unknown dialect is not judged.
-pub(super) fn is_valid_schema(schema: &Value) -> bool {
+fn is_valid_schema(schema: &Value) -> bool {
     schema.get("$schema").is_some_and(|dialect| !is_known(dialect)) || json_schema::is_valid(schema)
 }
 

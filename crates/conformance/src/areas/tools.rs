@@ -14,8 +14,8 @@ use super::{
         tool_works as works, unique,
     },
     tool_schema::{
-        extent, headers, is_known, is_token, is_valid_schema, no_secrets, primitive_headers, resolves, safe_integers,
-        schemas, unique_headers, with_member,
+        extent, headers, is_known, is_token, no_secrets, primitive_headers, resolves, safe_integers, schemas,
+        unique_headers, valid_schemas, with_member,
     },
 };
 use crate::{Call, Case, CaseGroup, Evidence, Judgement, Level, Material};
@@ -38,7 +38,7 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     }),
     ("tools.input.type-object", |e, j| schemas(e, j, "inputSchema", |schema| schema["type"] == "object")),
     ("tools.input.not-null", |e, j| schemas(e, j, "inputSchema", Value::is_object)),
-    ("tools.input.valid-schema", |e, j| schemas(e, j, "inputSchema", is_valid_schema)),
+    ("tools.input.valid-schema", |e, j| valid_schemas(e, j, "inputSchema")),
     ("tools.input.known-dialect", |e, j| with_member(e, j, "$schema", |_, dialect| is_known(dialect))),
     ("tools.input.no-external-ref", |e, j| {
         with_member(e, j, "$ref", |schema, it| {
@@ -54,7 +54,7 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
         });
     }),
     ("tools.output.type-object", |e, j| schemas(e, j, "outputSchema", |schema| schema["type"] == "object")),
-    ("tools.output.valid-schema", |e, j| schemas(e, j, "outputSchema", is_valid_schema)),
+    ("tools.output.valid-schema", |e, j| valid_schemas(e, j, "outputSchema")),
     ("tools.annotations.types", annotation_types),
     ("tools.annotations.consistent", |e, j| {
         let both =

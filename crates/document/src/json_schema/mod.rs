@@ -6,7 +6,11 @@ mod subschema;
 mod view;
 mod violation;
 
-use std::{collections::HashSet, fmt, sync::OnceLock};
+use std::{
+    collections::HashSet,
+    fmt,
+    sync::{LazyLock, OnceLock},
+};
 
 pub use jsonschema::Validator;
 use serde_json::Value as Json;
@@ -177,6 +181,16 @@ pub fn is_valid(schema: &Json) -> bool {
     jsonschema::meta::validator_for(schema).map_or(true, |meta| meta.is_valid(schema))
 }
 
+/// Whether a text is a regular expression: of ECMA-262, as JSON Schema recommends, or as other languages write them.
+pub fn is_pattern(text: &str) -> bool {
+    static ECMA: LazyLock<Option<Validator>> =
+        LazyLock::new(|| compile_with_formats(&serde_json::json!({ "format": "regex" })).ok());
+    // The anchors of Python.
+    let text = text.replace(r"\A", "^").replace(r"\Z", "$");
+    let is_ecma = ECMA.as_ref().is_none_or(|ecma| ecma.is_valid(&text.as_str().into()));
+    is_ecma || compile(&serde_json::json!({ "pattern": text })).is_ok() || regex::Regex::new(&text).is_ok()
+}
+
 /// Visits a member or an item, whose JSON pointer is `pointer` meanwhile.
 pub(crate) fn at_member<T>(pointer: &mut String, key: &str, visit: impl FnOnce(&mut String) -> T) -> T {
     let length = pointer.len();
@@ -194,6 +208,18 @@ pub(crate) fn shorten(value: &Json) -> String {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn a_pattern_is_one_in_some_language() {
+        for good in
+            ["^a+$", "(?=x)y", r"^(?P<a>\d+)\Z", r"^(?P<a>\d+)(?=x)$", "(?i)x", r"\p{L}", r"[\w.-]+@\w+", "", r"^\/a\/"]
+        {
+            assert!(is_pattern(good), "{good}");
+        }
+        for bad in ["[a-", "(", "*a", "a{2,1}", "a)", "\\"] {
+            assert!(!is_pattern(bad), "{bad}");
+        }
+    }
+
     use proptest::prelude::*;
     use serde_json::json;
 

@@ -3,7 +3,10 @@
 use rehearse_protocol::names::{SESSION_HEADER, VERSION_HEADER};
 use serde_json::json;
 
-use super::{Judge, common::shown};
+use super::{
+    Judge,
+    common::{answers_batch, shown},
+};
 use crate::{Case, CaseGroup, EventRef, Evidence, HttpExchange, Judgement, Kind, Material};
 
 mod origin;
@@ -197,12 +200,10 @@ fn single_object(evidence: &Evidence<'_>, j: &mut Judgement) {
         let sent: Vec<_> = sent.filter(|it| !it.is_from_server()).collect();
         // A body in answer to a notification has a check of its own.
         let Some(request) = sent.iter().find(|it| it.kind == Kind::Request) else { continue };
-        let is_batch = sent.iter().any(|it| it.kind == Kind::Batch);
-        let may_be_array = is_batch && evidence.version == rehearse_protocol::Version::V2025_03_26;
-        for message in connection.messages_of(http).filter(|it| !it.is_in_batch) {
+        for message in connection.messages_of(http).filter(|it| !it.is_in_batch && !answers_batch(evidence, it)) {
             let places = vec![request.place, message.place];
             let method = request.method().map(ToOwned::to_owned);
-            j.check_at(message.value.is_object() || may_be_array, method, places, || "no single object".to_owned());
+            j.check_at(message.value.is_object(), method, places, || "no single object".to_owned());
         }
     }
 }

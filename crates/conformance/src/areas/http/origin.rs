@@ -60,10 +60,23 @@ fn judge(evidence: &Evidence<'_>, j: &mut Judgement, case: &str, holds: impl Fn(
         }
         let subject = http.case.map(ToOwned::to_owned);
         // What the server does not offer at all needs no check.
-        if !(status == 405 && http.method != "POST") {
-            j.check_at(holds(http, status), subject, places, || format!("HTTP {status}"));
+        if !is_missing(evidence, http, status) {
+            j.check_at(holds(http, status), subject, places, || match case {
+                "host" => format!("HTTP {status}: DNS rebinding makes a page of that host one of this server"),
+                _ => format!("HTTP {status}"),
+            });
         }
     }
+}
+
+/// Whether the server has no such method: it answers the same to one from nowhere.
+fn is_missing(evidence: &Evidence<'_>, http: &HttpExchange<'_>, status: u16) -> bool {
+    let plain = match http.method {
+        "GET" => "get-stream/get",
+        "DELETE" => "session/delete",
+        _ => return false,
+    };
+    status == 405 || (status >= 400 && evidence.http_case(plain).any(|(_, plain)| plain.status == Some(status)))
 }
 
 pub(super) fn forbidden(evidence: &Evidence<'_>, j: &mut Judgement) {

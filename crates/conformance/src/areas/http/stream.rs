@@ -12,8 +12,8 @@ use rehearse_protocol::{
 };
 use serde_json::Value;
 
-use super::answered;
-use crate::{Connection, EventRef, Evidence, HttpExchange, Judgement, Kind, Level, Message};
+use super::{super::common::answers_batch, answered};
+use crate::{Connection, EventRef, Evidence, HttpExchange, Judgement, Kind, Level, Message, connection::as_other_type};
 
 /// The time within which the same message on two streams is taken for one.
 const AT_ONCE: Duration = Duration::from_secs(1);
@@ -159,7 +159,7 @@ pub(super) fn related(evidence: &Evidence<'_>, j: &mut Judgement) {
 pub(super) fn get(evidence: &Evidence<'_>, j: &mut Judgement) {
     for (_, http) in evidence.http_case("get-stream/get") {
         if let Some((status, places)) = answered(http).filter(|(status, _)| *status != 503) {
-            let holds = status == 405 || (status == 200 && http.is_stream()) || matches!(status, 400..=403 | 406 | 409);
+            let holds = status == 405 || (status == 200 && http.is_stream()) || matches!(status, 401..=403 | 409);
             j.check_at(holds, None, places, || format!("HTTP {status} {}", http.media_type()));
         }
     }
@@ -229,7 +229,8 @@ pub(super) fn event_type(evidence: &Evidence<'_>, j: &mut Judgement) {
 
 pub(super) fn single(evidence: &Evidence<'_>, j: &mut Judgement) {
     for (connection, http) in evidence.exchanges().filter(|(_, http)| http.is_stream()) {
-        for message in connection.messages_of(http).filter(|it| !it.is_in_batch && !it.value.is_null()) {
+        let messages = connection.messages_of(http).filter(|it| !it.is_in_batch && !it.value.is_null());
+        for message in messages.filter(|it| !answers_batch(evidence, it)) {
             let holds = message.value.is_object() || evidence.version == Version::V2025_03_26;
             j.check(holds, message, || "no single message".to_owned());
         }
@@ -359,8 +360,9 @@ pub(super) fn resume_own(evidence: &Evidence<'_>, j: &mut Judgement) {
         if !resumed.http.is_stream() || resumed.http.body.is_empty() {
             return;
         }
-        let own = resumed.request_id();
-        let foreign = resumed.responses(resumed.http).find(|id| !id.is_null() && Some(*id) != own);
+        // An id of the other type has a check of its own.
+        let own = resumed.request_id().map(|id| [id.to_string(), as_other_type(id)]).unwrap_or_default();
+        let foreign = resumed.responses(resumed.http).find(|id| !id.is_null() && !own.contains(&id.to_string()));
         let origin = |id: &String| owners.get(id).is_some_and(|owner| Some(owner) != owners.get(resumed.last_id));
         let replayed = decoded(resumed.http).into_iter().filter_map(|event| event.id).find(origin);
         j.check_at(foreign.is_none() && replayed.is_none(), None, resumed.places(), || match (foreign, replayed) {
@@ -380,4 +382,61 @@ pub(super) fn resume_after(evidence: &Evidence<'_>, j: &mut Judgement) {
         }
     });
     j.untested(NOT_RESUMED);
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use http::{HeaderMap, Method, StatusCode};
+    use rehearse_protocol::{Direction, Event, EventKind, Frame, Trace, Transport};
+
+    use super::*;
+    use crate::{Facts, checks};
+
+    /// A request whose stream has an event id, and a GET that resumes it and gets a response with this id.
+    fn resumed(id: &str) -> usize {
+        let mut trace = Trace::default();
+        let headers = |name: &str, value: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(name.parse::<http::HeaderName>().expect("a name"), value.parse().expect("a value"));
+            headers
+        };
+        let frame = |direction, text: String| EventKind::Frame(Frame::new(direction, Duration::ZERO, text.into()));
+        let request =
+            |method: Method, headers: HeaderMap| EventKind::HttpRequest { method, target: "/mcp".to_owned(), headers };
+        let body = |text: &'static str| EventKind::HttpBody {
+            direction: Direction::ServerToClient,
+            bytes: Bytes::from_static(text.as_bytes()),
+        };
+        let stream = || EventKind::HttpResponse {
+            status: StatusCode::OK,
+            headers: headers("content-type", "text/event-stream"),
+        };
+        let list = r#"{"jsonrpc":"2.0","id":7,"method":"tools/list"}"#;
+        let events = [
+            (1, request(Method::POST, HeaderMap::new())),
+            (1, frame(Direction::ClientToServer, list.to_owned())),
+            (1, stream()),
+            (1, body("id: 1-0\ndata:\n\n")),
+            (2, request(Method::GET, headers(LAST_EVENT_HEADER, "1-0"))),
+            (2, stream()),
+            (2, body("id: 1-1\ndata: {}\n\n")),
+            (2, frame(Direction::ServerToClient, format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#))),
+        ];
+        for (exchange, kind) in events {
+            trace.push_event(Event { at: Duration::ZERO, exchange: Some(exchange), kind });
+        }
+        let evidence = Evidence::new(&[&trace], Version::V2025_11_25, Transport::Http, Facts::default());
+        let check = checks().iter().find(|it| it.id == "http.stream.resume-no-foreign");
+        let judgement = check.map(|check| check.judge(&evidence).judgement).expect("the check");
+        assert_eq!(judgement.exercised, 1);
+        judgement.violations.len()
+    }
+
+    #[test]
+    fn a_resumed_response_is_foreign_by_its_id_and_not_by_the_type_of_it() {
+        assert_eq!(resumed("7"), 0);
+        assert_eq!(resumed("\"7\""), 0);
+        assert_eq!(resumed("8"), 1);
+    }
 }

@@ -44,8 +44,12 @@ impl<'e> Stream<'e> {
         TYPES.iter().any(|(key, capability, _)| self.wants(key) && evidence.facts.declares(capability))
     }
 
+    /// Whether the request was refused. An error after the acknowledgement ends a stream that was accepted.
     pub(super) fn is_refused(&self) -> bool {
-        self.call.response.is_some_and(|it| it.error().is_some()) || self.call.status().is_some_and(|it| it >= 400)
+        let is_error = self.call.response.is_some_and(|it| it.error().is_some());
+        let is_refusal = is_error || self.call.status().is_some_and(|it| it >= 400);
+        let answer = self.call.response.map(|it| it.place);
+        is_refusal && self.acknowledgement().is_none_or(|it| Some(it.place) > answer)
     }
 
     pub(super) fn is_case(&self, case: &str) -> bool {
