@@ -1,5 +1,6 @@
 //! Every judge, with the traces of mocks and of our client, and with one change of each.
 
+mod acts;
 mod bad_auth_clients;
 mod bad_clients;
 mod ends;
