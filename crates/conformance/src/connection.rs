@@ -87,6 +87,8 @@ pub struct HttpExchange<'t> {
     pub is_whole: Option<bool>,
     /// Where the response ended.
     pub ended: Option<EventRef>,
+    /// When it did.
+    pub ended_at: Option<Duration>,
     /// The indices of its messages, of both sides.
     pub messages: Vec<usize>,
 }
@@ -192,6 +194,7 @@ impl<'t> Connection<'t> {
                 EventKind::HttpEnd { is_whole } => {
                     if let Some(exchange) = exchange {
                         (exchange.is_whole, exchange.ended) = (Some(*is_whole), Some(place));
+                        exchange.ended_at = Some(it.at);
                     }
                 }
                 EventKind::Stderr(line) => connection.stderr.push((place, line)),
@@ -271,7 +274,13 @@ impl<'t> Connection<'t> {
             }
             // An id of the other type is wrong, and says which request is meant.
             let ids = id.into_iter().flat_map(|id| [id.to_string(), as_other_type(id)]);
-            match ids.into_iter().find_map(|id| waiting.get_mut(&id)?.pop_front()) {
+            // Of requests with one id, that of the same exchange: they may be of several clients.
+            let is_own = |asked: &usize| self.messages.get(*asked).is_some_and(|it| it.exchange == message.exchange);
+            let answered = |waiting: &mut VecDeque<usize>| {
+                let own = waiting.iter().position(is_own).unwrap_or_default();
+                waiting.remove(own)
+            };
+            match ids.into_iter().find_map(|id| answered(waiting.get_mut(&id)?)) {
                 Some(asked) => drop(self.answers.entry(asked).or_insert(index)),
                 None => drop(strays.insert(index)),
             }

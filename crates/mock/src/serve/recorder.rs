@@ -1,23 +1,24 @@
 //! Records the traces of a server's connections, from the server's side.
 
 use std::{
-    collections::VecDeque,
+    collections::{HashMap, VecDeque},
     sync::{Arc, OnceLock, Weak},
     time::{Duration, Instant},
 };
 
 use bytes::{Bytes, BytesMut};
-use futures_util::StreamExt;
+use futures_util::{StreamExt, future::ready, stream};
 use http::{HeaderMap, Method, StatusCode};
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio_util::task::TaskTracker;
 
+use super::path;
 use rehearse_net::{Body, ConnectionHandle, Request, Response};
 use rehearse_protocol::{
-    Closed, Direction, Event, EventKind, Frame, Message, Trace, Transport,
+    Closed, Direction, Era, Event, EventKind, Frame, Message, Trace, Transport, Version,
     http::{Asked, asked, is_event_stream, is_message},
-    names::SESSION_HEADER,
+    names::{META_CLIENT_INFO, META_VERSION, SESSION_HEADER, VERSION_HEADER},
     sse::{self, Decoder},
 };
 
@@ -25,16 +26,19 @@ use rehearse_protocol::{
 pub(super) const MAX_TRACES: usize = 256;
 /// How many events a trace keeps.
 pub(super) const MAX_EVENTS: usize = 4096;
+/// How many ids of requests without a session are remembered.
+const MAX_IDS: usize = 1024;
 
 /// The latest traces of a server: the last 256, and of each the last 4096 events, or fewer if they exceed 64 MiB.
 #[derive(Debug, Default)]
 pub struct ServerRecorder {
     traces: Mutex<VecDeque<Arc<ConnectionTrace>>>,
-    /// The trace of what is about authorization.
+    /// The trace of what is about authorization, or is for another path than that of an endpoint.
     authorization: Mutex<Weak<ConnectionTrace>>,
 }
 
-/// The trace of one connection, or of one session of streamable HTTP.
+/// The trace of one connection, or of one client of streamable HTTP: of a session, of what follows an `initialize` that
+/// opens none, or of the requests of 2026-07-28. A client may use a new connection for each request.
 #[derive(Debug)]
 pub(super) struct ConnectionTrace {
     transport: Transport,
@@ -47,10 +51,35 @@ struct State {
     trace: Trace,
     /// The id by which requests on other connections belong to the trace.
     session: Option<String>,
+    /// By what else they do.
+    client: Option<HttpClient>,
     /// How many HTTP exchanges the trace has.
     exchanges: u32,
     /// Separate from the trace: the rest of an answer may be recorded after the end.
     closed: Option<(Duration, Closed)>,
+}
+
+/// A client of streamable HTTP without a session.
+#[derive(Debug)]
+enum HttpClient {
+    /// It has sent `initialize`, and gets no session.
+    Legacy,
+    /// It has sent requests of 2026-07-28.
+    Modern {
+        /// What it says of itself.
+        info: String,
+        /// The ids of its requests, each with the request if that has not succeeded yet.
+        ids: HashMap<String, Option<Bytes>>,
+    },
+}
+
+/// The traces of what came over a TCP connection.
+#[derive(Debug, Default)]
+struct TcpTraces {
+    /// That of what belongs to no client.
+    own: OnceLock<Arc<ConnectionTrace>>,
+    /// That of the last client.
+    last: Mutex<Option<Arc<ConnectionTrace>>>,
 }
 
 impl ServerRecorder {
@@ -59,7 +88,13 @@ impl ServerRecorder {
         let trace = Arc::new(ConnectionTrace {
             transport,
             opened: Instant::now(),
-            state: Mutex::new(State { trace: Trace::bounded(MAX_EVENTS), session: None, exchanges: 0, closed: None }),
+            state: Mutex::new(State {
+                trace: Trace::bounded(MAX_EVENTS),
+                session: None,
+                client: None,
+                exchanges: 0,
+                closed: None,
+            }),
         });
         trace.record(EventKind::Opened(transport));
         let mut traces = self.traces.lock();
@@ -90,7 +125,7 @@ impl ServerRecorder {
         }
     }
 
-    /// The trace of what is about authorization.
+    /// The trace of what is about authorization, or for another path.
     fn authorization(&self) -> Arc<ConnectionTrace> {
         let mut authorization = self.authorization.lock();
         authorization.upgrade().unwrap_or_else(|| {
@@ -105,22 +140,23 @@ impl ServerRecorder {
         self.traces.lock().iter().for_each(|connection| connection.close(closed.clone()));
     }
 
-    /// The trace of the session of streamable HTTP that was opened last.
-    fn latest_session(&self) -> Option<Arc<ConnectionTrace>> {
-        let is_session = |connection: &&Arc<ConnectionTrace>| {
+    /// The trace of the client of streamable HTTP that came last, of those that are wanted.
+    fn latest(&self, is_wanted: impl Fn(&State) -> bool) -> Option<Arc<ConnectionTrace>> {
+        let is_latest = |connection: &&Arc<ConnectionTrace>| {
             let state = connection.state.lock();
-            connection.transport == Transport::Http && state.closed.is_none() && state.session.is_some()
+            connection.transport == Transport::Http && state.closed.is_none() && is_wanted(&state)
         };
-        self.traces.lock().iter().rev().find(is_session).cloned()
+        self.traces.lock().iter().rev().find(is_latest).cloned()
     }
 
-    /// One trace for everything that a client sends to a server without sessions.
-    fn only_session(&self) -> Arc<ConnectionTrace> {
-        self.latest_session().unwrap_or_else(|| {
-            let trace = self.open(Transport::Http);
-            trace.set_session("");
-            trace
-        })
+    /// The trace of the session that was opened last, or of the last `initialize` that opened none.
+    fn latest_session(&self) -> Option<Arc<ConnectionTrace>> {
+        self.latest(State::is_legacy)
+    }
+
+    /// Whether a session with this id was opened.
+    fn has_known(&self, id: &str) -> bool {
+        self.traces.lock().iter().any(|connection| connection.state.lock().session.as_deref() == Some(id))
     }
 
     /// The trace of an open session.
@@ -130,6 +166,56 @@ impl ServerRecorder {
             state.closed.is_none() && state.session.as_deref() == Some(id)
         };
         self.traces.lock().iter().find(is_session).cloned()
+    }
+}
+
+impl State {
+    /// Whether it is of a client that has sent `initialize`.
+    fn is_legacy(&self) -> bool {
+        self.session.is_some() || matches!(self.client, Some(HttpClient::Legacy))
+    }
+
+    /// Whether it is of a client without a session.
+    fn is_without_session(&self) -> bool {
+        self.session.is_none() && self.client.is_some()
+    }
+
+    /// Whether a request of 2026-07-28 is of this client. On another connection it is not if it looks for the server
+    /// anew, or has the id of another request: then it is of another process.
+    fn has_sent(&self, request: &ModernRequest, is_same_connection: bool) -> bool {
+        let Some(HttpClient::Modern { info, ids }) = &self.client else { return false };
+        let is_again = || {
+            let known = request.id.as_ref().and_then(|id| ids.get(id));
+            !request.is_first && known.is_none_or(|known| known.as_ref() == Some(&request.bytes))
+        };
+        // A client need not say who it is.
+        (request.info == "null" || *info == request.info) && (is_same_connection || is_again())
+    }
+}
+
+/// A message of 2026-07-28 without a session.
+struct ModernRequest {
+    info: String,
+    id: Option<String>,
+    bytes: Bytes,
+    /// Whether a client begins with it.
+    is_first: bool,
+}
+
+impl ModernRequest {
+    /// Reads a message; `None` if it is of another era. `is_legacy` says whether one that only its metadata make modern
+    /// belongs to an older session.
+    fn new(message: &Message<'_>, bytes: &Bytes, is_named: bool, is_legacy: bool) -> Option<ModernRequest> {
+        let value: serde_json::Value = serde_json::from_slice(bytes).ok()?;
+        let meta = &value["params"]["_meta"];
+        let is_first = message.method() == Some("server/discover");
+        let is_modern = is_named || (!is_legacy && (is_first || meta.get(META_VERSION).is_some()));
+        is_modern.then(|| ModernRequest {
+            info: meta[META_CLIENT_INFO].to_string(),
+            id: message.id().map(|_| value["id"].to_string()),
+            bytes: bytes.clone(),
+            is_first,
+        })
     }
 }
 
@@ -170,6 +256,21 @@ impl ConnectionTrace {
         self.state.lock().closed.get_or_insert_with(|| (self.opened.elapsed(), closed));
     }
 
+    /// Adds requests of this client, whatever connection they come on.
+    fn set_client(&self, client: HttpClient) {
+        self.state.lock().client = Some(client);
+    }
+
+    /// Remembers the id of a request of 2026-07-28, with the request if it may come again.
+    fn note_id(&self, id: &str, request: Option<Bytes>) {
+        if let Some(HttpClient::Modern { ids, .. }) = &mut self.state.lock().client {
+            if ids.len() >= MAX_IDS {
+                ids.clear();
+            }
+            ids.insert(id.to_owned(), request);
+        }
+    }
+
     /// Adds requests that name this session, whatever connection they come on.
     pub(super) fn set_session(&self, id: &str) {
         self.state.lock().session = Some(id.to_owned());
@@ -199,6 +300,12 @@ struct Exchange {
     method: Method,
     /// Whether it may belong to a session that it does not name.
     is_lenient: bool,
+    /// Whether the server gives no sessions.
+    is_stateless: bool,
+    /// Whether it names 2026-07-28.
+    is_modern: bool,
+    /// The id of a request of 2026-07-28.
+    id: OnceLock<String>,
     target: Mutex<Target>,
     /// Its number in the trace, once that is decided.
     number: OnceLock<u32>,
@@ -233,15 +340,19 @@ impl HttpExchange {
             Transport::Http => request.headers().get(SESSION_HEADER).and_then(|id| id.to_str().ok()),
             _ => request.uri().query().and_then(session_of_query),
         };
-        let may_open = opens_sessions && session.is_none() && request.method() == Method::POST;
         let mut exchange = Exchange::new(recorder, tasks, request, handle, transport);
-        exchange.is_lenient = is_lenient;
+        (exchange.is_lenient, exchange.is_stateless) = (is_lenient, !opens_sessions);
+        let is_endpoint = path::path(transport).is_some_and(|path| path == request.uri().path());
         if let Some(trace) = session.and_then(|id| recorder.session(id)) {
             exchange.target_trace(|| Target::Session(trace));
-        } else if is_lenient && !opens_sessions && transport == Transport::Http {
-            exchange.target_trace(|| Target::Session(recorder.only_session()));
-        } else if !may_open {
+        } else if transport != Transport::Http {
             exchange.target_trace(|| Target::Connection(exchange.connection()));
+        } else if !is_endpoint {
+            exchange.target_trace(|| Target::Connection(recorder.authorization()));
+        } else if let Some(id) = session.filter(|_| opens_sessions) {
+            exchange.target_trace(|| exchange.wrong_session(id));
+        } else if request.method() != Method::POST {
+            exchange.target_trace(|| exchange.without_session());
         }
         HttpExchange(Arc::new(exchange))
     }
@@ -266,15 +377,7 @@ impl HttpExchange {
     /// Records the body of a request that must be a message.
     pub(super) fn record_body(&self, bytes: &Bytes) {
         let _ = self.0.asked.set(asked(self.0.transport, &self.0.method, bytes));
-        let trace = self.0.target_trace(|| match Message::parse(bytes) {
-            Ok(message) if message.method() == Some("initialize") => {
-                Target::NewSession(self.0.recorder.open(self.0.transport))
-            }
-            _ => match self.0.recorder.latest_session().filter(|_| self.0.is_lenient) {
-                Some(trace) => Target::Session(trace),
-                None => Target::Connection(self.0.connection()),
-            },
-        });
+        let trace = self.0.target_trace(|| self.0.target_of(bytes));
         trace.record_frame_in(self.0.number(), Direction::ClientToServer, bytes.clone());
     }
 
@@ -293,6 +396,9 @@ impl HttpExchange {
                 if let Some(id) = headers.get(SESSION_HEADER).and_then(|id| id.to_str().ok()) {
                     trace.set_session(id);
                 }
+            }
+            Target::Session(trace) if status.is_success() && self.0.id.get().is_some() => {
+                trace.note_id(self.0.id.get().map(String::as_str).unwrap_or_default(), None);
             }
             Target::Session(trace) if self.0.method == Method::DELETE && status.is_success() => {
                 trace.close(Closed::by_client("the client ended the session"));
@@ -318,7 +424,16 @@ impl HttpExchange {
             }
             Body::Stream(length, stream) => {
                 let mut recorder = BodyRecorder::new(trace, number, content, length);
-                Body::Stream(length, stream.inspect(move |bytes| recorder.record(bytes)).boxed())
+                recorder.is_open = true;
+                let ends = stream.map(Some).chain(stream::once(ready(None)));
+                let recorded = ends.filter_map(move |bytes| {
+                    match &bytes {
+                        Some(bytes) => recorder.record(bytes),
+                        None => recorder.is_open = false,
+                    }
+                    ready(bytes)
+                });
+                Body::Stream(length, recorded.boxed())
             }
         })
     }
@@ -345,6 +460,13 @@ impl Exchange {
             tasks: tasks.clone(),
             method,
             is_lenient: false,
+            is_stateless: false,
+            is_modern: request
+                .headers()
+                .get(VERSION_HEADER)
+                .and_then(|version| version.to_str().ok()?.parse::<Version>().ok())
+                .is_some_and(|version| version.era() == Era::Modern),
+            id: OnceLock::new(),
             target: Mutex::new(Target::Undecided(head)),
             number: OnceLock::new(),
             asked: OnceLock::new(),
@@ -368,6 +490,83 @@ impl Exchange {
         self.number.get().copied()
     }
 
+    /// The trace of a message without a session.
+    fn target_of(&self, bytes: &Bytes) -> Target {
+        let message = Message::parse(bytes);
+        if message.as_ref().is_ok_and(|message| message.method() == Some("initialize")) {
+            let trace = self.recorder.open(self.transport);
+            if self.is_stateless {
+                trace.set_client(HttpClient::Legacy);
+            }
+            self.remember(&trace);
+            return Target::NewSession(trace);
+        }
+        let own = || self.last().filter(|trace| trace.state.lock().is_without_session());
+        let latest = || self.recorder.latest_session().filter(|_| self.is_lenient || self.is_stateless);
+        let is_legacy = || own().or_else(latest).is_some_and(|trace| trace.state.lock().is_legacy());
+        let modern = message.as_ref().ok().and_then(|it| ModernRequest::new(it, bytes, self.is_modern, is_legacy()));
+        if let Some(request) = modern {
+            return Target::Session(self.modern(request));
+        }
+        let legacy = own().filter(|trace| trace.state.lock().is_legacy());
+        let only = || self.recorder.latest(State::is_without_session);
+        let only = || only().filter(|_| self.recorder.latest_session().is_none());
+        match legacy.or_else(latest).or_else(own).or_else(only) {
+            Some(trace) => Target::Session(trace),
+            None => Target::Connection(self.connection()),
+        }
+    }
+
+    /// The trace of a client of 2026-07-28.
+    fn modern(&self, request: ModernRequest) -> Arc<ConnectionTrace> {
+        let own = self.last().filter(|trace| trace.state.lock().has_sent(&request, true));
+        let trace = own.or_else(|| self.recorder.latest(|state| state.has_sent(&request, false)));
+        let ModernRequest { info, id, bytes, .. } = request;
+        let trace = trace.unwrap_or_else(|| {
+            let trace = self.recorder.open(self.transport);
+            trace.set_client(HttpClient::Modern { info, ids: HashMap::new() });
+            trace
+        });
+        if let Some(id) = id {
+            trace.note_id(&id, Some(bytes));
+            let _ = self.id.set(id);
+        }
+        self.remember(&trace);
+        trace
+    }
+
+    /// The trace of a GET or another method without a session.
+    fn without_session(&self) -> Target {
+        let own = self.last().filter(|trace| trace.state.lock().is_without_session());
+        match own.or_else(|| self.recorder.latest(State::is_without_session)) {
+            Some(trace) => Target::Session(trace),
+            None => Target::Connection(self.connection()),
+        }
+    }
+
+    /// The trace of a request with the id of no session that is open: that of the client whose session it should be, if
+    /// there never was such an id.
+    fn wrong_session(&self, id: &str) -> Target {
+        let is_session = |state: &State| state.session.is_some() && state.closed.is_none();
+        let own = self.last().filter(|trace| is_session(&trace.state.lock()));
+        match own.or_else(|| self.recorder.latest(is_session)).filter(|_| !self.recorder.has_known(id)) {
+            Some(trace) => Target::Session(trace),
+            None => Target::Connection(self.connection()),
+        }
+    }
+
+    /// The trace of the last client on the TCP connection.
+    fn last(&self) -> Option<Arc<ConnectionTrace>> {
+        let last = self.handle.data(TcpTraces::default)?.last.lock().clone();
+        last.filter(|trace| trace.state.lock().closed.is_none())
+    }
+
+    fn remember(&self, trace: &Arc<ConnectionTrace>) {
+        if let Some(traces) = self.handle.data(TcpTraces::default) {
+            *traces.last.lock() = Some(trace.clone());
+        }
+    }
+
     /// The trace of the TCP connection.
     fn connection(&self) -> Arc<ConnectionTrace> {
         let open = || {
@@ -386,7 +585,8 @@ impl Exchange {
             }
             trace
         };
-        self.handle.data(open).cloned().unwrap_or_else(|| self.recorder.open(self.transport))
+        let traces = self.handle.data(TcpTraces::default);
+        traces.map_or_else(|| self.recorder.open(self.transport), |it| it.own.get_or_init(open).clone())
     }
 }
 
@@ -395,7 +595,7 @@ impl Drop for Exchange {
         // A request that was aborted before its body was complete.
         self.target_trace(|| Target::Connection(self.connection()));
         if let Target::NewSession(trace) = &*self.target.lock()
-            && trace.state.lock().session.is_none()
+            && !trace.state.lock().is_legacy()
         {
             trace.close(Closed::by_client("no session was opened"));
         }
@@ -435,11 +635,21 @@ struct BodyRecorder {
     events: Decoder,
     /// The bytes of the whole that were sent.
     sent: BytesMut,
+    /// Whether it is a stream that goes on.
+    is_open: bool,
 }
 
 impl BodyRecorder {
     fn new(trace: Arc<ConnectionTrace>, exchange: Option<u32>, content: Content, length: Option<u64>) -> BodyRecorder {
-        BodyRecorder { trace, exchange, content, length, events: Decoder::new(usize::MAX), sent: BytesMut::new() }
+        BodyRecorder {
+            trace,
+            exchange,
+            content,
+            length,
+            events: Decoder::new(usize::MAX),
+            sent: BytesMut::new(),
+            is_open: false,
+        }
     }
 
     fn record(&mut self, bytes: &Bytes) {
@@ -499,6 +709,9 @@ impl Drop for BodyRecorder {
             // The missing end of an event that was cut off.
             Content::Events => self.record_events(b"\n\n"),
             Content::Whole { .. } => self.record_whole(),
+        }
+        if self.is_open {
+            self.trace.record_in(self.exchange, EventKind::HttpEnd { is_whole: false });
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, StatusCode};
+use http::{HeaderMap, HeaderValue, Method, StatusCode};
 
 use super::{
     http::{HttpRefusal, RequestHead, accepts, empty},
@@ -93,7 +93,7 @@ async fn receive(
         }
         parsed => {
             let id = parsed.as_ref().ok().and_then(|message| message.id().cloned());
-            match (state.session(headers, token), parsed) {
+            match (state.session(&Method::POST, headers, token), parsed) {
                 (Ok(session), Ok(message)) => {
                     let decision = state.engine.receive_legacy(&session.legacy_session, message, incoming);
                     session_response(state, &session, decision, connection).await
@@ -135,7 +135,7 @@ pub(super) fn listen(
     if !state.lenient && !accepts(headers, "text/event-stream") {
         return refuse(StatusCode::NOT_ACCEPTABLE, Refusal::Header, "the Accept header must list text/event-stream");
     }
-    let session = match state.session(headers, token) {
+    let session = match state.session(request.method(), headers, token) {
         Ok(session) => session,
         Err(refused) => return state.refuse_message(head, &Bytes::new(), None, refused),
     };
@@ -166,7 +166,7 @@ pub(super) fn delete(state: &ServerState, head: &RequestHead, headers: &HeaderMa
     if !has_sessions(state, headers) {
         return state.not_allowed(head, Refusal::Optional, "POST");
     }
-    match state.session(headers, token) {
+    match state.session(&Method::DELETE, headers, token) {
         Ok(_) => {
             state.note(head, head.session());
             state.sessions.close(head.session().unwrap_or_default());
@@ -192,9 +192,15 @@ impl ServerState {
     /// The session that the headers name, if its version is the one that they say. Its id does not identify the client
     /// that sends it: only the client that opened a session can use it (2025-11-25, Security Best Practices: Session
     /// Hijacking).
-    fn session(&self, headers: &HeaderMap, token: Option<&Token>) -> Result<Arc<Session>, HttpRefusal> {
+    fn session(
+        &self,
+        method: &Method,
+        headers: &HeaderMap,
+        token: Option<&Token>,
+    ) -> Result<Arc<Session>, HttpRefusal> {
         let Some(id) = headers.get(SESSION_HEADER) else {
-            if let Some(session) = self.sessions.latest().filter(|_| self.lenient) {
+            let is_message = method == Method::POST;
+            if let Some(session) = self.sessions.latest().filter(|_| self.lenient && is_message) {
                 return Ok(session);
             }
             let why = "the Mcp-Session-Id header is missing: open a session with `initialize`";

@@ -6,6 +6,7 @@ mod issuer;
 mod journal;
 mod network;
 mod pipe;
+mod recorder;
 mod sessions;
 mod stateless;
 mod tasks;
