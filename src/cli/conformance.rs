@@ -282,6 +282,11 @@ fn members(items: &[Box<RawValue>], name: &str) -> Vec<String> {
     items.iter().filter_map(|item| member(item)).collect()
 }
 
+/// A call of a tool by the model.
+fn tool_use(tool: &Value) -> Value {
+    json!({ "type": "tool_use", "id": "call-1", "name": tool["name"], "input": example::object(&tool["inputSchema"]) })
+}
+
 /// The answer of a user who accepts every default.
 fn answer(asked: &InputRequest) -> Answer {
     Answer::Result(match asked.kind {
@@ -289,6 +294,12 @@ fn answer(asked: &InputRequest) -> Answer {
             Some(schema) => json!({ "action": "accept", "content": example::object(schema) }),
             None => json!({ "action": "accept" }),
         },
+        InputKind::Sampling if asked.params["toolChoice"]["mode"] == "required" => json!({
+            "role": "assistant",
+            "content": tool_use(&asked.params["tools"][0]),
+            "model": "rehearse",
+            "stopReason": "toolUse",
+        }),
         InputKind::Sampling => json!({
             "role": "assistant",
             "content": { "type": "text", "text": "test" },

@@ -2,6 +2,8 @@
 
 use std::collections::HashSet;
 
+use rehearse_protocol::Era;
+use serde::Deserialize;
 use serde_json::{Map, Value, value::RawValue};
 
 use super::{
@@ -128,7 +130,9 @@ impl Session {
                 Err(Failure::Timeout(_)) => return Err(Failure::Timeout(limit)),
                 page => page?,
             };
-            let next = take_page(&page, member, listing)
+            let is_modern = self.info().version.era() == Era::Modern;
+            let next = check_kind(&page, is_modern)
+                .and_then(|()| take_page(&page, member, listing))
                 .map_err(|error| Failure::Malformed(format!("page {} of {method}: {error}", listing.pages + 1)))?;
             listing.pages += 1;
             let Some(next) = next else { return Ok(()) };
@@ -140,6 +144,20 @@ impl Session {
             }
             cursor = Some(next);
         }
+    }
+}
+
+/// Since 2026-07-28 a result of a type that the client does not know is invalid (Base Protocol: ResultType).
+fn check_kind(page: &RawValue, is_modern: bool) -> Result<(), String> {
+    #[derive(Deserialize)]
+    struct Kind {
+        #[serde(rename = "resultType", default)]
+        kind: Option<Value>,
+    }
+    let kind = serde_json::from_str::<Kind>(page.get()).ok().and_then(|it| it.kind);
+    match kind.filter(|kind| is_modern && *kind != "complete") {
+        Some(kind) => Err(format!("`resultType: {kind}`")),
+        None => Ok(()),
     }
 }
 
