@@ -61,6 +61,7 @@ pub(crate) fn judged_check(traces: &[&Trace], version: Version, check: &Check, o
         spec: check.link(version),
         official: check.official.clone(),
         exercised: outcome.judgement.exercised,
+        act: None,
         again: None,
         violation_count: violations.len(),
         violations: found.collect(),

@@ -125,6 +125,14 @@ pub(super) fn run(args: &ClientArgs) -> Result<Exit, Failure> {
         false => block_on_guarded(args.run_acts(scripts))?,
     };
     checked.duration = begun.elapsed();
+    let usual = runs.iter().find(|run| run.act == ACTS[0].name).and_then(|run| run.exit_code);
+    if let Some(code) = usual.filter(|code| *code != 0) {
+        style::warn(&format!(
+            "the client ends with exit code {code} in the act {}, where the server does nothing unusual: what it does \
+             less in other acts is judged by its requests alone",
+            ACTS[0].name
+        ));
+    }
     checked.servers = judge_client(&runs, &args.report.only);
     let words: Vec<_> = args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     for server in &mut checked.servers {

@@ -39,6 +39,8 @@ struct ClientVersion {
     outcomes: Vec<(&'static Check, CheckOutcome)>,
     /// The acts in which a check is violated.
     violated_in: BTreeSet<String>,
+    /// For each check that is violated, the first act in which it has its worst verdict.
+    worst_in: BTreeMap<&'static str, (CheckVerdict, String)>,
 }
 
 /// Judges a client by the traces of all acts: a result for each transport that it used, without its command. `checks` are
@@ -48,7 +50,10 @@ pub fn judge_client(runs: &[ActRun], checks: &[String]) -> Vec<CheckedServer> {
     for mut run in judge_versions(runs) {
         run.outcomes.retain(|(check, _)| checks.is_empty() || checks.iter().any(|pattern| selects(pattern, &check.id)));
         let traces: Vec<_> = run.traces.iter().collect();
-        let version = checked_version(&traces, run.version, &run.outcomes);
+        let mut version = checked_version(&traces, run.version, &run.outcomes);
+        for check in &mut version.checks {
+            check.act = run.worst_in.remove(check.id.as_str()).map(|(_, act)| act);
+        }
         if let Some(known) = all.iter_mut().find(|known| known.transport == run.transport) {
             known.versions.push(version);
             continue;
@@ -102,7 +107,14 @@ fn judge_versions(runs: &[ActRun]) -> Vec<ClientVersion> {
                     traces: Vec::new(),
                     outcomes: Vec::new(),
                     violated_in: BTreeSet::new(),
+                    worst_in: BTreeMap::new(),
                 });
+                for (check, outcome) in version.outcomes.iter().filter(|(_, it)| !it.judgement.violations.is_empty()) {
+                    let worst = merged.worst_in.entry(&check.id).or_insert((outcome.verdict, one.act.clone()));
+                    if outcome.verdict < worst.0 {
+                        *worst = (outcome.verdict, one.act.clone());
+                    }
+                }
                 if version.outcomes.iter().any(|(_, outcome)| !outcome.judgement.violations.is_empty()) {
                     merged.violated_in.insert(one.act.clone());
                 }

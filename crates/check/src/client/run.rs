@@ -15,10 +15,15 @@ const MORE_PATIENCE: u32 = 3;
 /// # Errors
 /// A mock or the client cannot be started, or the client does not connect in the first act.
 pub async fn run_client(acts: Vec<ActScript>, options: &ClientOptions) -> Result<Vec<ActRun>, ClientError> {
-    let mut runs = Vec::new();
-    tokio::select! {
-        done = Box::pin(run_acts(acts, options, &mut runs)) => done?,
-        () = options.shutdown.cancelled() => {}
+    let (mut runs, mut confirmed) = (Vec::new(), BTreeSet::new());
+    let is_done = tokio::select! {
+        done = Box::pin(run_acts(acts, options, &mut runs, &mut confirmed)) => done.map(|()| true)?,
+        () = options.shutdown.cancelled() => false,
+    };
+    if !is_done {
+        // What another run of the act had to show is not known.
+        let unconfirmed = unconfirmed_acts(&runs);
+        runs.retain(|run| confirmed.contains(&run.act) || !unconfirmed.contains(&run.act));
     }
     Ok(runs)
 }
@@ -27,6 +32,7 @@ async fn run_acts(
     mut acts: Vec<ActScript>,
     options: &ClientOptions,
     runs: &mut Vec<ActRun>,
+    confirmed: &mut BTreeSet<String>,
 ) -> Result<(), ClientError> {
     let sources: Vec<_> = acts.iter().map(|act| (act.name.clone(), act.script.source.clone())).collect();
     let tell = |act: &str, ended, all| options.tell(ClientEvent::Act { name: act.to_owned(), ended, all });
@@ -65,6 +71,7 @@ async fn run_acts(
         tell(&name, all, all);
         let again = patient.run_act(ActScript::parse(name, &source)?, false).await?;
         runs.retain(|run| run.act != again.act);
+        confirmed.insert(again.act.clone());
         runs.push(again);
     }
     Ok(())

@@ -8,7 +8,7 @@ mod violation;
 
 use std::{borrow::Cow, path::PathBuf, time::Duration};
 
-use crate::{Format, Verdict, json, milliseconds, wire_line::WireLine};
+use crate::{Format, Verdict, json, milliseconds, text::quoted, wire_line::WireLine};
 use rehearse_protocol::{Transport, Version};
 use serde::{Deserialize, Serialize};
 
@@ -144,6 +144,9 @@ pub struct JudgedCheck {
     pub official: Vec<String>,
     /// How often the rule was exercised.
     pub exercised: usize,
+    /// The act in which a client violates it.
+    #[serde(skip)]
+    pub act: Option<String>,
     /// The command line that runs this check alone, if it failed or is a warning.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub again: Option<String>,
@@ -330,7 +333,8 @@ impl CheckResult {
                 check.violations.sort_by_key(|violation| violation.accepted.is_some());
                 check.violations.truncate(KEPT);
                 let is_open = check.verdict <= CheckVerdict::Warn;
-                check.again = is_open.then(|| format!("{} --only {}{command}", server.again, check.id));
+                let act = check.act.as_ref().map(|act| format!(" --act {}", quoted(act))).unwrap_or_default();
+                check.again = is_open.then(|| format!("{}{act} --only {}{command}", server.again, check.id));
             }
         }
     }

@@ -25,6 +25,7 @@ fn check(id: &str, verdict: CheckVerdict, violations: Vec<FoundViolation>) -> Ju
         spec: "https://modelcontextprotocol.io/specification/2025-11-25/basic".to_owned(),
         official: vec!["tools-name-format".to_owned()],
         exercised: 1,
+        act: None,
         again: None,
         violation_count: violations.len(),
         violations,
@@ -113,9 +114,10 @@ fn a_violation_of_several_versions_and_transports_is_one_entry() {
 fn a_client_is_checked_again_with_its_command_at_the_end() {
     let mut checked = result(&[Transport::Stdio], &[bad_names()]);
     checked.servers[0].again = "rehearse check client".to_owned();
+    checked.servers[0].versions[0].checks.iter_mut().for_each(|check| check.act = Some("pages".to_owned()));
     checked.servers[0].command = Some("node client.js '{url}'".to_owned());
     let shown = text(&mut checked, 80);
-    let again = "again: rehearse check client --only tools.list.name-charset -- node client.js '{url}'";
+    let again = "again: rehearse check client --act pages --only tools.list.name-charset -- node client.js '{url}'";
     assert!(shown.contains(again), "{shown}");
 }
 
