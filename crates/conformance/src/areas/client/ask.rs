@@ -70,7 +70,7 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
         });
     }),
     ("client-ask.elicit.content-matches", content_matches),
-    ("client-ask.elicit.content-flat", |e, j| each(e, j, ELICIT, |_, result| flat(result, e.version))),
+    ("client-ask.elicit.content-flat", |e, j| each(e, j, ELICIT, |asked, result| flat(asked, result, e.version))),
     ("client-ask.elicit.no-content-on-decline", |e, j| {
         for (asked, result) in results(e, ELICIT) {
             if result["action"] == "decline" || result["action"] == "cancel" {

@@ -1,14 +1,18 @@
 //! What a server asks a client for, with the answers: requests in the legacy era, inputs for a retry or a task in the
 //! modern one.
 
+use std::time::Duration;
+
 use serde_json::Value;
 
 use super::super::ask::CAPABILITIES;
-use crate::{Call, EventRef, Evidence, Kind, Message};
+use crate::{Ask, Call, Connection, EventRef, Evidence, Kind, Message};
 
 pub(super) const ELICIT: &str = "elicitation/create";
 pub(super) const SAMPLE: &str = "sampling/createMessage";
 pub(super) const ROOTS: &str = "roots/list";
+/// A client that ends sooner after a question had no time for it.
+const LONG: Duration = Duration::from_secs(2);
 
 /// A question of the server that the client has answered.
 pub(crate) struct Asked<'e> {
@@ -97,6 +101,44 @@ fn add_one<'e>(
         error_code: None,
         places: asking.into_iter().chain([answer]).map(|it| it.place).collect(),
     });
+}
+
+/// Whether a client has answered a later question than this one, and has gone on after that.
+pub(super) fn is_passed_over(evidence: &Evidence<'_>, ask: &Ask<'_>) -> bool {
+    let Some(connection) = evidence.connections.get(ask.request.place.connection) else { return false };
+    if is_withdrawn(connection, ask) {
+        return false;
+    }
+    let later = connection.asks().filter(|it| it.request.place > ask.request.place);
+    let Some(answered) = later.filter_map(|it| it.responses.first().map(|it| it.place)).min() else { return false };
+    connection.messages.iter().any(|it| !it.is_from_server() && it.kind == Kind::Request && it.place > answered)
+}
+
+/// Whether the server has cancelled a question.
+fn is_withdrawn(connection: &Connection<'_>, ask: &Ask<'_>) -> bool {
+    let mut cancelled = connection.messages.iter().filter(|it| {
+        it.is_from_server() && it.method() == Some("notifications/cancelled") && it.place > ask.request.place
+    });
+    cancelled.any(|it| Some(it.at("/params/requestId")) == ask.request.id())
+}
+
+/// Why a client that has a question to answer has not done so, if it is its own fault: it has ended by itself long after
+/// it was asked, or it has given up the request during which it was.
+pub(super) fn neglect(evidence: &Evidence<'_>, ask: &Ask<'_>) -> Option<String> {
+    let connection = evidence.connections.get(ask.request.place.connection).filter(|it| !is_withdrawn(it, ask))?;
+    let since = |at: Duration| at.saturating_sub(ask.request.time);
+    let given_up = || {
+        let during =
+            connection.calls().filter(|call| call.response.is_none() && call.request.place < ask.request.place);
+        let http = during.filter_map(|call| call.http.filter(|http| http.is_whole == Some(false)));
+        http.filter_map(|http| http.ended_at).filter(|at| *at > ask.request.time).min().map(since)
+    };
+    let ended = || evidence.facts.exit_code.and(connection.closed).map(|(_, at, _)| since(at));
+    match (given_up().filter(|it| *it >= LONG), ended().filter(|it| *it >= LONG)) {
+        (Some(time), _) => Some(format!("no answer in {time:.1?}, after which the client gave up its own request")),
+        (None, Some(time)) => Some(format!("no answer in {time:.1?}, after which the client ended")),
+        (None, None) => None,
+    }
 }
 
 /// A request that is sent again because its result asked for something.

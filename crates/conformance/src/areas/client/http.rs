@@ -13,9 +13,12 @@ use super::{
     completes,
     life::{handshake, handshakes},
 };
-use crate::{Connection, Evidence, Flow, HttpExchange, Judgement, Kind, Message, evidence::VERSION_POINTER};
+use crate::{
+    Connection, Evidence, Flow, HttpExchange, Judgement, Kind, Message, connection::without_mark,
+    evidence::VERSION_POINTER,
+};
 
-/// By how much a request may follow an answer that the client has not seen yet.
+/// By how much a request may follow an answer that the client has not seen yet, if that came sooner than this.
 const IN_FLIGHT: Duration = Duration::from_millis(50);
 /// How much earlier than `Retry-After` says a client may try again.
 const SLACK: Duration = Duration::from_millis(50);
@@ -32,10 +35,12 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
         for (connection, http) in e.exchanges() {
             if let Some(message) = sent_in(connection, http) {
                 j.check(http.method == "POST", message, || format!("a message in a {}", http.method));
+            } else if matches!(http.method, "PUT" | "PATCH") {
+                j.check_at(false, None, heads(http), || format!("a {}", http.method));
             }
         }
     }),
-    ("client-http.post.one-message", single_object),
+    ("client-http.post.one-message", one_message),
     ("client-http.accept.both", |e, j| {
         for (_, http) in posts(e) {
             let holds = accepts(http, "application/json") && accepts(http, "text/event-stream");
@@ -221,6 +226,15 @@ fn later<'c>(connection: &'c Connection<'_>) -> impl Iterator<Item = (&'c Connec
     all.map(move |http| (connection, http))
 }
 
+fn one_message(evidence: &Evidence<'_>, j: &mut Judgement) {
+    single_object(evidence, j);
+    for message in evidence.sent().filter(|it| it.value.is_null() && it.exchange.is_some()) {
+        // RFC 8259, 8.1: no byte order mark is added to JSON that is sent.
+        let has_mark = without_mark(message.bytes).len() < message.bytes.len();
+        j.check(false, message, || if has_mark { "a byte order mark" } else { "bytes that are no JSON" }.to_owned());
+    }
+}
+
 /// The id of the session that a connection is.
 fn session<'c>(connection: &'c Connection<'_>) -> Option<&'c str> {
     handshake(connection)?.0.http?.header(SESSION_HEADER)
@@ -274,9 +288,11 @@ fn session_exact(evidence: &Evidence<'_>, j: &mut Judgement) {
     j.untested(NO_SESSION);
 }
 
-/// A request that was on its way when the session was lost does not count.
+/// A request that was on its way when the session was lost does not count: it is sent before the answer that says so, if
+/// that takes its time.
 fn restarts(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for connection in evidence.connections.iter().filter(|it| session(it).is_some()) {
+    let opens = |it: &&Connection<'_>| it.calls().any(|call| call.method() == "initialize");
+    for (number, connection) in evidence.connections.iter().enumerate().filter(|(_, it)| session(it).is_some()) {
         let requests = |http: &&HttpExchange<'_>| {
             let message = sent_in(connection, http).filter(|it| it.kind == Kind::Request);
             http.method == "POST" && header(http, SESSION_HEADER).is_some() && message.is_some()
@@ -289,8 +305,13 @@ fn restarts(evidence: &Evidence<'_>, j: &mut Judgement) {
                 (Some(one), Some(other)) => is_same(one, other),
                 _ => false,
             };
-            http.request > place && (is_again || http.time.saturating_sub(time) > IN_FLIGHT)
+            let is_seen = time.saturating_sub(lost.time) > IN_FLIGHT || http.time.saturating_sub(time) > IN_FLIGHT;
+            http.request > place && (is_again || is_seen)
         });
+        if next.is_none() && !evidence.connections.iter().skip(number + 1).any(|it| opens(&it)) {
+            j.untested("the client ended when its session was lost");
+            continue;
+        }
         let places = heads(lost).into_iter().chain(next.map(|http| http.request)).collect();
         j.check_at(next.is_none(), None, places, || "another request in the session".to_owned());
     }

@@ -7,13 +7,13 @@ use serde_json::Value;
 
 use super::super::{Judge, common::shown, meta::icons};
 use super::{
-    asked::{Asked, ELICIT, ROOTS, SAMPLE, answered},
+    asked::{Asked, ELICIT, ROOTS, SAMPLE, answered, neglect},
     completes, only_declared,
 };
-use crate::{Call, Connection, Evidence, Flow, Judgement, Kind, Message, evidence::VERSION_POINTER, shapes};
+use crate::{Call, Connection, Evidence, Flow, Judgement, Kind, Level, Message, evidence::VERSION_POINTER, shapes};
 
 /// By how much a request over HTTP may overtake the notification before it.
-const OVERTAKE: Duration = Duration::from_millis(50);
+const OVERTAKE: Duration = Duration::from_secs(1);
 /// Members of params, each with its method, and the version that brought it.
 const NEWER: [(&str, &str, Version); 4] = [
     ("tools/call", "/params/task", Version::V2025_11_25),
@@ -97,6 +97,16 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
                 let found = newer.map(|(_, pointer, since)| format!("`{}` of {since}", &pointer["/params/".len()..]));
                 found.unwrap_or_default()
             });
+        }
+        // What names no session over HTTP may be of a client that looks for the newer version.
+        for connection in e.connections.iter().filter(|_| !e.is_modern()) {
+            let Some((_, response)) = handshake(connection) else { continue };
+            let is_inside =
+                |call: &Call<'_>| call.http.is_none_or(|http| http.request_header(SESSION_HEADER).is_some());
+            let later = connection.calls().filter(|call| call.request.place > response.place && is_inside(call));
+            for call in later.filter(|call| call.request.at(VERSION_POINTER).is_string()) {
+                j.check_subject(false, call.method(), call.request, || "`_meta` of 2026-07-28".to_owned());
+            }
         }
     }),
     ("client-life.init.version-latest", |e, j| {
@@ -205,6 +215,20 @@ fn honest(evidence: &Evidence<'_>, j: &mut Judgement, method: &str, capability: 
             j.check_at(is_served, None, asked.places, || "the error -32601".to_owned());
         }
     }
+    for connection in evidence.connections.iter().filter(|_| !evidence.is_modern()) {
+        let sent = connection.messages.iter().find(|it| it.method() == Some("initialize"));
+        let is_declared = sent.is_some_and(|it| it.at(&format!("/params/capabilities/{capability}")).is_object());
+        let open = connection.asks().filter(|ask| ask.method() == method && ask.responses.is_empty());
+        for ask in open.filter(|_| is_declared) {
+            match neglect(evidence, &ask) {
+                Some(found) => {
+                    j.check(false, ask.request, || found);
+                    j.at_level(Level::Derived);
+                }
+                None => j.untested("the client did not answer before it was ended, or ended at once"),
+            }
+        }
+    }
     j.untested("the server did not ask for it, or the client does not declare it");
 }
 
@@ -233,7 +257,13 @@ fn first(evidence: &Evidence<'_>, j: &mut Judgement) {
             |it: &&Message<'_>| !it.is_from_server() && it.kind == Kind::Request && it.method() != Some("ping");
         let is_modern = |it: &Message<'_>| it.at(VERSION_POINTER).is_string();
         // A request of 2026-07-28 that is refused for lack of a token may be alone on its connection.
-        let mut all = connection.earlier.iter().chain(&connection.messages).filter(|it| !is_modern(it));
+        let all = connection.earlier.iter().chain(&connection.messages).filter(|it| !is_modern(it));
+        // What a server refuses for its token begins nothing, and a session goes on after that.
+        let is_refused = |it: &Message<'_>| {
+            let http = it.exchange.and_then(|number| connection.exchanges.get(&number));
+            http.is_some_and(|http| http.status == Some(401))
+        };
+        let mut all = all.filter(|it| !is_refused(it));
         if let Some(message) = all.find(is_first) {
             let method = message.method().unwrap_or_default();
             j.check(method == "initialize", message, || format!("{method} first"));
@@ -246,8 +276,15 @@ fn early_requests(evidence: &Evidence<'_>, j: &mut Judgement) {
     for connection in &evidence.connections {
         let Some((_, response)) = handshake(connection) else { continue };
         let Some(sent) = notifications(connection, "notifications/initialized").next() else { continue };
+        // A client that has an answer and goes on has not sent the notification meanwhile.
+        let answers: Vec<_> = connection
+            .calls()
+            .filter(|it| it.method() != "initialize" && it.method() != "ping")
+            .filter_map(|call| Some(call.response?.place))
+            .collect();
+        let is_after_another = |it: &Message<'_>| answers.iter().any(|answer| *answer < it.place);
         let is_early = |it: &&Message<'_>| {
-            let overtakes = is_http && sent.time.saturating_sub(it.time) <= OVERTAKE;
+            let overtakes = is_http && sent.time.saturating_sub(it.time) <= OVERTAKE && !is_after_another(it);
             it.place > response.place && it.place < sent.place && it.method() != Some("ping") && !overtakes
         };
         let early = requests(connection).find(is_early);

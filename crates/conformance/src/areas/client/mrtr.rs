@@ -18,6 +18,8 @@ const ASKING: [&str; 3] = ["tools/call", "prompts/get", "resources/read"];
 const NEW: [&str; 3] = ["_meta", "inputResponses", "requestState"];
 /// So many rounds of one request are endless.
 const MOST_ROUNDS: usize = 50;
+/// After so many a client may take them for endless.
+const ENOUGH_ROUNDS: usize = 3;
 const NOTHING_ASKED: &str = "the server asked for nothing, or the client did not try again";
 
 pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
@@ -168,7 +170,10 @@ fn retried(evidence: &Evidence<'_>, j: &mut Judgement, methods: &[&str]) {
         let is_declared = is_declared(call.request.at(CAPABILITIES), ROOTS);
         if inputs.peek().is_some() && inputs.all(|(_, input)| input["method"] == ROOTS) && is_declared {
             let is_retried = rounds.iter().any(|round| round.asked.request.place == call.request.place);
-            if !is_retried && !evidence.is_over() {
+            let is_one = |round: &&Round<'_>| target(round.retry.request) == target(call.request);
+            // A client may end what does not end.
+            let is_enough = rounds.iter().filter(is_one).count() >= ENOUGH_ROUNDS;
+            if !is_retried && (is_enough || !evidence.is_over()) {
                 continue;
             }
             j.check_at(is_retried, Some(call.method().to_owned()), call.places(), || "no retry".to_owned());

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use super::super::{Judge, common::shown};
+use super::{
+    super::{Judge, common::shown},
+    asked::is_passed_over,
+};
 use crate::{Ask, Connection, Evidence, Judgement, Kind, Message};
 
 /// What takes longer is not prompt, also on a busy machine.
@@ -16,12 +19,12 @@ const SPAN: Duration = Duration::from_secs(5);
 pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
     ("client-ping.answer.empty-prompt", |e, j| {
         for (connection, ask) in pings(e).filter(|(connection, ask)| !is_early(connection, ask.request)) {
-            answered(j, connection, &ask);
+            answered(e, j, connection, &ask);
         }
     }),
     ("client-ping.answer.before-initialized", |e, j| {
         for (connection, ask) in pings(e).filter(|(connection, ask)| is_early(connection, ask.request)) {
-            answered(j, connection, &ask);
+            answered(e, j, connection, &ask);
         }
     }),
     ("client-ping.answer.during-request", |e, j| {
@@ -70,12 +73,12 @@ fn is_early(connection: &Connection<'_>, ping: &Message<'_>) -> bool {
     handshakes.any(|call| call.response.is_some_and(|response| response.place > ping.place))
 }
 
-fn answered(j: &mut Judgement, connection: &Connection<'_>, ask: &Ask<'_>) {
+fn answered(evidence: &Evidence<'_>, j: &mut Judgement, connection: &Connection<'_>, ask: &Ask<'_>) {
     let Some(response) = ask.responses.first() else {
         // A client that goes on for so long lives.
         let mut sent = connection.messages.iter().filter(|it| !it.is_from_server());
         let last = sent.next_back().map_or(Duration::ZERO, |it| it.time.saturating_sub(ask.request.time));
-        if last > PROMPT {
+        if last > PROMPT || is_passed_over(evidence, ask) {
             j.check(false, ask.request, || "no answer".to_owned());
         } else {
             j.untested("the client ended before it answered");

@@ -5,20 +5,41 @@ use std::{
     time::Duration,
 };
 
-use rehearse_protocol::{Era, Version};
+use rehearse_protocol::{
+    Era, Version,
+    names::{
+        META_CLIENT_CAPABILITIES, META_CLIENT_INFO, META_LOG_LEVEL, META_RELATED_TASK, META_SERVER_INFO,
+        META_SUBSCRIPTION_ID, META_VERSION, SKILLS_EXTENSION, TASKS_EXTENSION,
+    },
+};
 use serde_json::Value;
 
 use super::super::{
     Judge,
     common::shown,
-    meta::{is_defined, is_name, is_prefix, is_reserved, keys, trace_context},
+    meta::{is_name, is_prefix, is_reserved, keys, trace_context},
     rpc::{errors, single_object, utf8, version_field},
 };
-use super::{common::is_same, completes, completes_at, ends, sends};
+use super::{asked::is_passed_over, common::is_same, completes, completes_at, ends, sends};
 use crate::{Call, Connection, Evidence, Judgement, Kind, Message, shapes};
 
 /// Within this time every client answers a ping.
 const PROMPT: Duration = Duration::from_millis(800);
+
+/// The keys below `io.modelcontextprotocol/` that the specification and its extensions define.
+const DEFINED: [&str; 11] = [
+    META_VERSION,
+    META_CLIENT_INFO,
+    META_CLIENT_CAPABILITIES,
+    META_LOG_LEVEL,
+    META_SERVER_INFO,
+    META_SUBSCRIPTION_ID,
+    META_RELATED_TASK,
+    TASKS_EXTENSION,
+    SKILLS_EXTENSION,
+    "io.modelcontextprotocol/model-immediate-response",
+    "io.modelcontextprotocol/ui",
+];
 
 /// The methods of a client, and the versions that define them.
 const METHODS: [(&str, Version, Version); 27] = [
@@ -80,7 +101,8 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
             let other = crate::connection::as_other_type(message.id().unwrap_or(&Value::Null));
             let mut asked = e.server_requests().filter_map(Message::id).map(Value::to_string);
             let is_lost = message.id().is_none_or(Value::is_null) && is_awaited(e) && !is_unreadable(message);
-            if is_lost || asked.any(|id| id == other) {
+            let is_invented = message.usable_id().is_some();
+            if is_lost || is_invented || asked.any(|id| id == other) {
                 j.check(false, message, || format!("`id: {}`", shown(message.id().unwrap_or(&Value::Null))));
             }
         }
@@ -98,7 +120,10 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
     ("client-rpc.response.unknown-method-32601", |e, j| {
         for ask in e.asks_of("rehearse/unknown") {
             let Some(response) = ask.responses.first() else {
-                j.untested("the client did not answer it");
+                match is_passed_over(e, &ask) {
+                    true => j.check(false, ask.request, || "no answer, and answers to what came later".to_owned()),
+                    false => j.untested("the client ended before it answered"),
+                }
                 continue;
             };
             let code = response.error_code();
@@ -191,7 +216,7 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
     ("client-rpc.meta.key-syntax", |e, j| {
         keys(e, j, |prefix, name| {
             let is_formed = prefix.is_none_or(is_prefix) && is_name(name);
-            Some(is_formed && (!is_reserved(e.version, prefix) || is_defined(name)))
+            Some(is_formed && (!is_reserved(e.version, prefix) || DEFINED.contains(&name)))
         });
     }),
     ("client-rpc.meta.trace-format", trace_context),
@@ -202,6 +227,12 @@ fn ids(evidence: &Evidence<'_>, j: &mut Judgement) {
         let id = message.id().unwrap_or(&Value::Null);
         let is_integer = id.as_f64().is_some_and(|id| id.fract() == 0.0);
         j.check(id.is_string() || is_integer, message, || format!("`id: {}`", shown(id)));
+    }
+    for message in evidence.sent().filter(|message| message.kind == Kind::Notification) {
+        let method = message.method().unwrap_or_default();
+        if !method.starts_with("notifications/") && METHODS.iter().any(|(it, ..)| *it == method) {
+            j.check(false, message, || format!("{method} without an `id`"));
+        }
     }
 }
 
@@ -231,7 +262,11 @@ fn unique_in_flight(evidence: &Evidence<'_>, j: &mut Judgement) {
             let is_open = |earlier: &&&crate::Call<'_>| {
                 let is_same = earlier.request.usable_id() == Some(id);
                 let is_answered = earlier.response.is_some_and(|response| response.place < call.request.place);
-                let is_over = earlier.http.is_some_and(|http| http.ended.is_some_and(|end| end < call.request.place));
+                // The end of a stream is not always recorded, nor is that of its connection.
+                let is_over = earlier.http.is_some_and(|http| {
+                    http.ended.is_some_and(|end| end < call.request.place)
+                        || (earlier.response.is_none() && http.response.is_some_and(|it| it < call.request.place))
+                });
                 is_same && !is_answered && !is_over
             };
             let earlier = calls.get(..number).unwrap_or_default().iter().rev().find(|it| is_open(&it));

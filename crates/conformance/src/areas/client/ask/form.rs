@@ -4,22 +4,24 @@ use rehearse_document::json_schema::compile;
 use rehearse_protocol::Version;
 use serde_json::Value;
 
-use super::{super::super::common::shown, ELICIT, check, results};
+use super::{super::super::common::shown, Asked, ELICIT, check, results};
 use crate::{Evidence, Judgement};
 
 /// A member that is neither a string, a number, a boolean nor, in newer versions, an array of strings.
-pub(super) fn flat(result: &Value, version: Version) -> Option<String> {
+pub(super) fn flat(asked: &Asked<'_>, result: &Value, version: Version) -> Option<String> {
     let content = result.get("content")?;
     let Some(members) = content.as_object() else {
         let is_absent = content.is_null() && result["action"] != "accept";
         return (!is_absent).then(|| format!("`content: {}`", shown(content)));
     };
+    // A server of an older version must not ask for an array; who is asked may well give one.
+    let is_asked = |name: &str| asked.params["requestedSchema"]["properties"][name]["type"] == "array";
     let are_strings = |it: &Value| it.as_array().is_some_and(|it| it.iter().all(Value::is_string));
-    let is_flat = |it: &Value| match it {
+    let is_flat = |name: &str, it: &Value| match it {
         Value::String(_) | Value::Number(_) | Value::Bool(_) => true,
-        _ => version >= Version::V2025_11_25 && are_strings(it),
+        _ => (version >= Version::V2025_11_25 || is_asked(name)) && are_strings(it),
     };
-    let (name, value) = members.iter().find(|(_, value)| !is_flat(value))?;
+    let (name, value) = members.iter().find(|(name, value)| !is_flat(name, value))?;
     Some(format!("`{name}: {}`", shown(value)))
 }
 

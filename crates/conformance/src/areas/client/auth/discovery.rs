@@ -11,7 +11,7 @@ use super::{
     },
 };
 use crate::{
-    Evidence, Judgement,
+    Evidence, HttpExchange, Judgement,
     areas::auth::{challenge, valid_challenges},
 };
 
@@ -29,10 +29,17 @@ pub(super) fn on_401(evidence: &Evidence<'_>, j: &mut Judgement) {
     j.untested(NO_OAUTH);
 }
 
+/// Whether a request of metadata is one of a client that wants a token: it comes after a refusal, or others follow it. A
+/// client may look whether there is an authorization server before it begins.
+fn is_wanted(evidence: &Evidence<'_>, all: &[Asked<'_>], it: &Asked<'_>) -> bool {
+    refused(evidence).any(|http| http.request < it.http.request) || all.iter().any(|it| it.step != Step::Resource)
+}
+
 /// The location in the challenge comes first; of a header with more than it, that it is found at all.
 pub(super) fn stated_location(evidence: &Evidence<'_>, j: &mut Judgement, is_long: bool) {
     let all = asked_for(evidence, Step::Resource);
-    for http in refused(evidence).take(1).filter(|_| !asked(evidence).is_empty()) {
+    let is_after = |http: &HttpExchange<'_>| asked(evidence).iter().any(|it| it.http.request > http.request);
+    for http in refused(evidence).take(1).filter(|http| is_after(http)) {
         let count = valid_challenges(http).count();
         let Some(location) = challenge(http).and_then(|it| Some(it.param("resource_metadata")?.to_owned())) else {
             continue;
@@ -58,8 +65,9 @@ pub(super) fn path_then_root(evidence: &Evidence<'_>, j: &mut Judgement) {
     let is_stated = |it: &Asked<'_>| {
         challenge_before(evidence, it.http.request).is_some_and(|it| it.param("resource_metadata").is_some())
     };
-    if let Some(first) = all.iter().find(|it| it.step == Step::Resource).filter(|it| !is_stated(it)) {
-        let next = all.iter().filter(|it| it.step == Step::Resource).nth(1);
+    let mut found = all.iter().filter(|it| it.step == Step::Resource && is_wanted(evidence, &all, it));
+    if let Some(first) = found.next().filter(|it| !is_stated(it)) {
+        let next = found.next();
         let wanted = |it: &Asked<'_>| it.path().trim_end_matches('/') == RESOURCE;
         let is_second_right = first.is_ok() || next.is_some_and(wanted);
         let endpoint = refused(evidence).next().and_then(|http| http.target.split('?').next());

@@ -45,7 +45,10 @@ pub(super) fn verifier(evidence: &Evidence<'_>, j: &mut Judgement) {
         let is_plain = request.is_some_and(|request| request.param("code_challenge_method") != Some("S256"));
         let hashed = verifier.map(|text| BASE64_URL_SAFE_NO_PAD.encode(digest(&SHA256, text.as_bytes())));
         let holds = if is_plain { verifier == Some(challenge) } else { hashed.as_deref() == Some(challenge) };
-        it.check(j, holds, || match verifier {
+        // RFC 7636, 4.1.
+        let is_long = verifier.is_none_or(|text| (43..=128).contains(&text.len()));
+        it.check(j, holds && is_long, || match verifier {
+            Some(verifier) if holds => format!("a `code_verifier` of {} characters", verifier.len()),
             Some(verifier) => format!("`code_verifier={verifier}`"),
             None => "no `code_verifier`".to_owned(),
         });
