@@ -79,6 +79,9 @@ pub(crate) struct ProbeConnection {
     unanswered: u32,
     /// Status and headers of the last HTTP response.
     last_head: Option<(u16, HeaderMap)>,
+    /// Whether the server may have left the body of the last request unread, which would make the next one on the same TCP
+    /// connection fail.
+    may_be_unread: bool,
     /// Whether the handshake is over.
     is_open: bool,
     started: Instant,
@@ -134,6 +137,7 @@ impl ProbeConnection {
             slowest,
             unanswered,
             last_head: None,
+            may_be_unread: false,
             is_open: false,
             started: Instant::now(),
             has_answered,

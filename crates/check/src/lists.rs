@@ -16,6 +16,7 @@ const MIRRORED_TOOLS: usize = 3;
 /// Reads all lists of the declared capabilities.
 pub(crate) async fn read(connection: &mut ProbeConnection, material: &mut Material) {
     material.cursors.clear();
+    material.failing.clear();
     for method in material.list_methods() {
         let (key, list) = match method {
             "tools/list" => ("tools", &mut material.tools),
@@ -23,7 +24,11 @@ pub(crate) async fn read(connection: &mut ProbeConnection, material: &mut Materi
             "resources/templates/list" => ("resourceTemplates", &mut material.templates),
             _ => ("prompts", &mut material.prompts),
         };
-        let (items, cursor) = pages_from(connection, method, key, json!({})).await;
+        let Some((items, cursor)) = pages_from(connection, method, key, json!({})).await else {
+            list.clear();
+            material.failing.push(method);
+            continue;
+        };
         *list = items;
         material.cursors.extend(cursor.map(|cursor| (method.to_owned(), cursor)));
     }
@@ -31,24 +36,29 @@ pub(crate) async fn read(connection: &mut ProbeConnection, material: &mut Materi
 
 /// The items of all pages.
 pub(crate) async fn pages(connection: &mut ProbeConnection, method: &str, key: &str, params: Value) -> Vec<Value> {
-    pages_from(connection, method, key, params).await.0
+    pages_from(connection, method, key, params).await.unwrap_or_default().0
 }
 
-/// The items of all pages, and the cursor of the second one.
+/// The items of all pages, and the cursor of the second one; `None` if the first one failed.
 async fn pages_from(
     connection: &mut ProbeConnection,
     method: &str,
     key: &str,
     params: Value,
-) -> (Vec<Value>, Option<Value>) {
+) -> Option<(Vec<Value>, Option<Value>)> {
     let (mut items, mut cursor, mut second) = (Vec::new(), None::<Value>, None);
-    for _ in 0..MAX_PAGES {
+    for number in 0..MAX_PAGES {
         let mut params = params.clone();
         if let Some(cursor) = &cursor {
             params["cursor"] = cursor.clone();
         }
         let answer = connection.request(method, params).await;
-        let Some(result) = answer.result() else { break };
+        let Some(result) = answer.result() else {
+            if number == 0 {
+                return None;
+            }
+            break;
+        };
         items.extend(result[key].as_array().into_iter().flatten().cloned());
         match result.get("nextCursor").filter(|cursor| cursor.is_string()) {
             Some(next) if Some(next) != cursor.as_ref() => cursor = Some(next.clone()),
@@ -56,7 +66,7 @@ async fn pages_from(
         }
         second = second.or_else(|| cursor.clone());
     }
-    (items, second)
+    Some((items, second))
 }
 
 /// What is known of the server on this connection before its lists are read.
@@ -97,9 +107,29 @@ pub(crate) fn mirrored(tools: &[Value], options: &CheckOptions) -> Vec<MirroredC
         find_mirrored(&tool["inputSchema"], "", &mut parameters);
         // A client has to reject a tool with an annotation that it cannot follow.
         let is_valid = parameters.len() == headers_in(tool);
-        is_valid.then(|| MirroredCall { tool: name, schema: tool["inputSchema"].clone(), arguments, parameters })
+        let schema = tool["inputSchema"].clone();
+        let arguments = with_optional(&schema, arguments, &parameters);
+        is_valid.then(|| MirroredCall { tool: name, schema, arguments, parameters })
     });
     calls.take(MIRRORED_TOOLS).collect()
+}
+
+/// The arguments with a value for each mirrored parameter that the schema does not require.
+fn with_optional(schema: &Value, mut arguments: Value, parameters: &[MirroredParameter]) -> Value {
+    for parameter in parameters {
+        let mut more = arguments.clone();
+        let key = parameter.pointer.strip_prefix('/').filter(|key| !key.contains(['/', '~']));
+        let (Some(key), Some(members)) = (key, more.as_object_mut()) else { continue };
+        members.entry(key).or_insert_with(|| match parameter.kind.as_str() {
+            "integer" => json!(1),
+            "boolean" => json!(true),
+            _ => json!("test"),
+        });
+        if accepts(schema, &more) == Some(true) {
+            arguments = more;
+        }
+    }
+    arguments
 }
 
 fn find_mirrored(schema: &Value, pointer: &str, found: &mut Vec<MirroredParameter>) {

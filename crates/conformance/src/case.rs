@@ -83,6 +83,8 @@ pub struct Material {
     pub templates: Vec<Value>,
     /// The listed prompts.
     pub prompts: Vec<Value>,
+    /// The list methods that failed in normal work: no variation of them shows anything.
+    pub failing: Vec<&'static str>,
     /// The cursor of the second page of each list that has one, by method.
     pub cursors: Vec<(String, Value)>,
     /// The tools that may be called, each with valid arguments.
@@ -222,10 +224,14 @@ impl Material {
         all.into_iter().filter(|(capability, _)| self.declares(capability)).map(|(_, method)| method).collect()
     }
 
+    /// The first list that the server serves.
+    pub fn served_list(&self) -> Option<&'static str> {
+        self.list_methods().into_iter().find(|method| !self.failing.contains(method))
+    }
+
     /// A method that every server of these capabilities serves, and that costs nothing.
     pub fn cheap_method(&self) -> &'static str {
-        let other = if self.is_modern() { "server/discover" } else { "ping" };
-        self.list_methods().first().copied().unwrap_or(other)
+        self.served_list().unwrap_or(if self.is_modern() { "server/discover" } else { "ping" })
     }
 
     /// A name that no server offers.

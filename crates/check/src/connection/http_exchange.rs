@@ -25,6 +25,7 @@ impl ProbeConnection {
         from: usize,
         limit: Duration,
     ) -> Option<Value> {
+        let has_body = body.is_some();
         let mut exchange = self.wire.exchange(self.http_request(case, name, body)).ok()?;
         let number = exchange.number;
         // A POST always gets a status, also for a notification.
@@ -41,6 +42,8 @@ impl ProbeConnection {
         let message = message.or_else(|| answer_among(&self.wire.recorder().read(&mut read), id, Some(number)));
         self.note_session(number);
         self.last_head = self.head(number);
+        let is_accepted = self.last_head.as_ref().is_some_and(|(status, _)| *status < 300);
+        self.may_be_unread = has_body && !is_accepted;
         if exchange.is_finished() {
             if message.is_none() && !self.has_status(number) {
                 self.unanswered += 1;

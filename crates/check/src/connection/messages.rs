@@ -14,8 +14,9 @@ use super::ProbeConnection;
 impl ProbeConnection {
     pub(super) fn http_request(&self, case: &Case, name: Option<Arc<str>>, body: Option<Bytes>) -> WireRequest {
         let method = Method::from_bytes(case.http_method.as_bytes()).unwrap_or(Method::POST);
-        let (path, has_title_case) = (case.path.clone(), case.has_title_case);
-        WireRequest { method, path, headers: self.headers(case, body.as_deref()), has_title_case, body, case: name }
+        let (path, has_title_case, is_fresh) = (case.path.clone(), case.has_title_case, self.may_be_unread);
+        let headers = self.headers(case, body.as_deref());
+        WireRequest { method, path, headers, has_title_case, is_fresh, body, case: name }
     }
 
     /// The id and the bytes of a case.

@@ -235,7 +235,7 @@ async fn vary_reply(connection: &mut ProbeConnection, found: &[Asking], material
     connection.send(&Case::notification("asking/roots-changed", CaseGroup::Calls, changed, Value::Null)).await;
     let bogus = json!({ "jsonrpc": "2.0", "id": "rehearse-none", "result": {} });
     connection.send(&Case::bytes("asking/bogus-response", CaseGroup::Calls, bogus.to_string()).unanswered()).await;
-    connection.request(material.list_methods().first().copied().unwrap_or("ping"), json!({})).await;
+    connection.request(material.served_list().unwrap_or("ping"), json!({})).await;
 }
 
 /// Legacy: the same requests of a client that can be asked less.

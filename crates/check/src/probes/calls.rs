@@ -60,23 +60,35 @@ fn control(material: &Material, name: &str) -> Case {
     Case::request(name, CaseGroup::Calls, method, json!({}))
 }
 
-/// Cancels a list right after the request for it.
+/// Cancels the first of two lists right after the requests for them.
 async fn cancel_list(connection: &mut ProbeConnection, material: &Material) {
-    let Some(method) = material.list_methods().first().copied() else { return };
-    let list = Case::request("cancel-inflight/list", CaseGroup::Calls, method, json!({}));
-    if let Some(begun) = connection.begin(&list).await {
+    let Some(method) = material.served_list() else { return };
+    let list = |name: &str| Case::request(name, CaseGroup::Calls, method, json!({}));
+    let cancelled = connection.begin(&list("cancel-inflight/list")).await;
+    let other = connection.begin(&list("cancel-inflight/other/list")).await;
+    if let Some(begun) = cancelled {
         connection.send(&cancellation(&begun.id)).await;
+    }
+    let limit = connection.limit();
+    if let Some(other) = other {
+        connection.finish(&other, limit).await;
     }
     connection.send(&control(material, "cancel-inflight/after-list")).await;
 }
 
-/// Cancels a call midway, and waits until it would have ended.
+/// Cancels the first of two calls midway, and waits until both would have ended.
 async fn cancel_call(connection: &mut ProbeConnection, material: &Material, slow: &SlowTool) {
     let case = call("cancel-inflight/call", &slow.name, &slow.arguments, Some("rehearse-cancelled"));
     let Some(begun) = connection.begin(&case).await else { return };
+    let other = call("cancel-inflight/other/call", &slow.name, &slow.arguments, None);
+    let other = connection.begin(&other).await;
     tokio::time::sleep(MIDWAY).await;
     connection.send(&cancellation(&begun.id)).await;
     connection.finish(&begun, (2 * slow.took).min(LONGEST)).await;
+    let limit = connection.limit();
+    if let Some(other) = other {
+        connection.finish(&other, limit).await;
+    }
     connection.send(&control(material, "cancel-inflight/after-call")).await;
 }
 

@@ -19,8 +19,14 @@ pub(super) async fn input(prober: &Prober<'_>) -> Vec<Trace> {
     if !matches!(prober.transport(), Transport::Stdio | Transport::Memory) {
         return Vec::new();
     }
-    let Some(mut connection) = prober.open_session().await else { return Vec::new() };
+    let Some(mut connection) = prober.open().await else { return Vec::new() };
     let method = prober.material.cheap_method();
+    if prober.material.is_modern() {
+        // 2026-07-28, basic#statelessness: no request needs another one before it.
+        let first = Case::request(format!("lists/fresh/{method}"), CaseGroup::Fresh, method, json!({}));
+        connection.send(&first).await;
+    }
+    connection.handshake().await;
     let request = |name: String| Case::request(name, CaseGroup::Input, method, json!({}));
     send_cases(&mut connection, prober, CaseGroup::Input).await;
     // What a process that has ended does not answer says nothing.

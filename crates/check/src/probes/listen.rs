@@ -55,7 +55,7 @@ pub(super) async fn listen(prober: &Prober<'_>, connection: &mut ProbeConnection
     call_each(connection, &prober.tools, "").await;
     lists::read(connection, &mut again).await;
     connection.be_silent().await;
-    if let Some(method) = material.list_methods().first() {
+    if let Some(method) = material.served_list() {
         connection.send(&Case::request("listen/after", CaseGroup::Main, method, json!({}))).await;
     }
 }

@@ -65,7 +65,7 @@ async fn subscribe_once(connection: &mut ProbeConnection, resources: &[&Value]) 
 
 /// Sends several requests before it reads an answer.
 async fn pipeline(connection: &mut ProbeConnection, material: &Material) {
-    let method = material.list_methods().first().copied().unwrap_or("ping");
+    let method = material.served_list().unwrap_or("ping");
     if connection.wire().is_http() || (material.is_modern() && method == "ping") {
         return;
     }

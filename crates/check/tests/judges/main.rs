@@ -7,3 +7,4 @@ mod ends;
 mod mutants;
 mod process;
 mod properties;
+mod servers;

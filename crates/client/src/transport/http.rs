@@ -23,7 +23,7 @@ pub(crate) type FrameSink = Arc<dyn Fn(&Frame) -> Option<BoxFuture<'static, ()>>
 
 /// Where HTTP requests go.
 pub(crate) struct HttpEndpoint {
-    http: Client,
+    http: Mutex<Client>,
     url: Url,
     headers: HeaderMap,
     auth: Option<AuthMiddleware>,
@@ -45,6 +45,8 @@ pub struct WireRequest {
     pub headers: HeaderMap,
     /// Whether the names of the headers begin in upper case, over HTTP/1.1.
     pub has_title_case: bool,
+    /// Whether it begins a TCP connection, as do those after it: none that is open is used again.
+    pub is_fresh: bool,
     /// The body; it is recorded as a frame.
     pub body: Option<Bytes>,
     /// The case of a probe, recorded before the request.
@@ -127,6 +129,7 @@ impl HttpEndpoint {
         }
         let (http, headers) = (web::client(&url)?, web::header_map(&at.headers)?);
         let auth = web::auth_for(&headers, auth);
+        let http = Mutex::new(http);
         Ok(HttpEndpoint { http, url, headers, auth, transport, recorder, sink: None, failure: Mutex::default() })
     }
 
@@ -153,9 +156,13 @@ impl HttpEndpoint {
         if let Some(case) = request.case.clone() {
             self.recorder.note_in(Some(number), EventKind::Case(case));
         }
+        let invalid = |error: OpenError| WireError::Invalid(error.to_string());
+        if request.is_fresh {
+            *self.http.lock() = web::client(&self.url).map_err(invalid)?;
+        }
         let http = match request.has_title_case {
-            true => web::title_case_client(&self.url).map_err(|error| WireError::Invalid(error.to_string()))?,
-            false => self.http.clone(),
+            true => web::title_case_client(&self.url).map_err(invalid)?,
+            false => self.http.lock().clone(),
         };
         let (head_sender, head) = watch::channel(None);
         let this = Arc::clone(self);

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{
     Judge,
-    common::{connection, shown, silence, survives},
+    common::{connection, is_due, shown, silence, survives},
 };
 use crate::{Call, Case, CaseGroup, Connection, Evidence, Judgement, Kind, Level, Material, Message};
 
@@ -31,6 +31,7 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     ("cancel.inflight.server-healthy", |e, j| {
         survives(e, j, "cancel-inflight/cancel");
         survives(e, j, "cancel-cheap");
+        others_answered(e, j);
     }),
     ("cancel.http.no-leak", no_leak),
 ];
@@ -138,6 +139,20 @@ fn silence_after(evidence: &Evidence<'_>, j: &mut Judgement) {
         }
     }
     j.untested(NO_SLOW_TOOL);
+}
+
+/// Requests that were open when another one was cancelled have their answers, if a later request has one.
+fn others_answered(evidence: &Evidence<'_>, j: &mut Judgement) {
+    for call in evidence.case("cancel-inflight/other") {
+        let Some(connection) = connection(evidence, call.request.place) else { continue };
+        let mut later = connection.calls().filter(|it| it.request.place > call.request.place);
+        let is_cancelled = connection.cancellations(call.request).next().is_some();
+        if call.is_served() {
+            j.check_answer(true, &call, String::new);
+        } else if !is_cancelled && is_due(evidence, connection, &call) && later.any(|it| it.response.is_some()) {
+            j.check_answer(false, &call, || "no answer to it after the cancellation of another request".to_owned());
+        }
+    }
 }
 
 /// Messages about a call whose stream was closed, on other streams.

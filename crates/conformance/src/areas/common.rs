@@ -68,10 +68,13 @@ pub(super) fn answers_batch(evidence: &Evidence<'_>, message: &Message<'_>) -> b
     let (Some(answers), Some(connection)) = (message.value.as_array(), connection(evidence, message.place)) else {
         return false;
     };
-    let asked = connection.messages.iter().filter(|it| it.is_in_batch && !it.is_from_server());
-    let ids: Vec<_> = asked.filter(|it| it.place < message.place).filter_map(Message::id).collect();
+    let is_earlier = |it: &&Message<'_>| !it.is_from_server() && it.place < message.place;
+    let sent = || connection.messages.iter().filter(is_earlier);
+    let ids: Vec<_> = sent().filter(|it| it.is_in_batch).filter_map(Message::id).collect();
     let is_answer = |it: &Value| it.get("id").is_some_and(|id| id.is_null() || ids.contains(&id));
-    message.is_from_server() && !ids.is_empty() && !answers.is_empty() && answers.iter().all(is_answer)
+    // Over HTTP also an empty one, to an empty one.
+    let is_asked = sent().any(|it| it.value.is_array() && it.exchange == message.exchange);
+    message.is_from_server() && answers.iter().all(is_answer) && (is_asked || !answers.is_empty())
 }
 
 /// Why an error says nothing about a request that is valid; `None` if the code is about the request.
@@ -79,9 +82,21 @@ pub(super) fn excuse(call: &Call<'_>) -> Option<&'static str> {
     match call.error_code()? {
         -32700 | -32602..=-32600 | -32002 | -32020 | -32022 => None,
         // 2026-07-28, basic#capabilities: what a server must answer that needs such a client.
-        -32021 => Some("the server needs a client with a capability that the prober does not declare"),
+        -32021 => Some(NEEDS_CAPABILITY),
         _ => Some("the server failed for a reason of its own, also in normal work"),
     }
+}
+
+const NEEDS_CAPABILITY: &str = "the server needs a client with a capability that the prober does not declare";
+
+/// Why an error says nothing about a valid request: as [`excuse`], or because the same works for a client that can be asked.
+/// Before 2026-07-28 no code says so.
+fn excuse_of_plain(evidence: &Evidence<'_>, call: &Call<'_>) -> Option<&'static str> {
+    let asked = evidence.case("asking/prompt").chain(evidence.case("asking/resource"));
+    let mut works = asked.filter(|it| it.method() == call.method() && it.result().is_some());
+    let is_same =
+        |it: Call<'_>| ["name", "uri"].iter().all(|key| it.request.params()[key] == call.request.params()[key]);
+    excuse(call).or_else(|| (call.error_code().is_some() && works.any(is_same)).then_some(NEEDS_CAPABILITY))
 }
 
 /// Whether plain requests failed of which a case is a variation: those for the same name or URI, else all of the method.
@@ -98,12 +113,13 @@ pub(super) fn fails_plainly(evidence: &Evidence<'_>, call: &Call<'_>) -> bool {
 
 /// Checks that plain requests have results, unless an error is about something else.
 pub(super) fn each_works<'e>(
+    evidence: &Evidence<'_>,
     j: &mut Judgement,
     calls: impl Iterator<Item = Call<'e>>,
     subject: impl Fn(&Call<'e>) -> Option<String>,
 ) {
     for call in calls.filter(|call| call.response.is_some()) {
-        match excuse(&call) {
+        match excuse_of_plain(evidence, &call) {
             Some(excuse) => j.untested(excuse),
             None => j.check_at(call.result().is_some(), subject(&call), call.places(), || call.answer_text()),
         }
@@ -311,13 +327,8 @@ pub(super) fn meta(material: &Material) -> Value {
 
 /// A request that every server serves at once: a list, or what its era has, with its params.
 pub(super) fn cheap_request(material: &Material) -> (&'static str, Value) {
-    let method = match (material.list_methods().first(), material.is_modern()) {
-        (Some(method), _) => method,
-        (None, true) => "server/discover",
-        (None, false) => "ping",
-    };
     let params = if material.is_modern() { json!({ "_meta": meta(material) }) } else { json!({}) };
-    (method, params)
+    (material.cheap_method(), params)
 }
 
 /// Whether plain calls of the same tool had results, for each client that called it.

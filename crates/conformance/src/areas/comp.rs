@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{
     Judge,
-    common::{error_code, shown, survives},
+    common::{each_works, error_code, fails_plainly, shown, survives},
 };
 use crate::{Call, Case, CaseGroup, Evidence, Judgement, Level, Material};
 
@@ -41,19 +41,22 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     ("comp.refine.narrower", narrower),
     ("comp.ref.unknown-template-32602", |e, j| refused_or_empty(e, j, "unknown-names/completion-template")),
     ("comp.argument.unknown", |e, j| {
-        for call in e.case("unknown-names/completion-argument").filter(|call| call.response.is_some()) {
+        let calls = e.case("unknown-names/completion-argument").filter(|call| call.response.is_some());
+        for call in calls.filter(|call| !fails_plainly(e, call)) {
             j.check_call(call.error_code() != Some(-32603), &call);
         }
     }),
     ("comp.context.accepted", |e, j| {
-        for call in e.case("completion/context").filter(|call| call.response.is_some()) {
+        let calls = e.case("completion/context").filter(|call| call.response.is_some());
+        for call in calls.filter(|call| !fails_plainly(e, call)) {
             j.check_call(call.result().is_some_and(|result| result["completion"]["values"].is_array()), &call);
         }
         j.untested("no listed prompt has two arguments");
     }),
     ("comp.input.odd-values-safe", |e, j| {
         survives(e, j, ODD);
-        for call in e.case(ODD).filter(|call| call.error_code() == Some(-32603)) {
+        let failed = e.case(ODD).filter(|call| call.error_code() == Some(-32603));
+        for call in failed.filter(|call| !fails_plainly(e, call)) {
             j.check_call(false, &call);
             j.at_level(Level::Derived);
         }
@@ -120,11 +123,8 @@ fn narrower(evidence: &Evidence<'_>, j: &mut Judgement) {
 }
 
 fn works(evidence: &Evidence<'_>, j: &mut Judgement, kind: &str) {
-    for call in evidence.calls_of(COMPLETE).filter(|call| call.request.case.is_none() && call.response.is_some()) {
-        if call.request.at("/params/ref/type") == kind {
-            j.check_call(call.result().is_some(), &call);
-        }
-    }
+    let plain = evidence.calls_of(COMPLETE).filter(|call| call.request.case.is_none());
+    each_works(evidence, j, plain.filter(|call| call.request.at("/params/ref/type") == kind), |_| None);
 }
 
 fn each(evidence: &Evidence<'_>, j: &mut Judgement, holds: impl Fn(&Value) -> Option<bool>) {

@@ -219,7 +219,7 @@ pub(super) fn cases(material: &Material) -> Vec<Case> {
     if !material.is_modern() {
         return Vec::new();
     }
-    let method = material.list_methods().first().copied().unwrap_or(DISCOVER);
+    let method = material.served_list().unwrap_or(DISCOVER);
     let mut cases = Vec::new();
     let discover = (!material.supported.is_empty()).then_some(DISCOVER);
     for method in BTreeSet::from_iter([method].into_iter().chain(discover)) {

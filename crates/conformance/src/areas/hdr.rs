@@ -133,7 +133,7 @@ fn named(material: &Material) -> Vec<(CaseGroup, &'static str, String, Value)> {
         named.push((CaseGroup::Negative, "resources/read", uri.to_owned(), json!({ "uri": uri })));
     }
     if let Some((prompt, name)) = material.prompts.iter().find_map(|it| Some((it, it["name"].as_str()?))) {
-        let arguments = prompt["arguments"].as_array().into_iter().flatten();
+        let arguments = prompt["arguments"].as_array().into_iter().flatten().filter(|it| it["required"] == true);
         let arguments = arguments.filter_map(|it| Some((it["name"].as_str()?.to_owned(), json!("rehearse"))));
         let arguments: serde_json::Map<_, _> = arguments.collect();
         let params = json!({ "name": name, "arguments": arguments });
@@ -190,6 +190,13 @@ fn mirrored_cases(tool: &MirroredCall) -> Vec<Case> {
             continue;
         };
         let Some(shown) = text(value) else { continue };
+        let mut without = arguments.clone();
+        if let (Some(members), Some(key)) = (without.as_object_mut(), parameter.pointer.strip_prefix('/')) {
+            members.remove(key);
+        }
+        if without != *arguments && accepts(&tool.schema, &without) == Some(true) {
+            cases.push(call(name("absent"), &without, None));
+        }
         cases.push(with("omitted", None));
         match value {
             Value::Bool(it) => {

@@ -110,7 +110,7 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
             let plain = e.calls_of(method).filter(|call| call.request.case.is_none() && call.response.is_some());
             let plain: Vec<_> = plain.collect();
             let accepted = plain.iter().find(|call| call.result().is_some());
-            each_works(j, accepted.or(plain.first()).copied().into_iter(), |_| Some(method.to_owned()));
+            each_works(e, j, accepted.or(plain.first()).copied().into_iter(), |_| Some(method.to_owned()));
         }
         j.untested("no resource is listed");
     }),
@@ -155,7 +155,7 @@ pub(super) fn cases(material: &Material) -> Vec<Case> {
         ));
         let unknown = json!({ "x": {}, "experimental": { "a": {} } });
         cases.push(initialize("unknown-capability", full(version.as_str(), unknown)));
-        let first = material.list_methods().first().copied().unwrap_or("tools/list");
+        let first = material.served_list().unwrap_or("tools/list");
         cases.push(Case::request("quiet-window/request-first", CaseGroup::Fresh, first, json!({})));
     }
     if !material.is_http() {

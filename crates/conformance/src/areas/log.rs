@@ -60,7 +60,7 @@ pub(super) fn cases(material: &Material) -> Vec<Case> {
     let (verbose, quiet) = (calls("debug"), calls("error"));
     if material.is_modern() {
         let at = |case: Case, level: &str| case.meta(META_LOG_LEVEL, Some(json!(level)));
-        let bad = material.list_methods().first().copied();
+        let bad = material.served_list();
         let bad =
             bad.map(|method| Case::request("bad-params/modern-log-level", CaseGroup::Negative, method, json!({})));
         let bad = bad.into_iter().map(|case| at(case, "loud"));

@@ -75,7 +75,7 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
 ];
 
 pub(super) fn cases(material: &Material) -> Vec<Case> {
-    let Some(method) = material.list_methods().first().copied() else { return Vec::new() };
+    let Some(method) = material.served_list() else { return Vec::new() };
     let params = json!({ "_meta": { "com.example.rehearse/x": 1 } });
     let mut cases = vec![Case::request("lists/unknown-meta", CaseGroup::Main, method, params)];
     if material.is_modern() {

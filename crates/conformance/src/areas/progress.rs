@@ -48,7 +48,7 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
 ];
 
 pub(super) fn cases(material: &Material) -> Vec<Case> {
-    let Some(method) = material.list_methods().first().copied() else { return Vec::new() };
+    let Some(method) = material.served_list() else { return Vec::new() };
     let params = json!({ "_meta": { "progressToken": "rehearse-list" } });
     let mut cases = vec![Case::request("lists/progress-token", CaseGroup::Main, method, params)];
     if let Some((name, arguments)) = material.callable.first() {

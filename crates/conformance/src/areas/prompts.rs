@@ -31,7 +31,7 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
         let is_refused =
             |call: &Call<'_>| call.error_code() == Some(-32602) && call.request.at("/params/arguments") != &json!({});
         let plain = e.calls_of(GET).filter(|call| call.request.case.is_none() && !is_refused(call));
-        each_works(j, plain, name);
+        each_works(e, j, plain, name);
         j.untested("the server refuses the text that the prober made up");
     }),
     ("prompts.get.messages-nonempty", |e, j| {

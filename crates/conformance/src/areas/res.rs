@@ -38,7 +38,7 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
         each_item(e, j, LIST, |it| scheme(it).unwrap_or(true), |it| shown(&it["uri"]));
     }),
     ("res.read.listed-works", |e, j| {
-        each_works(j, reads(e), uri);
+        each_works(e, j, reads(e), uri);
     }),
     ("res.read.contents-nonempty", |e, j| {
         for (call, result) in contents(e) {
@@ -147,6 +147,7 @@ pub(super) fn cases(material: &Material) -> Vec<Case> {
         read("unknown-names/resource", &format!("rehearse://no/such/{}", material.suffix)),
         read("unknown-names/invalid-uri", "not a uri"),
     ];
+    cases.extend(unknown_below(material).map(|uri| read("unknown-names/resource/own-scheme", &uri)));
     let file = material.resources.iter().filter_map(|it| it["uri"].as_str()).find(|uri| uri.starts_with("file://"));
     if let Some(file) = file {
         let base = file.rsplit_once('/').map_or(file, |(base, _)| base);
@@ -155,6 +156,20 @@ pub(super) fn cases(material: &Material) -> Vec<Case> {
         cases.push(read("unknown-names/traversal/encoded", &format!("{base}/{encoded}etc/passwd")));
     }
     cases
+}
+
+/// A URI next to that of a listed resource, which no template of the server describes.
+fn unknown_below(material: &Material) -> Option<String> {
+    let listed = material.resources.iter().filter_map(|it| it["uri"].as_str());
+    let templates = || material.templates.iter().filter_map(|it| it["uriTemplate"].as_str());
+    let mut unknown = listed.filter_map(|uri| {
+        let end = uri.rfind(['/', ':'])? + 1;
+        Some(format!("{}{}", uri.get(..end)?, material.unknown_name()))
+    });
+    unknown.find(|uri| {
+        let literal = |template: &str| template.split('{').next().unwrap_or_default().to_owned();
+        !templates().any(|template| uri.starts_with(&literal(template)))
+    })
 }
 
 fn is_text(value: &Value) -> bool {

@@ -22,7 +22,8 @@ const LONG_MESSAGE: usize = 300;
 const LARGEST_ID: i64 = 9_007_199_254_740_991;
 /// How deep the arrays of a message are.
 const DEPTH: usize = 2000;
-const UNICODE_ID: &str = "é😀\u{2028}";
+/// With bytes that are no letters in the code page of Windows: 81, 8D, 8F, 90 and 9D.
+const UNICODE_ID: &str = "éÁÍÏÐÝ😀\u{2028}";
 const UUID: &str = "6f1c1a4e-7f3a-4b6e-9c65-0f3f8a2d1b7c";
 /// Texts that only a stack trace has.
 const TRACES: [&str; 5] = ["Traceback (most recent call last)", "panicked at", "\n    at ", "goroutine 1 [", ".java:"];

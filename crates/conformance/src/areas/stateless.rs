@@ -92,6 +92,10 @@ pub(super) fn no_affinity(evidence: &Evidence<'_>, j: &mut Judgement) {
     for call in evidence.case("lists/fresh").filter(|call| call.response.is_some() && !is_refused_elsewhere(call)) {
         if works.contains(call.method()) {
             j.check_call(call.result().is_some(), &call);
+            // A process has one connection, so that it relies on an earlier request: that it MUST NOT.
+            if call.result().is_none() && call.http.is_none() {
+                j.at_level(Level::Must);
+            }
         }
     }
 }
