@@ -47,8 +47,13 @@ pub(crate) struct Refusal {
 impl Refusal {
     /// Whether the server refused a request because it has no token.
     pub(crate) fn is_unauthorized(&self) -> bool {
-        let is_401 = |kind: &EventKind| matches!(kind, EventKind::HttpResponse { status, .. } if *status == 401);
-        self.trace.events().any(|event| is_401(&event.kind))
+        // Some say 403 where they want a token.
+        self.trace.events().any(|event| match &event.kind {
+            EventKind::HttpResponse { status, headers } => {
+                *status == 401 || (*status == 403 && headers.contains_key("www-authenticate"))
+            }
+            _ => false,
+        })
     }
 }
 

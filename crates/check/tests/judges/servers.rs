@@ -175,3 +175,26 @@ async fn a_body_that_is_left_unread_is_no_fault_of_the_next_request() {
     let verdict = checks.filter(|check| check.id == "http.post.charset-param").map(|check| check.verdict).next();
     assert_eq!(verdict, Some(CheckVerdict::Pass));
 }
+
+#[tokio::test]
+async fn a_server_that_wants_a_token_and_says_403_is_judged() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let url = format!("http://{}/mcp", listener.local_addr().expect("an address"));
+    let serving = tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            tokio::spawn(async move {
+                let mut read = Vec::new();
+                while !read.windows(4).any(|it| it == b"\r\n\r\n")
+                    && stream.read_buf(&mut read).await.is_ok_and(|it| it > 0)
+                {}
+                let head = "HTTP/1.1 403 Forbidden\r\nwww-authenticate: Bearer\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+                stream.write_all(head.as_bytes()).await
+            });
+        }
+    });
+    let checked = checked(Target::Http(Endpoint { url, headers: Vec::new() }), &[]).await;
+    serving.abort();
+    let checks = checked.versions.iter().flat_map(|version| &version.checks);
+    let verdict = checks.filter(|check| check.id == "auth.challenge.status-401").map(|check| check.verdict).next();
+    assert_eq!(verdict, Some(CheckVerdict::Fail), "{:?}", checked.error);
+}
