@@ -45,3 +45,16 @@ impl Flow {
             .then(|| "a client that does not end, as it does otherwise".to_owned())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_that_always_fails_is_not_accused_of_success() {
+        let ended = |code| Flow { exit_code: Some(code), ..Flow::default() };
+        assert_eq!(ended(1).missing_in(&ended(0)), None);
+        assert_eq!(ended(1).missing_in(&ended(2)), None);
+        assert_eq!(ended(0).missing_in(&ended(1)), Some("the exit code 1, which is 0 otherwise".to_owned()));
+    }
+}

@@ -128,8 +128,8 @@ pub(super) fn run(args: &ClientArgs) -> Result<Exit, Failure> {
     let usual = runs.iter().find(|run| run.act == ACTS[0].name).and_then(|run| run.exit_code);
     if let Some(code) = usual.filter(|code| *code != 0) {
         style::warn(&format!(
-            "the client ends with exit code {code} in the act {}, where the server does nothing unusual: what it does \
-             less in other acts is judged by its requests alone",
+            "the client ends with exit code {code} in the act {}, where the server does nothing unusual: its exit codes \
+             in other acts say nothing",
             ACTS[0].name
         ));
     }
