@@ -96,6 +96,7 @@ async fn checked(target: Target, versions: &[Version]) -> CheckedServer {
 #[tokio::test]
 async fn a_server_whose_normal_work_fails_is_not_accused_of_what_varies_it() {
     let (all, legacy) = ([Version::V2025_11_25, Version::V2026_07_28], [Version::V2025_06_18, Version::V2025_11_25]);
+    let old = [Version::V2024_11_05, Version::V2025_03_26];
     for (script, versions) in [
         (BACKEND_DOWN, &all),
         (LISTS_DOWN, &all),
@@ -103,6 +104,7 @@ async fn a_server_whose_normal_work_fails_is_not_accused_of_what_varies_it() {
         // The script serves a method that 2026-07-28 removed.
         (SUBSCRIBE_SOME, &legacy),
         (ASKING, &all),
+        (ASKING, &old),
     ] {
         let source = rehearse_document::Source::new("script.yaml", script);
         let engine = Engine::new(Script::parse(&source).expect("a valid script"), 1, Journal::default());

@@ -96,7 +96,10 @@ fn excuse_of_plain(evidence: &Evidence<'_>, call: &Call<'_>) -> Option<&'static 
     let mut works = asked.filter(|it| it.method() == call.method() && it.result().is_some());
     let is_same =
         |it: Call<'_>| ["name", "uri"].iter().all(|key| it.request.params()[key] == call.request.params()[key]);
-    excuse(call).or_else(|| (call.error_code().is_some() && works.any(is_same)).then_some(NEEDS_CAPABILITY))
+    // Before 2025-06-18 no client can be asked for input: a server that needs one refuses a request that is in order.
+    let is_too_old = evidence.version < Version::V2025_06_18 && call.error_code() == Some(-32600);
+    let mut is_excused = || is_too_old || (call.error_code().is_some() && works.any(is_same));
+    excuse(call).or_else(|| is_excused().then_some(NEEDS_CAPABILITY))
 }
 
 /// Whether plain requests failed of which a case is a variation: those for the same name or URI, else all of the method.
