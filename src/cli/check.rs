@@ -10,6 +10,7 @@ mod report_args;
 mod trace;
 
 use std::{
+    fmt,
     path::{Path, PathBuf},
     sync::Arc,
     time::{Duration, Instant},
@@ -37,7 +38,7 @@ use super::{
 use rehearse_check::{CheckOptions, RecordSink, Tokens, check, target_text};
 use rehearse_client::ToolPermission;
 use rehearse_conformance::Role;
-use rehearse_protocol::{Version, trace_file::ConnectionInfo};
+use rehearse_protocol::{UnknownVersion, Version, trace_file::ConnectionInfo};
 use rehearse_report::{
     Format,
     check::{CheckResult, ConfigPlace},
@@ -80,9 +81,10 @@ pub(super) struct CheckArgs {
     /// Write all traffic to this file as it happens
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     trace_file: Option<PathBuf>,
-    /// Check only this protocol version (repeatable)
-    #[arg(long = "protocol-version", hide_short_help = true, value_name = "VERSION")]
-    versions: Vec<Version>,
+    /// Check only this protocol version, or `all` in full (repeatable) [default: the newest of each era in full, the others
+    /// briefly]
+    #[arg(long = "protocol-version", hide_short_help = true, value_name = "VERSION", value_parser = versions)]
+    versions: Vec<CheckedVersions>,
     /// Call these tools too; `*` stands for any text (repeatable)
     #[arg(long = "allow-tool", value_name = "NAME")]
     allowed_tools: Vec<String>,
@@ -126,6 +128,29 @@ pub(super) struct CheckArgs {
 #[derive(Debug, clap::Subcommand)]
 enum CheckedRole {
     Client(client::ClientArgs),
+}
+
+/// One version, or all of them.
+#[derive(Clone, Copy, Debug)]
+enum CheckedVersions {
+    One(Version),
+    All,
+}
+
+impl fmt::Display for CheckedVersions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CheckedVersions::One(version) => version.fmt(f),
+            CheckedVersions::All => f.write_str("all"),
+        }
+    }
+}
+
+fn versions(text: &str) -> Result<CheckedVersions, UnknownVersion> {
+    if text == "all" {
+        return Ok(CheckedVersions::All);
+    }
+    text.parse().map(CheckedVersions::One)
 }
 
 fn tool_args(text: &str) -> Result<(String, Value), String> {
@@ -172,7 +197,7 @@ pub(super) fn run(args: &CheckArgs) -> Result<Exit, Failure> {
 impl CheckArgs {
     fn options(&self) -> CheckOptions {
         CheckOptions {
-            versions: self.versions.clone(),
+            versions: self.wanted_versions(),
             start_timeout: self.start_timeout,
             request_timeout: self.timeout,
             grace: self.grace,
@@ -185,6 +210,14 @@ impl CheckArgs {
             events: None,
             record_sink: RecordSink::default(),
         }
+    }
+
+    fn wanted_versions(&self) -> Vec<Version> {
+        let all = |wanted: &CheckedVersions| match wanted {
+            CheckedVersions::One(version) => vec![*version],
+            CheckedVersions::All => Version::ALL.to_vec(),
+        };
+        self.versions.iter().flat_map(all).collect()
     }
 
     fn tokens(&self) -> Tokens {

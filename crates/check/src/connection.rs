@@ -1,9 +1,6 @@
 //! One connection of the prober, on which everything is sent one after the other.
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{HeaderMap, Method};
@@ -11,9 +8,12 @@ use rehearse_client::{
     ClientInfo, ConnectError, Exchange, PeerVersion, ServerParams, Target, Wire, WireExchange, WireRequest,
 };
 use rehearse_conformance::{Case, CaseBody, CaseGroup};
-use rehearse_protocol::{Closed, Era, Event, Frame, Trace, Version};
+use rehearse_protocol::{Closed, Direction, Era, Event, Frame, Trace, Version};
 use serde_json::{Map, Value, json};
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::{
+    sync::{Semaphore, SemaphorePermit},
+    time::Instant,
+};
 
 use crate::{
     CheckOptions,
@@ -25,11 +25,13 @@ mod answer;
 mod begun;
 mod exchanges;
 mod http_exchange;
+mod latencies;
 mod messages;
 
 pub(crate) use answer::Answer;
 use answer::{answer_among, has_id, is_answer, parse};
 pub(crate) use exchanges::other_id;
+use latencies::Latencies;
 
 /// How many unanswered requests a connection bears before it waits only for the window of silence.
 const PATIENCE: u32 = 2;
@@ -39,6 +41,13 @@ const KEPT_EVENTS: usize = 5_000;
 const MOST_ROUNDS: usize = 5;
 /// How soon the answer to a request follows an error without an id that is about something else.
 const SETTLES: Duration = Duration::from_millis(100);
+/// How long a process may take to exit; longer, if its processes take long to start.
+const EXIT: Duration = Duration::from_millis(2500);
+const LONGEST_EXIT: Duration = Duration::from_secs(20);
+/// The longest window in which nothing must happen, unless the user wants a longer one.
+const LONGEST_GRACE: Duration = Duration::from_secs(2);
+/// The longest time to wait for the answer to a case after that to its control.
+const LONGEST_SETTLING: Duration = Duration::from_millis(100);
 /// The least time for an answer of a server that has been fast so far.
 const LEAST_WAIT: Duration = Duration::from_secs(2);
 
@@ -74,8 +83,8 @@ pub(crate) struct ProbeConnection {
     replied: usize,
     options: CheckOptions,
     budget: Budget,
-    /// The longest time that an answer took, other than that of a tool.
-    slowest: Duration,
+    /// How long answers took, other than those of tools.
+    latencies: Latencies,
     unanswered: u32,
     /// Status and headers of the last HTTP response.
     last_head: Option<(u16, HeaderMap)>,
@@ -89,12 +98,21 @@ pub(crate) struct ProbeConnection {
     has_answered: bool,
     /// Whether the handshake had no answer over a pipe: then nothing more is sent.
     is_silent: bool,
-    /// The ids of requests that were waited for less than usual, each with the number of the event before it.
-    late: Vec<(usize, Value)>,
+    /// Requests without an answer so far.
+    late: Vec<LateRequest>,
     /// Exchanges whose responses have not ended yet.
     open: Vec<WireExchange>,
     /// Those of them that should end, because the message that was asked for has come.
     ending: Vec<WireExchange>,
+}
+
+/// A request that has no answer yet.
+#[derive(Debug)]
+struct LateRequest {
+    /// The number of the event before it.
+    from: usize,
+    sent: Instant,
+    id: Value,
 }
 
 impl ProbeConnection {
@@ -123,7 +141,7 @@ impl ProbeConnection {
             recorder.close(Closed::by_client(error.to_string()).broken());
             (error, recorder.trace())
         })?;
-        let (slowest, unanswered, open) = (Duration::ZERO, 0, Vec::new());
+        let (latencies, unanswered, open) = (Latencies::default(), 0, Vec::new());
         let (options, budget) = (options.clone(), budget.clone());
         let has_answered = !matches!(params.target, Target::Stdio(_));
         Ok(ProbeConnection {
@@ -134,7 +152,7 @@ impl ProbeConnection {
             replied: 0,
             options,
             budget,
-            slowest,
+            latencies,
             unanswered,
             last_head: None,
             may_be_unread: false,
@@ -153,10 +171,15 @@ impl ProbeConnection {
     /// With a client of these capabilities.
     #[must_use]
     pub(crate) fn with_capabilities(mut self, capabilities: Value) -> ProbeConnection {
+        self.set_capabilities(capabilities);
+        self
+    }
+
+    /// From now on the client has these capabilities; a legacy server does not learn of it.
+    pub(crate) fn set_capabilities(&mut self, capabilities: Value) {
         if let Value::Object(capabilities) = capabilities {
             self.exchange.set_capabilities(capabilities);
         }
-        self
     }
 
     /// From now on the client answers what the server asks like this.
@@ -172,9 +195,10 @@ impl ProbeConnection {
         &self.wire
     }
 
-    /// The window in which nothing must happen.
+    /// The window in which nothing must happen: it follows the usual latency of the server.
     pub(crate) fn grace(&self) -> Duration {
-        self.budget.within(self.options.grace.max(self.slowest * 20).min(Duration::from_secs(5)))
+        let usual = (self.latencies.usual() * 20).min(LONGEST_GRACE);
+        self.budget.within(self.options.grace.max(usual))
     }
 
     /// Whether the time of the run is over.
@@ -203,10 +227,15 @@ impl ProbeConnection {
     /// Opens the session: `initialize` and `notifications/initialized`, or `server/discover`. `Some` is the result.
     pub(crate) async fn handshake(&mut self) -> Option<Value> {
         let answer = self.negotiate().await;
-        self.starting = None;
-        self.is_open = true;
+        self.open_session();
         self.is_silent = answer.message.is_none() && !self.wire.is_http();
         answer.result().cloned()
+    }
+
+    /// The handshake is over; a probe may have sent its messages itself.
+    pub(crate) fn open_session(&mut self) {
+        self.starting = None;
+        self.is_open = true;
     }
 
     async fn negotiate(&mut self) -> Answer {
@@ -269,7 +298,9 @@ impl ProbeConnection {
     pub(crate) async fn send(&mut self, case: &Case) -> Answer {
         let limit = match &case.body {
             // A server may be silent about what is not a message, or wait in vain for what it should refuse.
-            _ if case.is_answered && self.is_short(case) => self.limit().min((self.slowest * 50).max(LEAST_WAIT)),
+            _ if case.is_answered && self.is_short(case) => {
+                self.limit().min((self.latencies.longest() * 50).max(LEAST_WAIT))
+            }
             _ if case.is_answered => self.limit(),
             CaseBody::Notification { .. } => Duration::ZERO,
             _ if !self.has_answered => self.grace() + self.budget.slowest_start() * 2,
@@ -287,24 +318,52 @@ impl ProbeConnection {
         }
     }
 
-    /// Waits for answers that were waited for less than usual, until silence is a finding.
-    pub(crate) async fn wait_for_late(&mut self) {
+    /// Waits for late answers, until silence is a finding.
+    async fn wait_for_late(&mut self) {
         let mut late = std::mem::take(&mut self.late);
-        let Some((from, _)) = late.first().cloned() else { return };
-        let limit = self.budget.within(self.options.request_timeout / 2 + self.options.grace);
-        let is_over = |frame: &Frame| {
-            late.retain(|(_, id)| !is_answer(frame, Some(id)));
-            late.is_empty()
-        };
-        self.wire.wait_for(from, limit, is_over).await;
+        let Some(first) = late.first() else { return };
+        let recorder = self.wire.recorder();
+        let mut read = first.from;
+        let patience = self.options.patience() + self.options.grace;
+        // A slow server may be busy with an earlier request: only when it says nothing more, nothing more will come.
+        let mut end = late.iter().map(|it| it.sent + patience).max().unwrap_or_else(Instant::now);
+        loop {
+            for frame in recorder.read(&mut read).iter().filter_map(Event::frame) {
+                late.retain(|it| !is_answer(frame, Some(&it.id)));
+                end = end.max(recorder.opened() + frame.at + patience);
+            }
+            let left = self.budget.within(end.saturating_duration_since(Instant::now()));
+            if late.is_empty() || !matches!(tokio::time::timeout(left, recorder.has_more(read)).await, Ok(true)) {
+                return;
+            }
+        }
     }
 
-    /// Sends a request that shows whether the server still lives after a case, and what comes before its answer belongs
-    /// to the case.
-    pub(crate) async fn control(&mut self, case: &str) {
+    /// Sends a request whose answer shows that the server still lives and has read what came before it.
+    pub(crate) async fn control(&mut self, case: &str) -> Answer {
         let method = if self.version.era() == Era::Modern { "server/discover" } else { "ping" };
         let group = CaseGroup::Malformed;
-        self.send(&Case::request(format!("control/{case}"), group, method, json!({}))).await;
+        self.send(&Case::request(format!("control/{case}"), group, method, json!({}))).await
+    }
+
+    /// Sends over a pipe what may have no answer, and then a control: what comes before the answer to that belongs to the
+    /// case, and so does what comes within the usual time after it.
+    pub(crate) async fn send_silent(&mut self, case: &Case) {
+        let from = self.wire.recorder().end();
+        self.send_within(Duration::ZERO, case).await;
+        let control = self.control(&case.name).await;
+        let limit = (self.latencies.usual() * 4).min(LONGEST_SETTLING);
+        if control.message.is_some() && !self.has_answer_since(from) {
+            self.wire.wait_for(from, self.budget.within(limit), |frame| is_answer(frame, None)).await;
+        }
+    }
+
+    /// Whether the server has sent two answers, or one without an id.
+    fn has_answer_since(&self, from: usize) -> bool {
+        let frames = self.wire.recorder().since(from);
+        let answers = frames.iter().filter(|frame| frame.direction == Direction::ServerToClient);
+        let answers: Vec<_> = answers.filter_map(parse).filter(|message| message.get("method").is_none()).collect();
+        answers.len() > 1 || answers.iter().any(|message| !has_id(message))
     }
 
     /// Sends a valid request without params as a case, and does not wait for its response.
@@ -387,13 +446,13 @@ impl ProbeConnection {
             Some(message) => {
                 // The first answer of a process includes its start.
                 if self.is_open && !does_work(case) && has_id(message) {
-                    self.slowest = self.slowest.max(sent.elapsed());
+                    self.latencies.add(sent.elapsed());
                 }
                 self.unanswered = 0;
             }
             None if case.is_answered && !self.wire.is_http() => {
                 self.unanswered += 1;
-                self.late.extend(id.filter(|_| limit < self.options.request_timeout).map(|id| (from, id)));
+                self.late.extend(id.map(|id| LateRequest { from, sent, id }));
             }
             None => {}
         }
@@ -474,6 +533,9 @@ impl ProbeConnection {
 
     /// Ends the session and the connection, and returns the trace.
     pub(crate) async fn close(mut self) -> Trace {
+        if !self.is_over_limit() && !self.is_silent && !self.wire.is_closed() {
+            self.wait_for_late().await;
+        }
         let ending = std::mem::take(&mut self.ending);
         self.read(ending).await;
         self.open.clear();
@@ -481,6 +543,7 @@ impl ProbeConnection {
             let _ = self.send(&Case::http("", CaseGroup::Main, "DELETE")).await;
         }
         let recorder = self.wire.recorder().clone();
+        self.wire.set_exit_grace((self.budget.slowest_start() * 3).clamp(EXIT, LONGEST_EXIT));
         self.wire.close().await;
         recorder.trace()
     }

@@ -104,6 +104,11 @@ impl CheckOptions {
         self.checks.is_empty() || self.checks.iter().any(|pattern| selects(pattern, id))
     }
 
+    /// After what time a request without an answer is a finding.
+    pub(crate) fn patience(&self) -> Duration {
+        self.request_timeout * 5 / 2
+    }
+
     pub(crate) fn tell(&self, event: CheckEvent) {
         if let Some(events) = &self.events {
             // The receiver may be gone.

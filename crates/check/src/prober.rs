@@ -7,12 +7,26 @@ use serde_json::{Value, json};
 
 use crate::{CheckOptions, connection::ProbeConnection, options::Budget, survey::SlowTool};
 
+/// How much is tried in one version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Extent {
+    /// Everything.
+    Whole,
+    /// Everything but what belongs to the process, which another version shows.
+    Protocol,
+    /// Normal work, and what must be refused; another version of the same era shows the rest.
+    Brief,
+}
+
 /// A server in one version, with what is known of it. Probes open their connections with it.
 pub(crate) struct Prober<'a> {
     pub(crate) params: &'a ServerParams,
     pub(crate) options: &'a CheckOptions,
     pub(crate) budget: Budget,
     pub(crate) version: Version,
+    pub(crate) extent: Extent,
+    /// Whether the server speaks the modern era as well.
+    pub(crate) has_modern: bool,
     pub(crate) material: Material,
     /// The tools that may be called, with their arguments; the few that are called often are in the material.
     pub(crate) tools: Vec<(String, Value)>,
@@ -24,6 +38,16 @@ pub(crate) struct Prober<'a> {
 impl Prober<'_> {
     pub(crate) fn transport(&self) -> Transport {
         self.params.target.transport()
+    }
+
+    /// Whether each connection costs a process.
+    pub(crate) fn starts_processes(&self) -> bool {
+        self.transport() == Transport::Stdio
+    }
+
+    /// Whether messages are lines of a pipe.
+    pub(crate) fn is_pipe(&self) -> bool {
+        matches!(self.transport(), Transport::Stdio | Transport::Memory)
     }
 
     /// The cases of a group.

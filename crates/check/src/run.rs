@@ -1,6 +1,6 @@
 //! A whole run against one server.
 
-use futures_util::future::{join, join_all};
+use futures_util::future::join_all;
 use rehearse_client::{ConnectError, ServerParams};
 use rehearse_conformance::{
     Check, CheckOutcome, CheckVerdict, Evidence, Facts, Judgement, Material, Role, cases, checks_of,
@@ -14,7 +14,7 @@ use crate::{
     detection::{Attempt, Negotiated, Refusal, attempt, candidates, no_version, unanswered},
     lists,
     options::Budget,
-    prober::Prober,
+    prober::{Extent, Prober},
     probes,
     report::{checked_version, peer_info, target_text},
     server,
@@ -79,42 +79,42 @@ pub async fn check(params: &ServerParams, options: &CheckOptions) -> CheckRun {
     let mut refusals = Vec::new();
     let mut unopened = None;
     let all = candidates(&params.target, options);
-    let checking = all.iter().map(|version| async {
+    let attempts = all.iter().map(|version| async {
         let begun = Instant::now();
-        let attempted = attempt(params, *version, options, budget).await;
-        let started_in = begun.elapsed();
+        (*version, attempt(params, *version, options, budget).await, begun.elapsed())
+    });
+    let mut spoken = Vec::new();
+    for (version, attempted, started_in) in join_all(attempts).await {
         match attempted {
             Attempt::Negotiated(negotiated) => {
-                let info = peer_info(&negotiated.handshake, "serverInfo");
-                options.tell(CheckEvent::Probing(*version));
-                let mut probed = Box::pin(probe(params, *negotiated, options, budget)).await;
-                Box::pin(confirm(&mut probed, params, options, budget)).await;
-                options.tell(CheckEvent::Judged(*version));
-                Ok((probed, info, started_in))
-            }
-            Attempt::Refused(refusal) => Err((None, Some(refusal))),
-            Attempt::Failed(error, trace) => Err((Some((error, *version, trace)), None)),
-        }
-    });
-    for result in join_all(checking).await {
-        match result {
-            Ok((version, info, started_in)) => {
-                if versions.is_empty() {
+                if spoken.is_empty() {
                     checked.started_in = started_in;
                 }
+                let info = peer_info(&negotiated.handshake, "serverInfo");
                 if let (None, Some((name, version))) = (&checked.name, info) {
                     (checked.name, checked.server_version) = (Some(name), Some(version));
                 }
-                versions.push(version);
+                spoken.push(negotiated);
             }
-            Err((Some((error, version, trace)), _)) => {
+            Attempt::Refused(refusal) => refusals.push(refusal),
+            Attempt::Failed(error, trace) => {
                 let judged = judge_opening(params, version, trace, options);
                 unopened = unopened.or_else(|| Some((judged?, error.to_string())));
                 failure = Some(error);
             }
-            Err((None, refusal)) => refusals.extend(refusal),
         }
     }
+    let plan = &Plan::new(&spoken.iter().map(|it| it.version).collect::<Vec<_>>(), options);
+    let checking = spoken.into_iter().map(|negotiated| async {
+        let version = negotiated.version;
+        options.tell(CheckEvent::Probing(version));
+        let mut probed = Box::pin(probe(params, *negotiated, plan, options, budget)).await;
+        Box::pin(confirm(&mut probed, params, plan, options, budget)).await;
+        options.tell(CheckEvent::Judged(version));
+        probed
+    });
+    versions.extend(join_all(checking).await);
+    plan.explain(&mut versions);
     if versions.is_empty() && refusals.iter().any(Refusal::is_unauthorized) {
         let version = all.iter().find(|version| **version == Version::LATEST_LEGACY).or(all.first());
         versions.extend(join_all(version.map(|version| locked(params, *version, options, budget))).await);
@@ -151,8 +151,82 @@ pub async fn check(params: &ServerParams, options: &CheckOptions) -> CheckRun {
     CheckRun { checked, traces: traces.collect() }
 }
 
+/// What is tried in which version.
+struct Plan {
+    /// Those in which everything is tried: the newest of each era, or all that the user has named.
+    full: Vec<Version>,
+    /// The newest, which shows what belongs to the process.
+    newest: Option<Version>,
+    has_modern: bool,
+}
+
+impl Plan {
+    /// For these versions of a server.
+    fn new(spoken: &[Version], options: &CheckOptions) -> Plan {
+        let newest = |era: Era| spoken.iter().copied().filter(move |version| version.era() == era).max();
+        let full = match options.versions.is_empty() {
+            true => newest(Era::Modern).into_iter().chain(newest(Era::Legacy)).collect(),
+            false => spoken.to_vec(),
+        };
+        Plan { full, newest: spoken.iter().copied().max(), has_modern: newest(Era::Modern).is_some() }
+    }
+
+    /// Says of what was not tried in a version where it was tried.
+    fn explain(&self, versions: &mut [VersionRun]) {
+        let tested = |run: &VersionRun, id: &str| {
+            let outcome = run.outcomes.iter().find(|(check, _)| check.id == id);
+            outcome.is_some_and(|(_, outcome)| outcome.judgement.exercised > 0)
+        };
+        let full: Vec<_> = versions.iter().filter(|run| self.full.contains(&run.version)).collect();
+        let explained: Vec<Vec<_>> = versions
+            .iter()
+            .map(|run| {
+                let is_untried = |outcome: &CheckOutcome| {
+                    outcome.verdict == CheckVerdict::NotTested && outcome.judgement.untested.is_none()
+                };
+                let extent = self.extent(run.version);
+                let untried = run.outcomes.iter().enumerate().filter(|(_, (_, outcome))| is_untried(outcome));
+                let reasons = untried.filter_map(|(index, (check, _))| {
+                    let elsewhere = full.iter().find(|it| it.version != run.version && tested(it, &check.id));
+                    match (extent, elsewhere) {
+                        (Extent::Whole, _) | (Extent::Protocol, None) => None,
+                        (Extent::Protocol, Some(it)) => Some((index, format!("tried in {}", it.version))),
+                        (Extent::Brief, Some(it)) => Some((
+                            index,
+                            format!("tried in {}; `--protocol-version all` tries it here too", it.version),
+                        )),
+                        (Extent::Brief, None) => {
+                            Some((index, "`--protocol-version all` tries more in this version".to_owned()))
+                        }
+                    }
+                });
+                reasons.collect()
+            })
+            .collect();
+        for (run, reasons) in versions.iter_mut().zip(explained) {
+            for (index, reason) in reasons {
+                run.outcomes[index].1.reason = Some(reason);
+            }
+        }
+    }
+
+    fn extent(&self, version: Version) -> Extent {
+        match self.full.contains(&version) {
+            true if self.newest == Some(version) => Extent::Whole,
+            true => Extent::Protocol,
+            false => Extent::Brief,
+        }
+    }
+}
+
 /// Runs all probes in one version, and judges what came.
-async fn probe(params: &ServerParams, negotiated: Negotiated, options: &CheckOptions, budget: &Budget) -> VersionRun {
+async fn probe(
+    params: &ServerParams,
+    negotiated: Negotiated,
+    plan: &Plan,
+    options: &CheckOptions,
+    budget: &Budget,
+) -> VersionRun {
     let Negotiated { version, handshake, mut connection } = negotiated;
     let transport = params.target.transport();
     let mut material = lists::material(&connection, transport, &handshake, options);
@@ -163,16 +237,15 @@ async fn probe(params: &ServerParams, negotiated: Negotiated, options: &CheckOpt
     material.endpoint = server::endpoint(params).unwrap_or_default().to_owned();
     let cases = cases(&material);
     let budget = budget.clone();
-    let prober = Prober { params, options, budget, version, material, tools, slow, cases };
-    let (main, others) =
-        join(Box::pin(probes::main_connection(&prober, connection)), Box::pin(probes::others(&prober))).await;
-    let traces: Vec<_> = [main].into_iter().chain(others).collect();
+    let (extent, has_modern) = (plan.extent(version), plan.has_modern);
+    let prober = Prober { params, options, budget, version, extent, has_modern, material, tools, slow, cases };
+    let traces = Box::pin(probes::all(&prober, connection)).await;
     let capabilities = handshake.get("capabilities").cloned().unwrap_or_default();
     let facts = Facts {
         capabilities,
         is_listing: options.listing,
         missing: lists::missing(&prober.material),
-        patience: options.request_timeout / 2,
+        patience: options.patience(),
         ..server::facts(params)
     };
     let outcomes = {
@@ -205,8 +278,18 @@ async fn locked(params: &ServerParams, version: Version, options: &CheckOptions,
     let material =
         Material { version: Some(version), transport: Some(params.target.transport()), ..Material::default() };
     let budget = budget.clone();
-    let prober =
-        Prober { params, options, budget, version, material, tools: Vec::new(), slow: None, cases: Vec::new() };
+    let prober = Prober {
+        params,
+        options,
+        budget,
+        version,
+        extent: Extent::Whole,
+        has_modern: false,
+        material,
+        tools: Vec::new(),
+        slow: None,
+        cases: Vec::new(),
+    };
     let traces = Box::pin(probes::auth(&prober)).await;
     let evidence =
         Evidence::new(&traces.iter().collect::<Vec<_>>(), version, params.target.transport(), server::facts(params));
@@ -230,7 +313,7 @@ async fn locked(params: &ServerParams, version: Version, options: &CheckOptions,
 }
 
 /// Runs all probes once more if a failure depends on time or order. One that does not come again becomes a warning.
-async fn confirm(run: &mut VersionRun, params: &ServerParams, options: &CheckOptions, budget: &Budget) {
+async fn confirm(run: &mut VersionRun, params: &ServerParams, plan: &Plan, options: &CheckOptions, budget: &Budget) {
     let is_doubtful =
         |(check, outcome): &(&Check, CheckOutcome)| check.confirm && outcome.verdict == CheckVerdict::Fail;
     if !run.outcomes.iter().any(is_doubtful) {
@@ -238,7 +321,7 @@ async fn confirm(run: &mut VersionRun, params: &ServerParams, options: &CheckOpt
     }
     options.tell(CheckEvent::Confirming(run.version));
     let again = match attempt(params, run.version, options, budget).await {
-        Attempt::Negotiated(negotiated) => Some(Box::pin(probe(params, *negotiated, options, budget)).await),
+        Attempt::Negotiated(negotiated) => Some(Box::pin(probe(params, *negotiated, plan, options, budget)).await),
         Attempt::Refused(_) | Attempt::Failed(..) => None,
     };
     let again = again.filter(|_| !budget.is_over());

@@ -1,10 +1,11 @@
 //! What the tools of a server do.
 
 use rehearse_protocol::names::META_LOG_LEVEL;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rehearse_conformance::{Case, CaseGroup, Material};
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use crate::{
     CheckOptions,

@@ -272,6 +272,13 @@ impl Wire {
         status
     }
 
+    /// How long the process may take to exit after the end of its input, and again after SIGTERM.
+    pub fn set_exit_grace(&mut self, grace: Duration) {
+        if let Some(child) = &mut self.child {
+            child.set_exit_grace(grace);
+        }
+    }
+
     /// Ends the connection, but not the process: closes its standard input, and reads for this long what it still writes.
     pub(crate) async fn close_link(&mut self, drain: Duration) {
         let mut how = ClosedHow::Clean;

@@ -289,20 +289,28 @@ impl<'t> Connection<'t> {
     }
 
     /// Finds what responses without the id of a request belong to: over HTTP the message of their exchange, else the
-    /// last frame that no response with its id answers.
+    /// last frame that no response with its id answers. Several such frames may be on their way to a slow server; then it is
+    /// not known.
     fn place(&mut self, strays: &HashSet<usize>) {
         let mut sent: HashMap<Option<u32>, usize> = HashMap::new();
+        // The frames that the server may not have read yet.
+        let mut unread: Vec<usize> = Vec::new();
+        let asked: HashMap<usize, usize> = self.answers.iter().map(|(asked, answer)| (*answer, *asked)).collect();
         for (index, message) in self.messages.iter().enumerate() {
+            if let Some(asked) = asked.get(&index) {
+                unread.retain(|earlier| earlier > asked);
+            }
             let is_shared =
                 |number: &u32| self.is_sse && self.exchanges.get(number).is_some_and(HttpExchange::is_stream);
             let stream = message.exchange.filter(|number| !is_shared(number));
             if !message.is_from_server() {
                 let has_answer = (stream.is_none() || self.is_sse) && self.answers.contains_key(&index);
                 if !has_answer && !message.is_in_batch {
+                    unread.extend(stream.is_none().then_some(index));
                     sent.extend([stream].into_iter().chain(self.is_sse.then_some(None)).map(|stream| (stream, index)));
                 }
             } else if strays.contains(&index)
-                && (stream.is_some() || message.usable_id().is_none())
+                && (stream.is_some() || (message.usable_id().is_none() && unread.len() <= 1))
                 && let Some(asked) = sent.get(&stream)
             {
                 self.answers.entry(*asked).or_insert(index);
@@ -347,9 +355,19 @@ impl<'t> Connection<'t> {
 
     /// How long an answer to a message was waited for, if none came.
     pub fn waited(&self, message: &Message<'_>) -> Duration {
+        self.end().saturating_sub(message.time)
+    }
+
+    /// How long the server said nothing at all after a message, at the end.
+    pub(crate) fn silence_after(&self, message: &Message<'_>) -> Duration {
+        let last = self.messages.iter().rfind(|it| it.is_from_server());
+        self.end().saturating_sub(last.map_or(message.time, |last| last.time.max(message.time)))
+    }
+
+    /// When the client ended its side, or the last message.
+    fn end(&self) -> Duration {
         let end = self.input_closed.map(|(_, at)| at).or(self.closed.map(|(_, at, _)| at));
-        let end = end.or(self.messages.last().map(|last| last.time)).unwrap_or_default();
-        end.saturating_sub(message.time)
+        end.or(self.messages.last().map(|last| last.time)).unwrap_or_default()
     }
 
     /// The first message of the server.

@@ -1,11 +1,13 @@
 //! A client that can be asked: what tools, prompts and resources ask for, and what they do with each kind of answer.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rehearse_conformance::{Case, CaseGroup, Material};
 use rehearse_protocol::{Era, Trace, Transport, Version, names::META_CLIENT_CAPABILITIES};
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
+use super::{handshake, tasks};
 use crate::{connection::ProbeConnection, prober::Prober, replies::Replies};
 
 /// No further tool is called after this time.
@@ -23,9 +25,39 @@ struct Asking {
     asked: Vec<String>,
 }
 
-/// Calls, gets and reads as a client that can be asked everything; then answers the first that asked in other ways.
+/// Whether another probe's session serves as well: in the modern era each request says what the client can be asked, and
+/// a session of its own would cost a process.
+pub(super) fn shares_session(prober: &Prober<'_>) -> bool {
+    prober.starts_processes() && prober.version.era() == Era::Modern
+}
+
+/// Asks on a session of its own.
 pub(super) async fn asking(prober: &Prober<'_>) -> Vec<Trace> {
-    let Some(mut connection) = prober.open_session_as(capabilities(prober.version)).await else { return Vec::new() };
+    if shares_session(prober) {
+        return Vec::new();
+    }
+    let mut capabilities = capabilities(prober.version);
+    let has_tasks = prober.starts_processes() && tasks::has_tasks(prober);
+    if has_tasks {
+        capabilities["extensions"] = tasks::capabilities()["extensions"].clone();
+    }
+    let (connection, mut traces) = match prober.version.era() {
+        Era::Modern => (prober.open_session_as(capabilities).await, Vec::new()),
+        Era::Legacy => Box::pin(handshake::hold(prober, capabilities)).await,
+    };
+    let Some(mut connection) = connection else { return traces };
+    traces.extend(Box::pin(ask(prober, &mut connection)).await);
+    if has_tasks && !connection.is_over() {
+        tasks::follow_tasks(prober, &mut connection).await;
+    }
+    traces.push(connection.close().await);
+    traces
+}
+
+/// Calls, gets and reads as a client that can be asked everything; then answers the first that asked in other ways.
+/// Returns the traces of other connections.
+pub(super) async fn ask(prober: &Prober<'_>, connection: &mut ProbeConnection) -> Vec<Trace> {
+    connection.set_capabilities(capabilities(prober.version));
     connection.open_stream().await;
     connection.reply_with(Replies::Accept);
     let mut found: Vec<Asking> = Vec::new();
@@ -39,7 +71,7 @@ pub(super) async fn asking(prober: &Prober<'_>) -> Vec<Trace> {
         }
         let from = connection.wire().recorder().end();
         connection.complete(&Case::request(name, CaseGroup::Calls, method, params.clone())).await;
-        let asked = asked_since(&connection, from);
+        let asked = asked_since(connection, from);
         if !asked.is_empty() {
             found.push(Asking { method, params, asked });
         }
@@ -47,17 +79,13 @@ pub(super) async fn asking(prober: &Prober<'_>) -> Vec<Trace> {
     let mut traces = Vec::new();
     if prober.version.era() == Era::Modern {
         if let Some(first) = first(&found, "elicitation/create").or(found.first()) {
-            vary_retry(&mut connection, first, &found).await;
-            traces.extend(retry_elsewhere(prober, &mut connection, first).await);
+            vary_retry(connection, first, &found).await;
+            traces.extend(retry_elsewhere(prober, connection, first).await);
         }
     } else {
-        vary_reply(&mut connection, &found, &prober.material).await;
+        vary_reply(connection, &found, &prober.material).await;
+        traces.extend(Box::pin(ask_less(prober, &found)).await);
     }
-    let asked = connection.close().await;
-    if prober.version.era() == Era::Legacy {
-        traces.extend(ask_less(prober, &found).await);
-    }
-    traces.push(asked);
     traces
 }
 
@@ -239,13 +267,20 @@ async fn vary_reply(connection: &mut ProbeConnection, found: &[Asking], material
 }
 
 /// Legacy: the same requests of a client that can be asked less.
-async fn ask_less(prober: &Prober<'_>, found: &[Asking]) -> Option<Trace> {
-    found.first()?;
-    let mut connection = prober.open_session_as(less(prober.version)).await?;
-    connection.open_stream().await;
-    connection.reply_with(Replies::Accept);
+async fn ask_less(prober: &Prober<'_>, found: &[Asking]) -> Vec<Trace> {
+    let (connection, mut traces) = match handshake::asks_for_unknown(prober) {
+        true => Box::pin(handshake::ask_for(prober, "negotiate/1999", "1999-01-01", less(prober.version))).await,
+        false if found.is_empty() => return Vec::new(),
+        false => (prober.open_session_as(less(prober.version)).await, Vec::new()),
+    };
+    let Some(mut connection) = connection else { return traces };
+    if !found.is_empty() {
+        connection.open_stream().await;
+        connection.reply_with(Replies::Accept);
+    }
     for asking in found {
         connection.request(asking.method, asking.params.clone()).await;
     }
-    Some(connection.close().await)
+    traces.push(connection.close().await);
+    traces
 }

@@ -2,10 +2,18 @@
 //! with a connection each.
 
 use futures_util::future::join_all;
-use rehearse_conformance::{CaseBody, CaseGroup};
-use rehearse_protocol::{Trace, Transport};
+use rehearse_conformance::{Case, CaseBody, CaseGroup};
+use rehearse_protocol::{Trace, Version};
 
-use crate::{connection::ProbeConnection, lists, prober::Prober};
+use super::input;
+use crate::{
+    connection::ProbeConnection,
+    lists,
+    prober::{Extent, Prober},
+};
+
+/// How many connections are opened at once.
+const AT_ONCE: usize = 8;
 
 /// Reads the lists once more, and sends requests that the server must refuse.
 pub(super) async fn negative(prober: &Prober<'_>, connection: &mut ProbeConnection) {
@@ -14,26 +22,42 @@ pub(super) async fn negative(prober: &Prober<'_>, connection: &mut ProbeConnecti
     send_cases(connection, prober, CaseGroup::Negative).await;
 }
 
-/// Sends input that the server may die of.
+/// Sends unusual writes of valid requests, and input that the server may die of. A process for it is started once, not in
+/// every version.
 pub(super) async fn malformed(prober: &Prober<'_>) -> Vec<Trace> {
-    if prober.cases_on(CaseGroup::Malformed).next().is_none() {
+    if prober.starts_processes() && prober.extent != Extent::Whole {
         return Vec::new();
     }
     let Some(mut connection) = prober.open_session().await else { return Vec::new() };
+    let mut traces = Vec::new();
     if !connection.wire().is_http() {
         // What answers the handshake comes before the first case.
         connection.control("malformed").await;
     }
+    if prober.is_pipe() {
+        input::write(prober, &mut connection).await;
+    }
     send_cases(&mut connection, prober, CaseGroup::Malformed).await;
-    vec![connection.close().await]
+    if prober.is_pipe() {
+        if connection.is_over() {
+            traces.push(connection.close().await);
+            let Some(again) = prober.open_session().await else { return traces };
+            connection = again;
+        }
+        input::end_during_request(prober, &mut connection).await;
+    }
+    traces.push(connection.close().await);
+    traces
 }
 
 /// Sends each case on a connection of its own, without a handshake.
 pub(super) async fn fresh(prober: &Prober<'_>) -> Vec<Trace> {
-    let at_once = if prober.transport() == Transport::Stdio { 3 } else { 8 };
+    if prober.starts_processes() {
+        return Box::pin(fresh_in_turn(prober)).await;
+    }
     let cases: Vec<_> = prober.cases_on(CaseGroup::Fresh).collect();
     let mut traces = Vec::new();
-    for group in cases.chunks(at_once) {
+    for group in cases.chunks(AT_ONCE) {
         let sent = group.iter().map(|case| async {
             let mut connection = prober.open().await?;
             connection.send(case).await;
@@ -44,29 +68,58 @@ pub(super) async fn fresh(prober: &Prober<'_>) -> Vec<Trace> {
     traces
 }
 
+/// As [`fresh`], but cases share a process as long as the server refuses them: then it is as fresh as before.
+async fn fresh_in_turn(prober: &Prober<'_>) -> Vec<Trace> {
+    let (mut traces, mut shared) = (Vec::new(), None::<ProbeConnection>);
+    for case in prober.cases_on(CaseGroup::Fresh) {
+        let mut connection = match shared.take() {
+            Some(connection) => connection,
+            None => match prober.open().await {
+                Some(connection) => connection,
+                None => return traces,
+            },
+        };
+        let answer = connection.send(case).await;
+        let is_refused = answer.message.is_some_and(|message| message.get("error").is_some());
+        match is_refused && !connection.is_over() {
+            true => shared = Some(connection),
+            false => traces.push(connection.close().await),
+        }
+    }
+    if let Some(connection) = shared {
+        traces.push(connection.close().await);
+    }
+    traces
+}
+
 /// Sends the cases of a group, one after the other.
 pub(super) async fn send_cases(connection: &mut ProbeConnection, prober: &Prober<'_>, on: CaseGroup) {
+    send_each(connection, prober.cases_on(on)).await;
+}
+
+/// Sends the batches, which are what one version has alone.
+pub(super) async fn batches(prober: &Prober<'_>, connection: &mut ProbeConnection) {
+    let batches = prober.cases_on(CaseGroup::Malformed).filter(|case| case.name.starts_with("malformed/batch"));
+    if prober.version == Version::V2025_03_26 {
+        send_each(connection, batches).await;
+    }
+}
+
+async fn send_each(connection: &mut ProbeConnection, cases: impl Iterator<Item = &Case>) {
     let mut is_silence_awaited = false;
-    for case in prober.cases_on(on) {
+    for case in cases {
         if connection.is_over() {
             connection.note_unsent(case);
             continue;
         }
-        connection.send(case).await;
         let is_notification = matches!(case.body, CaseBody::Notification { .. });
-        let may_kill = on == CaseGroup::Malformed && matches!(case.body, CaseBody::Bytes(_));
-        if (is_notification || may_kill) && !connection.wire().is_http() {
-            connection.control(&case.name).await;
+        match (is_notification || !case.is_answered) && !connection.wire().is_http() {
+            true => connection.send_silent(case).await,
+            false => drop(connection.send(case).await),
         }
         is_silence_awaited |= is_notification;
     }
-    if connection.is_over() {
-        return;
-    }
-    if is_silence_awaited {
+    if is_silence_awaited && !connection.is_over() {
         connection.be_silent().await;
-    }
-    if !connection.wire().is_http() {
-        connection.wait_for_late().await;
     }
 }

@@ -16,10 +16,8 @@ pub(super) async fn era(prober: &Prober<'_>) -> Vec<Trace> {
         (Era::Modern, Transport::Http) => Box::pin(mixed(prober)).await,
         (Era::Modern, _) | (Era::Legacy, Transport::Http) => Vec::new(),
         // Each needs a process of its own on stdio, so once is enough.
-        (Era::Legacy, transport) => match prober.version == Version::LATEST_LEGACY || transport == Transport::Sse {
-            true => discover_first(prober).await,
-            false => Vec::new(),
-        },
+        (Era::Legacy, _) if prober.has_modern || prober.version != Version::LATEST_LEGACY => Vec::new(),
+        (Era::Legacy, _) => discover_first(prober).await,
     }
 }
 

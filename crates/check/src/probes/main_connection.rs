@@ -1,7 +1,6 @@
 //! What the prober does in normal work: what it reads, gets, completes and calls.
 
 use rehearse_conformance::{CaseGroup, Material};
-use rehearse_protocol::Trace;
 use serde_json::{Value, json};
 
 use super::{
@@ -18,7 +17,7 @@ const SUBSCRIBED: usize = 12;
 const PIPELINED: usize = 8;
 
 /// Does the normal work on the connection on which the lists were read.
-pub(crate) async fn main_connection(prober: &Prober<'_>, mut connection: ProbeConnection) -> Trace {
+pub(super) async fn main_connection(prober: &Prober<'_>, mut connection: ProbeConnection) -> ProbeConnection {
     let material = &prober.material;
     if !material.is_modern() {
         connection.request("ping", Value::Null).await;
@@ -30,7 +29,7 @@ pub(crate) async fn main_connection(prober: &Prober<'_>, mut connection: ProbeCo
     lists::read(&mut connection, &mut again).await;
     send_cases(&mut connection, prober, CaseGroup::Calls).await;
     lists::read(&mut connection, &mut again).await;
-    connection.close().await
+    connection
 }
 
 /// Reads listed resources, subscribes to one, gets prompts and expands templates.

@@ -1,6 +1,6 @@
 //! Tools that become tasks: they are called, followed to their end, and cancelled.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rehearse_conformance::{Case, CaseGroup, Material};
 use rehearse_protocol::{
@@ -8,6 +8,7 @@ use rehearse_protocol::{
     names::{META_CLIENT_CAPABILITIES, META_RELATED_TASK, TASKS_EXTENSION},
 };
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use crate::{
     connection::{Answer, ProbeConnection},
@@ -26,27 +27,46 @@ const FOLLOWED_TOOLS: usize = 3;
 const POLL: Duration = Duration::from_millis(200);
 const FASTEST_POLL: Duration = Duration::from_millis(10);
 
-/// Calls tools of a server with tasks.
-pub(super) async fn tasks(prober: &Prober<'_>) -> Vec<Trace> {
+/// Whether a tool that may be called can become a task.
+pub(super) fn has_tasks(prober: &Prober<'_>) -> bool {
     let material = &prober.material;
-    if material.is_modern() && material.has_extension(TASKS_EXTENSION) {
-        return extension(prober).await.into_iter().collect();
+    let is_declared = match material.is_modern() {
+        true => material.has_extension(TASKS_EXTENSION),
+        false => prober.version == Version::V2025_11_25 && material.declares("tasks/requests/tools/call"),
+    };
+    is_declared && lists::allowed(&material.tools, prober.options).next().is_some()
+}
+
+/// What a client declares that can have tasks.
+pub(super) fn capabilities() -> Value {
+    json!({ "elicitation": { "form": {}, "url": {} }, "extensions": { TASKS_EXTENSION: {} } })
+}
+
+/// Calls tools of a server with tasks, on a connection of its own.
+pub(super) async fn tasks(prober: &Prober<'_>) -> Vec<Trace> {
+    if prober.starts_processes() || !has_tasks(prober) {
+        return Vec::new();
     }
-    if prober.version == Version::V2025_11_25 && material.declares("tasks/requests/tools/call") {
-        return augmented(prober).await.into_iter().collect();
+    let Some(mut connection) = prober.open_session_as(capabilities()).await else { return Vec::new() };
+    connection.open_stream().await;
+    follow_tasks(prober, &mut connection).await;
+    vec![connection.close().await]
+}
+
+/// Calls tools of a server with tasks.
+pub(super) async fn follow_tasks(prober: &Prober<'_>, connection: &mut ProbeConnection) {
+    connection.set_capabilities(capabilities());
+    connection.reply_with(Replies::Decline);
+    match prober.material.is_modern() {
+        true => extension(prober, connection).await,
+        false => augmented(prober, connection).await,
     }
-    Vec::new()
 }
 
 /// 2026-07-28: the server decides which calls become tasks.
-async fn extension(prober: &Prober<'_>) -> Option<Trace> {
+async fn extension(prober: &Prober<'_>, connection: &mut ProbeConnection) {
     let tools: Vec<_> = lists::allowed(&prober.material.tools, prober.options).take(CALLED_TOOLS).collect();
-    tools.first()?;
-    let mut client = json!({ "elicitation": { "form": {}, "url": {} } });
-    let undeclared = client.clone();
-    client["extensions"] = json!({ TASKS_EXTENSION: {} });
-    let mut connection = prober.open_session_as(client).await?;
-    connection.reply_with(Replies::Decline);
+    let undeclared = json!({ "elicitation": { "form": {}, "url": {} } });
     let (begun, end) = (Instant::now(), Instant::now() + prober.options.request_timeout);
     let (mut as_task, mut plain) = (Vec::new(), Vec::new());
     for (name, arguments) in &tools {
@@ -59,7 +79,7 @@ async fn extension(prober: &Prober<'_>) -> Option<Trace> {
             plain.push((name, arguments));
             continue;
         };
-        follow(&mut connection, &id, as_task.is_empty(), end).await;
+        follow(connection, &id, as_task.is_empty(), end).await;
         as_task.push((name, arguments));
     }
     for (name, arguments) in as_task.iter().take(3) {
@@ -79,7 +99,6 @@ async fn extension(prober: &Prober<'_>) -> Option<Trace> {
             connection.request("tasks/cancel", json!({ "taskId": id })).await;
         }
     }
-    Some(connection.close().await)
 }
 
 /// Polls a task to its end, and declines what it asks for. One that does not end in time is cancelled.
@@ -122,7 +141,7 @@ async fn follow(connection: &mut ProbeConnection, id: &str, is_first: bool, end:
 }
 
 /// 2025-11-25: the client decides which calls become tasks.
-async fn augmented(prober: &Prober<'_>) -> Option<Trace> {
+async fn augmented(prober: &Prober<'_>, connection: &mut ProbeConnection) {
     let material = &prober.material;
     let support = |name: &str| {
         let tool = material.tools.iter().find(|tool| tool["name"] == name);
@@ -131,11 +150,6 @@ async fn augmented(prober: &Prober<'_>) -> Option<Trace> {
     let allowed: Vec<_> = lists::allowed(&material.tools, prober.options)
         .map(|(name, arguments)| (support(&name), Material::call_params(&name, &arguments)))
         .collect();
-    allowed.first()?;
-    let client = json!({ "elicitation": { "form": {}, "url": {} }, "extensions": { TASKS_EXTENSION: {} } });
-    let mut connection = prober.open_session_as(client).await?;
-    connection.open_stream().await;
-    connection.reply_with(Replies::Decline);
     let end = Instant::now() + prober.options.request_timeout;
     let mut cancelled = None;
     let supporting = allowed.iter().filter(|(support, _)| support == "optional" || support == "required");
@@ -151,10 +165,10 @@ async fn augmented(prober: &Prober<'_>) -> Option<Trace> {
         if number == 0
             && let Some(other) = task_id(&connection.request("tools/call", second).await, "/result/task")
         {
-            compare(&mut connection, material, &id, &other).await;
+            compare(connection, material, &id, &other).await;
             cancelled = Some(other);
         }
-        finish(&mut connection, material, &id, end).await;
+        finish(connection, material, &id, end).await;
     }
     if let Some(id) = cancelled {
         // It could have ended since.
@@ -171,7 +185,6 @@ async fn augmented(prober: &Prober<'_>) -> Option<Trace> {
     if let Some(params) = first("optional").filter(|_| material.has_extension(TASKS_EXTENSION)) {
         connection.send(&Case::request("tasks/without-task", CaseGroup::Calls, "tools/call", params)).await;
     }
-    Some(connection.close().await)
 }
 
 /// Gets and lists a task while there is another one, which is then cancelled.
@@ -222,7 +235,7 @@ async fn wait(interval: &Value, end: Instant) -> bool {
     if next > end {
         return false;
     }
-    tokio::time::sleep_until(next.into()).await;
+    tokio::time::sleep_until(next).await;
     true
 }
 

@@ -8,3 +8,4 @@ mod mutants;
 mod process;
 mod properties;
 mod servers;
+mod slow_twin;

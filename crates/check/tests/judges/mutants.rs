@@ -251,7 +251,8 @@ fn options(tools: &[&str]) -> CheckOptions {
     // The machine may be busy.
     let (request_timeout, budget) = (Duration::from_mins(1), Duration::from_mins(10));
     let grace = Duration::from_millis(150);
-    CheckOptions { grace, request_timeout, budget, tools, ..CheckOptions::default() }
+    let versions = Version::ALL.to_vec();
+    CheckOptions { versions, grace, request_timeout, budget, tools, ..CheckOptions::default() }
 }
 
 /// The traces of a server with this script.

@@ -186,6 +186,10 @@ impl Child {
         (status, self.last_lines())
     }
 
+    pub(crate) fn set_exit_grace(&mut self, grace: Duration) {
+        self.grace = StopGrace { exit: grace, terminate: grace, ..self.grace };
+    }
+
     /// Waits for the process, whose standard input is closed, to exit, at most until `shutdown` is cancelled; then
     /// sends SIGTERM to it and all processes that it started; then kills them. Returns the exit status of the process,
     /// and ends within the sum of its [`StopGrace`].

@@ -165,9 +165,17 @@ pub(super) fn on_one_stream(one: &Message<'_>, other: &Message<'_>) -> bool {
     one.place.connection == other.place.connection && one.exchange == other.exchange
 }
 
-/// Whether a request has its answer, or was given enough time for it.
+/// Whether a request has its answer, or was given enough time for it: a slow server may still be busy with an earlier one,
+/// unless it has answered a later one.
 pub(super) fn is_due(evidence: &Evidence<'_>, connection: &Connection<'_>, call: &Call<'_>) -> bool {
-    call.is_answered() || connection.waited(call.request) >= evidence.facts.patience
+    let patience = evidence.facts.patience;
+    let is_passed_over = || connection.waited(call.request) >= patience && is_alive_after(connection, call);
+    call.is_answered() || connection.silence_after(call.request) >= patience || is_passed_over()
+}
+
+/// Whether a request that was sent later on the connection has an answer.
+pub(super) fn is_alive_after(connection: &Connection<'_>, call: &Call<'_>) -> bool {
+    connection.calls().any(|later| later.request.place > call.request.place && later.is_served())
 }
 
 /// Checks that a server lives after a case: a later message on its connection gets an answer.
@@ -194,8 +202,8 @@ pub(super) fn survives(evidence: &Evidence<'_>, j: &mut Judgement, case: &str) {
                 let is_due = due.peek().is_some();
                 if due.any(|it| is_usually_answered(evidence, it)) {
                     j.check_answer(false, call, || "no answer to any later request".to_owned());
-                } else if is_due {
-                    j.untested(NEVER_ANSWERED);
+                } else {
+                    j.untested(if is_due { NEVER_ANSWERED } else { NOT_DUE });
                 }
             }
         }
@@ -227,6 +235,9 @@ pub(super) fn is_broken(call: &Call<'_>) -> bool {
 pub(super) fn is_unanswered_control(call: &Call<'_>) -> bool {
     is_case_of(call, "control") && !call.is_served()
 }
+
+/// Why silence says nothing yet.
+pub(super) const NOT_DUE: &str = "no answer came in time; `--timeout` waits longer";
 
 /// Why silence after something says nothing about it.
 pub(super) const NEVER_ANSWERED: &str = "the server answers no such request, also in normal work";

@@ -1,7 +1,8 @@
 //! `server/discover`, and the stateless requests of 2026-07-28.
 
-use rehearse_protocol::names::{
-    META_CLIENT_CAPABILITIES, META_CLIENT_INFO, META_VERSION, METHOD_HEADER, SESSION_HEADER, VERSION_HEADER,
+use rehearse_protocol::{
+    Transport,
+    names::{META_CLIENT_CAPABILITIES, META_CLIENT_INFO, META_VERSION, METHOD_HEADER, SESSION_HEADER, VERSION_HEADER},
 };
 use std::collections::{BTreeSet, HashSet};
 
@@ -158,7 +159,7 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     }),
     ("discover.result.versions-legacy-honest", |e, j| {
         let listed = listed_versions(e);
-        for call in e.case(LEGACY).filter(|call| call.response.is_some() && !is_refused_elsewhere(call)) {
+        for call in legacy_calls(e).filter(|call| call.response.is_some() && !is_refused_elsewhere(call)) {
             let version = call.request.at("/params/protocolVersion").as_str().unwrap_or_default();
             if listed.contains(version) {
                 let spoken = call.result().map(|result| &result["protocolVersion"]);
@@ -269,17 +270,24 @@ pub(super) fn cases(material: &Material) -> Vec<Case> {
     cases
 }
 
-/// `initialize` with the newest legacy version, and with the oldest one that the server names.
+/// `initialize` with the newest legacy version, and with the oldest one that the server names. Over a pipe each
+/// would cost a process; there is the one of `era/initialize`.
 fn legacy_cases(material: &Material) -> impl Iterator<Item = Case> {
     let oldest = material.supported.iter().map(String::as_str).filter(|it| *it < FIRST).min();
     let versions = BTreeSet::from(["2025-11-25", oldest.unwrap_or("2025-11-25")]);
     let client = json!({ "name": "rehearse-check", "version": "1" });
-    versions.into_iter().map(move |version| {
+    let is_http = material.is_http();
+    versions.into_iter().filter(move |_| is_http).map(move |version| {
         let params = json!({ "protocolVersion": version, "capabilities": {}, "clientInfo": client });
         let case = Case::request(format!("{LEGACY}/{version}"), CaseGroup::Fresh, "initialize", params);
         let case = case.meta(META_VERSION, None).meta(META_CLIENT_CAPABILITIES, None).meta(META_CLIENT_INFO, None);
         case.without_header(VERSION_HEADER).without_header(METHOD_HEADER)
     })
+}
+
+/// What was sent as a legacy client.
+fn legacy_calls<'e>(evidence: &'e Evidence<'_>) -> impl Iterator<Item = Call<'e>> {
+    evidence.case(if evidence.transport == Transport::Http { LEGACY } else { "era/initialize" })
 }
 
 fn listed_versions<'e>(evidence: &'e Evidence<'_>) -> HashSet<&'e str> {
@@ -290,7 +298,7 @@ fn listed_versions<'e>(evidence: &'e Evidence<'_>) -> HashSet<&'e str> {
 
 /// Whether the server also answers `initialize`, or names an older version.
 pub(super) fn is_dual(evidence: &Evidence<'_>) -> bool {
-    evidence.case(LEGACY).any(|call| call.result().is_some()) || listed_versions(evidence).iter().any(|it| *it < FIRST)
+    legacy_calls(evidence).any(|call| call.result().is_some()) || listed_versions(evidence).iter().any(|it| *it < FIRST)
 }
 
 /// A server that also speaks a legacy version may take the request for one of that version.

@@ -9,12 +9,13 @@ use serde_json::json;
 use super::{
     Judge,
     common::{
-        NEVER_ANSWERED, cheap_request, is_broken, is_case_of, is_unanswered_control, is_usually_answered, survives,
+        NEVER_ANSWERED, NOT_DUE, cheap_request, connection, is_broken, is_case_of, is_due, is_unanswered_control,
+        is_usually_answered, survives,
     },
 };
 use crate::{Call, Case, CaseGroup, Connection, Evidence, Judgement, Kind, Level, Material, Message, without_mark};
 
-/// How long a server may take to exit.
+/// How long a server may take to exit, unless it takes long to start.
 const EXIT: Duration = Duration::from_secs(2);
 
 pub(super) const JUDGES: &[(&str, Judge)] = &[
@@ -28,11 +29,7 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     ("io.exit.on-stdin-close-legacy", exits),
     ("io.exit.status-zero", status),
     ("io.exit.on-sigterm", terminates),
-    ("io.exit.during-call", |e, j| {
-        for connection in e.connections.iter().filter(|it| it.calls().any(|call| call.request.case == Some(BUSY))) {
-            exit(connection, j, true);
-        }
-    }),
+    ("io.exit.during-call", exits_during_call),
     ("io.exit.no-orphans", orphans),
     ("io.crash.none", lives),
     ("io.stdout.flush", flushes),
@@ -133,23 +130,45 @@ fn stderr_utf8(evidence: &Evidence<'_>, j: &mut Judgement) {
     }
 }
 
-/// The machine may be busy: an exit that is only late counts if none is in time.
 fn exits(evidence: &Evidence<'_>, j: &mut Judgement) {
-    let is_prompt = evidence.connections.iter().any(|it| exit_time(it).is_some_and(|took| took <= EXIT));
     for connection in &evidence.connections {
-        exit(connection, j, is_prompt);
+        exit(connection, j, exit_limit(evidence));
     }
+}
+
+/// Only of a server that exits otherwise.
+fn exits_during_call(evidence: &Evidence<'_>, j: &mut Judgement) {
+    let limit = exit_limit(evidence);
+    let is_busy = |it: &&Connection<'_>| it.calls().any(|call| call.request.case == Some(BUSY));
+    let mut others = evidence.connections.iter().filter(|it| !is_busy(it)).filter_map(exit_time);
+    if !others.any(|took| took <= limit) {
+        return j.untested("the server does not exit in time without a request either");
+    }
+    for connection in evidence.connections.iter().filter(is_busy) {
+        exit(connection, j, limit);
+    }
+}
+
+/// The machine may be busy: a process may take as long to exit as three of its starts.
+fn exit_limit(evidence: &Evidence<'_>) -> Duration {
+    let starts = evidence.connections.iter().filter(|it| it.has_answered());
+    let starts = starts.filter_map(|it| it.first_word()?.time.checked_sub(it.started?));
+    EXIT.max(starts.max().unwrap_or_default() * 3)
 }
 
 fn exit_time(connection: &Connection<'_>) -> Option<Duration> {
     Some(connection.exited?.0.saturating_sub(connection.input_closed?.1))
 }
 
-fn exit(connection: &Connection<'_>, j: &mut Judgement, is_prompt: bool) {
+fn exit(connection: &Connection<'_>, j: &mut Judgement, limit: Duration) {
     // A process that is not up yet does not see the end of its standard input.
     let Some(took) = exit_time(connection).filter(|_| connection.has_answered()) else { return };
+    let closed = connection.input_closed.map(|(_, at)| at).unwrap_or_default();
+    if connection.terminated.is_some_and(|(_, at)| at.saturating_sub(closed) < limit) {
+        return j.untested("the server was stopped before it had taken longer than its starts take");
+    }
     let last = connection.messages.last().map(|it| it.place);
-    let holds = took <= EXIT || (is_prompt && connection.terminated.is_none());
+    let holds = took <= limit;
     j.check_at(holds, None, last.into_iter().collect(), || match connection.terminated {
         Some(_) => "that it had to be stopped by a signal".to_owned(),
         None => format!("the end of the process after {took:.1?}"),
@@ -158,10 +177,11 @@ fn exit(connection: &Connection<'_>, j: &mut Judgement, is_prompt: bool) {
 
 fn terminates(evidence: &Evidence<'_>, j: &mut Judgement) {
     j.untested("the server ends when its standard input ends");
+    let limit = exit_limit(evidence);
     for connection in &evidence.connections {
         let (Some((place, sent)), Some((exited, _))) = (connection.terminated, connection.exited) else { continue };
         let took = exited.saturating_sub(sent);
-        j.check_at(took <= EXIT, None, vec![place], || format!("the end of the process {took:.1?} after SIGTERM"));
+        j.check_at(took <= limit, None, vec![place], || format!("the end of the process {took:.1?} after SIGTERM"));
     }
 }
 
@@ -196,8 +216,13 @@ fn flushes(evidence: &Evidence<'_>, j: &mut Judgement) {
 /// Checks that each request of a case gets a response.
 fn answered(evidence: &Evidence<'_>, j: &mut Judgement, case: &str) {
     for call in evidence.case(case) {
-        if call.response.is_some() || is_usually_answered(evidence, &call) {
-            j.check_call(call.response.is_some(), &call);
+        let connection = connection(evidence, call.request.place);
+        if call.response.is_some() {
+            j.check_call(true, &call);
+        } else if !connection.is_some_and(|it| is_due(evidence, it, &call)) {
+            j.untested(NOT_DUE);
+        } else if is_usually_answered(evidence, &call) {
+            j.check_call(false, &call);
         } else {
             j.untested(NEVER_ANSWERED);
         }

@@ -1,13 +1,13 @@
 //! The legacy lifecycle: `initialize`, capabilities, order.
 
-use rehearse_protocol::Version;
+use rehearse_protocol::{Transport, Version};
 use serde_json::{Value, json};
 
 use super::{
     Judge,
     common::{
-        NEVER_ANSWERED, each_works, error_code, excuse, is_refused_elsewhere, is_usually_answered, refused, shown,
-        survives,
+        NEVER_ANSWERED, NOT_DUE, connection, each_works, error_code, excuse, is_due, is_refused_elsewhere,
+        is_usually_answered, refused, shown, survives,
     },
 };
 use crate::{Call, Case, CaseGroup, Evidence, Judgement, Kind, Level, Material, formats::is_at_or_below};
@@ -47,7 +47,10 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
             j.at_level(Level::Derived);
         }
     }),
-    ("life.init.future-version", |e, j| other_version(e, j, "negotiate/2099")),
+    ("life.init.future-version", |e, j| {
+        other_version(e, j, "negotiate/2099");
+        other_version(e, j, "quiet-window/initialize");
+    }),
     ("life.init.missing-version-param", |e, j| refused(e, j, "negotiate/no-version")),
     ("life.init.missing-clientinfo", |e, j| refused(e, j, "negotiate/missing")),
     ("life.init.unknown-capability-ignored", |e, j| {
@@ -63,7 +66,10 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     ("life.order.no-requests-before-initialized", quiet_handshake),
     ("life.order.ping-before-initialized", |e, j| {
         for call in e.case("quiet-window/ping").filter(|call| !is_refused_elsewhere(call)) {
-            if call.is_answered() || is_usually_answered(e, &call) {
+            let connection = connection(e, call.request.place);
+            if !call.is_answered() && !connection.is_some_and(|it| is_due(e, it, &call)) {
+                j.untested(NOT_DUE);
+            } else if call.is_answered() || is_usually_answered(e, &call) {
                 j.check_call(call.result().is_some(), &call);
             } else {
                 j.untested(NEVER_ANSWERED);
@@ -142,8 +148,9 @@ pub(super) fn cases(material: &Material) -> Vec<Case> {
         let initialize = |name: &str, params: Value| {
             Case::request(format!("negotiate/{name}"), CaseGroup::Fresh, "initialize", params)
         };
-        cases.push(initialize("1999", full("1999-01-01", json!({}))));
-        cases.push(initialize("2099", full("2099-12-31", json!({}))));
+        // What is refused first: then the others can share its process.
+        let first = material.served_list().unwrap_or("tools/list");
+        cases.push(Case::request("quiet-window/request-first", CaseGroup::Fresh, first, json!({})));
         cases.push(initialize("no-version", json!({ "capabilities": {}, "clientInfo": info })));
         cases.push(initialize(
             "missing/client-info",
@@ -155,8 +162,11 @@ pub(super) fn cases(material: &Material) -> Vec<Case> {
         ));
         let unknown = json!({ "x": {}, "experimental": { "a": {} } });
         cases.push(initialize("unknown-capability", full(version.as_str(), unknown)));
-        let first = material.served_list().unwrap_or("tools/list");
-        cases.push(Case::request("quiet-window/request-first", CaseGroup::Fresh, first, json!({})));
+        // Over stdio they open sessions in which more is tried.
+        if material.transport != Some(Transport::Stdio) {
+            cases.push(initialize("1999", full("1999-01-01", json!({}))));
+            cases.push(initialize("2099", full("2099-12-31", json!({}))));
+        }
     }
     if !material.is_http() {
         let (name, params) = ("malformed/second-initialize", full(version.as_str(), json!({})));
@@ -246,10 +256,13 @@ fn is_version_error(code: i64) -> bool {
 
 fn other_version(evidence: &Evidence<'_>, j: &mut Judgement, case: &str) {
     for call in evidence.case(case) {
+        let asked = call.request.at("/params/protocolVersion");
+        if is_published(asked) {
+            continue;
+        }
         match (call.result(), call.error_code()) {
             (Some(result), _) => {
                 let version = &result["protocolVersion"];
-                let asked = call.request.at("/params/protocolVersion");
                 j.check_answer(version != asked && is_published(version), &call, || {
                     format!("the version {}", shown(version))
                 });

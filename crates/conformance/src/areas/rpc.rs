@@ -8,13 +8,13 @@ use serde_json::{Value, json};
 use super::{
     Judge,
     common::{
-        PAGE, answers_batch, cheap_request, error_code, is_due, is_page, is_refused_elsewhere, may_be_resumed, refused,
-        shown, silence, survives,
+        NOT_DUE, PAGE, answers_batch, cheap_request, error_code, is_alive_after, is_broken, is_due, is_page,
+        is_refused_elsewhere, is_usually_answered, may_be_resumed, refused, shown, silence, survives,
     },
 };
 use crate::{
-    Case, CaseGroup, Evidence, HttpExchange, Judgement, Kind, Level, Material, Message, connection::as_other_type,
-    shapes,
+    Call, Case, CaseGroup, Evidence, HttpExchange, Judgement, Kind, Level, Material, Message,
+    connection::as_other_type, shapes,
 };
 
 /// How long the message of an error may be.
@@ -328,11 +328,12 @@ fn succeeds(evidence: &Evidence<'_>, j: &mut Judgement, case: &str) {
 /// Requests that were sent while an earlier one of the same connection was still open.
 fn concurrent(evidence: &Evidence<'_>, j: &mut Judgement) {
     for connection in &evidence.connections {
-        // A cancelled request needs no answer, a subscription has none until it ends, a batch may be refused as a whole,
+        // Broken input and a cancelled request need no answer, a subscription has none until it ends, a batch may be refused as a whole,
         // and the status of HTTP refuses a request as well.
         let is_kept = |call: &crate::Call<'_>| {
             !call.request.is_in_batch
                 && call.method() != "subscriptions/listen"
+                && !is_broken(call)
                 && call.request.case.is_none_or(|case| !case.starts_with("cancel-inflight/"))
                 && is_due(evidence, connection, call)
                 && !may_be_resumed(evidence, call)
@@ -341,8 +342,12 @@ fn concurrent(evidence: &Evidence<'_>, j: &mut Judgement) {
         let calls = connection.calls().filter(|call| call.request.kind == Kind::Request && is_kept(call));
         for pair in calls.collect::<Vec<_>>().windows(2) {
             let [first, second] = pair else { continue };
-            if first.response.is_some_and(|response| response.place > second.request.place) {
-                j.check_call(second.response.is_some(), second);
+            let is_kept = second.response.is_some();
+            // That a method has no answer at all is another check.
+            if first.response.is_some_and(|response| response.place > second.request.place)
+                && (is_kept || is_usually_answered(evidence, second))
+            {
+                j.check_call(is_kept, second);
             }
         }
     }
@@ -541,7 +546,7 @@ fn every_request(evidence: &Evidence<'_>, j: &mut Judgement) {
         if connection.ended_by_server() {
             continue;
         }
-        let is_starting = evidence.is_starting(connection);
+        let (is_starting, mut is_deaf) = (evidence.is_starting(connection), false);
         for call in connection.calls().filter(|call| is_well_formed(call.request) && !call.request.is_in_batch) {
             let is_long = matches!(call.method(), "subscriptions/listen" | "tasks/result" | "tools/call");
             let counts = match call.request.case {
@@ -550,15 +555,37 @@ fn every_request(evidence: &Evidence<'_>, j: &mut Judgement) {
                     ANSWERED.iter().any(|it| case.starts_with(it)) && !(is_long && case.starts_with("lists/"))
                 }
             };
-            if is_starting && counts {
+            // A case may be refused by a status.
+            let is_answered = call.is_served() || (call.request.case.is_some() && call.is_answered());
+            let subject = Some(call.method().to_owned());
+            if !counts {
+                continue;
+            } else if is_answered {
+                j.check_at(true, subject, call.places(), String::new);
+            } else if is_starting {
                 j.untested("a process did not start in time");
-            } else if counts && is_due(evidence, connection, &call) {
-                // A case may be refused by a status.
-                let holds = call.is_served() || (call.request.case.is_some() && call.is_answered());
-                j.check_at(holds, Some(call.method().to_owned()), call.places(), || "no answer".to_owned());
+            } else if !is_due(evidence, connection, &call) {
+                j.untested(NOT_DUE);
+            } else if is_alive_after(connection, &call) {
+                let waited = connection.waited(call.request).as_secs();
+                let found = || format!("no answer for {waited} s, though later requests were answered");
+                j.check_at(false, subject, call.places(), found);
+                if !needs_no_backend(&call) {
+                    j.at_level(Level::Should);
+                }
+            } else if !std::mem::replace(&mut is_deaf, true) {
+                j.check_at(false, subject, call.places(), || {
+                    "no answer to it and to all that came after it".to_owned()
+                });
             }
         }
     }
+}
+
+/// Whether the server answers at once or never: nothing else has to work for the answer.
+fn needs_no_backend(call: &Call<'_>) -> bool {
+    let case = call.request.case.unwrap_or_default();
+    call.method() == "ping" || case.starts_with("bad-method/") || case.starts_with("bad-params/")
 }
 
 /// Over a pipe any answer. Over HTTP a POST has a status, which other checks judge.

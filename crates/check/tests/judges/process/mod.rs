@@ -27,6 +27,8 @@ pub(crate) struct ProcessFault {
     exit_code: i32,
     /// It has to be stopped by SIGTERM, so many milliseconds before its exit.
     terminated: Option<u64>,
+    /// It exits late only if a request is open at the end of its input.
+    during_call: bool,
     /// It says nothing.
     silent: bool,
     /// Its first message begins with a byte order mark.
@@ -85,8 +87,10 @@ pub(crate) fn process(trace: &Trace, fault: &ProcessFault) -> Trace {
         out.push(at, line(at, end));
     }
     out.push(at, EventKind::Closed(Closed::by_server("the server closed its standard output")));
-    let exit = at + Duration::from_millis(fault.exit_after);
-    if let Some(before) = fault.terminated {
+    let is_busy = |event: &Event| matches!(&event.kind, EventKind::Case(case) if **case == *"shutdown/during-call");
+    let is_late = !fault.during_call || trace.events().any(is_busy);
+    let exit = at + Duration::from_millis(if is_late { fault.exit_after } else { 0 });
+    if let Some(before) = fault.terminated.filter(|_| is_late) {
         out.push(exit - Duration::from_millis(before), EventKind::Process(ProcessEvent::Terminated));
     }
     if fault.left_behind {
