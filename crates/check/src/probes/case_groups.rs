@@ -35,6 +35,9 @@ pub(super) async fn malformed(prober: &Prober<'_>) -> Vec<Trace> {
         connection.control("malformed").await;
     }
     if prober.is_pipe() {
+        // Whether another process has the same lists.
+        let mut again = prober.material.clone();
+        lists::read(&mut connection, &mut again).await;
         input::write(prober, &mut connection).await;
     }
     send_cases(&mut connection, prober, CaseGroup::Malformed).await;
