@@ -28,7 +28,8 @@ pub(super) async fn malformed(prober: &Prober<'_>) -> Vec<Trace> {
     if prober.starts_processes() && prober.extent != Extent::Whole {
         return Vec::new();
     }
-    let Some(mut connection) = prober.open_session().await else { return Vec::new() };
+    let opened = if prober.is_pipe() { input::open(prober).await } else { prober.open_session().await };
+    let Some(mut connection) = opened else { return Vec::new() };
     let mut traces = Vec::new();
     if !connection.wire().is_http() {
         // What answers the handshake comes before the first case.
