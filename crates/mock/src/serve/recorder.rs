@@ -57,6 +57,9 @@ struct State {
     exchanges: u32,
     /// Separate from the trace: the rest of an answer may be recorded after the end.
     closed: Option<(Duration, Closed)>,
+    /// How many TCP connections a client without a session has, and how the last of them ended while it has none.
+    connections: usize,
+    idle: Option<(Duration, Closed)>,
 }
 
 /// A client of streamable HTTP without a session.
@@ -94,6 +97,8 @@ impl ServerRecorder {
                 client: None,
                 exchanges: 0,
                 closed: None,
+                connections: 0,
+                idle: None,
             }),
         });
         trace.record(EventKind::Opened(transport));
@@ -256,6 +261,22 @@ impl ConnectionTrace {
         self.state.lock().closed.get_or_insert_with(|| (self.opened.elapsed(), closed));
     }
 
+    /// Its client has come on another TCP connection.
+    fn join(&self) {
+        let mut state = self.state.lock();
+        state.connections += 1;
+        state.idle = None;
+    }
+
+    /// Such a connection has ended. The client may come again.
+    fn leave(&self, closed: Closed) {
+        let mut state = self.state.lock();
+        state.connections = state.connections.saturating_sub(1);
+        if state.connections == 0 && state.is_without_session() {
+            state.idle = Some((self.opened.elapsed(), closed));
+        }
+    }
+
     /// Adds requests of this client, whatever connection they come on.
     fn set_client(&self, client: HttpClient) {
         self.state.lock().client = Some(client);
@@ -279,7 +300,7 @@ impl ConnectionTrace {
     fn trace(&self) -> Trace {
         let state = self.state.lock();
         let mut trace = state.trace.clone();
-        if let Some((at, closed)) = &state.closed {
+        if let Some((at, closed)) = state.closed.as_ref().or(state.idle.as_ref()) {
             let last = trace.events().next_back().map_or(*at, |event| event.at);
             trace.push(last.max(*at), EventKind::Closed(closed.clone()));
         }
@@ -562,8 +583,28 @@ impl Exchange {
     }
 
     fn remember(&self, trace: &Arc<ConnectionTrace>) {
-        if let Some(traces) = self.handle.data(TcpTraces::default) {
-            *traces.last.lock() = Some(trace.clone());
+        let Some(traces) = self.handle.data(TcpTraces::default) else { return };
+        let before = traces.last.lock().replace(trace.clone());
+        if before.is_none_or(|before| !Arc::ptr_eq(&before, trace)) {
+            trace.join();
+            let trace = trace.clone();
+            self.at_end(move |closed| trace.leave(closed));
+        }
+    }
+
+    /// Runs this when the TCP connection has ended.
+    fn at_end(&self, run: impl FnOnce(Closed) + Send + 'static) {
+        let handle = self.handle.clone();
+        let end = async move {
+            handle.closed().await;
+            run(match handle.is_disconnected() {
+                true => Closed::by_server("the server broke off the connection").broken(),
+                false => Closed::by_client("the connection was closed"),
+            });
+        };
+        // The exchange may be dropped with the runtime.
+        if let Ok(runtime) = Handle::try_current() {
+            self.tasks.spawn_on(end, &runtime);
         }
     }
 
@@ -571,18 +612,8 @@ impl Exchange {
     fn connection(&self) -> Arc<ConnectionTrace> {
         let open = || {
             let trace = self.recorder.open(self.transport);
-            let (handle, closing) = (self.handle.clone(), trace.clone());
-            let close = async move {
-                handle.closed().await;
-                closing.close(match handle.is_disconnected() {
-                    true => Closed::by_server("the server broke off the connection").broken(),
-                    false => Closed::by_client("the connection was closed"),
-                });
-            };
-            // The exchange may be dropped with the runtime.
-            if let Ok(runtime) = Handle::try_current() {
-                self.tasks.spawn_on(close, &runtime);
-            }
+            let closing = trace.clone();
+            self.at_end(move |closed| closing.close(closed));
             trace
         };
         let traces = self.handle.data(TcpTraces::default);
