@@ -89,7 +89,7 @@ export interface CheckOptions extends Options {
 
 /** Its JSON Schema is that of `rehearse schema check`. */
 export interface CheckReport extends Fields {
-  verdict: "passed" | "failed" | "cannot-run" | "nothing-tested";
+  verdict: "passed" | "failed" | "incomplete" | "cannot-run" | "nothing-tested";
   totals: Record<"failed" | "warnings" | "notTested" | "accepted" | "info" | "passed" | "notApplicable", number>;
   servers: Fields[];
 }

@@ -60,7 +60,7 @@ annotated with readOnlyHint, or named by --allow-tool.
 
 Exit codes:
   0  no MUST is violated    1  a MUST is violated, or a condition of --strict, --require or --baseline
-  2  wrong usage            3  the server cannot be reached; or interrupted
+  2  wrong usage            3  the server cannot be reached; interrupted; --budget was too short
   4  nothing was selected, or nothing selected was tested";
 
 /// Check a server against the MCP specification
@@ -107,7 +107,7 @@ pub(super) struct CheckArgs {
     #[arg(long, hide_short_help = true)]
     listing: bool,
     /// How long the whole run may take
-    #[arg(long, hide_short_help = true, value_name = "DURATION", default_value = "60s", value_parser = duration)]
+    #[arg(long, hide_short_help = true, value_name = "DURATION", default_value = "3m", value_parser = duration)]
     budget: Duration,
     /// How long the server may take to start
     #[arg(long, hide_short_help = true, value_name = "DURATION", default_value = "30s", value_parser = duration)]

@@ -77,7 +77,7 @@ impl From<Verdict> for Exit {
         match verdict {
             Verdict::Passed => Exit::Success,
             Verdict::Failed => Exit::Violation,
-            Verdict::CannotRun => Exit::CannotRun,
+            Verdict::CannotRun | Verdict::Incomplete => Exit::CannotRun,
             Verdict::NothingTested => Exit::NothingSelected,
         }
     }

@@ -190,6 +190,22 @@ fn a_failure_that_a_second_run_does_not_show_is_a_warning() {
 }
 
 #[test]
+fn a_run_that_did_not_finish_is_no_pass_and_accuses_nobody() {
+    let server = format!("{} mock basic", Rehearse::BINARY);
+    let run = Rehearse::new().args(["check", "--stdio", &server, "--budget", "1ms", "--format", "json"]).run().code(3);
+    let json: Json = serde_json::from_str(run.stdout_text()).expect("JSON");
+    assert_ne!(json["verdict"], "passed");
+    assert_eq!((json["totals"]["failed"].as_u64(), json["totals"]["warnings"].as_u64()), (Some(0), Some(0)));
+}
+
+#[test]
+fn a_default_check_starts_ten_processes() {
+    let server = format!("sh -c 'echo x >> starts; exec {} mock everything'", Rehearse::BINARY);
+    let run = Rehearse::new().args(["check", "--stdio", &server]).run().code(0);
+    assert_eq!(run.read("starts").lines().count(), 10);
+}
+
+#[test]
 fn a_server_that_never_answers_costs_no_more_than_the_budget() {
     let silent = "sh -c 'while read -r line; do case $line in *initialize\\\"*) \
                   echo \"{\\\"jsonrpc\\\":\\\"2.0\\\",\\\"id\\\":1,\\\"result\\\":{\\\"protocolVersion\\\":\\\"2025-11-25\\\",\

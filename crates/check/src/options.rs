@@ -86,7 +86,7 @@ impl Default for CheckOptions {
             start_timeout: Duration::from_secs(30),
             request_timeout: Duration::from_secs(10),
             grace: Duration::from_millis(300),
-            budget: Duration::from_secs(60),
+            budget: Duration::from_mins(3),
             tools: ToolPermission::default(),
             tokens: Tokens::default(),
             listing: false,

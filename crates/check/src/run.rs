@@ -231,7 +231,7 @@ async fn probe(
     let transport = params.target.transport();
     let mut material = lists::material(&connection, transport, &handshake, options);
     lists::read(&mut connection, &mut material).await;
-    let Survey { tools, chosen, slow } = survey(&mut connection, &material, options).await;
+    let Survey { tools, chosen, slow, called, allowed } = survey(&mut connection, &material, options).await;
     material.callable = chosen;
     material.mirrored = lists::mirrored(&material.tools, options);
     material.endpoint = server::endpoint(params).unwrap_or_default().to_owned();
@@ -255,7 +255,21 @@ async fn probe(
             .map(|check| (check, check.judge(&evidence)))
             .collect()
     };
-    VersionRun { version, traces, outcomes }
+    let mut run = VersionRun { version, traces, outcomes };
+    run.count_tools(called, allowed);
+    run
+}
+
+impl VersionRun {
+    /// Says of checks that look at each tool how many were called, if not all.
+    fn count_tools(&mut self, called: usize, allowed: usize) {
+        let is_part = |(check, outcome): &&mut (&Check, CheckOutcome)| {
+            check.needs.as_deref() == Some("tool") && outcome.verdict == CheckVerdict::Pass
+        };
+        for (_, outcome) in self.outcomes.iter_mut().filter(is_part).filter(|_| called < allowed) {
+            outcome.reason = Some(format!("{called} of {allowed} tools; a longer `--budget` calls the others"));
+        }
+    }
 }
 
 /// What can be said of a server that opens the event stream of HTTP+SSE and then does not get as far as the handshake;

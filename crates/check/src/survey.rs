@@ -13,10 +13,10 @@ use crate::{
     lists,
 };
 
-/// How many tools are called at most.
-const MOST_TOOLS: usize = 64;
-/// No further tool is called after this time.
+/// No further tool is called again after this time.
 const LONGEST: Duration = Duration::from_secs(1);
+/// The part of the budget in which every tool is called once.
+const SHARE: u32 = 4;
 /// How many tools are called again and again.
 const CHOSEN: usize = 3;
 /// A tool that takes longer can be cancelled, and the next one is called meanwhile.
@@ -44,6 +44,9 @@ pub(crate) struct Survey {
     pub(crate) chosen: Vec<(String, Value)>,
     /// The fastest of the slow ones.
     pub(crate) slow: Option<SlowTool>,
+    /// How many tools were called, of those that may be.
+    pub(crate) called: usize,
+    pub(crate) allowed: usize,
 }
 
 /// A tool whose calls can be cancelled, with its arguments.
@@ -56,7 +59,7 @@ pub(crate) struct SlowTool {
 
 /// Calls each tool that may be called once, as in normal work, with a progress token.
 pub(crate) async fn survey(connection: &mut ProbeConnection, material: &Material, options: &CheckOptions) -> Survey {
-    let tools: Vec<_> = lists::callable(&material.tools, options).take(MOST_TOOLS).collect();
+    let tools: Vec<_> = lists::callable(&material.tools, options).collect();
     let has_levels = material.is_modern() && material.declares("logging");
     let with_meta = |number: usize, mut params: Value| {
         params["_meta"] = json!({ "progressToken": format!("rehearse-{number}") });
@@ -65,12 +68,13 @@ pub(crate) async fn survey(connection: &mut ProbeConnection, material: &Material
         }
         params
     };
-    Survey::of(call(connection, &tools, "", with_meta).await)
+    let calls = call(connection, &tools, "", options.budget / SHARE, with_meta).await;
+    Survey { allowed: tools.len(), ..Survey::of(calls) }
 }
 
 /// Calls each of these tools, which may change something, as long as there is time.
 pub(crate) async fn call_each(connection: &mut ProbeConnection, tools: &[(String, Value)], case: &str) {
-    call(connection, tools, case, |_, params| params).await;
+    call(connection, tools, case, LONGEST, |_, params| params).await;
 }
 
 /// Calls each of these tools, as long as there is time. A slow one is waited for at the end.
@@ -78,9 +82,10 @@ async fn call(
     connection: &mut ProbeConnection,
     tools: &[(String, Value)],
     case: &str,
+    longest: Duration,
     with_meta: impl Fn(usize, Value) -> Value,
 ) -> Vec<Called> {
-    let end = Instant::now() + LONGEST;
+    let end = Instant::now() + longest;
     let (mut calls, mut slow) = (Vec::new(), Vec::new());
     for (number, (name, arguments)) in tools.iter().enumerate() {
         if connection.is_over() || Instant::now() >= end {
@@ -126,6 +131,7 @@ fn is_success(answer: &Answer) -> bool {
 
 impl Survey {
     fn of(calls: Vec<Called>) -> Survey {
+        let (called, allowed) = (calls.len(), calls.len());
         let answered = calls.iter().filter(|call| call.took.is_some_and(|took| !took.is_zero()));
         let slow = answered.min_by_key(|call| call.took).map(|call| SlowTool {
             name: call.name.clone(),
@@ -137,7 +143,8 @@ impl Survey {
             tools = others;
         }
         let chosen = choose(&tools);
-        Survey { tools: tools.into_iter().map(|call| (call.name, call.arguments)).collect(), chosen, slow }
+        let tools = tools.into_iter().map(|call| (call.name, call.arguments)).collect();
+        Survey { tools, chosen, slow, called, allowed }
     }
 }
 

@@ -11,6 +11,8 @@ pub enum Verdict {
     /// Nothing was run or tested, which is not a pass.
     #[default]
     NothingTested,
+    /// The time was over before everything was tried, and nothing had failed by then.
+    Incomplete,
     /// A cell, a check or a threshold failed, or what makes a run fail besides.
     Failed,
     /// A server could not be reached, or the run was interrupted.
@@ -24,6 +26,7 @@ impl Verdict {
         match self {
             Verdict::Passed => "passed",
             Verdict::NothingTested => "nothing-tested",
+            Verdict::Incomplete => "incomplete",
             Verdict::Failed => "failed",
             Verdict::CannotRun => "cannot-run",
         }

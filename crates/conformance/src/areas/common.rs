@@ -92,12 +92,16 @@ const NEEDS_CAPABILITY: &str = "the server needs a client with a capability that
 /// Why an error says nothing about a valid request: as [`excuse`], or because the same works for a client that can be asked.
 /// Before 2026-07-28 no code says so.
 fn excuse_of_plain(evidence: &Evidence<'_>, call: &Call<'_>) -> Option<&'static str> {
-    let asked = evidence.case("asking/prompt").chain(evidence.case("asking/resource"));
+    let asked = || evidence.case("asking/prompt").chain(evidence.case("asking/resource"));
+    let asked_any = asked().next().is_some();
+    let asked = asked();
     let mut works = asked.filter(|it| it.method() == call.method() && it.result().is_some());
     let is_same =
         |it: Call<'_>| ["name", "uri"].iter().all(|key| it.request.params()[key] == call.request.params()[key]);
-    // Before 2025-06-18 no client can be asked for input: a server that needs one refuses a request that is in order.
-    let is_too_old = evidence.version < Version::V2025_06_18 && call.error_code() == Some(-32600);
+    // Before 2025-06-18 no client can be asked for input: a server that needs one refuses a request that is in order. In a
+    // version that is tried briefly, none was.
+    let is_too_old = evidence.version < Version::V2025_06_18 || !asked_any;
+    let is_too_old = is_too_old && call.error_code() == Some(-32600);
     let mut is_excused = || is_too_old || (call.error_code().is_some() && works.any(is_same));
     excuse(call).or_else(|| is_excused().then_some(NEEDS_CAPABILITY))
 }

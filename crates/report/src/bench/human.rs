@@ -54,7 +54,9 @@ pub(crate) fn render(result: &BenchResult, width: usize) -> String {
     let _ = match result.verdict {
         Verdict::Passed | Verdict::NothingTested => writeln!(out, "{}", styled("measured", GOOD)),
         Verdict::Failed => writeln!(out, "{}", styled("failed", BAD)),
-        Verdict::CannotRun => writeln!(out, "{}", styled("not everything was measured", BAD)),
+        Verdict::CannotRun | Verdict::Incomplete => {
+            writeln!(out, "{}", styled("not everything was measured", BAD))
+        }
     };
     out
 }

@@ -321,6 +321,8 @@ impl CheckResult {
             Verdict::CannotRun
         } else if is_failed {
             Verdict::Failed
+        } else if self.servers.iter().any(|server| server.is_budget_spent) {
+            Verdict::Incomplete
         } else if self.totals.is_tested() {
             Verdict::Passed
         } else {

@@ -101,6 +101,25 @@ fn the_violating_text_is_marked_in_a_frame_that_is_shortened_around_it() {
 }
 
 #[test]
+fn a_run_that_did_not_finish_is_incomplete_in_every_format() {
+    let mut unfinished = result(&[Transport::Stdio], &[check(IDS[2], CheckVerdict::Pass, Vec::new())]);
+    unfinished.servers[0].is_budget_spent = true;
+    let shown = text(&mut unfinished, 160);
+    assert_eq!(unfinished.verdict, Verdict::Incomplete);
+    assert!(shown.contains("a longer --budget") && shown.contains("\nincomplete: "), "{shown}");
+    for format in [Format::Junit, Format::Sarif, Format::Markdown, Format::Html] {
+        let results = Results { check: Some(unfinished.clone()), ..Results::default() };
+        let rendered = String::from_utf8(results.render(format, &Layout::default())).expect("text");
+        let is_said = rendered.contains("incomplete") || rendered.contains("\"executionSuccessful\": false");
+        assert!(is_said, "{format:?}: {rendered}");
+    }
+    let mut failed = result(&[Transport::Stdio], &[bad_names()]);
+    failed.servers[0].is_budget_spent = true;
+    failed.conclude(false);
+    assert_eq!(failed.verdict, Verdict::Failed, "what was found is found");
+}
+
+#[test]
 fn a_violation_of_several_versions_and_transports_is_one_entry() {
     let checks = [bad_names(), check(IDS[2], CheckVerdict::NotTested, Vec::new())];
     let shown = text(&mut result(&[Transport::Stdio, Transport::Http], &checks), 80);

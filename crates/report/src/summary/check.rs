@@ -13,6 +13,9 @@ use crate::{
     text::printable,
 };
 
+/// What is said of a server whose run did not finish.
+const INCOMPLETE: &str =
+    "incomplete: the time of --budget was over before everything was tried; a longer --budget tries the rest";
 /// How many violations of a check are named.
 const NAMED: usize = 8;
 
@@ -52,7 +55,8 @@ pub(super) fn section(result: &CheckResult) -> Section {
     let outcomes = result.checks().map(|check| outcome(check.verdict));
     section.counts = counted(outcomes.chain(stale.iter().map(|_| Outcome::Failed)));
     let errors = result.servers.iter().zip(&names).filter_map(|(server, name)| {
-        let error = server.error.clone()?;
+        let incomplete = || server.is_budget_spent.then(|| INCOMPLETE.to_owned());
+        let error = server.error.clone().or_else(incomplete)?;
         let again = vec![server.again.clone()];
         Some(Failure { messages: vec![error], again, ..Failure::new(Outcome::Error, name.clone()) })
     });
@@ -101,7 +105,8 @@ fn suites(result: &CheckResult) -> Vec<Suite> {
             let cases = checks.map(|check| case(check, result.strict)).collect();
             Suite { name: format!("{} {}/{}", server.target, server.transport, version.version), cases }
         }));
-        suites.extend(server.error.as_ref().map(|error| Suite {
+        let incomplete = server.is_budget_spent.then_some(INCOMPLETE);
+        suites.extend(server.error.as_deref().or(incomplete).map(|error| Suite {
             name: server.target.clone(),
             cases: vec![simple("connection", Outcome::Error, error)],
         }));
@@ -159,7 +164,7 @@ fn scan(result: &CheckResult) -> Scan {
         result.servers.iter().filter_map(|server| Some(server.place.as_ref()?.server.as_str())).collect();
     Scan {
         category: Some(format!("rehearse/check/{}/", servers.join(","))),
-        is_complete: result.servers.iter().all(|server| server.error.is_none()),
+        is_complete: result.servers.iter().all(|server| server.error.is_none() && !server.is_budget_spent),
         rules: rules.into_values().collect(),
         alerts: alerts.into_values().collect(),
     }
