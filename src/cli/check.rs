@@ -59,7 +59,7 @@ The server is checked in every protocol version that it speaks. Tools are called
 annotated with readOnlyHint, or named by --allow-tool.
 
 Exit codes:
-  0  no MUST is violated    1  a MUST is violated, or a condition of --strict, --require or --baseline
+  0  no MUST is violated    1  a MUST is violated, or what --strict, --require or --baseline say
   2  wrong usage            3  the server cannot be reached; interrupted; --budget was too short
   4  nothing was selected, or nothing selected was tested";
 

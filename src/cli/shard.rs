@@ -79,6 +79,6 @@ mod tests {
         assert!(error(&[("JOB_COMPLETION_INDEX", "0")]).contains("REHEARSE_SHARDS"));
         assert!(error(&[("CI_NODE_INDEX", "0"), ("CI_NODE_TOTAL", "3")]).contains("counts from 1"));
         assert!(error(&[("CIRCLE_NODE_INDEX", "2"), ("CIRCLE_NODE_TOTAL", "2")]).contains("counts from 0"));
-        assert!(error(&[("CIRCLE_NODE_INDEX", "x"), ("CIRCLE_NODE_TOTAL", "2")]).contains("no shard"));
+        assert!(error(&[("CIRCLE_NODE_INDEX", "x"), ("CIRCLE_NODE_TOTAL", "2")]).contains("not a shard"));
     }
 }

@@ -16,7 +16,7 @@ use rehearse_report::{
 
 #[derive(Debug, Args)]
 pub(super) struct ReportArgs {
-    /// Run only these checks: an id, the beginning of one, or a pattern with `*` (repeatable)
+    /// Run only these checks: an id, its beginning or a pattern (repeatable)
     #[arg(long = "only", value_name = "ID")]
     pub(super) only: Vec<String>,
     /// Also fail on violated SHOULDs
@@ -25,7 +25,7 @@ pub(super) struct ReportArgs {
     /// Also fail if one of these checks was not tested (repeatable)
     #[arg(long = "require", hide_short_help = true, value_name = "ID")]
     required: Vec<String>,
-    /// Accept the failures in this file; an entry that no longer matches a failure fails the run
+    /// Accept the failures in this file; fail if one of them is gone
     #[arg(long, value_name = "FILE")]
     baseline: Option<PathBuf>,
     /// Write all failures to the baseline
