@@ -530,7 +530,8 @@ impl Exchange {
             return Target::Session(self.modern(request));
         }
         let legacy = own().filter(|trace| trace.state.lock().is_legacy());
-        let only = || self.recorder.latest(State::is_without_session);
+        // One that has no connection any more has left, as far as is known.
+        let only = || self.recorder.latest(|state| state.is_without_session() && state.idle.is_none());
         let only = || only().filter(|_| self.recorder.latest_session().is_none());
         match legacy.or_else(latest).or_else(own).or_else(only) {
             Some(trace) => Target::Session(trace),
