@@ -69,7 +69,7 @@ impl Wire {
         stderr: Option<StderrSink>,
         recorder: ClientRecorder,
     ) -> Result<Wire, ConnectError> {
-        let splitter = LineSplitter::default().with_blank_lines();
+        let splitter = LineSplitter::new(recorder.largest()).with_blank_lines();
         let opened = Wire::connect(params, stderr, splitter, false, recorder.with_details()).await;
         let mut wire = opened.map_err(|error| ConnectError::from_open(error, &params.target.to_string()))?;
         wire.read_into(None);
@@ -147,6 +147,11 @@ impl Wire {
                 }
                 // Endless output must not block senders and the shutdown.
                 consume_budget().await;
+                if recorder.is_full() {
+                    // What nobody keeps is not read either.
+                    closing.cancelled().await;
+                    return Closed::by_limit("the server sent more than is kept");
+                }
             }
         }));
     }

@@ -97,6 +97,10 @@ pub struct Trace {
     limit: Option<usize>,
     /// The bytes of the events that are kept.
     bytes: usize,
+    /// How many bytes are kept at most, if what comes after them is dropped.
+    room: Option<usize>,
+    /// Whether events were dropped after the last one.
+    is_full: bool,
 }
 
 impl EventKind {
@@ -126,10 +130,30 @@ impl Trace {
         Trace { limit: Some(limit.max(1)), ..Trace::default() }
     }
 
+    /// A trace that drops what comes after `limit` events, or after so many bytes: it is the beginning of what happened.
+    pub fn beginning(limit: usize, bytes: usize) -> Trace {
+        Trace { limit: Some(limit), room: Some(bytes), ..Trace::default() }
+    }
+
     /// An empty trace with the limit of this one.
     #[must_use]
     pub fn new_empty(&self) -> Trace {
-        Trace { limit: self.limit, ..Trace::default() }
+        Trace { limit: self.limit, room: self.room, ..Trace::default() }
+    }
+
+    /// Whether events were dropped after the last one.
+    pub fn is_full(&self) -> bool {
+        self.is_full
+    }
+
+    /// The bytes of the events that are kept.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// The size of the largest frame that the trace can keep.
+    pub fn largest(&self) -> usize {
+        self.room.map_or(MAX_FRAME, |room| room.min(MAX_FRAME))
     }
 
     /// Adds an event.
@@ -139,6 +163,13 @@ impl Trace {
 
     /// Adds an event that may belong to an HTTP exchange.
     pub fn push_event(&mut self, event: Event) {
+        if let Some(room) = self.room {
+            let fits = self.bytes + event.kind.len() <= room && Some(self.events.len()) < self.limit;
+            self.is_full |= !fits;
+            if self.is_full {
+                return;
+            }
+        }
         self.bytes += event.kind.len();
         self.events.push_back(event);
         let Some(limit) = self.limit else { return };
@@ -217,6 +248,20 @@ mod tests {
         let mut all = Trace::default();
         (0..2).for_each(|_| add(&mut all, MAX_BYTES));
         assert_eq!(all.frames().count(), 2);
+    }
+
+    #[test]
+    fn a_trace_of_the_beginning_drops_what_comes_later() {
+        let mut trace = Trace::beginning(3, 10);
+        add(&mut trace, 10);
+        assert!(!trace.is_full());
+        add(&mut trace, 1);
+        trace.push(Duration::ZERO, EventKind::Opened(Transport::Stdio));
+        assert_eq!((trace.start(), trace.end(), trace.bytes(), trace.is_full()), (0, 1, 10, true));
+        let mut trace = trace.new_empty();
+        (0..4).for_each(|_| add(&mut trace, 1));
+        assert_eq!((trace.start(), trace.end(), trace.is_full()), (0, 3, true));
+        assert_eq!((trace.largest(), Trace::bounded(3).largest()), (10, MAX_FRAME));
     }
 
     #[test]

@@ -17,6 +17,7 @@ use bytes::Bytes;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::{
     sync::{oneshot, watch},
+    task::coop::consume_budget,
     time::Instant,
 };
 
@@ -97,6 +98,11 @@ impl ClientRecorder {
     /// connections. A response to a request that was dropped is still delivered to its waiter.
     pub fn with_limit(limit: usize) -> ClientRecorder {
         ClientRecorder::from_trace(Trace::bounded(limit))
+    }
+
+    /// As [`ClientRecorder::new`], but keeps only the first `limit` events, and fewer if they have more than so many bytes.
+    pub fn of_beginning(limit: usize, bytes: usize) -> ClientRecorder {
+        ClientRecorder::from_trace(Trace::beginning(limit, bytes))
     }
 
     fn from_trace(trace: Trace) -> ClientRecorder {
@@ -290,6 +296,21 @@ impl ClientRecorder {
         self.state().closed.clone()
     }
 
+    /// Whether events were dropped after the last one that is kept.
+    pub fn is_full(&self) -> bool {
+        self.state().trace.is_full()
+    }
+
+    /// The bytes of the events that are kept.
+    pub fn bytes(&self) -> usize {
+        self.state().trace.bytes()
+    }
+
+    /// The size of the largest frame that is read.
+    pub(crate) fn largest(&self) -> usize {
+        self.state().trace.largest()
+    }
+
     /// The index of the first event that is kept.
     pub fn start(&self) -> usize {
         self.state().trace.start()
@@ -328,13 +349,16 @@ impl ClientRecorder {
         self.state().trace.frames_since(index).map(|(index, frame)| (index, frame.clone())).collect()
     }
 
-    /// Waits for events from index `read` on; false if the connection closes without any. Cancel-safe.
+    /// Waits for events from index `read` on; false if the connection closes without any, or no more are kept.
+    /// Cancel-safe.
     pub async fn has_more(&self, read: usize) -> bool {
+        // A limit of the time must be seen although events flow.
+        consume_budget().await;
         let mut changed = self.0.changed.subscribe();
         loop {
             let (end, closed) = {
                 let state = self.state();
-                (state.trace.end(), state.closed.is_some())
+                (state.trace.end(), state.closed.is_some() || state.trace.is_full())
             };
             if end > read {
                 return true;
@@ -363,7 +387,7 @@ impl ClientRecorder {
                 let state = self.state();
                 let frames: Vec<_> =
                     state.trace.frames_since(from).map(|(index, frame)| (index, frame.clone())).collect();
-                (frames, state.trace.end(), state.closed.is_some())
+                (frames, state.trace.end(), state.closed.is_some() || state.trace.is_full())
             };
             for (index, frame) in frames {
                 if predicate(&frame) {

@@ -41,6 +41,32 @@ async fn dropped_frames_keep_their_numbers_and_answers_are_still_found() {
     assert_eq!(index, 4);
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_time_limit_is_seen_although_events_flow() {
+    let (recorder, mut seen) = (ClientRecorder::with_limit(1), 0);
+    let flow = async {
+        while seen < 10_000 && recorder.has_more(seen).await {
+            receive(&recorder, "{}");
+            seen += 1;
+        }
+    };
+    receive(&recorder, "{}");
+    assert!(tokio::time::timeout(Duration::ZERO, flow).await.is_err());
+}
+
+#[tokio::test]
+async fn nothing_more_comes_when_no_more_is_kept() {
+    let recorder = ClientRecorder::of_beginning(2, 100);
+    receive(&recorder, "1");
+    let mut waiting = pin!(recorder.has_more(2));
+    assert!(waiting.as_mut().now_or_never().is_none());
+    receive(&recorder, "2");
+    receive(&recorder, "3");
+    assert!(recorder.is_full() && !waiting.await);
+    assert_eq!((recorder.since(0).len(), recorder.bytes(), recorder.largest()), (2, 2, 100));
+    assert!(recorder.wait_for(2, |_| true).await.is_none());
+}
+
 #[test]
 fn an_attempt_keeps_no_more_than_the_connection() {
     let connection = ClientRecorder::with_limit(2);

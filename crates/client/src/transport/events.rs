@@ -22,7 +22,8 @@ pub(crate) struct EventReader {
 impl EventReader {
     /// A recorder notes the bytes of the stream, beside the frames in it.
     pub(crate) fn new(response: Response, recorder: Option<ClientRecorder>) -> EventReader {
-        EventReader { response, decoder: Decoder::default(), ready: VecDeque::new(), recorder }
+        let decoder = recorder.as_ref().map_or_else(Decoder::default, |recorder| Decoder::new(recorder.largest()));
+        EventReader { response, decoder, ready: VecDeque::new(), recorder }
     }
 
     /// The number of the exchange in the trace.
@@ -43,6 +44,9 @@ impl EventReader {
             let Some(chunk) = self.response.chunk().await.map_err(broken)? else { return Ok(None) };
             if let Some(recorder) = &self.recorder {
                 recorder.note_chunk(self.exchange(), &chunk);
+                if recorder.is_full() {
+                    return Err(Closed::by_limit("the server sent more than is kept"));
+                }
             }
             let mut events = Vec::new();
             let pushed = self.decoder.push(&chunk, &mut events);

@@ -14,7 +14,7 @@ use tokio::{sync::watch, task::JoinHandle, time::timeout};
 use super::{OpenError, WireError, auth::AuthMiddleware, events::EventReader, headers::HeaderChange, web};
 use crate::{Endpoint, recorder::ClientRecorder};
 use rehearse_protocol::{
-    Direction, EventKind, Frame, MAX_FRAME, MessageHead, ParseError, Transport,
+    Direction, EventKind, Frame, MessageHead, ParseError, Transport,
     http::{asked, is_event_stream, is_message},
 };
 
@@ -223,7 +223,7 @@ impl HttpEndpoint {
                 redirection,
             });
         }
-        let body = match whole_body(response).await {
+        let body = match whole_body(response, self.recorder.largest()).await {
             Ok(body) => body,
             Err(error) => {
                 self.recorder.note_detail(number, || EventKind::HttpEnd { is_whole: false });
@@ -348,11 +348,11 @@ fn has_response(frame: &Frame) -> bool {
     }
 }
 
-async fn whole_body(mut response: Response) -> Result<Bytes, WireError> {
+async fn whole_body(mut response: Response, largest: usize) -> Result<Bytes, WireError> {
     let mut body = BytesMut::new();
     while let Some(chunk) = response.chunk().await.map_err(|error| WireError::Exchange(web::describe(error)))? {
-        if body.len() + chunk.len() > MAX_FRAME {
-            return Err(WireError::Malformed(format!("a body of more than {MAX_FRAME} bytes")));
+        if body.len() + chunk.len() > largest {
+            return Err(WireError::Malformed(format!("a body of more than {largest} bytes")));
         }
         body.extend_from_slice(&chunk);
     }
