@@ -46,6 +46,7 @@ interop: ## Test against real clients and servers; needs Node and Python, and a 
 nightly: ## Check real servers against the specification; needs what interop needs, and takes minutes
 	$(CARGO) build
 	! command -v go || REHEARSE_GO=go $(CARGO) test -p rehearse-code-mode --test execute go_
+	ALONE=100 $(CARGO) test -p rehearse-check --test judges alone
 	interop/run --check
 	interop/report/test
 

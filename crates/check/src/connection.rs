@@ -35,8 +35,9 @@ use latencies::Latencies;
 
 /// How many unanswered requests a connection bears before it waits only for the window of silence.
 const PATIENCE: u32 = 2;
-/// How many events of a connection are kept.
+/// How many events of a connection are kept, and how many bytes.
 const KEPT_EVENTS: usize = 5_000;
+const KEPT_BYTES: usize = 8 << 20;
 /// How often a request is sent again with what the server asks for.
 const MOST_ROUNDS: usize = 5;
 /// How soon the answer to a request follows an error without an id that is about something else.
@@ -44,6 +45,8 @@ const SETTLES: Duration = Duration::from_millis(100);
 /// How long a process may take to exit; longer, if its processes take long to start.
 const EXIT: Duration = Duration::from_millis(2500);
 const LONGEST_EXIT: Duration = Duration::from_secs(20);
+/// How long it may take at the end of the run, twice.
+const LAST_EXIT: Duration = Duration::from_millis(200);
 /// The longest window in which nothing must happen, unless the user wants a longer one.
 const LONGEST_GRACE: Duration = Duration::from_secs(2);
 /// The longest time to wait for the answer to a case after that to its control.
@@ -119,7 +122,8 @@ impl ProbeConnection {
     /// Connects; sends nothing.
     ///
     /// # Errors
-    /// As [`Wire::open`], with the trace of the attempt.
+    /// As [`Wire::open`], with the trace of the attempt; an empty one if nothing was tried, because the server
+    /// hangs or has sent too much.
     pub(crate) async fn open(
         params: &ServerParams,
         version: Version,
@@ -130,7 +134,11 @@ impl ProbeConnection {
             Target::Stdio(_) => (PROCESSES.acquire().await.ok(), STARTING.acquire().await.ok()),
             _ => (None, None),
         };
-        let recorder = rehearse_client::ClientRecorder::with_limit(KEPT_EVENTS);
+        if budget.hangs() || budget.is_full() {
+            let error = ConnectError::Malformed("nothing more is tried".to_owned());
+            return Err((error, Trace::default()));
+        }
+        let recorder = rehearse_client::ClientRecorder::of_beginning(KEPT_EVENTS, KEPT_BYTES);
         if let Some(sink) = &options.record_sink.0 {
             sink(version, &recorder);
         }
@@ -207,14 +215,30 @@ impl ProbeConnection {
     }
 
     /// Whether the server has sent more than is kept. What it would send on this connection is not worth its time.
-    fn is_over_limit(&self) -> bool {
-        self.wire.recorder().start() > 0
+    pub(crate) fn is_over_limit(&self) -> bool {
+        self.wire.recorder().is_full() || self.budget.is_full()
+    }
+
+    /// Whether there is room for what other probes send on this connection.
+    pub(crate) fn has_room(&self) -> bool {
+        let recorder = self.wire.recorder();
+        recorder.end() < KEPT_EVENTS / 2 && recorder.bytes() < KEPT_BYTES / 2
+    }
+
+    /// Waits, at most to the end of the run.
+    pub(crate) async fn wait(&self, time: Duration) {
+        tokio::time::sleep(self.budget.within(time)).await;
     }
 
     /// Whether the connection is of no more use: the server is gone, or silent, or never is.
     pub(crate) fn is_over(&self) -> bool {
         let has_no_answers = self.is_silent || self.unanswered > 2 * PATIENCE;
-        has_no_answers || self.is_over_limit() || self.wire.is_closed() || self.budget.is_over()
+        has_no_answers || self.is_cut_off() || self.wire.is_closed()
+    }
+
+    /// Whether nothing more is sent, because time or room is over.
+    fn is_cut_off(&self) -> bool {
+        self.is_over_limit() || self.budget.is_over()
     }
 
     /// Notes a case that is not sent, if that is because the connection has ended.
@@ -229,6 +253,10 @@ impl ProbeConnection {
         let answer = self.negotiate().await;
         self.open_session();
         self.is_silent = answer.message.is_none() && !self.wire.is_http();
+        // Only a process starts anew in each version.
+        if self.is_silent && !self.has_answered && !self.wire.is_closed() {
+            self.budget.note_hang();
+        }
         answer.result().cloned()
     }
 
@@ -333,7 +361,8 @@ impl ProbeConnection {
                 end = end.max(recorder.opened() + frame.at + patience);
             }
             let left = self.budget.within(end.saturating_duration_since(Instant::now()));
-            if late.is_empty() || !matches!(tokio::time::timeout(left, recorder.has_more(read)).await, Ok(true)) {
+            let is_over = late.is_empty() || left.is_zero();
+            if is_over || !matches!(tokio::time::timeout(left, recorder.has_more(read)).await, Ok(true)) {
                 return;
             }
         }
@@ -381,10 +410,11 @@ impl ProbeConnection {
             frames.extend(body.map(|body| (Arc::from(case.name.as_str()), body)));
         }
         let from = self.wire.recorder().end();
-        if self.wire.send_joined(frames, pause).await.is_err() {
+        let limit = self.budget.within(self.limit());
+        let sent = tokio::time::timeout(limit, self.wire.send_joined(frames, pause)).await;
+        if !matches!(sent, Ok(Ok(()))) {
             return;
         }
-        let limit = self.budget.within(self.limit());
         let wait = self.wire.wait_for(from, limit, |frame| {
             ids.retain(|id| !is_answer(frame, Some(id)));
             ids.is_empty()
@@ -418,7 +448,7 @@ impl ProbeConnection {
         if self.is_silent {
             return Answer::default();
         }
-        if self.is_over_limit() {
+        if self.is_cut_off() {
             self.open.clear();
             return Answer::default();
         }
@@ -431,7 +461,8 @@ impl ProbeConnection {
             self.exchange(case, name, body, id.as_ref(), from, limit).await
         } else {
             let Some(body) = body else { return Answer::default() };
-            let is_sent = tokio::time::timeout(limit.max(LEAST_WAIT), self.wire.send(name, body)).await;
+            let longest = self.budget.within(limit.max(LEAST_WAIT));
+            let is_sent = tokio::time::timeout(longest, self.wire.send(name, body)).await;
             if !matches!(is_sent, Ok(Ok(()))) || limit.is_zero() {
                 return Answer::default();
             }
@@ -485,10 +516,14 @@ impl ProbeConnection {
                     end = end.min(Instant::now() + settles);
                 }
             }
+            let left = end.saturating_duration_since(Instant::now());
+            // A server that sends without end would be read without end.
+            if left.is_zero() || self.is_over_limit() {
+                return anonymous;
+            }
             if self.replied < read {
                 continue;
             }
-            let left = end.saturating_duration_since(Instant::now());
             if !matches!(tokio::time::timeout(left, recorder.has_more(read)).await, Ok(true)) {
                 return anonymous;
             }
@@ -503,6 +538,9 @@ impl ProbeConnection {
         }
         for frame in events.iter().filter_map(Event::frame) {
             for request in requests(frame) {
+                if self.is_cut_off() {
+                    return;
+                }
                 let response = Bytes::from(self.replies.response(&request).to_string());
                 let case = (self.replies == Replies::Invalid).then(|| Arc::from("asking/invalid/reply"));
                 if case.is_some() && request["method"] == "elicitation/create" {
@@ -510,7 +548,8 @@ impl ProbeConnection {
                     self.replies = Replies::Cancel;
                 }
                 if !self.wire.is_http() {
-                    let _ = self.wire.send(case, response).await;
+                    let limit = self.budget.within(LEAST_WAIT);
+                    let _ = tokio::time::timeout(limit, self.wire.send(case, response)).await;
                     continue;
                 }
                 let plain = Case::bytes("", CaseGroup::Main, response.clone());
@@ -528,7 +567,7 @@ impl ProbeConnection {
 
     /// Waits for the window in which nothing must happen.
     pub(crate) async fn be_silent(&self) {
-        tokio::time::sleep(self.grace()).await;
+        self.wait(self.grace()).await;
     }
 
     /// Ends the session and the connection, and returns the trace.
@@ -543,6 +582,15 @@ impl ProbeConnection {
             let _ = self.send(&Case::http("", CaseGroup::Main, "DELETE")).await;
         }
         let recorder = self.wire.recorder().clone();
+        self.budget.keep(recorder.bytes());
+        if self.budget.is_over() {
+            // What a process does that is stopped early says nothing.
+            recorder.close(Closed::by_client("the time of the run was over"));
+            let trace = recorder.trace();
+            self.wire.set_exit_grace(LAST_EXIT);
+            self.wire.close().await;
+            return trace;
+        }
         self.wire.set_exit_grace((self.budget.slowest_start() * 3).clamp(EXIT, LONGEST_EXIT));
         self.wire.close().await;
         recorder.trace()

@@ -1,7 +1,10 @@
 //! Which versions a server speaks.
 
+use std::time::Duration;
+
 use http::header::CONTENT_TYPE;
 use rehearse_client::{ConnectError, ServerParams, Target};
+use rehearse_conformance::without_mark;
 use rehearse_protocol::{
     Direction, Era, EventKind, Frame, ProcessEvent, Trace, Version,
     http::{EVENT_STREAM, JSON, media_type},
@@ -12,6 +15,8 @@ use crate::{CheckOptions, connection::ProbeConnection, options::Budget};
 
 /// How much a refusal says at least that is an answer.
 const ANSWERED: u8 = 3;
+/// How much of a line that is no message is shown.
+const LINE: usize = 200;
 /// How many lines of standard error are shown.
 const STDERR_LINES: usize = 20;
 
@@ -30,6 +35,8 @@ pub(crate) enum Attempt {
     Refused(Refusal),
     /// There was no connection.
     Failed(ConnectError, Trace),
+    /// Nothing was tried: the server has said nothing in other versions.
+    Untried,
 }
 
 /// How a server did not speak a version.
@@ -42,6 +49,8 @@ pub(crate) struct Refusal {
     failure: Option<String>,
     /// Whether the time of the budget was over.
     is_late: bool,
+    /// How long the answer was waited for.
+    limit: Duration,
 }
 
 impl Refusal {
@@ -66,9 +75,10 @@ pub(crate) async fn attempt(
 ) -> Attempt {
     let mut connection = match ProbeConnection::open(params, version, options, budget).await {
         Ok(connection) => connection,
+        Err((_, trace)) if trace.end() == 0 => return Attempt::Untried,
         Err((error, trace)) => return Attempt::Failed(error, trace),
     };
-    let handshake = connection.handshake().await;
+    let (handshake, limit) = (connection.handshake().await, options.start_timeout);
     let negotiated = connection.version();
     match handshake {
         Some(handshake) if version.era() == Era::Modern => {
@@ -77,23 +87,23 @@ pub(crate) async fn attempt(
             if offered.is_empty() || offered.contains(&version) {
                 return Attempt::Negotiated(Box::new(Negotiated { version, handshake, connection }));
             }
-            refused(connection, version, offered).await
+            refused(connection, version, offered, limit).await
         }
         Some(handshake) if negotiated == version => {
             let is_known = handshake["protocolVersion"].as_str().is_none_or(|text| text.parse::<Version>().is_ok());
             if is_known {
                 return Attempt::Negotiated(Box::new(Negotiated { version, handshake, connection }));
             }
-            refused(connection, version, Vec::new()).await
+            refused(connection, version, Vec::new(), limit).await
         }
-        Some(_) => refused(connection, version, vec![negotiated]).await,
-        None => refused(connection, version, Vec::new()).await,
+        Some(_) => refused(connection, version, vec![negotiated], limit).await,
+        None => refused(connection, version, Vec::new(), limit).await,
     }
 }
 
-async fn refused(connection: ProbeConnection, version: Version, offered: Vec<Version>) -> Attempt {
+async fn refused(connection: ProbeConnection, version: Version, offered: Vec<Version>, limit: Duration) -> Attempt {
     let (failure, is_late) = (connection.wire().failure(), connection.is_late());
-    Attempt::Refused(Refusal { version, offered, trace: connection.close().await, failure, is_late })
+    Attempt::Refused(Refusal { version, offered, trace: connection.close().await, failure, is_late, limit })
 }
 
 fn supported(handshake: &Value) -> Vec<Version> {
@@ -106,11 +116,16 @@ pub(crate) fn supported_names(handshake: &Value) -> Vec<String> {
     versions.filter_map(|version| Some(version.as_str()?.to_owned())).collect()
 }
 
-/// The versions that a transport carries, newest first.
+/// The versions that a transport carries, newest first, without those that have none of the selected checks.
 pub(crate) fn candidates(target: &Target, options: &CheckOptions) -> Vec<Version> {
     let wanted = |version: &Version| options.versions.is_empty() || options.versions.contains(version);
     let carried = Version::ALL.into_iter().rev().filter(|version| target.transport().carries(*version));
-    carried.filter(wanted).collect()
+    let wanted: Vec<_> = carried.filter(wanted).collect();
+    // What is tried in one era depends on whether the server speaks the other one.
+    let judges =
+        |version: &Version| options.selected().any(|check| check.area() == "era" || check.levels.contains_key(version));
+    let judged: Vec<_> = wanted.iter().copied().filter(judges).collect();
+    if judged.is_empty() { wanted } else { judged }
 }
 
 /// Why a server that was reached speaks no version, with the last lines of its standard error.
@@ -137,19 +152,29 @@ pub(crate) fn no_version(refusals: &[Refusal]) -> String {
 /// The legacy versions whose `initialize` had no answer at all, and why. A server of the legacy era may ignore what the
 /// modern one asks.
 pub(crate) fn unanswered(refusals: &[Refusal]) -> Vec<(Version, String)> {
-    let said = |refusal: &Refusal| match refusal.is_late {
-        true => (0, "the time of --budget was over".to_owned()),
-        false => said(refusal),
-    };
     let legacy = refusals.iter().filter(|refusal| refusal.version.era() == Era::Legacy);
     let silent = legacy.map(|refusal| (refusal.version, said(refusal))).filter(|(_, (rank, _))| *rank < ANSWERED);
     silent.map(|(version, (_, text))| (version, text)).collect()
 }
 
+/// Whether a line is a message, however wrong.
+fn is_message(line: &[u8]) -> bool {
+    let message: Value = serde_json::from_slice(without_mark(line)).unwrap_or_default();
+    message.is_array() || ["jsonrpc", "method", "result", "error"].iter().any(|key| message.get(key).is_some())
+}
+
 /// How much a refusal says, and what.
 fn said(refusal: &Refusal) -> (u8, String) {
     let method = if refusal.version.era() == Era::Modern { "server/discover" } else { "initialize" };
-    let mut best = (0, format!("the server did not answer `{method}`"));
+    let waited = match (refusal.trace.is_full(), refusal.is_late) {
+        (true, _) => format!("the server sent more than the prober keeps, and no answer to `{method}`"),
+        (_, true) => format!("the server did not answer `{method}` before the time of --budget was over"),
+        _ => {
+            let limit = refusal.limit;
+            format!("the server did not answer `{method}` within {limit:?}; --start-timeout waits longer")
+        }
+    };
+    let (mut best, mut line) = ((0, waited), None);
     let mut has_ended = false;
     for event in refusal.trace.events() {
         let found = match &event.kind {
@@ -159,6 +184,13 @@ fn said(refusal: &Refusal) -> (u8, String) {
             }
             // What it does when the prober has given up says nothing.
             EventKind::Process(ProcessEvent::InputClosed) if !has_ended => break,
+            EventKind::Frame(Frame { direction: Direction::ServerToClient, bytes, .. })
+                if event.exchange.is_none() && !is_message(bytes) =>
+            {
+                let text = || String::from_utf8_lossy(bytes).chars().take(LINE).collect::<String>();
+                line.get_or_insert_with(text);
+                continue;
+            }
             EventKind::Frame(Frame { direction: Direction::ServerToClient, bytes, .. })
             | EventKind::HttpBody { direction: Direction::ServerToClient, bytes }
                 if matches!(event.kind, EventKind::Frame(_)) || matches!(bytes.first(), Some(b'{' | b'[')) =>
@@ -185,6 +217,9 @@ fn said(refusal: &Refusal) -> (u8, String) {
     }
     if let Some(failure) = refusal.failure.as_ref().filter(|_| best.0 < 2) {
         best = (2, failure.clone());
+    }
+    if let Some(line) = line.filter(|_| best.0 < ANSWERED) {
+        best = (2, format!("{}; its standard output is not MCP: {line}", best.1));
     }
     best
 }

@@ -21,6 +21,7 @@ mod survey;
 mod traffic;
 
 pub use options::{CheckEvent, CheckOptions, RecordSink, Sink, Tokens, selects};
+pub use probes::probes_of;
 pub use report::target_text;
 pub use run::{CheckRun, VersionTraces, check};
 pub use traffic::{JudgedTraffic, RecordedServer, check_trace, judge_traffic};

@@ -10,14 +10,39 @@ use crate::{CheckOptions, connection::ProbeConnection, detection};
 
 /// How many pages of a list are read.
 const MAX_PAGES: usize = 50;
+/// A list of more bytes is large: it is read only in normal work, and if it has more than the second, once. An item of
+/// so many bytes is not used.
+const LARGE: usize = 256 << 10;
+const LARGEST: usize = 2 << 20;
 /// How many tools with parameters that are repeated in headers are called.
 const MIRRORED_TOOLS: usize = 3;
 
 /// Reads all lists of the declared capabilities.
 pub(crate) async fn read(connection: &mut ProbeConnection, material: &mut Material) {
+    read_up_to(connection, material, usize::MAX).await;
+}
+
+/// Reads the lists once more, without the large ones.
+pub(crate) async fn read_small(connection: &mut ProbeConnection, material: &mut Material) {
+    read_up_to(connection, material, 0).await;
+}
+
+/// Reads the lists once more, without the largest ones.
+pub(crate) async fn read_again(connection: &mut ProbeConnection, material: &mut Material) {
+    read_up_to(connection, material, LARGEST).await;
+}
+
+/// Reads the lists, other than those that are known to have more bytes and to be large.
+async fn read_up_to(connection: &mut ProbeConnection, material: &mut Material, most: usize) {
+    let known = std::mem::take(&mut material.large);
     material.cursors.clear();
     material.failing.clear();
     for method in material.list_methods() {
+        if let Some(large) = known.iter().find(|(large, bytes)| *large == method && *bytes > most) {
+            material.large.push(*large);
+            continue;
+        }
+        let before = connection.wire().recorder().bytes();
         let (key, list) = match method {
             "tools/list" => ("tools", &mut material.tools),
             "resources/list" => ("resources", &mut material.resources),
@@ -30,6 +55,11 @@ pub(crate) async fn read(connection: &mut ProbeConnection, material: &mut Materi
             continue;
         };
         *list = items;
+        let bytes = connection.wire().recorder().bytes() - before;
+        if bytes > LARGE {
+            material.large.push((method, bytes));
+            list.retain(|item| item.to_string().len() <= LARGE);
+        }
         material.cursors.extend(cursor.map(|cursor| (method.to_owned(), cursor)));
     }
 }
@@ -59,9 +89,13 @@ async fn pages_from(
             }
             break;
         };
-        items.extend(result[key].as_array().into_iter().flatten().cloned());
-        match result.get("nextCursor").filter(|cursor| cursor.is_string()) {
-            Some(next) if Some(next) != cursor.as_ref() => cursor = Some(next.clone()),
+        let next = result.get("nextCursor").filter(|cursor| cursor.is_string()).cloned();
+        if let Some(Value::Array(page)) = answer.into_result().and_then(|mut result| Some(result.get_mut(key)?.take()))
+        {
+            items.extend(page);
+        }
+        match next {
+            Some(next) if Some(&next) != cursor.as_ref() => cursor = Some(next),
             _ => break,
         }
         second = second.or_else(|| cursor.clone());

@@ -1,9 +1,17 @@
 //! What a run may do, and for how long.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
 use parking_lot::Mutex;
 use rehearse_client::{ClientRecorder, ToolPermission, matches_wildcard};
+use rehearse_conformance::{Check, Role, checks_of};
 use rehearse_protocol::Version;
 use tokio::{sync::mpsc::UnboundedSender, time::Instant};
 
@@ -28,7 +36,7 @@ pub struct CheckOptions {
     pub listing: bool,
     /// The seed of names and ids.
     pub seed: u64,
-    /// The checks that are judged, as [`selects`] takes them; all if empty.
+    /// The checks that are judged, as [`selects`] takes them; all if empty. What no judge of them looks at is not sent.
     pub checks: Vec<String>,
     /// What receives the progress of the run.
     pub events: Option<UnboundedSender<CheckEvent>>,
@@ -104,6 +112,11 @@ impl CheckOptions {
         self.checks.is_empty() || self.checks.iter().any(|pattern| selects(pattern, id))
     }
 
+    /// The checks of servers that are judged.
+    pub(crate) fn selected(&self) -> impl Iterator<Item = &'static Check> {
+        checks_of(Role::Server).filter(|check| self.is_selected(&check.id))
+    }
+
     /// After what time a request without an answer is a finding.
     pub(crate) fn patience(&self) -> Duration {
         self.request_timeout * 5 / 2
@@ -122,27 +135,64 @@ pub fn selects(pattern: &str, id: &str) -> bool {
     matches_wildcard(pattern, id) || id.strip_prefix(pattern).is_some_and(|rest| rest.starts_with('.'))
 }
 
+/// How many bytes the traces of a run have in all, but for the last ones.
+pub(crate) const MOST_KEPT: usize = 64 << 20;
+
 /// The end of the run, and what its processes have taken to start.
 #[derive(Clone, Debug)]
 pub(crate) struct Budget {
     end: Instant,
-    slowest_start: Arc<Mutex<Duration>>,
+    starts: Arc<Mutex<Starts>>,
+    /// The bytes of the traces that are kept.
+    kept: Arc<AtomicUsize>,
+}
+
+/// How the processes of a run started so far.
+#[derive(Debug, Default)]
+struct Starts {
+    slowest: Duration,
+    has_answered: bool,
+    /// Whether one has said nothing within the whole time for its start.
+    has_hung: bool,
 }
 
 impl Budget {
     pub(crate) fn new(end: Instant) -> Budget {
-        Budget { end, slowest_start: Arc::default() }
+        Budget { end, starts: Arc::default(), kept: Arc::default() }
+    }
+
+    /// A trace of so many bytes is kept.
+    pub(crate) fn keep(&self, bytes: usize) {
+        self.kept.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Whether no more traces can be kept.
+    pub(crate) fn is_full(&self) -> bool {
+        self.kept.load(Ordering::Relaxed) > MOST_KEPT
     }
 
     /// The longest time from the start of a process to its first message, so far.
     pub(crate) fn slowest_start(&self) -> Duration {
-        *self.slowest_start.lock()
+        self.starts.lock().slowest
     }
 
     /// A process has taken so long to start.
     pub(crate) fn note_start(&self, took: Duration) {
-        let mut slowest = self.slowest_start.lock();
-        *slowest = took.max(*slowest);
+        let mut starts = self.starts.lock();
+        starts.slowest = took.max(starts.slowest);
+        starts.has_answered = true;
+    }
+
+    /// A process has not answered within the time for its start.
+    pub(crate) fn note_hang(&self) {
+        self.starts.lock().has_hung = true;
+    }
+
+    /// Whether a process has said nothing within the whole time for its start, and none has ever answered: another one
+    /// would say nothing either.
+    pub(crate) fn hangs(&self) -> bool {
+        let starts = self.starts.lock();
+        starts.has_hung && !starts.has_answered
     }
 
     /// What is left of a limit.

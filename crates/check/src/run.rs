@@ -2,9 +2,7 @@
 
 use futures_util::future::join_all;
 use rehearse_client::{ConnectError, ServerParams};
-use rehearse_conformance::{
-    Check, CheckOutcome, CheckVerdict, Evidence, Facts, Judgement, Material, Role, cases, checks_of,
-};
+use rehearse_conformance::{Check, CheckOutcome, CheckVerdict, Evidence, Facts, Judgement, Material, cases};
 use rehearse_protocol::{Era, Trace, Version};
 use rehearse_report::check::{CheckedServer, UnansweredVersion};
 use tokio::time::Instant;
@@ -13,7 +11,7 @@ use crate::{
     CheckEvent, CheckOptions,
     detection::{Attempt, Negotiated, Refusal, attempt, candidates, no_version, unanswered},
     lists,
-    options::Budget,
+    options::{Budget, MOST_KEPT},
     prober::{Extent, Prober},
     probes,
     report::{checked_version, peer_info, target_text},
@@ -96,6 +94,7 @@ pub async fn check(params: &ServerParams, options: &CheckOptions) -> CheckRun {
                 }
                 spoken.push(negotiated);
             }
+            Attempt::Untried => {}
             Attempt::Refused(refusal) => refusals.push(refusal),
             Attempt::Failed(error, trace) => {
                 let judged = judge_opening(params, version, trace, options);
@@ -231,7 +230,10 @@ async fn probe(
     let transport = params.target.transport();
     let mut material = lists::material(&connection, transport, &handshake, options);
     lists::read(&mut connection, &mut material).await;
-    let Survey { tools, chosen, slow, called, allowed } = survey(&mut connection, &material, options).await;
+    let Survey { tools, chosen, slow, called, allowed, is_cut } = match probes::wants_calls(options) {
+        true => survey(&mut connection, &material, options).await,
+        false => Survey::default(),
+    };
     material.callable = chosen;
     material.mirrored = lists::mirrored(&material.tools, options);
     material.endpoint = server::endpoint(params).unwrap_or_default().to_owned();
@@ -250,24 +252,33 @@ async fn probe(
     };
     let outcomes = {
         let evidence = Evidence::new(&traces.iter().collect::<Vec<_>>(), version, transport, facts);
-        checks_of(Role::Server)
-            .filter(|check| options.is_selected(&check.id))
-            .map(|check| (check, check.judge(&evidence)))
-            .collect()
+        options.selected().map(|check| (check, check.judge(&evidence))).collect()
     };
     let mut run = VersionRun { version, traces, outcomes };
-    run.count_tools(called, allowed);
+    run.count_tools(called, allowed, is_cut);
+    if prober.budget.is_full() {
+        run.explain_limit();
+    }
     run
 }
 
 impl VersionRun {
+    /// Says why the rest was not tested of a server that has sent too much.
+    fn explain_limit(&mut self) {
+        for (_, outcome) in self.outcomes.iter_mut().filter(|(_, it)| it.verdict == CheckVerdict::NotTested) {
+            let most = MOST_KEPT >> 20;
+            outcome.reason = Some(format!("the server sent more than the {most} MiB that are kept of a run"));
+        }
+    }
+
     /// Says of checks that look at each tool how many were called, if not all.
-    fn count_tools(&mut self, called: usize, allowed: usize) {
+    fn count_tools(&mut self, called: usize, allowed: usize, is_cut: bool) {
+        let why = if is_cut { "one run calls no more" } else { "a longer `--budget` calls the others" };
         let is_part = |(check, outcome): &&mut (&Check, CheckOutcome)| {
             check.needs.as_deref() == Some("tool") && outcome.verdict == CheckVerdict::Pass
         };
         for (_, outcome) in self.outcomes.iter_mut().filter(is_part).filter(|_| called < allowed) {
-            outcome.reason = Some(format!("{called} of {allowed} tools; a longer `--budget` calls the others"));
+            outcome.reason = Some(format!("{called} of {allowed} tools; {why}"));
         }
     }
 }
@@ -277,10 +288,9 @@ impl VersionRun {
 fn judge_opening(params: &ServerParams, version: Version, trace: Trace, options: &CheckOptions) -> Option<VersionRun> {
     let transport = params.target.transport();
     let facts = Facts { is_listing: options.listing, ..server::facts(params) };
-    let selected = checks_of(Role::Server).filter(|check| options.is_selected(&check.id));
     let outcomes: Vec<_> = {
         let evidence = Evidence::new(&[&trace], version, transport, facts);
-        selected.map(|check| (check, check.judge(&evidence))).collect()
+        options.selected().map(|check| (check, check.judge(&evidence))).collect()
     };
     let is_violated =
         |(check, outcome): &(&Check, CheckOutcome)| check.area() == "lsse" && !outcome.judgement.violations.is_empty();
@@ -311,9 +321,7 @@ async fn locked(params: &ServerParams, version: Version, options: &CheckOptions,
         Some(_) => "the server refuses the token of --token",
         None => "the server requires authorization; --token TOKEN gives it",
     };
-    let judged = checks_of(Role::Server)
-        .filter(|check| options.is_selected(&check.id))
-        .map(|check| (check, check.judge(&evidence)));
+    let judged = options.selected().map(|check| (check, check.judge(&evidence)));
     let outcomes = judged.map(|(check, outcome)| match (check.area(), outcome.verdict) {
         ("auth", _) | (_, CheckVerdict::NotApplicable) => (check, outcome),
         _ => {
@@ -336,7 +344,7 @@ async fn confirm(run: &mut VersionRun, params: &ServerParams, plan: &Plan, optio
     options.tell(CheckEvent::Confirming(run.version));
     let again = match attempt(params, run.version, options, budget).await {
         Attempt::Negotiated(negotiated) => Some(Box::pin(probe(params, *negotiated, plan, options, budget)).await),
-        Attempt::Refused(_) | Attempt::Failed(..) => None,
+        Attempt::Refused(_) | Attempt::Failed(..) | Attempt::Untried => None,
     };
     let again = again.filter(|_| !budget.is_over());
     for (check, outcome) in &mut run.outcomes {

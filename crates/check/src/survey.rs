@@ -36,7 +36,7 @@ struct Called {
 }
 
 /// The tools that may be called, with their arguments.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Survey {
     /// Each that was called and is not slow; if there is none, the slow ones.
     pub(crate) tools: Vec<(String, Value)>,
@@ -47,6 +47,8 @@ pub(crate) struct Survey {
     /// How many tools were called, of those that may be.
     pub(crate) called: usize,
     pub(crate) allowed: usize,
+    /// Whether the others were not called because too much is kept already.
+    pub(crate) is_cut: bool,
 }
 
 /// A tool whose calls can be cancelled, with its arguments.
@@ -69,7 +71,7 @@ pub(crate) async fn survey(connection: &mut ProbeConnection, material: &Material
         params
     };
     let calls = call(connection, &tools, "", options.budget / SHARE, with_meta).await;
-    Survey { allowed: tools.len(), ..Survey::of(calls) }
+    Survey { allowed: tools.len(), is_cut: !connection.has_room(), ..Survey::of(calls) }
 }
 
 /// Calls each of these tools, which may change something, as long as there is time.
@@ -88,7 +90,7 @@ async fn call(
     let end = Instant::now() + longest;
     let (mut calls, mut slow) = (Vec::new(), Vec::new());
     for (number, (name, arguments)) in tools.iter().enumerate() {
-        if connection.is_over() || Instant::now() >= end {
+        if connection.is_over() || !connection.has_room() || Instant::now() >= end {
             break;
         }
         let params = with_meta(number, Material::call_params(name, arguments));
@@ -144,7 +146,7 @@ impl Survey {
         }
         let chosen = choose(&tools);
         let tools = tools.into_iter().map(|call| (call.name, call.arguments)).collect();
-        Survey { tools, chosen, slow, called, allowed }
+        Survey { tools, chosen, slow, called, allowed, is_cut: false }
     }
 }
 

@@ -85,6 +85,8 @@ pub struct Material {
     pub prompts: Vec<Value>,
     /// The list methods that failed in normal work: no variation of them shows anything.
     pub failing: Vec<&'static str>,
+    /// How many bytes the lists of each method have that are larger than most: they are read once or twice.
+    pub large: Vec<(&'static str, usize)>,
     /// The cursor of the second page of each list that has one, by method.
     pub cursors: Vec<(String, Value)>,
     /// The tools that may be called, each with valid arguments.
@@ -224,9 +226,10 @@ impl Material {
         all.into_iter().filter(|(capability, _)| self.declares(capability)).map(|(_, method)| method).collect()
     }
 
-    /// The first list that the server serves.
+    /// The first list that the server serves, and that is not large.
     pub fn served_list(&self) -> Option<&'static str> {
-        self.list_methods().into_iter().find(|method| !self.failing.contains(method))
+        let is_large = |method: &str| self.large.iter().any(|(large, _)| *large == method);
+        self.list_methods().into_iter().find(|method| !self.failing.contains(method) && !is_large(method))
     }
 
     /// A method that every server of these capabilities serves, and that costs nothing.

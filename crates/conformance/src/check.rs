@@ -1,6 +1,9 @@
 //! The checks, and their judgement.
 
-use std::{collections::BTreeMap, sync::LazyLock};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::LazyLock,
+};
 
 use rehearse_protocol::{Transport, Version};
 use serde::{Deserialize, Serialize};
@@ -121,6 +124,11 @@ impl Check {
         if self.id.starts_with("client-") { Role::Client } else { Role::Server }
     }
 
+    /// Whether the rule holds for any traffic, not only for what a probe sends.
+    pub fn is_passive(&self) -> bool {
+        PASSIVE.contains(self.id.as_str())
+    }
+
     /// The page of the specification about this rule in a version.
     pub fn link(&self, version: Version) -> String {
         let (version, section) = match self.sections.get(&version) {
@@ -205,6 +213,10 @@ impl Check {
     }
 }
 
+/// The ids of the checks that hold for any traffic. Others rely on what a probe sends: that a resource was not removed, or
+/// that no call was cancelled.
+static PASSIVE: LazyLock<BTreeSet<&str>> = LazyLock::new(|| include_str!("../checks/passive.txt").lines().collect());
+
 static JUDGES: LazyLock<BTreeMap<&'static str, Judge>> =
     LazyLock::new(|| areas::ALL.iter().flat_map(|area| area.judges.iter().copied()).collect());
 
@@ -230,8 +242,6 @@ pub fn judge_all<'e>(evidence: &'e Evidence<'_>) -> impl Iterator<Item = (&'stat
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use super::*;
 
     #[test]

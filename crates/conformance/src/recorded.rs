@@ -1,17 +1,10 @@
 //! Judges traffic that no probe sent.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::LazyLock,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 use rehearse_protocol::{Direction, Era, EventKind, Trace, Transport, Version};
 
 use crate::{Check, CheckOutcome, CheckVerdict, Evidence, Facts, Judgement, Role, judge_all};
-
-/// The ids of the checks that hold for any traffic. Others rely on what a probe sends: that a resource was not removed, or
-/// that no call was cancelled.
-static PASSIVE: LazyLock<BTreeSet<&str>> = LazyLock::new(|| include_str!("../checks/passive.txt").lines().collect());
 
 /// The recorded traffic of one connection.
 #[derive(Clone, Copy, Debug)]
@@ -76,8 +69,7 @@ pub fn judge_recorded<'t>(
         let mut outcomes: Vec<_> = judge_all(&evidence).collect();
         let is_probed = traces.iter().any(|trace| trace.events().any(|it| matches!(it.kind, EventKind::Case(_))));
         // A judge of a client's check looks for what it needs.
-        let is_active =
-            |check: &Check| check.role() == Role::Server && !is_probed && !PASSIVE.contains(check.id.as_str());
+        let is_active = |check: &Check| check.role() == Role::Server && !is_probed && !check.is_passive();
         let active = outcomes.iter_mut().filter(|(check, _)| is_active(check));
         for (_, outcome) in active.filter(|(_, outcome)| outcome.verdict != CheckVerdict::NotApplicable) {
             let reason = Some("it needs what only a probe sends".to_owned());

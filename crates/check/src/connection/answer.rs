@@ -15,6 +15,10 @@ impl Answer {
     pub(crate) fn result(&self) -> Option<&Value> {
         self.message.as_ref()?.get("result")
     }
+
+    pub(crate) fn into_result(self) -> Option<Value> {
+        self.message?.get_mut("result").map(Value::take)
+    }
 }
 
 /// The first answer to the request of this id. Over HTTP what has no id answers only the request of its own exchange.

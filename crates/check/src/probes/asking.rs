@@ -66,7 +66,7 @@ pub(super) async fn ask(prober: &Prober<'_>, connection: &mut ProbeConnection) -
         if connection.is_over() {
             break;
         }
-        if method == "tools/call" && Instant::now() >= end {
+        if method == "tools/call" && (Instant::now() >= end || !connection.has_room()) {
             continue;
         }
         let from = connection.wire().recorder().end();

@@ -82,7 +82,7 @@ async fn cancel_call(connection: &mut ProbeConnection, material: &Material, slow
     let Some(begun) = connection.begin(&case).await else { return };
     let other = call("cancel-inflight/other/call", &slow.name, &slow.arguments, None);
     let other = connection.begin(&other).await;
-    tokio::time::sleep(MIDWAY).await;
+    connection.wait(MIDWAY).await;
     connection.send(&cancellation(&begun.id)).await;
     connection.finish(&begun, (2 * slow.took).min(LONGEST)).await;
     let limit = connection.limit();
@@ -99,8 +99,8 @@ async fn drop_call(connection: &mut ProbeConnection, material: &Material, slow: 
     connection.begin(&other).await;
     let case = call("cancel-inflight/dropped", &slow.name, &slow.arguments, Some("rehearse-dropped"));
     let Some(begun) = connection.begin(&case).await else { return };
-    tokio::time::sleep(MIDWAY).await;
+    connection.wait(MIDWAY).await;
     connection.abandon(&begun);
-    tokio::time::sleep((2 * slow.took).min(LONGEST)).await;
+    connection.wait((2 * slow.took).min(LONGEST)).await;
     connection.send(&control(material, "cancel-inflight/after-drop")).await;
 }

@@ -18,7 +18,7 @@ const AT_ONCE: usize = 8;
 /// Reads the lists once more, and sends requests that the server must refuse.
 pub(super) async fn negative(prober: &Prober<'_>, connection: &mut ProbeConnection) {
     let mut again = prober.material.clone();
-    lists::read(connection, &mut again).await;
+    lists::read_small(connection, &mut again).await;
     send_cases(connection, prober, CaseGroup::Negative).await;
 }
 
@@ -38,7 +38,7 @@ pub(super) async fn malformed(prober: &Prober<'_>) -> Vec<Trace> {
     if prober.is_pipe() {
         // Whether another process has the same lists.
         let mut again = prober.material.clone();
-        lists::read(&mut connection, &mut again).await;
+        lists::read_small(&mut connection, &mut again).await;
         input::write(prober, &mut connection).await;
     }
     send_cases(&mut connection, prober, CaseGroup::Malformed).await;

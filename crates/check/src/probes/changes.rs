@@ -55,9 +55,9 @@ pub(super) async fn changes(prober: &Prober<'_>, connection: &mut ProbeConnectio
 /// Calls the tools between two readings of the lists. Waits for notifications if a list has changed.
 async fn change_lists(prober: &Prober<'_>, connection: &mut ProbeConnection, case: &str) {
     let (mut before, mut after) = (prober.material.clone(), prober.material.clone());
-    lists::read(connection, &mut before).await;
+    lists::read_small(connection, &mut before).await;
     call_each(connection, &prober.tools, case).await;
-    lists::read(connection, &mut after).await;
+    lists::read_small(connection, &mut after).await;
     let lists = |it: &Material| [it.tools.len(), it.prompts.len(), it.resources.len(), it.templates.len()];
     if lists(&before) != lists(&after) {
         connection.be_silent().await;

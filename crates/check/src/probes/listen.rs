@@ -51,9 +51,9 @@ pub(super) async fn listen(prober: &Prober<'_>, connection: &mut ProbeConnection
         }
     }
     let mut again = material.clone();
-    lists::read(connection, &mut again).await;
+    lists::read_small(connection, &mut again).await;
     call_each(connection, &prober.tools, "").await;
-    lists::read(connection, &mut again).await;
+    lists::read_small(connection, &mut again).await;
     connection.be_silent().await;
     if let Some(method) = material.served_list() {
         connection.send(&Case::request("listen/after", CaseGroup::Main, method, json!({}))).await;

@@ -26,9 +26,9 @@ pub(super) async fn main_connection(prober: &Prober<'_>, mut connection: ProbeCo
     send_cases(&mut connection, prober, CaseGroup::Main).await;
     pipeline(&mut connection, material).await;
     let mut again = material.clone();
-    lists::read(&mut connection, &mut again).await;
+    lists::read_again(&mut connection, &mut again).await;
     send_cases(&mut connection, prober, CaseGroup::Calls).await;
-    lists::read(&mut connection, &mut again).await;
+    lists::read_again(&mut connection, &mut again).await;
     connection
 }
 

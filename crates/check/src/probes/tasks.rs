@@ -132,7 +132,7 @@ async fn follow(connection: &mut ProbeConnection, id: &str, is_first: bool, end:
             update["inputResponses"] = Replies::Decline.input_responses(&task);
             connection.request("tasks/update", update).await;
         }
-        if !wait(&task["pollIntervalMs"], end).await || connection.is_over() {
+        if !wait(connection, &task["pollIntervalMs"], end).await || connection.is_over() {
             connection.request("tasks/cancel", params).await;
             return;
         }
@@ -213,7 +213,7 @@ async fn finish(connection: &mut ProbeConnection, material: &Material, id: &str,
         let task = connection.request(GET, params.clone()).await;
         let Some(now) = task.result() else { return };
         is_ended = matches!(now["status"].as_str(), Some("completed" | "failed" | "cancelled"));
-        if !is_ended && !wait(&now["pollInterval"], end).await {
+        if !is_ended && !wait(connection, &now["pollInterval"], end).await {
             break;
         }
     }
@@ -230,12 +230,12 @@ async fn finish(connection: &mut ProbeConnection, material: &Material, id: &str,
 }
 
 /// Waits until the next poll; false if the time is over before.
-async fn wait(interval: &Value, end: Instant) -> bool {
+async fn wait(connection: &ProbeConnection, interval: &Value, end: Instant) -> bool {
     let next = Instant::now() + interval.as_u64().map_or(POLL, Duration::from_millis).max(FASTEST_POLL);
     if next > end {
         return false;
     }
-    tokio::time::sleep_until(next).await;
+    connection.wait(next.saturating_duration_since(Instant::now())).await;
     true
 }
 

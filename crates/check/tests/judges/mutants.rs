@@ -3,12 +3,17 @@
 //! The traces are real: the prober runs against the mock `everything`. A mutant changes what the server answered to one
 //! message, as a faulty server would have.
 
-use std::{collections::BTreeSet, fs, path::Path, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::Path,
+    time::Duration,
+};
 
 use bytes::Bytes;
 use futures_util::future::join_all;
 use http::{HeaderName, HeaderValue, StatusCode};
-use rehearse_check::{CheckOptions, Tokens, VersionTraces, check};
+use rehearse_check::{CheckOptions, Tokens, VersionTraces, check, probes_of};
 use rehearse_client::{ServerParams, Target, ToolPermission};
 use rehearse_conformance::{CheckVerdict, EventRef, Evidence, Facts, Level, Role, checks, checks_of, judge_all};
 use rehearse_mock::{
@@ -183,12 +188,15 @@ struct Mutant {
 
 /// The traces of the conformant server in one version over one transport.
 struct Base {
+    /// The number of its script.
+    script: usize,
     endpoint: Option<String>,
     transport: Transport,
     run: VersionTraces,
 }
 
-async fn bases() -> Vec<Base> {
+/// The traces of runs for these checks alone, or for all.
+async fn bases(only: &[String]) -> Vec<Base> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../mock-servers/everything.yaml");
     let everything = fs::read_to_string(path).expect("the script");
     let scripts = [
@@ -212,16 +220,16 @@ async fn bases() -> Vec<Base> {
     ];
     // A few at a time: on a busy machine a server that shares it with all others seems to be silent.
     let mut bases = Vec::new();
-    for scripts in scripts.chunks(2) {
-        let runs = scripts.iter().map(|(script, transport)| served(script, *transport));
+    for (first, scripts) in (0..).step_by(2).zip(scripts.chunks(2)) {
+        let runs = (first..).zip(scripts).map(|(number, (script, transport))| served(number, script, *transport, only));
         bases.extend(join_all(runs).await.into_iter().flatten());
     }
-    bases.extend(piped(&everything).await);
+    bases.extend(piped(scripts.len(), &everything, only).await);
     bases
 }
 
 /// The traces of a process with this script.
-async fn piped(script: &str) -> Vec<Base> {
+async fn piped(number: usize, script: &str, only: &[String]) -> Vec<Base> {
     let source = rehearse_document::Source::new("script.yaml", script);
     let engine = Engine::new(Script::parse(&source).expect("a valid script"), 1, Journal::default());
     let server = PipeServer::new(engine);
@@ -235,28 +243,29 @@ async fn piped(script: &str) -> Vec<Base> {
             });
         }
     });
-    let options = CheckOptions { versions: FEW.into(), ..options(&CALLED) };
+    let options = CheckOptions { versions: FEW.into(), ..options(&CALLED, only) };
     let run = check(&ServerParams::new("server", Target::Memory(address)), &options).await;
     serving.abort();
     let as_process = |mut run: VersionTraces| {
         run.traces = run.traces.iter().map(|trace| process(trace, &ProcessFault::default())).collect();
-        Base { endpoint: None, transport: Transport::Stdio, run }
+        Base { script: number, endpoint: None, transport: Transport::Stdio, run }
     };
     run.traces.into_iter().map(as_process).collect()
 }
 
-fn options(tools: &[&str]) -> CheckOptions {
+fn options(tools: &[&str], only: &[String]) -> CheckOptions {
     let allowed = tools.iter().map(|tool| (*tool).to_owned()).collect();
     let tools = ToolPermission { allowed, ..ToolPermission::default() };
     // The machine may be busy.
     let (request_timeout, budget) = (Duration::from_mins(1), Duration::from_mins(10));
     let grace = Duration::from_millis(150);
     let versions = Version::ALL.to_vec();
-    CheckOptions { versions, grace, request_timeout, budget, tools, ..CheckOptions::default() }
+    let checks = only.to_vec();
+    CheckOptions { versions, grace, request_timeout, budget, tools, checks, ..CheckOptions::default() }
 }
 
 /// The traces of a server with this script.
-async fn served(script: &str, transport: Transport) -> Vec<Base> {
+async fn served(number: usize, script: &str, transport: Transport, only: &[String]) -> Vec<Base> {
     let source = rehearse_document::Source::new("script.yaml", script);
     let engine = Engine::new(Script::parse(&source).expect("a valid script"), 1, Journal::default());
     let server = MockServer::start(engine, ListenOptions::default()).await.expect("starts");
@@ -271,7 +280,7 @@ async fn served(script: &str, transport: Transport) -> Vec<Base> {
         _ => Target::Ws(at.clone()),
     };
     let is_everything = script.contains("name: everything");
-    let mut options = options(if is_everything { &CALLED } else { &["*"] });
+    let mut options = options(if is_everything { &CALLED } else { &["*"] }, only);
     if is_everything && transport != Transport::Http {
         options.versions = FEW.into();
     }
@@ -285,7 +294,8 @@ async fn served(script: &str, transport: Transport) -> Vec<Base> {
         };
     }
     let run = check(&ServerParams::new("server", target), &options).await;
-    run.traces.into_iter().map(|run| Base { endpoint: Some(at.url.clone()), transport, run }).collect()
+    let base = |run| Base { script: number, endpoint: Some(at.url.clone()), transport, run };
+    run.traces.into_iter().map(base).collect()
 }
 
 fn facts(base: &Base) -> Facts {
@@ -534,9 +544,8 @@ fn is_wanted(id: &str) -> bool {
 
 #[tokio::test]
 async fn every_check_reports_its_mutant_and_none_reports_the_conformant_server() {
-    let bases = bases().await;
-    let bases: Vec<_> =
-        bases.iter().map(|base| (base, evidence(&base.run.traces.iter().collect::<Vec<_>>(), base))).collect();
+    let bases = bases(&[]).await;
+    let bases = judged(&bases);
     let accused = bases.iter().filter_map(|(base, evidence)| {
         let found = violated(evidence);
         (!found.is_empty()).then(|| format!("{} {}: without a mutant {found:?}", base.transport, base.run.version))
@@ -560,50 +569,113 @@ async fn every_check_reports_its_mutant_and_none_reports_the_conformant_server()
     assert!(unseen.is_empty(), "{} without a mutant: {unseen:?}", unseen.len());
 }
 
+/// With the evidence of each.
+fn judged(bases: &[Base]) -> Vec<(&Base, Evidence<'_>)> {
+    bases.iter().map(|base| (base, evidence(&base.run.traces.iter().collect::<Vec<_>>(), base))).collect()
+}
+
+/// How many groups of checks are run alone, unless `ALONE` says another number.
+const ALONE: usize = 2;
+
+/// `--only` sends less and sees the same. Checks for which the same is sent are run together.
+#[tokio::test]
+async fn a_check_that_is_run_alone_reports_its_mutants_and_passes_where_it_passes_among_others() {
+    let mut groups: BTreeMap<BTreeSet<&str>, Vec<String>> = BTreeMap::new();
+    for check in checks_of(Role::Server).filter(|check| is_wanted(&check.id)) {
+        groups.entry(probes_of(check)).or_default().push(check.id.clone());
+    }
+    let mut groups: Vec<_> = groups.into_iter().collect();
+    // Those for which little is sent are run first.
+    groups.sort_by_key(|(probes, ids)| (probes.len(), std::cmp::Reverse(ids.len())));
+    groups.truncate(std::env::var("ALONE").ok().and_then(|number| number.parse().ok()).unwrap_or(ALONE));
+    let all = bases(&[]).await;
+    let all = judged(&all);
+    let mut wrong = Vec::new();
+    for (probes, ids) in &groups {
+        let alone = bases(ids).await;
+        let alone = judged(&alone);
+        let own = mutants().into_iter().filter(|mutant| ids.contains(&mutant.check));
+        for mutant in own {
+            let verdict = reported(&mutant, &alone).map(|(found, ..)| found.is_some());
+            if verdict != Some(!mutant.allowed) {
+                wrong.push(format!("{probes:?} {}: {verdict:?} for its mutant", mutant.check));
+            }
+        }
+        for (base, among) in &all {
+            let is_same = |other: &&(&Base, Evidence<'_>)| {
+                (other.0.script, other.0.transport, other.0.run.version)
+                    == (base.script, base.transport, base.run.version)
+            };
+            let own = checks_of(Role::Server).filter(|check| ids.contains(&check.id));
+            for check in own.filter(|check| !NOT_MUTATED.contains(&check.id.as_str())) {
+                let verdict = check.judge(among).verdict;
+                let found = alone.iter().find(is_same).map(|(_, evidence)| check.judge(evidence).verdict);
+                // Alone there is more time.
+                let is_tested = !matches!(verdict, CheckVerdict::NotApplicable | CheckVerdict::NotTested);
+                if is_tested && found != Some(verdict) {
+                    let place = (base.script, base.transport, base.run.version);
+                    wrong.push(format!("{probes:?} {}: {found:?}, not {verdict:?} {place:?}", check.id));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
+}
+
 /// Whether a violation of a check is more than information.
 fn is_counted(id: &str, version: Version) -> bool {
     checks().iter().any(|check| check.id == id && check.levels.get(&version) != Some(&Level::Info))
+}
+
+/// All checks that report a mutant, the transport and the version.
+type Report = (BTreeSet<String>, Transport, Version);
+
+/// What reports a mutant, and how often the mutant was applied.
+/// `None` if there is no such check.
+fn reported(mutant: &Mutant, bases: &[(&Base, Evidence<'_>)]) -> Option<(Option<Report>, usize)> {
+    let check = checks().iter().find(|check| check.id == mutant.check)?;
+    let fits = |(base, _): &&(&Base, Evidence<'_>)| {
+        mutant.version.is_none_or(|it| it == base.run.version)
+            && mutant.transport.is_none_or(|it| it == base.transport)
+            && check.levels.contains_key(&base.run.version)
+            && check.transports.contains(&base.transport)
+    };
+    let mut applied = 0;
+    let found = bases.iter().filter(fits).find_map(|(base, conformant)| {
+        let traces = &base.run.traces;
+        let targets = targets(mutant, conformant);
+        let mutated: Vec<_> = match &mutant.process {
+            Some(_) if base.transport != Transport::Stdio => return None,
+            Some(fault) => traces.iter().map(|trace| process(trace, fault)).collect(),
+            None if targets.is_empty() => return None,
+            None => mutate(mutant, traces, &targets),
+        };
+        applied += 1;
+        let is_changed = |number: usize| {
+            mutant.process.is_some() || targets.iter().any(|(request, ..)| request.connection == number)
+        };
+        let changed: Vec<&Trace> =
+            (0..).zip(&mutated).filter(|(number, _)| is_changed(*number)).map(|(_, trace)| trace).collect();
+        // Most checks look at one connection at a time.
+        [changed, mutated.iter().collect()].iter().find_map(|traces| {
+            let evidence = evidence(traces, base);
+            let outcome = check.judge(&evidence);
+            let is_meant = mutant.verdict.is_none_or(|verdict| verdict == outcome.verdict);
+            let is_reported = !outcome.judgement.violations.is_empty() && is_meant;
+            is_reported.then(|| (violated(&evidence), base.transport, base.run.version))
+        })
+    });
+    Some((found, applied))
 }
 
 /// Says which mutants are not reported by their checks, or also by other checks.
 fn walk(mutants: &[Mutant], bases: &[(&Base, Evidence<'_>)]) -> Vec<String> {
     let mut wrong = Vec::new();
     for mutant in mutants {
-        let Some(check) = checks().iter().find(|check| check.id == mutant.check) else {
+        let Some((found, applied)) = reported(mutant, bases) else {
             wrong.push(format!("{}: there is no such check", mutant.check));
             continue;
         };
-        let fits = |(base, _): &&(&Base, Evidence<'_>)| {
-            mutant.version.is_none_or(|it| it == base.run.version)
-                && mutant.transport.is_none_or(|it| it == base.transport)
-                && check.levels.contains_key(&base.run.version)
-                && check.transports.contains(&base.transport)
-        };
-        let mut applied = 0;
-        let found = bases.iter().filter(fits).find_map(|(base, conformant)| {
-            let traces = &base.run.traces;
-            let targets = targets(mutant, conformant);
-            let mutated: Vec<_> = match &mutant.process {
-                Some(_) if base.transport != Transport::Stdio => return None,
-                Some(fault) => traces.iter().map(|trace| process(trace, fault)).collect(),
-                None if targets.is_empty() => return None,
-                None => mutate(mutant, traces, &targets),
-            };
-            applied += 1;
-            let is_changed = |number: usize| {
-                mutant.process.is_some() || targets.iter().any(|(request, ..)| request.connection == number)
-            };
-            let changed: Vec<&Trace> =
-                (0..).zip(&mutated).filter(|(number, _)| is_changed(*number)).map(|(_, trace)| trace).collect();
-            // Most checks look at one connection at a time.
-            [changed, mutated.iter().collect()].iter().find_map(|traces| {
-                let evidence = evidence(traces, base);
-                let outcome = check.judge(&evidence);
-                let is_meant = mutant.verdict.is_none_or(|verdict| verdict == outcome.verdict);
-                let is_reported = !outcome.judgement.violations.is_empty() && is_meant;
-                is_reported.then(|| (violated(&evidence), base.transport, base.run.version))
-            })
-        });
         if mutant.allowed {
             if applied == 0 || found.is_some() {
                 wrong.push(format!("{}: allowed, but reported (applied {applied} times)", mutant.check));

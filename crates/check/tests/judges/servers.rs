@@ -1,9 +1,15 @@
 //! Servers that do nothing wrong, and whose normal work fails or differs: nothing accuses them.
 
-use std::time::Duration;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
-use rehearse_check::{CheckOptions, check};
-use rehearse_client::{Endpoint, ServerParams, Target, ToolPermission};
+use rehearse_check::{CheckOptions, RecordSink, check};
+use rehearse_client::{CommandSpec, Endpoint, ServerParams, Target, ToolPermission};
 use rehearse_mock::{
     engine::Engine,
     journal::Journal,
@@ -13,8 +19,9 @@ use rehearse_mock::{
 use rehearse_protocol::{Transport, Version};
 use rehearse_report::check::{CheckVerdict, CheckedServer, JudgedCheck};
 use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
+    io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, DuplexStream},
     net::{TcpListener, TcpStream},
+    time::Instant,
 };
 
 /// Its backend is down: nothing that it has to look up is there.
@@ -199,4 +206,78 @@ async fn a_server_that_wants_a_token_and_says_403_is_judged() {
     let checks = checked.versions.iter().flat_map(|version| &version.checks);
     let verdict = checks.filter(|check| check.id == "auth.challenge.status-401").map(|check| check.verdict).next();
     assert_eq!(verdict, Some(CheckVerdict::Fail), "{:?}", checked.error);
+}
+
+#[tokio::test]
+async fn a_process_that_hangs_is_waited_for_once_and_its_line_is_shown() {
+    let opened = Arc::new(AtomicUsize::new(0));
+    let counted = opened.clone();
+    let record_sink = RecordSink(Some(Arc::new(move |_, _| {
+        counted.fetch_add(1, Ordering::Relaxed);
+    })));
+    let start_timeout = Duration::from_millis(400);
+    let options = CheckOptions { start_timeout, record_sink, ..CheckOptions::default() };
+    let args = ["-c", "echo starting; exec sleep 100"].map(ToOwned::to_owned).to_vec();
+    let target = Target::Stdio(CommandSpec { program: "sh".to_owned(), args, ..CommandSpec::default() });
+    let checked = check(&ServerParams::new("server", target), &options).await.checked;
+    let error = checked.error.unwrap_or_default();
+    assert!(
+        error.contains("within 400ms; --start-timeout waits longer; its standard output is not MCP: starting"),
+        "{error}"
+    );
+    // Four processes start at once, and the fifth version waits for them.
+    assert!(opened.load(Ordering::Relaxed) < Version::ALL.len());
+}
+
+const LOG: &str = r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}"#;
+
+/// Answers the handshake, and then sends log messages without end, as fast as it can or with pauses.
+async fn flood(stream: DuplexStream, pause: Duration) -> Option<()> {
+    let (reader, mut writer) = tokio::io::split(stream);
+    let mut lines = BufReader::new(reader).lines();
+    let asked: serde_json::Value = serde_json::from_str(&lines.next_line().await.ok()??).ok()?;
+    let result = r#"{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"logging":{}},"serverInfo":{"name":"flood","version":"1"}}"#;
+    let answer = format!("{{\"jsonrpc\":\"2.0\",\"id\":{},\"result\":{result}}}\n", asked["id"]);
+    let keys = ["/protocolVersion", "/clientInfo/name", "/clientInfo/version", "/capabilities"];
+    if asked["method"] == "initialize" && keys.iter().all(|key| asked["params"].pointer(key).is_some()) {
+        writer.write_all(answer.as_bytes()).await.ok()?;
+    }
+    tokio::spawn(async move { while lines.next_line().await.is_ok_and(|line| line.is_some()) {} });
+    loop {
+        writer.write_all(format!("{LOG}\n").as_bytes()).await.ok()?;
+        tokio::time::sleep(pause).await;
+    }
+}
+
+/// Checks such a server.
+async fn flooded(pause: Duration, budget: Duration) -> CheckedServer {
+    let (address, mut listener) = rehearse_net::pipe::listen();
+    let serving = tokio::spawn(async move {
+        while let Some(stream) = listener.accept().await {
+            tokio::spawn(flood(stream, pause));
+        }
+    });
+    let options = CheckOptions { versions: vec![Version::V2025_11_25], budget, ..CheckOptions::default() };
+    let checked = check(&ServerParams::new("server", Target::Memory(address)), &options).await.checked;
+    serving.abort();
+    checked
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_sends_without_end_is_read_to_a_limit_and_passes_nothing() {
+    // The clock stands still: only what is kept is a limit.
+    let checked = flooded(Duration::ZERO, Duration::from_mins(10)).await;
+    let accused = accused(&checked);
+    assert!(accused.iter().all(|it| it.contains(" log.msg.rate: ")), "{accused:?}");
+    let checks: Vec<_> = checked.versions.iter().flat_map(|version| &version.checks).collect();
+    let passed: Vec<_> = checks.iter().filter(|check| check.verdict == CheckVerdict::Pass).map(|it| &it.id).collect();
+    assert!(!checks.is_empty() && passed.is_empty(), "{passed:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_end_of_the_budget_ends_a_run_although_messages_flow() {
+    let (budget, begun) = (Duration::from_secs(12), Instant::now());
+    let checked = flooded(Duration::from_millis(50), budget).await;
+    assert!(checked.is_budget_spent);
+    assert!(begun.elapsed() <= budget + Duration::from_secs(1), "{:?}", begun.elapsed());
 }
