@@ -69,9 +69,25 @@ impl Events {
             let is_response = packet.kind == FrameKind::Response;
             let bom = self.bom && state.passed == 1;
             let unfinished = self.unfinished && is_response;
-            packet.events = Some(Arc::new(Events { bom, unfinished, ..self.clone() }));
+            let own = Events { bom, unfinished, ..self.clone() };
+            packet.events = Some(Arc::new(match packet.events.take() {
+                Some(earlier) => own.after(&earlier),
+                None => own,
+            }));
         }
         out.push(part);
+    }
+
+    /// Both ways; the later one decides how lines end.
+    fn after(self, earlier: &Events) -> Events {
+        Events {
+            before: format!("{}{}", earlier.before, self.before).into(),
+            lines: if self.lines == Lines::Lf { earlier.lines } else { self.lines },
+            bom: self.bom || earlier.bom,
+            split: self.split || earlier.split,
+            glued: self.glued || earlier.glued,
+            unfinished: self.unfinished || earlier.unfinished,
+        }
     }
 
     /// The bytes of an event. The data comes first, because a mark at the beginning spoils the first line only.
@@ -132,6 +148,10 @@ mod tests {
         );
         assert!(written("events: { lines: cr }").starts_with("data: n\rid: 1\r\r:\rdata: {"));
         assert!(written("events: { unfinished: true }").ends_with("n\nid: 1\n\ndata: {\"a\":1,\"b\":2}\nid: 1\n"));
+        let several = written(
+            "[{ events: { before: \": x\\n\", lines: crlf } }, { events: { before: \": y\\n\", glued: true } }]",
+        );
+        assert_eq!(several[..26], *": x\r\n: y\r\ndata:n\r\nid:1\r\n\r\n");
         assert!(error("events: { lines: no }").contains("`lines` must be `lf`, `crlf` or `cr`"));
     }
 }
