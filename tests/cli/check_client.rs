@@ -1,5 +1,7 @@
 //! `rehearse check client`: our own client, and bad ones.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value as Json;
 
 use crate::rehearse::{Rehearse, Run};
@@ -12,39 +14,78 @@ fn json(run: &Run) -> Json {
     serde_json::from_str(run.stdout_text()).expect("JSON and nothing else")
 }
 
-/// Checks our client in one of four parts of the acts: all of them take longer than a command of a test may.
-fn our_client_passes(part: usize, work: &[&str]) {
+/// Checks our client in one of four parts of the acts, each of them alone: all of them take longer than a command of a test
+/// may. Returns the acts of the part, and the run.
+fn checked_part(part: usize, options: &[&str], command: &[&str]) -> Run {
     let listed = client(&["--list-acts"]).run().code(0);
     let acts: Vec<_> = listed.stdout_text().lines().filter_map(|line| line.split(' ').next()).collect();
     assert!(acts.len() > 100 && acts[0] == "clean", "{acts:?}");
     let part = acts.iter().skip(part).step_by(4).flat_map(|act| ["--act", act]);
-    let arguments: Vec<_> = part.chain(["--", Rehearse::BINARY, "mcp"]).chain(work.iter().copied()).collect();
-    let run = client(&arguments).run().code(0);
+    let arguments: Vec<_> = part.chain(options.iter().copied()).chain(["--"]).chain(command.iter().copied()).collect();
+    client(&arguments).run().code(0)
+}
+
+/// Over stdio with a call: there our client calls the tool that it is given, also where a server has none.
+fn our_client_passes(part: usize) {
+    let run =
+        checked_part(part, &[], &[Rehearse::BINARY, "mcp", "call-tool", "--stdio", "{command}", "echo", "text=x"]);
     let verdicts = ["\npassed   ", "\npassed, with warnings "];
     assert!(verdicts.iter().any(|verdict| run.stdout_text().contains(verdict)), "{}", run.stdout_text());
 }
 
-/// Over streamable HTTP, and over stdio with a call: there the client calls the tool that it is given, also where a server
-/// has none.
 macro_rules! our_client_passes {
-    ($($part:literal: $http:ident, $stdio:ident;)*) => {$(
-        #[test]
-        fn $http() {
-            our_client_passes($part, &["list-tools", "--http", "{url}"]);
-        }
-
+    ($($part:literal: $stdio:ident;)*) => {$(
         #[test]
         fn $stdio() {
-            our_client_passes($part, &["call-tool", "--stdio", "{command}", "echo", "text=x"]);
+            our_client_passes($part);
         }
     )*};
 }
 
 our_client_passes! {
-    0: our_client_passes_the_first_acts_over_http, our_client_passes_the_first_acts_over_stdio;
-    1: our_client_passes_the_second_acts_over_http, our_client_passes_the_second_acts_over_stdio;
-    2: our_client_passes_the_third_acts_over_http, our_client_passes_the_third_acts_over_stdio;
-    3: our_client_passes_the_fourth_acts_over_http, our_client_passes_the_fourth_acts_over_stdio;
+    0: our_client_passes_the_first_acts_over_stdio;
+    1: our_client_passes_the_second_acts_over_stdio;
+    2: our_client_passes_the_third_acts_over_stdio;
+    3: our_client_passes_the_fourth_acts_over_stdio;
+}
+
+/// The transport, version and id of each check that a client has exercised.
+fn tested(run: &Run) -> BTreeSet<String> {
+    let report = json(run);
+    let servers = report["servers"].as_array().expect("servers").iter();
+    let versions = servers.flat_map(|server| {
+        let versions = server["versions"].as_array().expect("versions").iter();
+        versions.map(|version| (server["transport"].to_string(), version))
+    });
+    let tested = versions.flat_map(|(transport, version)| {
+        let checks = version["checks"].as_array().expect("checks").iter();
+        let tested = checks.filter(|check| check["exercised"].as_u64() > Some(0));
+        tested.map(move |check| format!("{transport} {} {}", version["version"], check["id"]))
+    });
+    tested.collect()
+}
+
+#[test]
+fn composite_acts_test_what_single_acts_do_with_fewer_starts() {
+    let folder = Rehearse::new();
+    let counted = |name: &str| {
+        format!("echo >> {}; exec {} conformance-client $0", folder.folder().join(name).display(), Rehearse::BINARY)
+    };
+    let starts = |name: &str| std::fs::read_to_string(folder.folder().join(name)).expect("a count").lines().count();
+    let (composed, alone) = (counted("composed"), counted("alone"));
+    let run = client(&["--format", "json", "--idle", "2s", "--", "sh", "-c", &composed, "{url}"]).run().code(0);
+    let mut missing = BTreeSet::new();
+    for part in 0..4 {
+        missing.extend(tested(&checked_part(
+            part,
+            &["--format", "json", "--idle", "2s"],
+            &["sh", "-c", &alone, "{url}"],
+        )));
+    }
+    missing.retain(|check| !tested(&run).contains(check));
+    assert!(missing.is_empty(), "{missing:?}");
+    let (composed, alone) = (starts("composed"), starts("alone"));
+    assert!(composed * 3 < alone * 2, "{composed} starts, {alone} of single acts");
 }
 
 #[test]

@@ -17,8 +17,8 @@ pub(crate) const CANARY: &str = "/canary/";
 pub struct Facts {
     /// Which side is checked.
     pub role: Role,
-    /// The act that the client is in: how the mock behaves.
-    pub act: Option<String>,
+    /// The acts that the client is in: how the mock behaves.
+    pub acts: Vec<String>,
     /// What the client does with a server that does nothing unusual.
     pub flow: Option<Flow>,
     /// How the client's process ended, if it was started and has ended by itself.
@@ -64,6 +64,11 @@ impl Facts {
             _ => None,
         });
         fetched.collect()
+    }
+
+    /// Whether the client is in this act.
+    pub fn is_in(&self, act: &str) -> bool {
+        self.acts.iter().any(|it| it == act)
     }
 
     /// Whether a capability is declared: `tools`, or `tools/listChanged` for one that must be true.

@@ -34,13 +34,13 @@ impl Flow {
     }
 
     /// Which request of this flow another one lacks.
-    pub(crate) fn lacks(&self, other: &Flow) -> Option<String> {
+    pub fn lacks(&self, other: &Flow) -> Option<String> {
         let method = self.methods.difference(&other.methods).next()?;
         Some(format!("no {method}, which it sends otherwise"))
     }
 
     /// Whether the client has ended in this flow, and not in another one.
-    pub(crate) fn hangs_in(&self, other: &Flow) -> Option<String> {
+    pub fn hangs_in(&self, other: &Flow) -> Option<String> {
         (self.exit_code.is_some() && other.exit_code.is_none())
             .then(|| "a client that does not end, as it does otherwise".to_owned())
     }

@@ -1,5 +1,5 @@
-//! `rehearse check client`: a client against the specification. It is started once for each act, each time with a mock of
-//! its own.
+//! `rehearse check client`: a client against the specification. It is started for each act, or for several that do not
+//! disturb each other, each time with a mock of its own.
 
 mod attach;
 
@@ -51,8 +51,9 @@ const LONG_EXAMPLES: &str = concat!(
     examples!(),
     "
 
-The client is started once for each act. An act is a mock script: a way in which a server may behave. In each act the \
-client should do its normal work: connect, list, call a tool, end.
+The client is started again and again, each time in an act, or in several that do not disturb each other. An act is a \
+mock script: a way in which a server may behave. In each act the client should do its normal work: connect, list, call a \
+tool, end.
 
 In the arguments, {url}, {sse_url} and {ws_url} stand for the URLs of the mock, {command} for a command that serves it \
 on stdio, and {config} for a config file with the URL. The client also gets the environment variables of `rehearse mock \
@@ -125,7 +126,7 @@ pub(super) fn run(args: &ClientArgs) -> Result<Exit, Failure> {
         false => block_on_guarded(args.run_acts(scripts))?,
     };
     checked.duration = begun.elapsed();
-    let usual = runs.iter().find(|run| run.act == ACTS[0].name).and_then(|run| run.exit_code);
+    let usual = runs.iter().find(|run| run.acts == [ACTS[0].name]).and_then(|run| run.exit_code);
     if let Some(code) = usual.filter(|code| *code != 0) {
         style::warn(&format!(
             "the client ends with exit code {code} in the act {}, where the server does nothing unusual: its exit codes \
@@ -182,6 +183,7 @@ impl ClientArgs {
             timeout: self.timeout,
             idle: self.idle,
             program: Some(program()?),
+            are_merged: self.acts.is_empty(),
             events: Some(sender),
             shutdown: CancellationToken::new(),
         };

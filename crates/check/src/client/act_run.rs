@@ -58,7 +58,10 @@ impl ClientOptions {
             Ended::Exited(code) => code,
             Ended::Idle => None,
             Ended::TimedOut => {
-                self.tell(ClientEvent::TimedOut { act: name });
+                // What is run again says so then.
+                if run.acts.len() == 1 {
+                    self.tell(ClientEvent::TimedOut { act: name });
+                }
                 None
             }
         };

@@ -14,6 +14,8 @@ use crate::selects;
 pub struct ActScript {
     /// Its name, or the path of its file.
     pub name: String,
+    /// The acts that it stands for: itself, or those of a composite act.
+    pub acts: Vec<String>,
     /// What the server does.
     pub script: Script,
 }
@@ -39,7 +41,7 @@ impl ActScript {
                 let names: Vec<_> = ACTS.iter().map(|act| act.name).collect();
                 return Err(ClientError::UnknownAct { name: asked.clone(), near: nearest(asked, &names) });
             }
-            acts.push(ActScript { name: asked.clone(), script: Script::load(Path::new(asked), &[])? });
+            acts.push(ActScript::new(asked.clone(), Script::load(Path::new(asked), &[])?));
         }
         Ok(acts)
     }
@@ -47,7 +49,12 @@ impl ActScript {
     /// # Errors
     /// The script has mistakes.
     pub fn parse(name: String, source: &Arc<Source>) -> Result<ActScript, ScriptError> {
-        Ok(ActScript { name, script: Script::parse(source).map_err(ScriptError::Invalid)? })
+        Ok(ActScript::new(name, Script::parse(source).map_err(ScriptError::Invalid)?))
+    }
+
+    /// An act by itself.
+    pub(super) fn new(name: String, script: Script) -> ActScript {
+        ActScript { acts: vec![name.clone()], name, script }
     }
 
     /// The tools, with example arguments.

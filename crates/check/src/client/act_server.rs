@@ -64,6 +64,7 @@ const LOOK: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub struct ActServer {
     name: String,
+    acts: Vec<String>,
     rules: ActRules,
     server: MockServer,
     /// The program `rehearse`.
@@ -87,7 +88,7 @@ impl ActServer {
         address: SocketAddr,
         program: Option<&Path>,
     ) -> Result<ActServer, ClientError> {
-        let (ActScript { name, script }, recorder) = (act, Arc::<ServerRecorder>::default());
+        let (ActScript { name, acts, script }, recorder) = (act, Arc::<ServerRecorder>::default());
         let rules = script.act.clone();
         let engine = Engine::new(script, Seed::from(seed), Journal::default());
         let recorded = Some(recorder.clone());
@@ -108,7 +109,7 @@ impl ActServer {
         let stop = CancellationToken::new();
         let relays = tokio::spawn(serve_relays(listener, server.pipes(), stop.clone()));
         let (program, seen) = (program.map(Path::to_owned), (0, Instant::now()));
-        Ok(ActServer { name, rules, server, program, environment, recorder, stop, relays, seen })
+        Ok(ActServer { name, acts, rules, server, program, environment, recorder, stop, relays, seen })
     }
 
     /// The name of the act.
@@ -184,7 +185,7 @@ impl ActServer {
         }
         let endpoint = self.server.url(Transport::Http);
         self.server.stop(Duration::ZERO).await;
-        ActRun { act: self.name, like: self.rules.like, endpoint, traces, exit_code: None }
+        ActRun { acts: self.acts, like: self.rules.like, endpoint, traces, exit_code: None }
     }
 }
 

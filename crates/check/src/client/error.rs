@@ -19,6 +19,14 @@ pub enum ClientError {
     /// The script of an act, or that of the model for it.
     #[error(transparent)]
     Script(#[from] ScriptError),
+    /// Acts that share a run want different things of the server.
+    #[error("the act {act} disturbs others at {place}")]
+    Merge {
+        /// The act.
+        act: String,
+        /// The place in its script.
+        place: String,
+    },
     /// The mock cannot listen.
     #[error("cannot listen on {address}: {source}")]
     Listen {

@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use rehearse_conformance::{
     Check, CheckOutcome, CheckVerdict, Evidence, Facts, Flow, Judgement, Recorded, Role, Violation, judge_recorded,
 };
-use rehearse_protocol::{Direction, Frame, Message, Trace, Transport, Version};
+use rehearse_protocol::{Direction, Era, Frame, Message, Trace, Transport, Version};
 use rehearse_report::check::CheckedServer;
+use serde_json::Value;
 
 use super::act::ACTS;
 use crate::{
@@ -14,11 +15,11 @@ use crate::{
     selects,
 };
 
-/// What a client has done in one act.
+/// What a client has done in one act, or in a composite one.
 #[derive(Debug)]
 pub struct ActRun {
-    /// The name of the act.
-    pub act: String,
+    /// The name of the act, or those of the acts that it is composed of.
+    pub acts: Vec<String>,
     /// The act with which what the client does is compared, if not with the first one.
     pub like: Option<String>,
     /// The URL of the mock over streamable HTTP.
@@ -37,10 +38,24 @@ struct ClientVersion {
     traces: Vec<Trace>,
     /// The outcome of every check.
     outcomes: Vec<(&'static Check, CheckOutcome)>,
-    /// The acts in which a check is violated.
-    violated_in: BTreeSet<String>,
-    /// For each check that is violated, the first act in which it has its worst verdict.
-    worst_in: BTreeMap<&'static str, (CheckVerdict, String)>,
+    /// Each check that is violated in an act, by the number of its run.
+    violations: Vec<(usize, &'static str, CheckVerdict)>,
+}
+
+/// A check that a client violates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Violated {
+    transport: Transport,
+    version: Version,
+    check: &'static str,
+    verdict: CheckVerdict,
+}
+
+impl Violated {
+    /// Whether this is the same check, with the same verdict or a worse one.
+    pub(super) fn is_as_bad_as(&self, other: &Violated) -> bool {
+        self.verdict <= other.verdict && *self == Violated { verdict: self.verdict, ..*other }
+    }
 }
 
 /// Judges a client by the traces of all acts: a result for each transport that it used, without its command. `checks` are
@@ -52,7 +67,9 @@ pub fn judge_client(runs: &[ActRun], checks: &[String]) -> Vec<CheckedServer> {
         let traces: Vec<_> = run.traces.iter().collect();
         let mut version = checked_version(&traces, run.version, &run.outcomes);
         for check in &mut version.checks {
-            check.act = run.worst_in.remove(check.id.as_str()).map(|(_, act)| act);
+            let worst = run.violations.iter().filter(|(_, id, _)| *id == check.id);
+            let worst = worst.min_by_key(|(at, _, verdict)| (*verdict, runs[*at].acts.len(), *at));
+            check.act = worst.and_then(|(at, ..)| runs[*at].acts.first().cloned());
         }
         if let Some(known) = all.iter_mut().find(|known| known.transport == run.transport) {
             known.versions.push(version);
@@ -69,7 +86,7 @@ pub fn judge_client(runs: &[ActRun], checks: &[String]) -> Vec<CheckedServer> {
 /// The name and the version that a client gives itself.
 fn client_info(trace: &Trace) -> Option<(String, String)> {
     trace.frames().filter(|frame| frame.direction == Direction::ClientToServer).find_map(|frame| {
-        let message: serde_json::Value = serde_json::from_slice(&frame.bytes).ok()?;
+        let message: Value = serde_json::from_slice(&frame.bytes).ok()?;
         peer_info(message.get("params")?, "clientInfo")
     })
 }
@@ -83,13 +100,13 @@ fn judge_versions(runs: &[ActRun]) -> Vec<ClientVersion> {
     });
     for transport in Transport::EXTERNAL {
         let mut flows: BTreeMap<&str, Option<Flow>> = BTreeMap::new();
-        for one in runs {
+        for (at, one) in runs.iter().enumerate() {
             let like = one.like.as_deref().unwrap_or(ACTS[0].name);
-            let usual = runs.iter().find(|it| it.act == like);
+            let usual = runs.iter().find(|it| it.acts == [like]);
             let flow = flows.entry(like).or_insert_with(|| usual.and_then(|run| flow(run, transport)));
             let facts = Facts {
                 role: Role::Client,
-                act: Some(one.act.clone()),
+                acts: one.acts.clone(),
                 flow: flow.clone(),
                 exit_code: one.exit_code,
                 has_both_eras,
@@ -106,22 +123,14 @@ fn judge_versions(runs: &[ActRun]) -> Vec<ClientVersion> {
                     version: version.version,
                     traces: Vec::new(),
                     outcomes: Vec::new(),
-                    violated_in: BTreeSet::new(),
-                    worst_in: BTreeMap::new(),
+                    violations: Vec::new(),
                 });
-                for (check, outcome) in version.outcomes.iter().filter(|(_, it)| !it.judgement.violations.is_empty()) {
-                    let worst = merged.worst_in.entry(&check.id).or_insert((outcome.verdict, one.act.clone()));
-                    if outcome.verdict < worst.0 {
-                        *worst = (outcome.verdict, one.act.clone());
-                    }
-                }
-                if version.outcomes.iter().any(|(_, outcome)| !outcome.judgement.violations.is_empty()) {
-                    merged.violated_in.insert(one.act.clone());
-                }
+                let violated = version.outcomes.iter().filter(|(_, it)| !it.judgement.violations.is_empty());
+                merged.violations.extend(violated.map(|(check, it)| (at, check.id.as_str(), it.verdict)));
                 let offset = merged.traces.len();
                 merged.traces.extend(version.traces.into_iter().cloned());
                 let outcomes = version.outcomes.into_iter();
-                let outcomes = outcomes.map(|(check, outcome)| (check, moved(outcome, offset, &one.act)));
+                let outcomes = outcomes.map(|(check, outcome)| (check, moved(outcome, offset, &one.acts)));
                 if merged.outcomes.is_empty() {
                     merged.outcomes = outcomes.collect();
                 } else {
@@ -139,9 +148,56 @@ pub(crate) fn unconfirmed_acts(runs: &[ActRun]) -> BTreeSet<String> {
     if runs.first().is_none_or(|usual| usual.exit_code.is_none()) {
         return BTreeSet::new();
     }
-    let mut acts: BTreeSet<_> = judge_versions(runs).into_iter().flat_map(|version| version.violated_in).collect();
-    acts.retain(|act| runs.iter().any(|run| run.act == *act && run.exit_code.is_none()));
-    acts
+    let violated = judge_versions(runs).into_iter().flat_map(|version| version.violations).map(|(at, ..)| &runs[at]);
+    violated.filter(|run| run.exit_code.is_none()).flat_map(|run| run.acts.clone()).collect()
+}
+
+/// The failures and warnings of each run.
+pub(super) fn violated(runs: &[ActRun]) -> Vec<BTreeSet<Violated>> {
+    let mut all = vec![BTreeSet::new(); runs.len()];
+    for ClientVersion { transport, version, violations, .. } in judge_versions(runs) {
+        for (at, check, verdict) in violations.into_iter().filter(|(.., verdict)| *verdict <= CheckVerdict::Warn) {
+            all[at].insert(Violated { transport, version, check, verdict });
+        }
+    }
+    all
+}
+
+/// The eras of the requests that a client sends.
+pub(super) fn spoken_eras(run: &ActRun) -> BTreeSet<Era> {
+    let frames = || run.traces.iter().flat_map(Trace::frames);
+    let versions = run.traces.iter().flat_map(Evidence::versions);
+    let legacy = frames().any(|frame| is_request(frame, "initialize")).then_some(Era::Legacy);
+    let modern = frames().any(|frame| is_request(frame, "server/discover")).then_some(Era::Modern);
+    versions.map(Version::era).chain(legacy).chain(modern).collect()
+}
+
+/// Whether the client sends all requests that it sends in the act `clean`, and ends if it does there.
+pub(super) fn is_complete(run: &ActRun, clean: &ActRun) -> bool {
+    Transport::EXTERNAL.into_iter().all(|transport| {
+        let [usual, done] = [clean, run].map(|run| done(run, transport));
+        usual.lacks(&done).is_none() && usual.hangs_in(&done).is_none()
+    })
+}
+
+/// What a client has done over a transport in all versions.
+fn done(run: &ActRun, transport: Transport) -> Flow {
+    let traces: Vec<_> = recorded(run, transport).map(|it| it.trace).collect();
+    let versions: BTreeSet<_> = traces.iter().flat_map(|trace| Evidence::versions(trace)).collect();
+    let flows = versions.into_iter().map(|version| {
+        let facts = Facts { role: Role::Client, ..Facts::default() };
+        Flow::new(&Evidence::new(&traces, version, transport, facts))
+    });
+    Flow { methods: flows.flat_map(|flow| flow.methods).collect(), exit_code: run.exit_code }
+}
+
+/// The tools that a client has called.
+pub(super) fn called_tools(run: &ActRun) -> BTreeSet<String> {
+    let sent = run.traces.iter().flat_map(Trace::frames).filter(|frame| is_request(frame, "tools/call"));
+    let name = |frame: &Frame| {
+        Some(serde_json::from_slice::<Value>(&frame.bytes).ok()?["params"]["name"].as_str()?.to_owned())
+    };
+    sent.filter_map(name).collect()
 }
 
 fn recorded(run: &ActRun, transport: Transport) -> impl Iterator<Item = Recorded<'_>> {
@@ -163,10 +219,11 @@ fn flow(clean: &ActRun, transport: Transport) -> Option<Flow> {
 }
 
 /// An outcome of one act among those of all: its places, and in which act a violation was seen.
-fn moved(mut outcome: CheckOutcome, offset: usize, act: &str) -> CheckOutcome {
+fn moved(mut outcome: CheckOutcome, offset: usize, acts: &[String]) -> CheckOutcome {
+    let word = if acts.len() == 1 { "act" } else { "acts" };
     for Violation { found, places, .. } in &mut outcome.judgement.violations {
         places.iter_mut().for_each(|place| place.connection += offset);
-        found.push_str(&format!(" (act {act})"));
+        found.push_str(&format!(" ({word} {})", acts.join(", ")));
     }
     outcome
 }

@@ -25,6 +25,8 @@ pub struct ClientOptions {
     pub idle: Duration,
     /// The program `rehearse`; with it the client can start the mock on stdio, and open pages.
     pub program: Option<PathBuf>,
+    /// Whether acts that do not disturb each other share a run.
+    pub are_merged: bool,
     /// What receives the progress.
     pub events: Option<UnboundedSender<ClientEvent>>,
     /// Ends the run. What the client has done so far is the result.
@@ -72,6 +74,7 @@ impl ClientOptions {
             timeout: Duration::from_secs(30),
             idle: Duration::from_secs(5),
             program: None,
+            are_merged: true,
             events: None,
             shutdown: CancellationToken::new(),
         }

@@ -3,9 +3,14 @@
 use std::collections::BTreeSet;
 
 use futures_util::{StreamExt, stream};
-use rehearse_protocol::{EventKind, Trace};
+use rehearse_protocol::{Era, EventKind, Trace};
 
-use super::{ActRun, ActScript, ClientError, ClientEvent, ClientOptions, unconfirmed_acts};
+use super::{
+    ActRun, ActScript, ClientError, ClientEvent, ClientOptions,
+    composite::{compose, grouped, tool_of},
+    judge::{Violated, called_tools, is_complete, spoken_eras, violated},
+    unconfirmed_acts,
+};
 
 /// How many times as long a client may be idle in an act that is repeated.
 const MORE_PATIENCE: u32 = 3;
@@ -23,7 +28,8 @@ pub async fn run_client(acts: Vec<ActScript>, options: &ClientOptions) -> Result
     if !is_done {
         // What another run of the act had to show is not known.
         let unconfirmed = unconfirmed_acts(&runs);
-        runs.retain(|run| confirmed.contains(&run.act) || !unconfirmed.contains(&run.act));
+        let is_unconfirmed = |act: &String| unconfirmed.contains(act) && !confirmed.contains(act);
+        runs.retain(|run| !run.acts.iter().any(is_unconfirmed));
     }
     Ok(runs)
 }
@@ -44,6 +50,10 @@ async fn run_acts(
         let transports = &act.script.act.transports;
         transports.is_empty() || transports.iter().any(|transport| used.contains(transport))
     });
+    let spoken = spoken_eras(&runs[0]);
+    // A client that begins with newer versions may know older ones, and then speaks them only with an older server.
+    let is_older = |act: &ActScript| act.script.versions.iter().all(|version| version.era() == Era::Legacy);
+    acts.retain(|act| act.script.act.era.is_none_or(|era| spoken.contains(&era) || is_older(act)));
     let usual: BTreeSet<_> = acts.iter().filter_map(|act| act.script.act.like.clone()).collect();
     let is_usual = |act: &mut ActScript| usual.contains(&act.name);
     for act in acts.extract_if(.., is_usual).collect::<Vec<_>>() {
@@ -55,26 +65,98 @@ async fn run_acts(
         }
         runs.push(run);
     }
-    let all = acts.len() + runs.len();
-    let at_once = 2 * std::thread::available_parallelism().map_or(1, usize::from);
-    let mut running = stream::iter(acts).map(|act| options.run_act(act, false)).buffered(at_once);
-    while let Some(run) = running.next().await {
-        let run = run?;
-        tell(&run.act, runs.len(), all);
-        runs.push(run);
+    let mut groups = match options.are_merged {
+        true => {
+            let called = called_tools(&runs[0]);
+            grouped(acts, |tool| called.contains(tool))
+        }
+        false => acts.into_iter().map(|act| vec![act]).collect(),
+    };
+    let is_foreign = |act: &ActScript| act.script.act.era.is_some_and(|era| !spoken.contains(&era));
+    let mut later: Vec<_> = groups.extract_if(.., |group| group.iter().all(is_foreign)).collect();
+    let mut all = groups.len() + later.len() + runs.len();
+    let mut held = Vec::new();
+    while !groups.is_empty() {
+        let at_once = 2 * std::thread::available_parallelism().map_or(1, usize::from);
+        let mut running = stream::iter(groups).map(|group| options.run_group(group)).buffered(at_once);
+        let mut ended = runs.len();
+        while let Some((group, run)) = running.next().await.transpose()? {
+            tell(&run.acts[0], ended, all);
+            ended += 1;
+            match group.len() {
+                1.. => held.push((group, run)),
+                0 => runs.push(run),
+            }
+        }
+        drop(running);
+        let composed = held.iter().map(|(_, run)| run);
+        let is_spoken = |era| runs.iter().chain(composed.clone()).any(|run| spoken_eras(run).contains(&era));
+        let speaks = [Era::Legacy, Era::Modern].map(|era| (era, is_spoken(era)));
+        let is_known = |act: &ActScript| act.script.act.era.is_none_or(|era| speaks.contains(&(era, true)));
+        (groups, held) = divided(held, runs);
+        groups.extend(later.extract_if(.., |group| group.iter().all(is_known)));
+        groups.iter_mut().for_each(|group| group.retain(is_known));
+        groups.retain(|group| !group.is_empty());
+        all = runs.len() + held.len() + groups.len();
     }
-    drop(running);
     // Where the client was ended, it may only have been slow beside others.
     let unconfirmed = unconfirmed_acts(runs);
     let patient = ClientOptions { idle: MORE_PATIENCE * options.idle, ..options.clone() };
     for (name, source) in sources.into_iter().filter(|(name, _)| unconfirmed.contains(name)) {
         tell(&name, all, all);
         let again = patient.run_act(ActScript::parse(name, &source)?, false).await?;
-        runs.retain(|run| run.act != again.act);
-        confirmed.insert(again.act.clone());
+        runs.retain(|run| run.acts != again.acts);
+        confirmed.extend(again.acts.iter().cloned());
         runs.push(again);
     }
     Ok(())
+}
+
+impl ClientOptions {
+    /// Runs the client in one act, or in the composite act of several. These come back.
+    ///
+    /// # Errors
+    /// The mock or the client cannot be started.
+    async fn run_group(&self, mut acts: Vec<ActScript>) -> Result<(Vec<ActScript>, ActRun), ClientError> {
+        let act = match acts.len() {
+            1 => acts.remove(0),
+            _ => compose(&acts)?,
+        };
+        Ok((acts, self.run_act(act, false).await?))
+    }
+}
+
+/// A composite act that has been run: its acts, and what the client did.
+type Composed = (Vec<ActScript>, ActRun);
+
+/// Accepts the composite acts that stand for their acts, and halves others. What is violated in several is looked for in
+/// the first of them; the others wait. Returns what is to be run, and what waits.
+fn divided(held: Vec<Composed>, runs: &mut Vec<ActRun>) -> (Vec<Vec<ActScript>>, Vec<Composed>) {
+    let first = runs.len();
+    let (acts, composed): (Vec<_>, Vec<_>) = held.into_iter().unzip();
+    runs.extend(composed);
+    let violated = violated(runs);
+    let composed = runs.split_off(first);
+    let alone = runs.iter().zip(&violated).filter(|(run, _)| run.acts.len() == 1);
+    let known: Vec<_> = alone.flat_map(|(_, violated)| violated).collect();
+    let is_known = |it: &&Violated| known.iter().any(|known| known.is_as_bad_as(it));
+    let (mut groups, mut waiting, mut sought) = (Vec::new(), Vec::new(), BTreeSet::new());
+    for ((mut acts, run), violated) in acts.into_iter().zip(composed).zip(&violated[first..]) {
+        let called = called_tools(&run);
+        let is_met = acts.iter().filter_map(|act| tool_of(&act.name)).all(|tool| called.contains(tool));
+        let is_met = is_met && is_complete(&run, &runs[0]);
+        let unknown: BTreeSet<_> = violated.iter().filter(|it| !is_known(it)).collect();
+        match (is_met, unknown.is_empty()) {
+            (true, true) => runs.push(run),
+            (true, false) if unknown.is_subset(&sought) => waiting.push((acts, run)),
+            _ => {
+                sought.extend(unknown);
+                let rest = acts.split_off(acts.len() / 2);
+                groups.extend([acts, rest]);
+            }
+        }
+    }
+    (groups, waiting)
 }
 
 /// Whether the client has looked for an authorization server.

@@ -93,7 +93,7 @@ mod tests {
     fn a_command_runs_for_each_tool_with_its_arguments() {
         let text = "tools:\n- { name: a, inputSchema: { type: object, properties: { n: { type: integer } }, required: [n] }, reply: x }\n- { name: b, reply: y }";
         let script = Script::parse(&Source::new("act", text)).expect("a script");
-        let act = ActScript { name: "act".to_owned(), script };
+        let act = ActScript::new("act".to_owned(), script);
         let runs = "call=app ask".parse::<Trigger>().expect("a trigger").runs(&act);
         let tools: Vec<_> = runs.iter().map(|run| run.variables[0].1.clone()).collect();
         assert_eq!((tools, &*runs[0].command), (vec!["a".into(), "b".into()], "app ask"));

@@ -152,7 +152,7 @@ async fn work(url: &str, version: Version, rounds: usize) {
 fn evidence<'t>(traces: &'t [Trace], base: &Base) -> Evidence<'t> {
     let facts = Facts {
         role: Role::Client,
-        act: Some(base.act.to_owned()),
+        acts: vec![base.act.to_owned()],
         flow: base.flow.clone(),
         is_local: true,
         ..Facts::default()

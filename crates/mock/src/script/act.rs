@@ -3,13 +3,15 @@
 use std::time::Duration;
 
 use rehearse_document::{Node, Problems};
-use rehearse_protocol::Transport;
+use rehearse_protocol::{Era, Transport};
 
 /// How `rehearse check client` uses a script.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ActRules {
     /// The transports on which it says something; empty for all.
     pub transports: Vec<Transport>,
+    /// The versions of which it says something: those of an era; `None` for all.
+    pub era: Option<Era>,
     /// After what time without traffic the client is ended, if not after the usual one.
     pub idle: Option<Duration>,
     /// The methods that a client must have used before the act is over, if not those that the script's items suggest.
@@ -33,10 +35,11 @@ pub struct ProcessRules {
 
 impl ActRules {
     pub(super) fn read(node: &Node) -> Result<ActRules, Problems> {
-        let fields = node.fields("`act`", &["transports", "idle", "needs", "like", "process"])?;
+        let fields = node.fields("`act`", &["transports", "era", "idle", "needs", "like", "process"])?;
         let text = |node: &Node| Ok(node.str()?.to_owned());
         Ok(ActRules {
             transports: fields.read("transports", |node| node.one_or_more(Node::parsed))?.unwrap_or_default(),
+            era: fields.read("era", Node::parsed)?,
             idle: fields.read("idle", Node::duration)?,
             needs: fields.read("needs", |node| node.one_or_more(text))?,
             like: fields.read("like", text)?,

@@ -225,7 +225,7 @@ async fn work(server: &MockServer, transport: Transport, version: Version, patie
 pub(super) fn evidence<'t>(traces: &'t [Trace], base: &Base, bad: Option<&BadClient>) -> Evidence<'t> {
     let facts = Facts {
         role: Role::Client,
-        act: Some(base.server.to_owned()),
+        acts: vec![base.server.to_owned()],
         flow: base.flow.clone(),
         exit_code: Some(bad.and_then(|bad| bad.exit).unwrap_or_default()).filter(|_| !bad.is_some_and(|bad| bad.hangs)),
         fetched: Facts::fetched(traces),

@@ -87,7 +87,7 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
 /// Checks that a request without an answer is cancelled by a client that no longer waits for it. Closing the response does
 /// that in 2026-07-28 over HTTP.
 pub(super) fn gives_up(evidence: &Evidence<'_>, j: &mut Judgement, method: &str, act: &str) {
-    let is_silent = evidence.facts.act.as_deref() == Some(act);
+    let is_silent = evidence.facts.is_in(act);
     let is_closed = evidence.is_modern() && evidence.transport == Transport::Http;
     for connection in evidence.connections.iter().filter(|_| !is_closed && is_silent) {
         for call in connection.calls().filter(|call| call.request.kind == Kind::Request && call.method() == method) {

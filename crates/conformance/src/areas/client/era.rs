@@ -60,7 +60,7 @@ fn is_modern_error(call: &Call<'_>) -> bool {
 
 /// Checks that a client of both eras tries the handshake after a server of older versions does not know the newer one.
 fn falls_back(evidence: &Evidence<'_>, j: &mut Judgement, is_refused: impl Fn(&Call<'_>) -> bool) {
-    let is_act = evidence.facts.act.as_deref().is_some_and(|act| act.starts_with("legacy-"));
+    let is_act = evidence.facts.acts.iter().any(|act| act.starts_with("legacy-"));
     let mut calls = evidence.connections.iter().flat_map(modern);
     if let Some(call) = calls.find(|call| is_refused(call)).filter(|_| is_act && evidence.facts.has_both_eras) {
         let falls_back = evidence.facts.has_handshake;

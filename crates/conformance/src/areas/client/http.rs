@@ -174,8 +174,7 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
     ("client-http.session.delete-405-ok", |e, j| {
         let refused = e.exchanges().find(|(_, http)| http.method == "DELETE" && http.status == Some(405));
         let usual = e.facts.flow.as_ref();
-        if let (Some((_, http)), Some(usual)) =
-            (refused, usual.filter(|_| e.facts.act.as_deref() == Some("odd-session")))
+        if let (Some((_, http)), Some(usual)) = (refused, usual.filter(|_| e.facts.is_in("odd-session")))
             && usual.methods.is_subset(&Flow::new(e).methods)
         {
             let missing = usual.missing_in(&Flow::new(e));

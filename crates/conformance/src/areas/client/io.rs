@@ -75,7 +75,7 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
         j.untested(NOT_ENDED);
     }),
     ("client-io.shutdown.waits", |e, j| {
-        for connection in e.connections.iter().filter(|_| e.facts.act.as_deref() == Some("lingers")) {
+        for connection in e.connections.iter().filter(|_| e.facts.is_in("lingers")) {
             let Some((place, closed)) = connection.input_closed else { continue };
             let waited = connection.terminated.map(|(_, at)| at.saturating_sub(closed));
             let is_patient = waited.is_none_or(|waited| waited >= PATIENCE);
@@ -86,7 +86,7 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
         j.untested(NOT_ENDED);
     }),
     ("client-io.shutdown.sigterm-then-kill", |e, j| {
-        for connection in e.connections.iter().filter(|_| e.facts.act.as_deref() == Some("deaf")) {
+        for connection in e.connections.iter().filter(|_| e.facts.is_in("deaf")) {
             let Some((place, _)) = connection.input_closed.or(connection.terminated) else { continue };
             let wrong = match (connection.terminated, connection.left_behind) {
                 (None, None) => Some("no SIGTERM before the process was killed"),
@@ -102,7 +102,7 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
 
 /// Checks what a client does with a process that it starts after another one has crashed.
 fn restarted(evidence: &Evidence<'_>, j: &mut Judgement, wrong: impl Fn(&Connection<'_>) -> Option<Option<String>>) {
-    let is_crash = evidence.facts.act.as_deref() == Some("crash");
+    let is_crash = evidence.facts.is_in("crash");
     for connection in evidence.connections.iter().skip(1).filter(|_| is_crash) {
         if let (Some(found), Some(first)) = (wrong(connection), connection.messages.first()) {
             j.check(found.is_none(), first, || found.unwrap_or_default());

@@ -21,7 +21,7 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
     ("client-lsse.endpoint.used", |e, j| endpoint(e, j, |_| true)),
     ("client-lsse.endpoint.waits", |e, j| {
         let paths: Vec<_> = streams(e).filter_map(|it| it.http.target.split('?').next()).collect();
-        if e.facts.act.as_deref() == Some("sse-late") && !paths.is_empty() {
+        if e.facts.is_in("sse-late") && !paths.is_empty() {
             // A POST to the URL of the stream asks whether the server speaks streamable HTTP.
             let is_early = |http: &HttpExchange<'_>| {
                 let path = http.target.split('?').next().unwrap_or_default();

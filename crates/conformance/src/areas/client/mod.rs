@@ -61,7 +61,7 @@ const UNUSABLE: &str = "never-listed";
 
 /// Checks that a client does not use the list of tools of an act.
 fn ignores_list(evidence: &Evidence<'_>, j: &mut Judgement, act: &str) {
-    if evidence.facts.act.as_deref() == Some(act)
+    if evidence.facts.is_in(act)
         && let Some(listing) = evidence.calls_of("tools/list").next()
     {
         let called = evidence.calls_of("tools/call").find(|call| call.request.at("/params/name") == UNUSABLE);
@@ -109,7 +109,7 @@ fn sends(evidence: &Evidence<'_>, j: &mut Judgement, method: &str) -> bool {
 }
 
 fn compare(evidence: &Evidence<'_>, j: &mut Judgement, act: &str, missing: impl Fn(&Flow, &Flow) -> Option<String>) {
-    if evidence.facts.act.as_deref() != Some(act) {
+    if !evidence.facts.is_in(act) {
         return;
     }
     let Some(usual) = evidence.facts.flow.as_ref().filter(|flow| !flow.methods.is_empty()) else {

@@ -14,7 +14,7 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
         ends(e, j, FAILS);
         let is_attempt = |it: &&crate::Message<'_>| it.kind == Kind::Request && it.method() == Some("initialize");
         let attempts: Vec<_> = e.sent().filter(is_attempt).collect();
-        if let Some(last) = attempts.last().filter(|_| attempts.len() > MOST && e.facts.act.as_deref() == Some(FAILS)) {
+        if let Some(last) = attempts.last().filter(|_| attempts.len() > MOST && e.facts.is_in(FAILS)) {
             j.check(false, last, || format!("{} attempts", attempts.len()));
         }
     }),

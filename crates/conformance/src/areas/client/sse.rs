@@ -88,7 +88,7 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
     }),
     ("client-sse.resume.reconnects", |e, j| {
         // A client may give up a stream that was not closed in order.
-        let is_in_order = e.facts.act.as_deref().is_none_or(|act| act.starts_with("resume"));
+        let is_in_order = e.facts.acts.is_empty() || e.facts.acts.iter().any(|act| act.starts_with("resume"));
         for connection in e.connections.iter().filter(|_| is_in_order) {
             for stream in streams(connection).iter().filter(|it| it.is_broken_off()) {
                 let is_resumed = resumptions(connection).any(|http| http.request > stream.http.request);

@@ -57,6 +57,8 @@ pub(super) fn keys() -> Keys {
         "act": object(&[], keys! {
             "transports": one_or_more(choice(&Transport::ALL.map(Transport::as_str))),
                 "The transports on which the act says something. Without it, all.", [["http"]];
+            "era": choice(&["legacy", "modern"]),
+                "The era of the versions of which the act says something. Without it, both.", ["modern"];
             "idle": duration(), "After what time without traffic the client is ended.", ["10s"];
             "needs": one_or_more(text()),
                 "The methods that a client must have used before the act is over.", [["tools/list", "tools/call"]];
