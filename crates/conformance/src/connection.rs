@@ -16,6 +16,12 @@ use serde_json::Value;
 
 use crate::{Ask, Call, EventRef, Kind, Message, facts::CANARY, message::kind};
 
+#[cfg(test)]
+thread_local! {
+    /// How many calls the judges have looked at.
+    pub(crate) static LOOKED_AT: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
 /// One connection.
 #[derive(Debug, Default)]
 pub struct Connection<'t> {
@@ -52,6 +58,10 @@ pub struct Connection<'t> {
     pub(crate) is_legacy: bool,
     /// By index of a client's message, the index of its answer.
     answers: HashMap<usize, usize>,
+    /// By id, the indices of the client's requests.
+    requests: HashMap<String, Vec<usize>>,
+    /// By id of the request, the indices of the client's cancellations.
+    cancelled: HashMap<String, Vec<usize>>,
 }
 
 /// One HTTP request with its response.
@@ -263,7 +273,14 @@ impl<'t> Connection<'t> {
                 exchange.messages.push(index);
             }
             let id = message.usable_id();
+            if !message.is_from_server() && message.method() == Some("notifications/cancelled") {
+                let id = message.at("/params/requestId").to_string();
+                self.cancelled.entry(id).or_default().push(index);
+            }
             if !message.is_from_server() {
+                if let (Kind::Request, Some(id)) = (message.kind, message.id()) {
+                    self.requests.entry(id.to_string()).or_default().push(index);
+                }
                 if let (Kind::Request, Some(id)) = (message.kind, id) {
                     waiting.entry(id.to_string()).or_default().push_back(index);
                 }
@@ -321,7 +338,20 @@ impl<'t> Connection<'t> {
     /// Everything that the client sent as a message, with what came back.
     pub fn calls(&self) -> impl Iterator<Item = Call<'_>> {
         let sent = self.messages.iter().enumerate().filter(|(_, message)| !message.is_from_server());
-        sent.map(|(index, request)| Call {
+        sent.map(|(index, request)| self.call(index, request))
+    }
+
+    /// The last request of the client with an id before a message, with what came back.
+    pub(crate) fn last_request(&self, id: &Value, before: &Message<'_>) -> Option<Call<'_>> {
+        let indices = self.requests.get(&id.to_string())?.iter().rev();
+        let mut earlier = indices.map(|index| (*index, &self.messages[*index]));
+        earlier.find(|(_, request)| request.place < before.place).map(|(index, request)| self.call(index, request))
+    }
+
+    fn call<'c>(&'c self, index: usize, request: &'c Message<'t>) -> Call<'c> {
+        #[cfg(test)]
+        LOOKED_AT.set(LOOKED_AT.get() + 1);
+        Call {
             request,
             response: self.answers.get(&index).map(|answer| &self.messages[*answer]),
             http: request
@@ -330,27 +360,26 @@ impl<'t> Connection<'t> {
                 // HTTP+SSE accepts every POST before it answers on the stream.
                 .filter(|http| !self.is_sse || http.status.is_none_or(|status| status >= 300)),
             is_answered_by_status: !self.is_sse,
-        })
+        }
     }
 
     /// The requests of the server, each with the responses of the client that have its id.
     pub fn asks(&self) -> impl Iterator<Item = Ask<'_>> {
+        let mut responses: HashMap<String, Vec<&Message<'_>>> = HashMap::new();
+        for message in self.messages.iter().filter(|it| !it.is_from_server() && it.kind == Kind::Response) {
+            responses.entry(key(message.id())).or_default().push(message);
+        }
         let asked = self.messages.iter().filter(|it| it.is_from_server() && it.kind == Kind::Request);
-        asked.map(|request| {
-            let is_answer = |it: &&Message<'_>| {
-                !it.is_from_server() && it.kind == Kind::Response && it.place > request.place && it.id() == request.id()
-            };
-            Ask { request, responses: self.messages.iter().filter(is_answer).collect() }
+        asked.map(move |request| {
+            let own = responses.get(&key(request.id())).into_iter().flatten().copied();
+            Ask { request, responses: own.filter(|it| it.place > request.place).collect() }
         })
     }
 
     /// What the client sent to cancel a request.
     pub(crate) fn cancellations<'c>(&'c self, request: &'c Message<'_>) -> impl Iterator<Item = &'c Message<'t>> {
-        self.messages.iter().filter(move |it| {
-            !it.is_from_server()
-                && it.method() == Some("notifications/cancelled")
-                && Some(it.at("/params/requestId")) == request.id()
-        })
+        let indices = request.id().and_then(|id| self.cancelled.get(&id.to_string())).into_iter().flatten();
+        indices.filter_map(|index| self.messages.get(*index))
     }
 
     /// How long an answer to a message was waited for, if none came.
@@ -402,14 +431,18 @@ impl<'t> Connection<'t> {
 
     /// The server's messages between a request and its response, on the same stream.
     pub fn on_the_way<'c>(&'c self, call: &'c Call<'c>) -> impl Iterator<Item = &'c Message<'t>> {
-        let (from, to) = (call.request.place, call.response.map(|it| it.place));
-        self.messages.iter().filter(move |it| {
-            it.is_from_server()
-                && it.place > from
-                && to.is_none_or(|to| it.place < to)
-                && (self.is_sse || it.exchange == call.request.exchange)
-        })
+        let from = self.messages.partition_point(|it| it.place <= call.request.place);
+        let to = call
+            .response
+            .map_or(self.messages.len(), |response| self.messages.partition_point(|it| it.place < response.place));
+        let between = self.messages.get(from..to).unwrap_or_default().iter();
+        between.filter(|it| it.is_from_server() && (self.is_sse || it.exchange == call.request.exchange))
     }
+}
+
+/// The JSON of an id; empty if there is none.
+fn key(id: Option<&Value>) -> String {
+    id.map(Value::to_string).unwrap_or_default()
 }
 
 /// The JSON of a frame; null if it is none. Bytes that are not UTF-8 have a check of their own.

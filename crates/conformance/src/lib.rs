@@ -28,6 +28,8 @@ mod evidence;
 mod facts;
 mod flow;
 mod formats;
+#[cfg(test)]
+mod growth;
 mod judgement;
 mod message;
 mod recorded;

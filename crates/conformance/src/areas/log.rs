@@ -2,7 +2,7 @@
 
 use rehearse_protocol::names::META_LOG_LEVEL;
 use std::{
-    collections::{BTreeSet, VecDeque},
+    collections::{BTreeSet, HashMap, VecDeque},
     time::Duration,
 };
 
@@ -171,25 +171,57 @@ fn rate(evidence: &Evidence<'_>, j: &mut Judgement) {
     j.violations.truncate(1);
 }
 
+/// What happens to the log of a connection, in order.
+enum Step<'e> {
+    Log(&'e Message<'e>),
+    Request(Call<'e>),
+    Response(Call<'e>),
+}
+
+/// What asks for log messages on one stream.
+#[derive(Default)]
+struct LogStream {
+    /// How many requests that ask for them have no response yet.
+    open: usize,
+    /// Where the last response to one that asks for them came.
+    ended: Option<EventRef>,
+    /// Where the last one was sent that does not, and that has its response.
+    quiet: Option<EventRef>,
+}
+
 /// Over HTTP the stream tells the request. On a pipe any open request may have asked for the message, or the last that
 /// has: its message may come late, but not after a whole request that did not ask for any.
 fn only_with_level(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for message in evidence.notifications(MESSAGE) {
-        let Some(connection) = connection(evidence, message.place) else { continue };
-        let earlier: Vec<_> = connection
-            .calls()
-            .filter(|call| call.request.kind == Kind::Request && call.request.exchange == message.exchange)
-            .filter(|call| call.request.place < message.place)
-            .collect();
-        let answered = |call: &Call<'_>| call.response.map(|it| it.place).filter(|place| *place < message.place);
-        let asks = |call: &Call<'_>| !call.request.at(LOG_LEVEL).is_null();
-        let is_late = |ended: EventRef| {
-            let since = earlier.iter().filter(|call| !asks(call) && call.request.place > ended);
-            since.filter_map(answered).next().is_some()
-        };
-        let may_log = |call: &&Call<'_>| asks(call) && answered(call).is_none_or(|ended| !is_late(ended));
-        let asked = earlier.iter().any(|call| may_log(&call));
-        j.check(asked, message, || "a log message that no request asked for".to_owned());
+    for connection in evidence.connections.iter().filter(|connection| !connection.is_legacy) {
+        let mut steps: Vec<(EventRef, Step<'_>)> = Vec::new();
+        let is_log =
+            |it: &&Message<'_>| it.is_from_server() && it.kind == Kind::Notification && it.method() == Some(MESSAGE);
+        // What comes in one place is in no order: a log message is judged first.
+        steps.extend(connection.messages.iter().filter(is_log).map(|it| (it.place, Step::Log(it))));
+        for call in connection.calls().filter(|call| call.request.kind == Kind::Request) {
+            steps.push((call.request.place, Step::Request(call)));
+            steps.extend(call.response.map(|it| (it.place, Step::Response(call))));
+        }
+        steps.sort_by_key(|(place, _)| *place);
+        let mut streams: HashMap<Option<u32>, LogStream> = HashMap::new();
+        for (place, step) in steps {
+            let (Step::Log(request) | Step::Request(Call { request, .. }) | Step::Response(Call { request, .. })) =
+                step;
+            let stream = streams.entry(request.exchange).or_default();
+            let asks = !request.at(LOG_LEVEL).is_null();
+            match step {
+                Step::Log(message) => {
+                    let is_asked = stream.open > 0 || stream.ended.is_some_and(|ended| stream.quiet <= Some(ended));
+                    j.check(is_asked, message, || "a log message that no request asked for".to_owned());
+                }
+                Step::Request(_) => stream.open += usize::from(asks),
+                Step::Response(_) if asks => {
+                    stream.open = stream.open.saturating_sub(1);
+                    stream.ended = Some(place);
+                }
+                Step::Response(_) => stream.quiet = stream.quiet.max(Some(request.place)),
+            }
+        }
     }
     if j.exercised == 0 {
         for (call, _) in evidence.results_of("tools/call") {

@@ -60,14 +60,28 @@ pub(super) fn cases(material: &Material) -> Vec<Case> {
     cases
 }
 
-/// The request with the token of a notification: the last one before it.
-fn request<'e>(evidence: &'e Evidence<'_>, progress: &Message<'_>) -> Option<Call<'e>> {
-    let token = progress.at("/params/progressToken");
-    let connection = connection(evidence, progress.place)?;
-    let before = connection.calls().filter(|call| call.request.place < progress.place);
-    before
-        .filter(|call| call.request.kind == Kind::Request && call.request.at(TOKEN) == token && !token.is_null())
-        .last()
+/// The requests with a token, by connection and token, in order.
+struct Requests<'e>(HashMap<(usize, String), Vec<Call<'e>>>);
+
+impl<'e> Requests<'e> {
+    fn new(evidence: &'e Evidence<'_>) -> Requests<'e> {
+        let mut requests: HashMap<_, Vec<_>> = HashMap::new();
+        for call in evidence.calls().filter(|call| call.request.kind == Kind::Request) {
+            let token = call.request.at(TOKEN);
+            if !token.is_null() {
+                requests.entry((call.request.place.connection, token.to_string())).or_default().push(call);
+            }
+        }
+        Requests(requests)
+    }
+
+    /// The request with the token of a notification: the last one before it.
+    fn of(&self, progress: &Message<'_>) -> Option<Call<'e>> {
+        let token = progress.at("/params/progressToken").to_string();
+        let requests = self.0.get(&(progress.place.connection, token))?;
+        let before = requests.partition_point(|call| call.request.place < progress.place);
+        requests.get(before.checked_sub(1)?).copied()
+    }
 }
 
 fn exchange<'e, 't>(evidence: &'e Evidence<'t>, message: &Message<'_>) -> Option<&'e HttpExchange<'t>> {
@@ -76,41 +90,45 @@ fn exchange<'e, 't>(evidence: &'e Evidence<'t>, message: &Message<'_>) -> Option
 
 /// Progress comes in the exchange of its request, or in one that resumes it.
 fn same_stream(evidence: &Evidence<'_>, j: &mut Judgement) {
+    let requests = Requests::new(evidence);
     for progress in evidence.notifications(PROGRESS) {
         let is_resumed =
             exchange(evidence, progress).is_some_and(|http| http.request_header(LAST_EVENT_HEADER).is_some());
-        if let Some(call) = request(evidence, progress).filter(|_| !is_resumed) {
+        if let Some(call) = requests.of(progress).filter(|_| !is_resumed) {
             j.check(call.request.exchange == progress.exchange, progress, || "progress on another stream".to_owned());
         }
     }
 }
 
 fn only_known(evidence: &Evidence<'_>, j: &mut Judgement) {
+    let requests = Requests::new(evidence);
     for progress in evidence.notifications(PROGRESS) {
         let token = progress.at("/params/progressToken");
         if !token.is_string() && !token.is_number() {
             continue;
         }
-        j.check(request(evidence, progress).is_some(), progress, || format!("the token {}", shown(token)));
+        j.check(requests.of(progress).is_some(), progress, || format!("the token {}", shown(token)));
     }
 }
 
 fn none_without(evidence: &Evidence<'_>, j: &mut Judgement) {
+    let requests = Requests::new(evidence);
     for call in
         evidence.calls_of("tools/call").filter(|call| call.response.is_some() && call.request.at(TOKEN).is_null())
     {
         let Some(connection) = connection(evidence, call.request.place) else { continue };
         let progress =
-            connection.on_the_way(&call).find(|it| it.method() == Some(PROGRESS) && request(evidence, it).is_none());
+            connection.on_the_way(&call).find(|it| it.method() == Some(PROGRESS) && requests.of(it).is_none());
         j.check(progress.is_none(), progress.unwrap_or(call.request), || "progress".to_owned());
     }
 }
 
 fn increases(evidence: &Evidence<'_>, j: &mut Judgement) {
+    let requests = Requests::new(evidence);
     let mut last: HashMap<(usize, String), f64> = HashMap::new();
     for progress in evidence.notifications(PROGRESS) {
         let Some(value) = progress.at("/params/progress").as_f64() else { continue };
-        let number = request(evidence, progress).map_or(0, |call| call.request.place.event);
+        let number = requests.of(progress).map_or(0, |call| call.request.place.event);
         let key = (progress.place.connection, format!("{number} {}", progress.at("/params/progressToken")));
         if let Some(before) = last.insert(key, value) {
             j.check(value > before, progress, || format!("{value} after {before}"));
@@ -139,8 +157,9 @@ fn within_total(evidence: &Evidence<'_>, j: &mut Judgement) {
 }
 
 fn stops(evidence: &Evidence<'_>, j: &mut Judgement) {
+    let requests = Requests::new(evidence);
     for progress in evidence.notifications(PROGRESS) {
-        let Some(call) = request(evidence, progress) else { continue };
+        let Some(call) = requests.of(progress) else { continue };
         // The result of a task comes later than the response.
         let is_task = call.result().is_some_and(|it| it.get("task").is_some() || it["resultType"] == "task");
         if !is_task {

@@ -115,9 +115,7 @@ fn cancellations<'e, 't>(
 
 /// The request that is cancelled: the last one with the id.
 fn request<'e>(connection: &'e Connection<'_>, message: &Message<'_>) -> Option<Call<'e>> {
-    let id = message.at("/params/requestId");
-    let before = connection.calls().filter(|call| call.request.place < message.place);
-    before.filter(|call| call.request.kind == Kind::Request && call.request.id() == Some(id)).last()
+    connection.last_request(message.at("/params/requestId"), message)
 }
 
 fn is_of_other_type(connection: &Connection<'_>, id: &Value) -> bool {

@@ -1,11 +1,15 @@
 //! Streamable HTTP, as a client uses it.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::{
+    collections::{BTreeSet, HashMap},
+    time::Duration,
+};
 
 use rehearse_protocol::{
     Version,
     names::{SESSION_HEADER, VERSION_HEADER},
 };
+use serde_json::Value;
 
 use super::{
     super::{Judge, rpc::single_object},
@@ -184,9 +188,13 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
     }),
     ("client-http.host.correct", hosts),
     ("client-http.cancel.close-stream", |e, j| {
+        let mut calls = HashMap::new();
+        for call in all_modern(e) {
+            calls.entry(call.request.id().map(Value::to_string)).or_insert(call);
+        }
         for cancelled in e.sent().filter(|it| it.method() == Some("notifications/cancelled")) {
-            let id = Some(cancelled.at("/params/requestId"));
-            let Some(call) = all_modern(e).find(|call| call.request.id() == id) else { continue };
+            let id = cancelled.at("/params/requestId").to_string();
+            let Some(call) = calls.get(&Some(id)) else { continue };
             let is_read = call.response.is_some_and(|it| it.time.saturating_sub(call.request.time) > LONG);
             let places = call.places().into_iter().chain([cancelled.place]).collect();
             j.check_at(!is_read, Some(call.method().to_owned()), places, || {

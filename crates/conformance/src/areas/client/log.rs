@@ -6,7 +6,7 @@ use super::{
     super::{Judge, common::shown, log::LEVELS},
     completes, completes_at, only_declared, sends,
 };
-use crate::{Evidence, Judgement, Kind, Message};
+use crate::{EventRef, Evidence, Judgement, Kind, Message};
 
 const SET_LEVEL: &str = "logging/setLevel";
 const PROGRESS: &str = "notifications/progress";
@@ -47,22 +47,24 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
 
 fn unique_tokens(evidence: &Evidence<'_>, j: &mut Judgement) {
     for connection in &evidence.connections {
-        let calls: Vec<_> = connection.calls().filter(|call| call.request.kind == Kind::Request).collect();
-        for (number, call) in calls.iter().enumerate().filter(|(_, call)| !call.request.at(TOKEN).is_null()) {
+        let mut by_token: HashMap<String, Vec<crate::Call<'_>>> = HashMap::new();
+        let calls = connection.calls().filter(|call| call.request.kind == Kind::Request);
+        for call in calls.filter(|call| !call.request.at(TOKEN).is_null()) {
             let (token, now) = (call.request.at(TOKEN), call.request.place);
             let is_active = |earlier: &&crate::Call<'_>| {
                 let is_over = earlier.response.is_some_and(|it| it.place < now)
                     || earlier.http.is_some_and(|http| http.ended.is_some_and(|end| end < now));
                 // The same id twice has a check of its own.
                 let is_other = earlier.request.id() != call.request.id();
-                let is_same = earlier.request.at(TOKEN) == token && is_other;
-                is_same && !is_over && !connection.cancellations(earlier.request).any(|it| it.place < now)
+                is_other && !is_over && !connection.cancellations(earlier.request).any(|it| it.place < now)
             };
-            let earlier = calls.get(..number).unwrap_or_default().iter().find(is_active);
+            let same = by_token.entry(token.to_string()).or_default();
+            let earlier = same.iter().find(is_active);
             let places = earlier.map(|it| it.request.place).into_iter().chain([now]).collect();
             j.check_at(earlier.is_none(), None, places, || {
                 format!("the token {} of a request that waits", shown(token))
             });
+            same.push(call);
         }
     }
 }
@@ -70,11 +72,14 @@ fn unique_tokens(evidence: &Evidence<'_>, j: &mut Judgement) {
 fn increasing(evidence: &Evidence<'_>, j: &mut Judgement) {
     for connection in &evidence.connections {
         let mut last: HashMap<String, f64> = HashMap::new();
+        let mut asked: HashMap<String, EventRef> = HashMap::new();
+        for ask in connection.asks().filter(|ask| !ask.request.at(TOKEN).is_null()) {
+            asked.entry(ask.request.at(TOKEN).to_string()).or_insert(ask.request.place);
+        }
         let is_progress = |it: &&Message<'_>| !it.is_from_server() && it.method() == Some(PROGRESS);
         for message in connection.messages.iter().filter(is_progress) {
             let token = message.at("/params/progressToken");
-            let mut asks = connection.asks().filter(|ask| ask.request.place < message.place);
-            let is_known = asks.any(|ask| ask.request.at(TOKEN) == token && !token.is_null());
+            let is_known = asked.get(&token.to_string()).is_some_and(|place| *place < message.place);
             j.check(is_known, message, || format!("the token {}, which no request has", shown(token)));
             let Some(value) = message.at("/params/progress").as_f64().filter(|_| is_known) else { continue };
             if let Some(before) = last.insert(token.to_string(), value) {

@@ -1,6 +1,6 @@
 //! What a client says in each request of 2026-07-28, and how it finds a version.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use rehearse_protocol::{Era, Transport, Version, names::SESSION_HEADER};
 use serde_json::{Map, Value};
@@ -124,30 +124,37 @@ fn one_version(evidence: &Evidence<'_>, j: &mut Judgement) {
         let calls: Vec<_> = modern(connection).filter(|call| call.request.at(VERSION_POINTER).is_string()).collect();
         for (before, call) in calls.iter().zip(calls.iter().skip(1)) {
             let (old, new) = (before.request.at(VERSION_POINTER), call.request.at(VERSION_POINTER));
-            let may_change = calls.iter().filter(|it| it.request.place < call.request.place).any(|it| {
+            let may_change = |it: &Call<'_>| {
                 let answered = it.places().last().copied().filter(|place| *place != it.request.place);
                 let is_new = answered.is_none_or(|place| place > before.request.place);
                 is_new && (it.result().is_none() || it.method() == "server/discover")
-            });
+            };
+            let mut earlier = calls.iter().take_while(|it| it.request.place < call.request.place);
+            let holds = old == new || earlier.any(may_change);
             let places = vec![before.request.place, call.request.place];
-            j.check_at(old == new || may_change, None, places, || format!("{} after {}", shown(new), shown(old)));
+            j.check_at(holds, None, places, || format!("{} after {}", shown(new), shown(old)));
         }
     }
 }
 
 /// What is declared with one call of a tool, or one reading of a prompt or a resource, is declared with each.
 fn stable(evidence: &Evidence<'_>, j: &mut Judgement) {
-    let name = |call: &Call<'_>| (call.request.at("/params/name").clone(), call.request.at("/params/uri").clone());
-    let declared = |call: &Call<'_>| call.request.at(CAPABILITIES).as_object().cloned().unwrap_or_default();
+    let name = |call: &Call<'_>| {
+        format!("{} {} {}", call.method(), call.request.at("/params/name"), call.request.at("/params/uri"))
+    };
     for connection in &evidence.connections {
         let calls: Vec<_> = modern(connection).filter(|call| ASKING.contains(&call.method())).collect();
+        let mut declared: HashMap<String, BTreeSet<&str>> = HashMap::new();
         for call in &calls {
-            let same = calls.iter().filter(|it| it.method() == call.method() && name(it) == name(call));
-            let all: BTreeSet<String> = same.flat_map(|call| declared(call).into_iter().map(|it| it.0)).collect();
-            let own = declared(call);
-            let missing = all.iter().find(|name| !own.contains_key(*name));
+            let own = call.request.at(CAPABILITIES).as_object().into_iter().flatten();
+            declared.entry(name(call)).or_default().extend(own.map(|(capability, _)| capability.as_str()));
+        }
+        for call in &calls {
+            let own = call.request.at(CAPABILITIES).as_object();
+            let has = |capability: &str| own.is_some_and(|own| own.contains_key(capability));
+            let missing = declared.get(&name(call)).into_iter().flatten().find(|capability| !has(capability));
             j.check_subject(missing.is_none(), call.method(), call.request, || {
-                format!("no `{}`, which another one declares", missing.map(String::as_str).unwrap_or_default())
+                format!("no `{}`, which another one declares", missing.copied().unwrap_or_default())
             });
         }
     }
@@ -226,17 +233,21 @@ pub(super) fn no_fallback(evidence: &Evidence<'_>, j: &mut Judgement, codes: &[i
     }
 }
 
+fn discoveries<'c>(connection: &'c Connection<'_>) -> Vec<Call<'c>> {
+    modern(connection).filter(|it| it.method() == "server/discover" && it.result().is_some()).collect()
+}
+
 /// The last discovery before a request.
-fn discovery<'c>(connection: &'c Connection<'_>, call: &Call<'_>) -> Option<&'c Value> {
-    let is_before = |it: &Call<'_>| it.response.is_some_and(|response| response.place < call.request.place);
-    let all = modern(connection).filter(|it| it.method() == "server/discover" && is_before(it));
-    all.filter_map(|it| it.result()).last()
+fn discovery<'c>(discoveries: &[Call<'c>], call: &Call<'_>) -> Option<&'c Value> {
+    let is_before = |it: &&Call<'_>| it.response.is_some_and(|response| response.place < call.request.place);
+    discoveries.iter().rev().find(is_before)?.result()
 }
 
 fn uses_version(evidence: &Evidence<'_>, j: &mut Judgement) {
     for connection in &evidence.connections {
+        let discoveries = discoveries(connection);
         for call in modern(connection) {
-            let Some(result) = discovery(connection, &call) else { continue };
+            let Some(result) = discovery(&discoveries, &call) else { continue };
             let (supported, version) = (result["supportedVersions"].as_array(), call.request.at(VERSION_POINTER));
             if let Some(supported) = supported.filter(|_| version.is_string()) {
                 let holds = supported.contains(version);
@@ -248,8 +259,9 @@ fn uses_version(evidence: &Evidence<'_>, j: &mut Judgement) {
 
 fn respects_capabilities(evidence: &Evidence<'_>, j: &mut Judgement) {
     for connection in &evidence.connections {
+        let discoveries = discoveries(connection);
         for call in modern(connection) {
-            let Some(result) = discovery(connection, &call) else { continue };
+            let Some(result) = discovery(&discoveries, &call) else { continue };
             let capability = match call.method().split('/').next() {
                 Some("completion") => "completions",
                 Some(area @ ("tools" | "resources" | "prompts")) => area,

@@ -256,22 +256,23 @@ fn unique_in_session(evidence: &Evidence<'_>, j: &mut Judgement) {
 
 fn unique_in_flight(evidence: &Evidence<'_>, j: &mut Judgement) {
     for connection in &evidence.connections {
-        let calls: Vec<_> = connection.calls().filter(|call| call.request.kind == Kind::Request).collect();
-        for (number, call) in calls.iter().enumerate() {
+        let mut by_id: HashMap<String, Vec<crate::Call<'_>>> = HashMap::new();
+        for call in connection.calls().filter(|call| call.request.kind == Kind::Request) {
             let Some(id) = call.request.usable_id() else { continue };
-            let is_open = |earlier: &&&crate::Call<'_>| {
-                let is_same = earlier.request.usable_id() == Some(id);
+            let is_open = |earlier: &&crate::Call<'_>| {
                 let is_answered = earlier.response.is_some_and(|response| response.place < call.request.place);
                 // The end of a stream is not always recorded, nor is that of its connection.
                 let is_over = earlier.http.is_some_and(|http| {
                     http.ended.is_some_and(|end| end < call.request.place)
                         || (earlier.response.is_none() && http.response.is_some_and(|it| it < call.request.place))
                 });
-                is_same && !is_answered && !is_over
+                !is_answered && !is_over
             };
-            let earlier = calls.get(..number).unwrap_or_default().iter().rev().find(|it| is_open(&it));
+            let same = by_id.entry(id.to_string()).or_default();
+            let earlier = same.iter().rev().find(is_open);
             let places = earlier.map(|it| it.request.place).into_iter().chain([call.request.place]).collect();
             j.check_at(earlier.is_none(), None, places, || format!("the id {id}, for which a request waits"));
+            same.push(call);
         }
     }
 }
