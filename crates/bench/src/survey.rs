@@ -1,6 +1,8 @@
 //! A first look at a server: the version that it speaks, and what may be requested of it.
 
-use rehearse_client::{CallOptions, ConnectError, Failure, PeerVersion, ServerParams, Session, example};
+use rehearse_client::{
+    CallOptions, ClientRecorder, ConnectError, ConnectOptions, Failure, PeerVersion, ServerParams, Session, example,
+};
 use rehearse_protocol::{Era, Protocol, Version};
 use serde_json::{Value, json};
 
@@ -9,6 +11,9 @@ use crate::{
     operation::Operation,
     options::{BenchCall, BenchOptions, BenchRequest},
 };
+
+/// How many events of the session are kept: a server may send without end before it answers.
+const KEPT_EVENTS: usize = 1000;
 
 /// Why a server cannot be measured.
 #[derive(Debug, thiserror::Error)]
@@ -44,7 +49,8 @@ pub(crate) struct Survey {
 /// # Errors
 /// There is no session, or it speaks a version that does not exist.
 pub(crate) async fn survey(params: &ServerParams, protocol: Protocol) -> Result<Survey, SurveyError> {
-    let session = Session::connect(params, protocol).await?;
+    let options = ConnectOptions { recorder: ClientRecorder::with_limit(KEPT_EVENTS), ..ConnectOptions::default() };
+    let session = Session::connect_with(params, protocol, options).await?;
     let version = session.info().version.clone();
     let mut tools = Vec::new();
     let listed = match session.info().declares("tools") {

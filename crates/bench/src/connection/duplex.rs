@@ -17,6 +17,9 @@ use tokio::{sync::oneshot, time::Instant};
 use super::{Exchange, NoAnswer, OpenError};
 use crate::request::PreparedRequest;
 
+/// How many answers to pings wait for the next request.
+const MOST_PONGS: usize = 64;
+
 /// A connection that carries frames both ways.
 pub(crate) struct DuplexConnection {
     wire: Wire,
@@ -93,8 +96,12 @@ impl Inbox {
         let id = match message {
             Ok(Message::Response(response)) => response.id,
             Ok(Message::Request(request)) if request.method == "ping" => {
-                let pong = serde_json::json!({ "jsonrpc": "2.0", "id": request.id, "result": {} });
-                return state.pongs.push(pong.to_string().into());
+                // A server that pings without end gets no more answers than these.
+                if state.pongs.len() < MOST_PONGS {
+                    let pong = serde_json::json!({ "jsonrpc": "2.0", "id": request.id, "result": {} });
+                    state.pongs.push(pong.to_string().into());
+                }
+                return;
             }
             // Nothing that the server may ask for was declared.
             Ok(Message::Request(_) | Message::Notification(_)) => return,
@@ -168,5 +175,20 @@ impl Drop for WaitingRequest<'_> {
         if state.waiting.remove(&self.id).is_some() {
             state.expired.insert(self.id);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pings_without_end_are_answered_up_to_a_limit() {
+        let inbox = Inbox::default();
+        for id in 0..2 * MOST_PONGS {
+            inbox.deliver(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#).into());
+        }
+        let state = inbox.state.lock();
+        assert_eq!((state.pongs.len(), state.strays, state.waiting.len()), (MOST_PONGS, 0, 0));
     }
 }
