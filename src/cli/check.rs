@@ -261,10 +261,14 @@ impl CheckArgs {
                 tokio::select! {
                     run = &mut checking => break run,
                     Some(event) = events.recv() => progress.show(event),
+                    () = progress.next_line() => {}
                     _ = signals.next() => {
+                        if stop.is_cancelled() {
+                            return Ok(true);
+                        }
+                        style::leave_line();
+                        style::print("interrupted: reporting what was found so far\n");
                         stop.cancel();
-                        style::print("interrupted\n");
-                        return Ok(true);
                     }
                 }
             };
@@ -273,8 +277,11 @@ impl CheckArgs {
             checked.duration += begun.elapsed();
             secrets.hide_in_server(&mut result);
             checked.servers.push(result);
+            if stop.is_cancelled() {
+                break;
+            }
         }
-        Ok(false)
+        Ok(stop.is_cancelled())
     }
 }
 

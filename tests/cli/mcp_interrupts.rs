@@ -125,6 +125,17 @@ fn an_interrupted_attempt_to_connect_leaves_no_process() {
 }
 
 #[test]
+fn an_interrupted_check_reports_what_it_knows_and_leaves_no_process() {
+    let deaf = "sh -c 'sleep 4346; true'";
+    let check = Rehearse::new().args(["check", "--protocol-version", "2025-11-25", "--stdio", deaf]);
+    let (mut checking, processes) = started(check, ["sleep 4346"]);
+    checking.signal("TERM");
+    checking.stderr_line("interrupted: reporting what was found so far");
+    checking.end().stdout_has("the run was interrupted before the server had answered").code(3);
+    gone(&processes);
+}
+
+#[test]
 fn a_server_in_its_handshake_has_time_to_terminate_when_it_is_interrupted() {
     let tidy = "trap 'echo > tidy; exit' TERM; echo > ready; while :; do sleep 4345 & wait; done";
     let config = json!({ "mcpServers": { "mute": { "command": "sh", "args": ["-c", tidy] } } }).to_string();

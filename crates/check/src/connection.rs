@@ -139,6 +139,7 @@ impl ProbeConnection {
             return Err((error, Trace::default()));
         }
         let recorder = rehearse_client::ClientRecorder::of_beginning(KEPT_EVENTS, KEPT_BYTES);
+        budget.note_connection(version, &recorder);
         if let Some(sink) = &options.record_sink.0 {
             sink(version, &recorder);
         }

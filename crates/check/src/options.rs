@@ -12,8 +12,9 @@ use std::{
 use parking_lot::Mutex;
 use rehearse_client::{ClientRecorder, ToolPermission, matches_wildcard};
 use rehearse_conformance::{Check, Role, checks_of};
-use rehearse_protocol::Version;
+use rehearse_protocol::{Closed, Trace, Version};
 use tokio::{sync::mpsc::UnboundedSender, time::Instant};
+use tokio_util::sync::CancellationToken;
 
 /// What a run may do, and for how long.
 #[derive(Clone, Debug)]
@@ -135,6 +136,8 @@ pub fn selects(pattern: &str, id: &str) -> bool {
     matches_wildcard(pattern, id) || id.strip_prefix(pattern).is_some_and(|rest| rest.starts_with('.'))
 }
 
+/// How long after its time a run may take to end.
+const LONGEST_END: Duration = Duration::from_millis(700);
 /// How many bytes the traces of a run have in all, but for the last ones.
 pub(crate) const MOST_KEPT: usize = 64 << 20;
 
@@ -145,6 +148,8 @@ pub(crate) struct Budget {
     starts: Arc<Mutex<Starts>>,
     /// The bytes of the traces that are kept.
     kept: Arc<AtomicUsize>,
+    /// Every connection, with the version that the prober asks for.
+    connections: Arc<Mutex<Vec<(Version, ClientRecorder)>>>,
 }
 
 /// How the processes of a run started so far.
@@ -158,7 +163,34 @@ struct Starts {
 
 impl Budget {
     pub(crate) fn new(end: Instant) -> Budget {
-        Budget { end, starts: Arc::default(), kept: Arc::default() }
+        Budget { end, starts: Arc::default(), kept: Arc::default(), connections: Arc::default() }
+    }
+
+    /// A connection is opened.
+    pub(crate) fn note_connection(&self, version: Version, recorder: &ClientRecorder) {
+        self.connections.lock().push((version, recorder.clone()));
+    }
+
+    /// What the connections in a version have recorded so far.
+    pub(crate) fn traces(&self, version: Version) -> Vec<Trace> {
+        let connections = self.connections.lock();
+        let own = connections.iter().filter(|(asked, recorder)| *asked == version && recorder.end() > 0);
+        own.map(|(_, recorder)| {
+            // What a connection lacks that is still open says nothing.
+            recorder.close(Closed::by_client("the run was ended"));
+            recorder.trace()
+        })
+        .collect()
+    }
+
+    /// What the work of the run gives; `None` if the run is ended before, because `shutdown` is cancelled, or because the
+    /// time is over and the work does not end by itself.
+    pub(crate) async fn limit<T>(&self, shutdown: &CancellationToken, work: impl Future<Output = T>) -> Option<T> {
+        tokio::select! {
+            done = work => Some(done),
+            () = shutdown.cancelled() => None,
+            () = tokio::time::sleep_until(self.end + LONGEST_END) => None,
+        }
     }
 
     /// A trace of so many bytes is kept.

@@ -1,6 +1,9 @@
 //! A whole run against one server.
 
+use std::cmp::Reverse;
+
 use futures_util::future::join_all;
+use parking_lot::Mutex;
 use rehearse_client::{ConnectError, ServerParams};
 use rehearse_conformance::{Check, CheckOutcome, CheckVerdict, Evidence, Facts, Judgement, Material, cases};
 use rehearse_protocol::{Era, Trace, Version};
@@ -67,12 +70,13 @@ struct VersionRun {
 /// # Ok(())
 /// # }
 /// ```
+///
+/// When the `shutdown` of the server is cancelled, the run ends, and what was recorded by then is judged.
 pub async fn check(params: &ServerParams, options: &CheckOptions) -> CheckRun {
     let (params, options) = &server::prepared(params, options);
     let started = Instant::now();
     let budget = &Budget::new(started + options.budget);
     let mut checked = CheckedServer::new(target_text(&params.target), params.target.transport());
-    let mut versions: Vec<VersionRun> = Vec::new();
     let mut failure = None;
     let mut refusals = Vec::new();
     let mut unopened = None;
@@ -81,8 +85,14 @@ pub async fn check(params: &ServerParams, options: &CheckOptions) -> CheckRun {
         let begun = Instant::now();
         (*version, attempt(params, *version, options, budget).await, begun.elapsed())
     });
+    let Some(attempts) = budget.limit(&params.shutdown, join_all(attempts)).await else {
+        let why =
+            if params.shutdown.is_cancelled() { "the run was interrupted" } else { "the time of --budget was over" };
+        checked.error = Some(format!("{why} before the server had answered in each version"));
+        return CheckRun { checked, traces: Vec::new() };
+    };
     let mut spoken = Vec::new();
-    for (version, attempted, started_in) in join_all(attempts).await {
+    for (version, attempted, started_in) in attempts {
         match attempted {
             Attempt::Negotiated(negotiated) => {
                 if spoken.is_empty() {
@@ -103,16 +113,24 @@ pub async fn check(params: &ServerParams, options: &CheckOptions) -> CheckRun {
             }
         }
     }
-    let plan = &Plan::new(&spoken.iter().map(|it| it.version).collect::<Vec<_>>(), options);
+    let all_spoken: Vec<_> = spoken.iter().map(|it| it.version).collect();
+    let (plan, done) = (&Plan::new(&all_spoken, options), Mutex::new(Vec::new()));
     let checking = spoken.into_iter().map(|negotiated| async {
         let version = negotiated.version;
         options.tell(CheckEvent::Probing(version));
         let mut probed = Box::pin(probe(params, *negotiated, plan, options, budget)).await;
         Box::pin(confirm(&mut probed, params, plan, options, budget)).await;
         options.tell(CheckEvent::Judged(version));
-        probed
+        done.lock().push(probed);
     });
-    versions.extend(join_all(checking).await);
+    let is_done = budget.limit(&params.shutdown, join_all(checking)).await.is_some();
+    let mut versions = done.into_inner();
+    if !is_done {
+        let is_done = |version: &Version| versions.iter().any(|run| run.version == *version);
+        let open: Vec<_> = all_spoken.iter().copied().filter(|version| !is_done(version)).collect();
+        versions.extend(open.into_iter().map(|version| judge_open(params, version, options, budget)));
+    }
+    versions.sort_by_key(|run| Reverse(run.version));
     plan.explain(&mut versions);
     if versions.is_empty() && refusals.iter().any(Refusal::is_unauthorized) {
         let version = all.iter().find(|version| **version == Version::LATEST_LEGACY).or(all.first());
@@ -142,7 +160,8 @@ pub async fn check(params: &ServerParams, options: &CheckOptions) -> CheckRun {
             None => no_version(&refusals),
         });
     }
-    checked.is_budget_spent = checked.error.is_none() && budget.is_over();
+    checked.is_interrupted = !is_done && params.shutdown.is_cancelled();
+    checked.is_budget_spent = checked.error.is_none() && !checked.is_interrupted && budget.is_over();
     let of_version =
         |run: &VersionRun| checked_version(&run.traces.iter().collect::<Vec<_>>(), run.version, &run.outcomes);
     checked.versions = versions.iter().map(of_version).collect();
@@ -295,6 +314,18 @@ fn judge_opening(params: &ServerParams, version: Version, trace: Trace, options:
     let is_violated =
         |(check, outcome): &(&Check, CheckOutcome)| check.area() == "lsse" && !outcome.judgement.violations.is_empty();
     outcomes.iter().any(is_violated).then(|| VersionRun { version, traces: vec![trace], outcomes })
+}
+
+/// What can be said in a version when the run ends before everything was sent.
+fn judge_open(params: &ServerParams, version: Version, options: &CheckOptions, budget: &Budget) -> VersionRun {
+    let traces = budget.traces(version);
+    let patience = options.patience();
+    let facts = Facts { is_listing: options.listing, patience, ..server::facts(params) };
+    let outcomes = {
+        let evidence = Evidence::new(&traces.iter().collect::<Vec<_>>(), version, params.target.transport(), facts);
+        options.selected().map(|check| (check, check.judge(&evidence))).collect()
+    };
+    VersionRun { version, traces, outcomes }
 }
 
 /// Judges what a server that requires another token does without it. Its version is not known.

@@ -194,6 +194,7 @@ impl ClientArgs {
             tokio::select! {
                 runs = &mut running => break runs?,
                 Some(event) = events.recv() => self.show(event, &mut progress),
+                () = progress.next_line() => {}
                 _ = signals.next() => options.shutdown.cancel(),
             }
         };

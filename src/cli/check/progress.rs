@@ -1,22 +1,50 @@
-//! The live line of a run.
+//! How far a run is.
+
+use std::{future::pending, io::IsTerminal, time::Duration};
 
 use indicatif::ProgressBar;
 use rehearse_check::CheckEvent;
 use rehearse_protocol::Version;
+use tokio::time::{Instant, Interval, interval_at};
 
-use crate::cli::style::{printable, progress};
+use crate::cli::style::{print, printable, progress};
 
-/// A line on standard error that says what is being checked; nothing without a terminal.
+/// How often a line says how far a run is.
+const EVERY: Duration = Duration::from_secs(10);
+
+/// Says on standard error what is being checked: on a terminal a live line, else a new line now and then.
 pub(super) struct Progress {
     bar: ProgressBar,
+    begun: Instant,
+    /// When a new line is due; `None` on a terminal.
+    lines: Option<Interval>,
     target: String,
     versions: Vec<(Version, &'static str)>,
 }
 
 impl Progress {
     pub(super) fn new() -> Progress {
-        let bar = progress("{spinner} {wide_msg} {elapsed}", None);
-        Progress { bar, target: String::new(), versions: Vec::new() }
+        Progress::with(!std::io::stderr().is_terminal())
+    }
+
+    fn with(has_lines: bool) -> Progress {
+        let (bar, begun) = (progress("{spinner} {wide_msg} {elapsed}", None), Instant::now());
+        let lines = has_lines.then(|| interval_at(begun + EVERY, EVERY));
+        Progress { bar, begun, lines, target: String::new(), versions: Vec::new() }
+    }
+
+    /// Waits until a new line is due, and prints it; for ever on a terminal. Cancel-safe.
+    pub(super) async fn next_line(&mut self) {
+        let line = self.line().await;
+        print(&line);
+    }
+
+    async fn line(&mut self) -> String {
+        match &mut self.lines {
+            Some(lines) => drop(lines.tick().await),
+            None => pending().await,
+        }
+        format!("{} ({} s)\n", self.bar.message(), self.begun.elapsed().as_secs())
     }
 
     /// The next server, `number` of `all`.
@@ -44,5 +72,21 @@ impl Progress {
 impl Drop for Progress {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_line_is_due_every_ten_seconds_without_a_terminal() {
+        let mut progress = Progress::with(true);
+        progress.begin("node server.js", 0, 2);
+        assert_eq!(progress.line().await, "1/2 node server.js: connecting (10 s)\n");
+        progress.show(CheckEvent::Probing(Version::LATEST));
+        assert_eq!(progress.line().await, "1/2 node server.js: 2026-07-28… (20 s)\n");
+        let mut live = Progress::with(false);
+        assert!(tokio::time::timeout(EVERY * 3, live.line()).await.is_err());
     }
 }

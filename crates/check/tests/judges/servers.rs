@@ -14,7 +14,7 @@ use rehearse_mock::{
     engine::Engine,
     journal::Journal,
     script::Script,
-    serve::{ListenOptions, MockServer},
+    serve::{ListenOptions, MockServer, PipeServer},
 };
 use rehearse_protocol::{Transport, Version};
 use rehearse_report::check::{CheckVerdict, CheckedServer, JudgedCheck};
@@ -23,6 +23,7 @@ use tokio::{
     net::{TcpListener, TcpStream},
     time::Instant,
 };
+use tokio_util::sync::CancellationToken;
 
 /// Its backend is down: nothing that it has to look up is there.
 const BACKEND_DOWN: &str = r#"
@@ -272,6 +273,47 @@ async fn a_server_that_sends_without_end_is_read_to_a_limit_and_passes_nothing()
     let checks: Vec<_> = checked.versions.iter().flat_map(|version| &version.checks).collect();
     let passed: Vec<_> = checks.iter().filter(|check| check.verdict == CheckVerdict::Pass).map(|it| &it.id).collect();
     assert!(!checks.is_empty() && passed.is_empty(), "{passed:?}");
+}
+
+/// A server with one tool that takes an hour, and a list that has a tool twice.
+const SLOW: &str = r"
+tools: [{ name: slow, annotations: { readOnlyHint: true }, steps: [{ wait: 60m }, { reply: x }] }]
+methods:
+  - { method: prompts/list, reply: { result: { prompts: [{ name: p }, { name: p }] } } }
+prompts: [{ name: p, messages: [{ role: user, content: x }] }]
+";
+
+#[tokio::test(start_paused = true)]
+async fn an_interrupted_run_says_what_it_has_found() {
+    let source = rehearse_document::Source::new("script.yaml", SLOW);
+    let engine = Engine::new(Script::parse(&source).expect("a valid script"), 1, Journal::default());
+    let server = PipeServer::new(engine);
+    let (address, mut listener) = rehearse_net::pipe::listen();
+    let serving = tokio::spawn(async move {
+        while let Some(stream) = listener.accept().await {
+            let (server, (reader, writer)) = (server.clone(), tokio::io::split(stream));
+            let (stop, grace) = (CancellationToken::new(), Duration::from_secs(1));
+            tokio::spawn(async move { server.serve(Transport::Memory, reader, writer, stop, grace).await });
+        }
+    });
+    let (shutdown, mut params) = (CancellationToken::new(), ServerParams::new("server", Target::Memory(address)));
+    params.shutdown = shutdown.clone();
+    let options = CheckOptions { versions: vec![Version::V2025_11_25], ..CheckOptions::default() };
+    let interrupt = async {
+        // By then the lists are read, and the tool is called.
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        shutdown.cancel();
+    };
+    let (run, ()) = tokio::join!(check(&params, &options), interrupt);
+    serving.abort();
+    let checked = run.checked;
+    assert!(checked.is_interrupted && checked.error.is_none(), "{:?}", checked.error);
+    let accused = accused(&checked);
+    assert!(accused.iter().all(|it| it.contains("prompts.list.name-unique")) && accused.len() == 1, "{accused:?}");
+    let checks: Vec<_> = checked.versions.iter().flat_map(|version| &version.checks).collect();
+    let verdict = |id: &str| checks.iter().find(|check| check.id == id).map(|check| check.verdict);
+    assert_eq!(verdict("tools.list.name-unique"), Some(CheckVerdict::Pass));
+    assert_eq!(verdict("rpc.method.unknown-32601"), Some(CheckVerdict::NotTested));
 }
 
 #[tokio::test(start_paused = true)]

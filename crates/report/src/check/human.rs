@@ -40,9 +40,7 @@ pub(crate) fn render(result: &CheckResult, width: usize) -> String {
             let text = format!("{} was not checked: {}", unanswered.version, printable(&unanswered.reason));
             wrapped(&mut out, &format!("{} {text}", styled("!", DOUBTFUL)), "", width);
         }
-        if servers.iter().any(|server| server.is_budget_spent) {
-            let text =
-                "the time of --budget was over: what was not sent by then is not tested; a longer --budget tries it";
+        if let Some(text) = servers.iter().find_map(|server| server.unfinished()) {
             wrapped(&mut out, &format!("{} {text}", styled("!", DOUBTFUL)), "", width);
         }
         if result.servers.len() > servers.len() {
@@ -279,7 +277,7 @@ fn conclusion(out: &mut String, result: &CheckResult) {
         Verdict::Passed => ("passed", GOOD),
         Verdict::Failed if result.totals.failed == 0 && result.strict => ("failed, because of --strict", BAD),
         Verdict::Failed => ("failed", BAD),
-        Verdict::Incomplete => ("incomplete: the time was over before everything was tried", DOUBTFUL),
+        Verdict::Incomplete => ("incomplete: not everything was tried", DOUBTFUL),
         Verdict::CannotRun => ("not everything could be checked", BAD),
         Verdict::NothingTested => ("nothing was tested", DOUBTFUL),
     };

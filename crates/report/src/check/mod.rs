@@ -95,6 +95,9 @@ pub struct CheckedServer {
     /// Whether the time for the run was over before everything was tested.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_budget_spent: bool,
+    /// Whether the run was interrupted before everything was tested.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_interrupted: bool,
 }
 
 /// A version that could not be checked.
@@ -209,6 +212,18 @@ impl CheckedServer {
             versions: Vec::new(),
             unanswered: Vec::new(),
             is_budget_spent: false,
+            is_interrupted: false,
+        }
+    }
+
+    /// Why not everything was tested, if the run did not finish.
+    pub fn unfinished(&self) -> Option<&'static str> {
+        match (self.is_interrupted, self.is_budget_spent) {
+            (true, _) => Some("the run was interrupted: what was not sent by then is not tested"),
+            (false, true) => Some(
+                "the time of --budget was over: what was not sent by then is not tested; a longer --budget tries it",
+            ),
+            (false, false) => None,
         }
     }
 
@@ -317,11 +332,13 @@ impl CheckResult {
         self.recount();
         let is_stale = self.baseline.as_ref().is_some_and(|it| !it.stale.is_empty());
         let is_failed = self.totals.failed > 0 || (self.strict && self.totals.warnings > 0) || is_stale;
-        self.verdict = if is_interrupted || self.servers.iter().any(|server| server.error.is_some()) {
+        self.verdict = if self.servers.iter().any(|server| server.error.is_some()) {
             Verdict::CannotRun
+        } else if is_interrupted {
+            Verdict::Incomplete
         } else if is_failed {
             Verdict::Failed
-        } else if self.servers.iter().any(|server| server.is_budget_spent) {
+        } else if self.servers.iter().any(|server| server.unfinished().is_some()) {
             Verdict::Incomplete
         } else if self.totals.is_tested() {
             Verdict::Passed

@@ -53,6 +53,7 @@ fn result(transports: &[Transport], checks: &[JudgedCheck]) -> CheckResult {
             error: None,
             unanswered: Vec::new(),
             is_budget_spent: false,
+            is_interrupted: false,
             versions: [Version::V2025_11_25, Version::V2025_06_18]
                 .map(|version| CheckedVersion { version, checks: checks.to_vec() })
                 .into(),
@@ -117,6 +118,10 @@ fn a_run_that_did_not_finish_is_incomplete_in_every_format() {
     failed.servers[0].is_budget_spent = true;
     failed.conclude(false);
     assert_eq!(failed.verdict, Verdict::Failed, "what was found is found");
+    failed.servers[0].is_interrupted = true;
+    failed.conclude(true);
+    assert_eq!(failed.verdict, Verdict::Incomplete);
+    assert!(failed.servers[0].unfinished().is_some_and(|why| why.contains("interrupted")));
 }
 
 #[test]

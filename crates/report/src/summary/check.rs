@@ -13,11 +13,13 @@ use crate::{
     text::printable,
 };
 
-/// What is said of a server whose run did not finish.
-const INCOMPLETE: &str =
-    "incomplete: the time of --budget was over before everything was tried; a longer --budget tries the rest";
 /// How many violations of a check are named.
 const NAMED: usize = 8;
+
+/// What is said of a server whose run did not finish.
+fn incomplete(server: &CheckedServer) -> Option<String> {
+    server.unfinished().map(|why| format!("incomplete: {why}"))
+}
 
 pub(super) fn section(result: &CheckResult) -> Section {
     let mut section = Section {
@@ -55,8 +57,7 @@ pub(super) fn section(result: &CheckResult) -> Section {
     let outcomes = result.checks().map(|check| outcome(check.verdict));
     section.counts = counted(outcomes.chain(stale.iter().map(|_| Outcome::Failed)));
     let errors = result.servers.iter().zip(&names).filter_map(|(server, name)| {
-        let incomplete = || server.is_budget_spent.then(|| INCOMPLETE.to_owned());
-        let error = server.error.clone().or_else(incomplete)?;
+        let error = server.error.clone().or_else(|| incomplete(server))?;
         let again = vec![server.again.clone()];
         Some(Failure { messages: vec![error], again, ..Failure::new(Outcome::Error, name.clone()) })
     });
@@ -105,10 +106,9 @@ fn suites(result: &CheckResult) -> Vec<Suite> {
             let cases = checks.map(|check| case(check, result.strict)).collect();
             Suite { name: format!("{} {}/{}", server.target, server.transport, version.version), cases }
         }));
-        let incomplete = server.is_budget_spent.then_some(INCOMPLETE);
-        suites.extend(server.error.as_deref().or(incomplete).map(|error| Suite {
+        suites.extend(server.error.clone().or_else(|| incomplete(server)).map(|error| Suite {
             name: server.target.clone(),
-            cases: vec![simple("connection", Outcome::Error, error)],
+            cases: vec![simple("connection", Outcome::Error, &error)],
         }));
     }
     if let Some(baseline) = result.baseline.as_ref().filter(|it| !it.stale.is_empty()) {
@@ -164,7 +164,7 @@ fn scan(result: &CheckResult) -> Scan {
         result.servers.iter().filter_map(|server| Some(server.place.as_ref()?.server.as_str())).collect();
     Scan {
         category: Some(format!("rehearse/check/{}/", servers.join(","))),
-        is_complete: result.servers.iter().all(|server| server.error.is_none() && !server.is_budget_spent),
+        is_complete: result.servers.iter().all(|server| server.error.is_none() && server.unfinished().is_none()),
         rules: rules.into_values().collect(),
         alerts: alerts.into_values().collect(),
     }
