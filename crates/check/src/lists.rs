@@ -1,7 +1,7 @@
 //! The lists of a server: material for probes, and the base of comparisons.
 
 use rehearse_client::example;
-use rehearse_conformance::{Material, MirroredCall, MirroredParameter};
+use rehearse_conformance::{LARGEST_LIST, Material, MirroredCall, MirroredParameter};
 use rehearse_document::json_schema::accepts;
 use rehearse_protocol::{Transport, names::PARAMETER_HEADER};
 use serde_json::{Value, json};
@@ -10,10 +10,8 @@ use crate::{CheckOptions, connection::ProbeConnection, detection};
 
 /// How many pages of a list are read.
 const MAX_PAGES: usize = 50;
-/// A list of more bytes is large: it is read only in normal work, and if it has more than the second, once. An item of
-/// so many bytes is not used.
+/// A list of more bytes is large: it is read only in normal work. An item of so many bytes is not used.
 const LARGE: usize = 256 << 10;
-const LARGEST: usize = 2 << 20;
 /// How many tools with parameters that are repeated in headers are called.
 const MIRRORED_TOOLS: usize = 3;
 
@@ -29,7 +27,7 @@ pub(crate) async fn read_small(connection: &mut ProbeConnection, material: &mut 
 
 /// Reads the lists once more, without the largest ones.
 pub(crate) async fn read_again(connection: &mut ProbeConnection, material: &mut Material) {
-    read_up_to(connection, material, LARGEST).await;
+    read_up_to(connection, material, LARGEST_LIST).await;
 }
 
 /// Reads the lists, other than those that are known to have more bytes and to be large.

@@ -64,6 +64,9 @@ pub struct Case {
     pub is_answered: bool,
 }
 
+/// A list of more bytes is read once.
+pub const LARGEST_LIST: usize = 2 << 20;
+
 /// What the prober knows of the server when it asks for cases.
 #[derive(Clone, Debug, Default)]
 pub struct Material {
@@ -224,6 +227,12 @@ impl Material {
             ("prompts", "prompts/list"),
         ];
         all.into_iter().filter(|(capability, _)| self.declares(capability)).map(|(_, method)| method).collect()
+    }
+
+    /// The list methods of which variations are sent: those whose lists are not among the largest.
+    pub fn varied_lists(&self) -> Vec<&'static str> {
+        let is_largest = |method: &str| self.large.iter().any(|(it, bytes)| *it == method && *bytes > LARGEST_LIST);
+        self.list_methods().into_iter().filter(|method| !is_largest(method)).collect()
     }
 
     /// The first list that the server serves, and that is not large.

@@ -16,7 +16,7 @@ use rehearse_mock::{
     script::Script,
     serve::{ListenOptions, MockServer, PipeServer},
 };
-use rehearse_protocol::{Transport, Version};
+use rehearse_protocol::{Direction, Trace, Transport, Version};
 use rehearse_report::check::{CheckVerdict, CheckedServer, JudgedCheck};
 use tokio::{
     io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, DuplexStream},
@@ -228,6 +228,34 @@ async fn a_process_that_hangs_is_waited_for_once_and_its_line_is_shown() {
     );
     // Four processes start at once, and the fifth version waits for them.
     assert!(opened.load(Ordering::Relaxed) < Version::ALL.len());
+}
+
+/// How often `tools/list` is sent to a server with a tool whose description has this length, in one version.
+async fn readings(description: usize) -> (usize, CheckedServer) {
+    let script = format!("tools: [{{ name: a, description: {}, reply: x }}]", "a".repeat(description));
+    let source = rehearse_document::Source::new("script.yaml", script);
+    let engine = Engine::new(Script::parse(&source).expect("a valid script"), 1, Journal::default());
+    let server = MockServer::start(engine, ListenOptions::default()).await.expect("starts");
+    let target = Target::Ws(Endpoint { url: server.url(Transport::Ws).expect("a URL"), headers: Vec::new() });
+    let options = CheckOptions { versions: vec![Version::V2025_11_25], ..CheckOptions::default() };
+    let run = check(&ServerParams::new("server", target), &options).await;
+    let traces = run.traces.iter().flat_map(|run| &run.traces);
+    let lists = traces.flat_map(Trace::frames).filter(|frame| {
+        frame.direction == Direction::ClientToServer && String::from_utf8_lossy(&frame.bytes).contains("\"tools/list\"")
+    });
+    (lists.count(), run.checked)
+}
+
+#[tokio::test]
+async fn a_large_list_is_read_in_normal_work_only() {
+    let ((small, _), (large, checked), (largest, _)) =
+        tokio::join!(readings(10), readings(300 << 10), readings(3 << 20));
+    // Three times, once before `initialize`, once without params, and three times with a cursor.
+    assert!(small > 20 && large <= 8 && largest <= 2, "{small}, {large}, {largest}");
+    assert_eq!(accused(&checked), [""; 0]);
+    let checks = checked.versions.iter().flat_map(|version| &version.checks);
+    let verdict = checks.filter(|check| check.id == "tools.list.name-charset").map(|check| check.verdict).next();
+    assert_eq!(verdict, Some(CheckVerdict::Pass));
 }
 
 const LOG: &str = r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}"#;

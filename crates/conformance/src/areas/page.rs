@@ -41,7 +41,7 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
 
 pub(super) fn cases(material: &Material) -> Vec<Case> {
     let mut cases = Vec::new();
-    for method in material.list_methods() {
+    for method in material.varied_lists() {
         let bad = |variant: &str, cursor: Value| {
             let name = format!("bad-cursor/{variant}/{method}");
             Case::request(name, CaseGroup::Negative, method, json!({ "cursor": cursor }))

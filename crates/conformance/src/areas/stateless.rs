@@ -28,7 +28,7 @@ pub(super) fn cases(material: &Material) -> Vec<Case> {
         cases.push(call("calls/asks-none"));
     }
     if material.is_http() {
-        for method in material.list_methods() {
+        for method in material.varied_lists() {
             cases.push(Case::request(format!("lists/fresh/{method}"), CaseGroup::Fresh, method, json!({})));
         }
         if let Some(uri) = material.resources.first().and_then(|resource| resource["uri"].as_str()) {
