@@ -8,9 +8,9 @@ use url::Url;
 
 use super::{
     http::{RequestHead, empty, json, read},
+    http_exchange::HttpExchange,
     issued::{NumberedIssuer, Params},
     path,
-    recorder::HttpExchange,
     server_state::ServerState,
 };
 use crate::{

@@ -9,10 +9,10 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::{
+    connection_trace::ConnectionTrace,
     drive::{ID_IN_USE, InFlight, OutgoingEvent, ResponseStream, Started, drive, drive_subscription},
     faulty_response::FaultyResponse,
     lifetime::ServerLifetime,
-    recorder::ConnectionTrace,
     reorder_gate::ReorderGate,
 };
 use crate::{

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 
 use super::{
-    recorder::{HttpExchange, session_of_query},
+    http_exchange::{HttpExchange, session_of_query},
     server_state::ServerState,
 };
 use crate::journal::{Answer, AnswerKind, Handling, Received, Refusal};

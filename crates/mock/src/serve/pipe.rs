@@ -15,8 +15,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     connection::{Caller, Connection, ConnectionOutput},
+    connection_trace::ConnectionTrace,
     lifetime::ServerLifetime,
-    recorder::{ConnectionTrace, ServerRecorder},
+    recorder::ServerRecorder,
 };
 use crate::{
     engine::Engine,

@@ -12,11 +12,12 @@ use tokio::{io::DuplexStream, net::TcpListener};
 
 use super::{
     authorization::Access,
+    http_exchange::HttpExchange,
     issued::Issued,
     lifetime::ServerLifetime,
     path,
     pipe::{PipeEnd, PipeServer},
-    recorder::{HttpExchange, ServerRecorder},
+    recorder::ServerRecorder,
     reorder_gate::ReorderGate,
     router,
     server_state::ServerState,

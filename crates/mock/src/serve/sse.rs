@@ -11,9 +11,9 @@ use super::{
     connection::{Caller, Connection, ConnectionOutput},
     connection_closer::ConnectionCloser,
     http::{RequestHead, accepts, event_stream},
+    http_exchange::{HttpExchange, session_of_query},
     http_faults,
     lifetime::ServerLifetime,
-    recorder::{HttpExchange, session_of_query},
     server_state::ServerState,
     session::{unguessable_id, unknown_session},
 };

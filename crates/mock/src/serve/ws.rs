@@ -8,9 +8,10 @@ use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 
 use super::{
     connection::{Caller, Connection, ConnectionOutput},
+    connection_trace::ConnectionTrace,
     http::RequestHead,
+    http_exchange::HttpExchange,
     lifetime::ServerLifetime,
-    recorder::{ConnectionTrace, HttpExchange},
     server_state::ServerState,
 };
 use crate::{
