@@ -103,9 +103,9 @@ pub(super) struct CheckArgs {
     /// A bearer token for another server
     #[arg(long, hide_short_help = true, value_name = "TOKEN")]
     token_wrong_audience: Option<String>,
-    /// Also check what directories of servers expect
+    /// Also count violations that come from an SDK and that the author of the server cannot mend
     #[arg(long, hide_short_help = true)]
-    listing: bool,
+    sdk: bool,
     /// How long the whole run may take
     #[arg(long, hide_short_help = true, value_name = "DURATION", default_value = "3m", value_parser = duration)]
     budget: Duration,
@@ -204,7 +204,7 @@ impl CheckArgs {
             budget: self.budget,
             tools: ToolPermission { allowed: self.allowed_tools.clone(), arguments: self.tool_args.clone() },
             tokens: self.tokens(),
-            listing: self.listing,
+            counts_sdk: self.sdk,
             seed: self.report.seed,
             checks: self.report.only.clone(),
             events: None,

@@ -48,7 +48,7 @@ fn json(run: &Run) -> Json {
 #[test]
 fn a_must_fails_a_should_warns_and_the_report_says_how_to_repeat_it() {
     let run = only(&[BROKEN, DOUBTFUL]).run().code(1);
-    let run = run.stdout_has("✗ tools.call.structured-matches-schema   MUST").stdout_has("1 failed, 1 warning");
+    let run = run.stdout_has("\n  tools.call.structured-matches-schema   MUST").stdout_has("1 failed, 1 warning");
     let run = run.stdout_has("read/file: found the name \"read/file\"\n").stdout_has("^^^^^^^^^^^\n");
     let again = format!(" --protocol-version 2025-11-25 --seed 1 --only {BROKEN}\n");
     run.stdout_has("again: rehearse check --stdio '").stdout_has(&again).stdout_has("https://modelcontextprotocol.io/");
@@ -64,7 +64,7 @@ fn what_was_not_tested_is_not_passed() {
     let progress = ["progress.value.increases", DOUBTFUL];
     only(&progress).run().stdout_has("Not tested: 1").stdout_has("1 warning, 1 not tested, 0 passed").code(0);
     let required = only(&progress).args(["--require", "progress"]).run().code(1);
-    required.stdout_has("✗ progress.value.increases").stdout_has("--require wants it tested, but it was not");
+    required.stdout_has("\n  progress.value.increases   MUST").stdout_has("--require wants it tested, but it was not");
 }
 
 #[test]
@@ -186,7 +186,7 @@ fn a_failure_that_a_second_run_does_not_show_is_a_warning() {
     let check = "discover.state.set-invariant-tools";
     let files = Rehearse::new().file("shop.yaml", SHOP).file("good.yaml", GOOD);
     let run = files.args(["check", "--stdio", &server, "--protocol-version", "2026-07-28", "--only", check]).run();
-    run.stdout_has("! discover.state.set-invariant-tools   MUST NOT").stdout_has("seen once in two runs").code(0);
+    run.stdout_has("\n  discover.state.set-invariant-tools   MUST NOT").stdout_has("seen once in two runs").code(0);
 }
 
 #[test]
@@ -224,8 +224,8 @@ fn a_server_that_never_answers_costs_no_more_than_the_budget() {
         "2025-11-25",
     ]);
     let checks = ["--only", "rpc.timeout", "--only", "tools", "--only", "ping"];
-    let run = run.args(checks).run().code(1).stdout_has("✗ rpc.timeout.answers-every-request");
-    let failed = run.stdout_text().lines().filter(|line| line.starts_with("✗ ") && line.contains('.'));
+    let run = run.args(checks).run().code(1).stdout_has("\n  rpc.timeout.answers-every-request   ");
+    let failed = run.stdout_text().lines().filter(|line| line.starts_with("✗ ") && line.ends_with('.'));
     assert_eq!(failed.count(), 1, "{}", run.stdout_text());
     assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());
 }

@@ -133,7 +133,8 @@ fn the_reports_and_the_baseline_of_a_check_match_their_schemas() {
     let client = ["check", "client", "--act", "clean", "--format", "json", "--", Rehearse::BINARY, "mcp", "list-tools"];
     let client = Rehearse::new().args(client).args(["--http", "{url}"]).run().code(0);
     let reports: Vec<_> = [&run, &good, &dead, &client].into_iter().map(json).collect();
-    describes("check", &reports, &["hex", "isBudgetSpent", "isInterrupted", "kind", "offset", "unanswered"]);
+    let rare = ["cause", "hex", "isBudgetSpent", "isInterrupted", "kind", "offset", "sdk", "unanswered"];
+    describes("check", &reports, &rare);
     let written =
         shop().file("a.yaml", &accepted).args(["--baseline", "a.yaml", "--update-baseline", "--only", BROKEN]).run();
     let written = yaml("a.yaml", &written.read("a.yaml"));

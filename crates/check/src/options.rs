@@ -10,8 +10,9 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use rehearse_client::{ClientRecorder, ToolPermission, matches_wildcard};
+use rehearse_client::{ClientRecorder, ToolPermission};
 use rehearse_conformance::{Check, Role, checks_of};
+use rehearse_document::text::matches_wildcard;
 use rehearse_protocol::{Closed, Trace, Version};
 use tokio::{sync::mpsc::UnboundedSender, time::Instant};
 use tokio_util::sync::CancellationToken;
@@ -33,8 +34,8 @@ pub struct CheckOptions {
     pub tools: ToolPermission,
     /// Tokens for a server that requires them.
     pub tokens: Tokens,
-    /// Whether the checks for directories of servers are judged as well.
-    pub listing: bool,
+    /// Whether violations count that come from an SDK, whatever the author of the server does.
+    pub counts_sdk: bool,
     /// The seed of names and ids.
     pub seed: u64,
     /// The checks that are judged, as [`selects`] takes them; all if empty. What no judge of them looks at is not sent.
@@ -98,7 +99,7 @@ impl Default for CheckOptions {
             budget: Duration::from_mins(3),
             tools: ToolPermission::default(),
             tokens: Tokens::default(),
-            listing: false,
+            counts_sdk: false,
             seed: 1,
             checks: Vec::new(),
             events: None,

@@ -49,6 +49,7 @@ pub(crate) fn judged_check(traces: &[&Trace], version: Version, check: &Check, o
         subject: violation.subject.clone(),
         found: violation.found.clone(),
         accepted: None,
+        sdk: violation.sdk.map(Into::into),
         evidence: if number < WITH_EVIDENCE { evidence(traces, violation) } else { Vec::new() },
     });
     JudgedCheck {
@@ -60,6 +61,7 @@ pub(crate) fn judged_check(traces: &[&Trace], version: Version, check: &Check, o
         help: check.help.clone(),
         spec: check.link(version),
         official: check.official.clone(),
+        cause: outcome.cause.map(Into::into),
         exercised: outcome.judgement.exercised,
         act: None,
         again: None,

@@ -5,7 +5,9 @@ use std::cmp::Reverse;
 use futures_util::future::join_all;
 use parking_lot::Mutex;
 use rehearse_client::{ConnectError, ServerParams};
-use rehearse_conformance::{Check, CheckOutcome, CheckVerdict, Evidence, Facts, Judgement, Material, cases};
+use rehearse_conformance::{
+    Check, CheckOutcome, CheckVerdict, Evidence, Facts, Judgement, Material, cases, judge_selected,
+};
 use rehearse_protocol::{Era, Trace, Version};
 use rehearse_report::check::{CheckedServer, UnansweredVersion};
 use tokio::time::Instant;
@@ -165,6 +167,9 @@ pub async fn check(params: &ServerParams, options: &CheckOptions) -> CheckRun {
     let of_version =
         |run: &VersionRun| checked_version(&run.traces.iter().collect::<Vec<_>>(), run.version, &run.outcomes);
     checked.versions = versions.iter().map(of_version).collect();
+    if !options.counts_sdk {
+        checked.accept_sdk();
+    }
     let traces = versions.into_iter().map(|VersionRun { version, traces, .. }| VersionTraces { version, traces });
     CheckRun { checked, traces: traces.collect() }
 }
@@ -264,14 +269,13 @@ async fn probe(
     let capabilities = handshake.get("capabilities").cloned().unwrap_or_default();
     let facts = Facts {
         capabilities,
-        is_listing: options.listing,
         missing: lists::missing(&prober.material),
         patience: options.patience(),
         ..server::facts(params)
     };
     let outcomes = {
         let evidence = Evidence::new(&traces.iter().collect::<Vec<_>>(), version, transport, facts);
-        options.selected().map(|check| (check, check.judge(&evidence))).collect()
+        judge_selected(&evidence, options.selected())
     };
     let mut run = VersionRun { version, traces, outcomes };
     run.count_tools(called, allowed, is_cut);
@@ -306,11 +310,8 @@ impl VersionRun {
 /// `None` if its stream is in order.
 fn judge_opening(params: &ServerParams, version: Version, trace: Trace, options: &CheckOptions) -> Option<VersionRun> {
     let transport = params.target.transport();
-    let facts = Facts { is_listing: options.listing, ..server::facts(params) };
-    let outcomes: Vec<_> = {
-        let evidence = Evidence::new(&[&trace], version, transport, facts);
-        options.selected().map(|check| (check, check.judge(&evidence))).collect()
-    };
+    let facts = server::facts(params);
+    let outcomes = judge_selected(&Evidence::new(&[&trace], version, transport, facts), options.selected());
     let is_violated =
         |(check, outcome): &(&Check, CheckOutcome)| check.area() == "lsse" && !outcome.judgement.violations.is_empty();
     outcomes.iter().any(is_violated).then(|| VersionRun { version, traces: vec![trace], outcomes })
@@ -320,10 +321,10 @@ fn judge_opening(params: &ServerParams, version: Version, trace: Trace, options:
 fn judge_open(params: &ServerParams, version: Version, options: &CheckOptions, budget: &Budget) -> VersionRun {
     let traces = budget.traces(version);
     let patience = options.patience();
-    let facts = Facts { is_listing: options.listing, patience, ..server::facts(params) };
+    let facts = Facts { patience, ..server::facts(params) };
     let outcomes = {
         let evidence = Evidence::new(&traces.iter().collect::<Vec<_>>(), version, params.target.transport(), facts);
-        options.selected().map(|check| (check, check.judge(&evidence))).collect()
+        judge_selected(&evidence, options.selected())
     };
     VersionRun { version, traces, outcomes }
 }
@@ -352,12 +353,13 @@ async fn locked(params: &ServerParams, version: Version, options: &CheckOptions,
         Some(_) => "the server refuses the token of --token",
         None => "the server requires authorization; --token TOKEN gives it",
     };
-    let judged = options.selected().map(|check| (check, check.judge(&evidence)));
-    let outcomes = judged.map(|(check, outcome)| match (check.area(), outcome.verdict) {
+    let judged = judge_selected(&evidence, options.selected());
+    let outcomes = judged.into_iter().map(|(check, outcome)| match (check.area(), outcome.verdict) {
         ("auth", _) | (_, CheckVerdict::NotApplicable) => (check, outcome),
         _ => {
             let judgement = Judgement::default();
-            (check, CheckOutcome { verdict: CheckVerdict::NotTested, reason: Some(reason.to_owned()), judgement })
+            let reason = Some(reason.to_owned());
+            (check, CheckOutcome { verdict: CheckVerdict::NotTested, reason, judgement, cause: None })
         }
     });
     let outcomes = outcomes.collect();

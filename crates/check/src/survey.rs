@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// No further tool is called again after this time.
-const LONGEST: Duration = Duration::from_secs(1);
+const LONGEST: Duration = Duration::from_secs(5);
 /// The part of the budget in which every tool is called once.
 const SHARE: u32 = 4;
 /// How many tools are called again and again.

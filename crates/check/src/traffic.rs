@@ -44,7 +44,7 @@ pub struct RecordedServer {
     pub left_out: usize,
 }
 
-/// Judges every server of a trace file, over each transport alone, by the versions, checks and listing of the options.
+/// Judges every server of a trace file, over each transport alone, by the versions and checks of the options.
 pub fn check_trace(file: &TraceFile, options: &CheckOptions) -> Vec<RecordedServer> {
     let mut servers: BTreeMap<(&str, Transport), Vec<Recorded<'_>>> = BTreeMap::new();
     for connection in &file.connections {
@@ -53,8 +53,7 @@ pub fn check_trace(file: &TraceFile, options: &CheckOptions) -> Vec<RecordedServ
     }
     let check = |((name, transport), recorded): ((&str, Transport), Vec<Recorded<'_>>)| {
         let traces: Vec<_> = recorded.iter().map(|it| it.trace).collect();
-        let facts = Facts { is_listing: options.listing, ..Facts::default() };
-        let judged = judge_recorded(recorded, transport, &facts);
+        let judged = judge_recorded(recorded, transport, &Facts::default());
         let mut checked = CheckedServer::new(name.to_owned(), transport);
         checked.error = judged.versions.is_empty().then(|| "no connection agrees on a version".to_owned());
         let is_wanted = |version| options.versions.is_empty() || options.versions.contains(&version);
@@ -63,6 +62,9 @@ pub fn check_trace(file: &TraceFile, options: &CheckOptions) -> Vec<RecordedServ
             checked.versions.push(checked_version(&version.traces, version.version, &version.outcomes));
         }
         (checked.name, checked.server_version) = traces.iter().find_map(|trace| server_info(trace)).unzip();
+        if !options.counts_sdk {
+            checked.accept_sdk();
+        }
         checked.started_in = traces.iter().find_map(|trace| first_answer(trace)).unwrap_or_default();
         RecordedServer { checked, left_out: judged.left_out }
     };

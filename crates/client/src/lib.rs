@@ -71,7 +71,7 @@ pub use session::{ConnectOptions, Session};
 pub use stderr::STDERR_HEADING;
 pub use subscription::SubscriptionFilter;
 pub use task::TaskRun;
-pub use tool_permission::{ToolPermission, matches_wildcard};
+pub use tool_permission::ToolPermission;
 pub use unsolicited_tracker::UnsolicitedPolicy;
 pub use wire::Wire;
 

@@ -1,5 +1,6 @@
 //! Which tools a program may call by itself.
 
+use rehearse_document::text::matches_wildcard;
 use serde_json::Value;
 
 /// Which tools may be called. A tool with `readOnlyHint` and without `openWorldHint` always may.
@@ -19,13 +20,6 @@ impl ToolPermission {
         let is_safe = hint("readOnlyHint") == Some(true) && hint("openWorldHint") != Some(true);
         is_safe || self.allowed.iter().any(|pattern| matches_wildcard(pattern, name))
     }
-}
-
-/// Whether a pattern, in which `*` stands for any text, matches a name.
-pub fn matches_wildcard(pattern: &str, name: &str) -> bool {
-    let Some((start, rest)) = pattern.split_once('*') else { return pattern == name };
-    let Some(name) = name.strip_prefix(start) else { return false };
-    (0..=name.len()).any(|at| name.get(at..).is_some_and(|name| matches_wildcard(rest, name)))
 }
 
 #[cfg(test)]

@@ -11,7 +11,9 @@ use serde::{Deserialize, Serialize};
 use crate::{
     CheckOutcome, CheckVerdict, Evidence, Judgement,
     areas::{self, Judge},
+    cause,
     evidence::has_missed,
+    sdk,
 };
 
 /// How binding a rule is.
@@ -105,12 +107,12 @@ pub struct Check {
     pub official: Vec<String>,
     /// The section of the specification in each version, as `basic#messages`.
     pub sections: BTreeMap<Version, String>,
-    /// Whether only `--listing` selects it.
-    #[serde(default)]
-    pub listing: bool,
     /// Whether a violation depends on time or order, so that another run may not show it.
     #[serde(default)]
     pub confirm: bool,
+    /// Whether a message that violates it shows nothing of other checks.
+    #[serde(default)]
+    pub taints: bool,
 }
 
 impl Check {
@@ -151,9 +153,6 @@ impl Check {
         if !self.transports.contains(&transport) {
             return Some(format!("not on {}", evidence.transport));
         }
-        if self.listing && !facts.is_listing {
-            return Some("only with --listing".to_owned());
-        }
         if let Some(capability) = self.capability.as_deref().filter(|name| !facts.declares(name)) {
             return Some(format!("{capability} is not declared"));
         }
@@ -184,7 +183,7 @@ impl Check {
     pub fn judge(&self, evidence: &Evidence<'_>) -> CheckOutcome {
         if let Some(reason) = self.not_applicable(evidence) {
             let judgement = Judgement::default();
-            return CheckOutcome { verdict: CheckVerdict::NotApplicable, reason: Some(reason), judgement };
+            return CheckOutcome { verdict: CheckVerdict::NotApplicable, reason: Some(reason), judgement, cause: None };
         }
         let mut judgement = Judgement::default();
         let has_missed = has_missed(|| {
@@ -209,7 +208,7 @@ impl Check {
                 (CheckVerdict::NotTested, Some(reason))
             }
         };
-        CheckOutcome { verdict, reason, judgement }
+        CheckOutcome { verdict, reason, judgement, cause: None }
     }
 }
 
@@ -236,8 +235,20 @@ pub fn checks_of(role: Role) -> impl Iterator<Item = &'static Check> {
 }
 
 /// Judges every check about [the role](crate::Facts::role) that is checked, in order.
-pub fn judge_all<'e>(evidence: &'e Evidence<'_>) -> impl Iterator<Item = (&'static Check, CheckOutcome)> + 'e {
-    checks_of(evidence.facts.role).map(|check| (check, check.judge(evidence)))
+pub fn judge_all(evidence: &Evidence<'_>) -> Vec<(&'static Check, CheckOutcome)> {
+    judge_selected(evidence, checks_of(evidence.facts.role))
+}
+
+/// Judges these checks. One that is violated only because
+/// another one is has that as its [cause](CheckOutcome::cause), and is not tested.
+pub fn judge_selected(
+    evidence: &Evidence<'_>,
+    checks: impl Iterator<Item = &'static Check>,
+) -> Vec<(&'static Check, CheckOutcome)> {
+    let mut outcomes: Vec<_> = checks.map(|check| (check, check.judge(evidence))).collect();
+    sdk::attribute(evidence, &mut outcomes);
+    cause::find(evidence, &mut outcomes);
+    outcomes
 }
 
 #[cfg(test)]

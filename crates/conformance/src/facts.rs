@@ -33,8 +33,6 @@ pub struct Facts {
     pub capabilities: Value,
     /// Why there is no test material: a sentence each, by what is missing: `tool`, `resource`.
     pub missing: Vec<(String, String)>,
-    /// Whether the checks for directories of servers are wanted (`--listing`).
-    pub is_listing: bool,
     /// The URL of the endpoint.
     pub endpoint: Option<String>,
     /// Values that only the server may know, from its environment.

@@ -15,6 +15,10 @@ pub struct Violation {
     pub places: Vec<EventRef>,
     /// The level, if it is another one than that of the check.
     pub level: Option<Level>,
+    /// If it is an error with another code than the right one: the code, and the right one.
+    pub wrong_code: Option<(i64, i64)>,
+    /// The SDK that behaves like this, whatever the author of the peer does.
+    pub sdk: Option<&'static str>,
 }
 
 /// What a judge has found so far.
@@ -37,6 +41,8 @@ pub struct CheckOutcome {
     pub reason: Option<String>,
     /// What the judge found.
     pub judgement: Judgement,
+    /// The check whose violation is the cause of all that the judge found.
+    pub cause: Option<&'static str>,
 }
 
 impl Judgement {
@@ -55,6 +61,16 @@ impl Judgement {
         self.check_answer(holds, call, || call.answer_text());
     }
 
+    /// As [`Judgement::check_call`], of an answer that must be an error with one of these codes.
+    pub fn check_code(&mut self, codes: &[i64], call: &Call<'_>) {
+        let code = call.error_code();
+        let holds = code.is_some_and(|code| codes.contains(&code));
+        self.check_call(holds, call);
+        if let Some(violation) = self.violations.last_mut().filter(|_| !holds) {
+            violation.wrong_code = code.zip(codes.first().copied());
+        }
+    }
+
     /// As [`Judgement::check`], of an answer. The subject is the case of the probe.
     pub fn check_answer(&mut self, holds: bool, call: &Call<'_>, found: impl FnOnce() -> String) {
         let places = call.places();
@@ -71,7 +87,8 @@ impl Judgement {
     ) {
         self.exercised += 1;
         if !holds {
-            self.violations.push(Violation { subject, found: found(), places, level: None });
+            let (level, wrong_code, sdk) = (None, None, None);
+            self.violations.push(Violation { subject, found: found(), places, level, wrong_code, sdk });
         }
     }
 

@@ -13,13 +13,14 @@
 //! let answer = bytes::Bytes::from_static(br#"{"id":1,"result":{}}"#);
 //! trace.push_frame(std::time::Duration::ZERO, Direction::ServerToClient, answer);
 //! let evidence = Evidence::new(&[&trace], Version::V2025_11_25, Transport::Stdio, Facts::default());
-//! let failed: Vec<_> = judge_all(&evidence).filter(|(_, outcome)| outcome.verdict == CheckVerdict::Fail).collect();
+//! let failed: Vec<_> = judge_all(&evidence).into_iter().filter(|(_, outcome)| outcome.verdict == CheckVerdict::Fail).collect();
 //! assert_eq!(failed[0].0.id, "rpc.envelope.version-field");
 //! ```
 
 mod areas;
 mod call;
 mod case;
+mod cause;
 mod check;
 mod connection;
 #[cfg(test)]
@@ -33,12 +34,13 @@ mod growth;
 mod judgement;
 mod message;
 mod recorded;
+mod sdk;
 mod shapes;
 
 pub use areas::cases;
 pub use call::{Ask, Call};
 pub use case::{Case, CaseBody, CaseGroup, LARGEST_LIST, Material, MirroredCall, MirroredParameter};
-pub use check::{Check, Level, Role, checks, checks_of, judge_all};
+pub use check::{Check, Level, Role, checks, checks_of, judge_all, judge_selected};
 pub use connection::{Connection, HttpExchange, without_mark};
 pub use evidence::Evidence;
 pub use facts::{Facts, Fetched};

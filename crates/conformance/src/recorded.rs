@@ -66,14 +66,15 @@ pub fn judge_recorded<'t>(
     }
     for (version, traces) in by_version.into_iter().rev() {
         let evidence = Evidence::new(&traces, version, transport, facts.clone());
-        let mut outcomes: Vec<_> = judge_all(&evidence).collect();
+        let mut outcomes: Vec<_> = judge_all(&evidence);
         let is_probed = traces.iter().any(|trace| trace.events().any(|it| matches!(it.kind, EventKind::Case(_))));
         // A judge of a client's check looks for what it needs.
         let is_active = |check: &Check| check.role() == Role::Server && !is_probed && !check.is_passive();
         let active = outcomes.iter_mut().filter(|(check, _)| is_active(check));
         for (_, outcome) in active.filter(|(_, outcome)| outcome.verdict != CheckVerdict::NotApplicable) {
             let reason = Some("it needs what only a probe sends".to_owned());
-            *outcome = CheckOutcome { verdict: CheckVerdict::NotTested, reason, judgement: Judgement::default() };
+            *outcome =
+                CheckOutcome { verdict: CheckVerdict::NotTested, reason, judgement: Judgement::default(), cause: None };
         }
         judged.versions.push(JudgedVersion { version, traces, outcomes });
     }

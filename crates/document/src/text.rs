@@ -31,6 +31,22 @@ pub fn shortened(text: &str, characters: usize) -> String {
     }
 }
 
+/// Whether a text matches a pattern, in which `*` stands for any text.
+pub fn matches_wildcard(pattern: &str, text: &str) -> bool {
+    let Some((start, rest)) = pattern.split_once('*') else { return pattern == text };
+    let (middle, end) = rest.rsplit_once('*').map_or((None, rest), |(middle, end)| (Some(middle), end));
+    let Some(text) = text.strip_prefix(start).and_then(|text| text.strip_suffix(end)) else { return false };
+    let mut left = text;
+    // The first place of each part leaves most for the next ones.
+    middle.into_iter().flat_map(|middle| middle.split('*')).all(|part| match left.split_once(part) {
+        Some((_, after)) => {
+            left = after;
+            true
+        }
+        None => false,
+    })
+}
+
 /// The beginning of a text in quotes, with `…` behind them if it has more characters.
 pub fn quoted(text: &str, characters: usize) -> String {
     match text.char_indices().nth(characters) {

@@ -43,6 +43,8 @@ pub struct Layout {
     pub width: usize,
     /// Whether text shows the frames around a failure of a scenario.
     pub trace: bool,
+    /// Whether text lists what it else only counts.
+    pub is_verbose: bool,
     /// The folder to which paths in SARIF are relative.
     pub directory: PathBuf,
 }
@@ -112,7 +114,7 @@ impl Results {
         match format {
             Format::Human => {
                 let run = self.run.iter().map(|run| human::render(run, layout));
-                let check = self.check.iter().map(|check| check::human::render(check, layout.width));
+                let check = self.check.iter().map(|check| check::human::render(check, layout));
                 let bench = self.bench.iter().map(|bench| bench::human::render(bench, layout.width));
                 text(run.chain(check).chain(bench).collect())
             }

@@ -31,8 +31,8 @@ impl Again {
         if args.token.is_some() {
             options.extend(["--token", "TOKEN"].map(ToOwned::to_owned));
         }
-        if args.listing {
-            options.push("--listing".to_owned());
+        if args.sdk {
+            options.push("--sdk".to_owned());
         }
         options.extend(["--seed".to_owned(), args.report.seed.to_string()]);
         let (headers, env) = args.target.pairs();

@@ -46,6 +46,9 @@ pub(super) struct ReportArgs {
     output: Option<PathBuf>,
     #[command(flatten)]
     reports: MoreReports,
+    /// List what was not tested and what comes from an SDK, with the reasons
+    #[arg(short, long, hide_short_help = true)]
+    verbose: bool,
     /// Print the selected checks and exit
     #[arg(long, hide_short_help = true)]
     list: bool,
@@ -124,7 +127,8 @@ impl ReportArgs {
         let verdict = result.verdict;
         let official = self.official_ids.then(|| result.render_official(self.format));
         let results = Results { check: Some(result), ..Results::default() };
-        let layout = Layout { width: style::width(), directory, ..Layout::default() };
+        let is_verbose = self.verbose;
+        let layout = Layout { width: style::width(), directory, is_verbose, ..Layout::default() };
         let report = official.unwrap_or_else(|| results.render(self.format, &layout));
         output::write_report(&report, self.format, self.output.as_deref())?;
         self.reports.write(results)?;

@@ -11,7 +11,7 @@ use super::{handshake, tasks};
 use crate::{connection::ProbeConnection, prober::Prober, replies::Replies};
 
 /// No further tool is called after this time.
-const LONGEST: Duration = Duration::from_secs(1);
+const LONGEST: Duration = Duration::from_secs(5);
 /// How many prompts are got, and how many resources are read.
 const USED_ITEMS: usize = 8;
 const ASKED: [&str; 3] = ["elicitation/create", "sampling/createMessage", "roots/list"];

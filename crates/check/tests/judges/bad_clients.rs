@@ -135,8 +135,9 @@ fn endpoint() -> String {
 
 /// The ids of the checks that fail or warn.
 fn violated(evidence: &Evidence<'_>) -> BTreeSet<String> {
-    let judged =
-        judge_all(evidence).filter(|(_, outcome)| matches!(outcome.verdict, CheckVerdict::Fail | CheckVerdict::Warn));
+    let judged = judge_all(evidence)
+        .into_iter()
+        .filter(|(_, outcome)| matches!(outcome.verdict, CheckVerdict::Fail | CheckVerdict::Warn));
     judged.map(|(check, _)| check.id.clone()).collect()
 }
 

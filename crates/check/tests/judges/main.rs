@@ -3,6 +3,7 @@
 mod acts;
 mod bad_auth_clients;
 mod bad_clients;
+mod causes;
 mod ends;
 mod mutants;
 mod process;

@@ -25,6 +25,7 @@ use rehearse_mock::{
 use rehearse_protocol::{Closed, ClosedHow, Direction, Event, EventKind, Frame, Trace, Transport, Version};
 use serde::Deserialize;
 use serde_json::{Map, Value};
+use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
 use crate::process::{ProcessFault, process};
@@ -117,9 +118,9 @@ const TOKEN: &str = "rehearse-token";
 /// One change of a trace.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Mutant {
+pub(crate) struct Mutant {
     /// The check that must report it.
-    check: String,
+    pub(crate) check: String,
     /// The method or the case whose answer is changed, or several with spaces between them; `notification:METHOD` or `request:METHOD` for a message of the
     /// server itself, `GET` or `POST` for the HTTP requests of normal traffic.
     #[serde(default)]
@@ -187,12 +188,18 @@ struct Mutant {
 }
 
 /// The traces of the conformant server in one version over one transport.
-struct Base {
+pub(crate) struct Base {
     /// The number of its script.
     script: usize,
     endpoint: Option<String>,
-    transport: Transport,
-    run: VersionTraces,
+    pub(crate) transport: Transport,
+    pub(crate) run: VersionTraces,
+}
+
+/// The traces of runs for all checks.
+pub(crate) async fn all_bases() -> &'static [Base] {
+    static BASES: OnceCell<Vec<Base>> = OnceCell::const_new();
+    BASES.get_or_init(|| bases(&[])).await
 }
 
 /// The traces of runs for these checks alone, or for all.
@@ -300,24 +307,25 @@ async fn served(number: usize, script: &str, transport: Transport, only: &[Strin
 
 fn facts(base: &Base) -> Facts {
     let secrets = vec!["s3cret-of-the-environment".to_owned()];
-    Facts { is_local: true, is_listing: true, secrets, endpoint: base.endpoint.clone(), ..Facts::default() }
+    Facts { is_local: true, secrets, endpoint: base.endpoint.clone(), ..Facts::default() }
 }
 
-fn evidence<'t>(traces: &[&'t Trace], base: &Base) -> Evidence<'t> {
+pub(crate) fn evidence<'t>(traces: &[&'t Trace], base: &Base) -> Evidence<'t> {
     Evidence::new(traces, base.run.version, base.transport, facts(base))
 }
 
 /// The ids of the checks that fail or warn.
-fn violated(evidence: &Evidence<'_>) -> BTreeSet<String> {
-    let judged =
-        judge_all(evidence).filter(|(_, outcome)| matches!(outcome.verdict, CheckVerdict::Fail | CheckVerdict::Warn));
+pub(crate) fn violated(evidence: &Evidence<'_>) -> BTreeSet<String> {
+    let judged = judge_all(evidence)
+        .into_iter()
+        .filter(|(_, outcome)| matches!(outcome.verdict, CheckVerdict::Fail | CheckVerdict::Warn));
     let found = judged.map(|(check, _)| check.id.clone());
     // How long this machine takes is not what is tested.
     found.filter(|id| !NOT_MUTATED.contains(&id.as_str())).collect()
 }
 
 /// Where the answers are that a mutant changes: the request, the answer, the head of the HTTP response.
-fn targets(mutant: &Mutant, evidence: &Evidence<'_>) -> Vec<(EventRef, Option<EventRef>, Option<EventRef>)> {
+pub(crate) fn targets(mutant: &Mutant, evidence: &Evidence<'_>) -> Vec<(EventRef, Option<EventRef>, Option<EventRef>)> {
     let mut found: Vec<_> = match mutant.on.split_once(':') {
         Some((kind, method)) => evidence
             .received()
@@ -333,6 +341,7 @@ fn targets(mutant: &Mutant, evidence: &Evidence<'_>) -> Vec<(EventRef, Option<Ev
         None => {
             let is_one = |name: &str, case: &str| case == name || case.starts_with(&format!("{name}/"));
             let is_named = |call: &rehearse_conformance::Call<'_>| match call.request.case {
+                _ if mutant.on == "*" => true,
                 Some(case) => mutant.on.split(' ').any(|name| is_one(name, case)),
                 None => mutant.on.split(' ').any(|name| name == call.method()),
             };
@@ -365,7 +374,11 @@ fn frame(event: &Event, bytes: Bytes) -> Event {
 }
 
 /// Applies a mutant to the traces.
-fn mutate(mutant: &Mutant, traces: &[Trace], targets: &[(EventRef, Option<EventRef>, Option<EventRef>)]) -> Vec<Trace> {
+pub(crate) fn mutate(
+    mutant: &Mutant,
+    traces: &[Trace],
+    targets: &[(EventRef, Option<EventRef>, Option<EventRef>)],
+) -> Vec<Trace> {
     let mut mutated = Vec::new();
     for (number, trace) in traces.iter().enumerate() {
         let mut out = Trace::default();
@@ -544,8 +557,8 @@ fn is_wanted(id: &str) -> bool {
 
 #[tokio::test]
 async fn every_check_reports_its_mutant_and_none_reports_the_conformant_server() {
-    let bases = bases(&[]).await;
-    let bases = judged(&bases);
+    let bases = all_bases().await;
+    let bases = judged(bases);
     let accused = bases.iter().filter_map(|(base, evidence)| {
         let found = violated(evidence);
         (!found.is_empty()).then(|| format!("{} {}: without a mutant {found:?}", base.transport, base.run.version))

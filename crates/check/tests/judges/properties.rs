@@ -51,8 +51,11 @@ fn runs() -> &'static [(Transport, VersionTraces)] {
 
 fn verdicts(traces: &[Trace], version: Version, transport: Transport) -> Vec<CheckVerdict> {
     let traces: Vec<_> = traces.iter().collect();
-    let facts = Facts { is_listing: true, is_local: true, ..Facts::default() };
-    judge_all(&Evidence::new(&traces, version, transport, facts)).map(|(_, outcome)| outcome.verdict).collect()
+    let facts = Facts { is_local: true, ..Facts::default() };
+    judge_all(&Evidence::new(&traces, version, transport, facts))
+        .into_iter()
+        .map(|(_, outcome)| outcome.verdict)
+        .collect()
 }
 
 fn prefix(trace: &Trace, len: usize) -> Trace {

@@ -57,7 +57,7 @@ pub(super) fn error_code(evidence: &Evidence<'_>, j: &mut Judgement, case: &str,
         } else if let Some(excuse) = excuse(&call).filter(|_| fails_plainly(evidence, &call)) {
             j.untested(excuse);
         } else if !is_refused_elsewhere(&call) {
-            j.check_call(call.error_code().is_some_and(|code| codes.contains(&code)), &call);
+            j.check_code(codes, &call);
         }
     }
 }

@@ -184,7 +184,7 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
             if is_dual(e) {
                 j.untested("the server also speaks older versions, and may take the request for one of them");
             } else {
-                j.check_call(call.error_code() == Some(-32022), &call);
+                j.check_code(&[-32022], &call);
             }
         }
     }),
@@ -343,7 +343,7 @@ fn declared(evidence: &Evidence<'_>, j: &mut Judgement, capability: &str, method
         return;
     }
     for call in evidence.case(&format!("bad-params/undeclared/{method}")).filter(|call| call.response.is_some()) {
-        j.check_call(call.error_code() == Some(-32601), &call);
+        j.check_code(&[-32601], &call);
         let items = |it: &Value| it.get(capability).or_else(|| it.pointer("/completion/values")).cloned();
         let is_empty = call.result().and_then(items).is_some_and(|it| it.as_array().is_some_and(Vec::is_empty));
         // An empty list is no support.

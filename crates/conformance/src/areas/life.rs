@@ -89,7 +89,7 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     ("life.caps.completions-declared", |e, j| {
         for call in e.case("bad-params/undeclared-completion").filter(|call| call.response.is_some()) {
             let values = call.result().and_then(|result| result["completion"]["values"].as_array()).map_or(0, Vec::len);
-            j.check_call(call.error_code() == Some(-32601), &call);
+            j.check_code(&[-32601], &call);
             if values == 0 {
                 j.at_level(if call.result().is_some() { Level::Info } else { Level::Derived });
             }

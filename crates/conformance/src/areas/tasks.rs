@@ -86,7 +86,7 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     ("tasks.neg.forbidden-32601", |e, j| {
         for call in e.case("tasks/forbidden-call").filter(|call| call.response.is_some() && !is_refused_elsewhere(call))
         {
-            j.check_call(call.error_code() == Some(-32601), &call);
+            j.check_code(&[-32601], &call);
         }
         j.untested("no tool without `taskSupport` may be called; --allow-tool NAME allows one");
     }),

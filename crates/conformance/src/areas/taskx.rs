@@ -182,7 +182,7 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     ("taskx.removed.result-list", |e, j| {
         error_code(e, j, "tasks/removed/result", &[-32601]);
         for call in e.case("tasks/removed/list").filter(|call| call.response.is_some() && !is_refused_elsewhere(call)) {
-            j.check_call(call.error_code() == Some(-32601), &call);
+            j.check_code(&[-32601], &call);
             if call.error_code() != Some(-32601) {
                 j.at_level(Level::Derived);
             }

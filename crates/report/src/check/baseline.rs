@@ -104,7 +104,7 @@ impl Baseline {
                             entry.accept(check, usage, today);
                         }
                     }
-                    conclude(check);
+                    check.accept();
                 }
             }
         }
@@ -248,15 +248,6 @@ impl Entry {
     fn is_expired(&self, today: &str) -> bool {
         // Dates of this form are in order as texts.
         self.until.as_deref().is_some_and(|until| until < today)
-    }
-}
-
-/// The verdict on a check after some of its violations were accepted.
-fn conclude(check: &mut JudgedCheck) {
-    let Some(reason) = check.violations.iter().find_map(|violation| violation.accepted.clone()) else { return };
-    match check.open_violations().map(|violation| violation.verdict).min() {
-        Some(verdict) => check.verdict = check.verdict.max(verdict),
-        None => (check.verdict, check.reason) = (CheckVerdict::Accepted, Some(reason)),
     }
 }
 

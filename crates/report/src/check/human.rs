@@ -1,4 +1,5 @@
-//! The text report: a matrix by area, failures first with their frames, then what was not tested.
+//! The text report. What matters most comes last, where a terminal shows it: a matrix by area, what was not tested, what
+//! comes from an SDK, the warnings, the failures with their frames, the verdict.
 
 use std::{collections::BTreeMap, fmt::Write};
 
@@ -9,7 +10,7 @@ use super::{
     matrix::{Column, has_one_transport, matrix},
 };
 use crate::{
-    Verdict, WireLine,
+    Layout, Verdict, WireLine,
     groups::grouped,
     palette::{BAD, DIM, DOUBTFUL, GOOD, STRONG, styled},
     text::{printable, printable_lines, wrapped},
@@ -19,8 +20,11 @@ use crate::{
 const NAMED: usize = 5;
 /// How many ids of a reason are named.
 const NAMED_IDS: usize = 3;
+/// How many reasons are named for which something was not tested.
+const NAMED_REASONS: usize = 3;
 
-pub(crate) fn render(result: &CheckResult, width: usize) -> String {
+pub(crate) fn render(result: &CheckResult, layout: &Layout) -> String {
+    let width = layout.width;
     let mut out = String::new();
     for servers in groups(&result.servers) {
         let columns: Vec<_> = servers.iter().flat_map(|server| Column::of(server)).collect();
@@ -30,10 +34,10 @@ pub(crate) fn render(result: &CheckResult, width: usize) -> String {
             continue;
         }
         matrix(&mut out, &columns, width);
-        findings(&mut out, &columns, width, CheckVerdict::Fail);
+        untested(&mut out, &columns, layout);
+        accepted(&mut out, &columns, layout);
         findings(&mut out, &columns, width, CheckVerdict::Warn);
-        accepted(&mut out, &columns, width);
-        untested(&mut out, &columns, width);
+        findings(&mut out, &columns, width, CheckVerdict::Fail);
         let is_named = servers.len() > 1 || result.servers.len() > 1;
         columns.iter().for_each(|column| verdict(&mut out, column, is_named, width));
         for unanswered in servers.iter().flat_map(|server| &server.unanswered) {
@@ -121,10 +125,17 @@ fn where_found(these: &[&Column<'_>], all: &[Column<'_>]) -> String {
 
 fn findings(out: &mut String, columns: &[Column<'_>], width: usize, verdict: CheckVerdict) {
     let (mark, style) = if verdict == CheckVerdict::Fail { ("✗", BAD) } else { ("!", DOUBTFUL) };
-    for (check, these) in checks_with(columns, verdict) {
+    let mut checks = checks_with(columns, verdict);
+    // What the author can mend comes first.
+    checks.sort_by_key(|(check, _)| check.sdk().is_some());
+    for (check, these) in checks {
+        let rule = textwrap::wrap(&check.rule, width.saturating_sub(2).max(40));
+        for (number, line) in rule.iter().enumerate() {
+            let mark = if number == 0 { styled(mark, style) } else { " ".to_owned() };
+            let _ = writeln!(out, "{mark} {}", styled(line, STRONG));
+        }
         let level = format!("{}{}", check.level.as_deref().unwrap_or_default(), where_found(&these, columns));
-        let _ = writeln!(out, "{} {}   {}", styled(mark, style), styled(&check.id, STRONG), styled(level, DIM));
-        wrapped(out, &check.rule, "  ", width);
+        let _ = writeln!(out, "  {}", styled(format!("{}   {level}", check.id), DIM));
         if let Some(reason) = &check.reason {
             wrapped(out, &printable(reason), "    ", width);
         }
@@ -143,10 +154,14 @@ fn findings(out: &mut String, columns: &[Column<'_>], width: usize, verdict: Che
             let _ = writeln!(out, "    … {more} more");
         }
         if accepted > 0 {
-            let _ = writeln!(out, "    {}", styled(format!("{accepted} accepted by the baseline"), DIM));
+            let do_not = if accepted == 1 { "does not" } else { "do not" };
+            let _ = writeln!(out, "    {}", styled(format!("{accepted} more {do_not} count"), DIM));
         }
         for line in open.first().map(|violation| violation.evidence.as_slice()).unwrap_or_default() {
             frame(out, line, width);
+        }
+        if let Some(also) = also(these.iter().flat_map(|column| column.version.followers(&check.id))) {
+            wrapped(out, &also, "  ", width);
         }
         if let Some(help) = &check.help {
             wrapped(out, &format!("help: {help}"), "  ", width);
@@ -190,22 +205,59 @@ fn frame(out: &mut String, line: &WireLine, width: usize) {
     }
 }
 
-/// What the baseline accepts, by its reason.
-fn accepted(out: &mut String, columns: &[Column<'_>], width: usize) {
+/// The checks whose violations only follow from another one, in a sentence.
+pub(crate) fn also<'r>(followers: impl Iterator<Item = &'r str>) -> Option<String> {
+    let ids: Vec<_> = grouped(followers.map(|id| (id, ())), |one, other| one == other);
+    let ids: Vec<_> = ids.into_iter().map(|(id, _)| id).collect();
+    let more = if ids.len() > NAMED_IDS { ", …" } else { "" };
+    let named = ids.iter().take(NAMED_IDS).copied().collect::<Vec<_>>().join(", ");
+    match ids.len() {
+        0 => None,
+        1 => Some(format!("also seen by {named}")),
+        count => Some(format!("also seen by {count} checks: {named}{more}")),
+    }
+}
+
+/// What is violated and does not count: what comes from an SDK, and what the baseline accepts.
+fn accepted(out: &mut String, columns: &[Column<'_>], layout: &Layout) {
     let checks = checks_with(columns, CheckVerdict::Accepted);
-    if checks.is_empty() {
+    let (of_sdk, of_baseline): (Vec<_>, Vec<_>) = checks.into_iter().partition(|(check, _)| check.sdk().is_some());
+    let of_sdk =
+        grouped(of_sdk.iter().map(|(check, these)| (check.sdk().unwrap_or_default(), (check, these))), |one, other| {
+            one == other
+        });
+    for (sdk, checks) in of_sdk {
+        let text = format!("{}; --verbose lists them, --sdk counts them.", sdk_remark(sdk, checks.len()));
+        wrapped(out, &format!("{} {text}", styled("~", DIM)), "", layout.width);
+        for (check, these) in checks.iter().filter(|_| layout.is_verbose) {
+            let found = check.violations.first().map(|it| printable(&it.text()).into_owned()).unwrap_or_default();
+            wrapped(out, &format!("{}{}: {found}", check.id, where_found(these, columns)), "  ", layout.width);
+        }
+        out.push('\n');
+    }
+    if of_baseline.is_empty() {
         return;
     }
-    let _ = writeln!(out, "{}", styled(format!("Accepted by the baseline: {}", checks.len()), DIM));
-    for (check, _) in checks {
+    let _ = writeln!(out, "{}", styled(format!("Accepted by the baseline: {}", of_baseline.len()), DIM));
+    for (check, _) in of_baseline {
         let reason = check.reason.as_deref().unwrap_or_default();
-        wrapped(out, &format!("{}  {}", check.id, printable(reason)), "  ", width);
+        wrapped(out, &format!("{}  {}", check.id, printable(reason)), "  ", layout.width);
     }
     out.push('\n');
 }
 
-/// What was not tested, by reason.
-fn untested(out: &mut String, columns: &[Column<'_>], width: usize) {
+/// What is said of the violations that come from an SDK.
+pub(crate) fn sdk_remark(sdk: &str, count: usize) -> String {
+    match count {
+        1 => format!("1 violation comes from the {sdk}. You cannot mend it in your server, so it does not count"),
+        _ => {
+            format!("{count} violations come from the {sdk}. You cannot mend them in your server, so they do not count")
+        }
+    }
+}
+
+/// What was not tested, by reason: first what the user can change.
+fn untested(out: &mut String, columns: &[Column<'_>], layout: &Layout) {
     let mut reasons: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for (check, _) in checks_with(columns, CheckVerdict::NotTested) {
         reasons.entry(check.reason.as_deref().unwrap_or_default()).or_default().push(&check.id);
@@ -216,11 +268,21 @@ fn untested(out: &mut String, columns: &[Column<'_>], width: usize) {
     }
     let _ = writeln!(out, "{}", styled(format!("Not tested: {total}"), DOUBTFUL));
     let mut reasons: Vec<_> = reasons.into_iter().collect();
-    reasons.sort_by_key(|(_, ids)| std::cmp::Reverse(ids.len()));
-    for (reason, ids) in reasons {
-        let shown = ids.iter().take(NAMED_IDS).copied().collect::<Vec<_>>().join(", ");
-        let more = if ids.len() > NAMED_IDS { ", …" } else { "" };
-        wrapped(out, &format!("{:>3}  {}: {shown}{more}", ids.len(), printable(reason)), "  ", width);
+    reasons.sort_by_key(|(reason, ids)| (!reason.contains("--"), std::cmp::Reverse(ids.len())));
+    let shown = if layout.is_verbose { reasons.len() } else { NAMED_REASONS };
+    for (reason, ids) in reasons.iter().take(shown) {
+        let reason = printable(reason);
+        match layout.is_verbose {
+            true => wrapped(out, &format!("{:>3}  {reason}: {}", ids.len(), ids.join(", ")), "  ", layout.width),
+            false => {
+                let line = format!("  {:>3}  {reason}", ids.len());
+                let _ = writeln!(out, "{}", shortened(&line, layout.width.max(40)));
+            }
+        }
+    }
+    let more: usize = reasons.iter().skip(shown).map(|(_, ids)| ids.len()).sum();
+    if more > 0 {
+        let _ = writeln!(out, "  {more:>3}  for other reasons; --verbose lists all of them");
     }
     out.push('\n');
 }

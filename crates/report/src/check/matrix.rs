@@ -9,6 +9,42 @@ use crate::palette::{BAD, DIM, DOUBTFUL, GOOD, styled};
 
 /// The width of a column.
 const WIDTH: usize = 13;
+/// What the areas are about.
+const AREAS: [(&str, &str); 33] = [
+    ("ask", "requests to the client"),
+    ("auth", "authorization"),
+    ("cache", "caching"),
+    ("cancel", "cancellation"),
+    ("comp", "completion"),
+    ("discover", "discovery"),
+    ("era", "both eras"),
+    ("hdr", "HTTP headers"),
+    ("http", "HTTP"),
+    ("io", "process"),
+    ("life", "handshake"),
+    ("list", "lists"),
+    ("log", "logging"),
+    ("lsse", "HTTP+SSE"),
+    ("meta", "_meta"),
+    ("modern", "2026-07-28"),
+    ("mrtr", "input required"),
+    ("page", "pagination"),
+    ("ping", "ping"),
+    ("progress", "progress"),
+    ("prompts", "prompts"),
+    ("res", "resources"),
+    ("result", "results"),
+    ("robust", "odd servers"),
+    ("rpc", "JSON-RPC"),
+    ("schema", "schema"),
+    ("skills", "skills"),
+    ("sse", "event streams"),
+    ("sub", "subscriptions"),
+    ("tasks", "tasks"),
+    ("taskx", "tasks extension"),
+    ("tools", "tools"),
+    ("ws", "WebSocket"),
+];
 
 /// One version of one server.
 #[derive(Clone, Copy)]
@@ -60,10 +96,16 @@ fn areas<'r>(columns: &[Column<'r>]) -> Vec<&'r str> {
     areas
 }
 
-/// Writes the matrix; if it is too wide, in a part for each server.
+/// An area in words.
+fn words(area: &str) -> &str {
+    let name = area.strip_prefix("client-").unwrap_or(area);
+    AREAS.iter().find(|(known, _)| *known == name).map_or(name, |(_, words)| words)
+}
+
+/// Writes the matrix with its legend; if it is too wide, in a part for each server.
 pub(super) fn matrix(out: &mut String, columns: &[Column<'_>], width: usize) {
     let areas = areas(columns);
-    let name = areas.iter().map(|area| area.len()).max().unwrap_or_default() + 2;
+    let name = areas.iter().map(|area| words(area).len()).max().unwrap_or_default() + 2;
     let fits = (width.saturating_sub(name) / WIDTH).max(1);
     let is_same = |one: &Column<'_>, other: &Column<'_>| std::ptr::eq(one.server, other.server);
     let parts: Vec<_> = match columns.len() <= fits {
@@ -76,6 +118,8 @@ pub(super) fn matrix(out: &mut String, columns: &[Column<'_>], width: usize) {
         self::part(out, part, &areas, name, is_named);
         out.push('\n');
     }
+    let legend = "✓ kept   ! kept, warnings   ✗ kept, violated   ~ kept, accepted   · not tested   – does not apply";
+    let _ = writeln!(out, "{}\n", styled(legend, DIM));
 }
 
 fn part(out: &mut String, columns: &[Column<'_>], areas: &[&str], name: usize, is_named: bool) {
@@ -96,7 +140,7 @@ fn part(out: &mut String, columns: &[Column<'_>], areas: &[&str], name: usize, i
         if cells.iter().all(Option::is_none) {
             continue;
         }
-        let _ = write!(out, "{area:name$}");
+        let _ = write!(out, "{:name$}", words(area));
         for cell in cells {
             let (text, style) = cell.unwrap_or(("–".to_owned(), DIM));
             let pad = WIDTH.saturating_sub(text.chars().count());

@@ -145,6 +145,9 @@ pub struct JudgedCheck {
     /// The ids of the official conformance suite.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub official: Vec<String>,
+    /// The check whose violation is the cause of those of this one, which is not tested therefore.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<Cow<'static, str>>,
     /// How often the rule was exercised.
     pub exercised: usize,
     /// The act in which a client violates it.
@@ -168,7 +171,7 @@ pub enum CheckVerdict {
     Warn,
     /// It applies, but was not exercised.
     NotTested,
-    /// It fails, and the baseline accepts that. No judge says so.
+    /// It is violated, and that does not count: the baseline accepts it, or it comes from an SDK. No judge says so.
     Accepted,
     /// Recorded; never counted.
     Info,
@@ -187,9 +190,12 @@ pub struct FoundViolation {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
     pub found: String,
-    /// Why the baseline accepts it.
+    /// Why it does not count: the reason of the baseline, or that it comes from an SDK.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub accepted: Option<String>,
+    /// The SDK that behaves like this, whatever the author of the peer does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sdk: Option<Cow<'static, str>>,
     pub evidence: Vec<WireLine>,
 }
 
@@ -227,6 +233,16 @@ impl CheckedServer {
         }
     }
 
+    /// Makes violations that come from an SDK count no longer.
+    pub fn accept_sdk(&mut self) {
+        for check in self.versions.iter_mut().flat_map(|version| &mut version.checks) {
+            for violation in &mut check.violations {
+                violation.accepted = violation.sdk.as_ref().map(|sdk| format!("it comes from the {sdk}"));
+            }
+            check.accept();
+        }
+    }
+
     /// What makes `rehearse check` fail: the error, and a line for each violation, with the version and the id of its check.
     pub fn failures(&self) -> Vec<String> {
         let mut failures: Vec<_> = self.error.iter().cloned().collect();
@@ -240,6 +256,13 @@ impl CheckedServer {
     }
 }
 
+impl CheckedVersion {
+    /// The checks whose violations only follow from one of this check.
+    pub(crate) fn followers<'v>(&'v self, id: &'v str) -> impl Iterator<Item = &'v str> {
+        self.checks.iter().filter(move |check| check.cause.as_deref() == Some(id)).map(|check| check.id.as_str())
+    }
+}
+
 impl JudgedCheck {
     /// The first part of the id.
     pub(crate) fn area(&self) -> &str {
@@ -249,6 +272,24 @@ impl JudgedCheck {
     /// The violations that nothing accepts.
     pub(crate) fn open_violations(&self) -> impl Iterator<Item = &FoundViolation> {
         self.violations.iter().filter(|violation| violation.accepted.is_none())
+    }
+
+    /// Gives the verdict again after some violations were accepted.
+    pub(crate) fn accept(&mut self) {
+        let Some(reason) = self.violations.iter().find_map(|violation| violation.accepted.clone()) else { return };
+        if self.cause.is_some() {
+            return;
+        }
+        match self.open_violations().map(|violation| violation.verdict).min() {
+            Some(verdict) => self.verdict = self.verdict.max(verdict),
+            None => (self.verdict, self.reason) = (CheckVerdict::Accepted, Some(reason)),
+        }
+    }
+
+    /// The SDK that all its violations come from.
+    pub(crate) fn sdk(&self) -> Option<&str> {
+        let first = self.violations.first()?.sdk.as_deref()?;
+        self.violations.iter().all(|it| it.sdk.is_some()).then_some(first)
     }
 
     /// The rule and what was found first, in one line.

@@ -11,7 +11,14 @@ fn violation(verdict: CheckVerdict, subject: &str, found: &str, frame: &str) -> 
     let line =
         |direction, text: &str| WireLine::new(direction, Duration::ZERO, text.as_bytes(), &marks(Some(subject), found));
     let evidence = vec![line(Direction::ClientToServer, "{}"), line(Direction::ServerToClient, frame)];
-    FoundViolation { verdict, subject: Some(subject.to_owned()), found: found.to_owned(), accepted: None, evidence }
+    FoundViolation {
+        verdict,
+        subject: Some(subject.to_owned()),
+        found: found.to_owned(),
+        accepted: None,
+        sdk: None,
+        evidence,
+    }
 }
 
 fn check(id: &str, verdict: CheckVerdict, violations: Vec<FoundViolation>) -> JudgedCheck {
@@ -24,6 +31,7 @@ fn check(id: &str, verdict: CheckVerdict, violations: Vec<FoundViolation>) -> Ju
         help: Some("Do it.".to_owned()),
         spec: "https://modelcontextprotocol.io/specification/2025-11-25/basic".to_owned(),
         official: vec!["tools-name-format".to_owned()],
+        cause: None,
         exercised: 1,
         act: None,
         again: None,
@@ -73,8 +81,12 @@ fn bad_names() -> JudgedCheck {
 }
 
 fn text(result: &mut CheckResult, width: usize) -> String {
+    shown(result, &Layout { width, ..Layout::default() })
+}
+
+fn shown(result: &mut CheckResult, layout: &Layout) -> String {
     result.conclude(false);
-    anstream::adapter::strip_str(&human::render(result, width)).to_string()
+    anstream::adapter::strip_str(&human::render(result, layout)).to_string()
 }
 
 fn baseline(text: &str) -> Result<Baseline, String> {
@@ -130,8 +142,61 @@ fn a_violation_of_several_versions_and_transports_is_one_entry() {
     let shown = text(&mut result(&[Transport::Stdio, Transport::Http], &checks), 80);
     assert_eq!(shown.matches("MUST, in all 4").count(), 1, "{shown}");
     assert!(shown.contains("✗ http/2025-06-18   1 failed, 1 not tested, 0 passed"), "{shown}");
-    assert!(shown.contains("Not tested: 1\n    1  no tool may be called: ping.result.empty"), "{shown}");
+    assert!(shown.contains("Not tested: 1\n    1  no tool may be called\n"), "{shown}");
     assert!(shown.contains("again: rehearse check --stdio 'node server.js' --seed 1 --only tools.list.name-charset"));
+}
+
+#[test]
+fn what_matters_most_stands_at_the_end() {
+    let warned = violation(CheckVerdict::Warn, "a", "x", "{}");
+    let untested = |number: usize| JudgedCheck {
+        reason: Some(if number == 5 { "use --budget".to_owned() } else { format!("reason {number}") }),
+        ..check(&format!("rpc.a.b{number}"), CheckVerdict::NotTested, Vec::new())
+    };
+    let mut checks = vec![bad_names(), check(IDS[2], CheckVerdict::Warn, vec![warned])];
+    checks.extend((0..6).map(untested));
+    let text = text(&mut result(&[Transport::Stdio], &checks), 80);
+    let parts = ["JSON-RPC", "✓ kept", "Not tested: 6", "! The rule of ping", "✗ The rule of tools", "\nfailed"];
+    let at: Vec<_> = parts.iter().map(|part| text.find(part).unwrap_or_else(|| panic!("{part}: {text}"))).collect();
+    assert!(at.is_sorted(), "{at:?} {text}");
+    let untested = "Not tested: 6\n    1  use --budget\n    1  reason 0\n    1  reason 1\n    3  for other reasons";
+    assert!(text.contains(untested), "{text}");
+    let layout = Layout { width: 80, is_verbose: true, ..Layout::default() };
+    assert!(shown(&mut result(&[Transport::Stdio], &checks), &layout).contains("reason 4: rpc.a.b4"));
+}
+
+#[test]
+fn what_comes_from_an_sdk_is_one_remark_and_fails_nothing() {
+    let mut of_sdk = violation(CheckVerdict::Fail, "a", "x", "{}");
+    of_sdk.sdk = Some("TypeScript SDK".into());
+    let own = violation(CheckVerdict::Fail, "b", "y", "{}");
+    let checks = [check(IDS[0], CheckVerdict::Fail, vec![of_sdk.clone()]), check(IDS[2], CheckVerdict::Pass, vec![])];
+    let mut checked = result(&[Transport::Stdio], &checks);
+    checked.servers[0].accept_sdk();
+    let shown = text(&mut checked, 160);
+    assert!(shown.contains("1 violation comes from the TypeScript SDK") && !shown.contains(IDS[0]), "{shown}");
+    assert_eq!(checked.verdict, Verdict::Passed, "{shown}");
+    for format in [Format::Junit, Format::Html, Format::Markdown] {
+        let results = Results { check: Some(checked.clone()), ..Results::default() };
+        let rendered = String::from_utf8(results.render(format, &Layout::default())).expect("text");
+        assert!(rendered.contains("from the TypeScript SDK"), "{format:?}: {rendered}");
+    }
+    let checks = [check(IDS[0], CheckVerdict::Fail, vec![of_sdk, own])];
+    let mut checked = result(&[Transport::Stdio], &checks);
+    checked.servers[0].accept_sdk();
+    let shown = text(&mut checked, 160);
+    assert_eq!(checked.verdict, Verdict::Failed, "the author's own fault stays the author's: {shown}");
+    assert!(shown.contains("b: found y") && shown.contains("1 more does not count"), "{shown}");
+}
+
+#[test]
+fn what_follows_from_another_violation_is_named_with_it() {
+    let mut follower = check(IDS[1], CheckVerdict::NotTested, vec![violation(CheckVerdict::Fail, "a", "x", "{}")]);
+    follower.cause = Some(IDS[0].into());
+    let mut checked = result(&[Transport::Stdio], &[bad_names(), follower]);
+    let shown = text(&mut checked, 80);
+    assert!(shown.contains("also seen by io.stdout.only-messages\n"), "{shown}");
+    assert_eq!(checked.totals.failed, 2, "one for each version");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     TraceLine,
-    check::{CheckResult, CheckVerdict, CheckedServer, ConfigPlace, FoundViolation, JudgedCheck},
+    check::{CheckResult, CheckVerdict, CheckedServer, ConfigPlace, FoundViolation, JudgedCheck, human},
     groups::grouped,
     text::printable,
 };
@@ -46,6 +46,13 @@ pub(super) fn section(result: &CheckResult) -> Section {
         let unanswered =
             server.unanswered.iter().map(|it| format!("{name}: {} not checked: {}", it.version, it.reason));
         section.remarks.extend(unanswered);
+    }
+    let sdks = result.checks().filter(|check| check.verdict == CheckVerdict::Accepted);
+    let sdks = grouped(sdks.filter_map(|check| Some((check.sdk()?, check.id.as_str()))), |one, other| one == other);
+    for (sdk, mut ids) in sdks {
+        ids.sort_unstable();
+        ids.dedup();
+        section.remarks.push(format!("{}: {}", human::sdk_remark(sdk, ids.len()), ids.join(", ")));
     }
     let outcome = |verdict| outcome(verdict, result.strict);
     let stale = result.baseline.iter().flat_map(|baseline| baseline.stale.iter().map(move |entry| (baseline, entry)));
@@ -221,6 +228,7 @@ fn failures(
                     Some((_, failure)) => failure.places.push(place),
                     None => {
                         let mut failure = failure(check, name, key.1);
+                        failure.messages.extend(human::also(version.followers(&check.id)));
                         failure.example.clone_from(&place);
                         failure.places.push(place);
                         found.push((key, failure));

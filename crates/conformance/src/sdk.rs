@@ -1,0 +1,120 @@
+//! What an SDK does, whatever the author of a peer that uses it does.
+//!
+//! A violation comes from an SDK if the message that violates has the words or the code of that SDK. What shows in no
+//! message, such as silence, comes from it if the check is about what an author does not write, and another message
+//! shows that the peer uses the SDK.
+
+use std::{collections::BTreeSet, sync::LazyLock};
+
+use rehearse_document::text::matches_wildcard;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::{Check, CheckOutcome, Evidence, Message, Violation};
+
+/// A trait by which an SDK is known.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Fingerprint {
+    sdk: String,
+    /// The checks that the SDK violates.
+    checks: BTreeSet<String>,
+    /// What its message has, by JSON pointer. In a text `*` stands for anything.
+    #[serde(default)]
+    message: Map<String, Value>,
+    /// What is found, with `*` for anything.
+    found: Option<String>,
+}
+
+static FINGERPRINTS: LazyLock<Vec<Fingerprint>> = LazyLock::new(|| {
+    include_str!("../checks/sdks.jsonl").lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+});
+
+/// Says of each violation whether it comes from an SDK.
+pub(crate) fn attribute(evidence: &Evidence<'_>, outcomes: &mut [(&'static Check, CheckOutcome)]) {
+    if outcomes.iter().all(|(_, outcome)| outcome.judgement.violations.is_empty()) {
+        return;
+    }
+    let known = FINGERPRINTS.iter().filter(|it| evidence.own().any(|message| it.is_of(message)));
+    let known: BTreeSet<_> = known.map(|fingerprint| fingerprint.sdk.as_str()).collect();
+    for (check, outcome) in outcomes {
+        let about: Vec<_> = FINGERPRINTS.iter().filter(|it| it.checks.contains(&check.id)).collect();
+        for violation in outcome.judgement.violations.iter_mut().filter(|_| !about.is_empty()) {
+            let found = about.iter().find(|it| it.explains(evidence, violation, &known));
+            violation.sdk = found.map(|it| it.sdk.as_str());
+        }
+    }
+}
+
+impl Fingerprint {
+    fn explains(&self, evidence: &Evidence<'_>, violation: &Violation, known: &BTreeSet<&str>) -> bool {
+        match &self.found {
+            Some(found) => matches_wildcard(found, &violation.found),
+            None if self.message.is_empty() => known.contains(self.sdk.as_str()),
+            None => evidence.own().any(|it| violation.places.contains(&it.place) && self.is_of(it)),
+        }
+    }
+
+    /// Whether a message has it.
+    fn is_of(&self, message: &Message<'_>) -> bool {
+        let has = |(pointer, wanted): (&String, &Value)| match (message.at(pointer), wanted) {
+            (Value::String(found), Value::String(wanted)) => matches_wildcard(wanted, found),
+            (found, wanted) => found == wanted,
+        };
+        !self.message.is_empty() && self.message.iter().all(has)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use rehearse_protocol::{Direction, Trace, Transport, Version};
+
+    use super::*;
+    use crate::{Facts, checks, judge_all};
+
+    /// What a server of the TypeScript SDK answers to a wrong type, and an author's own error of the same code.
+    const OF_SDK: &str = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"[\n  {\n    \"path\": [\n      \"uri\"\n    ]\n  }\n]"}}"#;
+    const OF_AUTHOR: &str = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"it does not work"}}"#;
+
+    /// The SDKs of the violations of the checks about what was sent as these cases.
+    fn sdks(answers: &[(&str, &str)]) -> Vec<(String, Option<&'static str>, Option<&'static str>)> {
+        let mut trace = Trace::default();
+        let mut push = |direction, text: &str| {
+            trace.push_frame(Duration::ZERO, direction, bytes::Bytes::copy_from_slice(text.as_bytes()));
+        };
+        push(Direction::ClientToServer, r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{}}"#);
+        push(
+            Direction::ServerToClient,
+            r#"{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{"resources":{}}}}"#,
+        );
+        for (id, (case, answer)) in (1..).zip(answers) {
+            trace.push(Duration::ZERO, rehearse_protocol::EventKind::Case((*case).into()));
+            let request = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"resources/read","params":{{"uri":{id}}}}}"#);
+            trace.push_frame(Duration::ZERO, Direction::ClientToServer, request.into());
+            trace.push_frame(Duration::ZERO, Direction::ServerToClient, (*answer).to_owned().into());
+        }
+        let evidence = Evidence::new(&[&trace], Version::V2025_11_25, Transport::Stdio, Facts::default());
+        let violated = judge_all(&evidence).into_iter().filter(|(_, it)| !it.judgement.violations.is_empty());
+        let is_about = |id: &str| matches!(id, "res.read.missing-uri" | "rpc.invalid.params-wrong-type-32602");
+        let about = violated.filter(|(check, _)| is_about(&check.id));
+        about.map(|(check, it)| (check.id.clone(), it.judgement.violations[0].sdk, it.cause)).collect()
+    }
+
+    #[test]
+    fn the_message_that_violates_shows_whose_fault_it_is() {
+        let found = sdks(&[("bad-params/resources/read", OF_SDK)]);
+        assert!(!found.is_empty() && found.iter().all(|(_, sdk, _)| *sdk == Some("TypeScript SDK")), "{found:?}");
+        let found = sdks(&[("bad-params/resources/read", OF_AUTHOR)]);
+        assert!(!found.is_empty() && found.iter().all(|(_, sdk, _)| sdk.is_none()), "{found:?}");
+    }
+
+    #[test]
+    fn every_fingerprint_is_read_and_names_checks_that_exist() {
+        assert_eq!(FINGERPRINTS.len(), include_str!("../checks/sdks.jsonl").lines().count());
+        let known = |id: &String| checks().iter().any(|check| check.id == *id);
+        let unknown: Vec<_> = FINGERPRINTS.iter().flat_map(|it| &it.checks).filter(|id| !known(id)).collect();
+        assert!(unknown.is_empty(), "{unknown:?}");
+    }
+}
