@@ -164,7 +164,8 @@ steps:
     let again = again.file("snapshots/s/tools.snap", "---\nsource: s\n---\n{}\n").run().code(1);
     let web = "servers: { s: { mock: good.yaml } }\nmatrix: { transport: http }\nsteps: [{ call: { tool: b } }]\n";
     let web = files(&["--trace-file", "trace.jsonl", "web.yaml"]).file("web.yaml", web).run().code(1);
-    describes("run", &[json(&first), json(&again), json(&web)], &["again", "hex", "interrupted", "offset"]);
+    let rare = ["again", "cause", "hex", "interrupted", "offset", "sdk"];
+    describes("run", &[json(&first), json(&again), json(&web)], &rare);
     let check = shop().args(["--only", BROKEN, "--trace-file", "trace.jsonl"]).run().code(1).read("trace.jsonl");
     // Some messages of a check are nested too deeply for this reader.
     let case = check.lines().find(|line| line.contains(r#""event":"case""#)).expect("a case");

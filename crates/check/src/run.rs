@@ -367,13 +367,18 @@ async fn locked(params: &ServerParams, version: Version, options: &CheckOptions,
     VersionRun { version, traces, outcomes }
 }
 
-/// Runs all probes once more if a failure depends on time or order. One that does not come again becomes a warning.
+/// Tries once more what fails and depends on time or order. What does not come again becomes a warning.
 async fn confirm(run: &mut VersionRun, params: &ServerParams, plan: &Plan, options: &CheckOptions, budget: &Budget) {
-    let is_doubtful =
-        |(check, outcome): &(&Check, CheckOutcome)| check.confirm && outcome.verdict == CheckVerdict::Fail;
-    if !run.outcomes.iter().any(is_doubtful) {
+    let is_doubtful = |check: &Check, outcome: &CheckOutcome| {
+        let comes_from_sdk = || outcome.judgement.violations.iter().all(|violation| violation.sdk.is_some());
+        check.confirm && outcome.verdict == CheckVerdict::Fail && !comes_from_sdk()
+    };
+    let doubtful = run.outcomes.iter().filter(|(check, outcome)| is_doubtful(check, outcome));
+    let checks: Vec<_> = doubtful.map(|(check, _)| check.id.clone()).collect();
+    if checks.is_empty() {
         return;
     }
+    let options = &CheckOptions { checks, ..options.clone() };
     options.tell(CheckEvent::Confirming(run.version));
     let again = match attempt(params, run.version, options, budget).await {
         Attempt::Negotiated(negotiated) => Some(Box::pin(probe(params, *negotiated, plan, options, budget)).await),
@@ -381,7 +386,7 @@ async fn confirm(run: &mut VersionRun, params: &ServerParams, plan: &Plan, optio
     };
     let again = again.filter(|_| !budget.is_over());
     for (check, outcome) in &mut run.outcomes {
-        if !check.confirm || outcome.verdict != CheckVerdict::Fail {
+        if !is_doubtful(check, outcome) {
             continue;
         }
         let other = again.iter().flat_map(|run| &run.outcomes).find(|(other, _)| other.id == check.id);

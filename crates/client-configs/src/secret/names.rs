@@ -21,7 +21,7 @@ const KEYS_OF: &str = "api access private secret auth service account encryption
 
 /// Before `key` where it opens nothing.
 const PLAIN_KEYS: &str = "public primary foreign unique sort partition row index group hash cache storage object map item \
-    config data json message translation lookup lock routing event hot shortcut any a the this no";
+    config data json message issue project ticket epic space board field record column translation lookup lock routing event hot shortcut any a the this no";
 
 /// Words at the end of a name that say something about a secret.
 const ABOUT: &str = "type mode url uri file path id name host user username enabled limit max count ttl expiry expires \
@@ -123,7 +123,7 @@ mod tests {
              maxOutputTokens PublicKEYFile MAXTOKEN --no-auth REQUIRE_AUTH --cookie-jar compass \
              JWT_EXPIRES_IN JWT_EXPIRATION TOKEN_REFRESH_INTERVAL OTP_DIGITS DBUS_SESSION_BUS_ADDRESS \
              XDG_SESSION_TYPE SESSION_NAME authorization_servers token_endpoint_auth_methods_supported \
-             LOOK_AT mcp-session-id"
+             LOOK_AT mcp-session-id issue_key projectKey"
             .split(' ')
         {
             assert!(!is_secret_name(name), "{name}");
