@@ -19,7 +19,7 @@ output report-json "$json"
 # Writes report.$3 in the format $2, and sets the output $1 if there is such a report.
 make() {
     local file=$FOLDER/report.$3
-    if "$REHEARSE" report "$json" --format "$2" --output "$file" > "$RUNNER_TEMP/rehearse.txt" 2>&1; then
+    if "$REHEARSE" report "$json" --part --format "$2" --output "$file" > "$RUNNER_TEMP/rehearse.txt" 2>&1; then
         output "$1" "$file"
     else
         printf 'There is no report in the format %s:\n' "$2"
@@ -32,6 +32,6 @@ make report-sarif sarif sarif
 make report-markdown md md
 show "$FOLDER/report.md"
 cat "$FOLDER/report.md" >> "$GITHUB_STEP_SUMMARY"
-"$REHEARSE" report "$json" --format github-output >> "$GITHUB_OUTPUT"
+"$REHEARSE" report "$json" --part --format github-output >> "$GITHUB_OUTPUT"
 # These are commands to the runner.
-"$REHEARSE" report "$json" --format github
+"$REHEARSE" report "$json" --part --format github

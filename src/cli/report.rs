@@ -18,7 +18,8 @@ Examples:
   rehearse report run.json check.json --format md           for the summary of a CI job
   rehearse report run.json --format github                  annotations in GitHub Actions
 
-Without --gate, the exit code only says whether the report was written.";
+Without --gate, the exit code only says whether the report was written, and is 3 if a part of --shard \
+is missing.";
 
 const FORMATS: &[Format] =
     &[Format::Html, Format::Junit, Format::Sarif, Format::Markdown, Format::Json, Format::Github, Format::GithubOutput];
@@ -40,6 +41,9 @@ pub(super) struct ReportArgs {
     /// Exit with 1 if a result has failed, and with 3 if something could not run
     #[arg(long)]
     gate: bool,
+    /// The other parts of --shard have reports of their own; none is missing
+    #[arg(long, hide_short_help = true)]
+    part: bool,
 }
 
 /// The reports of a run besides the one that `--format` chooses.
@@ -67,9 +71,17 @@ pub(super) fn run(args: &ReportArgs) -> Result<Exit, Failure> {
         let read = read(path).map_err(|error| Failure::Usage(format!("cannot read {}: {error}", path.display())))?;
         results.read(&read).map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))?;
     }
+    if let Some(run) = results.run.as_mut().filter(|_| args.part) {
+        run.shards.clear();
+    }
     let bytes = render(format, &mut results)?;
     output::write_report(&bytes, format, args.output.as_deref())?;
-    Ok(if args.gate { results.summary().verdict.into() } else { Exit::Success })
+    let is_whole = results.run.as_ref().is_none_or(|run| run.missing_shards().is_empty());
+    Ok(match args.gate {
+        true => results.summary().verdict.into(),
+        false if !is_whole => Exit::CannotRun,
+        false => Exit::Success,
+    })
 }
 
 impl From<Verdict> for Exit {

@@ -25,7 +25,7 @@ use mcp_rehearsal::builtin_scripts::BUILTIN_SCRIPTS;
 use rehearse_check::judge_traffic;
 use rehearse_client::ReaperProcess;
 use rehearse_protocol::trace_file::ConnectionInfo;
-use rehearse_report::{Cell, Format, Layout, RunResult, Status, Verdict, summary::Results};
+use rehearse_report::{Cell, Format, Layout, RunResult, Shard, Status, Verdict, summary::Results};
 use rehearse_scenario::{
     self as scenario, Plan, RecordSink, RunEvent, RunOptions, Scenario, ScenarioError, Selection, ServerKind,
     ServerSpec, SnapshotMode, TrafficHooks, TrafficJudge, find_scenarios,
@@ -152,6 +152,7 @@ pub(super) fn run(args: RunArgs) -> Result<Exit, Failure> {
     };
     result.started_at = started_at;
     result.interrupted = interrupted;
+    result.shard = args.shard.map(|(index, count)| Shard { index, count });
     for scenario in &mut result.scenarios {
         if let Some(secrets) = secrets.get(&scenario.path) {
             secrets.hide_in_scenario(scenario);

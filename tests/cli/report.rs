@@ -79,6 +79,25 @@ fn parts_become_one_report_with_the_verdict_of_all() {
 }
 
 #[test]
+fn a_part_that_is_missing_is_named_and_is_no_pass() {
+    let part = |shard: &str| {
+        let run = story().args(["--filter", "ws|stdio|sse", "--shard", shard, "--format", "json"]).run().code(0);
+        run.stdout_text().to_owned()
+    };
+    let [one, three] = ["1/3", "3/3"].map(part);
+    let shard: Json = serde_json::from_str(&three).expect("JSON");
+    assert_eq!(shard["shard"], serde_json::json!({ "index": 3, "count": 3 }));
+    let files = [("one.json", one.as_str()), ("three.json", three.as_str())];
+    let both = |args: &[&str]| report(&files, &[&["one.json", "three.json"], args].concat());
+    both(&[]).stdout_has("# rehearse: incomplete").stdout_has("part 2 of 3 is missing").code(3);
+    both(&["--gate", "--format", "junit"]).stdout_has("part 2 of 3 is missing").code(3);
+    both(&["--part", "--gate"]).stdout_has("# rehearse: passed").code(0);
+    let two = part("2/3");
+    let all = [files[0], files[1], ("two.json", &two)];
+    report(&all, &["one.json", "two.json", "three.json", "--gate"]).stdout_has("# rehearse: passed").code(0);
+}
+
+#[test]
 fn what_cannot_be_reported_is_refused() {
     let run = story().args(["--report", "page.pdf"]).run().stdout("");
     run.stderr_has("\"page.pdf\" does not say the format of the report").code(2);

@@ -164,8 +164,11 @@ steps:
     let again = again.file("snapshots/s/tools.snap", "---\nsource: s\n---\n{}\n").run().code(1);
     let web = "servers: { s: { mock: good.yaml } }\nmatrix: { transport: http }\nsteps: [{ call: { tool: b } }]\n";
     let web = files(&["--trace-file", "trace.jsonl", "web.yaml"]).file("web.yaml", web).run().code(1);
-    let rare = ["again", "cause", "hex", "interrupted", "offset", "sdk"];
-    describes("run", &[json(&first), json(&again), json(&web)], &rare);
+    let part = files(&["--shard", "1/2"]).run();
+    let merged =
+        Rehearse::new().file("part.json", part.stdout_text()).args(["report", "part.json", "--format", "json"]);
+    let outputs = [json(&first), json(&again), json(&web), json(&part), json(&merged.run().code(3))];
+    describes("run", &outputs, &["again", "cause", "hex", "interrupted", "offset", "sdk"]);
     let check = shop().args(["--only", BROKEN, "--trace-file", "trace.jsonl"]).run().code(1).read("trace.jsonl");
     // Some messages of a check are nested too deeply for this reader.
     let case = check.lines().find(|line| line.contains(r#""event":"case""#)).expect("a case");

@@ -119,7 +119,7 @@ impl Results {
                 text(run.chain(check).chain(bench).collect())
             }
             Format::Json => {
-                let run = self.run.iter().map(json::render);
+                let run = self.run.iter().map(json::render_run);
                 let check = self.check.iter().map(json::render);
                 let bench = self.bench.iter().map(json::render);
                 run.chain(check).chain(bench).collect::<Vec<_>>().concat()

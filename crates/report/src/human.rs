@@ -335,4 +335,7 @@ fn summary(out: &mut String, result: &RunResult) {
         parts.join(", "),
         styled(format!("({}, seed {})", seconds(result.duration), result.seed), DIM)
     );
+    for missing in result.missing_shards() {
+        let _ = writeln!(out, "{}", styled(format!("incomplete: {missing}"), BAD));
+    }
 }

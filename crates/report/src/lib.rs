@@ -18,6 +18,7 @@ mod results;
 mod run_result;
 mod sarif;
 pub mod schema;
+mod shards;
 pub mod summary;
 pub mod text;
 mod verdict;
@@ -29,5 +30,6 @@ pub use run_result::{
     Cell, CellResult, CellViolation, Difference, Problem, RunResult, ScenarioResult, Status, StepResult, Totals,
     TraceLine, last_lines,
 };
+pub use shards::{MergedShards, Shard};
 pub use verdict::Verdict;
 pub use wire_line::{WireKind, WireLine, marks};

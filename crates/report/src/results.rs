@@ -3,7 +3,7 @@
 use serde::{Deserialize, de::DeserializeOwned};
 
 use crate::{
-    RunResult, ScenarioResult, Totals,
+    MergedShards, RunResult, ScenarioResult, Totals,
     bench::{BenchResult, TargetResult},
     check::{CheckResult, CheckedServer},
     summary::Results,
@@ -51,7 +51,9 @@ impl Results {
         }
         match header {
             Header { scenarios: Some(_), .. } => {
-                let run: RunResult = read(json)?;
+                let mut run: RunResult = read(json)?;
+                // The others may follow.
+                run.shards.extend(run.shard.take().map(MergedShards::from));
                 if let Some(known) = self.run.as_ref().filter(|known| known.seed != run.seed) {
                     return Err(ReadError::OtherSeed(run.seed, known.seed));
                 }
@@ -110,6 +112,7 @@ impl RunResult {
         }
         self.scenarios.sort_by(|one, two| one.path.cmp(&two.path));
         self.interrupted |= other.interrupted;
+        other.shards.into_iter().for_each(|shards| MergedShards::merge(&mut self.shards, shards));
         self.totals = Totals::count(&self.scenarios);
     }
 }
@@ -236,7 +239,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{TraceLine, Verdict, WireKind, WireLine, last_lines};
+    use crate::{Format, Layout, TraceLine, Verdict, WireKind, WireLine, last_lines};
 
     fn run(cells: &[(&str, &str)]) -> Vec<u8> {
         let cell =
@@ -259,6 +262,42 @@ mod tests {
         assert_eq!((run.totals.passed, run.totals.failed), (1, 2));
         let cells: Vec<_> = run.scenarios[0].cells.iter().map(|cell| cell.cell.to_string()).collect();
         assert_eq!(cells, ["stdio/auto", "http/2025-11-25", "ws/2025-11-25"]);
+    }
+
+    #[test]
+    fn a_part_that_is_missing_makes_every_format_incomplete() {
+        let part = |index: usize| {
+            let shard = format!("\"format\":1,\"shard\":{{\"index\":{index},\"count\":3}}");
+            String::from_utf8(run(&[("stdio/auto", "passed")])).expect("JSON").replace("\"format\":1", &shard)
+        };
+        let merged = |parts: &[usize]| {
+            let mut results = Results::default();
+            parts.iter().for_each(|index| results.read(part(*index).as_bytes()).expect("a result"));
+            results
+        };
+        assert_eq!(merged(&[1, 2, 1, 3, 2]).summary().verdict, Verdict::Passed);
+        assert_eq!(merged(&[2]).run.expect("a run").missing_shards(), ["parts 1, 3 of 3 are missing"]);
+        let results = merged(&[3, 1]);
+        for (format, text) in [
+            (Format::Human, "incomplete: part 2 of 3 is missing"),
+            (Format::Html, "part 2 of 3 is missing"),
+            (Format::Markdown, "# rehearse: incomplete"),
+            (Format::Markdown, "part 2 of 3 is missing"),
+            (Format::Junit, "<error message=\"part 2 of 3 is missing\""),
+            (Format::Sarif, "\"executionSuccessful\": false"),
+            (Format::Json, "\"verdict\": \"incomplete\""),
+            (Format::Github, "part 2 of 3 is missing"),
+            (Format::GithubOutput, "verdict=incomplete"),
+        ] {
+            let written = String::from_utf8(results.render(format, &Layout::default())).expect("UTF-8");
+            assert!(written.contains(text), "{format:?}: {written}");
+        }
+        // What was merged can be merged again.
+        let mut again = Results::default();
+        again.read(&results.render(Format::Json, &Layout::default())).expect("a result");
+        assert_eq!(again.summary().verdict, Verdict::Incomplete);
+        again.read(part(2).as_bytes()).expect("a result");
+        assert_eq!(again.summary().verdict, Verdict::Passed);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::{fmt, path::PathBuf, time::Duration};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
 use crate::{
-    Verdict,
+    MergedShards, Shard, Verdict,
     check::JudgedCheck,
     milliseconds,
     wire_line::{WireKind, WireLine},
@@ -29,6 +29,12 @@ pub struct RunResult {
     /// Whether a signal ended the run before all cells had run.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub interrupted: bool,
+    /// The part of the cells that it ran, if it ran only one of several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shard: Option<Shard>,
+    /// The parts that were merged into it; those of one run have the same number of parts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shards: Vec<MergedShards>,
     /// How long the run took.
     #[serde(rename = "durationMs", with = "milliseconds")]
     pub duration: Duration,
@@ -254,18 +260,26 @@ impl RunResult {
             rehearse: env!("CARGO_PKG_VERSION").to_owned(),
             seed,
             interrupted: false,
+            shard: None,
+            shards: Vec::new(),
             duration: Duration::ZERO,
             totals: Totals::default(),
             scenarios: Vec::new(),
         }
     }
 
-    /// How it ended, by its totals.
+    /// Which parts of a run are missing, as a sentence for each run.
+    pub fn missing_shards(&self) -> Vec<String> {
+        self.shards.iter().filter_map(MergedShards::sentence).collect()
+    }
+
+    /// How it ended, by its totals and the parts that are missing.
     pub fn verdict(&self) -> Verdict {
         let totals = self.totals;
         match () {
             () if totals.errors > 0 || self.interrupted => Verdict::CannotRun,
             () if totals.failed + totals.not_run > 0 => Verdict::Failed,
+            () if !self.missing_shards().is_empty() => Verdict::Incomplete,
             () if totals.passed == 0 => Verdict::NothingTested,
             () => Verdict::Passed,
         }

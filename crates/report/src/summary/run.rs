@@ -42,6 +42,8 @@ pub(super) fn section(result: &RunResult) -> Section {
     let causes = Causes::of(result);
     section.matrix = Some(matrix(result, &causes));
     section.failures = causes.failures;
+    let missing = result.missing_shards().into_iter().map(|missing| missing_parts(&missing));
+    section.suites.extend(missing.map(|case| Suite { name: "rehearse run".to_owned(), cases: vec![case] }));
     for scenario in &result.scenarios {
         section.remarks.extend(scenario.warnings.iter().map(|warning| format!("{}: {warning}", scenario.name)));
         let accepted = scenario.accepted.iter().map(|path| format!("accepted snapshot: {}", path.display()));
@@ -80,6 +82,12 @@ fn suite(scenario: &ScenarioResult, is_interrupted: bool) -> Suite {
         }
     });
     Suite { name: scenario.name.clone(), cases: cases.collect() }
+}
+
+/// The parts that are missing, as a test.
+fn missing_parts(missing: &str) -> Case {
+    let (name, message) = ("all parts".to_owned(), missing.to_owned());
+    Case { name, outcome: Outcome::Error, message, ..Case::default() }
 }
 
 /// What has failed in a cell, in lines.
@@ -149,7 +157,7 @@ fn scan(result: &RunResult) -> Scan {
         rule: Rule { text: text.to_owned(), help: None, link: String::new() },
         area: "scenario".to_owned(),
     });
-    let is_complete = result.totals.errors == 0;
+    let is_complete = result.totals.errors == 0 && result.missing_shards().is_empty();
     Scan { category: Some("rehearse/run/".to_owned()), is_complete, rules: rules.into(), alerts }
 }
 
@@ -213,6 +221,11 @@ impl Causes {
                     });
                 }
             }
+        }
+        for missing in result.missing_shards() {
+            let messages = vec![format!("{missing}; run them again, or name the files of their results")];
+            let failure = Failure { messages, ..Failure::new(Outcome::Error, "parts of the run".to_owned()) };
+            causes.failures.push(failure);
         }
         causes.sort();
         causes
