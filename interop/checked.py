@@ -68,6 +68,7 @@ class Checked:
                 address = self.processes.listen(command, READY, env)
                 target = [f"--{transport}", address + ("/sse" if transport == "sse" else "/mcp")]
             allowed = [part for tool in ALLOWED.get(name, []) for part in ("--allow-tool", tool)]
+            allowed += ["--allow-prompt", "*"]
             report = self.processes.scratch / f"{name}-{transport}.json"
             accepted = ["--baseline", str(HERE / f"known-violations/{name}.yaml")]
             options = ["--format", "json", "--output", str(report), "--start-timeout", "60s", "--budget", "120s"]

@@ -81,6 +81,8 @@ export interface CheckOptions extends Options {
   protocol?: string | string[];
   /** Call these tools too. */
   allowTools?: string | string[];
+  /** Prompts that may get odd values. */
+  allowPrompts?: string | string[];
   /** A file with accepted failures. */
   baseline?: string;
   /** Also fail on violated SHOULDs. */

@@ -159,8 +159,9 @@ exports.startModel = function startModel(script, { args } = {}) {
   return Model.start("model", script, args);
 };
 
-exports.check = async function check(target, { only, protocol, allowTools, baseline, strict, args = [] } = {}) {
-  const options = { only, "protocol-version": protocol, "allow-tool": allowTools, baseline };
+exports.check = async function check(target, { only, protocol, allowTools, allowPrompts, baseline, strict, args = [] } = {}) {
+  const allowed = { "allow-tool": allowTools, "allow-prompt": allowPrompts };
+  const options = { only, "protocol-version": protocol, ...allowed, baseline };
   const flags = Object.entries(options).flatMap(([name, values = []]) => [values].flat().map((it) => `--${name}=${it}`));
   const all = ["check", ...server(target), ...flags, ...(strict ? ["--strict"] : []), ...args, "--format", "json"];
   const { how, output, errors } = await finish(all);

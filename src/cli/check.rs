@@ -88,6 +88,9 @@ pub(super) struct CheckArgs {
     /// Call these tools too; `*` stands for any text (repeatable)
     #[arg(long = "allow-tool", value_name = "NAME")]
     allowed_tools: Vec<String>,
+    /// Send odd values and optional arguments to these prompts; `*` stands for any text (repeatable)
+    #[arg(long = "allow-prompt", hide_short_help = true, value_name = "NAME")]
+    varied_prompts: Vec<String>,
     /// The arguments for a tool (repeatable)
     #[arg(long = "tool-args", hide_short_help = true, value_name = "NAME=JSON", value_parser = tool_args)]
     tool_args: Vec<(String, Value)>,
@@ -203,6 +206,7 @@ impl CheckArgs {
             grace: self.grace,
             budget: self.budget,
             tools: ToolPermission { allowed: self.allowed_tools.clone(), arguments: self.tool_args.clone() },
+            varied_prompts: self.varied_prompts.clone(),
             tokens: self.tokens(),
             counts_sdk: self.sdk,
             seed: self.report.seed,

@@ -216,6 +216,10 @@ pub(crate) fn missing(material: &Material) -> Vec<(String, String)> {
         0 => "the server lists no tools",
         _ => "no tool may be called; annotate one with readOnlyHint or use --allow-tool NAME",
     };
+    let no_argument = match material.prompts.iter().any(has_arguments) {
+        true => "a prompt may pass on what it gets; --allow-prompt NAME sends odd values to it",
+        false => "no listed prompt has arguments",
+    };
     let found = [
         ("tool", material.callable.is_empty(), no_tool),
         ("listed tool", material.tools.is_empty(), "the server lists no tools"),
@@ -223,6 +227,7 @@ pub(crate) fn missing(material: &Material) -> Vec<(String, String)> {
         ("template", material.templates.is_empty(), "the server lists no resource templates"),
         ("prompt", material.prompts.is_empty(), "the server lists no prompts"),
         ("argument", !material.prompts.iter().any(has_arguments), "no listed prompt has arguments"),
+        ("varied argument", !material.varied_prompts.iter().any(has_arguments), no_argument),
         ("page", material.cursors.is_empty(), "no list has a second page"),
     ];
     found.into_iter().filter(|(_, is_missing, _)| *is_missing).map(|(what, _, why)| (what.into(), why.into())).collect()

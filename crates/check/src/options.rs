@@ -14,6 +14,7 @@ use rehearse_client::{ClientRecorder, ToolPermission};
 use rehearse_conformance::{Check, Role, checks_of};
 use rehearse_document::text::matches_wildcard;
 use rehearse_protocol::{Closed, Trace, Version};
+use serde_json::Value;
 use tokio::{sync::mpsc::UnboundedSender, time::Instant};
 use tokio_util::sync::CancellationToken;
 
@@ -32,6 +33,9 @@ pub struct CheckOptions {
     pub budget: Duration,
     /// Which tools may be called.
     pub tools: ToolPermission,
+    /// Names or patterns with `*` of prompts that may get odd values and optional arguments. Others are only got with what
+    /// they require.
+    pub varied_prompts: Vec<String>,
     /// Tokens for a server that requires them.
     pub tokens: Tokens,
     /// Whether violations count that come from an SDK, whatever the author of the server does.
@@ -98,6 +102,7 @@ impl Default for CheckOptions {
             grace: Duration::from_millis(300),
             budget: Duration::from_mins(3),
             tools: ToolPermission::default(),
+            varied_prompts: Vec::new(),
             tokens: Tokens::default(),
             counts_sdk: false,
             seed: 1,
@@ -117,6 +122,12 @@ impl CheckOptions {
     /// The checks of servers that are judged.
     pub(crate) fn selected(&self) -> impl Iterator<Item = &'static Check> {
         checks_of(Role::Server).filter(|check| self.is_selected(&check.id))
+    }
+
+    /// Whether a listed prompt may get odd values and optional arguments: like a tool, it may pass them on to others.
+    pub(crate) fn varies(&self, prompt: &Value) -> bool {
+        let name = prompt["name"].as_str();
+        name.is_some_and(|name| self.varied_prompts.iter().any(|pattern| matches_wildcard(pattern, name)))
     }
 
     /// After what time a request without an answer is a finding.

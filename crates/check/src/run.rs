@@ -259,6 +259,7 @@ async fn probe(
         false => Survey::default(),
     };
     material.callable = chosen;
+    material.varied_prompts = material.prompts.iter().filter(|it| options.varies(it)).cloned().collect();
     material.mirrored = lists::mirrored(&material.tools, options);
     material.endpoint = server::endpoint(params).unwrap_or_default().to_owned();
     let cases = cases(&material);

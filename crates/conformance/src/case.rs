@@ -86,6 +86,8 @@ pub struct Material {
     pub templates: Vec<Value>,
     /// The listed prompts.
     pub prompts: Vec<Value>,
+    /// Those of them that may get odd values and optional arguments.
+    pub varied_prompts: Vec<Value>,
     /// The list methods that failed in normal work: no variation of them shows anything.
     pub failing: Vec<&'static str>,
     /// How many bytes the lists of each method have that are larger than most: they are read once or twice.

@@ -24,6 +24,7 @@ def check(
     only: Words = (),
     protocol: Words = (),
     allow_tools: Words = (),
+    allow_prompts: Words = (),
     baseline: Optional[Path] = None,
     strict: bool = False,
 ) -> dict[str, Any]:
@@ -34,6 +35,7 @@ def check(
     __tracebackhide__ = True
     options = [*_target(server), "--format", "json", *_repeated("--only", only)]
     options += [*_repeated("--protocol-version", protocol), *_repeated("--allow-tool", allow_tools)]
+    options += _repeated("--allow-prompt", allow_prompts)
     options += ["--baseline", os.fspath(baseline)] if baseline else []
     done = _rehearse("check", *options, *(["--strict"] if strict else []))
     report: dict[str, Any] = json.loads(done.stdout or "{}")

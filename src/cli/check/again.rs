@@ -27,6 +27,7 @@ impl Again {
         let mut options = Vec::new();
         options.extend(pairs("--protocol-version", &mut args.versions.iter().map(ToString::to_string)));
         options.extend(pairs("--allow-tool", &mut args.allowed_tools.iter().cloned()));
+        options.extend(pairs("--allow-prompt", &mut args.varied_prompts.iter().cloned()));
         options.extend(pairs("--tool-args", &mut args.tool_args.iter().map(|(name, json)| format!("{name}={json}"))));
         if args.token.is_some() {
             options.extend(["--token", "TOKEN"].map(ToOwned::to_owned));

@@ -23,6 +23,8 @@ struct Asking {
     params: Value,
     /// The methods that the server asked with.
     asked: Vec<String>,
+    /// Whether other answers may be tried.
+    is_varied: bool,
 }
 
 /// Whether another probe's session serves as well: in the modern era each request says what the client can be asked, and
@@ -73,15 +75,19 @@ pub(super) async fn ask(prober: &Prober<'_>, connection: &mut ProbeConnection) -
         connection.complete(&Case::request(name, CaseGroup::Calls, method, params.clone())).await;
         let asked = asked_since(connection, from);
         if !asked.is_empty() {
-            found.push(Asking { method, params, asked });
+            let prompt = || prober.material.varied_prompts.iter().any(|prompt| prompt["name"] == params["name"]);
+            let is_varied = method != "prompts/get" || prompt();
+            found.push(Asking { method, params, asked, is_varied });
         }
     }
     let mut traces = Vec::new();
     if prober.version.era() == Era::Modern {
-        if let Some(first) = first(&found, "elicitation/create").or(found.first()) {
+        let any = found.iter().find(|asking| asking.is_varied);
+        if let Some(first) = first(&found, "elicitation/create").or(any) {
             vary_retry(connection, first, &found).await;
             traces.extend(retry_elsewhere(prober, connection, first).await);
         }
+        ask_less_of_each(connection, &found).await;
     } else {
         vary_reply(connection, &found, &prober.material).await;
         traces.extend(Box::pin(ask_less(prober, &found)).await);
@@ -134,8 +140,9 @@ fn requests(prober: &Prober<'_>) -> Vec<(&'static str, &'static str, Value)> {
     calls.chain(prompts.take(USED_ITEMS)).chain(reads.take(USED_ITEMS)).collect()
 }
 
+/// The first request that may be varied on which the server asked with a method.
 fn first<'a>(found: &'a [Asking], method: &str) -> Option<&'a Asking> {
-    found.iter().find(|asking| asking.asked.iter().any(|asked| asked == method))
+    found.iter().find(|asking| asking.is_varied && asking.asked.iter().any(|asked| asked == method))
 }
 
 /// The methods that the server asked with: in requests of its own, or in results.
@@ -189,7 +196,7 @@ async fn vary_retry(connection: &mut ProbeConnection, first: &Asking, found: &[A
         };
         retry(connection, first, name, changed).await;
     }
-    let other = found.iter().find(|it| it.params != first.params);
+    let other = found.iter().find(|it| it.is_varied && it.params != first.params);
     if let Some(other) = other.filter(|it| it.method == first.method) {
         retry(connection, first, "other-request", |it| {
             it.get("requestState")?;
@@ -197,11 +204,15 @@ async fn vary_retry(connection: &mut ProbeConnection, first: &Asking, found: &[A
         })
         .await;
     }
+    connection.complete(&Case::request("asking/again", CaseGroup::Calls, first.method, first.params.clone())).await;
+}
+
+/// Modern: the same requests of a client that can be asked less.
+async fn ask_less_of_each(connection: &mut ProbeConnection, found: &[Asking]) {
     for asking in found {
         let case = Case::request("asking/less", CaseGroup::Calls, asking.method, asking.params.clone());
         connection.send(&case.meta(META_CLIENT_CAPABILITIES, Some(less(connection.version())))).await;
     }
-    connection.complete(&Case::request("asking/again", CaseGroup::Calls, first.method, first.params.clone())).await;
 }
 
 /// Another text of the same length: one character in its middle differs.

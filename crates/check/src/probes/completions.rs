@@ -15,7 +15,8 @@ const COMPLETED: usize = 3;
 /// How many prompts are got.
 const GOT: usize = 3;
 
-/// Gets listed prompts with what they require, then with all arguments; with completed values as far as there are any.
+/// Gets listed prompts with what they require, and those that may be varied also with all arguments; with completed
+/// values as far as there are any.
 pub(super) async fn get_prompts(connection: &mut ProbeConnection, material: &Material) {
     for (number, prompt) in material.prompts.iter().filter(|it| it["name"].is_string()).take(GOT).enumerate() {
         let names = prompt["arguments"].as_array().into_iter().flatten().filter_map(|it| it["name"].as_str());
@@ -38,7 +39,8 @@ pub(super) async fn get_prompts(connection: &mut ProbeConnection, material: &Mat
         let get = |arguments: &Map<_, _>| json!({ "name": prompt["name"], "arguments": arguments });
         let works = connection.request("prompts/get", get(&plain)).await.result().is_some();
         // Optional arguments may exclude one another.
-        if works && plain.len() < arguments.len() {
+        let is_varied = material.varied_prompts.contains(prompt);
+        if works && is_varied && plain.len() < arguments.len() {
             let case = format!("prompts/optional/{number}");
             connection.send(&Case::request(case, CaseGroup::Main, "prompts/get", get(&arguments))).await;
         }

@@ -267,8 +267,8 @@ fn options(tools: &[&str], only: &[String]) -> CheckOptions {
     let (request_timeout, budget) = (Duration::from_mins(1), Duration::from_mins(10));
     let grace = Duration::from_millis(150);
     let versions = Version::ALL.to_vec();
-    let checks = only.to_vec();
-    CheckOptions { versions, grace, request_timeout, budget, tools, checks, ..CheckOptions::default() }
+    let (checks, varied_prompts) = (only.to_vec(), vec!["*".to_owned()]);
+    CheckOptions { versions, grace, request_timeout, budget, tools, varied_prompts, checks, ..CheckOptions::default() }
 }
 
 /// The traces of a server with this script.

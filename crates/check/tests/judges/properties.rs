@@ -35,8 +35,8 @@ fn runs() -> &'static [(Transport, VersionTraces)] {
             let engine = Engine::new(script, 1, Journal::default());
             let server = MockServer::start(engine, ListenOptions::default()).await.expect("starts");
             let tools = ToolPermission { allowed: vec!["*".to_owned()], ..ToolPermission::default() };
-            let options =
-                CheckOptions { grace: std::time::Duration::from_millis(50), tools, ..CheckOptions::default() };
+            let (grace, varied_prompts) = (std::time::Duration::from_millis(50), vec!["*".to_owned()]);
+            let options = CheckOptions { grace, tools, varied_prompts, ..CheckOptions::default() };
             let mut runs = Vec::new();
             for transport in [Transport::Http, Transport::Ws] {
                 let at = Endpoint { url: server.url(transport).expect("a URL"), headers: Vec::new() };

@@ -1,6 +1,7 @@
 //! Servers that do nothing wrong, and whose normal work fails or differs: nothing accuses them.
 
 use std::{
+    collections::BTreeSet,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -18,6 +19,7 @@ use rehearse_mock::{
 };
 use rehearse_protocol::{Direction, Trace, Transport, Version};
 use rehearse_report::check::{CheckVerdict, CheckedServer, JudgedCheck};
+use serde_json::Value;
 use tokio::{
     io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, DuplexStream},
     net::{TcpListener, TcpStream},
@@ -80,6 +82,16 @@ resources:
       - elicit: { as: c, message: Which part?, requestedSchema: { type: object, properties: { p: { type: string } } } }
       - reply: { contents: [{ uri: "test://a", text: hello }] }
 "#;
+/// A prompt that asks, and has an optional argument.
+const LETTER: &str = r"
+capabilities: { completions: {} }
+prompts:
+  - name: letter
+    arguments: [{ name: to, required: true }, { name: tone }]
+    steps:
+      - elicit: { as: c, message: What?, requestedSchema: { type: object, properties: { words: { type: string } } } }
+      - reply: { messages: [{ role: user, content: x }] }
+";
 
 /// What fails or warns, with the version.
 fn accused(checked: &CheckedServer) -> Vec<String> {
@@ -96,8 +108,9 @@ async fn checked(target: Target, versions: &[Version]) -> CheckedServer {
     let tools = ToolPermission::default();
     let (request_timeout, budget, grace) =
         (Duration::from_mins(1), Duration::from_mins(10), Duration::from_millis(100));
-    let versions = versions.into();
-    let options = CheckOptions { request_timeout, budget, grace, tools, versions, ..CheckOptions::default() };
+    let (versions, varied_prompts) = (versions.into(), vec!["*".to_owned()]);
+    let options =
+        CheckOptions { request_timeout, budget, grace, tools, varied_prompts, versions, ..CheckOptions::default() };
     check(&ServerParams::new("server", target), &options).await.checked
 }
 
@@ -123,6 +136,59 @@ async fn a_server_whose_normal_work_fails_is_not_accused_of_what_varies_it() {
     }
 }
 
+/// What a run sends of the values of a prompt that asks, and its result.
+async fn sent_to_a_prompt(varied: &[&str]) -> (BTreeSet<String>, CheckedServer) {
+    let source = rehearse_document::Source::new("script.yaml", LETTER);
+    let engine = Engine::new(Script::parse(&source).expect("a valid script"), 1, Journal::default());
+    let server = MockServer::start(engine, ListenOptions::default()).await.expect("starts");
+    let target = Target::Ws(Endpoint { url: server.url(Transport::Ws).expect("a URL"), headers: Vec::new() });
+    let varied_prompts = varied.iter().map(|name| (*name).to_owned()).collect();
+    let options = CheckOptions { varied_prompts, ..CheckOptions::default() };
+    let run = check(&ServerParams::new("server", target), &options).await;
+    let frames = run.traces.iter().flat_map(|run| &run.traces).flat_map(Trace::frames);
+    let own = frames.filter(|frame| frame.direction == Direction::ClientToServer);
+    let messages: Vec<Value> = own.filter_map(|frame| serde_json::from_slice(&frame.bytes).ok()).collect();
+    let values = messages.iter().filter_map(|message| {
+        let params = &message["params"];
+        let answer = &params["inputResponses"];
+        match message["method"].as_str() {
+            Some("prompts/get") if params["name"] == "letter" => Some(format!("{} {answer}", params["arguments"])),
+            Some("completion/complete") if params["ref"]["name"] == "letter" => {
+                params["argument"]["value"].as_str().map(ToOwned::to_owned)
+            }
+            None if !message["result"]["action"].is_null() => Some(message["result"].to_string()),
+            _ => None,
+        }
+    });
+    (values.collect(), run.checked)
+}
+
+#[tokio::test]
+async fn a_prompt_gets_odd_values_only_if_it_is_named() {
+    let (plain, checked) = sent_to_a_prompt(&["other"]).await;
+    let accepted = r#"{"action":"accept","content":{}}"#;
+    let retried = format!(r#"{{"to":"rehearse"}} {{"c":{accepted}}}"#);
+    // What it requires, that left out, what it asks for, and the beginning of a completion.
+    let known = [r#"{"to":"rehearse"} null"#, "null null", &retried, accepted, ""].map(ToOwned::to_owned);
+    assert_eq!(plain, BTreeSet::from(known));
+    assert_eq!(accused(&checked), [""; 0]);
+    for id in [
+        "prompts.get.injection-escape",
+        "comp.input.odd-values-safe",
+        "ask.elicit.decline-cancel-handled",
+        "mrtr.state.tamper-rejected",
+    ] {
+        let checks = checked.versions.iter().flat_map(|version| &version.checks);
+        let mut reasons = checks
+            .filter(|it| it.id == id && it.verdict == CheckVerdict::NotTested)
+            .filter_map(|it| it.reason.as_deref());
+        assert!(reasons.any(|reason| reason.contains("--allow-prompt NAME")), "{id}");
+    }
+    let (varied, checked) = sent_to_a_prompt(&["let*"]).await;
+    assert_eq!(accused(&checked), [""; 0]);
+    assert!(varied.len() > 15 && plain.is_subset(&varied), "{varied:?}");
+}
+
 /// Answers requests on one connection. One of another media type is refused before its body is read.
 async fn answer(mut stream: TcpStream) -> Option<()> {
     let mut read: Vec<u8> = Vec::new();
@@ -146,7 +212,7 @@ async fn answer(mut stream: TcpStream) -> Option<()> {
                 while read.len() < length {
                     stream.read_buf(&mut read).await.ok()?;
                 }
-                let request: serde_json::Value =
+                let request: Value =
                     serde_json::from_slice(&read.drain(..length).collect::<Vec<_>>()).unwrap_or_default();
                 match (request["method"].as_str(), request.get("id")) {
                     (Some(method), Some(id)) => {

@@ -76,7 +76,8 @@ async fn accused(slowness: Slowness, seed: u64) -> Vec<String> {
         }
     });
     let tools = ToolPermission { allowed: vec!["*".to_owned()], ..ToolPermission::default() };
-    let options = CheckOptions { tools, seed, budget: Duration::from_mins(10), ..CheckOptions::default() };
+    let (budget, varied_prompts) = (Duration::from_mins(10), vec!["*".to_owned()]);
+    let options = CheckOptions { tools, varied_prompts, seed, budget, ..CheckOptions::default() };
     let checked = check(&ServerParams::new("server", Target::Memory(address)), &options).await.checked;
     serving.abort();
     let mut accused = Vec::new();

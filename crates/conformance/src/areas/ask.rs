@@ -9,7 +9,7 @@ use super::{
     Judge,
     common::{connection, shown, silence, survives},
 };
-use crate::{Case, Evidence, Judgement, Kind, Level, Material, Message};
+use crate::{Call, Case, Evidence, Judgement, Kind, Level, Material, Message};
 
 pub(super) const CAPABILITIES: &str = "/params/_meta/io.modelcontextprotocol~1clientCapabilities";
 const ELICIT: &str = "elicitation/create";
@@ -144,6 +144,19 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
 ];
 
 const NOTHING_ASKED: &str = "the server asked for nothing; --allow-tool NAME lets the prober call a tool that does";
+
+/// Says why no other answer was given to what the server asks.
+pub(super) fn not_varied(evidence: &Evidence<'_>, j: &mut Judgement, otherwise: &str) {
+    let asks = |call: &Call<'_>| {
+        let mut messages = connection(evidence, call.request.place).into_iter().flat_map(|it| it.on_the_way(call));
+        call.result().is_some_and(|it| it["resultType"] == "input_required")
+            || messages.any(|it| it.kind == Kind::Request)
+    };
+    if evidence.case("asking/prompt").any(|call| asks(&call)) {
+        j.untested("a prompt may pass on what it gets; --allow-prompt NAME lets the prober answer it in other ways");
+    }
+    j.untested(otherwise);
+}
 
 pub(super) fn cases(_material: &Material) -> Vec<Case> {
     Vec::new()
@@ -395,7 +408,7 @@ fn ends(evidence: &Evidence<'_>, j: &mut Judgement, case: &str) {
             j.check_call(call.response.is_some(), &call);
         }
     }
-    j.untested(NOTHING_ASKED);
+    not_varied(evidence, j, NOTHING_ASKED);
 }
 
 fn validates(evidence: &Evidence<'_>, j: &mut Judgement) {
@@ -414,9 +427,9 @@ fn validates(evidence: &Evidence<'_>, j: &mut Judgement) {
         let is_asked_again = connection.on_the_way(&call).filter(|it| it.method() == Some(ELICIT)).count() > 1;
         j.check_call(!call.result().is_some_and(is_complete) || is_asked_again, &call);
     }
-    j.untested(
-        "no tool, prompt or resource asked with a form; --allow-tool NAME lets the prober call a tool that does",
-    );
+    let otherwise =
+        "no tool, prompt or resource asked with a form; --allow-tool NAME lets the prober call a tool that does";
+    not_varied(evidence, j, otherwise);
 }
 
 fn associated(evidence: &Evidence<'_>, j: &mut Judgement) {

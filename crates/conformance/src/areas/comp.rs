@@ -83,7 +83,7 @@ pub(super) fn cases(material: &Material) -> Vec<Case> {
         cases.push(complete("unknown-names/completion-argument", json!({ "ref": reference, "argument": unknown })));
     }
     let argument_of = |prompt: &Value| Some((prompt["name"].clone(), prompt["arguments"].get(0)?["name"].clone()));
-    if let Some((prompt, argument)) = material.prompts.iter().find_map(argument_of) {
+    if let Some((prompt, argument)) = material.varied_prompts.iter().find_map(argument_of) {
         let long = "x".repeat(10_000);
         let values = [("long", long.as_str()), ("nul", "\0"), ("quotes", "'\"`;--"), ("pattern", "(a+)+$[\\*")];
         cases.extend(values.map(|(variant, value)| {

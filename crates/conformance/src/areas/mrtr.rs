@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::{
     Judge,
-    ask::{CAPABILITIES, is_declared},
+    ask::{CAPABILITIES, is_declared, not_varied},
     common::{is_refused_elsewhere, shown},
 };
 use crate::{Call, Case, Evidence, Judgement, Kind, Level, Material};
@@ -170,7 +170,7 @@ fn no_error(evidence: &Evidence<'_>, j: &mut Judgement, case: &str) {
     for call in evidence.case(case).filter(|call| call.is_answered() && !is_refused_elsewhere(call)) {
         j.check_call(call.result().is_some(), &call);
     }
-    j.untested(NOTHING_ASKED);
+    not_varied(evidence, j, NOTHING_ASKED);
 }
 
 /// Checks that a retry is refused, or asked again; `level` is that of a result, if it is another one than the check's.
@@ -183,7 +183,7 @@ fn not_completed(evidence: &Evidence<'_>, j: &mut Judgement, case: &str, level: 
             j.at_level(level);
         }
     }
-    j.untested(NOTHING_ASKED);
+    not_varied(evidence, j, NOTHING_ASKED);
 }
 
 fn declined(evidence: &Evidence<'_>, j: &mut Judgement) {
@@ -196,5 +196,5 @@ fn declined(evidence: &Evidence<'_>, j: &mut Judgement) {
             }
         }
     }
-    j.untested(NOTHING_ASKED);
+    not_varied(evidence, j, NOTHING_ASKED);
 }

@@ -93,6 +93,7 @@ pub(super) fn cases(material: &Material) -> Vec<Case> {
         return Vec::new();
     }
     let get = |case: &str, name: &str| Case::request(case, CaseGroup::Negative, GET, json!({ "name": name }));
+    // An unknown name and a missing argument have no value that a prompt could pass on, so they are sent to any server.
     let mut cases = vec![get("unknown-names/prompt", &material.unknown_name())];
     let requires = |prompt: &&Value| {
         prompt["arguments"].as_array().is_some_and(|arguments| arguments.iter().any(|it| it["required"] == true))
@@ -100,7 +101,8 @@ pub(super) fn cases(material: &Material) -> Vec<Case> {
     let name = material.prompts.iter().find(requires).and_then(|prompt| prompt["name"].as_str());
     cases.extend(name.map(|name| get("bad-params/missing-argument", name)));
     let has_arguments = |prompt: &&Value| prompt["arguments"].as_array().is_some_and(|it| !it.is_empty());
-    let prompt = material.prompts.iter().find(requires).or_else(|| material.prompts.iter().find(has_arguments));
+    let varied = &material.varied_prompts;
+    let prompt = varied.iter().find(requires).or_else(|| varied.iter().find(has_arguments));
     let Some(prompt) = prompt else { return cases };
     // What is required, else one: optional arguments may exclude one another.
     let given = prompt["arguments"].as_array().map(Vec::as_slice).unwrap_or_default();
