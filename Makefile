@@ -47,6 +47,7 @@ nightly: ## Check real servers against the specification; needs what interop nee
 	$(CARGO) build
 	! command -v go || REHEARSE_GO=go $(CARGO) test -p rehearse-code-mode --test execute go_
 	ALONE=100 $(CARGO) test -p rehearse-check --test judges alone
+	REHEARSE_SLOW_SEEDS=20 $(CARGO) test -p rehearse-check --test judges slow
 	interop/run --check
 	interop/report/test
 

@@ -3,13 +3,14 @@
 //! The traces are real: our client does the work of an application against mocks. A bad client sends one thing otherwise.
 
 mod base;
+mod slow;
 
 use std::{collections::BTreeSet, fs, path::Path, time::Duration};
 
 use base::{Base, bases, evidence};
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue};
-use rehearse_conformance::{CheckVerdict, EventRef, Evidence, Role, checks, checks_of, judge_all};
+use rehearse_conformance::{Check, CheckVerdict, EventRef, Evidence, Role, checks, checks_of, judge_all};
 use rehearse_protocol::{Direction, Event, EventKind, Frame, ProcessEvent, Trace, Transport, Version};
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -371,28 +372,11 @@ fn walk(bad_clients: &[BadClient], bases: &[(&Base, Evidence<'_>)]) -> Vec<Strin
             wrong.push(format!("{}: there is no such check", bad.check));
             continue;
         };
-        let fits = |(base, _): &&(&Base, Evidence<'_>)| {
-            bad.version.is_none_or(|it| it == base.version)
-                && bad.transport.is_none_or(|it| it == base.transport)
-                && bad.server.as_ref().is_none_or(|it| it == base.server)
-                && check.levels.contains_key(&base.version)
-                && check.transports.contains(&base.transport)
-        };
-        let mut applied = 0;
-        let found = bases.iter().filter(fits).find_map(|(base, conformant)| {
-            let targets = targets(bad, conformant);
-            applied += usize::from(!targets.is_empty());
-            let traces = mutate(bad, &base.traces, &targets);
-            let evidence = evidence(&traces, base, Some(bad));
-            let is_reported = !targets.is_empty() && !check.judge(&evidence).judgement.violations.is_empty();
-            is_reported.then(|| (base.server, violated(&evidence)))
-        });
+        let (found, applied) = reported(bad, check, bases);
         match found {
             _ if bad.allowed && applied > 0 && found.is_none() => {}
-            Some((server, found)) if !bad.allowed => {
-                let is_other =
-                    |id: &&String| **id != bad.check && !bad.also.contains(id) && !KNOWN.contains(&(server, id));
-                let others: Vec<_> = found.iter().filter(is_other).collect();
+            Some((base, traces)) if !bad.allowed => {
+                let others = others(bad, base, &evidence(&traces, base, Some(bad)));
                 if !others.is_empty() {
                     wrong.push(format!("{}: also {others:?}", bad.check));
                 }
@@ -401,4 +385,38 @@ fn walk(bad_clients: &[BadClient], bases: &[(&Base, Evidence<'_>)]) -> Vec<Strin
         }
     }
     wrong
+}
+
+/// The first base on which a check reports a bad client, with the traces of that, and on how many the bad client does
+/// something else.
+fn reported<'b>(
+    bad: &BadClient,
+    check: &Check,
+    bases: &[(&'b Base, Evidence<'_>)],
+) -> (Option<(&'b Base, Vec<Trace>)>, usize) {
+    let fits = |(base, _): &&(&Base, Evidence<'_>)| {
+        bad.version.is_none_or(|it| it == base.version)
+            && bad.transport.is_none_or(|it| it == base.transport)
+            && bad.server.as_ref().is_none_or(|it| it == base.server)
+            && check.levels.contains_key(&base.version)
+            && check.transports.contains(&base.transport)
+    };
+    let mut applied = 0;
+    let found = bases.iter().filter(fits).find_map(|(base, conformant)| {
+        let targets = targets(bad, conformant);
+        if targets.is_empty() {
+            return None;
+        }
+        applied += 1;
+        let traces = mutate(bad, &base.traces, &targets);
+        let is_reported = !check.judge(&evidence(&traces, base, Some(bad))).judgement.violations.is_empty();
+        is_reported.then_some((*base, traces))
+    });
+    (found, applied)
+}
+
+/// The checks that report a bad client without reason.
+fn others(bad: &BadClient, base: &Base, evidence: &Evidence<'_>) -> Vec<String> {
+    let is_other = |id: &String| *id != bad.check && !bad.also.contains(id) && !KNOWN.contains(&(base.server, id));
+    violated(evidence).into_iter().filter(is_other).collect()
 }

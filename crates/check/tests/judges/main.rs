@@ -4,6 +4,7 @@ mod acts;
 mod bad_auth_clients;
 mod bad_clients;
 mod causes;
+mod delay;
 mod ends;
 mod mutants;
 mod process;

@@ -14,8 +14,8 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-/// The longest delay of an answer, or of a start.
-const LONGEST: Duration = Duration::from_secs(20);
+use crate::delay::{Slowness, seeds};
+
 const SCRIPT: &str = r#"
 tools:
   - { name: a, annotations: { readOnlyHint: true }, inputSchema: { type: object, properties: { x: { type: string } } }, reply: x }
@@ -23,31 +23,13 @@ resources: [{ uri: "file:///srv/a.txt", name: a, reply: x }]
 prompts: [{ name: p, arguments: [{ name: x }], messages: [{ role: user, content: x }] }]
 "#;
 
-/// How a server is slow.
-#[derive(Clone, Copy, Debug)]
-enum Slowness {
-    /// Each line of its output waits for some time; the order stays.
-    Each,
-    /// It stops now and then, and then sends what it has.
-    Bursts,
-    /// It is as slow to start, and fast then.
-    Start,
-}
-
 /// Copies lines, and delays them.
 async fn delay(from: impl AsyncRead + Unpin, mut to: impl AsyncWrite + Unpin, slowness: Slowness, mut random: StdRng) {
     let mut lines = BufReader::new(from).split(b'\n');
-    let longest = LONGEST.as_millis() as u64;
-    if let Slowness::Start = slowness {
-        sleep(Duration::from_millis(random.random_range(0..longest))).await;
-    }
+    let mut is_first = true;
     while let Ok(Some(mut line)) = lines.next_segment().await {
-        let wait = match slowness {
-            Slowness::Each => random.random_range(0..longest),
-            Slowness::Bursts if random.random_ratio(1, 10) => random.random_range(0..longest),
-            Slowness::Bursts | Slowness::Start => 0,
-        };
-        sleep(Duration::from_millis(wait)).await;
+        sleep(slowness.delay(is_first, &mut random)).await;
+        is_first = false;
         line.push(b'\n');
         if to.write_all(&line).await.is_err() {
             return;
@@ -97,10 +79,9 @@ async fn accused(slowness: Slowness, seed: u64) -> Vec<String> {
 
 #[test]
 fn a_slow_server_is_never_accused() {
-    let seeds: u64 = std::env::var("REHEARSE_SLOW_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(8);
     let mut wrong = Vec::new();
-    for seed in 0..seeds {
-        for slowness in [Slowness::Each, Slowness::Bursts, Slowness::Start] {
+    for seed in 0..seeds(8) {
+        for slowness in Slowness::ALL {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
             wrong.extend(runtime.expect("a runtime").block_on(accused(slowness, seed)));
         }

@@ -9,8 +9,8 @@ use std::{
 
 use serde_json::Value;
 
-use stream::{ACKNOWLEDGED, SUBSCRIPTION_ID, Stream, UPDATED, all_streams, is_scoped, places, streams, tag, type_of};
-pub(super) use stream::{LISTEN, TYPES, is_wanted};
+use stream::{ACKNOWLEDGED, Stream, UPDATED, all_streams, is_scoped, places, streams, tag, type_of};
+pub(super) use stream::{LISTEN, SUBSCRIPTION_ID, TYPES, is_wanted};
 
 use super::{
     Judge,

@@ -16,6 +16,7 @@ use rehearse_mock::{
 };
 use rehearse_protocol::{Closed, Event, EventKind, Protocol, Trace, Transport, Version};
 use serde_json::{Value, json};
+use tokio::sync::OnceCell;
 
 use super::BadClient;
 
@@ -60,7 +61,13 @@ async fn base(name: &'static str, script: &'static str, transport: Transport, ve
     Base { server: name, transport, version, traces, endpoint, flow: None }
 }
 
-pub(super) async fn bases() -> Vec<Base> {
+/// What our client does with all servers.
+pub(super) async fn bases() -> &'static [Base] {
+    static BASES: OnceCell<Vec<Base>> = OnceCell::const_new();
+    BASES.get_or_init(record).await
+}
+
+async fn record() -> Vec<Base> {
     // Those have a test of their own.
     let acts = ACTS.iter().filter(|act| !act.script.contains("like: auth")).map(|act| (act.name, act.script));
     let all = MORE.into_iter().chain(acts).flat_map(|(name, script)| {

@@ -123,9 +123,15 @@ fn is_withdrawn(connection: &Connection<'_>, ask: &Ask<'_>) -> bool {
 }
 
 /// Why a client that has a question to answer has not done so, if it is its own fault: it has ended by itself long after
-/// it was asked, or it has given up the request during which it was.
+/// it was asked, or it has given up the request during which it was. A response without the id of a question may be the
+/// answer, and has a check of its own.
 pub(super) fn neglect(evidence: &Evidence<'_>, ask: &Ask<'_>) -> Option<String> {
     let connection = evidence.connections.get(ask.request.place.connection).filter(|it| !is_withdrawn(it, ask))?;
+    let asked: Vec<_> = connection.asks().filter_map(|ask| ask.request.id()).collect();
+    let is_stray = |it: &Message<'_>| it.kind == Kind::Response && !it.id().is_some_and(|id| asked.contains(&id));
+    if connection.messages.iter().any(|it| !it.is_from_server() && it.place > ask.request.place && is_stray(it)) {
+        return None;
+    }
     let since = |at: Duration| at.saturating_sub(ask.request.time);
     let given_up = || {
         let during =

@@ -1,6 +1,6 @@
 //! Cancellation.
 
-use std::time::Duration;
+use std::{collections::HashMap, time::Duration};
 
 use rehearse_protocol::Transport;
 use serde_json::Value;
@@ -8,12 +8,11 @@ use serde_json::Value;
 use super::{
     super::{Judge, common::shown},
     completes, completes_at,
+    reading::Readings,
 };
 use crate::{Call, Connection, Evidence, Judgement, Kind, Message, connection::as_other_type};
 
 const CANCELLED: &str = "notifications/cancelled";
-/// For how long both sides may not know what the other one has just sent.
-const RACE: Duration = Duration::from_millis(500);
 /// A client that ends sooner may have failed.
 const GIVEN_UP: Duration = Duration::from_millis(500);
 
@@ -64,9 +63,15 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
             else {
                 continue;
             };
-            let late = ask.responses.iter().find(|it| it.time.saturating_sub(message.time) > RACE);
+            let read = Readings::new(connection).after(message.place);
+            let after = ask.responses.iter().find(|it| it.place > message.place);
+            let is_late = after.is_some_and(|it| read.is_some_and(|read| read.place < it.place));
+            if after.is_some() && !is_late {
+                j.untested("the client may not have read the cancellation before it answered");
+                continue;
+            }
             let places = ask.places().into_iter().chain([message.place]).collect();
-            j.check_at(late.is_none(), Some(ask.method().to_owned()), places, || "an answer after it".to_owned());
+            j.check_at(!is_late, Some(ask.method().to_owned()), places, || "an answer after it".to_owned());
         }
     }),
     ("client-cancel.server.unknown-ignored", |e, j| completes_at(e, j, "odd-cancellations", "tools/list")),
@@ -128,6 +133,7 @@ fn own_in_flight(evidence: &Evidence<'_>, j: &mut Judgement) {
     if evidence.is_modern() && evidence.transport == Transport::Http {
         return;
     }
+    let mut readings = HashMap::new();
     for (connection, message) in cancellations(evidence, false) {
         let id = message.at("/params/requestId");
         let Some(call) = request(connection, message) else {
@@ -138,9 +144,9 @@ fn own_in_flight(evidence: &Evidence<'_>, j: &mut Judgement) {
             continue;
         };
         let is_task = call.result().is_some_and(|it| it.get("task").is_some() || it["resultType"] == "task");
-        let is_late = call
-            .response
-            .is_some_and(|it| it.place < message.place && message.time.saturating_sub(it.time) > RACE && !is_task);
+        let readings = readings.entry(message.place.connection).or_insert_with(|| Readings::new(connection));
+        let read = call.response.and_then(|it| readings.after(it.place));
+        let is_late = read.is_some_and(|read| read.place < message.place) && !is_task;
         j.check_at(!is_late, None, call.places().into_iter().chain([message.place]).collect(), || {
             "the cancellation of a request that was answered before".to_owned()
         });

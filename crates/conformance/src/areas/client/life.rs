@@ -277,14 +277,14 @@ fn early_requests(evidence: &Evidence<'_>, j: &mut Judgement) {
         let Some((_, response)) = handshake(connection) else { continue };
         let Some(sent) = notifications(connection, "notifications/initialized").next() else { continue };
         // A client that has an answer and goes on has not sent the notification meanwhile.
-        let answers: Vec<_> = connection
-            .calls()
-            .filter(|it| it.method() != "initialize" && it.method() != "ping")
-            .filter_map(|call| Some(call.response?.place))
-            .collect();
-        let is_after_another = |it: &Message<'_>| answers.iter().any(|answer| *answer < it.place);
+        let calls = connection.calls().filter(|it| it.method() != "initialize" && it.method() != "ping");
+        let answers: Vec<_> = calls.filter_map(|call| Some((call.request.place, call.response?.place))).collect();
+        let is_after_another = |it: &Message<'_>| answers.iter().any(|(_, answer)| *answer < it.place);
+        let is_answered =
+            |it: &Message<'_>| answers.iter().any(|(asked, answer)| *asked == it.place && *answer < sent.place);
         let is_early = |it: &&Message<'_>| {
-            let overtakes = is_http && sent.time.saturating_sub(it.time) <= OVERTAKE && !is_after_another(it);
+            let is_long = is_answered(it) && sent.time.saturating_sub(it.time) > OVERTAKE;
+            let overtakes = is_http && !is_long && !is_after_another(it);
             it.place > response.place && it.place < sent.place && it.method() != Some("ping") && !overtakes
         };
         let early = requests(connection).find(is_early);

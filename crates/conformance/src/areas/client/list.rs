@@ -12,10 +12,12 @@ use super::{
     super::{
         Judge,
         common::{LISTS, readings, shown},
+        sub::SUBSCRIPTION_ID,
     },
     completes,
+    reading::Readings,
 };
-use crate::{Call, EventRef, Evidence, Judgement};
+use crate::{Call, EventRef, Evidence, Judgement, Message};
 
 /// So many changes at once are a burst.
 const BURST: usize = 20;
@@ -23,8 +25,6 @@ const BURST: usize = 20;
 const LOOP: usize = 1000;
 /// So many requests in a row, each directly after the end of the time to live, are polling.
 const POLLS: usize = 5;
-/// For how long a list may still be used whose change was just reported.
-const RACE: Duration = Duration::from_secs(1);
 
 pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
     ("client-list.page.followed", |e, j| {
@@ -194,11 +194,18 @@ fn relisted(evidence: &Evidence<'_>, j: &mut Judgement, list: &str, user: &str, 
         return;
     }
     let changed = format!("notifications/{what}/list_changed");
+    // Since 2026-07-28 a change belongs to a subscription.
+    let is_change = |it: &&Message<'_>| {
+        let is_tagged = !it.at(&format!("/params/_meta/{SUBSCRIPTION_ID}")).is_null();
+        it.is_from_server() && it.method() == Some(&changed) && (is_tagged || !evidence.is_modern())
+    };
     for connection in &evidence.connections {
-        for change in connection.messages.iter().filter(|it| it.is_from_server() && it.method() == Some(&changed)) {
+        let readings = Readings::new(connection);
+        for change in connection.messages.iter().filter(is_change) {
+            let read = readings.after(change.place);
             let has_listed = connection.calls().any(|call| call.method() == list && call.request.place < change.place);
             let mut after = connection.calls().filter(|call| {
-                let is_later = call.request.time.saturating_sub(change.time) > RACE;
+                let is_later = read.is_some_and(|read| read.place <= call.request.place);
                 call.request.place > change.place && (call.method() == list || (call.method() == user && is_later))
             });
             let Some(next) = after.next().filter(|_| has_listed) else { continue };

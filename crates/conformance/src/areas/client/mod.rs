@@ -24,6 +24,7 @@ pub(super) mod modern;
 pub(super) mod mrtr;
 mod params;
 pub(super) mod ping;
+mod reading;
 pub(super) mod res;
 pub(super) mod robust;
 pub(super) mod rpc;

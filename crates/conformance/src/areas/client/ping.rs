@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::{
     super::{Judge, common::shown},
     asked::is_passed_over,
+    reading::Readings,
 };
 use crate::{Ask, Connection, Evidence, Judgement, Kind, Message};
 
@@ -17,16 +18,8 @@ const MOST: usize = 10;
 const SPAN: Duration = Duration::from_secs(5);
 
 pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
-    ("client-ping.answer.empty-prompt", |e, j| {
-        for (connection, ask) in pings(e).filter(|(connection, ask)| !is_early(connection, ask.request)) {
-            answered(e, j, connection, &ask);
-        }
-    }),
-    ("client-ping.answer.before-initialized", |e, j| {
-        for (connection, ask) in pings(e).filter(|(connection, ask)| is_early(connection, ask.request)) {
-            answered(e, j, connection, &ask);
-        }
-    }),
+    ("client-ping.answer.empty-prompt", |e, j| answered(e, j, |connection, ping| !is_early(connection, ping))),
+    ("client-ping.answer.before-initialized", |e, j| answered(e, j, is_early)),
     ("client-ping.answer.during-request", |e, j| {
         for (connection, ask) in pings(e) {
             let during = connection.calls().filter(|call| call.method() == "tools/call").find_map(|call| {
@@ -73,27 +66,35 @@ fn is_early(connection: &Connection<'_>, ping: &Message<'_>) -> bool {
     handshakes.any(|call| call.response.is_some_and(|response| response.place > ping.place))
 }
 
-fn answered(evidence: &Evidence<'_>, j: &mut Judgement, connection: &Connection<'_>, ask: &Ask<'_>) {
-    let Some(response) = ask.responses.first() else {
-        // A client that goes on for so long lives.
-        let mut sent = connection.messages.iter().filter(|it| !it.is_from_server());
-        let last = sent.next_back().map_or(Duration::ZERO, |it| it.time.saturating_sub(ask.request.time));
-        if last > PROMPT || is_passed_over(evidence, ask) {
-            j.check(false, ask.request, || "no answer".to_owned());
-        } else {
-            j.untested("the client ended before it answered");
+fn answered(evidence: &Evidence<'_>, j: &mut Judgement, is_wanted: impl Fn(&Connection<'_>, &Message<'_>) -> bool) {
+    for connection in &evidence.connections {
+        let readings = Readings::new(connection);
+        let pings = connection.asks().filter(|ask| ask.method() == "ping" && is_wanted(connection, ask.request));
+        for ask in pings {
+            let read = readings.after(ask.request.place);
+            let Some(response) = ask.responses.first() else {
+                // A client that goes on for so long lives.
+                let last = connection.messages.iter().rfind(|it| !it.is_from_server()).map(|it| it.time);
+                let lives = read.zip(last).is_some_and(|(read, last)| last.saturating_sub(read.time) > PROMPT);
+                if lives || is_passed_over(evidence, &ask) {
+                    j.check(false, ask.request, || "no answer".to_owned());
+                } else {
+                    j.untested("the client ended before it answered");
+                }
+                continue;
+            };
+            let is_empty =
+                response.result().and_then(|it| it.as_object()).is_some_and(|it| it.keys().all(|key| key == "_meta"));
+            j.check_at(is_empty, None, ask.places(), || match response.error_code() {
+                Some(code) => format!("the error {code}"),
+                None => format!("`result: {}`", shown(response.at("/result"))),
+            });
+            let read = read.filter(|read| read.place < response.place);
+            let took = read.map(|read| response.time.saturating_sub(read.time)).unwrap_or_default();
+            if is_empty && took > PROMPT {
+                j.check_at(false, None, ask.places(), || format!("an answer {took:.1?} after it was read"));
+                j.at_level(crate::Level::Derived);
+            }
         }
-        return;
-    };
-    let is_empty =
-        response.result().and_then(|it| it.as_object()).is_some_and(|it| it.keys().all(|key| key == "_meta"));
-    let took = response.time.saturating_sub(ask.request.time);
-    j.check_at(is_empty, None, ask.places(), || match response.error_code() {
-        Some(code) => format!("the error {code}"),
-        None => format!("`result: {}`", shown(response.at("/result"))),
-    });
-    if is_empty && took > PROMPT {
-        j.check_at(false, None, ask.places(), || format!("an answer after {took:.1?}"));
-        j.at_level(crate::Level::Derived);
     }
 }

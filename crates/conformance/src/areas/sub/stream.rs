@@ -9,7 +9,7 @@ use crate::{Call, EventRef, Evidence, Kind, Message};
 pub(in crate::areas) const LISTEN: &str = "subscriptions/listen";
 pub(super) const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
 pub(super) const UPDATED: &str = "notifications/resources/updated";
-pub(super) const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol~1subscriptionId";
+pub(in crate::areas) const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol~1subscriptionId";
 /// What can be listened to: the key of the filter, the capability, the notification.
 pub(in crate::areas) const TYPES: [(&str, &str, &str); 4] = [
     ("toolsListChanged", "tools/listChanged", "notifications/tools/list_changed"),
