@@ -49,6 +49,8 @@ nightly: ## Check real servers against the specification; needs what interop nee
 	ALONE=100 $(CARGO) test -p rehearse-check --test judges alone
 	REHEARSE_SLOW_SEEDS=20 $(CARGO) test -p rehearse-check --test judges slow
 	interop/run --check
+	interop/run --loaded
+	REHEARSE_SLOW_SEEDS=1000 $(CARGO) test -p rehearse-check --test judges slow_twin
 	interop/report/test
 
 official: ## Run the official MCP conformance suite against the mock; needs what interop needs

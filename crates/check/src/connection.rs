@@ -592,7 +592,7 @@ impl ProbeConnection {
             self.wire.close().await;
             return trace;
         }
-        self.wire.set_exit_grace((self.budget.slowest_start() * 3).clamp(EXIT, LONGEST_EXIT));
+        self.wire.set_exit_grace((self.budget.slowest_start() * 5).clamp(EXIT, LONGEST_EXIT));
         self.wire.close().await;
         recorder.trace()
     }

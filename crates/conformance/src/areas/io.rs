@@ -149,11 +149,11 @@ fn exits_during_call(evidence: &Evidence<'_>, j: &mut Judgement) {
     }
 }
 
-/// The machine may be busy: a process may take as long to exit as three of its starts.
+/// The machine may be busy: a process may take as long to exit as five of its starts.
 fn exit_limit(evidence: &Evidence<'_>) -> Duration {
     let starts = evidence.connections.iter().filter(|it| it.has_answered());
     let starts = starts.filter_map(|it| it.first_word()?.time.checked_sub(it.started?));
-    EXIT.max(starts.max().unwrap_or_default() * 3)
+    EXIT.max(starts.max().unwrap_or_default() * 5)
 }
 
 fn exit_time(connection: &Connection<'_>) -> Option<Duration> {
