@@ -12,6 +12,7 @@ pub(crate) fn find(evidence: &Evidence<'_>, outcomes: &mut [(&'static Check, Che
     }
     find_tainted(evidence, outcomes);
     find_wrong_code(evidence, outcomes);
+    find_explained(outcomes);
 }
 
 /// A message that is no proper message violates many rules at once. The catalogue has the simplest ones first.
@@ -53,6 +54,21 @@ fn find_wrong_code(evidence: &Evidence<'_>, outcomes: &mut [(&'static Check, Che
             (0..outcomes.len()).filter(|it| wrong[*it] == Some(code) && is_open(&outcomes[*it].1)).collect();
         if alike.iter().all(|it| outcomes[*it].1.verdict >= verdict) {
             alike.iter().filter(|it| **it != index).for_each(|it| follow(&mut outcomes[*it].1, id));
+        }
+    }
+}
+
+/// Some rules are parts of others.
+fn find_explained(outcomes: &mut [(&'static Check, CheckOutcome)]) {
+    for index in 0..outcomes.len() {
+        let (check, verdict) = (outcomes[index].0, outcomes[index].1.verdict);
+        if check.explains.is_empty() || !is_open(&outcomes[index].1) {
+            continue;
+        }
+        for (other, outcome) in outcomes.iter_mut().filter(|(other, _)| check.explains.contains(&other.id)) {
+            if other.id != check.id && is_open(outcome) && outcome.verdict >= verdict {
+                follow(outcome, &check.id);
+            }
         }
     }
 }

@@ -113,6 +113,9 @@ pub struct Check {
     /// Whether a message that violates it shows nothing of other checks.
     #[serde(default)]
     pub taints: bool,
+    /// The checks that a peer violates as well if it violates this one.
+    #[serde(default)]
+    pub explains: Vec<String>,
 }
 
 impl Check {
@@ -295,5 +298,7 @@ mod tests {
             assert_eq!(judges, written, "{}", area.name);
         }
         assert_eq!(ids.len(), checks().len());
+        let unknown: Vec<_> = checks().iter().flat_map(|it| &it.explains).filter(|id| !ids.contains(*id)).collect();
+        assert!(unknown.is_empty(), "{unknown:?}");
     }
 }
