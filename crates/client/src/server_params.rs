@@ -31,6 +31,9 @@ pub struct ServerParams {
     pub timeouts: Timeouts,
     /// Gets tokens for a server over HTTP that requires them. An `Authorization` header of the target takes precedence.
     pub authorizer: Option<oauth::Authorizer>,
+    /// The URL of the server that has named this one, if the user has not: over HTTP, it cannot send the client to a
+    /// network nearer to it than itself.
+    pub named_by: Option<String>,
     /// How the client names itself at the handshake.
     pub client_info: ClientInfo,
     /// The answers to the server's requests. They are used up, so each session needs its own.
@@ -141,6 +144,7 @@ impl ServerParams {
             target,
             timeouts,
             authorizer: None,
+            named_by: None,
             client_info: ClientInfo::default(),
             answers,
             shutdown: CancellationToken::new(),

@@ -90,7 +90,8 @@ impl Wire {
     ) -> Result<Wire, OpenError> {
         let auth = || params.authorizer.as_ref().filter(|_| is_session).map(super::oauth::Authorizer::middleware);
         let (transport, shutdown) = (params.target.transport(), params.shutdown.clone());
-        let endpoint = |at| HttpEndpoint::new(at, transport, auth(), recorder.clone()).map(Arc::new);
+        let named_by = params.named_by.as_deref();
+        let endpoint = |at| HttpEndpoint::new(at, transport, auth(), named_by, recorder.clone()).map(Arc::new);
         // Only probes send requests beside a connection.
         let beside = |at| (!is_session).then(|| endpoint(at)).transpose();
         let (link, endpoint) = match &params.target {

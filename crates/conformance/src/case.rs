@@ -64,6 +64,10 @@ pub struct Case {
     pub is_answered: bool,
 }
 
+/// The case of requests for the metadata of an authorization server, with the number of the server and of the place below it:
+/// `issuer/0/1`. What answers is not the server that is checked.
+pub const ISSUER: &str = "issuer";
+
 /// A list of more bytes is read once.
 pub const LARGEST_LIST: usize = 2 << 20;
 
@@ -126,6 +130,11 @@ pub struct MirroredParameter {
     pub pointer: String,
     /// `string`, `integer` or `boolean`.
     pub kind: String,
+}
+
+/// Whether a case is this one, or one below it.
+pub(crate) fn is_case(case: &str, wanted: &str) -> bool {
+    case.strip_prefix(wanted).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 impl Case {

@@ -14,7 +14,12 @@ use rehearse_protocol::{
 };
 use serde_json::Value;
 
-use crate::{Ask, Call, EventRef, Kind, Message, facts::CANARY, message::kind};
+use crate::{
+    Ask, Call, EventRef, Kind, Message,
+    case::{ISSUER, is_case},
+    facts::CANARY,
+    message::kind,
+};
 
 #[cfg(test)]
 thread_local! {
@@ -29,6 +34,8 @@ pub struct Connection<'t> {
     pub messages: Vec<Message<'t>>,
     /// The HTTP exchanges by number.
     pub exchanges: BTreeMap<u32, HttpExchange<'t>>,
+    /// The exchanges with an authorization server, which is judged by few rules.
+    pub(crate) issuers: BTreeMap<u32, HttpExchange<'t>>,
     /// The lines of standard error.
     pub stderr: Vec<(EventRef, &'t Bytes)>,
     /// When the process was started.
@@ -160,8 +167,7 @@ impl<'t> Connection<'t> {
                         !is_refused && (exchange.method != "POST" || asking.contains(&number))
                     };
                     if let (Some(exchange), Some(number), false) = (exchange, it.exchange, is_sent)
-                        && !may_answer(exchange, number)
-                        && !is_json_rpc(&frame.bytes)
+                        && (is_of_issuer(exchange) || (!may_answer(exchange, number) && !is_json_rpc(&frame.bytes)))
                     {
                         exchange.body.extend_from_slice(&frame.bytes);
                         continue;
@@ -221,6 +227,9 @@ impl<'t> Connection<'t> {
         }
         connection.unsent.extend(cases.remove(&None));
         connection.exchanges.retain(|_, http| !http.target.starts_with(CANARY));
+        let (issuers, exchanges) =
+            std::mem::take(&mut connection.exchanges).into_iter().partition(|(_, http)| is_of_issuer(http));
+        (connection.issuers, connection.exchanges) = (issuers, exchanges);
         connection.keep_era(era);
         connection.index();
         connection.is_legacy = era == Era::Modern
@@ -438,6 +447,11 @@ impl<'t> Connection<'t> {
         let between = self.messages.get(from..to).unwrap_or_default().iter();
         between.filter(|it| it.is_from_server() && (self.is_sse || it.exchange == call.request.exchange))
     }
+}
+
+/// Whether a probe asked an authorization server.
+fn is_of_issuer(http: &HttpExchange<'_>) -> bool {
+    http.case.is_some_and(|case| is_case(case, ISSUER))
 }
 
 /// The JSON of an id; empty if there is none.

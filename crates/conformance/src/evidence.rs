@@ -8,7 +8,7 @@ use rehearse_protocol::{
 };
 use serde_json::Value;
 
-use crate::{Ask, Call, Connection, Facts, HttpExchange, Kind, Message, Role, connection::json};
+use crate::{Ask, Call, Connection, Facts, HttpExchange, Kind, Message, Role, case::is_case, connection::json};
 
 /// The keys that only modern requests have in `_meta`.
 pub(crate) const MODERN_KEYS: [&str; 3] = [META_VERSION, META_CLIENT_CAPABILITIES, META_CLIENT_INFO];
@@ -181,7 +181,10 @@ impl<'t> Evidence<'t> {
     /// The HTTP exchanges of a case, or of a case below it.
     pub fn http_case<'e>(&'e self, case: &'e str) -> impl Iterator<Item = (&'e Connection<'t>, &'e HttpExchange<'t>)> {
         self.look_for(case);
-        self.exchanges().filter(move |(_, exchange)| exchange.case.is_some_and(|it| is_case(it, case)))
+        let all = self.connections.iter().flat_map(|connection| {
+            connection.exchanges.values().chain(connection.issuers.values()).map(move |it| (connection, it))
+        });
+        all.filter(move |(_, exchange)| exchange.case.is_some_and(|it| is_case(it, case)))
     }
 
     /// Notes that a judge looks for a case.
@@ -223,11 +226,6 @@ impl<'t> Evidence<'t> {
     pub fn is_modern(&self) -> bool {
         self.version.era() == Era::Modern
     }
-}
-
-/// Whether a case is this one, or one below it.
-pub(crate) fn is_case(case: &str, wanted: &str) -> bool {
-    case.strip_prefix(wanted).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 #[cfg(test)]

@@ -39,7 +39,7 @@ mod shapes;
 
 pub use areas::cases;
 pub use call::{Ask, Call};
-pub use case::{Case, CaseBody, CaseGroup, LARGEST_LIST, Material, MirroredCall, MirroredParameter};
+pub use case::{Case, CaseBody, CaseGroup, ISSUER, LARGEST_LIST, Material, MirroredCall, MirroredParameter};
 pub use check::{Check, Level, Role, checks, checks_of, judge_all, judge_selected};
 pub use connection::{Connection, HttpExchange, without_mark};
 pub use evidence::Evidence;

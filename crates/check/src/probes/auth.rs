@@ -1,8 +1,8 @@
 //! Requests without a token, with bad tokens, and with those that the user gives; and the metadata about them.
 
-use rehearse_client::{ServerParams, Target};
-use rehearse_conformance::{Case, CaseGroup, Material};
-use rehearse_protocol::{Era, Trace, Transport, Version};
+use rehearse_client::{ServerParams, Target, oauth::server_metadata_urls};
+use rehearse_conformance::{Case, CaseGroup, ISSUER, Material};
+use rehearse_protocol::{Direction, Era, EventKind, Trace, Transport, Version};
 use serde_json::{Value, json};
 
 use crate::{
@@ -16,6 +16,8 @@ const UNSIGNED: &str = "eyJhbGciOiJub25lIn0.eyJzdWIiOiJyZWhlYXJzZSJ9.";
 const NO_ALGORITHM: &str = "eyJhbGciOiJub25lIn0";
 /// `rehearse:rehearse`
 const BASIC: &str = "Basic cmVoZWFyc2U6cmVoZWFyc2U=";
+/// How many authorization servers are asked.
+const ISSUERS: usize = 2;
 const METADATA: &str = "/.well-known/oauth-protected-resource";
 
 /// Asks without a token; if the server wants one, asks with wrong and right ones.
@@ -39,7 +41,8 @@ pub(crate) async fn auth(prober: &Prober<'_>) -> Vec<Trace> {
             return vec![connection.close().await];
         }
     }
-    ask_metadata(&mut connection, prober).await;
+    let is_required = connection.last_head().is_some_and(|(status, _)| *status >= 400);
+    let issuers = ask_metadata(&mut connection, prober).await;
     let mut bad = vec![
         ("auth/invalid/opaque", "Bearer rehearse-invalid".to_owned()),
         ("auth/invalid/unsigned", format!("Bearer {UNSIGNED}")),
@@ -57,6 +60,9 @@ pub(crate) async fn auth(prober: &Prober<'_>) -> Vec<Trace> {
     }
     connection.end_session();
     let mut traces = vec![connection.close().await];
+    for (number, issuer) in issuers.iter().take(ISSUERS).enumerate().filter(|_| is_required) {
+        traces.extend(ask_issuer(prober, number, issuer).await);
+    }
     if let (Some(token), Ok(mut connection)) = (&tokens.valid, open().await) {
         let value = format!("Bearer {token}");
         enter(&mut connection, "auth/valid", &first, &value).await;
@@ -98,24 +104,67 @@ async fn leave(mut connection: ProbeConnection, name: &str, value: &str) -> Trac
     connection.close().await
 }
 
-/// Gets the metadata of the resource from the URL of the challenge and from the well-known ones.
-async fn ask_metadata(connection: &mut ProbeConnection, prober: &Prober<'_>) {
-    let Target::Http(at) = &prober.params.target else { return };
-    let Ok(endpoint) = at.url.parse::<http::Uri>() else { return };
+/// Gets the metadata of the resource from the URL of the challenge and from the well-known ones. Returns the authorization
+/// servers that they name.
+async fn ask_metadata(connection: &mut ProbeConnection, prober: &Prober<'_>) -> Vec<String> {
+    let Target::Http(at) = &prober.params.target else { return Vec::new() };
+    let Ok(endpoint) = at.url.parse::<http::Uri>() else { return Vec::new() };
     let challenge = connection.last_head().and_then(|(_, headers)| {
         let value = headers.get("www-authenticate")?.to_str().ok()?;
         let url: http::Uri = value.split_once("resource_metadata=\"")?.1.split_once('"')?.0.parse().ok()?;
         (url.authority() == endpoint.authority()).then(|| url.path().to_owned())
     });
     let below = format!("{METADATA}{}", endpoint.path().trim_end_matches('/'));
-    let mut asked: Vec<String> = Vec::new();
+    let (mut asked, mut found): (Vec<String>, Option<Value>) = (Vec::new(), None);
     let places = [("header", challenge), ("path", Some(below)), ("root", Some(METADATA.to_owned()))];
     for (name, path) in places {
         let Some(path) = path.filter(|path| !asked.contains(path)) else { continue };
-        let get = Case::http(format!("auth/metadata/{name}"), CaseGroup::Fresh, "GET");
-        connection.send(&get.path(path.clone()).header("accept", "application/json")).await;
+        let (_, document) = get(connection, format!("auth/metadata/{name}"), &path).await;
+        found = found.or(document);
         asked.push(path);
     }
+    let named = found.as_ref().and_then(|it| it["authorization_servers"].as_array());
+    named.into_iter().flatten().map(|issuer| issuer.as_str().unwrap_or_default().to_owned()).collect()
+}
+
+/// Gets the metadata of an authorization server from where clients look for it. The server has named it, so it gets no
+/// header that is for the server.
+async fn ask_issuer(prober: &Prober<'_>, number: usize, issuer: &str) -> Option<Trace> {
+    let urls = server_metadata_urls(issuer).ok()?;
+    let params = ServerParams {
+        named_by: prober.params.target.endpoint().map(|at| at.url.clone()),
+        shutdown: prober.params.shutdown.clone(),
+        ..ServerParams::new(ISSUER, Target::http(issuer))
+    };
+    let open = ProbeConnection::open(&params, prober.version, prober.options, &prober.budget).await;
+    let mut connection = open.ok()?;
+    for (place, url) in urls.iter().enumerate() {
+        let (status, document) = get(&mut connection, format!("{ISSUER}/{number}/{place}"), url.path()).await;
+        if status.is_none() || document.is_some() {
+            break;
+        }
+    }
+    Some(connection.close().await)
+}
+
+/// Gets a JSON object from a path. Returns the status, and the object if it is there.
+async fn get(connection: &mut ProbeConnection, case: String, path: &str) -> (Option<u16>, Option<Value>) {
+    let case = Case::http(case, CaseGroup::Fresh, "GET").path(path).header("accept", "application/json");
+    let mut read = connection.wire().recorder().end();
+    let Some(exchange) = connection.begin_exchange(&case) else { return (None, None) };
+    let number = exchange.number;
+    connection.finish_exchanges(vec![exchange]).await;
+    let status = connection.head(number).map(|(status, _)| status);
+    let mut body = Vec::new();
+    for event in connection.wire().recorder().read(&mut read) {
+        if let (true, EventKind::HttpBody { direction: Direction::ServerToClient, bytes }) =
+            (event.exchange == Some(number), &event.kind)
+        {
+            body.extend_from_slice(bytes);
+        }
+    }
+    let document = serde_json::from_slice::<Value>(&body).ok().filter(Value::is_object);
+    (status, document.filter(|_| status == Some(200)))
 }
 
 /// The first request of a client.

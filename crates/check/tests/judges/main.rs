@@ -11,3 +11,4 @@ mod process;
 mod properties;
 mod servers;
 mod slow_twin;
+mod tokens;

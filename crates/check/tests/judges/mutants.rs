@@ -89,7 +89,7 @@ const MODERN: &str = "protocol: 2026-07-28\ntools: [{ name: a, description: A, r
 
 /// A server of two legacy versions, and one that requires a token.
 const LEGACY: &str = "protocol: [2025-06-18, 2025-11-25]\ntools: [{ name: a, description: A, reply: x }]\n";
-const LOCKED: &str = "auth: { scopes: [read], authorizationServers: ['https://auth.example.com'], tokens: [{ token: eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJ3In0.c2lnbmVk, scopes: [read, write] }, { token: reader, scopes: [read] }] }\ntools: [{ name: write, description: W, scopes: [write], annotations: { readOnlyHint: true }, reply: x }]\n";
+const LOCKED: &str = "auth: { scopes: [read], issuer: {}, tokens: [{ token: eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJ3In0.c2lnbmVk, scopes: [read, write] }, { token: reader, scopes: [read] }] }\ntools: [{ name: write, description: W, scopes: [write], annotations: { readOnlyHint: true }, reply: x }]\n";
 
 /// The tools of `everything` that are called: a list that changes on the way is no good base for the change of an answer.
 const CALLED: [&str; 14] = [

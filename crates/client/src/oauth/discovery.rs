@@ -114,7 +114,7 @@ pub(super) fn resource_metadata_urls(server: &Url) -> Vec<Url> {
 ///
 /// # Errors
 /// [`AuthError::NoMetadata`] if this cannot be an issuer: not a URL, or with a query or fragment (RFC 8414, section 2).
-pub(super) fn server_metadata_urls(issuer: &str) -> Result<Vec<Url>, AuthError> {
+pub fn server_metadata_urls(issuer: &str) -> Result<Vec<Url>, AuthError> {
     let url = Url::parse(issuer).ok().filter(|url| {
         let is_web = matches!(url.scheme(), "https" | "http") && url.host_str().is_some();
         is_web && url.query().is_none() && url.fragment().is_none()

@@ -15,12 +15,15 @@ use tokio::net::lookup_host;
 use url::Host;
 
 use super::AuthError;
-use crate::transport::web::{display_url, is_loopback};
+use crate::transport::{
+    OpenError,
+    web::{display_url, is_loopback, parse_url},
+};
 
 /// Allows a server to name only hosts in its own network zone or a more public one. Hosts that the user has named are
 /// always allowed. Clones share the state. Hosts behind a proxy are resolved there, and only checked by their URL.
 #[derive(Clone, Debug)]
-pub(super) struct SsrfGuard(Arc<Shared>);
+pub(crate) struct SsrfGuard(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
@@ -56,6 +59,16 @@ impl SsrfGuard {
         let trusted = server.host_str().map(str::to_owned).into_iter().collect();
         let hosts = Mutex::new(Hosts { trusted, named: BTreeSet::new() });
         SsrfGuard(Arc::new(Shared { server, hosts }))
+    }
+
+    /// A guard for requests to a URL that a server has named.
+    ///
+    /// # Errors
+    /// [`OpenError::Invalid`] if the server may not name it.
+    pub(crate) fn of_named(server: &str, named: &Url) -> Result<SsrfGuard, OpenError> {
+        let guard = SsrfGuard::new(parse_url(server, &["http", "https"])?);
+        let checked = guard.check(named.clone());
+        checked.map(|_| guard).map_err(|error| OpenError::Invalid(error.to_string()))
     }
 
     /// Allows the host of a URL that the user has named.

@@ -12,7 +12,7 @@ use reqwest::{
 use tokio::{sync::watch, task::JoinHandle, time::timeout};
 
 use super::{OpenError, WireError, auth::AuthMiddleware, events::EventReader, headers::HeaderChange, web};
-use crate::{Endpoint, recorder::ClientRecorder};
+use crate::{Endpoint, oauth::SsrfGuard, recorder::ClientRecorder};
 use rehearse_protocol::{
     Direction, EventKind, Frame, MessageHead, ParseError, Transport,
     http::{asked, is_event_stream, is_message},
@@ -25,6 +25,8 @@ pub(crate) type FrameSink = Arc<dyn Fn(&Frame) -> Option<BoxFuture<'static, ()>>
 pub(crate) struct HttpEndpoint {
     http: Mutex<Client>,
     url: Url,
+    /// What limits where it connects to, if another server has named it.
+    guard: Option<SsrfGuard>,
     headers: HeaderMap,
     auth: Option<AuthMiddleware>,
     transport: Transport,
@@ -119,6 +121,7 @@ impl HttpEndpoint {
         at: &Endpoint,
         transport: Transport,
         auth: Option<AuthMiddleware>,
+        named_by: Option<&str>,
         recorder: ClientRecorder,
     ) -> Result<HttpEndpoint, OpenError> {
         let mut url = web::parse_url(&at.url, transport.schemes())?;
@@ -127,10 +130,12 @@ impl HttpEndpoint {
             "wss" => drop(url.set_scheme("https")),
             _ => {}
         }
-        let (http, headers) = (web::client(&url)?, web::header_map(&at.headers)?);
+        let guard = named_by.map(|server| SsrfGuard::of_named(server, &url)).transpose()?;
+        let (http, headers) = (web::client(&url, guard.as_ref())?, web::header_map(&at.headers)?);
         let auth = web::auth_for(&headers, auth);
         let http = Mutex::new(http);
-        Ok(HttpEndpoint { http, url, headers, auth, transport, recorder, sink: None, failure: Mutex::default() })
+        let (sink, failure) = (None, Mutex::default());
+        Ok(HttpEndpoint { http, url, guard, headers, auth, transport, recorder, sink, failure })
     }
 
     /// Passes the frames of event streams to a sink.
@@ -158,10 +163,10 @@ impl HttpEndpoint {
         }
         let invalid = |error: OpenError| WireError::Invalid(error.to_string());
         if request.is_fresh {
-            *self.http.lock() = web::client(&self.url).map_err(invalid)?;
+            *self.http.lock() = web::client(&self.url, self.guard.as_ref()).map_err(invalid)?;
         }
         let http = match request.has_title_case {
-            true => web::title_case_client(&self.url).map_err(invalid)?,
+            true => web::title_case_client(&self.url, self.guard.as_ref()).map_err(invalid)?,
             false => self.http.lock().clone(),
         };
         let (head_sender, head) = watch::channel(None);

@@ -29,7 +29,7 @@ pub(crate) async fn open(
     recorder: ClientRecorder,
 ) -> Result<Link, OpenError> {
     let url = web::parse_url(url, &["http", "https"])?;
-    let (http, headers) = (web::client(&url)?, web::header_map(headers)?);
+    let (http, headers) = (web::client(&url, None)?, web::header_map(headers)?);
     let auth = web::auth_for(&headers, auth);
     // This replaces a configured header.
     let own = HeaderMap::from_iter([(ACCEPT, HeaderValue::from_static("text/event-stream"))]);

@@ -1,5 +1,7 @@
 //! Common parts of HTTP, SSE and WebSocket clients: the HTTP client, headers, errors.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use reqwest::{
     Client, ClientBuilder, Request, RequestBuilder, Response, StatusCode, Url,
@@ -11,7 +13,7 @@ use super::{
     OpenError, WireError,
     auth::{AuthHeader, AuthMiddleware, RefusedRequest},
 };
-use crate::recorder::ClientRecorder;
+use crate::{oauth::SsrfGuard, recorder::ClientRecorder};
 pub(crate) use rehearse_net::http_client::{builder, describe, display_url, is_loopback};
 use rehearse_protocol::{Direction, EventKind, is_protocol_header};
 
@@ -25,17 +27,17 @@ pub(crate) const MAX_AUTH_ATTEMPTS: usize = 4;
 ///
 /// # Errors
 /// [`OpenError::Invalid`] if TLS cannot be set up.
-pub(crate) fn client(url: &Url) -> Result<Client, OpenError> {
-    client_builder(url).build().map_err(|error| OpenError::Invalid(describe(error)))
+pub(crate) fn client(url: &Url, guard: Option<&SsrfGuard>) -> Result<Client, OpenError> {
+    client_builder(url, guard).build().map_err(|error| OpenError::Invalid(describe(error)))
 }
 
 /// As [`client`], but the names of its headers begin in upper case.
-pub(crate) fn title_case_client(url: &Url) -> Result<Client, OpenError> {
-    let builder = client_builder(url).http1_title_case_headers();
+pub(crate) fn title_case_client(url: &Url, guard: Option<&SsrfGuard>) -> Result<Client, OpenError> {
+    let builder = client_builder(url, guard).http1_title_case_headers();
     builder.build().map_err(|error| OpenError::Invalid(describe(error)))
 }
 
-fn client_builder(url: &Url) -> ClientBuilder {
+fn client_builder(url: &Url, guard: Option<&SsrfGuard>) -> ClientBuilder {
     let origin = url.origin();
     let follow = redirect::Policy::custom(move |attempt| {
         let keeps = matches!(attempt.status(), StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT);
@@ -45,7 +47,11 @@ fn client_builder(url: &Url) -> ClientBuilder {
             attempt.stop()
         }
     });
-    builder(is_loopback(url)).redirect(follow)
+    let builder = builder(is_loopback(url)).redirect(follow);
+    match guard {
+        Some(guard) => builder.dns_resolver(Arc::new(guard.clone())),
+        None => builder,
+    }
 }
 
 /// # Errors

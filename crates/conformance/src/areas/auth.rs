@@ -5,7 +5,7 @@ use serde_json::Value;
 use url::Url;
 
 use super::{Judge, common::shown};
-use crate::{Call, Case, Evidence, HttpExchange, Judgement, Material};
+use crate::{Call, Case, Evidence, HttpExchange, ISSUER, Judgement, Material};
 
 /// The flags that give tokens, by the case that needs them.
 const FLAGS: [(&str, &str); 5] = [
@@ -64,6 +64,28 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
         for (http, other) in all {
             check(j, first == other, http, || "another document than at the first URL".to_owned());
         }
+    }),
+    ("auth.issuer.identical", |e, j| {
+        // RFC 8414, section 3.3: compared as text, without any normalization.
+        each_issuer(e, j, |named, metadata| {
+            let issuer = &metadata["issuer"];
+            (issuer != named).then(|| format!("the issuer {}, and the server names {named:?}", shown(issuer)))
+        });
+    }),
+    ("auth.issuer.pkce", |e, j| {
+        each_issuer(e, j, |_, metadata| {
+            let methods = &metadata["code_challenge_methods_supported"];
+            let has_s256 = methods.as_array().is_some_and(|all| all.iter().any(|it| it == "S256"));
+            (has_codes(metadata) && !has_s256)
+                .then(|| format!("`code_challenge_methods_supported`: {}", shown(methods)))
+        });
+    }),
+    ("auth.issuer.iss-parameter", |e, j| {
+        each_issuer(e, j, |_, metadata| {
+            let promised = &metadata["authorization_response_iss_parameter_supported"];
+            let is_missing = has_codes(metadata) && promised != true;
+            is_missing.then(|| format!("`authorization_response_iss_parameter_supported`: {}", shown(promised)))
+        });
     }),
     ("auth.token.invalid-401", |e, j| refused(e, j, "auth/invalid", &[401])),
     ("auth.token.invalid-error-param", |e, j| {
@@ -194,6 +216,27 @@ fn documents<'e>(evidence: &'e Evidence<'_>) -> impl Iterator<Item = (&'e HttpEx
 
 fn document<'e>(evidence: &'e Evidence<'_>) -> Option<(&'e HttpExchange<'e>, Value)> {
     documents(evidence).next()
+}
+
+/// Whether an authorization server gives codes, which PKCE protects.
+fn has_codes(metadata: &Value) -> bool {
+    metadata.get("authorization_endpoint").is_some()
+}
+
+/// Checks the metadata of each authorization server that the server names; `wrong` says what is wrong with them.
+fn each_issuer(evidence: &Evidence<'_>, j: &mut Judgement, wrong: impl Fn(&str, &Value) -> Option<String>) {
+    let Some((_, resource)) = document(evidence) else { return };
+    let found = evidence.http_case(ISSUER).filter(|(_, http)| http.status == Some(200));
+    for (_, http) in found {
+        let number = http.case.and_then(|case| case.split('/').nth(1)?.parse::<usize>().ok());
+        let named = number.and_then(|number| resource["authorization_servers"].get(number)?.as_str());
+        let metadata = serde_json::from_slice::<Value>(&http.body).ok().filter(Value::is_object);
+        let (Some(named), Some(metadata)) = (named, metadata) else { continue };
+        let wrong = wrong(named, &metadata);
+        let places = [http.request].into_iter().chain(http.response).collect();
+        j.check_at(wrong.is_none(), Some(named.to_owned()), places, || wrong.unwrap_or_default());
+    }
+    j.untested("no metadata of an authorization server were found where the prober may look");
 }
 
 fn exists(evidence: &Evidence<'_>, j: &mut Judgement) {

@@ -4,7 +4,7 @@ use rehearse_document::text::shortened;
 use rehearse_protocol::{Version, meta};
 use serde_json::{Value, json};
 
-use crate::{Call, Connection, EventRef, Evidence, HttpExchange, Judgement, Material, Message, evidence::is_case};
+use crate::{Call, Connection, EventRef, Evidence, HttpExchange, Judgement, Material, Message, case::is_case};
 
 /// The list methods, each with the key of its items and the key that names an item.
 pub(super) const LISTS: [(&str, &str, &str); 4] = [
