@@ -15,20 +15,23 @@ use futures_util::future::join_all;
 use http::{HeaderName, HeaderValue, StatusCode};
 use rehearse_check::{CheckOptions, Tokens, VersionTraces, check, probes_of};
 use rehearse_client::{ServerParams, Target, ToolPermission};
-use rehearse_conformance::{CheckVerdict, EventRef, Evidence, Facts, Level, Role, checks, checks_of, judge_all};
+use rehearse_conformance::{Check, CheckVerdict, EventRef, Evidence, Facts, Level, Role, checks, checks_of, judge_all};
 use rehearse_mock::{
     engine::Engine,
     journal::Journal,
     script::Script,
-    serve::{ListenOptions, MockServer, PipeServer},
+    serve::{ListenOptions, MockServer},
 };
 use rehearse_protocol::{Closed, ClosedHow, Direction, Event, EventKind, Frame, Trace, Transport, Version};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use tokio::sync::OnceCell;
-use tokio_util::sync::CancellationToken;
 
-use crate::process::{ProcessFault, process};
+use crate::{
+    delay::Slowness,
+    pipe::serve,
+    process::{ProcessFault, process},
+};
 
 /// Checks that no change of one answer of this server can violate.
 const NOT_MUTATED: &[&str] = &[
@@ -92,7 +95,7 @@ const LEGACY: &str = "protocol: [2025-06-18, 2025-11-25]\ntools: [{ name: a, des
 const LOCKED: &str = "auth: { scopes: [read], issuer: {}, tokens: [{ token: eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJ3In0.c2lnbmVk, scopes: [read, write] }, { token: reader, scopes: [read] }] }\ntools: [{ name: write, description: W, scopes: [write], annotations: { readOnlyHint: true }, reply: x }]\n";
 
 /// The tools of `everything` that are called: a list that changes on the way is no good base for the change of an answer.
-const CALLED: [&str; 14] = [
+pub(crate) const CALLED: [&str; 14] = [
     "greet",
     "json_schema_2020_12_tool",
     "test_custom_header",
@@ -110,7 +113,7 @@ const CALLED: [&str; 14] = [
 ];
 
 /// The versions in which `everything` is probed on other transports than HTTP: those that differ most.
-const FEW: [Version; 3] = [Version::V2024_11_05, Version::V2025_11_25, Version::V2026_07_28];
+pub(crate) const FEW: [Version; 3] = [Version::V2024_11_05, Version::V2025_11_25, Version::V2026_07_28];
 
 /// The token that the prober sends.
 const TOKEN: &str = "rehearse-token";
@@ -184,7 +187,17 @@ pub(crate) struct Mutant {
     verdict: Option<CheckVerdict>,
     /// The specification allows it: the check must not report it.
     #[serde(default)]
-    allowed: bool,
+    pub(crate) allowed: bool,
+}
+
+impl Mutant {
+    /// Whether a check judges it in a base.
+    pub(crate) fn fits(&self, check: &Check, base: &Base) -> bool {
+        self.version.is_none_or(|it| it == base.run.version)
+            && self.transport.is_none_or(|it| it == base.transport)
+            && check.levels.contains_key(&base.run.version)
+            && check.transports.contains(&base.transport)
+    }
 }
 
 /// The traces of the conformant server in one version over one transport.
@@ -231,27 +244,20 @@ async fn bases(only: &[String]) -> Vec<Base> {
         let runs = (first..).zip(scripts).map(|(number, (script, transport))| served(number, script, *transport, only));
         bases.extend(join_all(runs).await.into_iter().flatten());
     }
-    bases.extend(piped(scripts.len(), &everything, only).await);
+    let options = CheckOptions { versions: FEW.into(), ..options(&CALLED, only) };
+    bases.extend(piped(scripts.len(), &everything, &options, None).await);
     bases
 }
 
-/// The traces of a process with this script.
-async fn piped(number: usize, script: &str, only: &[String]) -> Vec<Base> {
-    let source = rehearse_document::Source::new("script.yaml", script);
-    let engine = Engine::new(Script::parse(&source).expect("a valid script"), 1, Journal::default());
-    let server = PipeServer::new(engine);
-    let (address, mut listener) = rehearse_net::pipe::listen();
-    let serving = tokio::spawn(async move {
-        while let Some(stream) = listener.accept().await {
-            let (server, (reader, writer)) = (server.clone(), tokio::io::split(stream));
-            let grace = Duration::from_secs(1);
-            tokio::spawn(async move {
-                server.serve(Transport::Memory, reader, writer, CancellationToken::new(), grace).await
-            });
-        }
-    });
-    let options = CheckOptions { versions: FEW.into(), ..options(&CALLED, only) };
-    let run = check(&ServerParams::new("server", Target::Memory(address)), &options).await;
+/// The traces of a process with this script. A slow one has a seed.
+pub(crate) async fn piped(
+    number: usize,
+    script: &str,
+    options: &CheckOptions,
+    slow: Option<(Slowness, u64)>,
+) -> Vec<Base> {
+    let (address, serving) = serve(script, slow);
+    let run = check(&ServerParams::new("server", Target::Memory(address)), options).await;
     serving.abort();
     let as_process = |mut run: VersionTraces| {
         run.traces = run.traces.iter().map(|trace| process(trace, &ProcessFault::default())).collect();
@@ -260,7 +266,7 @@ async fn piped(number: usize, script: &str, only: &[String]) -> Vec<Base> {
     run.traces.into_iter().map(as_process).collect()
 }
 
-fn options(tools: &[&str], only: &[String]) -> CheckOptions {
+pub(crate) fn options(tools: &[&str], only: &[String]) -> CheckOptions {
     let allowed = tools.iter().map(|tool| (*tool).to_owned()).collect();
     let tools = ToolPermission { allowed, ..ToolPermission::default() };
     // The machine may be busy.
@@ -540,7 +546,7 @@ fn answered(mutant: &Mutant, old: &Bytes, id: Option<&Value>) -> Bytes {
     message.to_string().into()
 }
 
-fn mutants() -> Vec<Mutant> {
+pub(crate) fn mutants() -> Vec<Mutant> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/mutants");
     let mut files: Vec<_> =
         fs::read_dir(folder).expect("the folder").map(|file| file.expect("a file").path()).collect();
@@ -551,7 +557,7 @@ fn mutants() -> Vec<Mutant> {
 }
 
 /// While you work on some checks: `MUTANTS=tools.list,res` walks only the mutants of checks whose ids begin so.
-fn is_wanted(id: &str) -> bool {
+pub(crate) fn is_wanted(id: &str) -> bool {
     std::env::var("MUTANTS").map_or(true, |wanted| wanted.split(',').any(|wanted| id.starts_with(wanted)))
 }
 
@@ -640,6 +646,22 @@ fn is_counted(id: &str, version: Version) -> bool {
     checks().iter().any(|check| check.id == id && check.levels.get(&version) != Some(&Level::Info))
 }
 
+/// The traces of a base with a mutant, and which of them it is in; `None` if it changes nothing.
+pub(crate) fn faulty(mutant: &Mutant, base: &Base, conformant: &Evidence<'_>) -> Option<(Vec<Trace>, Vec<bool>)> {
+    let traces = &base.run.traces;
+    let targets = targets(mutant, conformant);
+    let mutated: Vec<_> = match &mutant.process {
+        Some(_) if base.transport != Transport::Stdio => return None,
+        Some(fault) => traces.iter().map(|trace| process(trace, fault)).collect(),
+        None if targets.is_empty() => return None,
+        None => mutate(mutant, traces, &targets),
+    };
+    let is_changed =
+        |number: usize| mutant.process.is_some() || targets.iter().any(|(request, ..)| request.connection == number);
+    let own = (0..mutated.len()).map(is_changed).collect();
+    Some((mutated, own))
+}
+
 /// All checks that report a mutant, the transport and the version.
 type Report = (BTreeSet<String>, Transport, Version);
 
@@ -647,28 +669,12 @@ type Report = (BTreeSet<String>, Transport, Version);
 /// `None` if there is no such check.
 fn reported(mutant: &Mutant, bases: &[(&Base, Evidence<'_>)]) -> Option<(Option<Report>, usize)> {
     let check = checks().iter().find(|check| check.id == mutant.check)?;
-    let fits = |(base, _): &&(&Base, Evidence<'_>)| {
-        mutant.version.is_none_or(|it| it == base.run.version)
-            && mutant.transport.is_none_or(|it| it == base.transport)
-            && check.levels.contains_key(&base.run.version)
-            && check.transports.contains(&base.transport)
-    };
+    let fits = |(base, _): &&(&Base, Evidence<'_>)| mutant.fits(check, base);
     let mut applied = 0;
     let found = bases.iter().filter(fits).find_map(|(base, conformant)| {
-        let traces = &base.run.traces;
-        let targets = targets(mutant, conformant);
-        let mutated: Vec<_> = match &mutant.process {
-            Some(_) if base.transport != Transport::Stdio => return None,
-            Some(fault) => traces.iter().map(|trace| process(trace, fault)).collect(),
-            None if targets.is_empty() => return None,
-            None => mutate(mutant, traces, &targets),
-        };
+        let (mutated, own) = faulty(mutant, base, conformant)?;
         applied += 1;
-        let is_changed = |number: usize| {
-            mutant.process.is_some() || targets.iter().any(|(request, ..)| request.connection == number)
-        };
-        let changed: Vec<&Trace> =
-            (0..).zip(&mutated).filter(|(number, _)| is_changed(*number)).map(|(_, trace)| trace).collect();
+        let changed: Vec<&Trace> = mutated.iter().zip(own).filter(|(_, own)| *own).map(|(trace, _)| trace).collect();
         // Most checks look at one connection at a time.
         [changed, mutated.iter().collect()].iter().find_map(|traces| {
             let evidence = evidence(traces, base);

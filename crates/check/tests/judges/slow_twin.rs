@@ -2,19 +2,14 @@
 
 use std::time::Duration;
 
-use rand::{RngExt, SeedableRng, rngs::StdRng};
 use rehearse_check::{CheckOptions, check};
 use rehearse_client::{ServerParams, Target, ToolPermission};
 use rehearse_conformance::CheckVerdict;
-use rehearse_mock::{engine::Engine, journal::Journal, script::Script, serve::PipeServer};
-use rehearse_protocol::Transport;
-use tokio::{
-    io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader},
-    time::sleep,
-};
-use tokio_util::sync::CancellationToken;
 
-use crate::delay::{Slowness, seeds};
+use crate::{
+    delay::{Slowness, seeds},
+    pipe::serve,
+};
 
 const SCRIPT: &str = r#"
 tools:
@@ -23,40 +18,9 @@ resources: [{ uri: "file:///srv/a.txt", name: a, reply: x }]
 prompts: [{ name: p, arguments: [{ name: x }], messages: [{ role: user, content: x }] }]
 "#;
 
-/// Copies lines, and delays them.
-async fn delay(from: impl AsyncRead + Unpin, mut to: impl AsyncWrite + Unpin, slowness: Slowness, mut random: StdRng) {
-    let mut lines = BufReader::new(from).split(b'\n');
-    let mut is_first = true;
-    while let Ok(Some(mut line)) = lines.next_segment().await {
-        sleep(slowness.delay(is_first, &mut random)).await;
-        is_first = false;
-        line.push(b'\n');
-        if to.write_all(&line).await.is_err() {
-            return;
-        }
-    }
-}
-
 /// The checks that accuse the slow twin of a conformant server.
 async fn accused(slowness: Slowness, seed: u64) -> Vec<String> {
-    let source = rehearse_document::Source::new("script.yaml", SCRIPT);
-    let engine = Engine::new(Script::parse(&source).expect("a valid script"), 1, Journal::default());
-    let server = PipeServer::new(engine);
-    let (address, mut listener) = rehearse_net::pipe::listen();
-    let serving = tokio::spawn(async move {
-        let mut random = StdRng::seed_from_u64(seed);
-        while let Some(stream) = listener.accept().await {
-            let (server, (reader, writer)) = (server.clone(), tokio::io::split(stream));
-            let (outer, inner) = tokio::io::duplex(1 << 22);
-            let (from, _) = tokio::io::split(inner);
-            let (_, to) = tokio::io::split(outer);
-            tokio::spawn(delay(from, writer, slowness, StdRng::seed_from_u64(random.random())));
-            let grace = Duration::from_secs(1);
-            tokio::spawn(
-                async move { server.serve(Transport::Memory, reader, to, CancellationToken::new(), grace).await },
-            );
-        }
-    });
+    let (address, serving) = serve(SCRIPT, Some((slowness, seed)));
     let tools = ToolPermission { allowed: vec!["*".to_owned()], ..ToolPermission::default() };
     let (budget, varied_prompts) = (Duration::from_mins(10), vec!["*".to_owned()]);
     let options = CheckOptions { tools, varied_prompts, seed, budget, ..CheckOptions::default() };
