@@ -52,6 +52,11 @@ pub(super) struct Violated {
 }
 
 impl Violated {
+    /// The id of the check.
+    pub(super) fn check(&self) -> &'static str {
+        self.check
+    }
+
     /// Whether this is the same check, with the same verdict or a worse one.
     pub(super) fn is_as_bad_as(&self, other: &Violated) -> bool {
         self.verdict <= other.verdict && *self == Violated { verdict: self.verdict, ..*other }

@@ -8,6 +8,7 @@ use rehearse_protocol::{Era, EventKind, Trace};
 use super::{
     ActRun, ActScript, ClientError, ClientEvent, ClientOptions,
     composite::{compose, grouped, tool_of},
+    division::divide,
     judge::{Violated, called_tools, is_complete, spoken_eras, violated},
     unconfirmed_acts,
 };
@@ -129,7 +130,7 @@ impl ClientOptions {
 /// A composite act that has been run: its acts, and what the client did.
 type Composed = (Vec<ActScript>, ActRun);
 
-/// Accepts the composite acts that stand for their acts, and halves others. What is violated in several is looked for in
+/// Accepts the composite acts that stand for their acts, and divides others. What is violated in several is looked for in
 /// the first of them; the others wait. Returns what is to be run, and what waits.
 fn divided(held: Vec<Composed>, runs: &mut Vec<ActRun>) -> (Vec<Vec<ActScript>>, Vec<Composed>) {
     let first = runs.len();
@@ -141,7 +142,7 @@ fn divided(held: Vec<Composed>, runs: &mut Vec<ActRun>) -> (Vec<Vec<ActScript>>,
     let known: Vec<_> = alone.flat_map(|(_, violated)| violated).collect();
     let is_known = |it: &&Violated| known.iter().any(|known| known.is_as_bad_as(it));
     let (mut groups, mut waiting, mut sought) = (Vec::new(), Vec::new(), BTreeSet::new());
-    for ((mut acts, run), violated) in acts.into_iter().zip(composed).zip(&violated[first..]) {
+    for ((acts, run), violated) in acts.into_iter().zip(composed).zip(&violated[first..]) {
         let called = called_tools(&run);
         let is_met = acts.iter().filter_map(|act| tool_of(&act.name)).all(|tool| called.contains(tool));
         let is_met = is_met && is_complete(&run, &runs[0]);
@@ -150,9 +151,8 @@ fn divided(held: Vec<Composed>, runs: &mut Vec<ActRun>) -> (Vec<Vec<ActScript>>,
             (true, true) => runs.push(run),
             (true, false) if unknown.is_subset(&sought) => waiting.push((acts, run)),
             _ => {
+                groups.extend(divide(acts, &unknown.iter().map(|it| it.check()).collect()));
                 sought.extend(unknown);
-                let rest = acts.split_off(acts.len() / 2);
-                groups.extend([acts, rest]);
             }
         }
     }
