@@ -4,9 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{HeaderMap, Method};
-use rehearse_client::{
-    ClientInfo, ConnectError, Exchange, PeerVersion, ServerParams, Target, Wire, WireExchange, WireRequest,
-};
+use rehearse_client::{ClientInfo, ConnectError, Exchange, ServerParams, Target, Wire, WireExchange, WireRequest};
 use rehearse_conformance::{Case, CaseBody, CaseGroup};
 use rehearse_protocol::{Closed, Direction, Era, Event, Frame, Trace, Version};
 use serde_json::{Map, Value, json};
@@ -24,6 +22,7 @@ use crate::{
 mod answer;
 mod begun;
 mod exchanges;
+mod handshake;
 mod http_exchange;
 mod latencies;
 mod messages;
@@ -247,62 +246,6 @@ impl ProbeConnection {
         if self.wire.is_closed() {
             self.wire.note_unsent(case.name.as_str().into());
         }
-    }
-
-    /// Opens the session: `initialize` and `notifications/initialized`, or `server/discover`. `Some` is the result.
-    pub(crate) async fn handshake(&mut self) -> Option<Value> {
-        let answer = self.negotiate().await;
-        self.open_session();
-        self.is_silent = answer.message.is_none() && !self.wire.is_http();
-        // Only a process starts anew in each version.
-        if self.is_silent && !self.has_answered && !self.wire.is_closed() {
-            self.budget.note_hang();
-        }
-        answer.result().cloned()
-    }
-
-    /// The handshake is over; a probe may have sent its messages itself.
-    pub(crate) fn open_session(&mut self) {
-        self.starting = None;
-        self.is_open = true;
-    }
-
-    async fn negotiate(&mut self) -> Answer {
-        if self.version.era() == Era::Modern {
-            let answer = self.within(self.options.start_timeout, "server/discover", json!({})).await;
-            let is_unknown = answer.message.as_ref().is_some_and(|it| it["error"]["code"] == -32601)
-                || self.last_head.as_ref().is_some_and(|(status, _)| *status == 404);
-            if answer.result().is_some() || !is_unknown {
-                return answer;
-            }
-            let listed = self.list_undiscovered().await.map(|result| json!({ "result": result }));
-            return Answer { message: listed.or(answer.message) };
-        }
-        let params = self.exchange.initialize_params();
-        let answer = self.within(self.options.start_timeout, "initialize", params.into()).await;
-        let Some(result) = answer.result() else { return answer };
-        if let Some(version) = result["protocolVersion"].as_str().and_then(|text| text.parse().ok()) {
-            self.version = version;
-            self.exchange.set_version(PeerVersion::Known(version));
-        }
-        self.send(&Case::notification("", CaseGroup::Main, "notifications/initialized", Value::Null)).await;
-        answer
-    }
-
-    /// What a modern server without `server/discover` would have said there, as far as its lists show it; `None` if it serves
-    /// none of them as a modern server does.
-    async fn list_undiscovered(&mut self) -> Option<Value> {
-        let (mut capabilities, mut meta) = (Map::new(), Value::Null);
-        for capability in ["tools", "resources", "prompts"] {
-            let limit = self.grace().max(LEAST_WAIT);
-            let answer = self.within(limit, &format!("{capability}/list"), json!({})).await;
-            answer.message.as_ref()?;
-            if let Some(result) = answer.result().filter(|result| result.get("resultType").is_some()) {
-                capabilities.insert(capability.to_owned(), json!({}));
-                meta = result["_meta"].clone();
-            }
-        }
-        (!capabilities.is_empty()).then(|| json!({ "capabilities": capabilities, "_meta": meta }))
     }
 
     /// Sends a valid request and waits for its response.
