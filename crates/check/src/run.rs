@@ -205,7 +205,8 @@ impl Plan {
             .iter()
             .map(|run| {
                 let is_untried = |outcome: &CheckOutcome| {
-                    outcome.verdict == CheckVerdict::NotTested && outcome.judgement.untested.is_none()
+                    let has_reason = outcome.judgement.untested.is_some() || outcome.cause.is_some();
+                    outcome.verdict == CheckVerdict::NotTested && !has_reason
                 };
                 let extent = self.extent(run.version);
                 let untried = run.outcomes.iter().enumerate().filter(|(_, (_, outcome))| is_untried(outcome));
