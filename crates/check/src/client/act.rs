@@ -122,6 +122,7 @@ pub const ACTS: &[Act] = acts![
     "contents",
     "silent-list",
     "silent-call",
+    "slow-call",
     "late-answers",
     "ttl-short",
     "ttl-negative",

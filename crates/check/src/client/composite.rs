@@ -54,6 +54,7 @@ const COMPOSITES: &[&[&str]] = &[
         "two-in-one",
         "untagged",
         "burst",
+        "slow-call",
         "stderr",
     ],
     &[
@@ -99,6 +100,7 @@ const COMPOSITES: &[&[&str]] = &[
 /// The acts that are about calls, and the tool that they are about in a composite act.
 const CALLED: &[(&str, &str)] = &[
     ("changes", "echo"),
+    ("slow-call", "report"),
     ("rounds", "echo"),
     ("canaries", "report"),
     ("tasks", "add"),
@@ -158,7 +160,8 @@ pub(super) fn compose(acts: &[ActScript]) -> Result<ActScript, ClientError> {
     };
     let mut act = ActScript::parse(name, &Source::new("composite", merged.to_string()))?;
     act.acts = names;
-    act.script.act = ActRules::default();
+    let idle = acts.iter().filter_map(|act| act.script.act.idle).max();
+    act.script.act = ActRules { idle, ..ActRules::default() };
     for process in acts.iter().map(|act| act.script.act.process) {
         let all = &mut act.script.act.process;
         all.stderr = all.stderr.max(process.stderr);
@@ -232,10 +235,10 @@ mod tests {
             }
         }
         let expected = [
-            (Transport::Http, Era::Legacy, 70, 31, 28),
-            (Transport::Http, Era::Modern, 80, 35, 27),
-            (Transport::Stdio, Era::Legacy, 60, 28, 26),
-            (Transport::Stdio, Era::Modern, 70, 33, 28),
+            (Transport::Http, Era::Legacy, 71, 32, 28),
+            (Transport::Http, Era::Modern, 81, 36, 27),
+            (Transport::Stdio, Era::Legacy, 61, 29, 26),
+            (Transport::Stdio, Era::Modern, 71, 34, 28),
         ];
         assert_eq!(starts, expected);
     }
@@ -263,6 +266,9 @@ mod tests {
                 let has = |script: &Script, era| script.versions.iter().any(|version| version.era() == era);
                 let is_lost = |era: &Era| has(&act.script, *era) && !has(&composed.script, *era);
                 wrong.extend(act.script.act.era.filter(is_lost).map(|era| format!("{}: no {era} version", act.name)));
+                // A client has the time that the act gives it.
+                let is_hurried = composed.script.act.idle < act.script.act.idle;
+                wrong.extend(is_hurried.then(|| format!("{}: ended too soon", act.name)));
             }
         }
         assert!(wrong.is_empty(), "{}", wrong.join("\n"));

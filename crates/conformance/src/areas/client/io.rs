@@ -41,6 +41,7 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
     ("client-io.cancel.notification", |e, j| {
         gives_up(e, j, "tools/list", "silent-list");
         gives_up(e, j, "tools/call", "silent-call");
+        gives_up(e, j, "tools/call", "slow-call");
     }),
     ("client-io.stderr.not-error", |e, j| completes(e, j, "stderr")),
     ("client-io.stderr.drained", |e, j| completes(e, j, "stderr-flood")),

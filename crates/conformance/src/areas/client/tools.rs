@@ -97,7 +97,10 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
             completes(e, j, "structured");
         }
     }),
-    ("client-tools.timeout.cancels", |e, j| gives_up(e, j, CALL, "silent-call")),
+    ("client-tools.timeout.cancels", |e, j| {
+        gives_up(e, j, CALL, "silent-call");
+        gives_up(e, j, CALL, "slow-call");
+    }),
 ];
 
 /// A schema that a tool no longer has, or has got since, may fit.
