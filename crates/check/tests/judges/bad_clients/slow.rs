@@ -12,7 +12,7 @@ use super::{
 use crate::delay::{Slowness, delayed, seeds};
 
 /// What only a fast client violates.
-const HASTE: [&str; 10] = [
+const TOO_FAST: [&str; 10] = [
     "client-io.shutdown.waits",
     "client-list.cache.no-polling",
     "client-ping.send.rate",
@@ -61,7 +61,7 @@ fn passed(bad_clients: &[BadClient], bases: &[(&Base, Evidence<'_>)]) -> Vec<Str
             let evidence = evidence(&traces, base, Some(bad));
             let place =
                 format!("{} ({} {} {}), {slowness:?} {seed}", bad.check, base.server, base.transport, base.version);
-            if check.judge(&evidence).verdict == CheckVerdict::Pass && !HASTE.contains(&&*bad.check) {
+            if check.judge(&evidence).verdict == CheckVerdict::Pass && !TOO_FAST.contains(&&*bad.check) {
                 wrong.push(format!("{place}: passed"));
             }
             let others = others(bad, base, &evidence);
