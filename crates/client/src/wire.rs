@@ -149,7 +149,7 @@ impl Wire {
                 // Endless output must not block senders and the shutdown.
                 consume_budget().await;
                 if recorder.is_full() {
-                    // What nobody keeps is not read either.
+                    // What is not kept is not read either.
                     closing.cancelled().await;
                     return Closed::by_limit("the server sent more than is kept");
                 }

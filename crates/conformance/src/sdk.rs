@@ -1,8 +1,7 @@
 //! What an SDK does, whatever the author of a peer that uses it does.
 //!
-//! A violation comes from an SDK if the message that violates has the words or the code of that SDK. What shows in no
-//! message, such as silence, comes from it if the check is about what an author does not write, and another message
-//! shows that the peer uses the SDK.
+//! A violation comes from an SDK if the message that violates has the words or the code of that SDK. Where others may say
+//! the same, and of what shows in no message, such as silence, another message must show that the peer uses the SDK.
 
 use std::{collections::BTreeSet, sync::LazyLock};
 
@@ -24,6 +23,9 @@ struct Fingerprint {
     message: Map<String, Value>,
     /// What is found, with `*` for anything.
     found: Option<String>,
+    /// Whether other software may say the same, so that another message must show the SDK.
+    #[serde(default)]
+    weak: bool,
 }
 
 static FINGERPRINTS: LazyLock<Vec<Fingerprint>> = LazyLock::new(|| {
@@ -35,8 +37,7 @@ pub(crate) fn attribute(evidence: &Evidence<'_>, outcomes: &mut [(&'static Check
     if outcomes.iter().all(|(_, outcome)| outcome.judgement.violations.is_empty()) {
         return;
     }
-    let known = FINGERPRINTS.iter().filter(|it| evidence.own().any(|message| it.is_of(message)));
-    let known: BTreeSet<_> = known.map(|fingerprint| fingerprint.sdk.as_str()).collect();
+    let known = known(evidence);
     for (check, outcome) in outcomes {
         let about: Vec<_> = FINGERPRINTS.iter().filter(|it| it.checks.contains(&check.id)).collect();
         for violation in outcome.judgement.violations.iter_mut().filter(|_| !about.is_empty()) {
@@ -46,11 +47,18 @@ pub(crate) fn attribute(evidence: &Evidence<'_>, outcomes: &mut [(&'static Check
     }
 }
 
+/// The SDKs that messages of the peer show.
+fn known(evidence: &Evidence<'_>) -> BTreeSet<&'static str> {
+    let known = FINGERPRINTS.iter().filter(|it| !it.weak && evidence.own().any(|message| it.is_of(message)));
+    known.map(|fingerprint| fingerprint.sdk.as_str()).collect()
+}
+
 impl Fingerprint {
     fn explains(&self, evidence: &Evidence<'_>, violation: &Violation, known: &BTreeSet<&str>) -> bool {
         match &self.found {
             Some(found) => matches_wildcard(found, &violation.found),
-            None if self.message.is_empty() => known.contains(self.sdk.as_str()),
+            None if (self.message.is_empty() || self.weak) && !known.contains(self.sdk.as_str()) => false,
+            None if self.message.is_empty() => true,
             None => evidence.own().any(|it| violation.places.contains(&it.place) && self.is_of(it)),
         }
     }
@@ -108,6 +116,30 @@ mod tests {
         assert!(!found.is_empty() && found.iter().all(|(_, sdk, _)| *sdk == Some("TypeScript SDK")), "{found:?}");
         let found = sdks(&[("bad-params/resources/read", OF_AUTHOR)]);
         assert!(!found.is_empty() && found.iter().all(|(_, sdk, _)| sdk.is_none()), "{found:?}");
+    }
+
+    #[test]
+    fn what_others_may_say_too_comes_from_an_sdk_only_if_another_message_shows_it() {
+        let unknown = r#"{"jsonrpc":"2.0","id":1,"error":{"code":0,"message":"no such thing"}}"#;
+        let python = r#"{"jsonrpc":"2.0","id":2,"error":{"code":-32602,"message":"Invalid request parameters"}}"#;
+        let weak = FINGERPRINTS.iter().find(|it| it.weak && it.message.get("/error/code") == Some(&Value::from(0)));
+        let evidence = |answers: &[&str]| {
+            let mut trace = Trace::default();
+            for answer in answers {
+                trace.push_frame(Duration::ZERO, Direction::ServerToClient, (*answer).to_owned().into());
+            }
+            trace
+        };
+        for (answers, expected) in [(&[unknown][..], false), (&[unknown, python], true)] {
+            let trace = evidence(answers);
+            let evidence = Evidence::new(&[&trace], Version::V2025_11_25, Transport::Stdio, Facts::default());
+            let place = evidence.own().next().map(|message| message.place);
+            let (level, wrong_code, sdk) = (None, None, None);
+            let (subject, found, places) = (None, "error 0".to_owned(), place.into_iter().collect());
+            let violation = Violation { subject, found, places, level, wrong_code, sdk };
+            let known = known(&evidence);
+            assert_eq!(weak.is_some_and(|it| it.explains(&evidence, &violation, &known)), expected, "{answers:?}");
+        }
     }
 
     #[test]
