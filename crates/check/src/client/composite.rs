@@ -11,7 +11,7 @@
 //! does in the older ones.
 //!
 //! A composite act stands for its acts only if the client behaves in it: it violates nothing that is not known from an
-//! act alone, and does all that it does in the act `clean`. Otherwise [parts](super::division) of them are run, down to
+//! act alone, and does all that it does in the act `clean`. Otherwise parts of them are run, down to
 //! single acts.
 
 use std::sync::Arc;

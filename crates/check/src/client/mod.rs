@@ -5,7 +5,7 @@
 //! [`run_client`] starts a command in all acts; an [`ActServer`] serves one act to a client in the same process.
 //!
 //! Acts that do not disturb each other are merged into composite acts, so that a client that behaves is started less often.
-//! If it does not behave in one, it is started in [parts](division) of it, down to single acts: a finding is always that of
+//! If it does not behave in one, it is started in parts of it, down to single acts: a finding is always that of
 //! a single act, and a composite act in which the client does less than in `clean` is no pass.
 
 mod act;
