@@ -43,9 +43,10 @@ pub(crate) fn checked_version(
 pub(crate) fn judged_check(traces: &[&Trace], version: Version, check: &Check, outcome: &CheckOutcome) -> JudgedCheck {
     let violations = &outcome.judgement.violations;
     let level = check.levels.get(&version).copied();
+    // A second run may have made a warning of a failure; what only follows from another violation is as bad as it is.
+    let least = if outcome.cause.is_some() { CheckVerdict::Fail } else { outcome.verdict };
     let found = violations.iter().enumerate().map(|(number, violation)| FoundViolation {
-        // A second run may have made a warning of a failure.
-        verdict: violation.level.or(level).map_or(CheckVerdict::Info, |it| it.violated().max(outcome.verdict)),
+        verdict: violation.level.or(level).map_or(CheckVerdict::Info, |it| it.violated().max(least)),
         subject: violation.subject.clone(),
         found: violation.found.clone(),
         accepted: None,
@@ -79,4 +80,22 @@ fn evidence(traces: &[&Trace], violation: &Violation) -> Vec<WireLine> {
 fn line(traces: &[&Trace], place: EventRef, marks: &[String]) -> Option<WireLine> {
     let (_, event) = traces.get(place.connection)?.since(place.event).next()?;
     WireLine::from_event(event, marks)
+}
+
+#[cfg(test)]
+mod tests {
+    use rehearse_conformance::{Judgement, checks};
+
+    use super::*;
+
+    #[test]
+    fn what_follows_from_another_violation_is_as_bad_as_it_is() {
+        let check = checks().iter().find(|check| check.id == "rpc.error.message-string").expect("the check");
+        let mut judgement = Judgement::default();
+        judgement.check_at(false, None, Vec::new(), || "x".to_owned());
+        let outcome = |verdict, cause| CheckOutcome { verdict, reason: None, judgement: judgement.clone(), cause };
+        let found = |outcome| judged_check(&[], Version::V2025_11_25, check, &outcome).violations[0].verdict;
+        assert_eq!(found(outcome(CheckVerdict::NotTested, Some("rpc.error.code-integer"))), CheckVerdict::Fail);
+        assert_eq!(found(outcome(CheckVerdict::Warn, None)), CheckVerdict::Warn, "a second run has not shown it");
+    }
 }

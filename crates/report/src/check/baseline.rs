@@ -106,6 +106,7 @@ impl Baseline {
                     }
                     check.accept();
                 }
+                version.part_from_accepted();
             }
         }
         let met: Vec<_> = result.servers.iter().map(|server| server.transport).collect();
@@ -130,10 +131,10 @@ impl Baseline {
         Baseline { entries: kept.map(|(entry, _)| entry.clone()).collect(), is_official: self.is_official }
     }
 
-    /// Adds an entry for each failure that is not accepted, and if `strict` for each warning.
+    /// Adds an entry for each failure that is not accepted, and if `strict` for each warning, with what follows from them.
     pub fn extend(&mut self, result: &CheckResult) {
         let worst = if result.strict { CheckVerdict::Warn } else { CheckVerdict::Fail };
-        for check in result.checks().filter(|check| check.verdict <= worst) {
+        for check in result.checks().filter(|check| check.verdict <= worst || check.cause.is_some()) {
             for violation in check.open_violations().filter(|violation| violation.verdict <= worst) {
                 let checks = Checks::Ours { pattern: check.id.clone(), ids: vec![check.id.clone()] };
                 let (transports, reason) = (Vec::new(), TODO.to_owned());

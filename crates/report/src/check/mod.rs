@@ -257,6 +257,19 @@ impl CheckedServer {
 }
 
 impl CheckedVersion {
+    /// Gives the checks whose cause is accepted a verdict of their own: what comes new must not hide behind what is known.
+    pub(crate) fn part_from_accepted(&mut self) {
+        let accepted = self.checks.iter().filter(|check| check.verdict == CheckVerdict::Accepted);
+        let accepted: Vec<_> = accepted.map(|check| check.id.clone()).collect();
+        for check in self.checks.iter_mut().filter(|check| check.verdict == CheckVerdict::NotTested) {
+            if check.cause.take_if(|cause| accepted.iter().any(|id| id == cause)).is_some() {
+                (check.reason, check.verdict) = (None, CheckVerdict::Accepted);
+                check.verdict = check.open_violations().map(|it| it.verdict).min().unwrap_or(CheckVerdict::Accepted);
+                check.accept();
+            }
+        }
+    }
+
     /// The checks whose violations only follow from one of this check.
     pub(crate) fn followers<'v>(&'v self, id: &'v str) -> impl Iterator<Item = &'v str> {
         self.checks.iter().filter(move |check| check.cause.as_deref() == Some(id)).map(|check| check.id.as_str())

@@ -200,6 +200,24 @@ fn what_follows_from_another_violation_is_named_with_it() {
 }
 
 #[test]
+fn what_follows_from_an_accepted_violation_is_judged_by_itself() {
+    let mut follower = check(IDS[1], CheckVerdict::NotTested, vec![violation(CheckVerdict::Fail, "a", "x", "{}")]);
+    follower.cause = Some(IDS[0].into());
+    let mut checked = result(&[Transport::Stdio], &[bad_names(), follower]);
+    let known = format!("version: 1\naccept:\n  - {{ id: {}, reason: known }}\n", IDS[0]);
+    let mut fresh = checked.clone();
+    baseline(&known).expect("a baseline").apply(&mut checked, "a.yaml".into(), "2026-11-27", true);
+    let shown = text(&mut checked, 80);
+    assert_eq!((checked.verdict, checked.totals.failed), (Verdict::Failed, 2), "{shown}");
+    assert!(shown.contains("\n  io.stdout.only-messages   MUST"), "{shown}");
+    let mut written = Baseline::default();
+    written.extend(&fresh);
+    written.apply(&mut fresh, "a.yaml".into(), "2026-11-27", true);
+    fresh.conclude(false);
+    assert_eq!(fresh.verdict, Verdict::Passed, "{}", written.to_yaml());
+}
+
+#[test]
 fn a_client_is_checked_again_with_its_command_at_the_end() {
     let mut checked = result(&[Transport::Stdio], &[bad_names()]);
     checked.servers[0].again = "rehearse check client".to_owned();
