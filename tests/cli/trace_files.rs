@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt;
 
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 
 use crate::rehearse::{Rehearse, Run};
 
@@ -122,7 +122,83 @@ fn a_recorded_server_becomes_a_mock_that_answers_as_it_did() {
     }
     let call = Rehearse::new().file("mock.yaml", text);
     let call = call.args(["mcp", "call-tool", "price", "item=other", "--stdio", &server]).run();
-    call.stdout_has("This call was not recorded.").code(1);
+    call.stdout_has("No rule of the tool price matches the arguments").code(1);
+}
+
+/// The requests of a trace, in this order, and what was answered.
+fn trace_of(calls: &[(Json, Json)]) -> String {
+    let handshake =
+        json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "c", "version": "1" } });
+    let capabilities = json!({ "tools": {}, "resources": {}, "prompts": {} });
+    let server = json!({ "protocolVersion": "2025-11-25", "capabilities": capabilities, "serverInfo": { "name": "s", "version": "1" } });
+    let first = (json!({ "method": "initialize", "params": handshake }), server);
+    let head = r#"{"format":"rehearse-trace","version":1}
+{"connection":1,"atMs":0,"event":"connection","server":"s","transport":"stdio"}
+"#;
+    let mut text = head.to_owned();
+    for (id, (request, result)) in [&first].into_iter().chain(calls).enumerate() {
+        let mut request = request.clone();
+        (request["jsonrpc"], request["id"]) = ("2.0".into(), id.into());
+        let response = json!({ "jsonrpc": "2.0", "id": id, "result": result });
+        for (from, message) in [("client", request), ("server", response)] {
+            let line = json!({ "connection": 1, "atMs": id, "event": "frame", "from": from, "message": message });
+            text += &format!("{line}\n");
+        }
+    }
+    text
+}
+
+#[test]
+fn what_was_not_recorded_is_unexpected() {
+    let content = json!({ "content": [{ "type": "text", "text": "x" }] });
+    let tool = |name: &str| json!({ "name": name, "inputSchema": { "type": "object" } });
+    let trace = trace_of(&[
+        (json!({ "method": "tools/list" }), json!({ "tools": [tool("next"), tool("plain"), tool("idle")] })),
+        (json!({ "method": "resources/list" }), json!({ "resources": [{ "name": "r", "uri": "x:r" }] })),
+        (
+            json!({ "method": "tools/call", "params": { "name": "next", "arguments": { "who": "ada" } } }),
+            content.clone(),
+        ),
+        (json!({ "method": "tools/call", "params": { "name": "plain" } }), content),
+        (
+            json!({ "method": "prompts/get", "params": { "name": "p", "arguments": { "x": "y" } } }),
+            json!({ "messages": [] }),
+        ),
+        (json!({ "method": "acme/plain", "params": {} }), json!({ "a": 1 })),
+    ]);
+    let script =
+        Rehearse::new().file("trace.jsonl", &trace).args(["mock", "--from-trace", "trace.jsonl"]).run().code(0);
+    let script = format!("unexpected: fail\n{}", script.stdout_text());
+    let calls = [
+        ("call: { tool: next, args: { who: ada } }", None),
+        ("call: { tool: plain }", None),
+        ("request: { method: acme/plain }", None),
+        ("get_prompt: { name: p, args: { x: y } }", None),
+        (
+            "call: { tool: next, args: { who: eve } }",
+            Some("tools.next.rules[0]: expected {\"who\":\"ada\"}, found {\"who\":\"eve\"}"),
+        ),
+        ("call: { tool: plain, args: { more: 1 } }", Some("tools.plain.rules[0]")),
+        ("call: { tool: idle }", Some("no rule matched: idle has no rules")),
+        ("read_resource: 'x:r'", Some("no rule matched: x:r has no rules")),
+        (
+            "get_prompt: { name: p, args: { x: zzz } }",
+            Some("prompts.p.rules[0]: expected {\"x\":\"y\"}, found {\"x\":\"zzz\"}"),
+        ),
+        ("request: { method: acme/plain, params: { a: 1 } }", Some("methods.acme/plain.rules[0]")),
+    ];
+    for (call, missed) in calls {
+        let scenario = format!(
+            "servers: {{ s: {{ url: URL }} }}\nmatrix: {{ transport: [http], protocol: [2025-11-25] }}\nsteps: [{{ {call} }}]\n"
+        );
+        let run = format!("sed -i \"s|URL|$REHEARSE_URL|\" call.yaml; '{}' run call.yaml || true", Rehearse::BINARY);
+        let mock = Rehearse::new().file("mock.yaml", &script).file("call.yaml", &scenario);
+        let run = mock.args(["mock", "mock.yaml", "--exec", "--", "sh", "-c", &run]).run();
+        match missed {
+            None => run.code(0).stderr_has("the expectation"),
+            Some(missed) => run.code(1).stderr_has(missed),
+        };
+    }
 }
 
 /// What a shop answers.

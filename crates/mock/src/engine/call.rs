@@ -201,7 +201,7 @@ impl Engine {
         }
         Err(match closest {
             Some((_, label, mismatch)) => (Some(label.to_owned()), mismatch.to_string()),
-            None => (None, "it has no reply".into()),
+            None => (None, format!("{} has no rules", item.name)),
         })
     }
 

@@ -2,7 +2,7 @@
 
 mod reply;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use rehearse_conformance::{Call, Connection, Evidence, Facts};
 use rehearse_document::yaml;
@@ -18,6 +18,8 @@ const RESOURCE: &[&str] =
 const PROMPT: &[&str] = &["name", "title", "description", "arguments", "icons", "_meta"];
 /// The requests that a mock answers by itself.
 const OWN: &[&str] = &["initialize", "server/discover", "ping", "logging/setLevel", "subscriptions/listen"];
+/// Members of params that say nothing of what is asked for.
+const NO_ARGUMENTS: [&str; 4] = ["_meta", "inputResponses", "requestState", "cursor"];
 
 /// A script that answers as the server of a trace has answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -96,14 +98,19 @@ struct Recording {
 
 /// Items in the order in which they were seen first.
 #[derive(Default)]
-struct Items(Vec<Item>);
+struct Items {
+    items: Vec<Item>,
+    /// The position of each, by name.
+    positions: HashMap<String, usize>,
+}
 
-#[derive(Default)]
 struct Item {
     name: String,
     definition: Map<String, Value>,
     /// The arguments of each call, and its answers.
     rules: Vec<(Value, Vec<Answer>)>,
+    /// The position of each rule, by arguments.
+    positions: HashMap<Value, usize>,
 }
 
 #[derive(Clone, PartialEq)]
@@ -122,7 +129,7 @@ impl Recording {
                 continue;
             }
             let mut params = call.request.params().clone();
-            for key in ["_meta", "inputResponses", "requestState", "cursor"] {
+            for key in NO_ARGUMENTS {
                 params.as_object_mut().map(|params| params.shift_remove(key));
             }
             let key = format!("{} {params}", call.method());
@@ -201,15 +208,15 @@ impl Recording {
             script.insert("instructions".to_owned(), self.instructions);
         }
         let lost = &mut self.lost;
-        for (key, items, arguments, otherwise) in [
-            ("tools", self.tools, "args", Some(json!({ "reply": { "error": "This call was not recorded." } }))),
-            ("resources", self.resources, "args", Some(json!({ "text": "" }))),
-            ("resourceTemplates", self.templates, "args", Some(json!({ "text": "" }))),
-            ("prompts", self.prompts, "args", Some(json!({ "messages": [] }))),
-            ("methods", self.methods, "params", None),
+        for (key, items, arguments) in [
+            ("tools", self.tools, Some("args")),
+            // A URI says all.
+            ("resources", self.resources, None),
+            ("resourceTemplates", self.templates, None),
+            ("prompts", self.prompts, Some("args")),
+            ("methods", self.methods, Some("params")),
         ] {
-            let items: Vec<_> =
-                items.0.into_iter().map(|item| item.finish(arguments, otherwise.as_ref(), lost)).collect();
+            let items: Vec<_> = items.items.into_iter().map(|item| item.finish(arguments, lost)).collect();
             if !items.is_empty() {
                 script.insert(key.to_owned(), items.into());
             }
@@ -241,16 +248,18 @@ fn subject(call: &Call<'_>) -> String {
 
 impl Items {
     fn has(&self, name: &str) -> bool {
-        self.0.iter().any(|item| item.name == name)
+        self.positions.contains_key(name)
     }
 
     fn item(&mut self, name: &str, definition: Value) -> &mut Item {
-        let index = self.0.iter().position(|item| item.name == name).unwrap_or_else(|| {
+        let index = self.positions.get(name).copied().unwrap_or_else(|| {
             let definition = definition.as_object().cloned().unwrap_or_default();
-            self.0.push(Item { name: name.to_owned(), definition, rules: Vec::new() });
-            self.0.len() - 1
+            let (rules, positions) = (Vec::new(), HashMap::new());
+            self.positions.insert(name.to_owned(), self.items.len());
+            self.items.push(Item { name: name.to_owned(), definition, rules, positions });
+            self.items.len() - 1
         });
-        &mut self.0[index]
+        &mut self.items[index]
     }
 
     /// Adds a page of a list. The first definition of a name counts.
@@ -265,36 +274,32 @@ impl Items {
 
 impl Item {
     fn add(&mut self, arguments: Value, answer: Answer) {
-        match self.rules.iter_mut().find(|(known, _)| *known == arguments) {
-            Some((_, answers)) => answers.push(answer),
-            None => self.rules.push((arguments, vec![answer])),
+        match self.positions.get(&arguments) {
+            Some(position) => self.rules[*position].1.push(answer),
+            None => {
+                self.positions.insert(arguments.clone(), self.rules.len());
+                self.rules.push((arguments, vec![answer]));
+            }
         }
     }
 
-    /// The item of the script; `otherwise` answers what was not recorded.
-    fn finish(self, key: &str, otherwise: Option<&Value>, lost: &mut Vec<String>) -> Value {
-        let Item { name, definition: mut item, rules } = self;
+    /// The item of the script. It has a rule for what was recorded, by the arguments at `key`, and none for anything
+    /// else: a request that was not recorded gets the mock's error, and fails its verification.
+    fn finish(self, key: Option<&str>, lost: &mut Vec<String>) -> Value {
+        let Item { name, definition: mut item, rules, .. } = self;
         let mut written: Vec<Value> = Vec::new();
-        let has_arguments = rules.iter().any(|(arguments, _)| arguments.as_object().is_some_and(|it| !it.is_empty()));
         for (arguments, answers) in rules {
+            let answer = plan(&name, answers, lost);
+            let Some(key) = key else {
+                item.extend(answer);
+                return item.into();
+            };
             let mut rule = Map::new();
-            if has_arguments {
-                rule.insert("when".to_owned(), json!({ key: matcher(&arguments) }));
-            }
-            rule.extend(plan(&name, answers, lost));
+            rule.insert("when".to_owned(), json!({ key: matcher(key, &arguments) }));
+            rule.extend(answer);
             written.push(rule.into());
         }
-        match (has_arguments, written.pop()) {
-            (false, Some(Value::Object(only))) => item.extend(only),
-            (_, Some(last)) => {
-                written.push(last);
-                if let Some(Value::Object(otherwise)) = otherwise {
-                    written.push(otherwise.clone().into());
-                }
-                item.insert("rules".to_owned(), written.into());
-            }
-            (_, None) => item.extend(otherwise.and_then(Value::as_object).cloned().unwrap_or_default()),
-        }
+        item.insert("rules".to_owned(), written.into());
         item.into()
     }
 }
@@ -323,13 +328,19 @@ fn plan(name: &str, mut answers: Vec<Answer>, lost: &mut Vec<String>) -> Map<Str
 }
 
 /// A matcher for exactly these arguments; masked ones only have to be there.
-fn matcher(arguments: &Value) -> Value {
-    let Some(members) = arguments.as_object().filter(|_| arguments.to_string().contains(MASK)) else {
+fn matcher(key: &str, arguments: &Value) -> Value {
+    let is_masked = |value: &Value| value.to_string().contains(MASK);
+    let Some(members) = arguments.as_object().filter(|_| key == "params" || is_masked(arguments)) else {
         return json!({ "equals": arguments });
     };
     let one = |(key, value): (&String, &Value)| {
-        let is_masked = value.to_string().contains(MASK);
-        (key.clone(), if is_masked { json!({ "exists": true }) } else { json!({ "equals": value }) })
+        (key.clone(), if is_masked(value) { json!({ "exists": true }) } else { json!({ "equals": value }) })
     };
-    json!({ "subset": members.iter().map(one).collect::<Map<_, _>>() })
+    let mut matcher = Map::new();
+    if !members.is_empty() {
+        matcher.insert("subset".to_owned(), members.iter().map(one).collect::<Map<_, _>>().into());
+    }
+    let names: Vec<_> = members.keys().map(String::as_str).chain(NO_ARGUMENTS).collect();
+    matcher.insert("schema".to_owned(), json!({ "propertyNames": { "enum": names } }));
+    matcher.into()
 }
