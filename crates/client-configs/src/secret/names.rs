@@ -3,7 +3,7 @@
 /// Words under which people keep secrets. So is `key` after any word but those of [`PLAIN_KEYS`].
 const SECRET: &str = "token secret password passwd pwd passphrase apikey authtoken accesstoken credential credentials \
     authorization cookie pat bearer pass pgpass auth sig jwt cred creds secrets psk passcode pw pgpw \
-    dbpw session totp otp mnemonic";
+    dbpw session totp otp mnemonic verifier dpop";
 
 /// What also ends a longer word: `PGPASSWORD`.
 const ENDINGS: &str = "password passwd secret apikey accesskey authkey masterkey privatekey secretkey signingkey token \
@@ -114,7 +114,7 @@ mod tests {
         for name in "GITHUB_TOKEN x-api-key --password clientSecret Authorization API_KEY AWS_SECRET_ACCESS_KEY \
              apikey GH_PAT OPENAI_KEY API_TOKENS API_KEYS GITHUBToken OPENAIApiKey APIKey BOTTOKEN ACCESSKEY \
              TS_AUTHKEY DBPASS DB_PW JWT SESSION SESSIONID PHPSESSID X-Session-Id sessionId TOTP_SEED \
-             OTP_CODE PGPW LI_AT"
+             OTP_CODE PGPW LI_AT code_verifier dpop"
             .split(' ')
         {
             assert!(is_secret_name(name), "{name}");
@@ -123,7 +123,7 @@ mod tests {
              maxOutputTokens PublicKEYFile MAXTOKEN --no-auth REQUIRE_AUTH --cookie-jar compass \
              JWT_EXPIRES_IN JWT_EXPIRATION TOKEN_REFRESH_INTERVAL OTP_DIGITS DBUS_SESSION_BUS_ADDRESS \
              XDG_SESSION_TYPE SESSION_NAME authorization_servers token_endpoint_auth_methods_supported \
-             LOOK_AT mcp-session-id issue_key projectKey"
+             LOOK_AT mcp-session-id issue_key projectKey code_challenge dpop_signing_alg_values_supported"
             .split(' ')
         {
             assert!(!is_secret_name(name), "{name}");

@@ -2,7 +2,7 @@
 
 use std::{ops::Range, sync::LazyLock};
 
-use regex::Regex;
+use regex::{Match, Regex};
 
 use super::names::{is_secret_name, is_user};
 use crate::expression::any_of;
@@ -55,6 +55,18 @@ static ASSIGNED: LazyLock<Regex> = LazyLock::new(|| {
     ])
 });
 
+/// What every match of [`ASSIGNED`] has whose name is one of a secret. It is found much faster.
+static NAMED: LazyLock<Regex> = LazyLock::new(|| {
+    let part = "(?:token|secret|pass|pw|key|cred|auth|cookie|pat|bearer|sig|jwt|psk|sess|otp|mnemonic|verifier|dpop|code\
+        |li(?:_|-|%5f)?at)";
+    let user = "(?:u|user|proxy-user|userpwd)";
+    any_of(&[
+        &format!(r#"(?i){part}[A-Za-z0-9_.%-]*\\?["']?[ \t]*[:=]"#),
+        &format!(r#"(?i)-[A-Za-z0-9_-]*{part}[A-Za-z0-9_-]*(?:[ \t]|["'],)"#),
+        &format!(r#"(?i)-{user}(?:[ \t:=]|["'][,:=])"#),
+    ])
+});
+
 /// A URL with a user and a password, and the address of a database driver: `user:password@tcp(host)`.
 static PASSWORD: LazyLock<Regex> = LazyLock::new(|| {
     any_of(&[
@@ -85,8 +97,16 @@ pub(super) fn find(text: &str) -> Vec<Range<usize>> {
 
 /// The values after the name of a secret. A value may itself be a name with a value: `"env": "API_KEY=…"`.
 fn assigned(text: &str, found: &mut Vec<Range<usize>>) {
+    let is_of_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '%' | '-');
+    let begin = |named: Match<'_>| text[..named.start()].trim_end_matches(is_of_name).len();
+    assigned_from(text, &|at| NAMED.find_at(text, at).map(begin), found);
+}
+
+/// As [`assigned`]; `next` says where the next name begins that may be one of a secret.
+fn assigned_from(text: &str, next: &dyn Fn(usize) -> Option<usize>, found: &mut Vec<Range<usize>>) {
     let mut at = 0;
-    while let Some(captures) = ASSIGNED.captures_at(text, at) {
+    while let Some(begin) = next(at) {
+        let Some(captures) = ASSIGNED.captures_at(text, begin.max(at)) else { break };
         let value = |names: [&str; 3]| names.into_iter().find_map(|name| captures.name(name));
         let (name, value) = match (captures.name("name"), captures.name("flag")) {
             (Some(name), _) => (name, value(["double", "single", "bare"])),
@@ -192,4 +212,36 @@ fn is_random(word: &str) -> bool {
         before = kind(byte);
     }
     word.len() >= LONG && counts.iter().all(|count| *count >= 2) && changes * 4 >= word.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn no_name_of_a_secret_is_passed_over(
+            parts in proptest::collection::vec(
+                (
+                    "(|-|--|\\$\\{|[a-z]{1,3}[_.% -]?)",
+                    "(token|PASS|pw|Key|api_keys|cred|auth|cookie|PAT|bearer|sig|jwt|psk|session|sessid|session_id|otp\
+                     |mnemonic|li_at|li%5Fat|code|user|u|dpop|code_verifier|name)",
+                    "([_-][a-z]{1,2}|%5F)?",
+                    "(=|: |\": \"|\", \"| |=\"|'|\\\\\":\\\\\")",
+                    "([a-z0-9]{1,20}|ada:pw9|Bearer a1|é)",
+                    "[ \"\\n,;}]",
+                ),
+                1..6,
+            )
+        ) {
+            let parts = parts.into_iter().map(|(before, name, after, sign, value, end)| [before, name, after, sign, value, end].concat());
+            let text: String = parts.collect();
+            let (mut fast, mut slow) = (Vec::new(), Vec::new());
+            assigned(&text, &mut fast);
+            assigned_from(&text, &Some, &mut slow);
+            prop_assert_eq!(fast, slow, "{}", text);
+        }
+    }
 }
