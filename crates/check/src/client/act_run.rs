@@ -87,7 +87,7 @@ impl ClientOptions {
         command.args(words).envs(variables.iter().map(|(name, value)| (name, value)));
         let mut process = start(command, &program, &log)?;
         let begun = Instant::now();
-        let idle = server.rules().idle.unwrap_or(self.idle);
+        let idle = server.rules().idle.unwrap_or_default().max(self.idle);
         let mut triggered = std::pin::pin!(trigger(runs, &variables, &log, self.timeout));
         let (mut is_ready, mut is_driven) = (false, runs.is_empty());
         let ended = loop {
