@@ -9,9 +9,9 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use crate::{Agent, AgentError, NativeTool, NativeToolError};
-use rehearse_client::CallOptions;
+use rehearse_client::{CallOptions, TempFolder};
 use rehearse_code_mode::{
-    self as code_mode, Arguments, Definition, Limits, ProgramEnd, ToolCall,
+    self as code_mode, Arguments, Definition, ExecutionError, Limits, ProgramEnd, ToolCall,
     codegen::Language,
     go::{self, Toolchain},
     partition,
@@ -113,7 +113,10 @@ impl Program {
         let execution = async {
             match &self.code_mode.engine {
                 CodeEngine::QuickJs(worker) => quickjs::execute(worker, &code, &self.tools, &limits, call).await,
-                CodeEngine::Go(toolchain) => go::execute(toolchain, &code, &self.tools, &limits, call).await,
+                CodeEngine::Go(toolchain) => {
+                    let folder = TempFolder::create(&std::env::temp_dir()).map_err(ExecutionError::Files)?;
+                    go::execute(toolchain, folder.path(), &code, &self.tools, &limits, call).await
+                }
             }
         };
         // Dropping the execution kills the program.

@@ -24,7 +24,6 @@ const DESCRIPTION: &str = include_str!("description.md");
 const BUILD_TIME: Duration = Duration::from_secs(180);
 /// What the compiler and a program get of our environment.
 const ENVIRONMENT: &[&str] = &["GOCACHE", "GOROOT", "HOME", "PATH", "TMPDIR", "XDG_CACHE_HOME"];
-const FOLDER: &str = "rehearse-code-mode-";
 
 /// A Go toolchain.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,13 +75,14 @@ pub fn definition(toolchain: &Toolchain, tools: &[Tool], max_timeout: u64) -> De
     Definition::new(NAME, description, "The file run.go of the package main, with func Run", max_timeout)
 }
 
-/// Compiles a program, and runs it. `call` answers its tool calls, several at a time; the arguments are not checked.
+/// Compiles a program in `folder`, an empty one that the caller removes, and runs it. `call` answers its tool calls, several at a time; the arguments are not checked.
 /// Dropping the future kills the compiler and the program.
 ///
 /// # Errors
 /// The files cannot be written, or the toolchain cannot be started.
 pub async fn execute<F>(
     toolchain: &Toolchain,
+    folder: &Path,
     code: &str,
     tools: &[Tool],
     limits: &Limits,
@@ -91,14 +91,13 @@ pub async fn execute<F>(
 where
     F: Future<Output = Result<Value, CallError>>,
 {
-    let folder = tempfile::Builder::new().prefix(FOLDER).tempdir().map_err(ExecutionError::Files)?;
-    write_program(folder.path(), toolchain, code, tools, limits).map_err(ExecutionError::Files)?;
-    if let Some(error) = build(toolchain, folder.path()).await? {
+    write_program(folder, toolchain, code, tools, limits).map_err(ExecutionError::Files)?;
+    if let Some(error) = build(toolchain, folder).await? {
         let (outcome, output) = (ProgramEnd::CompileError(error), String::new());
         return Ok(Execution { outcome, output, content: Vec::new(), time: limits.time });
     }
-    let mut program = command(folder.path().join("program"));
-    program.current_dir(folder.path());
+    let mut program = command(folder.join("program"));
+    program.current_dir(folder);
     let ended = run(&mut program, None, tools, limits, true, call).await?;
     let is_timed_out = ended.is_timed_out;
     Ok(ended.into_execution(limits, |mut message| match message.remove("error") {

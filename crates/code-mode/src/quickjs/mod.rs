@@ -6,7 +6,7 @@
 #[cfg(feature = "quickjs")]
 mod worker;
 
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 
 use serde_json::{Value, json};
 use tokio::process::Command;
@@ -23,6 +23,8 @@ use crate::{
 /// The name of the tool.
 pub const NAME: &str = "execute_code";
 
+/// The worker stops its program itself, unless that is in a loop of the engine.
+const GRACE: Duration = Duration::from_secs(1);
 const DESCRIPTION: &str = include_str!("description.md");
 
 /// A program that calls [`work`] with its standard streams.
@@ -61,6 +63,7 @@ where
         "milliseconds": u64::try_from(limits.time.as_millis()).unwrap_or(u64::MAX),
         "memory": limits.memory,
     });
+    let limits = &Limits { grace: limits.grace.min(GRACE), ..*limits };
     let ended = run(&mut command, Some(first), tools, limits, false, call).await?;
     Ok(ended.into_execution(limits, |mut message| {
         let text = message.remove("message").and_then(|text| text.as_str().map(str::to_owned)).unwrap_or_default();

@@ -1,13 +1,17 @@
 // Evaluates to a function that makes the tools and the globals of a program, and returns how to run it.
 (send, print, tools) => {
   // A program may change the globals.
-  const { parse, stringify } = JSON;
+  const { parse, stringify: encode } = JSON;
+  // Half of a surrogate pair is no text: in JSON it is an escape that other parsers refuse.
+  const half = /\\\\|\\ud[89a-f][0-9a-f]{2}/g;
+  const stringify = (value) => encode(value)?.replace(half, (found) => (found === "\\\\" ? found : "\ufffd"));
   const [now, later] = [Date.now, Promise.prototype.then];
   const calls = new Map();
   const timers = new Map();
   const rejected = new Map();
   let count = 0;
   let end;
+  let isAnswered = false;
 
   // The lines of the program in a stack. Its first line has `(async () => {` before it.
   const column = (_, column) => `program.js:1:${column - 14}`;
@@ -30,21 +34,24 @@
     }
   };
 
-  const call = (tool) => (input) =>
+  const call = (name, tool) => (input) =>
     new Promise((resolve, reject) => {
       // Here the stack has the line of the call.
       const error = new Error();
-      const text = stringify({ call: ++count, tool, arguments: input ?? {} });
+      const text = stringify(input ?? {});
+      if (!text?.startsWith("{")) throw new TypeError(`${name} takes an object, not ${text ?? typeof input}`);
+      if (!send(`{"call":${++count},"tool":${stringify(tool)},"arguments":${text}}`)) {
+        throw new RangeError(`the arguments of ${name} are nested too deeply`);
+      }
       calls.set(count, { resolve, reject, error });
-      send(text);
     });
-  for (const [name, tool] of tools) globalThis[name] = call(tool);
+  for (const [name, tool] of tools) globalThis[name] = call(name, tool);
   globalThis.setTimeout = (run, delay = 0, ...args) => {
     timers.set(++count, { at: now() + Math.max(0, Number(delay) || 0), run: () => run(...args) });
     return count;
   };
   globalThis.clearTimeout = (id) => void timers.delete(id);
-  const log = (...values) => print(values.map(inspect).join(" ") + "\n");
+  const log = (...values) => print(values.map(inspect).join(" ").toWellFormed() + "\n");
   globalThis.console = {};
   for (const name of ["debug", "dir", "error", "info", "log", "table", "trace", "warn"]) globalThis.console[name] = log;
 
@@ -75,6 +82,7 @@
       const done = (value) => {
         try {
           end = stringify({ end: "success", content: content(value) });
+          isAnswered = value !== undefined;
         } catch (error) {
           failed(error);
         }
@@ -82,10 +90,12 @@
       const failed = (error) => (end = stringify({ end: "exception", message: describe(error) }));
       later.call(main(), done, failed);
     },
-    // The milliseconds until the next timer: infinite without one, negative if nothing can happen any more.
+    // The milliseconds until the next timer: infinite without one, negative if nothing can happen any more, or if what
+    // can happen is after the result.
     pause() {
       const next = Math.min(...[...timers.values()].map((timer) => timer.at));
-      return timers.size + calls.size === 0 ? -1 : Math.max(0, next - now());
+      const isOver = calls.size === 0 && (timers.size === 0 || isAnswered);
+      return isOver ? -1 : Math.max(0, next - now());
     },
     settle(line) {
       const { id, result, error } = parse(line);
@@ -96,11 +106,14 @@
       call.error.message = error;
       call.reject(call.error);
     },
+    // One timer: what it queues comes before the next one.
     fire() {
-      for (const [id, timer] of timers) {
-        if (timer.at > now() || !timers.delete(id)) continue;
-        timer.run();
-      }
+      let first;
+      for (const [id, timer] of timers) if (first === undefined || timer.at < timers.get(first).at) first = id;
+      const { at, run } = timers.get(first) ?? { at: Infinity };
+      if (at > now()) return;
+      timers.delete(first);
+      run();
     },
     reject(promise, reason, isHandled) {
       isHandled ? rejected.delete(promise) : rejected.set(promise, reason);
@@ -110,6 +123,6 @@
       for (const [, reason] of rejected) return stringify({ end: "exception", message: describe(reason) });
       return end ?? stringify({ end: "exception", message: "the program waits for a promise that nothing settles" });
     },
-    describe,
+    describe: (error) => describe(error).toWellFormed(),
   };
 };

@@ -15,9 +15,12 @@ use std::{
 use rquickjs::{
     CatchResultExt, CaughtError, Context, Ctx, Function, Object, Persistent, Runtime, Value, context::EvalOptions,
 };
+use rustix::process::{Signal, getpid, kill_process};
 
 /// Makes the globals.
 const PRELUDE: &str = include_str!("prelude.js");
+/// How long a program that the engine cannot stop, such as a loop in one of its functions, goes on without a parent.
+const ORPHAN_TIME: Duration = Duration::from_millis(500);
 /// Its name is in stacks.
 const FILE: &str = "program.js";
 const OUT_OF_MEMORY: &str = "the program ran out of memory";
@@ -65,7 +68,8 @@ enum Stop {
 }
 
 /// Runs one program: `input` and `output` are the connection with the process that started this one, `console` is for
-/// what the program prints. Returns when the program has ended, or when `input` ends.
+/// what the program prints. Returns when the program has ended, or when `input` ends; a program that cannot be stopped
+/// then ends with its process.
 ///
 /// # Errors
 /// The first message is wrong, or a message cannot be written.
@@ -81,10 +85,14 @@ pub fn work(
     let (sender, answers) = channel();
     let is_closed = Arc::new(AtomicBool::new(false));
     let closed = Arc::clone(&is_closed);
+    let (_running, has_ended) = channel::<()>();
     // Reads on while a program computes, so that the parent does not wait, and its end is noticed.
     std::thread::spawn(move || {
         input.lines().map_while(Result::ok).try_for_each(|line| sender.send(line).ok());
         closed.store(true, Ordering::Relaxed);
+        if has_ended.recv_timeout(ORPHAN_TIME) == Err(RecvTimeoutError::Timeout) {
+            let _ = kill_process(getpid(), Signal::KILL);
+        }
     });
     let runtime = Runtime::new()?;
     runtime.set_memory_limit(request.memory);
@@ -134,10 +142,15 @@ impl<'js> Program<'js> {
         let last = Rc::clone(&finished);
         let mut write =
             move |line: &str| output.write_all(format!("{line}\n").as_bytes()).and_then(|()| output.flush());
+        // Whether the parent can read it: it may be nested too deeply.
         let send = Function::new(
             ctx.clone(),
             rquickjs::function::MutFn::new(move |line: String| {
-                last.set(write(&line).err().or(last.take()));
+                let is_readable = serde_json::from_str::<serde_json::Value>(&line).is_ok();
+                if is_readable {
+                    last.set(write(&line).err().or(last.take()));
+                }
+                is_readable
             }),
         )?;
         let print = Function::new(
@@ -152,8 +165,11 @@ impl<'js> Program<'js> {
         let host: Object<'js> = prelude.call((send.clone(), print, tools))?;
         reject.replace(Some(Persistent::save(ctx, host.get::<_, Function<'js>>("reject")?)));
         let end = self.end(&host, &request.code, answers);
-        if let Some(end) = end {
-            send.call::<_, ()>((end,))?;
+        if let Some(end) = end
+            && !send.call::<_, bool>((end,))?
+        {
+            let why = "RangeError: what the program returned is nested too deeply";
+            send.call::<_, bool>((message("exception", why),))?;
         }
         finished.take().map_or(Ok(()), |error| Err(error.into()))
     }

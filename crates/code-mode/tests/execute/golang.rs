@@ -29,7 +29,8 @@ async fn ran(imports: &[&str], body: &str, limits: &Limits) -> Execution {
          func Run(ctx context.Context) ([]mcp.Content, error) {{\n{body}\n}}\n"
     );
     let (toolchain, server) = (toolchain().await, Server::new());
-    execute(&toolchain, &code, &tools(), limits, |call| server.call(call)).await.expect("it starts")
+    let folder = tempfile::tempdir().expect("a folder");
+    execute(&toolchain, folder.path(), &code, &tools(), limits, |call| server.call(call)).await.expect("it starts")
 }
 
 async fn go_calls_tools_and_returns_content() {

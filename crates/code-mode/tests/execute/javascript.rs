@@ -19,11 +19,15 @@ pub(crate) const TESTS: &[Test] = &[
     ("output_is_before_what_a_program_returns", || Box::pin(output_is_before_what_a_program_returns())),
     ("tools_are_async_functions", || Box::pin(tools_are_async_functions())),
     ("errors_have_the_line_of_the_program", || Box::pin(errors_have_the_line_of_the_program())),
+    ("half_a_character_is_replaced", || Box::pin(half_a_character_is_replaced())),
+    ("a_wrong_argument_throws", || Box::pin(a_wrong_argument_throws())),
+    ("a_result_does_not_wait_for_timers", || Box::pin(a_result_does_not_wait_for_timers())),
     ("limits_stop_a_program", || Box::pin(limits_stop_a_program())),
     ("a_program_has_nothing_but_its_tools", || Box::pin(a_program_has_nothing_but_its_tools())),
     ("a_fatal_call_ends_the_program", || Box::pin(a_fatal_call_ends_the_program())),
     ("a_dropped_execution_kills_its_processes", || Box::pin(a_dropped_execution_kills_its_processes())),
     ("a_worker_ends_with_its_input", || Box::pin(a_worker_ends_with_its_input())),
+    ("a_loop_of_the_engine_ends_with_its_input", || Box::pin(a_loop_of_the_engine_ends_with_its_input())),
     ("a_worker_that_is_not_one_is_reported", || Box::pin(a_worker_that_is_not_one_is_reported())),
 ];
 
@@ -101,12 +105,58 @@ async fn errors_have_the_line_of_the_program() {
     assert_eq!(execution.output, "");
 }
 
+async fn half_a_character_is_replaced() {
+    const HALF: &str = "'\u{1f600}'.slice(0, 1)";
+    succeeds(&format!("return {HALF}"), "\u{fffd}").await;
+    succeeds(&format!("console.log({HALF}, '\u{1f600}')"), "\u{fffd} \u{1f600}\n").await;
+    succeeds(&format!("return [{HALF}]"), "[\"\u{fffd}\"]").await;
+    succeeds(&format!("return await echo({{ n: {HALF} }})"), "{\"n\":\"\u{fffd}\"}").await;
+    // This is no such escape.
+    succeeds("return ['\\\\ud83d']", "[\"\\\\ud83d\"]").await;
+    let execution = ran(&format!("throw new Error({HALF})")).await;
+    assert!(
+        matches!(&execution.outcome, ProgramEnd::Exception(text) if text.contains("Error: \u{fffd}")),
+        "{execution:?}"
+    );
+}
+
+async fn a_wrong_argument_throws() {
+    let deep = "let deep = {}; for (let n = 0; n < 500; n++) deep = { deep };";
+    for (code, message) in [
+        ("await echo('x')", "TypeError: echo takes an object, not \"x\""),
+        ("await add_one([1])", "TypeError: add_one takes an object, not [1]"),
+        ("await echo(() => 1)", "TypeError: echo takes an object, not function"),
+        ("await echo(new Date(0))", "TypeError: echo takes an object"),
+        (&format!("{deep} await echo(deep)"), "RangeError: the arguments of echo are nested too deeply"),
+        (
+            &format!("{deep} return {{ type: 'text', text: '', _meta: deep }}"),
+            "RangeError: what the program returned is nested too deeply",
+        ),
+    ] {
+        let execution = ran(code).await;
+        assert!(
+            matches!(&execution.outcome, ProgramEnd::Exception(text) if text.starts_with(message)),
+            "{code}: {execution:?}"
+        );
+    }
+    succeeds("try { await echo('x') } catch { return await echo({ n: 1 }) }", "{\"n\":1}").await;
+}
+
+async fn a_result_does_not_wait_for_timers() {
+    succeeds("setTimeout(() => console.log('late'), 1e9); return 'here'", "here").await;
+    succeeds("setTimeout(() => console.log('soon'), 1)", "soon\n").await;
+    // A timer without a delay comes after what promises have queued, and after answers.
+    let forever = "let goes = true; const again = () => { if (goes) setTimeout(again, 0) }; again();";
+    succeeds(&format!("{forever} await null; await echo({{ n: 1 }}); goes = false; return 'here'"), "here").await;
+}
+
 async fn limits_stop_a_program() {
     let short = Limits { time: Duration::from_millis(300), ..limits() };
     for code in [
         "console.log('here');\nwhile (true) {}",
         "console.log('here');\nawait null;\nfor (;;) {}",
         "console.log('here'); await wait({ n: 1 })",
+        "console.log('here'); Array.prototype.includes.call({ length: 2 ** 53 - 1 }, 1)",
         "console.log('here'); await new Promise((done) => setTimeout(done, 1e9))",
     ] {
         let execution = limited(code, &short).await;
@@ -173,11 +223,20 @@ async fn a_dropped_execution_kills_its_processes() {
 
 /// As if the process that started it was killed.
 async fn a_worker_ends_with_its_input() {
+    ends_with_its_input("for (;;) {}").await;
+}
+
+/// The engine does not look at its limits in there.
+async fn a_loop_of_the_engine_ends_with_its_input() {
+    ends_with_its_input("Array.prototype.includes.call({ length: 2 ** 53 - 1 }, 1)").await;
+}
+
+async fn ends_with_its_input(code: &str) {
     let Worker { program, args } = worker();
     let mut command = std::process::Command::new(program);
     let command = command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = command.spawn().expect("it starts");
-    let first = json!({ "code": "for (;;) {}", "tools": [], "milliseconds": 30_000, "memory": 1 << 24 });
+    let first = json!({ "code": code, "tools": [], "milliseconds": 30_000, "memory": 1 << 24 });
     let mut stdin = child.stdin.take().expect("a pipe");
     stdin.write_all(format!("{first}\n").as_bytes()).expect("it reads");
     drop(stdin);
