@@ -51,7 +51,7 @@ pub(super) use {
 
 const EXAMPLES: &str = "\
 Examples:
-  rehearse check --stdio 'node server.js'            a server on stdio
+  rehearse check -- node server.js                   a server on stdio
   rehearse check files --mcp-config .mcp.json        a server of a config
   rehearse check --http URL --allow-tool 'search*'   may also call these tools
 
@@ -76,7 +76,7 @@ pub(super) struct CheckArgs {
     #[command(flatten)]
     target: TargetsArgs,
     /// Check recorded traffic; nothing is sent
-    #[arg(long, hide_short_help = true, value_name = "FILE", conflicts_with_all = ["servers", "named", "stdio", "http", "sse", "ws", "mcp_config", "config", "dialect", "trace_file"])]
+    #[arg(long, hide_short_help = true, value_name = "FILE", conflicts_with_all = ["servers", "named", "stdio", "command", "http", "sse", "ws", "mcp_config", "config", "dialect", "trace_file"])]
     trace: Option<PathBuf>,
     /// Write all traffic to this file as it happens
     #[arg(long, value_name = "FILE", hide_short_help = true)]

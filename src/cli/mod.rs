@@ -37,10 +37,11 @@ mod signals;
 mod style;
 mod terminal_user;
 mod trace_file;
+mod usage_hint;
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, error::ContextKind};
 
 use self::{failure::Failure, format::Format};
 use rehearse_client::ReaperProcess;
@@ -89,7 +90,7 @@ macro_rules! examples {
         "\
 Examples:
   rehearse mock basic --listen 8888                         a mock server for your client
-  rehearse check --stdio 'node server.js'                   your server against the specification
+  rehearse check -- node server.js                          your server against the specification
   rehearse run scenarios/                                   snapshot tests of your server
   rehearse mcp list-tools --http http://127.0.0.1:8888/mcp  a look at any server
   rehearse serve --config coder.cpe.yaml                    an agent as a server
@@ -136,6 +137,7 @@ enum Command {
     Model(model::ModelArgs),
     #[command(visible_aliases = ["convo", "conv"])]
     Conversation(conversation::ConversationArgs),
+    #[command(aliases = ["lint", "validate"])]
     ValidateConfig(config::ValidateArgs),
     Config(config::ConfigArgs),
     Repl(Box<repl::ReplArgs>),
@@ -222,15 +224,22 @@ pub(crate) fn main() -> ExitCode {
     let args = config::replace_validate_flag(std::env::args_os());
     let is_full = args.iter().any(|arg| arg == "--help" || arg == "help");
     let command = if is_full { full_help(Cli::command()) } else { Cli::command() };
-    let exit = match command.try_get_matches_from(args).and_then(|matches| Cli::from_arg_matches(&matches)) {
+    let exit = match command.try_get_matches_from(&args).and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => {
             if cli.log_format == Format::Json {
                 log::use_json();
             }
             cli.command.run()
         }
-        Err(error) if error.use_stderr() => {
+        Err(mut error) if error.use_stderr() => {
+            let hint = usage_hint::usage_hint(&error, &Cli::command(), &args);
+            if hint.is_some() {
+                error.remove(ContextKind::Suggested);
+            }
             let _ = error.print();
+            if let Some(hint) = hint {
+                style::print(&format!("{STRONG}hint:{STRONG:#} {hint}\n", STRONG = style::STRONG));
+            }
             Ok(Exit::Usage)
         }
         Err(help) => output::write_styled(help.render().ansi().to_string().as_bytes()).map(|()| Exit::Success),

@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     Exit, Failure, output, process_guard::install_guard, report::MoreReports, secrets::Secrets, signals::Signals,
-    trace_file::TraceFileWriter,
+    trace_file::TraceFileWriter, usage_hint::command_hint,
 };
 use mcp_rehearsal::builtin_scripts::BUILTIN_SCRIPTS;
 use rehearse_check::judge_traffic;
@@ -196,7 +196,13 @@ fn load(paths: &[PathBuf]) -> Result<Vec<Scenario>, Failure> {
             true if matches!(error, ScenarioError::Read { .. }) => {
                 Failure::Usage(format!("{error}; name the scenarios to run, or write a first one with `rehearse init`"))
             }
-            _ => error.into(),
+            _ => match command_hint(&path.to_string_lossy()).filter(|_| !path.exists()) {
+                Some(_) => Failure::Usage(format!(
+                    "{error}; a scenario names the command of its server itself, and `rehearse check -- {} …` checks one",
+                    path.display()
+                )),
+                None => error.into(),
+            },
         })?;
         for file in files {
             if !seen.insert(file.clone()) {

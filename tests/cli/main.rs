@@ -71,3 +71,56 @@ fn help_names_the_commands_and_the_exit_codes() {
 fn an_unknown_flag_is_a_usage_error() {
     Rehearse::new().args(["mock", "basic", "--listne", "1"]).run().stdout("").stderr_has("'--listen'").code(2);
 }
+
+#[test]
+fn the_words_after_two_dashes_are_the_command_of_a_server() {
+    let server = ["--", Rehearse::BINARY, "mock", "basic"];
+    let run = |words: &[&str]| Rehearse::new().args([words, &server].concat()).run();
+    run(&["mcp", "list-tools"]).stdout_has("json_response").code(0);
+    run(&["mcp", "call", "echo", "text=hi"]).stdout("hi\n").code(0);
+    run(&["check", "--only", "tools.list"]).stdout_has("passed").code(0);
+    run(&["bench", "discovery", "--requests", "1"]).stdout_has("rehearse").code(0);
+    run(&["check", "--mcp-config", "x.json"]).stderr_has("cannot be used with").code(2);
+    let env = ["mcp", "list-tools", "--env", "A=b", "--", Rehearse::BINARY, "mock", "basic"];
+    Rehearse::new().args(env).run().code(0);
+}
+
+#[test]
+fn an_unquoted_command_is_shown_as_it_is_right() {
+    for (line, hint) in [
+        ("check --stdio sh dist/server.js", "`--stdio 'sh dist/server.js'`, or at the end `-- sh dist/server.js`"),
+        ("check --stdio sh -x a --strict", "rehearse check -- sh -x a\n"),
+        ("check sh server.js", "as in `-- sh …`"),
+        ("check server.js", "as in `-- node server.js`"),
+        ("mcp list-tools sh server.js", "rehearse mcp list-tools -- sh server.js\n"),
+        ("mcp list-tools --stdio sh server.js", "`--stdio 'sh server.js'`"),
+        ("mcp call-tool --stdio sh server.js echo", "`--stdio 'sh server.js echo'`"),
+        ("mcp --stdio sh server.js", "rehearse mcp list-tools -- sh server.js\n"),
+        ("bench --stdio sh server.js", "rehearse bench discovery -- sh server.js\n"),
+        ("bench -- sh server.js", "rehearse bench discovery -- sh server.js\n"),
+        ("sh server.js", "rehearse check -- sh server.js\n"),
+        ("repl sh -x", "rehearse repl -- sh -x\n"),
+        ("run -- sh server.js", "`rehearse check -- sh …`"),
+        ("bench --http URL", "--http belongs after a subcommand, as in `rehearse bench discovery --http`"),
+    ] {
+        let rehearse = Rehearse::new().env("HOME", "home").file("server.js", "").args(line.split(' '));
+        let run = rehearse.run().stderr_has(hint).code(2);
+        assert!(!run.stderr().contains("as a value"), "{line}");
+    }
+    let one_argument = ["mcp", "list-tools", "sh server.js"];
+    Rehearse::new().env("HOME", "home").args(one_argument).run().stderr_has("as in `-- sh server.js`").code(2);
+    Rehearse::new().args(["check", "--stdio", "sh", "--strcit"]).run().stderr_has("'--strict'").code(2);
+}
+
+#[test]
+fn a_command_of_another_name_or_place_is_found() {
+    Rehearse::new().args(["lint", "x.json"]).run().stdout_has("there is no such file").code(2);
+    for (line, part) in [
+        ("mcp tools nope", "no MCP servers configured"),
+        ("config lint x.json", "hint: it is `rehearse validate-config`"),
+        ("list-tools", "hint: it is `rehearse mcp list-tools`"),
+        ("test", "hint: `rehearse run` runs scenarios"),
+    ] {
+        Rehearse::new().env("HOME", "home").args(line.split(' ')).run().stderr_has(part).code(2);
+    }
+}

@@ -290,9 +290,7 @@ fn an_option_without_effect_is_reported() {
         with(&[INITIALIZED, TOOLS, called], args).run().stdout("").stderr_has(said).code(2);
     }
     let none = mcp(["status"]).run().stderr_has("No MCP servers configured.\n").code(4);
-    none.stderr_has(
-        "hint: --http URL or --stdio COMMAND connects without a config, --mcp-config FILE uses a config file",
-    );
+    none.stderr_has("hint: --http URL or -- COMMAND connects without a config, --mcp-config FILE uses a config file");
     let listed = mcp(["list-servers"]).run().stdout("No MCP servers configured.\n").stderr_has("hint: --http URL");
     listed.code(4);
     let url = mcp(["list-tools", "https://h.example/mcp"]).run();

@@ -38,7 +38,7 @@ use rehearse_report::{
 
 const EXAMPLES: &str = "\
 Examples:
-  rehearse bench discovery --stdio 'node server.js'       from the start of the process to its tools
+  rehearse bench discovery -- node server.js              from the start of the process to its tools
   rehearse bench call --http URL --tool search            one call after the other for 10 seconds
   rehearse bench call files --rate 200 --fail-if 'p99 > 50ms'
   rehearse bench call --http URL --find-max 'p99 < 50ms'  the highest rate that holds";
@@ -59,7 +59,7 @@ enum BenchCommand {
 
 const DISCOVERY_EXAMPLES: &str = "\
 Examples:
-  rehearse bench discovery --stdio 'node server.js'
+  rehearse bench discovery -- node server.js
   rehearse bench discovery --mcp-config .mcp.json           each server, and all together
   rehearse bench discovery files --requests 50 --fail-if 'p90 > 800ms'
   rehearse bench discovery --stdio 'rehearse mock basic' --copies 20

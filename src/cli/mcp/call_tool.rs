@@ -32,6 +32,9 @@ pub(super) fn run(args: &CallToolArgs) -> Result<Exit, Failure> {
     if let Some(path) = &args.xml {
         return model_message::run(args, path);
     }
+    if let Some(problem) = args.common.target.unquoted(&args.words) {
+        return Err(Failure::Usage(problem));
+    }
     let (tool, words) = match (&args.tool, args.words.split_first()) {
         (Some(tool), _) => (tool, &args.words[..]),
         (None, Some((tool, words))) if !tool.contains('=') && !tool.starts_with('{') => (tool, words),

@@ -21,7 +21,7 @@ use rehearse_hub::RegisteredTool;
 const EXAMPLES: &str = "\
 Examples:
   rehearse codegen files --lang typescript --out src/files.ts
-  rehearse codegen --stdio 'npx -y mcp-files' --lang go --out tools/tools.go
+  rehearse codegen --lang go --out tools/tools.go -- npx -y mcp-files
 
 In TypeScript, `tools(client)` has one typed function for each tool; `client` is the `Client` of the official SDK. In Go, \
 `Tools{Session: session}` has them; `session` is the `*mcp.ClientSession` of the official SDK.

@@ -11,8 +11,12 @@ use rehearse_protocol::{Transport, is_protocol_header};
 #[command(next_help_heading = "Servers")]
 pub(super) struct ServerArgs {
     /// Start this command as a server on stdio
-    #[arg(long, value_name = "COMMAND", group = "ad_hoc", conflicts_with_all = ["mcp_config", "config", "dialect"])]
+    #[arg(long, value_name = "COMMAND", group = "ad_hoc", group = "ad_hoc_process", conflicts_with_all = ["mcp_config", "config", "dialect"])]
     stdio: Option<String>,
+    /// The same, as words after `--`
+    #[arg(value_name = "COMMAND", last = true, group = "ad_hoc", group = "ad_hoc_process", conflicts_with_all = ["mcp_config", "config", "dialect"])]
+    #[arg(hide_short_help = true, value_hint = clap::ValueHint::CommandWithArguments)]
+    command: Vec<String>,
     /// Connect to this URL over streamable HTTP
     #[arg(long, value_name = "URL", group = "ad_hoc", group = "ad_hoc_url", conflicts_with_all = ["mcp_config", "config", "dialect"])]
     http: Option<String>,
@@ -30,7 +34,7 @@ pub(super) struct ServerArgs {
         long = "env",
         hide_short_help = true,
         value_name = "NAME=VALUE",
-        requires = "stdio",
+        requires = "ad_hoc_process",
         conflicts_with = "ad_hoc_url"
     )]
     env: Vec<String>,
@@ -41,8 +45,12 @@ pub(super) struct ServerArgs {
 #[command(next_help_heading = "Servers")]
 pub(super) struct ServersArgs {
     /// Start this command as a server on stdio (repeatable)
-    #[arg(long = "stdio", value_name = "COMMAND", conflicts_with_all = ["mcp_config", "config", "dialect"])]
+    #[arg(long = "stdio", value_name = "COMMAND", group = "process", conflicts_with_all = ["mcp_config", "config", "dialect"])]
     stdio: Vec<String>,
+    /// The same, as words after `--`
+    #[arg(value_name = "COMMAND", last = true, group = "process", conflicts_with_all = ["mcp_config", "config", "dialect"])]
+    #[arg(hide_short_help = true, value_hint = clap::ValueHint::CommandWithArguments)]
+    command: Vec<String>,
     /// Connect to this URL over streamable HTTP (repeatable)
     #[arg(long = "http", value_name = "URL", conflicts_with_all = ["mcp_config", "config", "dialect"])]
     http: Vec<String>,
@@ -56,43 +64,55 @@ pub(super) struct ServersArgs {
     #[arg(long = "header", value_name = "NAME: VALUE")]
     pub(super) headers: Vec<String>,
     /// Set an environment variable of the command (repeatable)
-    #[arg(long = "env", hide_short_help = true, value_name = "NAME=VALUE", requires = "stdio")]
+    #[arg(long = "env", hide_short_help = true, value_name = "NAME=VALUE", requires = "process")]
     pub(super) env: Vec<String>,
 }
 
 impl ServersArgs {
+    /// The last command if it has no arguments.
+    pub(super) fn bare_command(&self) -> Option<&str> {
+        self.stdio.last().map(String::as_str).filter(|line| !line.contains(char::is_whitespace))
+    }
+
     /// The arguments of each server.
     ///
     /// # Errors
     /// There is a header and no URL.
     pub(super) fn each(&self) -> Result<Vec<ServerArgs>, String> {
-        let ServersArgs { stdio, http, sse, ws, headers, env } = self;
+        let ServersArgs { stdio, command, http, sse, ws, headers, env } = self;
         if !headers.is_empty() && http.is_empty() && sse.is_empty() && ws.is_empty() {
             return Err("--header needs --http, --sse or --ws".to_owned());
         }
         let at = || ServerArgs { headers: headers.clone(), ..ServerArgs::default() };
-        let stdio = stdio.iter().cloned().map(Some);
-        let stdio = stdio.map(|stdio| ServerArgs { stdio, env: env.clone(), ..ServerArgs::default() });
+        let process = || ServerArgs { env: env.clone(), ..ServerArgs::default() };
+        let stdio = stdio.iter().cloned().map(Some).map(|stdio| ServerArgs { stdio, ..process() });
+        let command = (!command.is_empty()).then(|| ServerArgs { command: command.clone(), ..process() });
         let http = http.iter().cloned().map(Some).map(|http| ServerArgs { http, ..at() });
         let sse = sse.iter().cloned().map(Some).map(|sse| ServerArgs { sse, ..at() });
         let ws = ws.iter().cloned().map(Some).map(|ws| ServerArgs { ws, ..at() });
-        Ok(stdio.chain(http).chain(sse).chain(ws).collect())
+        Ok(stdio.chain(command).chain(http).chain(sse).chain(ws).collect())
     }
 }
 
 impl ServerArgs {
+    /// The command if it has no arguments.
+    pub(super) fn bare_command(&self) -> Option<&str> {
+        self.stdio.as_deref().filter(|line| !line.contains(char::is_whitespace))
+    }
+
     /// The described server; its name is that of its command or host.
     ///
     /// # Errors
     /// The command has an unclosed quote; or a header or variable is malformed, which is not quoted.
     pub(super) fn server(&self) -> Result<Option<ConfiguredServer>, String> {
-        let ServerArgs { stdio, http, sse, ws, headers, env } = self;
+        let ServerArgs { stdio, command, http, sse, ws, headers, env } = self;
         let source = Source::new("the command line", "");
         let server = |name: &str, transport| {
             ConfiguredServer::new(source.clone(), at(name), At { value: transport, span: Span::default() })
         };
-        if let Some(line) = stdio {
-            let mut words = command_words(line)?.into_iter();
+        if stdio.is_some() || !command.is_empty() {
+            let words = stdio.as_deref().map_or_else(|| Ok(command.clone()), command_words)?;
+            let mut words = words.into_iter();
             let command = words.next().ok_or("--stdio has no command")?;
             let name = command.rsplit('/').next().unwrap_or_default();
             let mut server = server(if name.is_empty() { &command } else { name }, Transport::Stdio);

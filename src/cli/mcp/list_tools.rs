@@ -32,7 +32,7 @@ Examples:
   rehearse mcp list-tools                              the tools of all servers
   rehearse mcp list-tools files --long                 with whole descriptions and schemas
   rehearse mcp list-tools files --show-all             including filtered tools
-  rehearse mcp list-tools --stdio 'npx -y mcp-files' --format json
+  rehearse mcp list-tools --format json -- npx -y mcp-files
   rehearse mcp list-tools --for anthropic              as `tools` of a model request
   rehearse mcp ls-tools --naming mcp_server_tool --duplicates qualify";
 

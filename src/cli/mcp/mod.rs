@@ -48,12 +48,12 @@ const EXAMPLES: &str = "\
 Examples:
   rehearse mcp list-servers                           the servers of your MCP clients
   rehearse mcp list-tools files --mcp-config .mcp.json
-  rehearse mcp call-tool --stdio 'npx -y mcp-files' read path=README.md
+  rehearse mcp call-tool read path=README.md -- npx -y mcp-files
   rehearse mcp read-resource --http https://example.com/mcp docs://index
   rehearse mcp status                                 the connection state of every server
   rehearse mcp auth web                               get an OAuth token for a server
 
-Servers come from config files (see `rehearse config show`) or from --stdio, --http, --sse or --ws.
+Servers come from config files (see `rehearse config show`), -- COMMAND, --http, --sse or --ws.
 
 Exit codes:
   0  success
@@ -72,16 +72,19 @@ pub(super) struct McpArgs {
 
 #[derive(Debug, Subcommand)]
 enum McpCommand {
-    #[command(visible_alias = "ls-servers")]
+    #[command(visible_alias = "ls-servers", alias = "servers")]
     ListServers(list_servers::ListServersArgs),
     #[command(visible_alias = "debug")]
     Info(info::InfoArgs),
-    #[command(visible_alias = "ls-tools")]
+    #[command(visible_alias = "ls-tools", alias = "tools")]
     ListTools(list_tools::ListToolsArgs),
+    #[command(alias = "call")]
     CallTool(call_tool_args::CallToolArgs),
+    #[command(alias = "resources")]
     ListResources(list_resources::ListResourcesArgs),
     ListResourceTemplates(list_resources::ListResourceTemplatesArgs),
     ReadResource(read_resource::ReadResourceArgs),
+    #[command(alias = "prompts")]
     ListPrompts(list_prompts::ListPromptsArgs),
     GetPrompt(get_prompt::GetPromptArgs),
     Complete(complete::CompleteArgs),

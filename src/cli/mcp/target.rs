@@ -16,6 +16,7 @@ use crate::cli::{
     },
     secrets::Secrets,
     style::{self, STRONG},
+    usage_hint::command_hint,
 };
 use rehearse_client::Timeouts;
 use rehearse_client_configs::{
@@ -124,7 +125,10 @@ impl TargetsArgs {
         let target = |ad_hoc| TargetArgs { sources: self.sources.clone(), ad_hoc };
         let described = self.ad_hoc.each().map_err(Failure::Usage)?;
         if !described.is_empty() && !names.is_empty() {
-            return Err(Failure::Usage("name servers of a config, or describe servers, not both".to_owned()));
+            let hint = self.ad_hoc.bare_command().map(|command| joined_command(command, names));
+            return Err(Failure::Usage(
+                hint.unwrap_or_else(|| "name servers of a config, or describe servers, not both".to_owned()),
+            ));
         }
         let mut servers = Vec::new();
         for ad_hoc in described {
@@ -159,6 +163,13 @@ impl TargetArgs {
     /// The servers of one config of this program.
     pub(crate) fn for_file(path: &Path, dialect: Option<&'static Dialect>) -> TargetArgs {
         TargetArgs { sources: SourceArgs::for_file(path, dialect), ad_hoc: ServerArgs::default() }
+    }
+
+    /// What is wrong if the words of a command line belong to the command of a server: the first is a file.
+    pub(super) fn unquoted(&self, words: &[String]) -> Option<String> {
+        let command = self.ad_hoc.bare_command()?;
+        let file = Path::new(words.first()?);
+        (file.extension().is_some() && file.is_file()).then(|| joined_command(command, words))
     }
 
     /// The named config with the highest precedence.
@@ -206,10 +217,12 @@ impl TargetArgs {
         if let Some(written) = self.ad_hoc.server().map_err(Failure::Usage)? {
             let server = command_line_server(written, show_secrets)?;
             return match name {
-                Some(name) if name != server.name() => Err(Failure::Usage(format!(
-                    "unknown server {name:?}; the command line defines {:?}",
-                    server.name()
-                ))),
+                Some(name) if name != server.name() => {
+                    let hint = self.ad_hoc.bare_command().map(|command| joined_command(command, &[name.to_owned()]));
+                    Err(Failure::Usage(hint.unwrap_or_else(|| {
+                        format!("unknown server {name:?}; the command line defines {:?}", server.name())
+                    })))
+                }
                 _ => Ok(vec![server]),
             };
         }
@@ -342,6 +355,12 @@ fn selected(
     }
 }
 
+/// What is wrong with a command whose words are not one argument.
+fn joined_command(command: &str, names: &[String]) -> String {
+    let line = format!("{command} {}", names.join(" "));
+    format!("--stdio takes one argument, the whole command: write `--stdio '{line}'`, or at the end `-- {line}`")
+}
+
 fn not_found(name: &str, effective: &Effective) -> Failure {
     if effective.servers.is_empty() {
         return Failure::Usage(format!("no MCP servers configured; {}", connection_hint(name)));
@@ -350,23 +369,25 @@ fn not_found(name: &str, effective: &Effective) -> Failure {
         return Failure::Usage(format!("a URL is not a server name; {}", connection_hint(name)));
     }
     let names: Vec<_> = effective.servers.iter().map(|kept| &*kept.server.name.value).collect();
-    let near = nearest(name, &names)
-        .map_or_else(|| format!("; servers are {}", names.join(", ")), |near| format!("; did you mean '{near}'?"));
-    Failure::Usage(format!("server '{name}' not found in configuration{near}"))
+    let hint = match nearest(name, &names) {
+        Some(near) => format!("did you mean '{near}'?"),
+        None => command_hint(name).unwrap_or_else(|| format!("servers are {}", names.join(", "))),
+    };
+    Failure::Usage(format!("server '{name}' not found in configuration; {hint}"))
 }
 
 /// A hint for a name that is not configured.
-fn connection_hint(name: &str) -> &'static str {
+fn connection_hint(name: &str) -> String {
     match name.split_once("://") {
-        Some(("ws" | "wss", _)) => "use --ws URL",
-        Some(_) => "use --http URL or --sse URL",
-        None => WITHOUT_SERVERS,
+        Some(("ws" | "wss", _)) => "use --ws URL".to_owned(),
+        Some(_) => "use --http URL or --sse URL".to_owned(),
+        None => command_hint(name).unwrap_or_else(|| WITHOUT_SERVERS.to_owned()),
     }
 }
 
 /// The hint if there are no servers.
-const WITHOUT_SERVERS: &str = "--http URL or --stdio COMMAND connects without a config, --mcp-config FILE uses a config \
-                               file; see `rehearse config show`";
+const WITHOUT_SERVERS: &str = "--http URL or -- COMMAND connects without a config, --mcp-config FILE uses a config file; \
+                               see `rehearse config show`";
 
 /// Prints that no servers are configured.
 pub(crate) fn print_no_servers() {

@@ -14,11 +14,11 @@ const EXAMPLES: &str = "\
 Examples:
   rehearse repl                                      the servers of your MCP clients
   rehearse repl --mcp-config .mcp.json --debug
-  rehearse repl --stdio 'npx -y mcp-files'
+  rehearse repl -- npx -y mcp-files
   printf 'status\\ncall echo text=hi\\n' | rehearse repl --mcp-config .mcp.json --yes
 
 Type `help` for the commands. Edited config files are reloaded. Servers come from config files (see `rehearse config \
-show`) or from --stdio, --http, --sse or --ws.
+show`) or from -- COMMAND, --stdio, --http, --sse or --ws.
 
 Exit codes:
   0  success

@@ -39,7 +39,7 @@ const EXAMPLES: &str = "\
 Examples:
   rehearse chat --model scripted:model.yaml --mcp-config .mcp.json
   rehearse chat --mcp-config agent.cpe.yaml --model fast       # a `ref` of its `models`
-  rehearse chat --model anthropic:claude-sonnet-4-5 --stdio 'npx -y mcp-files'
+  rehearse chat --model anthropic:claude-sonnet-4-5 -- npx -y mcp-files
   rehearse chat --model openai:gpt-5 --base-url http://127.0.0.1:8889
   echo 'What can you do?' | rehearse chat --model scripted:model.yaml
 
@@ -84,7 +84,7 @@ pub(crate) struct ChatArgs {
     /// Print the arguments and results of subagents, too [default: if CPE_VERBOSE_SUBAGENT is 1 or true]
     #[arg(long, hide_short_help = true)]
     verbose_subagent: bool,
-    /// Print the id of the run in each line about a subagent [default: if several run at once]
+    /// Print ids of runs in lines about subagents [default: if several run]
     #[arg(long, hide_short_help = true)]
     show_run_id: bool,
     #[command(flatten)]

@@ -1,0 +1,154 @@
+//! What to write in place of a command line with a usual mistake.
+
+use std::{ffi::OsString, path::Path};
+
+use clap::{
+    Command, Error,
+    error::{ContextKind, ContextValue, ErrorKind},
+};
+
+use rehearse_client_configs::{Machine, PathKind};
+use rehearse_report::text::quoted;
+
+/// What people write for subcommands of other names.
+const OTHER_WORDS: &[(&str, &str)] = &[(
+    "test",
+    "`rehearse run` runs scenarios, `rehearse check` checks a server, and `rehearse check client` a client",
+)];
+
+/// The subcommand that is shown for one that has none, but needs it.
+const USUAL: &[(&str, &str)] = &[("", "check"), ("bench", "bench discovery"), ("mcp", "mcp list-tools")];
+
+/// The hint for a command line that clap refuses.
+pub(super) fn usage_hint(error: &Error, root: &Command, args: &[OsString]) -> Option<String> {
+    let words: Vec<&str> = args.iter().skip(1).map(|arg| arg.to_str()).collect::<Option<_>>()?;
+    let line = CommandLine::new(root, &words);
+    match error.kind() {
+        ErrorKind::InvalidSubcommand => line.other_subcommand(root, context(error, ContextKind::InvalidSubcommand)?),
+        ErrorKind::UnknownArgument => {
+            let wrong = context(error, ContextKind::InvalidArg)?;
+            let is_near_option = wrong.starts_with("--") && error.get(ContextKind::SuggestedArg).is_some();
+            line.misplaced(wrong).or_else(|| if is_near_option { None } else { line.unquoted(wrong) })
+        }
+        _ => None,
+    }
+}
+
+/// The hint for a name that is no server, but starts one.
+pub(super) fn command_hint(name: &str) -> Option<String> {
+    let rest = if name.contains(char::is_whitespace) { "" } else { " …" };
+    match Machine::here().path_kind(Path::new(name)) {
+        PathKind::File => Some(format!("write the command that starts the server after `--`, as in `-- node {name}`")),
+        _ if starts_program(name) => {
+            Some(format!("write the command that starts the server after `--`, as in `-- {name}{rest}`"))
+        }
+        _ => None,
+    }
+}
+
+fn context(error: &Error, kind: ContextKind) -> Option<&str> {
+    match error.get(kind)? {
+        ContextValue::String(text) => Some(text),
+        _ => None,
+    }
+}
+
+/// Whether a word names a program, or is a whole command line with one.
+fn starts_program(word: &str) -> bool {
+    let machine = Machine::here();
+    let program = word.split_whitespace().next().unwrap_or_default();
+    match program.contains('/') {
+        true => machine.path_kind(Path::new(program)) == PathKind::Program,
+        false => machine.has_program(program),
+    }
+}
+
+/// The words of a command line.
+struct CommandLine<'a> {
+    /// The subcommands, such as `mcp list-tools`.
+    path: String,
+    command: &'a Command,
+    rest: &'a [&'a str],
+}
+
+impl<'a> CommandLine<'a> {
+    fn new(root: &'a Command, words: &'a [&'a str]) -> CommandLine<'a> {
+        let mut line = CommandLine { path: String::new(), command: root, rest: words };
+        while let Some((word, rest)) = line.rest.split_first()
+            && let Some(command) = line.command.find_subcommand(word)
+        {
+            let path = format!("{} {}", line.path, command.get_name()).trim().to_owned();
+            line = CommandLine { path, command, rest };
+        }
+        line
+    }
+
+    /// A subcommand that is elsewhere or has another name; or the command of a server in its place.
+    fn other_subcommand(&self, root: &Command, wrong: &str) -> Option<String> {
+        if let Some((_, hint)) = OTHER_WORDS.iter().find(|(word, _)| self.path.is_empty() && *word == wrong) {
+            return Some((*hint).to_owned());
+        }
+        if let Some(path) = path_of(root, wrong) {
+            return Some(format!("it is `rehearse {path}`"));
+        }
+        let words = if self.rest.first() == Some(&"--") { &self.rest[1..] } else { self.rest };
+        let is_command = words.len() > 1 || wrong.contains(char::is_whitespace);
+        (is_command && words.first() == Some(&wrong) && starts_program(wrong)).then(|| self.after_dashes(words))
+    }
+
+    /// An option of a subcommand that is not there.
+    fn misplaced(&self, wrong: &str) -> Option<String> {
+        let name = wrong.strip_prefix("--")?;
+        let (_, usual) = USUAL.iter().find(|(path, _)| *path == self.path)?;
+        let at = self.rest.iter().position(|word| *word == wrong)?;
+        let subcommand = usual.rsplit(' ').next().and_then(|usual| self.command.find_subcommand(usual))?;
+        if !has_option(subcommand, name) {
+            return None;
+        }
+        match name {
+            "stdio" => Some(self.after_dashes(self.command_at(at + 1))),
+            _ => Some(format!("{wrong} belongs after a subcommand, as in `rehearse {usual} {wrong}`")),
+        }
+    }
+
+    /// The command of a server whose words are not one argument.
+    fn unquoted(&self, wrong: &str) -> Option<String> {
+        let at = self.rest.iter().position(|word| *word == wrong)?;
+        if let Some(stdio) = self.rest[..at].iter().position(|word| *word == "--stdio") {
+            let words = self.command_at(stdio + 1);
+            let is_one = words.first().is_none_or(|word| word.contains(char::is_whitespace));
+            return (!is_one).then(|| format!("--stdio takes one argument; {}", self.after_dashes(words)));
+        }
+        let begins = |at: &usize| starts_program(self.rest[*at]);
+        let first = at.checked_sub(1).filter(begins).or(Some(at).filter(begins))?;
+        has_option(self.command, "stdio").then(|| self.after_dashes(self.command_at(first)))
+    }
+
+    /// The words from here to the next option of ours.
+    fn command_at(&self, at: usize) -> &[&str] {
+        let words = &self.rest[at.min(self.rest.len())..];
+        let is_ours = |word: &&str| word.strip_prefix("--").is_some_and(|name| has_option(self.command, name));
+        &words[..words.iter().position(is_ours).unwrap_or(words.len())]
+    }
+
+    fn after_dashes(&self, words: &[&str]) -> String {
+        let path = USUAL.iter().find(|(path, _)| *path == self.path).map_or(&*self.path, |(_, usual)| usual);
+        let words = match words {
+            [line, ..] if line.contains(char::is_whitespace) => (*line).to_owned(),
+            words => words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "),
+        };
+        format!("write the command that starts the server after `--`: rehearse {path} -- {words}")
+    }
+}
+
+fn has_option(command: &Command, name: &str) -> bool {
+    command.get_arguments().any(|arg| arg.get_long() == Some(name))
+}
+
+/// The subcommands that lead to one of this name.
+fn path_of(command: &Command, name: &str) -> Option<String> {
+    let shown = || command.get_subcommands().filter(|it| !it.is_hide_set());
+    let here = shown().find(|it| it.get_name() == name || it.get_all_aliases().any(|alias| alias == name));
+    here.map(|it| it.get_name().to_owned())
+        .or_else(|| shown().find_map(|it| Some(format!("{} {}", it.get_name(), path_of(it, name)?))))
+}
