@@ -78,6 +78,32 @@ fn the_program_of_a_file_with_another_name_is_a_guess() {
 }
 
 #[test]
+fn a_guess_starts_nothing_that_may_be_switched_off_and_is_said_once() {
+    let server =
+        |more: &str| format!(r#"{{"mcpServers": {{"a": {{"command": "touch", "args": ["started"]{more}}}}}}}"#);
+    let guess = "warning: live.json is read as a config of ";
+    for (more, code, words) in [
+        (r#", "disabled": true"#, 4, "Cline, a guess: --dialect says which\n"),
+        (r#", "enabled": false"#, 2, "help: name the program with --dialect"),
+    ] {
+        for command in ["mcp list-tools", "check", "bench discovery", "repl"] {
+            let run = Rehearse::new().file("live.json", &server(more)).args(command.split(' '));
+            let run = run.args(["--mcp-config", "live.json"]).stdin("").run().stderr_has(words);
+            let code = if command == "repl" && code == 4 { 0 } else { code };
+            let run = run.code(code);
+            assert_eq!(run.stderr().matches(guess).count(), usize::from(code != 2), "{command}");
+            assert!(!run.path("started").exists(), "{command}");
+        }
+        let connect = ["validate-config", "live.json", "--connect", "--portable"];
+        let run = Rehearse::new().file("live.json", &server(more)).args(connect).run();
+        assert!(!run.code(i32::from(code == 2)).path("started").exists());
+    }
+    let named = Rehearse::new().file("live.json", &server("")).args(["check", "a", "a"]);
+    let run = named.args(["--mcp-config", "live.json"]).run();
+    assert_eq!(run.stderr().matches(guess).count(), 1, "{}", run.stderr());
+}
+
+#[test]
 fn the_flag_is_the_command_and_both_search_the_folder_by_default() {
     let here = |args: &[&str]| {
         let files = Rehearse::new().file("a/.cursor/mcp.json", GOOD).file("x.json", BAD);
@@ -286,6 +312,39 @@ fn an_interrupt_stops_the_servers_and_reports_the_results() {
     running.stderr_line("interrupted");
     running.end().stdout_has("    · slow: interrupted\n").code(3);
     gone(&processes);
+}
+
+#[test]
+fn a_folder_shows_the_files_that_are_not_checked_and_those_that_no_program_reads() {
+    let files = || {
+        let files = Rehearse::new().file("teams/mcp.json", GOOD).file("agent.cpe.yaml", "subagent: { name: a }\n");
+        files.file("notes.json", r#"{"text": "mcpServers"}"#).file(".claude/mcp.json", GOOD)
+    };
+    let run = files().args(["validate-config", ".", "--portable", "--strict"]).run();
+    let run = run.stdout_has("  - File: agent.cpe.yaml").stdout_has("the subagent needs a `description`");
+    let run = run.stdout_has("W-PLACE").stdout_has("help: it reads `.mcp.json`, `.claude.json`, `managed-mcp.json`");
+    assert!(!run.stderr().contains("notes.json") && !run.stderr().contains(".claude"), "{}", run.stderr());
+    run.stderr_has("warning: teams/mcp.json is not checked, since no known program reads it: name it").code(1);
+    let all = files().args(["validate-config", "teams", "--dialect", "cursor", "--portable"]).run();
+    all.stdout_has("File: teams/mcp.json").stderr_has("").code(0);
+    files().args(["validate-config", "teams", "--quiet"]).run().stdout("").code(4);
+}
+
+#[test]
+fn the_tools_that_are_called_without_asking_or_have_a_timeout_must_be_there() {
+    let server = |more: &str| {
+        let binary = Rehearse::BINARY;
+        format!(r#"{{"mcpServers": {{"a": {{"command": "{binary}", "args": ["mock", "mock.yaml"], {more}}}}}}}"#)
+    };
+    for (path, more) in [
+        (".roo/mcp.json", r#""alwaysAllow": ["first", "secnd"]"#),
+        ("cline_mcp_settings.json", r#""autoApprove": ["secnd"]"#),
+        (".code_agent/config.json", r#""toolTimeouts": {"first": 1000, "secnd": 1000}"#),
+    ] {
+        let run = validate(path, &server(more)).file("mock.yaml", MOCK).args(["--connect"]).run();
+        let run = run.stdout_has("the server has no tool `secnd`").stdout_has("did you mean `second`?").code(0);
+        assert_eq!(run.stdout_text().matches("W-TOOL-UNKNOWN").count(), 1, "{path}");
+    }
 }
 
 #[test]

@@ -19,6 +19,8 @@ codes! {
     JSON_UNDOCUMENTED = "W-JSON-FORM": "a comment or trailing comma that the documentation does not allow";
     BYTE_ORDER_MARK = "E-BYTE-ORDER-MARK": "a byte order mark at the start of the file";
     ROOT = "E-ROOT": "no servers where the program looks for them";
+    DIALECT = "E-DIALECT": "a file that programs read in different ways";
+    PLACE = "W-PLACE": "a file that its program does not read";
     BARE = "A-BARE": "servers without the usual key around them";
     NO_SERVERS = "A-NO-SERVERS": "a file without servers";
     VALUE_TYPE = "E-VALUE-TYPE": "a value of the wrong type";
@@ -53,6 +55,7 @@ codes! {
     URL = "E-URL": "an invalid URL";
     URL_SCHEME = "E-URL-SCHEME": "a URL scheme that the transport does not support";
     URL_HOST = "W-URL-HOST": "a listen address instead of the server's address";
+    URL_TRANSPORT = "W-URL-TRANSPORT": "a URL that looks like one for another transport";
     PLAIN_HTTP = "W-PLAIN-HTTP": "a secret that is sent unencrypted to another machine";
     HEADER = "E-HEADER": "an invalid HTTP header";
     HEADER_OVERRIDDEN = "W-HEADER": "a header that the protocol sets itself";

@@ -70,6 +70,20 @@ impl Document {
         self.format == Format::Toml
     }
 
+    /// Writes keys in hints as the file has them; hints are written in JSON.
+    pub(super) fn rewrite_hints(&self, findings: &mut [Finding]) {
+        let after = match self.format {
+            Format::Json => return,
+            Format::Yaml => ": ",
+            Format::Toml => " = ",
+        };
+        for hint in findings.iter_mut().filter_map(|finding| finding.problem.hint.as_mut()) {
+            if hint.contains("\": ") {
+                *hint = with_bare_keys(hint, after).into();
+            }
+        }
+    }
+
     /// Whether there is no value at all.
     pub(super) fn is_empty(&self) -> bool {
         self.extensions.iter().any(|extension| extension.kind == Kind::Empty)
@@ -133,6 +147,18 @@ impl Document {
             findings.push(code.at(*second, message).hint("keep one of them, or rename it"));
         }
     }
+}
+
+/// A text with keys in JSON, with what is `after` a key in another format.
+fn with_bare_keys(text: &str, after: &str) -> String {
+    let is_bare = |key: &str| key.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c));
+    let parts = text.split("\": ").collect::<Vec<_>>();
+    let Some((last, keyed)) = parts.split_last() else { return String::new() };
+    let keyed = keyed.iter().map(|part| match part.rsplit_once('"').filter(|(_, key)| is_bare(key)) {
+        Some((before, key)) => format!("{before}{key}{after}"),
+        None => format!("{part}\": "),
+    });
+    keyed.chain([(*last).to_owned()]).collect()
 }
 
 /// The warning about an extension that a program does not have.

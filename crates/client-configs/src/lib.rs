@@ -27,6 +27,7 @@ mod dotenv;
 mod expand_env;
 mod expression;
 mod filter;
+mod guess;
 mod lint;
 mod machine;
 mod placeholder;

@@ -4,8 +4,8 @@ use std::{path::Path, sync::Arc};
 
 use super::{
     ClientConfig, ConfiguredServer, Machine, Project, check, codes, dialect::Detected, dialect::Dialect,
-    dialect::detect, dialect::is_about_other_things, document, document::Document, read, secret::Redactor,
-    secret::secrets_of,
+    dialect::detect, dialect::is_about_other_things, document, document::Document, guess::guess, read,
+    secret::Redactor, secret::secrets_of,
 };
 use rehearse_document::{Node, Problems, Source, Span};
 use rehearse_report::findings::{Contact, File, Finding, Server, Severity};
@@ -133,7 +133,10 @@ fn analyze(
     let mut findings = Vec::new();
     let detected = match forced {
         Some(dialect) => Some(Detected::certain(dialect, "set by --dialect")),
-        None => detect(path, document, source),
+        None => {
+            let known = path.and_then(|path| detect(path, &document.root, source));
+            known.or_else(|| guess(path, document, source, &mut findings))
+        }
     };
     let Some(dialect) = detected.as_ref().map(|detected| detected.dialect) else {
         findings.push(read::unknown_program(&document.root));
@@ -157,6 +160,7 @@ fn analyze(
             findings.retain(|it| it.server.is_none() || it.code == &codes::SECRET);
         }
     }
+    document.rewrite_hints(&mut findings);
     Analysis { detected, config: Some(config), part, findings }
 }
 

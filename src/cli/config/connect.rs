@@ -65,6 +65,8 @@ struct Candidate {
     config: Result<ResolvedServer, Vec<Finding>>,
     name: server::At<String>,
     tools: server::ToolFilter,
+    /// Other tools that the config names.
+    others: Vec<server::At<String>>,
     policy: &'static Policy,
 }
 
@@ -96,7 +98,9 @@ fn plan(checked: &[CheckedFile], shows_secrets: bool) -> Vec<Candidate> {
                     prepared.secrets = Secrets::default();
                 }
                 let (name, tools, policy) = (server.name.clone(), server.tools.clone(), &dialect.policy);
-                plan.push(Candidate { file, server: number + index, config, name, tools, policy });
+                let timed = server.timeouts.tools.iter().map(|(tool, _)| tool);
+                let others = server.approval.always_allow.iter().chain(timed).cloned().collect();
+                plan.push(Candidate { file, server: number + index, config, name, tools, others, policy });
             }
             number += servers.len();
         }
@@ -125,7 +129,7 @@ async fn execute(plan: Vec<Candidate>) -> Result<(Vec<CandidateResult>, bool), F
 }
 
 async fn connect(candidate: Candidate, cancel: &CancellationToken) -> CandidateResult {
-    let Candidate { file, server, config, name, tools, policy } = candidate;
+    let Candidate { file, server, config, name, tools, others, policy } = candidate;
     let of = |contact, findings| CandidateResult { file, server, contact, findings };
     let ResolvedServer { mut config, secrets, .. } = match config {
         Ok(prepared) => prepared,
@@ -140,7 +144,7 @@ async fn connect(candidate: Candidate, cancel: &CancellationToken) -> CandidateR
     match reached {
         _ if cancel.is_cancelled() => of(Contact::Interrupted, Vec::new()),
         Ok(ListedTools { names, unusable }) => {
-            let mut findings = unknown_tools(&tools, policy, &names);
+            let mut findings = unknown_tools(&tools, &others, policy, &names);
             let finding = |text: &str| codes::TOOL.at(name.span, secrets.hidden(text)).about(&*name.value);
             findings.extend(first_notices(&unusable).map(|text| finding(&text)));
             if let [first, more @ ..] = &output[..] {
@@ -170,12 +174,18 @@ async fn connect(candidate: Candidate, cancel: &CancellationToken) -> CandidateR
     }
 }
 
-/// Findings about the names in tool lists that are not tools of the server. A pattern is not a name.
-fn unknown_tools(lists: &server::ToolFilter, policy: &Policy, all: &[String]) -> Vec<Finding> {
+/// Findings about the names in tool lists, and of `others`, that are not tools of the server. A pattern is not a name.
+fn unknown_tools(
+    lists: &server::ToolFilter,
+    others: &[server::At<String>],
+    policy: &Policy,
+    all: &[String],
+) -> Vec<Finding> {
     let known: Vec<&str> = all.iter().map(String::as_str).collect();
     let names = lists.include.iter().chain(&lists.exclude).flat_map(|list| &list.value);
     let is_pattern = |name: &str| policy.patterns != Patterns::Exact && name.contains(['*', '?', '[']);
-    let unknown = names.filter(|name| !known.contains(&&*name.value) && !is_pattern(&name.value));
+    let others = others.iter().filter(|name| !name.value.contains('*'));
+    let unknown = names.chain(others).filter(|name| !known.contains(&&*name.value) && !is_pattern(&name.value));
     unknown
         .map(|name| {
             let finding = codes::TOOL_UNKNOWN.at(name.span, format!("the server has no tool `{}`", name.value));

@@ -10,7 +10,7 @@ use std::{
 
 use clap::Args;
 
-use super::{checked_file::CheckedFile, connect, dialect, walk};
+use super::{checked_file::CheckedFile, connect, dialect, sources::MOST_SHOWN, walk, walk::FoundFiles};
 use crate::cli::{Exit, Failure, agent_config::check_agent, output, style};
 use rehearse_client_configs::{
     LintReport, Machine, codes,
@@ -20,7 +20,7 @@ use rehearse_client_configs::{
 use rehearse_document::{Problem, Source, Span, text::bytes};
 use rehearse_report::{
     Format, Layout,
-    findings::{File, Finding, Report, Severity, Verdict},
+    findings::{Code, File, Finding, Report, Severity, Verdict},
 };
 
 /// The page that explains every code.
@@ -89,7 +89,13 @@ pub(crate) fn run(args: ValidateArgs) -> Result<Exit, Failure> {
     if args.list_dialects {
         return list_dialects().map(|()| Exit::Success);
     }
-    let mut checked = check(&args);
+    let (mut checked, unread) = check(&args);
+    if !args.quiet {
+        for path in unread.iter().take(MOST_SHOWN) {
+            let path = path.display();
+            style::warn(&format!("{path} is not checked, since no known program reads it: name it, or give --dialect"));
+        }
+    }
     if checked.is_empty() {
         let hint = "pass the files; `--list-dialects` prints the known file names";
         let strong = style::STRONG;
@@ -108,24 +114,36 @@ pub(crate) fn run(args: ValidateArgs) -> Result<Exit, Failure> {
     })
 }
 
-/// Checks every named file, and every known file below a named folder.
-fn check(args: &ValidateArgs) -> Vec<CheckedFile> {
+/// Checks every named file, and every known file below a named folder. The second are other files there with servers.
+fn check(args: &ValidateArgs) -> (Vec<CheckedFile>, Vec<PathBuf>) {
     let here = [PathBuf::from(".")];
     let paths = if args.paths.is_empty() { &here[..] } else { &args.paths };
     let machine = (!args.portable).then(Machine::here);
-    let (mut checked, mut seen) = (Vec::new(), HashSet::new());
+    let (mut checked, mut unread, mut seen) = (Vec::new(), Vec::new(), HashSet::new());
     for path in paths {
         if path.is_dir() {
-            for path in walk::configs_below(path) {
-                if seen.insert(walk::absolute(&path)) {
-                    checked.extend(check_file(args, &path, machine.as_ref(), true));
+            let FoundFiles { known, others } = walk::configs_below(path);
+            for path in known.into_iter().filter(|path| seen.insert(walk::absolute(path))) {
+                checked.extend(check_file(args, &path, machine.as_ref(), true));
+            }
+            for path in others.into_iter().filter(|path| seen.insert(walk::absolute(path))) {
+                match read(&path, "").map(|source| lint(&source, Some(&walk::absolute(&path)), args.dialect, None)) {
+                    Ok(report) if args.dialect.is_some() || has(&report, &codes::PLACE) => {
+                        checked.extend(check_file(args, &path, machine.as_ref(), false));
+                    }
+                    Ok(LintReport { config: Some(config), .. }) if !config.servers.is_empty() => unread.push(path),
+                    _ => {}
                 }
             }
         } else if path == Path::new("-") || seen.insert(walk::absolute(path)) {
             checked.extend(check_file(args, path, machine.as_ref(), false));
         }
     }
-    checked
+    (checked, unread)
+}
+
+fn has(report: &LintReport, code: &Code) -> bool {
+    report.findings.iter().any(|finding| finding.code == code)
 }
 
 /// Whether a file may have a section with servers, but has none.
@@ -136,7 +154,8 @@ fn has_no_servers(path: &Path, report: &LintReport) -> bool {
         let has_no_servers = !dialect.single_server_file && !report.source.text.contains("mcp");
         return has_no_servers || report.findings.iter().any(is_empty);
     }
-    let is_section = |it: &Detected| matches!(it.dialect.root_keys, RootKeys::Section(_));
+    let is_section =
+        |it: &Detected| matches!(it.dialect.root_keys, RootKeys::Section(_)) && !it.dialect.describes_agent;
     let has_servers = report.config.as_ref().is_some_and(|config| !config.servers.is_empty());
     report.detected.as_ref().is_some_and(is_section) && !has_servers && report.findings.iter().all(is_empty)
 }

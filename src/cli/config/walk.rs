@@ -11,9 +11,21 @@ use rehearse_client_configs::dialect::by_path;
 /// Folders with generated or downloaded files.
 const SKIPPED: [&str; 8] = [".git", "node_modules", "target", "vendor", "dist", "build", "__pycache__", ".venv"];
 
+/// The files of a folder that may have servers.
+#[derive(Debug, Default)]
+pub(super) struct FoundFiles {
+    /// Those that some program reads.
+    pub(super) known: Vec<PathBuf>,
+    /// Others that are not large and name servers.
+    pub(super) others: Vec<PathBuf>,
+}
+
+/// The most bytes of a file that no program is known to read.
+const LARGEST: u64 = 1 << 18;
+
 /// The config files below a folder, sorted; symbolic links are not followed, and unreadable folders are ignored.
-pub(super) fn configs_below(folder: &Path) -> Vec<PathBuf> {
-    let (mut found, mut folders) = (Vec::new(), vec![folder.to_owned()]);
+pub(super) fn configs_below(folder: &Path) -> FoundFiles {
+    let (mut found, mut folders) = (FoundFiles::default(), vec![folder.to_owned()]);
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
             let Ok(kind) = entry.file_type() else { continue };
@@ -23,12 +35,25 @@ pub(super) fn configs_below(folder: &Path) -> Vec<PathBuf> {
             if kind.is_dir() && !SKIPPED.iter().any(|skipped| name == OsStr::new(skipped)) {
                 folders.push(path);
             } else if kind.is_file() && by_path(&absolute(&path)).is_some() {
-                found.push(path);
+                found.known.push(path);
+            } else if kind.is_file() && names_servers(&path) {
+                found.others.push(path);
             }
         }
     }
-    found.sort();
+    found.known.sort();
+    found.others.sort();
     found
+}
+
+/// Whether a file has a key for servers that only programs with MCP have.
+fn names_servers(path: &Path) -> bool {
+    let extension = path.extension().and_then(OsStr::to_str).unwrap_or_default();
+    let is_small = || fs::metadata(path).is_ok_and(|data| data.len() <= LARGEST);
+    let has_key = |text: &str| ["mcpServers", "mcp_servers", "context_servers"].iter().any(|key| text.contains(key));
+    ["json", "jsonc", "yaml", "yml", "toml"].contains(&extension)
+        && is_small()
+        && fs::read_to_string(path).is_ok_and(|text| has_key(&text))
 }
 
 /// The absolute path, because the parent folders of the current folder can determine the dialect.
@@ -67,11 +92,11 @@ mod tests {
             fs::write(path, "{}").expect("writes");
         }
         std::os::unix::fs::symlink(folder.path().join("a"), folder.path().join("c")).expect("links");
-        let found = configs_below(folder.path());
+        let found = configs_below(folder.path()).known;
         let found: Vec<_> = found.iter().map(|path| path.strip_prefix(folder.path()).expect("below")).collect();
         let expected = [".gemini/settings.json", ".mcp.json", "a/.mcp.json", "b/.cursor/mcp.json"];
         assert_eq!(found, expected.map(Path::new));
-        assert_eq!(configs_below(&folder.path().join(".gemini")).len(), 1, "its name is part of the path");
+        assert_eq!(configs_below(&folder.path().join(".gemini")).known.len(), 1, "its name is part of the path");
     }
 
     #[test]
@@ -92,7 +117,7 @@ mod tests {
             fs::create_dir_all(path.parent().expect("a folder")).expect("creates");
             fs::write(path, "{}").expect("writes");
         }
-        let found = configs_below(folder.path());
+        let found = configs_below(folder.path()).known;
         let found: Vec<_> = found.iter().map(|path| path.strip_prefix(folder.path()).expect("below")).collect();
         assert_eq!(found, expected.map(Path::new));
     }

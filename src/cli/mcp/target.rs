@@ -21,7 +21,7 @@ use crate::cli::{
 use rehearse_client::Timeouts;
 use rehearse_client_configs::{
     Machine,
-    dialect::{Dialect, by_name},
+    dialect::{Detected, Dialect, by_name},
     policy::{ApprovalRule, Naming, Policy},
     server,
     sources::{Effective, File, Kept},
@@ -134,11 +134,10 @@ impl TargetsArgs {
         for ad_hoc in described {
             servers.extend(target(ad_hoc).servers(Select::Enabled, false)?);
         }
-        for name in names {
-            servers.extend(target(ServerArgs::default()).servers(Select::Named(name), false)?);
-        }
-        if servers.is_empty() && names.is_empty() {
-            return target(ServerArgs::default()).servers(Select::Enabled, false);
+        if servers.is_empty() {
+            let selects = names.iter().map(|name| Select::Named(name));
+            let selects: Vec<_> = if names.is_empty() { vec![Select::Enabled] } else { selects.collect() };
+            return target(ServerArgs::default()).of_config(&selects, false);
         }
         Ok(servers)
     }
@@ -190,6 +189,7 @@ impl TargetArgs {
             });
         }
         let effective = self.effective(&Machine::here(), show_secrets)?;
+        warn_of_guesses(&effective);
         for unread in &effective.unread {
             style::warn(&format!("the server '{}' is ignored: {}, {}", unread.name, unread.code.name, unread.origin));
         }
@@ -226,9 +226,19 @@ impl TargetArgs {
                 _ => Ok(vec![server]),
             };
         }
+        self.of_config(&[select], show_secrets)
+    }
+
+    /// The selected servers of configs.
+    fn of_config(&self, selects: &[Select<'_>], show_secrets: bool) -> Result<Vec<Server>, Failure> {
         let machine = Machine::here();
         let effective = self.effective(&machine, show_secrets)?;
-        selected(&effective, &machine, select, |file| file.precedence.is_named(), show_secrets)
+        warn_of_guesses(&effective);
+        let mut servers = Vec::new();
+        for select in selects {
+            servers.extend(selected(&effective, &machine, *select, |file| file.precedence.is_named(), show_secrets)?);
+        }
+        Ok(servers)
     }
 
     /// All valid servers, enabled or not, and their files. Files that have changed since `before` must have no errors.
@@ -241,6 +251,9 @@ impl TargetArgs {
         }
         let machine = Machine::here();
         let effective = self.effective(&machine, show_secrets)?;
+        if before.is_none() {
+            warn_of_guesses(&effective);
+        }
         let files = Files::new(&effective);
         let has_changed = |file: &File| before.is_some_and(|before| before.has_changed(file));
         let wrong = effective.files.iter().filter(|file| has_changed(file)).flat_map(|file| {
@@ -273,6 +286,16 @@ impl TargetArgs {
         }
         effective.leave_out(is_rejected);
         Ok(effective)
+    }
+}
+
+/// Says for which program a file is read, if that is a guess.
+fn warn_of_guesses(effective: &Effective) {
+    for file in &effective.files {
+        if let Some(Detected { dialect, is_guess: true, .. }) = &file.report.detected {
+            let name = &file.report.source.name;
+            style::warn(&format!("{name} is read as a config of {}, a guess: --dialect says which", dialect.program));
+        }
     }
 }
 

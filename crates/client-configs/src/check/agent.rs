@@ -95,9 +95,13 @@ fn models<'n>(root: &'n Node, findings: &mut Vec<Finding>) -> HashSet<&'n str> {
                 let finding = codes::MODEL.at(node.span, format!("another model has the ref `{name}` already"));
                 findings.push(finding.hint("rename one of them"));
             }
-            None => {
-                findings.push(codes::MODEL.at(model.span, "a model needs a `ref`").hint("`defaults.model` names it"))
-            }
+            None => match model.get("ref").filter(|node| !node.is_null()) {
+                Some(node) => findings.push(not_text("ref", node)),
+                None => {
+                    findings
+                        .push(codes::MODEL.at(model.span, "a model needs a `ref`").hint("`defaults.model` names it"));
+                }
+            },
         }
     }
     known
@@ -111,6 +115,10 @@ fn subagent(entry: &Entry, findings: &mut Vec<Finding>) {
         return;
     }
     for key in ["name", "description"] {
+        if let Some(node) = agent.get(key).filter(|node| !node.is_null() && node.as_str().is_none()) {
+            findings.push(not_text(key, node));
+            continue;
+        }
         let text = agent.get(key).and_then(Node::as_str).unwrap_or_default();
         if text.trim().is_empty() {
             let span = agent.get(key).map_or(entry.key_span, |node| node.span);
@@ -118,4 +126,10 @@ fn subagent(entry: &Entry, findings: &mut Vec<Finding>) {
             findings.push(finding.hint("clients see it as a tool"));
         }
     }
+}
+
+fn not_text(key: &str, node: &Node) -> Finding {
+    let message = format!("`{key}` must be a string, found {}", node.kind());
+    let is_collection = node.as_entries().is_some() || node.as_items().is_some();
+    codes::VALUE_TYPE.at(node.span, message).hint(if is_collection { "write a text" } else { "write it in quotes" })
 }

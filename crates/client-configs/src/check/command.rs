@@ -17,8 +17,19 @@ use rehearse_report::findings::Finding;
 const SHELLS: &[&str] = &["sh", "bash", "zsh", "fish", "dash", "cmd", "powershell", "pwsh", "wsl", "ssh", "env", "nix"];
 
 /// Programs that start others.
-const LAUNCHERS: &[&str] =
-    &["node", "npx", "python", "python3", "uv", "uvx", "docker", "podman", "deno", "bun", "bunx"];
+const LAUNCHERS: &[&str] = &[
+    "node", "npx", "npm", "pnpm", "yarn", "tsx", "python", "python3", "uv", "uvx", "pipx", "poetry", "docker",
+    "podman", "nerdctl", "deno", "bun", "bunx", "java", "go", "cargo", "dotnet", "ruby", "php", "perl",
+];
+
+/// Launchers whose first word is the name of a package.
+const OF_PACKAGES: &[&str] = &["npx", "uvx", "bunx"];
+
+/// Words after which a launcher takes the name of what it launches.
+const SUBCOMMANDS: &[&str] = &["run", "exec", "dlx", "tool", "x", "start", "compose"];
+
+/// Options without a value, after which is what is launched.
+const FLAGS: &[&str] = &["-y", "--yes", "-i", "--interactive", "--rm", "-u", "-q", "--quiet"];
 
 /// Words of a shell that separate commands.
 const OPERATORS: &[&str] = &["&&", "||", "|", ";", ">", ">>", "<", "2>&1", "&"];
@@ -160,12 +171,18 @@ fn is_quoted(word: &str) -> bool {
 
 /// An option of a launcher together with its value, or with the next word, in one argument.
 fn check_joined(server: &ConfiguredServer, findings: &mut Vec<Finding>) {
-    let is_launched = |command: &At<String>| LAUNCHERS.contains(&program(&command.value));
-    if !server.command.as_ref().is_some_and(is_launched) || has_shell(server) {
-        return;
-    }
+    let launcher = server.command.as_ref().map(|command| program(&command.value));
+    let Some(launcher) = launcher.filter(|launcher| LAUNCHERS.contains(launcher) && !has_shell(server)) else { return };
     // What follows the first word that is not an option is for the program that is launched.
-    let own = server.args.iter().take_while(|word| word.value.starts_with('-') || word.value == "run");
+    let is_own = |word: &&At<String>| word.value.starts_with('-') || SUBCOMMANDS.contains(&&*word.value);
+    let (own, others) = server.args.split_at(server.args.iter().take_while(is_own).count());
+    let is_value = own.last().is_some_and(|word| word.value.starts_with('-') && !FLAGS.contains(&&*word.value));
+    if let Some(word) = others.first().filter(|_| !is_value)
+        && has_more_words(launcher, word.value.trim())
+    {
+        let message = "this argument is a whole command line";
+        findings.push(codes::COMMAND_LINE.at(word.span, message).hint("make each word a string of its own"));
+    }
     for word in own {
         let Some((option, rest)) = word.value.split_once(' ') else { continue };
         let name = option.trim_start_matches('-');
@@ -175,6 +192,14 @@ fn check_joined(server: &ConfiguredServer, findings: &mut Vec<Finding>) {
             findings.push(codes::COMMAND_LINE.at(word.span, message).hint("make each word a string of its own"));
         }
     }
+}
+
+/// Whether what is launched has its own arguments after it. A path may have a space in it, the name of a package may not.
+fn has_more_words(launcher: &str, word: &str) -> bool {
+    let Some((first, rest)) = word.split_once(char::is_whitespace) else { return false };
+    let has_option = rest.split_whitespace().any(|word| word.starts_with('-'));
+    let is_name = |c: char| c.is_ascii_alphanumeric() || "@/._-".contains(c);
+    OF_PACKAGES.contains(&launcher) && first.chars().all(is_name) || SUBCOMMANDS.contains(&first) || has_option
 }
 
 fn check_directory(checked: &CheckedConfig<'_>, server: &ConfiguredServer, findings: &mut Vec<Finding>) {

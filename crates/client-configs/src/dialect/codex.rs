@@ -23,6 +23,8 @@ pub(super) static DIALECT: Dialect = Dialect {
         Key::remote("http_headers", Field::Headers),
         Key::remote("env_http_headers", Field::Setting(SettingType::Pairs)),
         Key::remote("bearer_token_env_var", Field::Setting(SettingType::Text)),
+        // "bearer_token is not supported for …", whatever the transport.
+        Key::new("bearer_token", Field::RejectedBearer("bearer_token_env_var")),
         Key::remote("oauth", Field::Object(OAUTH)),
         Key::remote("oauth_resource", Field::Setting(SettingType::Text)),
         Key::new("scopes", Field::Own),

@@ -1,4 +1,4 @@
-//! Which program a file is for: first its path says it, then the root key of its servers and marks of one program.
+//! What says which program a file is for: its path, its name, and words that only one program has.
 
 use std::path::{Path, PathBuf};
 
@@ -103,42 +103,30 @@ pub(crate) fn without_ending(path: &Path) -> PathBuf {
     }
 }
 
-/// The dialect of a file; `None` if neither its path nor its content says it.
-pub(crate) fn detect(path: Option<&Path>, document: &Document, source: &Source) -> Option<Detected> {
-    let root = &document.root;
-    let marked = marked(root, source);
-    if let Some((dialect, place)) = path.and_then(|path| by_path(&without_ending(path))) {
-        let is_guest = |guest: &&Dialect| guest.also_reads.contains(&place);
-        let guest = ALL.iter().copied().filter(is_guest).find_map(|guest| {
-            if dialect.servers(root).is_none() && has_root(guest, root) {
-                return Some(Detected::certain(guest, format!("its servers are under `{}`", guest.roots[0].join("."))));
-            }
-            let (_, mark) = marked.filter(|(marked, _)| std::ptr::eq(*marked, guest))?;
-            Some(Detected::certain(guest, format!("it has `{mark}`")))
-        });
-        let why = || format!("its path ends with {}", place.suffix());
-        return guest.or_else(|| Some(Detected::certain(dialect, why())));
-    }
-    if let Some(dialect) = path.and_then(named_in) {
-        return Some(Detected::certain(dialect, format!("its name contains `{}`", dialect.name)));
-    }
-    if let Some((dialect, mark)) = marked {
-        return Some(Detected::certain(dialect, format!("it has `{mark}`")));
-    }
-    if let Some((dialect, key)) = by_name("code_agent").and_then(|dialect| Some((dialect, key_of_code_agent(root)?))) {
-        return Some(Detected::certain(dialect, format!("it has `{key}` with `servers`")));
-    }
+/// The dialect of a file whose path says it.
+pub(crate) fn detect(path: &Path, root: &Node, source: &Source) -> Option<Detected> {
+    let (dialect, place) = by_path(&without_ending(path))?;
+    let is_guest = |guest: &&Dialect| guest.also_reads.contains(&place);
+    let guest = ALL.iter().copied().filter(is_guest).find_map(|guest| {
+        if dialect.servers(root).is_none() && has_root(guest, root) {
+            return Some(Detected::certain(guest, format!("its servers are under `{}`", guest.roots[0].join("."))));
+        }
+        let of_file = mark_of_file(root, source).filter(|(marked, _)| std::ptr::eq(*marked, guest));
+        let mark = of_file.map(|(_, mark)| mark).or_else(|| Some(format!("`{}`", mark_of_server(guest, root)?)))?;
+        Some(Detected::certain(guest, format!("it has {mark}")))
+    });
+    guest.or_else(|| Some(Detected::certain(dialect, format!("its path ends with {}", place.suffix()))))
+}
+
+/// The programs that look for servers where a file has them.
+pub(crate) fn readers(document: &Document) -> impl Iterator<Item = &'static Dialect> {
     let fits = |dialect: &&Dialect| match dialect.syntax {
         Syntax::Toml => document.is_toml(),
         Syntax::Yaml => document.is_yaml(),
         Syntax::Json(_) => !document.is_yaml() && !document.is_toml(),
         Syntax::JsonOrYaml => !document.is_toml(),
     };
-    let mut readers = ALL.iter().copied().filter(fits).filter(|dialect| has_root(dialect, root));
-    let first = readers.next()?;
-    let keys = first.roots.iter().find(|keys| root.get_path(keys).is_some()).copied().unwrap_or_default();
-    let why = format!("its servers are under `{}`", keys.join("."));
-    Some(Detected { dialect: first, why, is_guess: readers.next().is_some() })
+    ALL.iter().copied().filter(fits).filter(|dialect| has_root(dialect, &document.root))
 }
 
 /// A key of code_agent in a file with `servers`, also a misspelled one: Visual Studio Code, which has the same place for
@@ -161,31 +149,44 @@ fn has_root(dialect: &Dialect, root: &Node) -> bool {
     dialect.roots.iter().filter_map(|keys| root.get_path(keys)).any(is_collection)
 }
 
-/// The program that has a mark of this file, and the mark.
-fn marked(root: &Node, source: &Source) -> Option<(&'static Dialect, &'static str)> {
-    let is_variable = |dialect: &&Dialect, name: &&str| {
-        !dialect.signature_references.is_empty() && source.text.contains(&format!("${{{name}"))
+/// The program that has a mark at the root of this file or in its references, and the mark.
+pub(crate) fn mark_of_file(root: &Node, source: &Source) -> Option<(&'static Dialect, String)> {
+    let is_variable = |name: &&str| source.text.contains(&format!("${{{name}"));
+    let reference = |dialect: &'static Dialect| {
+        let name = dialect.signature_references.iter().copied().find(is_variable)?;
+        Some((dialect, format!("`{name}`")))
     };
-    let references = ALL.iter().find_map(|dialect| {
-        let name = dialect.signature_references.iter().find(|name| is_variable(dialect, name))?;
-        Some((*dialect, *name))
-    });
-    references.or_else(|| {
-        MARKS.iter().find_map(|Mark { dialect, root: keys, server }| {
-            let dialect = by_name(dialect)?;
-            let is_there = |key: &&str| root.get_path(&key.split('.').collect::<Vec<_>>()).is_some();
-            let has = |key: &str| dialect.servers_of(root).into_iter().any(|server| server.get(key).is_some());
-            let mark = match server {
-                Some(key) => Some(*key).filter(|key| has(key)),
-                None => keys.first().copied().filter(|_| keys.iter().all(is_there)),
-            };
-            Some((dialect, mark?))
-        })
-    })
+    let is_there = |key: &&str| root.get_path(&key.split('.').collect::<Vec<_>>()).is_some();
+    let marked = |mark: &Mark| {
+        let first = mark.root.first().filter(|_| mark.root.iter().all(is_there))?;
+        Some((by_name(mark.dialect)?, format!("`{first}`")))
+    };
+    let of_code_agent = || Some((by_name("code_agent")?, format!("`{}` with `servers`", key_of_code_agent(root)?)));
+    let reference = ALL.iter().copied().find_map(reference);
+    reference.or_else(|| MARKS.iter().find_map(marked)).or_else(of_code_agent)
+}
+
+/// The mark of a program that one of the servers has.
+pub(crate) fn mark_of_server(dialect: &Dialect, root: &Node) -> Option<&'static str> {
+    let mut keys = MARKS.iter().filter(|mark| mark.dialect == dialect.name).filter_map(|mark| mark.server).peekable();
+    keys.peek()?;
+    let servers = dialect.servers_of(root);
+    keys.find(|key| servers.iter().any(|server| server.get(key).is_some()))
+}
+
+/// The program to whose folder a file belongs that has no name which the program reads: `.claude/mcp.json`.
+pub(crate) fn owner_of_folder(path: &Path) -> Option<&'static Dialect> {
+    let folder = path.parent()?.file_name()?.to_str().filter(|folder| folder.starts_with('.'))?;
+    let is_in = |dialect: &&Dialect, depth: usize| {
+        let mut parts = dialect.files.iter().map(|place| place.suffix().split('/'));
+        parts.any(|parts| parts.clone().next() == Some(folder) && parts.count() <= depth)
+    };
+    let first = |depth| ALL.iter().copied().find(|dialect| is_in(dialect, depth));
+    first(2).or_else(|| first(usize::MAX))
 }
 
 /// The program whose name is part of a file's name: `cursor_mcp.json`.
-fn named_in(path: &Path) -> Option<&'static Dialect> {
+pub(crate) fn named_in(path: &Path) -> Option<&'static Dialect> {
     let words = |text: &str| format!("-{}-", text.to_ascii_lowercase().replace(['_', '.', ' '], "-"));
     let name = path.file_stem().map(|stem| words(&stem.to_string_lossy()))?;
     ALL.iter().copied().find(|dialect| !dialect.files.is_empty() && name.contains(&words(dialect.name)))

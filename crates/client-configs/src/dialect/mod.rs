@@ -39,7 +39,9 @@ mod zed;
 use std::time::Duration;
 
 pub use detect::{Detected, by_name, by_path};
-pub(super) use detect::{detect, is_about_other_things, without_ending};
+pub(super) use detect::{
+    detect, is_about_other_things, mark_of_file, mark_of_server, named_in, owner_of_folder, readers, without_ending,
+};
 pub use location::FileLocation;
 pub(super) use servers::ServerMap;
 pub use variables::{EmptyVariable, Template, UnsetVariable, VariableRule, VariableScope};
@@ -49,7 +51,7 @@ use super::policy::Policy;
 use rehearse_document::json::SyntaxExtensionKind;
 use rehearse_protocol::Transport;
 
-/// Every dialect. If a file is not known by its path and several read its root key, the first is taken.
+/// Every dialect. Of those that read a file equally well, the first is taken.
 pub static ALL: &[&Dialect] = &[
     &claude_code::DIALECT,
     &claude_desktop::DIALECT,
@@ -65,12 +67,12 @@ pub static ALL: &[&Dialect] = &[
     &amazon_q::DIALECT,
     &kiro::DIALECT,
     &engine::DIALECT,
+    &cpe::DIALECT,
+    &cpe::LENIENT,
     &code_agent::DIALECT,
     &mcpilot::DIALECT,
     &opencode::DIALECT,
     &zed::DIALECT,
-    &cpe::DIALECT,
-    &cpe::LENIENT,
     &librechat::DIALECT,
     &continue_dev::DIALECT,
     &continue_json::DIALECT,
@@ -338,6 +340,8 @@ pub enum Field {
     AuthKind,
     /// A token, by default for `Authorization: Bearer`.
     Bearer,
+    /// A token for which the program rejects the file, and the key for the variable with it.
+    RejectedBearer(&'static str),
     ClientId,
     ClientSecret,
     /// An array of scopes.
@@ -355,6 +359,11 @@ pub enum Field {
 }
 
 impl Field {
+    /// Whether it says which servers or tools are on.
+    pub(crate) fn is_switch(self) -> bool {
+        matches!(self, Field::Enabled | Field::Disabled | Field::Include | Field::Exclude)
+    }
+
     /// Whether its value is a string in which references are replaced.
     pub(super) fn is_text(self) -> bool {
         !matches!(

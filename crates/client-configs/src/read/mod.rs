@@ -20,7 +20,7 @@ use std::{
 pub(super) use self::{
     missing_servers::unknown_program,
     unknown::BRIDGE,
-    vocabulary::{NOTES, is_note},
+    vocabulary::{NOTES, is_note, switch},
 };
 use self::{
     server::{Reader, ServerParse},

@@ -99,6 +99,9 @@ impl Reader<'_> {
                     self.missing(RequiredField::Transport, codes::TRANSPORT.at(entry.key_span, message).hint(hint));
                     return Target::Unknown;
                 };
+                if transport == Transport::Sse {
+                    self.check_sse(key, entry);
+                }
                 Target::By(At { value: transport, span: entry.key_span })
             }
             _ => {
@@ -110,6 +113,28 @@ impl Reader<'_> {
                 Target::Unknown
             }
         }
+    }
+
+    /// Reports the URL of a server without `type` that is taken for HTTP+SSE, if it looks like one for Streamable HTTP.
+    fn check_sse(&mut self, key: &Key, entry: &Entry) {
+        let url = entry.node.as_str().unwrap_or_default().to_ascii_lowercase();
+        let path = url.split(['?', '#']).next().unwrap_or_default().splitn(4, '/').nth(3).unwrap_or_default();
+        let has = |words: &[&str]| path.split('/').any(|part| words.contains(&part));
+        if !has(&["mcp", "streamable", "streamable-http", "streamablehttp"]) || has(&["sse", "events"]) {
+            return;
+        }
+        let dialect = self.dialect;
+        let other = dialect.keys.iter().find(|it| it.field == Field::Url(Some(Transport::Http)));
+        let says = dialect.keys.iter().find(|it| it.field == Field::Transport);
+        let word = dialect.transports.iter().find(|(_, transport)| *transport == Transport::Http).map(|it| it.0);
+        let hint = match (other, says.zip(word)) {
+            (Some(other), _) => format!("write it as `{}`", other.name),
+            (None, Some((says, word))) => format!("add \"{}\": \"{word}\"", says.name),
+            (None, None) => return,
+        };
+        let message =
+            format!("`{}` alone is HTTP+SSE in {}, and this URL looks like Streamable HTTP", key.name, dialect.program);
+        self.findings.push(codes::URL_TRANSPORT.at(entry.key_span, message).hint(hint));
     }
 
     /// Reports what is missing, at the key that probably means it if there is one.

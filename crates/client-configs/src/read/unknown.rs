@@ -42,11 +42,18 @@ impl Reader<'_> {
             Field::Object(inner) => inner.iter().any(|inner| inner.name == key && inner.field != Field::AuthKind),
             _ => false,
         });
+        let has_address = |inner: &Entry| keys.iter().any(|key| key.name == inner.key && is_address(key));
+        let is_wrapper = entry.node.as_entries().is_some_and(|inner| inner.iter().any(has_address));
         let line = keys.iter().find(|line| line.field == Field::CommandLine && synonym(key, &["args"]).is_some());
-        if let Some(required) = suggestion.or(inside) {
+        if is_wrapper {
+            let needed = if self.rejects_unknown_keys { code } else { &codes::MISSING };
+            self.suggested[RequiredField::Address as usize] = Some((self.findings.len(), needed));
+        } else if let Some(required) = suggestion.or(inside) {
             self.record_required(required);
         }
-        self.findings.push(if let Some(near) = suggestion {
+        self.findings.push(if is_wrapper {
+            code.at(entry.key_span, message).hint("move what is in it one level up, into the server")
+        } else if let Some(near) = suggestion {
             code.at(entry.key_span, message).hint(instead(near, entry))
         } else if let Some(object) = inside {
             code.at(entry.key_span, message).hint(format!("put it under `{}`", object.name))
@@ -120,6 +127,7 @@ fn instead(near: &Key, entry: &Entry) -> String {
         {
             format!("write \"{}\": {}", near.name, !value)
         }
+        _ if entry.key.trim() == near.name => format!("write `{}` without the space", near.name),
         _ => did_you_mean(near.name),
     }
 }

@@ -1,13 +1,13 @@
 //! The values of a server's keys.
 
-use std::time::Duration;
+use std::{borrow::Cow, time::Duration};
 
 use super::server::Reader;
 use crate::{
     At, ConfiguredServer, Pair, codes,
     dialect::{Field, OutOfRange, SettingType, TimeoutRule},
 };
-use rehearse_document::{Entry, Node, Value, references};
+use rehearse_document::{Entry, Node, Value, parse_duration, references};
 
 impl Reader<'_> {
     pub(super) fn fill(&mut self, server: &mut ConfiguredServer, field: Field, entry: &Entry) {
@@ -56,6 +56,12 @@ impl Reader<'_> {
             Field::AlwaysAllow => server.approval.always_allow = self.texts(key, node),
             Field::Debug => server.debug = self.flag(key, node),
             Field::Bearer => server.auth.bearer = self.text(key, node),
+            Field::RejectedBearer(instead) => {
+                server.auth.bearer = self.text(key, node);
+                let message = format!("{} rejects a file with `{key}`", self.dialect.program);
+                let hint = format!("put the token into a variable, and its name into `{instead}`");
+                self.findings.push(codes::KEY_REJECTED.at(entry.key_span, message).hint(hint));
+            }
             Field::ClientId => server.auth.oauth.get_or_insert_default().client_id = self.text(key, node),
             Field::ClientSecret => server.auth.oauth.get_or_insert_default().client_secret = self.text(key, node),
             Field::MetadataUrl => server.auth.oauth.get_or_insert_default().metadata_url = self.text(key, node),
@@ -114,21 +120,50 @@ impl Reader<'_> {
             return;
         }
         let message = format!("{part}`{key}` must be {expected}, found {}", node.kind());
-        let hint = match (&node.value, expected) {
+        let hint: Cow<'static, str> = match (&node.value, expected) {
+            (Value::String(text), "true or false" | "a number" | "a whole number" | "a port") => {
+                self.unquoted(text, expected).into()
+            }
+            (value, expected) => self.correction(key, part, value, expected).into(),
+        };
+        self.findings.push(codes::VALUE_TYPE.at(node.span, message).hint(hint));
+    }
+
+    /// What to write for a value that cannot be a string.
+    fn correction(&self, key: &str, part: &str, value: &Value, expected: &str) -> &'static str {
+        match (value, expected) {
             (Value::Null, _) if part.is_empty() && self.dialect.required_keys.contains(&key) => {
                 "write [] if there are none"
             }
             (Value::Null, _) => "remove it, or give it a value",
             (Value::Sequence(_), "a string") if key == "command" => "move the rest to `args`",
             (Value::Sequence(_) | Value::Mapping(_), "a string") => "write one string instead",
-            (Value::String(_), "true or false" | "a number" | "a whole number" | "a port") => "write it without quotes",
             (_, "an array of strings") => "write each item as a string of its own: [\"one\", \"two\"]",
             (_, "an object of strings") => "write { \"NAME\": \"value\" }",
             (_, "an object") => "write { … }",
             (_, "a string") => "write it in quotes",
             _ => "write another value",
-        };
-        self.findings.push(codes::VALUE_TYPE.at(node.span, message).hint(hint));
+        }
+    }
+
+    /// What to write for a string that should be a number, or true or false.
+    fn unquoted(&self, text: &str, expected: &str) -> String {
+        let text = text.trim().to_ascii_lowercase();
+        if expected == "true or false" {
+            return match &*text {
+                "true" | "false" => "write it without quotes".into(),
+                "yes" | "on" | "y" | "1" => "write true".into(),
+                "no" | "off" | "n" | "0" => "write false".into(),
+                _ => format!("write {expected}"),
+            };
+        }
+        let unit = self.dialect.timeout.map_or(1, |rule| u128::from(rule.unit));
+        let whole = |time: Duration| time.as_millis().is_multiple_of(unit).then(|| time.as_millis() / unit);
+        match parse_duration(&text).filter(|_| expected == "a number").and_then(whole) {
+            _ if text.parse::<f64>().is_ok() => "write it without quotes".into(),
+            Some(number) => format!("write {number}"),
+            None => format!("write {expected}"),
+        }
     }
 
     fn text(&mut self, key: &str, node: &Node) -> Option<At<String>> {
@@ -253,7 +288,8 @@ impl Reader<'_> {
         let Some(number) = number else {
             if outside == OutOfRange::Clamped {
                 let message = format!("`{key}` must be a number: {} uses its default instead", self.dialect.program);
-                self.findings.push(codes::IGNORED.at(node.span, message).hint("write it without quotes"));
+                let hint = self.unquoted(node.as_str().unwrap_or_default(), "a number");
+                self.findings.push(codes::IGNORED.at(node.span, message).hint(hint));
             } else {
                 self.wrong_type(key, node, "a number");
             }

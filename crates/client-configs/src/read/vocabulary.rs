@@ -1,5 +1,6 @@
 //! Words that people use for keys and transports of other programs.
 
+use crate::dialect::{ALL, Field};
 use rehearse_document::nearest;
 use rehearse_protocol::Transport;
 
@@ -23,13 +24,30 @@ const SYNONYMS: &[(&str, &[&str])] = &[
     ("type transporttype transport kind protocol", &["type", "transport"]),
     ("workingdirectory workingdir workdir dir", &["cwd"]),
     ("autoapprove alwaysallow autoallow", &["alwaysAllow", "autoApprove", "trust"]),
-    ("enabled active", &["enabled", "disabled"]),
+    ("enabled active isactive", &["enabled", "disabled"]),
     ("disabled", &["disabled", "enabled"]),
     ("envfile dotenv", &["envFile"]),
     ("timeout timeoutms timeoutseconds requesttimeout", &["timeout", "connectionTimeout", "tool_timeout_sec"]),
     ("excludetools disabledtools disallowedtools blocklist", &["disabledTools", "excludeTools"]),
     ("includetools enabledtools allowedtools allowlist", &["enabledTools", "includeTools"]),
 ];
+
+/// What a key means that says which servers or tools are on, for some program or for people.
+pub(crate) fn switch(key: &str) -> Option<Field> {
+    match fields(key).next() {
+        Some(_) => fields(key).find(|field| field.is_switch()),
+        None => {
+            let word = synonym(key, &["enabled", "disabled", "enabledTools", "disabledTools"])?;
+            fields(word).find(|field| field.is_switch())
+        }
+    }
+}
+
+/// What a key of a server means for each program that has it.
+fn fields(key: &str) -> impl Iterator<Item = Field> {
+    let keys = ALL.iter().flat_map(|dialect| dialect.keys);
+    keys.filter(move |it| it.name == key).map(|it| it.field)
+}
 
 /// A misspelled synonym has at least this many letters.
 const LONG: usize = 7;
@@ -53,7 +71,7 @@ pub(super) fn synonym<'k>(key: &str, known: &[&'k str]) -> Option<&'k str> {
 
 /// The small letters of a key, without what separates its words.
 fn letters(key: &str) -> impl Iterator<Item = char> {
-    key.chars().filter(|c| !matches!(c, '_' | '-')).flat_map(char::to_lowercase)
+    key.chars().filter(|c| !matches!(c, '_' | '-') && !c.is_whitespace()).flat_map(char::to_lowercase)
 }
 
 /// The transport that a word of some program names.

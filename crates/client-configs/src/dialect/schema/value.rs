@@ -72,6 +72,7 @@ impl Dialect {
             Field::CallbackPort => json!({ "type": "integer", "minimum": 0, "maximum": u16::MAX }),
             Field::Object(keys) => self.nested(keys),
             Field::Own => json!({}),
+            Field::RejectedBearer(_) => json!({ "not": {} }),
             Field::Setting(kind) => setting(kind),
         };
         let may_be_anything = self.variables.in_text && !matches!(self.syntax, Syntax::Json(_));
@@ -139,6 +140,7 @@ impl Dialect {
             Field::Debug => "Whether more is logged.".into(),
             Field::AuthKind => "What the token is for: `bearer` or `api_key`.".into(),
             Field::Bearer => "The token for `Authorization: Bearer`.".into(),
+            Field::RejectedBearer(instead) => format!("{program} rejects it; `{instead}` names the variable."),
             Field::ClientId => "The OAuth client's id.".into(),
             Field::ClientSecret => "The OAuth client's secret.".into(),
             Field::Scopes => "The OAuth scopes to ask for.".into(),
