@@ -53,14 +53,13 @@ pub(super) struct RecordArgs {
 
 pub(super) fn run(args: &RecordArgs) -> Result<Exit, Failure> {
     let file = TraceFileWriter::append(&args.trace_file)?;
-    let exit = block_on_guarded(async {
+    block_on_guarded(async {
         let signals = Signals::install().map_err(|error| Failure::cannot(format!("cannot handle signals: {error}")))?;
         match (args.listen, &args.to) {
             (Some(address), Some(url)) => args.relay_http(address, url, &file, signals).await,
             _ => args.relay_stdio(&file, signals).await,
         }
-    })?;
-    file.check().map(|()| exit)
+    })
 }
 
 impl RecordArgs {
@@ -77,9 +76,10 @@ impl RecordArgs {
         mut signals: Signals,
     ) -> Result<Exit, Failure> {
         let secrets = self.secrets(&Target::Http(Endpoint { url: url.to_owned(), headers: Vec::new() }));
-        let file = file.clone();
-        let sinks =
-            Arc::new(move |info: &ConnectionInfo| -> EventSink { Box::new(file.connection(info, secrets.clone())) });
+        let sinks = file.clone();
+        let sinks = Arc::new(move |info: &ConnectionInfo| -> Box<dyn EventSink> {
+            Box::new(sinks.connection(info, secrets.clone()))
+        });
         let relay = HttpRelay::start(address, url, sinks).await.map_err(|error| match error {
             RelayError::Listen { .. } => Failure::cannot(error.to_string()),
             error => Failure::Usage(error.to_string()),
@@ -87,7 +87,7 @@ impl RecordArgs {
         style::print(&format!("{} is recorded at {}\n", printable(relay.server()), relay.url()));
         signals.next().await;
         relay.stop().await;
-        Ok(Exit::Success)
+        file.check_soon().map(|()| Exit::Success)
     }
 
     /// Relays the lines of standard input and output until either side ends, or a signal arrives.
@@ -107,6 +107,7 @@ impl RecordArgs {
                 _ = signals.next() => params.shutdown.cancel(),
             }
         };
+        if params.shutdown.is_cancelled() { file.check_soon() } else { file.check() }?;
         Ok(match status.and_then(|status| status.code()) {
             Some(0) => Exit::Success,
             Some(code) => Exit::Scripted(u8::try_from(code).unwrap_or(1)),

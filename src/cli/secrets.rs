@@ -1,6 +1,13 @@
 //! The secrets of servers, and their redaction in everything that is printed.
 
-use std::{collections::BTreeMap, ops::Range};
+use std::{
+    collections::BTreeMap,
+    hash::{BuildHasher, RandomState},
+    ops::Range,
+    sync::LazyLock,
+};
+
+use regex::Regex;
 
 use rehearse_client::{STDERR_HEADING, ServerParams, Target, oauth::Authorizer};
 use rehearse_client_configs::{
@@ -8,6 +15,7 @@ use rehearse_client_configs::{
     server,
 };
 use rehearse_document::references;
+use rehearse_protocol::names::SESSION_HEADER;
 use rehearse_report::{
     ScenarioResult, WireKind, WireLine,
     check::{CheckedServer, JudgedCheck},
@@ -22,6 +30,10 @@ const MIN_WORD_LENGTH: usize = 8;
 const MAX_PROSE_LENGTH: usize = 16;
 /// A member whose name looks like that of a secret.
 const PROGRESS: &str = "\"progressToken\":";
+
+/// The codes of OAuth in queries and forms (RFC 6749, 4.1.2 and 4.1.3; RFC 8628, 3.4; RFC 7521, 4).
+static CODE: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r#"(?:^|[?&])(?:(?:device_)?code|(?:client_)?assertion)=([^&\s"'<>#]+)"#).ok());
 
 /// Texts that must not be printed; none by default.
 #[derive(Clone, Debug, Default)]
@@ -135,6 +147,9 @@ impl Secrets {
 
     /// Masks a header, except for the scheme of credentials.
     pub(crate) fn hidden_header(&self, name: &str, value: &str) -> String {
+        if name == SESSION_HEADER && self.masks_unknown {
+            return stand_in(value);
+        }
         match is_secret_name(name) {
             // The scheme is not a secret.
             true => match value.split_once(' ').filter(|_| name.ends_with("authorization")) {
@@ -253,6 +268,15 @@ fn headers_of(target: &Target) -> &[(String, String)] {
 fn add_target(secrets: &mut Vec<String>, target: &Target) {
     if let Target::Stdio(spec) = target {
         add_pairs(secrets, spec.env.iter().map(|(name, value)| (&**name, &**value)));
+        let is_inherited = |name: &str| spec.inherit.is_none_or(|names| names.contains(&name));
+        for (name, value) in std::env::vars_os() {
+            if let (Some(name), Some(value)) = (name.to_str(), value.to_str())
+                && is_secret_name(name)
+                && is_inherited(name)
+            {
+                add_pairs(secrets, [(name, value)]);
+            }
+        }
         let mut flag = "";
         for arg in &spec.args {
             secrets.extend(secrets_in_argument(flag, arg).into_iter().map(|range| arg[range].to_owned()));
@@ -275,10 +299,34 @@ fn add_pairs<'p>(secrets: &mut Vec<String>, pairs: impl IntoIterator<Item = (&'p
     }
 }
 
+/// A session id in place of another: who has it has the session. Equal ids have equal ones, of the same length, that differ
+/// in as many places.
+fn stand_in(id: &str) -> String {
+    const LETTERS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+    static KEY: LazyLock<RandomState> = LazyLock::new(RandomState::new);
+    let replaced = |(place, character): (usize, char)| {
+        let number = LETTERS.iter().position(|letter| char::from(*letter) == character)?;
+        let by = usize::try_from(KEY.hash_one(place) % 61).ok()? + 1;
+        Some(char::from(LETTERS[(number + by) % LETTERS.len()]))
+    };
+    id.chars().enumerate().map(|(place, character)| replaced((place, character)).unwrap_or(character)).collect()
+}
+
+/// Where traffic has the codes of OAuth, which are too short to look like secrets.
+fn codes(text: &str) -> impl Iterator<Item = Range<usize>> {
+    let found = CODE.iter().flat_map(|code| code.captures_iter(text)).filter_map(|captures| captures.get(1));
+    found.map(|code| code.range())
+}
+
 /// Masks what looks like a secret and is one.
 fn masked(text: &str, is_secret: impl Fn(&Range<usize>) -> bool) -> String {
     let (mut out, mut at) = (String::with_capacity(text.len()), 0);
-    for range in hidden_in("", text).into_iter().filter(is_secret) {
+    let mut found: Vec<_> = hidden_in("", text).into_iter().filter(is_secret).chain(codes(text)).collect();
+    found.sort_by_key(|range| range.start);
+    for range in found {
+        if range.start < at {
+            continue;
+        }
         out.push_str(text.get(at..range.start).unwrap_or_default());
         out.push_str(MASK);
         at = range.end;

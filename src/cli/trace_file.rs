@@ -2,31 +2,34 @@
 
 use std::{
     fs::{File, OpenOptions},
-    io::Write,
+    io::{BufRead, BufReader, Read, Write},
     path::{Path, PathBuf},
     sync::{
         Arc,
         atomic::{AtomicU32, Ordering},
         mpsc::{self, Receiver, Sender},
     },
+    time::Duration,
 };
 
 use bytes::Bytes;
+use futures_util::future::BoxFuture;
 use http::{HeaderMap, HeaderValue};
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use super::{Failure, secrets::Secrets};
-use rehearse_client::ClientRecorder;
+use rehearse_client::{ClientRecorder, EventSink};
 use rehearse_client_configs::secret::{MASK, is_secret_name};
+use rehearse_net::Backlog;
 use rehearse_protocol::{
     Event, EventKind,
-    trace_file::{ConnectionInfo, connection_line, event_line, header_line},
+    trace_file::{ConnectionInfo, TraceFile, connection_line, event_line, header_line},
 };
 
 /// Writes the traces of any number of connections to one file. Clones share it.
 ///
-/// A thread masks and writes, so that recording does not slow down what is recorded.
+/// A thread masks and writes. Nothing more is read from a server while too much waits for it.
 #[derive(Clone, Debug)]
 pub(super) struct TraceFileWriter(Arc<Inner>);
 
@@ -34,8 +37,24 @@ pub(super) struct TraceFileWriter(Arc<Inner>);
 struct Inner {
     path: PathBuf,
     lines: Sender<Line>,
+    /// What waits for the thread.
+    backlog: Arc<Backlog>,
     connections: AtomicU32,
 }
+
+/// Adds the events of a connection.
+struct ConnectionSink {
+    inner: Arc<Inner>,
+    number: u32,
+    secrets: Arc<Option<Secrets>>,
+}
+
+/// How many bytes may wait to be written.
+const MAX_WAITING: usize = 4 << 20;
+/// How long a disk may take to write them, after a signal.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// The length of the first line of a trace, and much more.
+const LONGEST_HEADER: u64 = 4096;
 
 /// What the thread does.
 enum Line {
@@ -59,9 +78,10 @@ impl TraceFileWriter {
     /// As [`TraceFileWriter::create`], but keeps what the file has. Several processes may append to it.
     ///
     /// # Errors
-    /// As there.
+    /// As there; or the file has something else than a trace.
     pub(super) fn append(path: &Path) -> Result<TraceFileWriter, Failure> {
         // Processes that record at the same time have different numbers.
+        check_header(path)?;
         TraceFileWriter::open(path, OpenOptions::new().append(true), std::process::id() << 8)
     }
 
@@ -79,24 +99,21 @@ impl TraceFileWriter {
         });
         let (file, length) = opened.map_err(|error| cannot_write(path, &error))?;
         let (lines, queue) = mpsc::channel();
-        std::thread::spawn(move || write_all(file, &queue));
-        let writer =
-            TraceFileWriter(Arc::new(Inner { path: path.to_owned(), lines, connections: AtomicU32::new(first) }));
+        let backlog = Arc::new(Backlog::new(MAX_WAITING));
+        let written = backlog.clone();
+        std::thread::spawn(move || write_all(file, &queue, &written));
+        let connections = AtomicU32::new(first);
+        let writer = TraceFileWriter(Arc::new(Inner { path: path.to_owned(), lines, backlog, connections }));
         // Another recorder may have been killed within a line.
         writer.0.add(Line::Text(if length == 0 { header_line() } else { "\n".to_owned() }));
         writer.check().map(|()| writer)
     }
 
     /// Begins a connection; returns what adds its events. Without `secrets` nothing is masked.
-    pub(super) fn connection(
-        &self,
-        info: &ConnectionInfo,
-        secrets: Option<Secrets>,
-    ) -> impl Fn(&Event) + Send + Sync + use<> {
+    pub(super) fn connection(&self, info: &ConnectionInfo, secrets: Option<Secrets>) -> impl EventSink + use<> {
         let number = self.0.connections.fetch_add(1, Ordering::Relaxed);
         self.0.add(Line::Text(connection_line(number, info)));
-        let (inner, secrets) = (self.0.clone(), Arc::new(secrets));
-        move |event| inner.add(Line::Event(number, event.clone(), secrets.clone()))
+        ConnectionSink { inner: self.0.clone(), number, secrets: Arc::new(secrets) }
     }
 
     /// Writes what a recorder records from now on.
@@ -109,12 +126,28 @@ impl TraceFileWriter {
     /// # Errors
     /// It was not.
     pub(super) fn check(&self) -> Result<(), Failure> {
+        self.written(self.ask().recv().ok())
+    }
+
+    /// As [`TraceFileWriter::check`], after a signal: waits for a disk that hangs only for a while.
+    ///
+    /// # Errors
+    /// As there.
+    pub(super) fn check_soon(&self) -> Result<(), Failure> {
+        self.written(self.ask().recv_timeout(PATIENCE).ok())
+    }
+
+    fn ask(&self) -> Receiver<Option<String>> {
         let (sender, answer) = mpsc::channel();
         self.0.add(Line::Check(sender));
-        match answer.recv() {
-            Ok(None) => Ok(()),
-            Ok(Some(error)) => Err(cannot_write(&self.0.path, &error)),
-            Err(error) => Err(cannot_write(&self.0.path, &error)),
+        answer
+    }
+
+    fn written(&self, answer: Option<Option<String>>) -> Result<(), Failure> {
+        match answer {
+            Some(None) => Ok(()),
+            Some(Some(error)) => Err(cannot_write(&self.0.path, &error)),
+            None => Err(cannot_write(&self.0.path, &"it takes too long")),
         }
     }
 }
@@ -126,10 +159,22 @@ impl Inner {
     }
 }
 
+impl EventSink for ConnectionSink {
+    fn take(&self, event: &Event) {
+        self.inner.backlog.add(event.size());
+        self.inner.add(Line::Event(self.number, event.clone(), self.secrets.clone()));
+    }
+
+    fn room(&self, _exchange: Option<u32>) -> BoxFuture<'_, ()> {
+        Box::pin(self.inner.backlog.room())
+    }
+}
+
 /// Writes each line at once: what is written before a crash is whole. Nothing follows a line that could not be written.
-fn write_all(mut file: File, lines: &Receiver<Line>) {
+fn write_all(mut file: File, lines: &Receiver<Line>, backlog: &Backlog) {
     let mut error = None;
     for line in lines {
+        let size = if let Line::Event(_, event, _) = &line { event.size() } else { 0 };
         let text = match line {
             Line::Check(answer) => {
                 let _ = answer.send(error.clone());
@@ -144,6 +189,25 @@ fn write_all(mut file: File, lines: &Receiver<Line>) {
         if error.is_none() {
             error = file.write_all(text.as_bytes()).err().map(|error| error.to_string());
         }
+        backlog.remove(size);
+    }
+}
+
+/// Whether a file, if there is one, is a trace.
+///
+/// # Errors
+/// It is not, or cannot be read.
+fn check_header(path: &Path) -> Result<(), Failure> {
+    // A pipe has no beginning.
+    if !std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file()) {
+        return Ok(());
+    }
+    let mut line = Vec::new();
+    let read = File::open(path).and_then(|file| BufReader::new(file).take(LONGEST_HEADER).read_until(b'\n', &mut line));
+    read.map_err(|error| Failure::cannot(format!("cannot read {}: {error}", path.display())))?;
+    match TraceFile::parse(&line) {
+        Err(error) if !line.is_empty() => Err(Failure::Usage(format!("cannot append to {}: {error}", path.display()))),
+        _ => Ok(()),
     }
 }
 
@@ -214,7 +278,11 @@ fn hide_headers(secrets: &Secrets, headers: &mut HeaderMap) {
 
 #[cfg(test)]
 mod tests {
+    use http::{HeaderName, Method};
+
     use super::*;
+    use rehearse_client::{Endpoint, Target};
+    use rehearse_protocol::Direction;
 
     #[test]
     fn a_masked_frame_is_still_json() {
@@ -224,5 +292,35 @@ mod tests {
         let mut value = serde_json::json!({ "pin": 1, "token": 1234567, "more": [{ "password": "x" }] });
         hide_value(&secrets, "", &mut value);
         assert_eq!(value.to_string(), r#"{"pin":1,"token":"***","more":[{"password":"***"}]}"#);
+    }
+
+    #[test]
+    fn http_is_masked_and_keeps_apart_what_is_different() {
+        let secrets = Secrets::from_target(&Target::Http(Endpoint { url: "http://h/".into(), headers: Vec::new() }));
+        let hidden = |kind| hidden_event(&secrets, &Event { at: Duration::ZERO, exchange: None, kind }).kind;
+        let request = |session: &'static str, target: &str| {
+            let pairs = [("mcp-session-id", session), ("dpop", "short"), ("accept", "a")];
+            let headers = pairs.map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value)));
+            let kind = EventKind::HttpRequest {
+                method: Method::POST,
+                target: target.to_owned(),
+                headers: headers.into_iter().collect(),
+            };
+            let EventKind::HttpRequest { target, headers, .. } = hidden(kind) else { panic!("no request") };
+            let header = |name: &str| headers[name].to_str().expect("ASCII").to_owned();
+            assert_eq!((header("dpop"), header("accept")), (MASK.to_owned(), "a".to_owned()));
+            (header("mcp-session-id"), target)
+        };
+        let (one, target) = request("a-1234567890", "/callback?code=short&state=x");
+        assert_eq!(target, "/callback?code=***&state=x");
+        let (other, again) = (request("b-1234567890", "/"), request("a-1234567890", "/"));
+        assert_eq!((one.clone(), "/".to_owned()), again);
+        assert!(!one.contains("1234567890") && one.len() == 12 && one.as_bytes()[1] == b'-', "{one}");
+        let differ = one.chars().zip(other.0.chars()).filter(|(one, other)| one != other);
+        assert_eq!(differ.count(), 1);
+        let form = "code=short&code_verifier=verify&grant_type=authorization_code";
+        let body = EventKind::HttpBody { direction: Direction::ClientToServer, bytes: form.into() };
+        let EventKind::HttpBody { bytes, .. } = hidden(body) else { panic!("no body") };
+        assert_eq!(bytes, "code=***&code_verifier=***&grant_type=authorization_code");
     }
 }

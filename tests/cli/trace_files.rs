@@ -257,6 +257,23 @@ fn a_recorder_stands_between_client_and_server_over_stdio() {
 }
 
 #[test]
+fn a_recorder_masks_the_secrets_of_its_environment_and_appends_to_traces_only() {
+    let server =
+        format!("'{}' record --trace-file trace.jsonl -- '{}' mock mock.yaml", Rehearse::BINARY, Rehearse::BINARY);
+    let record = |file: &str| {
+        let call = Rehearse::new().file("mock.yaml", SHOP).file("trace.jsonl", file);
+        call.args(["mcp", "call-tool", "price", "item=geheim.42", "--stdio", &server])
+            .env("SHOP_API_TOKEN", "geheim.42")
+    };
+    let run = record("").run().stdout_has("1 euro").code(0);
+    let text = run.read("trace.jsonl");
+    assert!(text.contains("\"item\":\"***\"") && !text.contains("geheim.42"), "{text}");
+    let run = record("[package]\nname = \"x\"\n").run();
+    let run = run.stderr_has("cannot append to trace.jsonl: it is not a trace of rehearse").code(3);
+    assert_eq!(run.read("trace.jsonl"), "[package]\nname = \"x\"\n");
+}
+
+#[test]
 fn a_recorder_stands_between_client_and_server_over_http() {
     let mut mock = Rehearse::new().file("mock.yaml", SHOP).args(["mock", "mock.yaml", "--listen", ":0"]).start();
     let to = format!("http://{}/mcp", mock.address("http://", "/mcp"));

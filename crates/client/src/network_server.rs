@@ -119,7 +119,8 @@ impl NetworkServer {
             Child::spawn(&command, name, Some(sink.clone()), ClientRecorder::new()).map_err(spawn_error)?;
         let server: Arc<str> = name.into();
         let stdout = tokio::spawn(async move {
-            listen(BufReader::new(pipes.stdout), |line| sink(StderrLine { server: Arc::clone(&server), line })).await;
+            listen(BufReader::new(pipes.stdout), None, |line| sink(StderrLine { server: Arc::clone(&server), line }))
+                .await;
         });
         let stdout = AbortOnDropHandle::new(stdout);
         let ready = async {

@@ -146,6 +146,7 @@ impl Wire {
                 if let Some(taken) = sink.as_ref().and_then(|sink| sink(&frame)) {
                     taken.await;
                 }
+                recorder.room(incoming.exchange()).await;
                 // Endless output must not block senders and the shutdown.
                 consume_budget().await;
                 if recorder.is_full() {
@@ -165,6 +166,16 @@ impl Wire {
     /// Whether messages are HTTP requests: [`Wire::exchange`] instead of [`Wire::send`].
     pub fn is_http(&self) -> bool {
         matches!(self.link, WireLink::Http(_))
+    }
+
+    /// Another connection over streamable HTTP to the same server, with a record of its own. Both use the same TCP
+    /// connections. `None` over other transports.
+    pub fn another(&self, recorder: ClientRecorder) -> Option<Wire> {
+        let WireLink::Http(endpoint) = &self.link else { return None };
+        let recorder = recorder.with_details();
+        let link = WireLink::Http(Arc::new(endpoint.with_recorder(recorder.clone())));
+        recorder.note(EventKind::Opened(self.transport));
+        Some(Wire { recorder, transport: self.transport, link, child: None, shutdown: self.shutdown.clone() })
     }
 
     /// How messages are sent.

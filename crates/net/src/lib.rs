@@ -1,6 +1,7 @@
 //! Async IO that the mock and the client share, without any knowledge of MCP methods: newline framing, an HTTP and
 //! WebSocket listener with its Host and Origin checks, and pipes inside a process.
 
+mod backlog;
 mod body;
 mod connection;
 mod guard;
@@ -14,6 +15,7 @@ mod read_body;
 pub mod tls;
 pub mod ws;
 
+pub use backlog::Backlog;
 pub use body::Body;
 pub use connection::{ConnectionHandle, Disconnect};
 pub use guard::HostPolicy;

@@ -115,6 +115,15 @@ impl EventKind {
 }
 
 impl Event {
+    /// About how much memory it takes.
+    pub fn size(&self) -> usize {
+        let headers = match &self.kind {
+            EventKind::HttpRequest { headers, .. } | EventKind::HttpResponse { headers, .. } => headers,
+            kind => return size_of::<Event>() + kind.len(),
+        };
+        size_of::<Event>() + headers.iter().map(|(name, value)| name.as_str().len() + value.len()).sum::<usize>()
+    }
+
     /// The frame, if the event is one.
     pub fn frame(&self) -> Option<&Frame> {
         match &self.kind {

@@ -1,20 +1,19 @@
 //! A relay for HTTP: what the client sends goes on over a [`Wire`], and what its recorder sees comes back.
 
-use std::{collections::HashMap, net::SocketAddr, sync::Arc, time::Duration};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
-use bytes::Bytes;
 use futures_util::stream;
-use http::{HeaderMap, StatusCode, header};
-use parking_lot::Mutex;
-use rehearse_client::{ClientRecorder, ConnectError, Endpoint, ServerParams, Target, Wire, WireExchange, WireRequest};
-use rehearse_net::{Body, ConnectionLimit, HostPolicy, Request, Response, Shutdown, accept, read_body};
-use rehearse_protocol::{
-    Closed, Direction, Event, EventKind, MAX_FRAME, Transport, http::is_event_stream, names::SESSION_HEADER,
-    trace_file::ConnectionInfo,
-};
-use tokio::{net::TcpListener, sync::mpsc, task::JoinHandle};
+use http::{StatusCode, header};
+use rehearse_client::{ClientRecorder, Endpoint, ServerParams, Target, Wire, WireExchange, WireRequest};
+use rehearse_net::{Body, BodyError, ConnectionLimit, HostPolicy, Request, Response, Shutdown, accept, read_live_body};
+use rehearse_protocol::{Closed, MAX_FRAME, Transport, names::SESSION_HEADER, trace_file::ConnectionInfo};
+use tokio::{net::TcpListener, task::JoinHandle};
 
-use crate::{EventSinks, KEPT_EVENTS, RelayError};
+use crate::{
+    EventSinks, KEPT_EVENTS, RelayError,
+    exchange::{ExchangeSink, Exchanges, Part, Parts},
+    sessions::{RecordedWire, Sessions},
+};
 
 /// Headers about a connection; a compressed body could not be recorded.
 const OWN_HEADERS: [header::HeaderName; 6] = [
@@ -27,6 +26,8 @@ const OWN_HEADERS: [header::HeaderName; 6] = [
 ];
 /// How long the end of an exchange is waited for: an event stream may stay open.
 const FOREVER: Duration = Duration::from_secs(7 * 24 * 3600);
+/// How long the body of a request may pause.
+const STALLED: Duration = Duration::from_secs(30);
 /// How long requests in progress may take at the end.
 const GRACE: Duration = Duration::from_millis(200);
 
@@ -51,11 +52,13 @@ impl HttpRelay {
         let listener = TcpListener::bind(address).await.map_err(cannot)?;
         let address = listener.local_addr().map_err(cannot)?;
         let uri: http::Uri = url.parse().map_err(|source| RelayError::Url { url: url.to_owned(), source })?;
+        let params = ServerParams::new(uri.host().unwrap_or("server"), target);
         let relay = Arc::new(Relay {
             sinks,
-            params: ServerParams::new(uri.host().unwrap_or("server"), target),
+            server: Wire::open(&params, None, ClientRecorder::with_limit(KEPT_EVENTS)).await?,
+            name: params.name,
             hosts: HostPolicy::new(address.ip(), []),
-            wires: Mutex::default(),
+            sessions: Sessions::default(),
         });
         let shutdown = Shutdown::default();
         let served = relay.clone();
@@ -74,61 +77,24 @@ impl HttpRelay {
 
     /// The name of the server: its host.
     pub fn server(&self) -> &str {
-        &self.relay.params.name
+        &self.relay.name
     }
 
     /// Ends all connections.
     pub async fn stop(self) {
         self.shutdown.end(GRACE).await;
         let _ = self.accepting.await;
-        for wire in &self.relay.wires.lock().all {
-            wire.wire.recorder().close(Closed::by_limit("the recorder was ended"));
-        }
+        self.relay.sessions.close(&Closed::by_limit("the recorder was ended"));
     }
 }
 
 struct Relay {
     sinks: Arc<EventSinks>,
-    params: ServerParams,
+    /// Has the TCP connections of all sessions, and sends nothing itself.
+    server: Wire,
+    name: String,
     hosts: HostPolicy,
-    wires: Mutex<Wires>,
-}
-
-/// A connection of the trace for each session, and one for requests without a session.
-#[derive(Default)]
-struct Wires {
-    sessions: HashMap<String, Arc<RecordedWire>>,
-    latest: Option<Arc<RecordedWire>>,
-    all: Vec<Arc<RecordedWire>>,
-}
-
-struct RecordedWire {
-    wire: Wire,
-    exchanges: Arc<Exchanges>,
-}
-
-/// The exchanges in progress, by number. Either side may come first.
-type Exchanges = Mutex<HashMap<u32, Exchange>>;
-
-struct Exchange {
-    parts: mpsc::UnboundedSender<Part>,
-    /// Until the relay takes it.
-    received: Option<mpsc::UnboundedReceiver<Part>>,
-    is_stream: bool,
-}
-
-/// A part of a response.
-enum Part {
-    Head(StatusCode, HeaderMap),
-    Bytes(Bytes),
-    End,
-}
-
-impl Default for Exchange {
-    fn default() -> Self {
-        let (parts, received) = mpsc::unbounded_channel();
-        Exchange { parts, received: Some(received), is_stream: false }
-    }
+    sessions: Sessions,
 }
 
 impl Relay {
@@ -137,14 +103,16 @@ impl Relay {
             return refusal(StatusCode::FORBIDDEN, &reason.to_string());
         }
         let (head, body) = request.into_parts();
-        let Ok(body) = read_body(body, MAX_FRAME).await else {
-            return refusal(StatusCode::BAD_REQUEST, "the body broke off, or is too large");
+        let body = match read_live_body(body, MAX_FRAME, STALLED).await {
+            Ok(body) => body,
+            Err(BodyError::Stalled(_)) => return refusal(StatusCode::REQUEST_TIMEOUT, "the body stalls"),
+            Err(_) => return refusal(StatusCode::BAD_REQUEST, "the body broke off, or is too large"),
         };
         let session = head.headers.get(SESSION_HEADER).and_then(|id| id.to_str().ok());
-        let wire = match self.wire(session, &body).await {
-            Ok(wire) => wire,
-            Err(error) => return refusal(StatusCode::BAD_GATEWAY, &error.to_string()),
+        let Some(wire) = self.wire(session, &body) else {
+            return refusal(StatusCode::BAD_GATEWAY, "the server is not one over HTTP");
         };
+        wire.wire.recorder().room(None).await;
         let mut headers = head.headers;
         OWN_HEADERS.iter().for_each(|name| drop(headers.remove(name)));
         let path = head.uri.path_and_query().map(ToString::to_string);
@@ -157,53 +125,45 @@ impl Relay {
     }
 
     /// The connection that a request belongs to.
-    async fn wire(&self, session: Option<&str>, body: &[u8]) -> Result<Arc<RecordedWire>, ConnectError> {
+    fn wire(&self, session: Option<&str>, body: &[u8]) -> Option<Arc<RecordedWire>> {
         let is_initialize =
             serde_json::from_slice::<serde_json::Value>(body).is_ok_and(|it| it["method"] == "initialize");
-        {
-            let wires = self.wires.lock();
-            let known = session.and_then(|id| wires.sessions.get(id)).or(wires.latest.as_ref());
-            if let Some(known) = known.filter(|_| !is_initialize) {
-                return Ok(known.clone());
-            }
+        if let Some(known) = self.sessions.find(session).filter(|_| !is_initialize) {
+            return Some(known);
         }
         let recorder = ClientRecorder::with_limit(KEPT_EVENTS);
-        let info = ConnectionInfo::new(self.params.name.clone(), Transport::Http);
-        let write = (self.sinks)(&info);
+        let write = (self.sinks)(&ConnectionInfo::new(self.name.clone(), Transport::Http));
         let exchanges: Arc<Exchanges> = Arc::default();
-        let pending = exchanges.clone();
-        recorder.set_sink(Box::new(move |event| {
-            write(event);
-            forward(&pending, event);
-        }));
-        let wire = Wire::open(&self.params, None, recorder).await?;
-        let wire = Arc::new(RecordedWire { wire, exchanges });
-        let mut wires = self.wires.lock();
-        wires.latest = Some(wire.clone());
-        wires.all.push(wire.clone());
-        Ok(wire)
+        recorder.set_sink(Box::new(ExchangeSink { write, exchanges: exchanges.clone() }));
+        let wire = Arc::new(RecordedWire { wire: self.server.another(recorder)?, exchanges });
+        match session.filter(|_| !is_initialize) {
+            Some(id) => self.sessions.insert(id, wire.clone()),
+            None => self.sessions.set_latest(wire.clone()),
+        }
+        Some(wire)
     }
 
     /// The response of the server, as it comes.
     async fn response(&self, wire: Arc<RecordedWire>, mut exchange: WireExchange) -> Response {
-        let number = exchange.number;
-        let received = wire.exchanges.lock().entry(number).or_default().received.take();
-        let Some(mut parts) = received else { return refusal(StatusCode::BAD_GATEWAY, "the exchange has ended") };
+        let Some(mut parts) = Parts::take(&wire.exchanges, exchange.number) else {
+            return refusal(StatusCode::BAD_GATEWAY, "the exchange has ended");
+        };
         let head = tokio::select! {
             biased;
-            part = parts.recv() => part,
-            _ = exchange.ended(FOREVER) => parts.try_recv().ok(),
+            part = parts.next() => part,
+            _ = exchange.ended(FOREVER) => parts.try_next(),
         };
         let Some(Part::Head(status, mut headers)) = head else {
             return refusal(StatusCode::BAD_GATEWAY, "the server cannot be reached");
         };
         if let Some(id) = headers.get(SESSION_HEADER).and_then(|id| id.to_str().ok()) {
-            self.wires.lock().sessions.insert(id.to_owned(), wire.clone());
+            self.sessions.insert(id, wire.clone());
         }
         OWN_HEADERS.iter().for_each(|name| drop(headers.remove(name)));
-        let relayed = RelayedBody { wire, _exchange: exchange, parts, number };
+        // If the client gives the body up, so does the relay.
+        let relayed = (parts, exchange, wire);
         let body = stream::unfold(relayed, |mut relayed| async {
-            match relayed.parts.recv().await? {
+            match relayed.0.next().await? {
                 Part::Bytes(bytes) => Some((bytes, relayed)),
                 Part::Head(..) | Part::End => None,
             }
@@ -214,43 +174,78 @@ impl Relay {
     }
 }
 
-/// A body that is being relayed. If the client gives it up, so does the relay.
-struct RelayedBody {
-    wire: Arc<RecordedWire>,
-    _exchange: WireExchange,
-    parts: mpsc::UnboundedReceiver<Part>,
-    number: u32,
-}
-
-impl Drop for RelayedBody {
-    fn drop(&mut self) {
-        self.wire.exchanges.lock().remove(&self.number);
-    }
-}
-
-/// Passes an event on to the exchange that it belongs to.
-fn forward(exchanges: &Exchanges, event: &Event) {
-    let part = match &event.kind {
-        EventKind::HttpResponse { status, headers } => Part::Head(*status, headers.clone()),
-        EventKind::HttpBody { direction: Direction::ServerToClient, bytes } => Part::Bytes(bytes.clone()),
-        EventKind::Frame(frame) if frame.direction == Direction::ServerToClient => Part::Bytes(frame.bytes.clone()),
-        EventKind::HttpEnd { .. } => Part::End,
-        _ => return,
-    };
-    let Some(number) = event.exchange else { return };
-    let mut exchanges = exchanges.lock();
-    let exchange = exchanges.entry(number).or_default();
-    if let Part::Head(_, headers) = &part {
-        exchange.is_stream = is_event_stream(headers);
-    }
-    // The bytes of an event stream are there as they came, besides its frames.
-    if !(exchange.is_stream && event.frame().is_some()) {
-        let _ = exchange.parts.send(part);
-    }
-}
-
 fn refusal(status: StatusCode, reason: &str) -> Response {
     let mut response = Response::new(Body::whole(format!("{reason}\n")));
     *response.status_mut() = status;
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        net::Ipv4Addr,
+        sync::atomic::{AtomicUsize, Ordering},
+    };
+
+    use tokio::{
+        io::{AsyncReadExt, AsyncWriteExt},
+        net::TcpStream,
+    };
+
+    use super::*;
+
+    /// A server that gives each `initialize` a session; counts its connections.
+    async fn server() -> (SocketAddr, Arc<AtomicUsize>) {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("binds");
+        let address = listener.local_addr().expect("an address");
+        let connections = Arc::new(AtomicUsize::new(0));
+        let (counted, sessions) = (connections.clone(), Arc::new(AtomicUsize::new(0)));
+        let service = move |_: Request, _: &_| {
+            let number = sessions.fetch_add(1, Ordering::Relaxed);
+            async move {
+                let mut response = Response::new(Body::whole("{}"));
+                let id = http::HeaderValue::from_str(&format!("session-{number}")).expect("ASCII");
+                response.headers_mut().insert(SESSION_HEADER, id);
+                response
+            }
+        };
+        // Passes each connection on, so that it can be counted.
+        let inner = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("binds");
+        let behind = inner.local_addr().expect("an address");
+        tokio::spawn(accept(inner, ConnectionLimit::default(), Shutdown::default(), service));
+        tokio::spawn(async move {
+            while let Ok((mut near, _)) = listener.accept().await {
+                counted.fetch_add(1, Ordering::Relaxed);
+                let mut far = TcpStream::connect(behind).await.expect("connects");
+                tokio::spawn(async move { tokio::io::copy_bidirectional(&mut near, &mut far).await });
+            }
+        });
+        (address, connections)
+    }
+
+    #[tokio::test]
+    async fn all_sessions_share_the_connections_to_the_server() {
+        let (server, connections) = server().await;
+        let opened = Arc::new(AtomicUsize::new(0));
+        let counted = opened.clone();
+        let sinks = Arc::new(move |_: &ConnectionInfo| -> Box<dyn rehearse_client::EventSink> {
+            counted.fetch_add(1, Ordering::Relaxed);
+            Box::new(|_: &rehearse_protocol::Event| {})
+        });
+        let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        let relay = HttpRelay::start(any, &format!("http://{server}/mcp"), sinks).await.expect("starts");
+        for _ in 0..5 {
+            let mut client = TcpStream::connect(relay.address).await.expect("connects");
+            let body = r#"{"jsonrpc":"2.0","id":1,"method":"initialize"}"#;
+            let head = format!("POST /mcp HTTP/1.1\r\nhost: {}\r\nconnection: close", relay.address);
+            let request = format!("{head}\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+            client.write_all(request.as_bytes()).await.expect("sends");
+            let mut answer = String::new();
+            client.read_to_string(&mut answer).await.expect("UTF-8");
+            assert!(answer.contains("session-"), "{answer}");
+        }
+        relay.stop().await;
+        assert_eq!(opened.load(Ordering::Relaxed), 5);
+        assert!(connections.load(Ordering::Relaxed) < 5, "{connections:?}");
+    }
 }

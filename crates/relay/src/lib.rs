@@ -2,8 +2,10 @@
 
 #![warn(missing_docs)]
 
+mod exchange;
 mod http;
 mod lines;
+mod sessions;
 
 use std::{io, net::SocketAddr};
 
@@ -13,10 +15,12 @@ use rehearse_protocol::trace_file::ConnectionInfo;
 pub use self::{http::HttpRelay, lines::relay_lines};
 
 /// How many events a recorder keeps; the sink sees them all.
-const KEPT_EVENTS: usize = 64;
+const KEPT_EVENTS: usize = 1;
+/// How many bytes may wait for a client that reads slowly.
+const MAX_WAITING: usize = 1 << 20;
 
 /// Gives each new connection its sink.
-pub type EventSinks = dyn Fn(&ConnectionInfo) -> EventSink + Send + Sync;
+pub type EventSinks = dyn Fn(&ConnectionInfo) -> Box<dyn EventSink> + Send + Sync;
 
 /// Why a relay cannot be started.
 #[derive(Debug, thiserror::Error)]

@@ -57,7 +57,7 @@ impl DuplexConnection {
         let inbox = Arc::new(Inbox::default());
         let recorder = ClientRecorder::with_limit(1);
         let sink = inbox.clone();
-        recorder.set_sink(Box::new(move |event| sink.take(event)));
+        recorder.set_sink(Box::new(move |event: &Event| sink.take(event)));
         let wire = Wire::open(params, None, recorder).await?;
         Ok(DuplexConnection { wire, inbox })
     }

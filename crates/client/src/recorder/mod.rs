@@ -14,6 +14,7 @@ use std::{
 };
 
 use bytes::Bytes;
+use futures_util::future::{BoxFuture, ready};
 use parking_lot::{Mutex, MutexGuard};
 use tokio::{
     sync::{oneshot, watch},
@@ -36,11 +37,27 @@ use rehearse_protocol::{Closed, Direction, Event, EventKind, Frame, Trace};
 pub struct ClientRecorder(Arc<Shared>);
 
 /// Sees each event as it is recorded.
-pub type EventSink = Box<dyn Fn(&Event) + Send + Sync>;
+pub trait EventSink: Send + Sync {
+    /// Takes an event. Nothing else is recorded meanwhile.
+    fn take(&self, event: &Event);
+
+    /// Waits until more events can be taken, of an HTTP exchange if they belong to one: nothing more is read from the
+    /// server before. Cancel-safe.
+    fn room(&self, exchange: Option<u32>) -> BoxFuture<'_, ()> {
+        let _ = exchange;
+        Box::pin(ready(()))
+    }
+}
+
+impl<F: Fn(&Event) + Send + Sync> EventSink for F {
+    fn take(&self, event: &Event) {
+        self(event);
+    }
+}
 
 struct Shared {
     opened: Instant,
-    sink: OnceLock<EventSink>,
+    sink: OnceLock<Box<dyn EventSink>>,
     state: Mutex<State>,
     changed: watch::Sender<()>,
     /// The recorder of the connection, if this one records an attempt to open it.
@@ -166,8 +183,16 @@ impl ClientRecorder {
     }
 
     /// Passes each event from now on to a sink, in order. A connection has one sink: only the first counts.
-    pub fn set_sink(&self, sink: EventSink) {
+    pub fn set_sink(&self, sink: Box<dyn EventSink>) {
         let _ = self.0.sink.set(sink);
+    }
+
+    /// Waits until the sink can take more events, of an HTTP exchange if they belong to one. Cancel-safe.
+    pub async fn room(&self, exchange: Option<u32>) {
+        let shared = self.0.connection.as_ref().map_or(&self.0, |connection| &connection.0);
+        if let Some(sink) = shared.sink.get() {
+            sink.room(exchange).await;
+        }
     }
 
     /// When the clock of the events started.
@@ -429,7 +454,7 @@ impl ClientRecorder {
 
     fn push(&self, state: &mut State, event: Event) {
         if let Some(sink) = self.0.sink.get() {
-            sink(&event);
+            sink.take(&event);
         }
         state.trace.push_event(event);
     }

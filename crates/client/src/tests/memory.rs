@@ -1,11 +1,16 @@
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
+use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
+use tokio::sync::Semaphore;
 
 use super::{LEGACY, MODERN, arguments, call, connect, target};
-use crate::{CallOptions, Failure, PeerVersion, ServerParams, Session, Target, Timeouts, UnsolicitedPolicy};
-use rehearse_protocol::{Protocol, Version};
+use crate::{
+    CallOptions, ClientRecorder, EventSink, Failure, PeerVersion, ServerParams, Session, Target, Timeouts,
+    UnsolicitedPolicy, Wire,
+};
+use rehearse_protocol::{Event, Protocol, Version};
 use rehearse_testing::{HELLO, error, greet, in_memory, result};
 
 /// Answers the handshake, and each other request with these lines, in which `ID` stands for its id.
@@ -340,4 +345,37 @@ async fn the_answer_that_led_to_the_fallback_is_not_unsolicited_but_noise_is() {
     let noise = |text: &str| format!("not JSON: expected value at line 1 column 1: {text}");
     assert_eq!(unsolicited, ["Loading", "Listening"].map(noise));
     session.close().await;
+}
+
+/// Has no room after an event until the test gives some.
+#[derive(Clone)]
+struct SlowSink {
+    asked: Arc<Semaphore>,
+    room: Arc<Semaphore>,
+}
+
+impl EventSink for SlowSink {
+    fn take(&self, _event: &Event) {}
+
+    fn room(&self, _exchange: Option<u32>) -> BoxFuture<'_, ()> {
+        self.asked.add_permits(1);
+        Box::pin(async { self.room.acquire().await.expect("open").forget() })
+    }
+}
+
+#[tokio::test]
+async fn nothing_more_is_read_while_a_sink_has_no_room() {
+    let (address, mut listener) = rehearse_net::pipe::listen();
+    let sink = SlowSink { asked: Arc::new(Semaphore::new(0)), room: Arc::new(Semaphore::new(0)) };
+    let recorder = ClientRecorder::new();
+    recorder.set_sink(Box::new(sink.clone()));
+    let params = ServerParams::new("scripted", Target::Memory(address));
+    let (wire, far) = tokio::join!(Wire::open(&params, None, recorder.clone()), listener.accept());
+    let (_wire, mut far) = (wire.expect("a pipe"), far.expect("a client"));
+    tokio::io::AsyncWriteExt::write_all(&mut far, b"1\n2\n3\n").await.expect("an open pipe");
+    for seen in 1..=3 {
+        sink.asked.acquire().await.expect("open").forget();
+        assert_eq!(recorder.trace().frames().count(), seen);
+        sink.room.add_permits(1);
+    }
 }

@@ -162,7 +162,7 @@ impl Child {
                 }
                 last_lines.push(line);
             };
-            listen(BufReader::new(stderr), report).await;
+            listen(BufReader::new(stderr), Some(&trace), report).await;
             done.send_replace(true);
         });
         let child = Child { process, group, grace: spec.grace, stderr: kept, listener, recorder, silent };
@@ -227,8 +227,12 @@ impl Drop for Child {
     }
 }
 
-/// Reports every line that is not empty, until the stream ends; of one that is too long, its start.
-pub(crate) async fn listen(mut stream: impl AsyncBufRead + Unpin, report: impl Fn(String)) {
+/// Reports every line that is not empty when the trace has room for it, until the stream ends; of one that is too long, its start.
+pub(crate) async fn listen(
+    mut stream: impl AsyncBufRead + Unpin,
+    trace: Option<&ClientRecorder>,
+    report: impl Fn(String),
+) {
     let (mut line, mut length) = (Vec::new(), 0);
     loop {
         let chunk = stream.fill_buf().await.unwrap_or_default();
@@ -245,6 +249,9 @@ pub(crate) async fn listen(mut stream: impl AsyncBufRead + Unpin, report: impl F
             text.push_str(&format!("… ({length} bytes)"));
         }
         if !text.is_empty() {
+            if let Some(trace) = trace {
+                trace.room(None).await;
+            }
             report(text);
         }
         if used == 0 {
@@ -265,7 +272,7 @@ mod tests {
 
     async fn heard(stream: &[u8], at_once: usize) -> Vec<String> {
         let lines = Mutex::new(Vec::new());
-        listen(BufReader::with_capacity(at_once, stream), |line| lines.lock().expect("alone").push(line)).await;
+        listen(BufReader::with_capacity(at_once, stream), None, |line| lines.lock().expect("alone").push(line)).await;
         lines.into_inner().expect("alone")
     }
 

@@ -40,6 +40,9 @@ impl EventReader {
             if let Some(event) = self.ready.pop_front() {
                 return Ok(Some(event));
             }
+            if let Some(recorder) = &self.recorder {
+                recorder.room(self.exchange()).await;
+            }
             let broken = |error| Closed::by_server(super::web::describe(error)).broken();
             let Some(chunk) = self.response.chunk().await.map_err(broken)? else { return Ok(None) };
             if let Some(recorder) = &self.recorder {

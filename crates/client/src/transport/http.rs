@@ -138,6 +138,21 @@ impl HttpEndpoint {
         Ok(HttpEndpoint { http, url, guard, headers, auth, transport, recorder, sink, failure })
     }
 
+    /// The same endpoint with the same TCP connections, for another record and without a sink.
+    pub(crate) fn with_recorder(&self, recorder: ClientRecorder) -> HttpEndpoint {
+        HttpEndpoint {
+            http: Mutex::new(self.http.lock().clone()),
+            url: self.url.clone(),
+            guard: self.guard.clone(),
+            headers: self.headers.clone(),
+            auth: self.auth.clone(),
+            transport: self.transport,
+            recorder,
+            sink: None,
+            failure: Mutex::default(),
+        }
+    }
+
     /// Passes the frames of event streams to a sink.
     pub(crate) fn set_sink(&mut self, sink: FrameSink) {
         self.sink = Some(sink);
@@ -228,6 +243,7 @@ impl HttpEndpoint {
                 redirection,
             });
         }
+        self.recorder.room(number).await;
         let body = match whole_body(response, self.recorder.largest()).await {
             Ok(body) => body,
             Err(error) => {
@@ -270,6 +286,7 @@ impl HttpEndpoint {
             if let Some(taken) = self.sink.as_ref().and_then(|sink| sink(&frame)) {
                 taken.await;
             }
+            self.recorder.room(reader.exchange()).await;
         }
     }
 }
