@@ -83,7 +83,7 @@ pub(super) struct CheckArgs {
     trace_file: Option<PathBuf>,
     /// Check only this protocol version, or `all` in full (repeatable) [default: the newest of each era in full, the others
     /// briefly]
-    #[arg(long = "protocol-version", hide_short_help = true, value_name = "VERSION", value_parser = versions)]
+    #[arg(long = "protocol-version", alias = "protocol", hide_short_help = true, value_name = "VERSION", value_parser = versions)]
     versions: Vec<CheckedVersions>,
     /// Call these tools too; `*` stands for any text (repeatable)
     #[arg(long = "allow-tool", value_name = "NAME")]

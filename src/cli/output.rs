@@ -44,6 +44,18 @@ pub(super) fn write_report(report: &[u8], format: Format, path: Option<&Path>) -
     }
 }
 
+/// Writes what an option such as `--list` prints, as text or as JSON.
+///
+/// # Errors
+/// There is no such format of it, or it cannot be written.
+pub(super) fn write_list(option: &str, format: Format, text: &str, json: &serde_json::Value) -> Result<(), Failure> {
+    match format {
+        Format::Human => write_styled(text.as_bytes()),
+        Format::Json => write(format!("{json:#}\n").as_bytes()),
+        _ => Err(Failure::Usage(format!("{option} has the formats human and json"))),
+    }
+}
+
 /// Checks that all writes succeeded.
 ///
 /// # Errors

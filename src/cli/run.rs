@@ -8,18 +8,19 @@ use std::{
         Arc,
         atomic::{AtomicUsize, Ordering},
     },
-    time::SystemTime,
+    time::{Duration, SystemTime},
 };
 
 use clap::Args;
 use indicatif::ProgressBar;
 use parking_lot::Mutex;
 use regex::Regex;
+use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Exit, Failure, output, process_guard::install_guard, report::MoreReports, secrets::Secrets, signals::Signals,
-    trace_file::TraceFileWriter, usage_hint::command_hint,
+    Exit, Failure, mcp::connection::duration, output, process_guard::install_guard, report::MoreReports,
+    secrets::Secrets, signals::Signals, trace_file::TraceFileWriter, usage_hint::command_hint,
 };
 use mcp_rehearsal::builtin_scripts::BUILTIN_SCRIPTS;
 use rehearse_check::judge_traffic;
@@ -79,6 +80,9 @@ pub(super) struct RunArgs {
     /// Seed for all randomness
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
+    /// Timeout from the start of a server to the end of its handshake [default: from the scenario, or 30s]
+    #[arg(long, value_name = "TIME", value_parser = duration, hide_short_help = true)]
+    start_timeout: Option<Duration>,
     /// Show the frames around each failure
     #[arg(short, long)]
     trace: bool,
@@ -111,14 +115,21 @@ impl From<ScenarioError> for Failure {
 pub(super) fn run(args: RunArgs) -> Result<Exit, Failure> {
     args.reports.check()?;
     let selection = |shard| Selection { filters: args.filters.clone(), shard };
-    let plan = Plan::new(load(&args.paths)?, &selection(args.shard));
+    let mut scenarios = load(&args.paths)?;
+    if let Some(limit) = args.start_timeout {
+        scenarios
+            .iter_mut()
+            .flat_map(|scenario| &mut scenario.servers)
+            .for_each(|server| server.set_start_timeout(limit));
+    }
+    let plan = Plan::new(scenarios, &selection(args.shard));
     // One of many parts may have nothing to do; its report says so.
     if plan.is_empty() && Plan::new(load(&args.paths)?, &selection(None)).is_empty() {
         super::style::print("nothing was selected\n");
         return Ok(Exit::NothingSelected);
     }
     if args.list {
-        return list(&plan).map(|()| Exit::Success);
+        return list(&plan, args.format).map(|()| Exit::Success);
     }
     let secrets: BTreeMap<_, _> =
         plan.cells().map(|(scenario, ..)| (scenario.path.clone(), Secrets::from_scenario(scenario))).collect();
@@ -221,12 +232,14 @@ fn load(paths: &[PathBuf]) -> Result<Vec<Scenario>, Failure> {
     }
 }
 
-fn list(plan: &Plan) -> Result<(), Failure> {
+fn list(plan: &Plan, format: Format) -> Result<(), Failure> {
     let line = |(scenario, cell, reason): (&Scenario, Cell, Option<&str>)| {
         let note = reason.map(|reason| format!("  ({reason})")).unwrap_or_default();
         format!("{}/{cell}{note}\n", scenario.name)
     };
-    output::write_styled(plan.cells().map(line).collect::<String>().as_bytes())
+    let entry = |(scenario, cell, reason): (&Scenario, Cell, Option<&str>)| json!({ "id": format!("{}/{cell}", scenario.name), "file": scenario.path, "notApplicable": reason });
+    let (text, entries) = (plan.cells().map(line).collect::<String>(), plan.cells().map(entry).collect());
+    output::write_list("--list", format, &text, &entries)
 }
 
 /// Cells mostly wait. Those of a mock need little memory; another command may need much, as one with a runtime of its own.

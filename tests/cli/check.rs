@@ -73,6 +73,13 @@ fn a_server_that_cannot_be_reached_and_wrong_usage_have_their_own_codes() {
     dead.stdout_has("the server ended with code 5 before it answered `initialize`\n    no module\n");
     let refused = Rehearse::new().args(["check", "--http", "http://127.0.0.1:9/mcp"]).run();
     refused.stdout_has("Connection refused").code(3);
+    for option in [&["--list"][..], &["--explain", DOUBTFUL]] {
+        let run =
+            |format| Rehearse::new().args(["check", "--only", DOUBTFUL, "--format", format]).args(option.to_vec());
+        let json: Json = serde_json::from_str(run("json").run().code(0).stdout_text()).expect("JSON");
+        assert_eq!(json.get(0).unwrap_or(&json)["id"], DOUBTFUL);
+        run("sarif").run().stderr_has("has the formats human and json").code(2);
+    }
     let unknown = Rehearse::new().args(["check", "--only", "tools.list.name-charsets"]).run().code(2);
     unknown.stderr_has("there is no check \"tools.list.name-charsets\"; did you mean tools.list.name-charset?");
     let both = shop().args(["files"]).run().code(2);

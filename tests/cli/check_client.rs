@@ -129,6 +129,7 @@ fn what_cannot_be_checked_says_why() {
     client(&["--", "no-such-program"]).run().code(3).stderr_has("cannot run no-such-program");
     client(&["--only", "rpc.id", "--", "true"]).run().code(2).stderr_has("belongs to `rehearse check`");
     client(&["--list-acts"]).run().code(0).stdout_has("clean ").stdout_has("Every list comes on pages");
+    client(&["--list-acts", "--format", "json"]).run().code(0).stdout_has("\"name\": \"clean\"");
 }
 
 #[test]

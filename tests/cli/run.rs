@@ -151,6 +151,14 @@ fn the_junit_report_has_a_case_for_each_cell() {
 fn cells_can_be_listed_filtered_and_sharded() {
     let list = story(HELLO).args(["--list"]).run();
     list.stdout("demo/stdio/2025-11-25\ndemo/http/2025-11-25\ndemo/sse/2025-11-25\ndemo/ws/2025-11-25\n").code(0);
+    let json = story(HELLO).args(["--list", "--format", "json"]).run().code(0);
+    let cells: Json = serde_json::from_str(json.stdout_text()).expect("JSON");
+    assert_eq!((cells[1]["id"].as_str(), cells.as_array().map(Vec::len)), (Some("demo/http/2025-11-25"), Some(4)));
+    story(HELLO)
+        .args(["--list", "--format", "junit"])
+        .run()
+        .stderr_has("--list has the formats human and json")
+        .code(2);
     story(HELLO)
         .args(["--list", "--filter", "/(ws|sse)/"])
         .run()

@@ -47,6 +47,23 @@ fn a_command_that_does_not_become_ready_is_an_error_with_its_output() {
 }
 
 #[test]
+fn a_server_that_logs_on_standard_output_or_starts_slowly_is_named_by_every_command() {
+    let server = "servers: { s: { command: sh, args: [-c, 'echo Listening; exec sleep 60'] } }";
+    let matrix = "matrix: { protocol: [2025-11-25] }\nsteps: [{ connect: {} }]";
+    let run = run(&format!("{server}\n{matrix}"), &["--start-timeout", "300ms"]).code(1);
+    let config = r#"{"mcpServers":{"s":{"command":"sh","args":["-c","echo Listening; exec sleep 60"]}}}"#;
+    let of_config = |words: &[&str]| Rehearse::new().file(".mcp.json", config).args(words.to_vec()).run();
+    let limit = ["--start-timeout", "300ms"];
+    let connected = of_config(&[&["validate-config", ".mcp.json", "--connect"], &limit[..]].concat()).code(1);
+    let used = of_config(&[&["mcp", "list-tools", "--mcp-config", ".mcp.json"], &limit[..]].concat()).code(3);
+    let measured = of_config(&[&["bench", "discovery", "--mcp-config", ".mcp.json"], &limit[..]].concat()).code(3);
+    for text in [run.stdout_text(), connected.stdout_text(), used.stderr(), measured.stdout_text()] {
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(text.contains("300ms") && text.contains("its standard output is not MCP: Listening"), "{text}");
+    }
+}
+
+#[test]
 fn mistakes_in_servers_have_a_position() {
     for (server, message) in [
         ("{ http: { url: 'http://h' }, command: x }", "`command` belongs into `stdio`, `http`, `sse` or `ws`"),

@@ -138,6 +138,8 @@ fn only_known_files_in_a_folder_are_checked() {
     let nothing = Rehearse::new().file("a/.zed/settings.json", "{}").args(["validate-config", "a"]).run();
     nothing.stdout("").stderr_has("no known config files").stderr_has("--list-dialects").code(4);
     let list = Rehearse::new().args(["validate-config", "--list-dialects"]).run().code(0);
+    let json = Rehearse::new().args(["validate-config", "--list-dialects", "--format", "json"]).run();
+    json.stdout_has("\"program\": \"Claude Code\"").code(0);
     list.stdout_has("claude-code ").stdout_has("  .gemini/settings.json, gemini-extension.json\n");
 }
 

@@ -49,7 +49,10 @@ pub enum ConnectError {
     /// The handshake did not end in time.
     #[error(
         "no answer within {after:?}{}{}",
-        after_timeout(*.is_process, *.is_newest_first, *.after),
+        .output.as_ref().map_or_else(
+            || after_timeout(*.is_process, *.is_newest_first, *.after).to_owned(),
+            |line| format!(" of its start{}", wrong_output(Some(line)))
+        ),
         stderr_excerpt(.stderr)
     )]
     Timeout {
@@ -59,6 +62,8 @@ pub enum ConnectError {
         is_process: bool,
         /// Whether `server/discover` was tried before `initialize`.
         is_newest_first: bool,
+        /// The first line on the standard output of the server that is no message.
+        output: Option<String>,
         /// The last lines of the standard error of the server.
         stderr: Vec<String>,
     },
@@ -105,10 +110,16 @@ pub enum ConnectError {
         source: AuthError,
     },
     /// The server ended the connection before the end of the handshake.
-    #[error("the server closed the connection during the handshake: {detail}{}", stderr_excerpt(.stderr))]
+    #[error(
+        "the server closed the connection during the handshake: {detail}{}{}",
+        wrong_output(.output.as_ref()),
+        stderr_excerpt(.stderr)
+    )]
     Closed {
         /// The reason.
         detail: String,
+        /// The first line on the standard output of the server that is no message.
+        output: Option<String>,
         /// The last lines of the standard error of the server.
         stderr: Vec<String>,
     },
@@ -167,9 +178,14 @@ impl ConnectError {
             WireError::Exchange(detail) => ConnectError::Unreachable { target, detail },
             WireError::Unauthorized(source) => ConnectError::Unauthorized { target, source },
             WireError::Malformed(what) | WireError::Invalid(what) => ConnectError::Malformed(what),
-            error => ConnectError::Closed { detail: error.to_string(), stderr: Vec::new() },
+            error => ConnectError::Closed { detail: error.to_string(), output: None, stderr: Vec::new() },
         }
     }
+}
+
+/// The words about a line on standard output that is no message: the log of many servers is there.
+pub fn wrong_output(line: Option<&String>) -> String {
+    line.map(|line| format!("; its standard output is not MCP: {line}")).unwrap_or_default()
 }
 
 /// A hint if only one side uses TLS.
@@ -244,9 +260,12 @@ fn spawn_hint(error: &io::Error) -> &'static str {
 fn after_timeout(is_process: bool, is_newest_first: bool, after: Duration) -> &'static str {
     match (is_process, is_newest_first && after < Duration::from_secs(12)) {
         (true, true) => {
-            " of its start; it may only support the older handshake: use a longer --start-timeout or --protocol 2025-11-25"
+            " of its start; it may only support the older handshake: use --protocol 2025-11-25, or a longer \
+             --start-timeout"
         }
-        (true, false) => " of its start; if it starts slowly, use a longer --start-timeout",
+        (true, false) => {
+            " of its start; if it starts slowly, use a longer --start-timeout, or a longer timeout in its config"
+        }
         (false, true) => "; it may only support the older handshake: use a longer timeout or --protocol 2025-11-25",
         (false, false) => "",
     }

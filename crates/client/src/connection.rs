@@ -309,7 +309,7 @@ impl Connection {
 
     /// Adds the exit status and last output of the process to the error, and stops the process.
     pub(crate) async fn end(mut self, error: ConnectError, shutdown: &CancellationToken) -> ConnectError {
-        let child = self.wire.take_child();
+        let (child, output) = (self.wire.take_child(), self.recorder.wrong_output());
         // It keeps the standard input of the process open.
         drop(self);
         let Some(child) = child else { return error };
@@ -317,7 +317,7 @@ impl Connection {
             ConnectError::Closed { detail, .. } => {
                 let (status, stderr) = child.exit_details(EXIT_PATIENCE).await;
                 let status = status.map(|status| format!("; the process ended with {status}")).unwrap_or_default();
-                ConnectError::Closed { detail: format!("{detail}{status}"), stderr }
+                ConnectError::Closed { detail: format!("{detail}{status}"), output, stderr }
             }
             error => error,
         };
@@ -339,7 +339,7 @@ enum Unanswered {
 impl Unanswered {
     fn into_connect(self, protocol: Protocol, target: &str, is_streamable: bool) -> ConnectError {
         match self {
-            Unanswered::Closed(detail) => ConnectError::Closed { detail, stderr: Vec::new() },
+            Unanswered::Closed(detail) => ConnectError::Closed { detail, output: None, stderr: Vec::new() },
             Unanswered::Unreadable(what) | Unanswered::Malformed(what) => ConnectError::Malformed(what),
             Unanswered::Wire(error) => ConnectError::from_wire(error, protocol, target, is_streamable),
         }

@@ -108,10 +108,12 @@ impl Session {
         }
         let (deadline, target) =
             (Deadline::from_now(config.timeouts.connect, config.authorizer.as_ref()), config.target.to_string());
+        let is_process = transport == Transport::Stdio;
         let late = |is_newest_first, stderr| ConnectError::Timeout {
             after: config.timeouts.connect,
-            is_process: transport == Transport::Stdio,
+            is_process,
             is_newest_first: is_newest_first && protocol == Protocol::Auto && transport != Transport::Sse,
+            output: is_process.then(|| recorder.wrong_output()).flatten(),
             stderr,
         };
         let opened = tokio::select! {

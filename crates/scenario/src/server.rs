@@ -73,6 +73,14 @@ pub struct NetworkCommand {
 }
 
 impl ServerSpec {
+    /// Sets the time from the start of the server to the end of its handshake.
+    pub fn set_start_timeout(&mut self, limit: Duration) {
+        self.timeouts.connect = limit;
+        if let ServerKind::Config(members) = &mut self.kind {
+            members.iter_mut().for_each(|member| member.config.timeouts.connect = limit);
+        }
+    }
+
     pub(super) fn read(
         name: &str,
         node: &Node,

@@ -163,11 +163,14 @@ struct CommonArgs {
     /// How long to send requests before measuring; `discovery` does one instead
     #[arg(long, value_name = "DURATION", hide_short_help = true, value_parser = pause, default_value = "1s")]
     warmup: Duration,
+    /// Timeout from the start of a server to the end of its handshake [default: from the config, or 30s]
+    #[arg(long, value_name = "TIME", value_parser = duration, hide_short_help = true)]
+    start_timeout: Option<Duration>,
     /// How long one request may take
     #[arg(long, value_name = "DURATION", hide_short_help = true, value_parser = duration, default_value = "10s")]
     timeout: Duration,
     /// Protocol version, or `auto` to negotiate the newest
-    #[arg(long, value_name = "VERSION", hide_short_help = true, default_value = "auto")]
+    #[arg(long, value_name = "VERSION", hide_short_help = true, default_value = "auto", alias = "protocol-version")]
     protocol: Protocol,
     /// Fail if this is true of any measure (repeatable)
     #[arg(long, value_name = "CONDITION")]
@@ -291,6 +294,9 @@ impl CommonArgs {
         };
         let mut targets: Vec<_> = servers.iter().map(|server| bench_target(server, &options.stop)).collect();
         targets.extend(self.mocks(&options.stop)?);
+        if let Some(limit) = self.start_timeout {
+            targets.iter_mut().for_each(|target| target.params.timeouts.connect = limit);
+        }
         if targets.is_empty() {
             print_no_servers();
             return Ok(Exit::NothingSelected);

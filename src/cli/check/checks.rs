@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use serde_json::{Map, Value as Json, json};
+
 use crate::cli::{
     Failure, output,
     style::{DIM, STRONG},
@@ -9,14 +11,18 @@ use crate::cli::{
 use rehearse_check::selects;
 use rehearse_conformance::{Check, Role, checks, checks_of};
 use rehearse_document::nearest;
+use rehearse_report::Format;
 
 /// The checks about a role.
 pub(super) fn of(role: Role) -> impl Iterator<Item = &'static Check> {
     checks_of(role)
 }
 
-/// Prints checks, one a line, with their ids in the official suite.
-pub(super) fn list(selected: impl Iterator<Item = &'static Check>) -> Result<(), Failure> {
+/// Prints checks, as text one a line, with their ids in the official suite.
+///
+/// # Errors
+/// The format is another one than human or json.
+pub(super) fn list(selected: &[&Check], format: Format) -> Result<(), Failure> {
     let mut out = String::new();
     for check in selected {
         let level = check.levels.values().next_back().map_or("", |level| level.as_str());
@@ -26,7 +32,28 @@ pub(super) fn list(selected: impl Iterator<Item = &'static Check>) -> Result<(),
         }
         out.push('\n');
     }
-    output::write_styled(out.as_bytes())
+    output::write_list("--list", format, &out, &selected.iter().map(|check| entry(check)).collect())
+}
+
+/// All that is known of a check, as JSON.
+fn entry(check: &Check) -> Json {
+    let text = |value: &Option<String>| value.clone().map(Json::from).unwrap_or_default();
+    let levels = check.levels.iter().map(|(version, level)| {
+        let entry = json!({ "level": level.as_str(), "specification": check.link(*version) });
+        (version.to_string(), entry)
+    });
+    json!({
+        "id": check.id,
+        "rule": check.rule,
+        "versions": levels.collect::<Map<_, _>>(),
+        "transports": check.transports,
+        "capability": text(&check.capability),
+        "extension": text(&check.extension),
+        "looksAt": check.looks_at,
+        "allowed": text(&check.allowed),
+        "help": text(&check.help),
+        "official": check.official,
+    })
 }
 
 /// The failure about an id or a pattern that selects no check.
@@ -44,8 +71,8 @@ pub(super) fn unknown(id: &str, role: Role) -> Failure {
 /// Prints all that is known of a check.
 ///
 /// # Errors
-/// There is no such check.
-pub(super) fn explain(id: &str) -> Result<(), Failure> {
+/// There is no such check; or the format is another one than human or json.
+pub(super) fn explain(id: &str, format: Format) -> Result<(), Failure> {
     let Some(check) = checks().iter().find(|check| check.id == id) else { return Err(unknown(id, Role::Server)) };
     let mut out = format!("{STRONG}{}{STRONG:#}\n{}\n\n", check.id, check.rule);
     for (version, level) in &check.levels {
@@ -69,5 +96,5 @@ pub(super) fn explain(id: &str) -> Result<(), Failure> {
     if !check.official.is_empty() {
         let _ = writeln!(out, "Official suite: {}", check.official.join(", "));
     }
-    output::write_styled(out.as_bytes())
+    output::write_list("--explain", format, &out, &entry(check))
 }

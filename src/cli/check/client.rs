@@ -11,6 +11,7 @@ use std::{
 };
 
 use clap::Args;
+use serde_json::json;
 use tokio::sync::mpsc::unbounded_channel;
 use tokio_util::sync::CancellationToken;
 
@@ -19,12 +20,13 @@ use crate::cli::{
     Exit, Failure,
     mcp::connection::duration,
     mock::parse_address,
+    output,
     process_guard::block_on_guarded,
     signals::Signals,
     style::{self, STRONG},
 };
 use rehearse_check::{
-    client::{ACTS, ActRun, ActScript, ClientEvent, ClientOptions, Trigger, judge_client, run_client},
+    client::{ACTS, Act, ActRun, ActScript, ClientEvent, ClientOptions, Trigger, judge_client, run_client},
     selects,
 };
 use rehearse_conformance::Role;
@@ -104,7 +106,7 @@ pub(super) struct ClientArgs {
 
 pub(super) fn run(args: &ClientArgs) -> Result<Exit, Failure> {
     if args.list_acts {
-        return list_acts();
+        return list_acts(args.report.format);
     }
     if let Some(exit) = args.report.list(Role::Client)? {
         return Ok(exit);
@@ -146,10 +148,11 @@ pub(super) fn run(args: &ClientArgs) -> Result<Exit, Failure> {
     args.report.write(checked, PathBuf::new())
 }
 
-fn list_acts() -> Result<Exit, Failure> {
-    let lines: Vec<_> =
-        ACTS.iter().map(|act| format!("{STRONG}{:18}{STRONG:#} {}\n", act.name, act.description())).collect();
-    crate::cli::output::write_styled(lines.concat().as_bytes()).map(|()| Exit::Success)
+fn list_acts(format: Format) -> Result<Exit, Failure> {
+    let line = |act: &Act| format!("{STRONG}{:18}{STRONG:#} {}\n", act.name, act.description());
+    let entry = |act: &Act| json!({ "name": act.name, "description": act.description() });
+    let (text, entries) = (ACTS.iter().map(line).collect::<String>(), ACTS.iter().map(entry).collect());
+    output::write_list("--list-acts", format, &text, &entries).map(|()| Exit::Success)
 }
 
 impl ClientArgs {

@@ -65,7 +65,7 @@ impl ReportArgs {
     pub(super) fn list(&self, role: Role) -> Result<Option<Exit>, Failure> {
         self.reports.check()?;
         if let Some(id) = &self.explain {
-            return checks::explain(id).map(|()| Some(Exit::Success));
+            return checks::explain(id, self.format).map(|()| Some(Exit::Success));
         }
         let patterns = self.only.iter().chain(&self.required);
         let mut unknown = patterns.filter(|pattern| !checks::of(role).any(|check| selects(pattern, &check.id)));
@@ -73,8 +73,8 @@ impl ReportArgs {
             return Err(checks::unknown(pattern, role));
         }
         if self.list {
-            return checks::list(checks::of(role).filter(|check| self.is_selected(check)))
-                .map(|()| Some(Exit::Success));
+            let selected: Vec<_> = checks::of(role).filter(|check| self.is_selected(check)).collect();
+            return checks::list(&selected, self.format).map(|()| Some(Exit::Success));
         }
         if self.official_ids && !matches!(self.format, Format::Human | Format::Json) {
             return Err(Failure::Usage("--official-ids has the formats human and json".to_owned()));

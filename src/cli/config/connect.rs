@@ -1,6 +1,6 @@
 //! `--connect`: connects to the servers of valid files and lists their tools.
 
-use std::{collections::BTreeMap, path::Path, sync::Arc};
+use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
 
 use futures_util::{StreamExt, stream};
 use tokio_util::sync::CancellationToken;
@@ -19,7 +19,7 @@ use crate::cli::{
 };
 use rehearse_client::{
     CallOptions, ConnectError, ConnectOptions, LastLines, Malformed, ServerParams, Session, StderrLine,
-    UnsolicitedFrame,
+    UnsolicitedFrame, wrong_output,
 };
 use rehearse_client_configs::{
     ClientConfig, Machine, Project, codes,
@@ -39,8 +39,16 @@ const STDERR_LINES: usize = 5;
 ///
 /// # Errors
 /// Processes or the async runtime cannot be started.
-pub(super) fn connect_all(checked: &mut [CheckedFile], shows_secrets: bool) -> Result<bool, Failure> {
-    let plan = plan(checked, shows_secrets);
+pub(super) fn connect_all(
+    checked: &mut [CheckedFile],
+    start_timeout: Option<Duration>,
+    shows_secrets: bool,
+) -> Result<bool, Failure> {
+    let mut plan = plan(checked, shows_secrets);
+    if let Some(limit) = start_timeout {
+        let prepared = plan.iter_mut().filter_map(|candidate| candidate.config.as_mut().ok());
+        prepared.for_each(|prepared| prepared.config.timeouts.connect = limit);
+    }
     if plan.is_empty() {
         return Ok(false);
     }
@@ -227,13 +235,14 @@ async fn tool_names(
 
 /// The error without the standard error of the server, which is in the hint.
 fn reason(error: &ConnectError) -> String {
-    match error {
-        ConnectError::Timeout { after, .. } => format!("no answer within {after:?}"),
-        ConnectError::Closed { detail, .. } => {
-            format!("the server closed the connection during the handshake: {detail}")
+    let (what, output) = match error {
+        ConnectError::Timeout { after, output, .. } => (format!("no answer within {after:?}"), output),
+        ConnectError::Closed { detail, output, .. } => {
+            (format!("the server closed the connection during the handshake: {detail}"), output)
         }
-        error => error.to_string(),
-    }
+        error => return error.to_string(),
+    };
+    what + &wrong_output(output.as_ref())
 }
 
 async fn list_tools(session: &Session, cancel: &CancellationToken) -> Result<ListedTools, String> {

@@ -6,12 +6,14 @@ use std::{
     io::{self, IsTerminal},
     path::{Path, PathBuf},
     sync::Arc,
+    time::Duration,
 };
 
 use clap::Args;
+use serde_json::json;
 
 use super::{checked_file::CheckedFile, connect, dialect, sources::MOST_SHOWN, walk, walk::FoundFiles};
-use crate::cli::{Exit, Failure, agent_config::check_agent, output, style};
+use crate::cli::{Exit, Failure, agent_config::check_agent, mcp::connection::duration, output, style};
 use rehearse_client_configs::{
     LintReport, Machine, codes,
     dialect::{ALL, Detected, Dialect, FileLocation, RootKeys, by_path},
@@ -71,6 +73,9 @@ pub(crate) struct ValidateArgs {
     /// Connect to every enabled server of the valid files and list its tools
     #[arg(long)]
     connect: bool,
+    /// With --connect: timeout from the start of a server to the end of its handshake [default: from the config, or 30s]
+    #[arg(long, value_name = "TIME", value_parser = duration, requires = "connect")]
+    start_timeout: Option<Duration>,
     /// Show tokens and passwords
     #[arg(long)]
     show_secrets: bool,
@@ -87,7 +92,7 @@ pub(crate) struct ValidateArgs {
 
 pub(crate) fn run(args: ValidateArgs) -> Result<Exit, Failure> {
     if args.list_dialects {
-        return list_dialects().map(|()| Exit::Success);
+        return list_dialects(args.format).map(|()| Exit::Success);
     }
     let (mut checked, unread) = check(&args);
     if !args.quiet {
@@ -102,7 +107,8 @@ pub(crate) fn run(args: ValidateArgs) -> Result<Exit, Failure> {
         style::print(&format!("no known config files\n{strong}hint:{strong:#} {hint}\n"));
         return Ok(Exit::NothingSelected);
     }
-    let is_interrupted = if args.connect { connect::connect_all(&mut checked, args.show_secrets)? } else { false };
+    let is_interrupted =
+        if args.connect { connect::connect_all(&mut checked, args.start_timeout, args.show_secrets)? } else { false };
     let files = checked.into_iter().map(|checked| checked.file).collect();
     let report = Report { files, rules: codes::rules(EXPLANATIONS), is_strict: args.strict, is_quiet: args.quiet };
     write_report(&args, &report)?;
@@ -257,8 +263,8 @@ fn write_report(args: &ValidateArgs, report: &Report) -> Result<(), Failure> {
     output::write_report(&report.render(args.format, &layout), args.format, args.output.as_deref())
 }
 
-fn list_dialects() -> Result<(), Failure> {
-    let mut out = String::new();
+fn list_dialects(format: Format) -> Result<(), Failure> {
+    let (mut out, mut entries) = (String::new(), Vec::new());
     let width = |column: fn(&Dialect) -> &str| ALL.iter().map(|it| column(it).len()).max().unwrap_or_default();
     let (names, programs) = (width(|it| it.name), width(|it| it.program));
     for Dialect { name, program, files, .. } in ALL {
@@ -267,6 +273,7 @@ fn list_dialects() -> Result<(), Failure> {
         files.dedup();
         out.push_str(format!("{name:names$}  {program:programs$}  {}", files.join(", ")).trim_end());
         out.push('\n');
+        entries.push(json!({ "name": name, "program": program, "files": files }));
     }
-    output::write(out.as_bytes())
+    output::write_list("--list-dialects", format, &out, &entries.into())
 }

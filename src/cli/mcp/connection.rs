@@ -20,7 +20,7 @@ use rehearse_scenario::parse_answers;
 #[command(next_help_heading = "Connections")]
 pub(crate) struct ConnectionArgs {
     /// Protocol version, or `auto` to negotiate the newest [default: auto]
-    #[arg(long, value_name = "VERSION")]
+    #[arg(long, value_name = "VERSION", alias = "protocol-version")]
     protocol: Option<Protocol>,
     /// Timeout of each request [default: from the config, or 30s for lists and 60s for others]
     #[arg(long, value_name = "TIME", value_parser = duration)]

@@ -25,10 +25,10 @@ use tokio::{
 pub use self::unsolicited::UnsolicitedFrame;
 use self::waiter::Waiter;
 pub(crate) use self::{
-    unsolicited::UnsolicitedDetector,
+    unsolicited::{UnsolicitedDetector, excerpt},
     waiter::{AcceptUnsolicited, MatchedFrame, ResponseFilter},
 };
-use rehearse_protocol::{Closed, Direction, Event, EventKind, Frame, Trace};
+use rehearse_protocol::{Closed, Direction, Event, EventKind, Frame, ParseError, Trace};
 
 /// Records the trace of one connection, frames byte for byte, and wakes those that wait for a frame.
 ///
@@ -354,6 +354,16 @@ impl ClientRecorder {
     /// What `pick` finds in the last event in which it finds something.
     pub fn find_last<T>(&self, pick: impl FnMut(&Event) -> Option<T>) -> Option<T> {
         self.state().trace.events().rev().find_map(pick)
+    }
+
+    /// The first line of the server that is no message, of those that are kept.
+    pub(crate) fn wrong_output(&self) -> Option<String> {
+        let frames = self.since(self.start());
+        let line = frames.iter().find(|frame| {
+            let is_wrong = matches!(frame.head(), Err(ParseError::NotJson(_) | ParseError::Invalid { id: None, .. }));
+            frame.direction == Direction::ServerToClient && is_wrong
+        });
+        line.map(|frame| excerpt(&String::from_utf8_lossy(&frame.bytes)))
     }
 
     /// The events from index `read` on, as far as they are kept; `read` is then [`ClientRecorder::end`].

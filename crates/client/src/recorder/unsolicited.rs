@@ -88,13 +88,18 @@ fn requested(frame: &Frame) -> Vec<Id> {
     }
 }
 
+/// The start of a frame.
+pub(crate) fn excerpt(text: &str) -> String {
+    match text.char_indices().nth(EXCERPT) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
 impl fmt::Display for UnsolicitedFrame {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            UnsolicitedFrame::NotAMessage { why, text } => match text.char_indices().nth(EXCERPT) {
-                Some((end, _)) => write!(f, "{why}: {}…", &text[..end]),
-                None => write!(f, "{why}: {text}"),
-            },
+            UnsolicitedFrame::NotAMessage { why, text } => write!(f, "{why}: {}", excerpt(text)),
             UnsolicitedFrame::UnknownId(id) => {
                 write!(f, "a response with the id {}, which no request has", id.to_json())
             }

@@ -129,7 +129,7 @@ async fn a_server_that_does_not_come_up_says_why() {
     assert!(error.to_string().ends_with("/no/such/place is not a directory"), "{error}");
     let args = vec!["-c".into(), "echo missing module >&2; exit 1".into()];
     let error = connect_error(&command(CommandSpec { program: "sh".into(), args, ..CommandSpec::default() })).await;
-    let ConnectError::Closed { detail, stderr } = &error else { panic!("{error:?}") };
+    let ConnectError::Closed { detail, stderr, .. } = &error else { panic!("{error:?}") };
     assert!(detail.contains("exit status: 1"), "{detail}");
     assert_eq!(stderr, &["missing module"]);
 }
@@ -143,6 +143,21 @@ async fn a_silent_server_is_late_and_does_not_survive() {
     let ConnectError::Timeout { stderr, .. } = &error else { panic!("{error:?}") };
     assert_eq!(stderr.last().map(String::as_str), Some("waiting"));
     gone(stderr[0].trim_start_matches("pid ")).await;
+}
+
+#[tokio::test]
+async fn a_line_on_standard_output_that_is_no_message_is_named() {
+    for (script, text) in [
+        ("echo '{\"log\":1}'; exec sleep 60", r#"300ms of its start; its standard output is not MCP: {"log":1}"#),
+        ("echo Listening; echo more; exec sleep 60", "300ms of its start; its standard output is not MCP: Listening"),
+        ("echo Listening; exit 3", "ended with exit status: 3; its standard output is not MCP: Listening"),
+    ] {
+        let args = vec!["-c".into(), script.into()];
+        let mut config = command(CommandSpec { program: "sh".into(), args, grace: GRACE, ..CommandSpec::default() });
+        config.timeouts.connect = Duration::from_millis(300);
+        let error = Session::connect(&config, LEGACY).await.expect_err("no session").to_string();
+        assert!(error.ends_with(text), "{error}");
+    }
 }
 
 #[tokio::test]
@@ -290,7 +305,7 @@ async fn of_two_processes_the_first_that_answers_is_used() {
 async fn a_process_that_ends_for_another_reason_is_started_twice_at_most() {
     let _clock = stop_clock();
     let (connected, lines) = negotiate(&probed_server("echo no key >&2; exit 7", "echo no key >&2; exit 7")).await;
-    let ConnectError::Closed { detail, stderr } = connected.expect_err("no session") else { panic!("{lines:?}") };
+    let ConnectError::Closed { detail, stderr, .. } = connected.expect_err("no session") else { panic!("{lines:?}") };
     assert!(detail.ends_with("exit status: 7") && stderr.ends_with(&["no key".into()]), "{detail} {stderr:?}");
     assert_eq!(process_ids(&lines).len(), 2, "{lines:?}");
     let refuse = r#"read -r line; printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32000,"message":"no"}}\n'"#;
