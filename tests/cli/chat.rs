@@ -49,7 +49,8 @@ fn calls_of_the_model_take_turns_among_servers_if_that_is_wanted() {
         story.args(["chat", "--model", "scripted:model.yaml", "--mcp-config", "c.json", "--dialect", "mcpilot"]);
     let mut terminal = Terminal::start(story.args(["--yes", "--routing", "round-robin"]));
     for server in ["one", "two", "one"] {
-        terminal.shows("chat> ").types("look\r").shows(&format!("It is {server}."));
+        let result = format!(r#"It is {{"content":[{{"type":"text","text":"{server}"}}]"#);
+        terminal.shows("chat> ").types("look\r").shows(&result);
     }
     terminal.shows("chat> ").types("/usage\r").shows("Model: 6 turns, 3 tool calls, ");
     terminal.shows("│ two    │ look │ 1     │").shows("chat> ").types("exit\r");

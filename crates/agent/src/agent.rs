@@ -66,8 +66,8 @@ pub struct AgentOptions {
     pub max_tokens: Option<u64>,
     /// The order of the tool calls of one turn.
     pub order: CallOrder,
-    /// The form of tool results for the model.
-    pub projection: Projection,
+    /// The form of tool results for the model; `None` is that of the client that the server is configured for.
+    pub projection: Option<Projection>,
     /// The schema of the answer: the model gets the tool `final_answer`, and a run ends with a call of it.
     pub answer: Option<Arc<AnswerSchema>>,
     /// How many wrong answers the model may correct.
@@ -144,7 +144,7 @@ impl Default for AgentOptions {
             max_turns: 100,
             max_tokens: None,
             order: CallOrder::Sequential,
-            projection: Projection::Cpe,
+            projection: None,
             answer: None,
             answer_retries: 0,
             hidden: Vec::new(),

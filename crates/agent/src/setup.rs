@@ -13,6 +13,7 @@ use crate::{
 };
 use rehearse_client_configs::{
     agent::{AgentConfig, GenerationParams, ModelConfig},
+    projection::Projection,
     server::At,
 };
 use rehearse_document::{Problem, Problems, Source};
@@ -97,6 +98,7 @@ impl AgentSetup {
             },
             answer,
             answer_retries: subagent.map_or(0, |subagent| subagent.answer_retries),
+            projection: Some(Projection::Cpe),
             ..usual
         };
         Ok(AgentSetup { model: Arc::new(model), options })

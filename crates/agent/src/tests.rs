@@ -8,8 +8,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::*;
 use rehearse_client::{Endpoint, ServerParams, Target};
+use rehearse_client_configs::policy::Policy;
 use rehearse_document::Source;
-use rehearse_hub::{Hub, HubOptions, HubServer};
+use rehearse_hub::{Hub, HubOptions, HubServer, projection::Projection};
 use rehearse_llm::{
     final_answer::AnswerSchema,
     model::{Block, Message, Model, ScriptedModel, Usage},
@@ -149,13 +150,48 @@ async fn what_is_wrong_with_a_call_goes_back_to_the_model() {
     let script = "rules: [{ turns: [
         { calls: [{ tool: echo, raw: '{\"text\": ' }, { tool: echo, args: { text: 1 } }, { tool: gone }] },
         done] }]";
-    let run = fixture(script, vec![echo()], AgentOptions::default()).await;
+    let run =
+        fixture(script, vec![echo()], AgentOptions { projection: Some(Projection::Cpe), ..AgentOptions::default() })
+            .await;
     let (conversation, done) = run.run("Go").await;
     assert_eq!(done.expect("an answer").statistics.failed_calls, 3);
     let texts: Vec<_> = conversation.messages.iter().map(Message::text).collect();
     assert_eq!(texts[2], "Error parsing parameters: EOF while parsing a value at line 1 column 9");
     assert!(texts[3].starts_with("Error parsing parameters: text (INVALID_TYPE): "), "{}", texts[3]);
     assert_eq!(texts[4], "tool 'gone' not found");
+}
+
+#[tokio::test]
+async fn a_result_has_the_form_of_the_client_that_its_server_is_configured_for() {
+    let link = json!({ "type": "resource_link", "uri": "file:///a", "name": "a" });
+    let image = json!({ "type": "image", "data": "QUJD", "mimeType": "image/png" });
+    let result = json!({ "content": [link, image] });
+    let script = "rules: [{ turns: [{ calls: [{ tool: look }, { tool: gone }] }, done] }]";
+    for (projection, is_error, expected) in [
+        (Projection::Canonical, false, link.to_string()),
+        (
+            Projection::Cpe,
+            true,
+            "Error calling MCP tool s0/look: cannot handle resource links in tool call result".into(),
+        ),
+        (Projection::CodeAgent, false, String::new()),
+    ] {
+        let look = Tool::new("look").rule(Rule::always().reply(result.clone()));
+        let run = fixture(script, vec![MockServer::builder().tool(look)], AgentOptions::default()).await;
+        let mut member = (*run.agent.hub().server("s0").expect("a server")).clone();
+        member.policy = Box::leak(Box::new(Policy { projection, ..Policy::USUAL }));
+        let hub = Hub::new(vec![member], HubOptions::default());
+        hub.discover().await.expect("reachable");
+        let model = ScriptedModel::parse(&Source::new("m", script)).expect("valid");
+        let agent = Agent::new(Arc::new(Model::Scripted(model)), hub, AgentOptions::default());
+        let (conversation, done) = go(&agent).await;
+        assert_eq!(done.expect("an answer").statistics.failed_calls, 1 + u32::from(is_error), "{projection}");
+        let Message::ToolResult(result) = &conversation.messages[2] else { panic!("{conversation:?}") };
+        assert!(conversation.messages[2].text().contains(&expected), "{projection}: {result:?}");
+        let has_image = result.content.iter().any(|block| matches!(block, Block::Media(_)));
+        assert_eq!(has_image, projection != Projection::CodeAgent, "{result:?}");
+        assert_eq!(conversation.messages[3].text(), "there is no such tool");
+    }
 }
 
 #[tokio::test]
@@ -304,8 +340,7 @@ async fn a_model_without_tool_calls_writes_them_and_gets_results_as_messages() {
     - { when: { prompt: { contains: VALIDATION_ERROR } }, reply: '<echo><text>b</text></echo>' }
     - { reply: 'The record: {{ prompt }}' }";
     let format = ToolFormat::Xml(rehearse_llm::xml::Options::default());
-    let options =
-        AgentOptions { format, projection: rehearse_hub::projection::Projection::Mcpilot, ..AgentOptions::default() };
+    let options = AgentOptions { format, projection: Some(Projection::Mcpilot), ..AgentOptions::default() };
     let run = fixture(script, vec![echo()], options).await;
     let (conversation, done) = run.run("Go").await;
     let done = done.expect("an answer");

@@ -107,7 +107,7 @@ impl Toolbox {
     pub(crate) async fn call(
         &self,
         hub: &Hub,
-        projection: Projection,
+        projection: Option<Projection>,
         call: &ToolCall,
         cancel: &CancellationToken,
     ) -> Result<ToolResult, AgentError> {
@@ -122,6 +122,8 @@ impl Toolbox {
             Some(Tool::Mcp(tool)) => (&*tool.server, &*tool.original),
             _ => ("", &*call.name),
         };
+        let projection =
+            projection.or_else(|| Some(hub.server(server).ok()?.policy.projection)).unwrap_or(Projection::Canonical);
         let target = Call { id: &call.id, server, tool: original };
         let reject = |rejection| of(tool_result::from_rejection(projection, &target, &rejection), true);
         let Some(tool) = tool else { return Ok(reject(CallRejection::UnknownTool)) };

@@ -32,6 +32,7 @@ mod lint;
 mod machine;
 mod placeholder;
 pub mod policy;
+pub mod projection;
 mod read;
 mod resolve;
 pub mod secret;

@@ -2,6 +2,8 @@
 
 use std::num::NonZeroUsize;
 
+use crate::projection::Projection;
+
 /// The behaviour of a program that its files do not say. Each dialect has its own; a user may want another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policy {
@@ -20,6 +22,8 @@ pub struct Policy {
     pub client_info: ClientInfo,
     /// Where it keeps a file with the tokens of each server, in the home folder.
     pub token_folder: Option<&'static str>,
+    /// In which form its model gets the results of tools.
+    pub projection: Projection,
 }
 
 /// How a program names itself at the handshake.
@@ -128,6 +132,7 @@ impl Policy {
         concurrency: NonZeroUsize::MIN.saturating_add(7),
         client_info: ClientInfo::Own,
         token_folder: None,
+        projection: Projection::Canonical,
     };
 }
 

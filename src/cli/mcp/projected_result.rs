@@ -7,7 +7,7 @@ use super::session::HubSession;
 use rehearse_client::ToolOutcome;
 use rehearse_hub::{
     CallError,
-    projection::{Call, CallRejection, Projected, Projection},
+    projection::{Call, CallRejection, Projected, Projection, project, reject},
 };
 
 /// A projected result. Secrets can only be in results, where the server put them.
@@ -28,9 +28,9 @@ impl<'a> ProjectedResult<'a> {
         called: Result<&'a ToolOutcome, &'a CallError>,
     ) -> ProjectedResult<'a> {
         let rejection = match called {
-            Ok(outcome) => return ProjectedResult::Result(form.project(call, Ok(outcome))),
+            Ok(outcome) => return ProjectedResult::Result(project(form, call, Ok(outcome))),
             Err(CallError::Failed(failure)) => {
-                return ProjectedResult::failure(hub_session, &form.project(call, Err(failure)));
+                return ProjectedResult::failure(hub_session, &project(form, call, Err(failure)));
             }
             Err(CallError::UnknownTool { .. }) => CallRejection::UnknownTool,
             Err(CallError::UnknownServer(_)) => CallRejection::UnknownServer,
@@ -42,7 +42,7 @@ impl<'a> ProjectedResult<'a> {
             Err(CallError::Denied { .. }) => CallRejection::Denied,
             Err(CallError::Unreachable { error, .. }) => CallRejection::NotConnected(error.to_string()),
         };
-        ProjectedResult::failure(hub_session, &form.reject(call, &rejection))
+        ProjectedResult::failure(hub_session, &reject(form, call, &rejection))
     }
 
     fn failure(hub_session: &HubSession, projected: &Projected<'_>) -> ProjectedResult<'a> {

@@ -231,8 +231,8 @@ pub(crate) fn run(args: ChatArgs) -> Result<Exit, Failure> {
     let system = system_prompt.map(|path| load(&path, &values)).transpose();
     let system = system.map_err(|error| Failure::Usage(error.to_string()))?;
     let (format, projection) = match tool_format {
-        ToolFormatArg::Native => (ToolFormat::Native, Projection::Cpe),
-        ToolFormatArg::Xml => (ToolFormat::Xml(xml::Options::default()), Projection::Mcpilot),
+        ToolFormatArg::Native => (ToolFormat::Native, options.projection),
+        ToolFormatArg::Xml => (ToolFormat::Xml(xml::Options::default()), Some(Projection::Mcpilot)),
     };
     let (system, max_turns) = (system.or(options.system), max_turns.unwrap_or(options.max_turns));
     let options = AgentOptions { system, max_turns, format, projection, ..options };

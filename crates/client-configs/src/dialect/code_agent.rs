@@ -58,6 +58,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         naming: Naming::Literal("{tool}@{server}"),
         describes_server: true,
         token_folder: Some(".code_agent/mcp-tokens"),
+        projection: Projection::CodeAgent,
         ..Policy::USUAL
     },
     ..Dialect::PLAIN

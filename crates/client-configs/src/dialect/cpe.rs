@@ -69,6 +69,7 @@ const CPE: Dialect = Dialect {
         approval: ApprovalRule::Never,
         concurrency: NonZeroUsize::MIN,
         client_info: ClientInfo::Named { name: "cpe", title: Some("CPE"), version: None },
+        projection: Projection::Cpe,
         ..Policy::USUAL
     },
     ..Dialect::PLAIN

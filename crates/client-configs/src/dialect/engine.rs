@@ -46,6 +46,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         approval: ApprovalRule::Never,
         environment: Environment::SDK,
         client_info: ClientInfo::Named { name: "aidk-engine", title: None, version: Some("1.0.0") },
+        projection: Projection::Engine,
         ..Policy::USUAL
     },
     ..Dialect::PLAIN

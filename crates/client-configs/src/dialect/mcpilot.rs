@@ -38,6 +38,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         environment: Environment::Only(&["PATH"]),
         concurrency: NonZeroUsize::MIN,
         client_info: ClientInfo::Named { name: "MCPilot", title: None, version: Some("1.0.0") },
+        projection: Projection::Mcpilot,
         ..Policy::USUAL
     },
     ..Dialect::PLAIN

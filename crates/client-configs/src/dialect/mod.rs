@@ -94,6 +94,7 @@ mod prelude {
         ApprovalRule, BothFilters, ClientInfo, Duplicates, EmptyFilter, Environment, Naming, Patterns, Policy,
         Unreachable,
     };
+    pub(super) use crate::projection::Projection;
     pub(super) use rehearse_document::{Form, json::SyntaxExtensionKind};
     pub(super) use rehearse_protocol::Transport;
     pub(super) use std::num::NonZeroUsize;

@@ -13,30 +13,14 @@ pub mod mcpilot;
 #[cfg(test)]
 mod tests;
 
-use std::{fmt, str::FromStr};
-
 use serde::Serialize;
 use serde_json::{Value, value::RawValue};
 
 pub use call_rejection::CallRejection;
 pub use canonical::Canonical;
+pub use rehearse_client_configs::projection::{Projection, UnknownProjection};
 
 use rehearse_client::{Content, Failure, ToolOutcome};
-
-/// A form of the result of a tool call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Projection {
-    /// The result as the server sent it.
-    Canonical,
-    /// A message of blocks, as cpe adds it to its dialog.
-    Cpe,
-    /// The record `{success, output, data, error}` of code_agent.
-    CodeAgent,
-    /// The record `{content, isError, success}` of MCPilot.
-    Mcpilot,
-    /// The tool result of aidk's engine, with its content blocks.
-    Engine,
-}
 
 /// The call that a result belongs to.
 #[derive(Clone, Copy, Debug)]
@@ -59,60 +43,25 @@ pub enum Projected<'a> {
     Engine(engine::ToolResult<'a>),
 }
 
-impl Projection {
-    pub const ALL: [Projection; 5] =
-        [Projection::Canonical, Projection::Cpe, Projection::CodeAgent, Projection::Mcpilot, Projection::Engine];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Projection::Canonical => "canonical",
-            Projection::Cpe => "cpe",
-            Projection::CodeAgent => "code_agent",
-            Projection::Mcpilot => "mcpilot",
-            Projection::Engine => "engine",
-        }
-    }
-
-    /// The result of a call, in this form.
-    pub fn project<'a>(self, call: &Call<'a>, result: Result<&'a ToolOutcome, &'a Failure>) -> Projected<'a> {
-        match self {
-            Projection::Canonical => Projected::Canonical(Canonical::new(result)),
-            Projection::Cpe => Projected::Cpe(cpe::Message::new(call, result)),
-            Projection::CodeAgent => Projected::CodeAgent(code_agent::ToolResult::new(call, result)),
-            Projection::Mcpilot => Projected::Mcpilot(mcpilot::Response::new(result)),
-            Projection::Engine => Projected::Engine(engine::ToolResult::new(call, result)),
-        }
-    }
-
-    /// The result of a call that was not sent, in this form.
-    pub fn reject<'a>(self, call: &Call<'a>, rejection: &CallRejection) -> Projected<'a> {
-        match self {
-            Projection::Canonical => Projected::Canonical(Canonical::rejected(rejection)),
-            Projection::Cpe => Projected::Cpe(cpe::Message::rejected(call, rejection)),
-            Projection::CodeAgent => Projected::CodeAgent(code_agent::ToolResult::rejected(call, rejection)),
-            Projection::Mcpilot => Projected::Mcpilot(mcpilot::Response::rejected(call, rejection)),
-            Projection::Engine => Projected::Engine(engine::ToolResult::rejected(call, rejection)),
-        }
+/// The result of a call, in a form.
+pub fn project<'a>(form: Projection, call: &Call<'a>, result: Result<&'a ToolOutcome, &'a Failure>) -> Projected<'a> {
+    match form {
+        Projection::Canonical => Projected::Canonical(Canonical::new(result)),
+        Projection::Cpe => Projected::Cpe(cpe::Message::new(call, result)),
+        Projection::CodeAgent => Projected::CodeAgent(code_agent::ToolResult::new(call, result)),
+        Projection::Mcpilot => Projected::Mcpilot(mcpilot::Response::new(result)),
+        Projection::Engine => Projected::Engine(engine::ToolResult::new(call, result)),
     }
 }
 
-impl fmt::Display for Projection {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
-    }
-}
-
-/// The name of an unknown projection.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unknown form {0:?}: use {forms}", forms = Projection::ALL.map(Projection::as_str).join(", "))]
-pub struct UnknownProjection(pub String);
-
-impl FromStr for Projection {
-    type Err = UnknownProjection;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let named = Projection::ALL.into_iter().find(|projection| projection.as_str() == text);
-        named.ok_or_else(|| UnknownProjection(text.to_owned()))
+/// The result of a call that was not sent, in a form.
+pub fn reject<'a>(form: Projection, call: &Call<'a>, rejection: &CallRejection) -> Projected<'a> {
+    match form {
+        Projection::Canonical => Projected::Canonical(Canonical::rejected(rejection)),
+        Projection::Cpe => Projected::Cpe(cpe::Message::rejected(call, rejection)),
+        Projection::CodeAgent => Projected::CodeAgent(code_agent::ToolResult::rejected(call, rejection)),
+        Projection::Mcpilot => Projected::Mcpilot(mcpilot::Response::rejected(call, rejection)),
+        Projection::Engine => Projected::Engine(engine::ToolResult::rejected(call, rejection)),
     }
 }
 
@@ -127,7 +76,7 @@ fn reason(failure: &Failure) -> String {
 /// The structured content of a result without text. A server should repeat structured content as text for clients that
 /// do not support it (2025-06-18, Tools: Structured Content); if it does not, a projection without structured content
 /// adds the text.
-fn structured_without_text(outcome: &ToolOutcome) -> Option<&RawValue> {
+pub fn structured_without_text(outcome: &ToolOutcome) -> Option<&RawValue> {
     let has_text = outcome.content.iter().any(|content| matches!(content, Content::Text { .. }));
     outcome.structured_content.as_deref().filter(|_| !has_text)
 }

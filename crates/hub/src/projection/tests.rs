@@ -28,15 +28,15 @@ fn failing(blocks: &[&str]) -> ToolOutcome {
 }
 
 fn projected(projection: Projection, outcome: &ToolOutcome) -> Value {
-    serde_json::to_value(projection.project(&CALL, Ok(outcome))).expect("serialises")
+    serde_json::to_value(project(projection, &CALL, Ok(outcome))).expect("serialises")
 }
 
 fn failed(projection: Projection, failure: &Failure) -> Value {
-    serde_json::to_value(projection.project(&CALL, Err(failure))).expect("serialises")
+    serde_json::to_value(project(projection, &CALL, Err(failure))).expect("serialises")
 }
 
 fn rejected(projection: Projection, rejection: &CallRejection) -> Value {
-    serde_json::to_value(projection.reject(&CALL, rejection)).expect("serialises")
+    serde_json::to_value(reject(projection, &CALL, rejection)).expect("serialises")
 }
 
 fn cpe_text(text: &str) -> Value {
@@ -62,7 +62,7 @@ fn json_of_the_server_is_verbatim() {
     let result = format!(r#"{{"content":[{LINK}],"structuredContent":{structured},"new":1.50}}"#);
     let outcome = outcome(&result);
     let text =
-        |projection: Projection| serde_json::to_string(&projection.project(&CALL, Ok(&outcome))).expect("serialises");
+        |projection: Projection| serde_json::to_string(&project(projection, &CALL, Ok(&outcome))).expect("serialises");
     assert_eq!(text(Projection::Canonical), result);
     for projection in [Projection::CodeAgent, Projection::Engine] {
         assert!(text(projection).contains(structured), "{projection}");
@@ -272,7 +272,7 @@ fn the_data_of_code_agent_is_an_object() {
 fn mcpilot_keeps_every_block() {
     let blocks = [TEXT, IMAGE, AUDIO, LINK, NOTE, FILM];
     let outcome = content(&blocks);
-    let text = serde_json::to_string(&Projection::Mcpilot.project(&CALL, Ok(&outcome))).expect("serialises");
+    let text = serde_json::to_string(&project(Projection::Mcpilot, &CALL, Ok(&outcome))).expect("serialises");
     assert_eq!(text, format!(r#"{{"content":[{}],"isError":false,"success":true}}"#, blocks.join(",")));
 }
 
@@ -307,7 +307,7 @@ fn the_engine_has_structured_content_once() {
 #[test]
 fn the_tool_result_of_the_engine_is_a_block_of_a_message_as_well() {
     let outcome = failing(&[TEXT]);
-    let Projected::Engine(record) = Projection::Engine.project(&CALL, Ok(&outcome)) else { panic!("another form") };
+    let Projected::Engine(record) = project(Projection::Engine, &CALL, Ok(&outcome)) else { panic!("another form") };
     let expected = json!({ "type": "tool_result", "toolUseId": "t1", "name": "read", "isError": true,
         "content": [{ "type": "text", "text": "one" }] });
     assert_eq!(serde_json::to_value(record.into_block()).expect("serialises"), expected);
