@@ -385,7 +385,10 @@ fn the_first_files_of_a_project_work_and_replace_nothing() {
     let project = || files.iter().fold(Rehearse::new(), |story, (name, text)| story.file(name, text)).env("CI", "");
     project().args(["run", "--update"]).run().stdout_has("7 passed").code(0);
     let workflow = first.read(".github/workflows/rehearse.yml");
-    assert!(workflow.contains(concat!("cargo install --git ", env!("CARGO_PKG_REPOSITORY"), " --locked")), "{workflow}");
+    assert!(
+        workflow.contains(concat!("cargo install --git ", env!("CARGO_PKG_REPOSITORY"), " --locked")),
+        "{workflow}"
+    );
     let lines: Vec<_> = workflow.lines().filter_map(|line| line.trim().strip_prefix("- run: rehearse ")).collect();
     assert_eq!(lines, ["mock --validate mocks/*.yaml", "run --report report.xml"]);
     let in_ci = project().args(lines[1].split(' ')).run().stdout_has("no snapshot").code(1);

@@ -18,12 +18,13 @@ use tokio_util::sync::CancellationToken;
 use super::{
     CommandSpec, ConnectError, PeerInfo, ServerParams, StderrSink, Target,
     connection::{Connection, EXIT_PATIENCE, probe_timeout},
+    held_stderr::HeldStderr,
 };
 use crate::{
     recorder::ClientRecorder,
     transport::{Child, OpenError},
 };
-use rehearse_protocol::{Direction, Frame, MessageHead, Protocol, Version};
+use rehearse_protocol::{Direction, Era, Frame, MessageHead, Protocol, Version};
 
 /// The protocol of the second process.
 const LEGACY: Protocol = Protocol::Exact(Version::LATEST_LEGACY);
@@ -39,6 +40,8 @@ pub(super) struct Attempts<'a> {
     config: &'a ServerParams,
     target: &'a str,
     stderr: Option<StderrSink>,
+    /// The standard error of the processes, if it is held back.
+    held: Vec<HeldStderr>,
     first: Connection,
     second: Option<Connection>,
 }
@@ -51,19 +54,25 @@ pub(super) enum AttemptNumber {
 }
 
 impl<'a> Attempts<'a> {
-    /// Opens the connection of the first attempt.
+    /// Opens the connection of the first attempt. What a refused probe causes goes to the sink only if `is_whole`.
     pub(super) async fn open(
-        config: &'a ServerParams,
-        target: &'a str,
-        stderr: Option<StderrSink>,
+        (config, target): (&'a ServerParams, &'a str),
+        protocol: Protocol,
+        (stderr, is_whole): (Option<StderrSink>, bool),
         recorder: &ClientRecorder,
     ) -> Result<Attempts<'a>, OpenError> {
+        let is_probed = match &config.target {
+            Target::Stdio(command) => protocol == Protocol::Auto && !is_legacy(command),
+            _ => false,
+        };
+        let held: Vec<_> = stderr.iter().filter(|_| is_probed && !is_whole).cloned().map(HeldStderr::new).collect();
         let recorder = match config.target {
             Target::Stdio(_) => recorder.attempt(),
             _ => recorder.clone(),
         };
-        let first = Connection::open(config, stderr.clone(), recorder).await?;
-        Ok(Attempts { config, target, stderr, first, second: None })
+        let sink = held.first().map(HeldStderr::sink).or_else(|| stderr.clone());
+        let first = Connection::open(config, sink, recorder).await?;
+        Ok(Attempts { config, target, stderr, held, first, second: None })
     }
 
     /// Performs the handshake on the connection of the first attempt.
@@ -81,7 +90,7 @@ impl<'a> Attempts<'a> {
             return (AttemptNumber::First, handshake);
         }
         let (number, handshake) = Box::pin(self.probe()).await;
-        if number == AttemptNumber::Second && handshake.is_ok() {
+        if handshake.as_ref().is_ok_and(is_of_legacy_server) {
             legacy_commands().insert(key(command));
         }
         (number, handshake)
@@ -94,15 +103,26 @@ impl<'a> Attempts<'a> {
     /// Begins with `server/discover`. If the process ends or is silent, starts a second one that begins with
     /// `initialize`; the first one that opens a session is used.
     async fn probe(&mut self) -> (AttemptNumber, HandshakeResult) {
-        let Attempts { config, target, stderr, first, second } = self;
+        let Attempts { config, target, stderr, held, first, second } = self;
         let (config, recorder) = (*config, first.recorder().clone());
-        let open = || Connection::open(config, stderr.clone(), recorder.connection().attempt());
+        let mut open = || {
+            let sink = stderr.clone().map(|sink| match held.is_empty() {
+                true => sink,
+                false => {
+                    let second = HeldStderr::new(sink);
+                    held.push(second.clone());
+                    second.sink()
+                }
+            });
+            Connection::open(config, sink, recorder.connection().attempt())
+        };
         let mut probing = Box::pin(first.handshake(Protocol::Auto, config, target));
         let limit = SILENCE.min(probe_timeout(config.timeouts.connect));
         let is_dead = tokio::select! {
             biased;
             handshake = &mut probing => match handshake {
-                Err(ConnectError::Closed { .. }) => true,
+                // A process that has not read the probe did not end because of it.
+                Err(ConnectError::Closed { .. }) if first.wire.is_input_read() => true,
                 handshake => return (AttemptNumber::First, handshake),
             },
             () = silence(&recorder, limit) => false,
@@ -143,10 +163,23 @@ impl<'a> Attempts<'a> {
         self.second.is_some()
     }
 
-    /// The last lines that the processes wrote to their standard error.
-    pub(super) fn last_lines(&self) -> Vec<String> {
+    /// The attempt whose process has written more to its standard error lately, and the last lines of it.
+    pub(super) fn last_lines(&self) -> (AttemptNumber, Vec<String>) {
         let second = self.second.as_ref().map(|second| second.wire.last_lines()).unwrap_or_default();
-        if second.is_empty() { self.first.wire.last_lines() } else { second }
+        match second.is_empty() {
+            true => (AttemptNumber::First, self.first.wire.last_lines()),
+            false => (AttemptNumber::Second, second),
+        }
+    }
+
+    /// Passes the standard error of one attempt on, and drops that of the other one.
+    pub(super) fn release_stderr(&self, number: AttemptNumber, handshake: Option<&HandshakeResult>) {
+        let selected = if number == AttemptNumber::Second { self.held.last() } else { self.held.first() };
+        let is_refused = matches!(handshake, Some(Ok(info)) if is_of_legacy_server(info));
+        self.held.iter().for_each(|held| match selected.is_some_and(|selected| selected.is_same_as(held)) {
+            true => held.release(is_refused),
+            false => held.discard(),
+        });
     }
 
     /// Makes one attempt the connection, and stops the process of the other one in a task.
@@ -200,10 +233,14 @@ async fn stop_now(child: Option<Child>) {
     }
 }
 
+fn is_of_legacy_server(info: &PeerInfo) -> bool {
+    info.version.known().is_none_or(|version| version.era() == Era::Legacy)
+}
+
 /// A server command: program, arguments, variables and folder.
 type CommandKey = (String, Vec<String>, BTreeMap<String, String>, Option<PathBuf>);
 
-/// The commands that were reached by a second process.
+/// The commands whose servers speak a legacy version.
 fn legacy_commands() -> MutexGuard<'static, HashSet<CommandKey>> {
     static COMMANDS: LazyLock<Mutex<HashSet<CommandKey>>> = LazyLock::new(Mutex::default);
     COMMANDS.lock()

@@ -18,6 +18,7 @@ mod download;
 mod exchange;
 mod failure;
 mod handshake;
+mod held_stderr;
 mod http_session;
 mod info;
 mod list;

@@ -75,8 +75,12 @@ pub struct Session {
 /// Options of [`Session::connect_with`].
 #[derive(Clone, Default)]
 pub struct ConnectOptions {
-    /// Receives each line that the server's process writes to its standard error.
+    /// Receives each line that the server's process writes to its standard error. Until the handshake has an answer, lines
+    /// are held back for up to a second.
     pub stderr: Option<StderrSink>,
+    /// Whether `stderr` gets every line at once: also those of a process that did not survive `server/discover`, and the
+    /// error of an older SDK about it.
+    pub all_stderr: bool,
     /// Records the connection, even if no session is opened; it must be new.
     pub recorder: ClientRecorder,
     /// Cancels the attempt, so that the server's process has time to terminate. Dropping the attempt kills the process.
@@ -101,7 +105,7 @@ impl Session {
         protocol: Protocol,
         options: ConnectOptions,
     ) -> Result<Session, ConnectError> {
-        let ConnectOptions { stderr, recorder, cancel } = options;
+        let ConnectOptions { stderr, all_stderr, recorder, cancel } = options;
         let transport = config.target.transport();
         if !protocol.can_connect_over(transport) {
             return Err(ConnectError::NotApplicable { transport, protocol });
@@ -119,7 +123,7 @@ impl Session {
         let opened = tokio::select! {
             biased;
             () = cancel.cancelled() => return Err(ConnectError::Cancelled),
-            opened = Box::pin(Attempts::open(config, &target, stderr, &recorder)) => opened,
+            opened = Box::pin(Attempts::open((config, &target), protocol, (stderr, all_stderr), &recorder)) => opened,
             () = deadline.wait() => return Err(late(true, Vec::new())),
         };
         let mut attempts = opened.map_err(|error| ConnectError::from_open(error, &target))?;
@@ -130,10 +134,13 @@ impl Session {
             () = deadline.wait() => None,
         };
         let Some((number, handshake)) = answered else {
-            let error = late(!attempts.has_second(), attempts.last_lines());
+            let (number, lines) = attempts.last_lines();
+            attempts.release_stderr(number, None);
+            let error = late(!attempts.has_second(), lines);
             attempts.stop().await;
             return Err(if cancel.is_cancelled() { ConnectError::Cancelled } else { error });
         };
+        attempts.release_stderr(number, Some(&handshake));
         let (connection, abandoned) = attempts.select(number);
         let info = match handshake {
             Ok(info) => info,

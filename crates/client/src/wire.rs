@@ -119,6 +119,14 @@ impl Wire {
         Ok(Wire { recorder, transport, link, child, shutdown })
     }
 
+    /// Whether the server has read some of what was sent to it; true where that cannot be known.
+    pub(crate) fn is_input_read(&self) -> bool {
+        match &self.link {
+            WireLink::Frames(frames, _) => frames.outgoing.is_read(),
+            WireLink::Http(_) => true,
+        }
+    }
+
     /// Begins to read, and passes each frame of the server to the sink after it is recorded. Must be called before the
     /// first request.
     pub(crate) fn read_into(&mut self, sink: Option<FrameSink>) {

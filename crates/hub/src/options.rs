@@ -68,6 +68,8 @@ pub struct HubOptions {
     pub result_ttl: Option<Duration>,
     /// Receives the stderr lines of servers.
     pub stderr: Option<StderrSink>,
+    /// As [`ConnectOptions::all_stderr`](rehearse_client::ConnectOptions::all_stderr).
+    pub all_stderr: bool,
     /// Receives the recorder of each connection before its first frame. It also records HTTP messages.
     pub record_sink: Option<RecordSink>,
     /// Whether to watch for changed lists and lost connections in the background.
@@ -200,6 +202,7 @@ impl Default for HubOptions {
             approval: ApprovalMode::AllowAll,
             result_ttl: None,
             stderr: None,
+            all_stderr: false,
             record_sink: None,
             watch_changes: true,
         }

@@ -194,7 +194,8 @@ impl ServerConnection {
                 recorder = recorder.with_details();
                 records(&self.name, &recorder);
             }
-            let connect = ConnectOptions { stderr, recorder, cancel: given_up.clone() };
+            let all_stderr = options.all_stderr;
+            let connect = ConnectOptions { stderr, all_stderr, recorder, cancel: given_up.clone() };
             let connecting = Session::connect_with(&member.config, protocol, connect);
             let error = match Box::pin(connecting).await {
                 Ok(session) => match &session.info().version {

@@ -58,6 +58,11 @@ impl<W: AsyncWrite + Unpin> LineWriter<W> {
         LineWriter { writer, line: BytesMut::new() }
     }
 
+    /// The stream.
+    pub fn get_ref(&self) -> &W {
+        &self.writer
+    }
+
     /// Writes and flushes one frame as it is, even one that contains a newline. Not cancel-safe: a dropped write may
     /// leave half a line.
     ///

@@ -102,6 +102,7 @@ pub(super) fn run_with_user(
         Some(tracer) => Some(tracer.stderr(true)),
         None => (!connection.quiet).then(|| stderr(secrets.clone())),
     };
+    options.all_stderr = tracer.is_some();
     options.retry_sink = Some(retries(secrets.clone()));
     block_on_guarded(async {
         let mut signals =

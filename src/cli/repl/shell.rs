@@ -107,6 +107,7 @@ impl Shell {
                 show(line);
             })
         });
+        options.all_stderr = args.debug;
         options.record_sink = Some({
             let (follow, started) = (tracer.records(), started.clone());
             Arc::new(move |server, recorder| {

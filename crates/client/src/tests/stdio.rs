@@ -225,7 +225,7 @@ fn stop_clock() -> std::sync::mpsc::Sender<()> {
 async fn negotiate(config: &ServerParams) -> (Result<Session, ConnectError>, Vec<String>) {
     let (sender, mut lines) = mpsc::unbounded_channel();
     let sink: StderrSink = Arc::new(move |line| drop(sender.send(line.line)));
-    let options = ConnectOptions { stderr: Some(sink), ..ConnectOptions::default() };
+    let options = ConnectOptions { stderr: Some(sink), all_stderr: true, ..ConnectOptions::default() };
     let mut read = Vec::new();
     let mut connecting = Box::pin(Session::connect_with(config, Protocol::Auto, options));
     let connected = loop {
@@ -314,4 +314,43 @@ async fn a_process_that_ends_for_another_reason_is_started_twice_at_most() {
     let (connected, lines) = negotiate(&command(spec)).await;
     assert!(matches!(connected, Err(ConnectError::Refused { .. })), "{lines:?}");
     assert_eq!(process_ids(&lines).len(), 1, "{lines:?}");
+}
+
+#[tokio::test]
+async fn a_process_that_ends_before_it_reads_anything_is_started_once() {
+    for script in ["echo pid $$ >&2; exit 7", "echo pid $$ >&2; exit 0"] {
+        let args = vec!["-c".into(), script.into()];
+        let config = command(CommandSpec { program: "sh".into(), args, grace: GRACE, ..CommandSpec::default() });
+        let (connected, lines) = negotiate(&config).await;
+        assert!(matches!(connected, Err(ConnectError::Closed { .. })), "{lines:?}");
+        assert_eq!(process_ids(&lines).len(), 1, "{lines:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_error_of_an_sdk_about_the_probe_is_no_output_and_its_server_is_not_probed_again() {
+    const BANNER: &str = "Warning: no cache";
+    let refuse = r#"{"jsonrpc":"2.0","id":0,"error":{"code":-32602,"message":"Invalid request parameters"}}"#;
+    let script = format!(
+        "echo '{BANNER}' >&2\nread -r line\ncase $line in\n*server/discover*)\necho 'Failed to validate: 2 validation errors' >&2\n\
+         echo PingRequest.method >&2; echo \" Input should be 'ping', not server/discover\" >&2; echo more >&2\n\
+         printf '%s\\n' '{refuse}'; read -r line\nset -- 1;;\n*) set -- 0;;\nesac\n\
+         printf '{{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":%s}}\\n' $1 '{INITIALIZED}'\nread -r line; echo opened >&2; read -r line"
+    );
+    let connect = async |all_stderr: bool| {
+        let lines = crate::LastLines::default();
+        let (sink, args) = (lines.clone(), vec!["-c".into(), script.clone(), all_stderr.to_string()]);
+        let stderr: Option<StderrSink> = Some(Arc::new(move |line| sink.push(line.line)));
+        let config = command(CommandSpec { program: "sh".into(), args, grace: GRACE, ..CommandSpec::default() });
+        let options = ConnectOptions { stderr, all_stderr, ..ConnectOptions::default() };
+        let session = Session::connect_with(&config, Protocol::Auto, options).await.expect("a session");
+        let methods = super::sent_methods(&session);
+        session.close().await;
+        (methods, lines.to_vec())
+    };
+    for method in ["server/discover", "initialize"] {
+        let (methods, lines) = connect(false).await;
+        assert_eq!((&*methods[0], &lines[..]), (method, &[BANNER.to_owned(), "opened".to_owned()][..]));
+    }
+    assert_eq!(connect(true).await.1.len(), 6);
 }

@@ -1,9 +1,16 @@
 //! Connections on which frames flow freely both ways: where they come from and where they go.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
 
 use bytes::Bytes;
 use futures_util::FutureExt;
+use rustix::io::ioctl_fionread;
 use tokio::{
     io::{DuplexStream, ReadHalf, WriteHalf},
     process::{ChildStdin, ChildStdout},
@@ -41,6 +48,8 @@ pub(crate) struct OrderedWriter {
     recorder: ClientRecorder,
     writer: Arc<Mutex<Option<Writer>>>,
     closing: CancellationToken,
+    /// The number of bytes so far.
+    written: Arc<AtomicU64>,
 }
 
 pub(crate) enum Writer {
@@ -114,6 +123,18 @@ impl Outgoing {
         }
     }
 
+    /// Whether the process at the other end has read some of what was written to it.
+    pub(crate) fn is_read(&self) -> bool {
+        let Outgoing::Ordered(ordered) = self else { return true };
+        let written = ordered.written.load(Ordering::Relaxed);
+        let writer = ordered.writer.try_lock().ok();
+        let unread = match writer.as_deref() {
+            Some(Some(Writer::Stdio(writer))) => ioctl_fionread(writer.get_ref()).unwrap_or_default(),
+            _ => 0,
+        };
+        written > unread
+    }
+
     /// Ends the stream to the server.
     pub(crate) async fn close_input(&self) {
         if let Outgoing::Ordered(writer) = self {
@@ -124,18 +145,22 @@ impl Outgoing {
 
 impl OrderedWriter {
     pub(crate) fn new(recorder: ClientRecorder, writer: Writer) -> OrderedWriter {
-        OrderedWriter { recorder, writer: Arc::new(Mutex::new(Some(writer))), closing: CancellationToken::new() }
+        let (writer, closing) = (Arc::new(Mutex::new(Some(writer))), CancellationToken::new());
+        OrderedWriter { recorder, writer, closing, written: Arc::default() }
     }
 
     fn send(&self, bytes: Bytes) -> impl Future<Output = Result<(), WireError>> + Send + use<> {
         let turn = self.lock_writer();
-        let (recorder, closing) = (self.recorder.clone(), self.closing.clone());
+        let (recorder, closing, written) = (self.recorder.clone(), self.closing.clone(), self.written.clone());
         async move {
             let writing = async {
                 let mut writer = turn.await;
                 let writer = writer.as_mut().ok_or(WireError::Closed)?;
                 recorder.record(Direction::ClientToServer, bytes.clone());
-                writer.write(bytes).await
+                let length = bytes.len() as u64 + 1;
+                writer.write(bytes).await?;
+                written.fetch_add(length, Ordering::Relaxed);
+                Ok(())
             };
             tokio::select! {
                 biased;
