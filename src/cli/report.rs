@@ -8,7 +8,7 @@ use std::{
 use clap::Args;
 
 use super::{Exit, Failure, output, repository, style};
-use rehearse_report::{Format, Layout, UnknownFormat, Verdict, check::CheckResult, summary::Results};
+use rehearse_report::{Format, Layout, Origin, UnknownFormat, Verdict, check::CheckResult, summary::Results};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -152,12 +152,13 @@ fn render(format: Format, results: &mut Results) -> Result<Vec<u8>, Failure> {
     }
     let has_place = |check: &CheckResult| check.servers.iter().any(|server| server.place.is_some());
     let is_placed = results.run.is_some() || results.check.as_ref().is_some_and(has_place);
+    let origin = Origin::from_variables(|name| std::env::var(name).ok());
     let kinds = [results.run.is_some(), results.check.is_some(), results.bench.is_some()];
     match format {
         Format::Json if kinds.iter().filter(|it| **it).count() > 1 => {
             Err(Failure::Usage("the format json is for results of one kind".to_owned()))
         }
         Format::Sarif if !is_placed => Err(Failure::Usage(repository::NO_PLACE.to_owned())),
-        _ => Ok(results.render(format, &Layout { directory, ..Layout::default() })),
+        _ => Ok(results.render(format, &Layout { directory, origin, ..Layout::default() })),
     }
 }

@@ -52,6 +52,33 @@ fn a_run_writes_several_reports_besides_its_own() {
     assert!(json["startedAt"].as_str().is_some_and(|time| time.ends_with('Z')), "{json}");
 }
 
+const CRASH: &str = "
+server: { name: short }
+tools: [{ name: hello, reply: hello }, { name: last, reply: never }]
+faults: [{ on: { tool: last }, do: { exit: 3 } }]
+";
+
+#[test]
+fn a_crash_is_one_cause_on_all_transports_and_the_page_says_of_what_it_is() {
+    let steps = "servers: { s: { mock: crash.yaml } }\nsteps: [{ call: { tool: hello } }, { call: { tool: last } }]";
+    let story = Rehearse::new().file("crash.yaml", CRASH).file("end.yaml", steps).args(["run", "end.yaml"]);
+    let story =
+        ["GITHUB_REPOSITORY=acme/weather", "GITHUB_SHA=0123456789ab", "GITHUB_REF_NAME=main", "GITHUB_HEAD_REF="]
+            .iter()
+            .filter_map(|variable| variable.split_once('='))
+            .fold(story, |story, (name, value)| story.env(name, value));
+    let run = story.args(["--report", "page.html"]).run().code(1);
+    let text = run.stdout_text();
+    assert_eq!(text.matches("✗ end\n").count(), 1, "{text}");
+    assert!(text.contains("in all 7 cells") && text.contains("exit status: 3"), "{text}");
+    let page = run.read("page.html");
+    assert!(page.contains("<title>✗ end: call last · acme/weather</title>"), "{page}");
+    assert!(page.contains("acme/weather · main · 012345678<"), "{page}");
+    assert!(page.contains("1 step before it") && page.contains("call hello"), "{page}");
+    let (table, failures) = (page.find("id=\"m0\""), page.find("What failed"));
+    assert!(table.is_some() && table < failures, "{page}");
+}
+
 #[test]
 fn the_command_of_a_failure_selects_only_its_cell() {
     let json = story().args(["--format", "json"]).run().stdout_text().to_owned();

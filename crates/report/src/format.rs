@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::{bench, check, github, human, json, junit, markdown, page, sarif, summary::Results};
+use crate::{Origin, bench, check, github, human, json, junit, markdown, page, sarif, summary::Results};
 
 /// A format of a report. Each command offers some of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +47,8 @@ pub struct Layout {
     pub is_verbose: bool,
     /// The folder to which paths in SARIF are relative.
     pub directory: PathBuf,
+    /// What a page says that it is of.
+    pub origin: Origin,
 }
 
 impl Format {
@@ -130,7 +132,7 @@ impl Results {
                 let scans = summary.sections.iter().filter_map(|section| section.scan.as_ref());
                 sarif::render(scans, &layout.directory)
             }
-            Format::Html => page::render(&self.summary()),
+            Format::Html => page::render(&self.summary(), &layout.origin),
             Format::Markdown => text(markdown::render(&self.summary())),
             Format::Github => text(github::annotations(&self.summary())),
             Format::GithubOutput => text(github::outputs(&self.summary())),

@@ -155,18 +155,34 @@ fn seconds(duration: Duration) -> String {
 fn failures(out: &mut String, scenario: &ScenarioResult, layout: &Layout) {
     let found = scenario.cells.iter().flat_map(|cell| {
         let steps = cell.steps.iter().filter(|step| step.status == Status::Failed);
-        let steps = steps.map(move |step| (problems(scenario, step, layout.width), (cell, Some(step))));
+        let steps = steps.map(move |step| {
+            let key = if step.lost_connection() {
+                format!("line {}", step.line)
+            } else {
+                problems(scenario, step, layout.width)
+            };
+            (key, (cell, Some(step)))
+        });
         let is_without_steps = matches!(cell.status, Status::Error | Status::NotRun);
         let reason = cell.reason.as_ref().filter(|_| is_without_steps);
         steps.chain(reason.map(|reason| (block(reason, "  ", layout.width), (cell, None))))
     });
-    for (text, found) in grouped(found, String::eq) {
+    for (key, found) in grouped(found, String::eq) {
         let (cells, steps): (Vec<_>, Vec<_>) = found.into_iter().unzip();
         let step = steps[0];
         let (mark, style) = cell_mark(cells[0].status);
         let _ = writeln!(out, "\n{} {}", styled(mark, style), styled(printable(&scenario.name), STRONG));
         let _ = writeln!(out, "  in {}", cell_names(scenario, &cells));
-        out.push_str(&text);
+        match step.filter(|step| step.lost_connection()) {
+            Some(step) => {
+                out.push_str(&problems(scenario, step, layout.width));
+                let messages = steps.iter().flatten().flat_map(|it| &it.problems).map(|it| it.message.as_str());
+                let mut others: Vec<_> = messages.filter(|message| *message != step.problems[0].message).collect();
+                others.dedup();
+                out.extend(others.into_iter().map(|message| block(message, "    ", layout.width)));
+            }
+            None => out.push_str(&key),
+        }
         if layout.trace && step.is_some() {
             let frames = step.map(|step| &step.trace[..]).unwrap_or_default();
             trace(out, frames, &cells[0].cell.to_string(), layout.width);

@@ -12,6 +12,7 @@ mod json;
 mod junit;
 mod markdown;
 mod milliseconds;
+mod origin;
 mod page;
 pub mod palette;
 mod results;
@@ -25,6 +26,7 @@ mod verdict;
 mod wire_line;
 
 pub use format::{Format, Layout, UnknownFormat};
+pub use origin::Origin;
 pub use results::ReadError;
 pub use run_result::{
     Cell, CellResult, CellViolation, Difference, Problem, RunResult, ScenarioResult, Status, StepResult, Totals,

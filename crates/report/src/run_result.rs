@@ -211,6 +211,11 @@ impl StepResult {
     pub(crate) fn lacks_only_snapshots(&self) -> bool {
         !self.problems.is_empty() && self.problems.iter().all(Problem::is_new_snapshot)
     }
+
+    /// Whether it failed only because the connection broke, which each transport has other words for.
+    pub(crate) fn lost_connection(&self) -> bool {
+        matches!(&self.problems[..], [problem] if problem.message.starts_with("disconnected: "))
+    }
 }
 
 /// One reason why a step failed.

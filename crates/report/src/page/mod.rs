@@ -4,6 +4,7 @@
 //! the page forbids every request, and scripts and styles other than its own. The page is useful without its script,
 //! which filters, opens and moves.
 
+mod matrix;
 mod wire;
 
 use base64::{Engine, prelude::BASE64_STANDARD};
@@ -11,7 +12,8 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use ring::digest::{SHA256, digest};
 
 use crate::{
-    summary::{BenchTable, Failure, Matrix, Outcome, Row, RowGroup, Section, Source, Summary, counted},
+    Origin,
+    summary::{BenchTable, Failure, Outcome, Section, Source, Summary, readable},
     text::printable,
 };
 
@@ -25,7 +27,7 @@ const PLACES: usize = 24;
 const MESSAGE: usize = 8192;
 
 /// The page.
-pub(crate) fn render(summary: &Summary) -> Vec<u8> {
+pub(crate) fn render(summary: &Summary, origin: &Origin) -> Vec<u8> {
     let policy = format!(
         "default-src 'none'; style-src '{}'; script-src '{}'; base-uri 'none'; form-action 'none'",
         hash(STYLE),
@@ -39,12 +41,12 @@ pub(crate) fn render(summary: &Summary) -> Vec<u8> {
                 meta charset="utf-8";
                 meta http-equiv="Content-Security-Policy" content=(policy);
                 meta name="viewport" content="width=device-width, initial-scale=1";
-                title { "rehearse: " (verdict.phrase()) }
+                title { (printable(&title(summary, origin))) }
                 style { (PreEscaped(STYLE)) }
             }
             body {
                 header {
-                    h1 { span class={ "verdict " (verdict.as_str()) } { (verdict.phrase()) } " " small { "rehearse report" } }
+                    h1 { span class={ "verdict " (verdict.as_str()) } { (verdict.phrase()) } " " small { (self::origin(origin)) } }
                     @for (at, section) in summary.sections.iter().enumerate() { (counts(at, section)) }
                 }
                 div id="tools" hidden {
@@ -64,6 +66,39 @@ pub(crate) fn render(summary: &Summary) -> Vec<u8> {
     bytes
 }
 
+/// The text of the tab: what failed, if something has, and of what project.
+fn title(summary: &Summary, origin: &Origin) -> String {
+    let bad: Vec<_> = summary.sections.iter().flat_map(|it| &it.failures).filter(|it| it.outcome.is_bad()).collect();
+    let what = match &bad[..] {
+        [] => summary.verdict.phrase().to_owned(),
+        [failure] => format!("✗ {}", failure.heading()),
+        [first, others @ ..] => format!("✗ {} and {} more", first.heading(), others.len()),
+    };
+    format!("{what} · {}", origin.project.as_deref().unwrap_or("rehearse"))
+}
+
+/// The project, branch and commit, if a CI system says them.
+fn origin(origin: &Origin) -> Markup {
+    let commit = origin.commit.as_ref().map(|commit| commit.chars().take(9).collect::<String>());
+    html! {
+        (printable(origin.project.as_deref().unwrap_or("rehearse report")))
+        @for part in [&origin.branch, &commit].into_iter().flatten() { " · " (printable(part)) }
+    }
+}
+
+/// A sentence, with what stands in backticks as code.
+fn prose(text: &str) -> Markup {
+    let parts: Vec<_> = text.split('`').collect();
+    let is_paired = parts.len() % 2 == 1;
+    html! {
+        @for (at, part) in parts.iter().enumerate() {
+            @if !is_paired { @if at > 0 { "`" } (printable(part)) }
+            @else if at % 2 == 1 { code { (printable(part)) } }
+            @else { (printable(part)) }
+        }
+    }
+}
+
 /// The source of a script or a style in a policy (Content Security Policy Level 3, Hashes).
 fn hash(text: &str) -> String {
     format!("sha256-{}", BASE64_STANDARD.encode(digest(&SHA256, text.as_bytes())))
@@ -77,9 +112,10 @@ fn counts(at: usize, section: &Section) -> Markup {
             @if all > 0 { (all) " " (section.unit) ": " }
             @for (at, (outcome, count)) in section.counts.iter().enumerate() {
                 @if at > 0 { ", " }
-                span class=(outcome) { (count) " " (outcome.phrase()) }
+                a class=(outcome) href={ "#q=status%3A" (outcome) } {
+                    (count) " " (outcome.phrase()) @if *outcome == Outcome::Warning && *count != 1 { "s" }
+                }
             }
-            @if section.matrix.is_some() { " · " a href={ "#m" (at) } { "table of all " (section.unit) } }
         }
     }
 }
@@ -93,6 +129,7 @@ fn section(at: usize, section: &Section) -> Markup {
                     div { dt { (name) } dd { (printable(fact)) } }
                 }
             }
+            @if let Some(matrix) = &section.matrix { (matrix::matrix(at, section.unit, matrix)) }
             @for (number, failure) in section.failures.iter().enumerate() {
                 @let title = heading(failure.outcome);
                 @if number == 0 || title != heading(section.failures[number - 1].outcome) {
@@ -102,7 +139,6 @@ fn section(at: usize, section: &Section) -> Markup {
                 (self::failure(&id(at, number), number, failure))
             }
             @for target in &section.targets { (table(target)) }
-            @if let Some(matrix) = &section.matrix { (self::matrix(at, section.unit, matrix)) }
             @if !section.untested.is_empty() {
                 h3 { "Not tested" }
                 details class="untested" {
@@ -143,14 +179,17 @@ fn failure(id: &str, number: usize, failure: &Failure) -> Markup {
         details class={ "failure " (failure.outcome) } id=(id) data-status=(failure.outcome) open[number < 3] {
             summary {
                 span class="mark" { (failure.outcome.mark()) } " "
-                b { (printable(&failure.title)) }
+                @match &failure.rule {
+                    Some(rule) => { b { (prose(&rule.text)) } " " code { (printable(&failure.title)) } }
+                    None => b { (printable(&failure.title)) }
+                }
                 @if let Some(level) = &failure.level { " " span class="level" { (level) } }
                 @if !failure.places.is_empty() { " " span class="quiet" { (failure.places.len()) " " (word) } }
-                @if let Some(message) = failure.messages.first() { div class="first" { (printable(&cut(message.lines().next().unwrap_or_default(), 200))) } }
+                @if let Some(message) = failure.messages.first() { div class="first" { (prose(&cut(message.lines().next().unwrap_or_default(), 200))) } }
             }
             @if number < DETAILED { (details(id, failure)) } @else {
                 div class="places" { (places(failure)) }
-                @for again in &failure.again { pre class="again" { (printable(again)) } }
+                (again(failure))
             }
         }
     }
@@ -163,14 +202,14 @@ fn details(id: &str, failure: &Failure) -> Markup {
     };
     html! {
         @for message in &failure.messages {
-            p class="message" { @for line in cut(message, MESSAGE).lines() { (printable(line)) br; } }
+            p class="message" { @for line in cut(message, MESSAGE).lines() { (prose(line)) br; } }
         }
         @if let Some(rule) = &failure.rule {
-            blockquote { (printable(&rule.text)) " " (link(&rule.link, "Specification")) }
-            @if let Some(help) = &rule.help { p { (printable(help)) } }
+            p { @if let Some(help) = &rule.help { (prose(help)) " " } (link(&rule.link, "Specification")) }
         }
         @if !failure.places.is_empty() { div class="places" { (places(failure)) } }
         @if let Some(source) = &failure.source { (self::source(source)) }
+        @if !failure.earlier.is_empty() { (earlier(failure)) }
         @if !failure.difference.is_empty() { (difference(failure)) }
         @if !failure.wire.is_empty() { (wire::traffic(&failure.wire, &marks, &failure.example)) }
         @if !failure.stderr.is_empty() {
@@ -179,9 +218,33 @@ fn details(id: &str, failure: &Failure) -> Markup {
         }
         @if !failure.again.is_empty() {
             h4 { "Do it again" @if !failure.example.is_empty() { ": " (printable(&failure.example)) } }
-            @for again in &failure.again { pre class="again" { (printable(again)) } }
+            (again(failure))
         }
         p class="quiet" { a href={ "#" (id) } { "Link to this failure" } }
+    }
+}
+
+/// The command lines that do it again, each with a button that copies it if there are scripts.
+fn again(failure: &Failure) -> Markup {
+    html! {
+        @for again in &failure.again {
+            div class="again" { pre { (printable(again)) } button type="button" class="copy" hidden { "Copy" } }
+        }
+    }
+}
+
+/// The steps before the one that failed.
+fn earlier(failure: &Failure) -> Markup {
+    let count = failure.earlier.len();
+    html! {
+        details class="earlier" {
+            summary { (count) " step" @if count != 1 { "s" } " before it" }
+            ol {
+                @for (title, outcome, duration) in &failure.earlier {
+                    li { span class=(outcome) { (outcome.mark()) } " " (printable(title)) " " span class="quiet" { (readable(*duration)) } }
+                }
+            }
+        }
     }
 }
 
@@ -249,100 +312,6 @@ fn difference(failure: &Failure) -> Markup {
             }
         }
     }
-}
-
-fn matrix(at: usize, unit: &str, matrix: &Matrix) -> Markup {
-    let is_folded = matrix.groups.len() > 1;
-    let meaning = if unit == "checks" { "a rule of the specification" } else { "a scenario" };
-    html! {
-        h3 id={ "m" (at) } {
-            "All " (unit) " " span class="quiet" { "each is " (meaning) " on one transport in one protocol version" }
-        }
-        (legend(matrix))
-        @for group in &matrix.groups {
-            @if is_folded {
-                @let outcomes = group.rows.iter().flat_map(|row| row.cells.iter().flatten()).map(|(outcome, _)| *outcome);
-                @let worst = outcomes.min().unwrap_or(Outcome::NotApplicable);
-                details class="area" open[worst.is_bad()] {
-                    summary { span class={ "mark " (worst) } { (worst.mark()) } " " b { (printable(&group.name)) } " " (tally(group)) }
-                    (rows(at, matrix, group))
-                }
-            } @else { (rows(at, matrix, group)) }
-        }
-    }
-}
-
-fn tally(group: &RowGroup) -> Markup {
-    let outcomes = group.rows.iter().flat_map(|row| row.cells.iter().flatten()).map(|(outcome, _)| *outcome);
-    html! {
-        span class="quiet" {
-            @for (at, (outcome, count)) in counted(outcomes).iter().enumerate() {
-                @if at > 0 { ", " }
-                (count) " " (outcome.phrase())
-            }
-        }
-    }
-}
-
-fn legend(matrix: &Matrix) -> Markup {
-    let cells = matrix.groups.iter().flat_map(|group| &group.rows).flat_map(|row| row.cells.iter().flatten());
-    let present: std::collections::BTreeSet<_> = cells.map(|(outcome, _)| *outcome).collect();
-    html! {
-        p class="legend" {
-            @for outcome in present { span class=(outcome) { (outcome.mark()) } " " (outcome.phrase()) "  " }
-        }
-    }
-}
-
-fn rows(at: usize, matrix: &Matrix, group: &RowGroup) -> Markup {
-    let mut spans: Vec<(&str, usize)> = Vec::new();
-    for (name, _) in &matrix.columns {
-        match spans.last_mut() {
-            Some((known, count)) if known == name => *count += 1,
-            _ => spans.push((name, 1)),
-        }
-    }
-    html! {
-        div class="wide" {
-            table class="matrix" {
-                col;
-                @for (_, count) in &spans { colgroup { @for _ in 0..*count { col; } } }
-                thead {
-                    tr { td {} @for (name, count) in &spans { th scope="colgroup" colspan=(count) { (printable(name)) } } }
-                    tr { td {} @for (group, name) in &matrix.columns {
-                        th scope="col" data-transport=(group) data-protocol=(name) { span { (short(name)) } }
-                    } }
-                }
-                tbody { @for row in &group.rows { (self::row(at, matrix, row)) } }
-            }
-        }
-    }
-}
-
-fn row(at: usize, matrix: &Matrix, row: &Row) -> Markup {
-    html! {
-        tr {
-            th scope="row" title=(printable(&cut(&row.note, 300))) { (printable(&row.name)) }
-            @for (cell, (group, name)) in row.cells.iter().zip(&matrix.columns) {
-                @match cell {
-                    None => td {},
-                    Some((outcome, None)) => td class=(outcome) { (outcome.mark()) },
-                    Some((Outcome::Passed, Some(warning))) => td class="passed warning" {
-                        a href={ "#" (id(at, *warning)) } title={ (group) "/" (name) ": passed, with a warning" } { "✓▲" }
-                    },
-                    Some((outcome, Some(failure))) => td class=(outcome) {
-                        a href={ "#" (id(at, *failure)) } title={ (group) "/" (name) ": " (outcome.phrase()) } { (outcome.mark()) }
-                    },
-                }
-            }
-        }
-    }
-}
-
-/// A version without its century and its day is enough to tell versions apart.
-fn short(protocol: &str) -> &str {
-    let is_date = protocol.len() == 10 && protocol.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
-    if is_date { &protocol[2..7] } else { protocol }
 }
 
 fn table(table: &BenchTable) -> Markup {

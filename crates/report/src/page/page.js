@@ -57,7 +57,7 @@
       }
       for (const row of rows) {
         let hits = false;
-        [...row.cells].slice(1).forEach((cell, index) => {
+        [...row.cells].slice(1, 1 + names.length).forEach((cell, index) => {
           hide(cell, !shown[index]);
           hits ||= shown[index] && (query.status ? [...cell.classList].some(name => name.startsWith(query.status)) : cell.textContent !== "");
         });
@@ -68,7 +68,11 @@
       const isAnywhere = (!query.transport && !query.protocol) || cells.get(failure.id).some(isPlace);
       hide(failure, !((!query.status || failure.dataset.status.startsWith(query.status)) && isAnywhere && has(failure, query.words)));
     }
-    for (const area of all("details.area")) hide(area, !area.querySelector("tbody tr:not(.hidden)"));
+    for (const area of all("details.area")) {
+      const found = area.querySelector("tbody tr:not(.hidden)");
+      hide(area, !found);
+      if (found && filter.value) area.open = true;
+    }
     const left = failures.filter(failure => !failure.classList.contains("hidden")).length;
     document.getElementById("found").textContent = filter.value
       ? `${left} of ${failures.length} causes, ${rows.filter(row => !row.classList.contains("hidden")).length} of ${rows.length} rows` : "";
@@ -123,7 +127,20 @@
     };
     if (actions[event.key]) { event.preventDefault(); actions[event.key](); }
   });
+  for (const button of all("button.copy")) button.hidden = false;
+  async function copy(button) {
+    const line = button.previousElementSibling;
+    try {
+      await navigator.clipboard.writeText(line.textContent);
+    } catch {
+      getSelection().selectAllChildren(line);
+      document.execCommand("copy");
+    }
+    button.textContent = "Copied";
+    setTimeout(() => (button.textContent = "Copy"), 2000);
+  }
   document.addEventListener("click", event => {
+    if (event.target.matches?.("button.copy")) copy(event.target);
     const link = event.target.closest?.("a[href^='#']");
     const failure = link && document.getElementById(link.hash.slice(1))?.closest("details.failure");
     if (failure) { event.preventDefault(); show(failure, true); }

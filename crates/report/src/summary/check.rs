@@ -298,7 +298,8 @@ fn matrix(
             let outcome = *cells.get(&column)?;
             Some((outcome, number_of(id, outcome)))
         };
-        let row = Row { name: id.to_owned(), note: check.rule.clone(), cells: (0..columns.len()).map(cell).collect() };
+        let cells = (0..columns.len()).map(cell).collect();
+        let row = Row { name: id.to_owned(), note: check.rule.clone(), cells, duration: None };
         match groups.last_mut().filter(|group| group.name == area) {
             Some(group) => group.rows.push(row),
             None => groups.push(RowGroup { name: area.to_owned(), rows: vec![row] }),

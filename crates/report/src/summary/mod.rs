@@ -224,6 +224,8 @@ pub struct Row {
     pub note: String,
     /// The outcome in each column, and the index of the failure that explains it.
     pub cells: Vec<Option<(Outcome, Option<usize>)>>,
+    /// How long the slowest cell took, if that is known.
+    pub duration: Option<Duration>,
 }
 
 /// What has failed, once for all places with the same cause.
@@ -241,6 +243,8 @@ pub struct Failure {
     /// What is expected, what to do, and the section of the specification.
     pub rule: Option<Rule>,
     pub source: Option<Source>,
+    /// The steps that came before it in the example: what they did, and how long they took.
+    pub earlier: Vec<(String, Outcome, Duration)>,
     /// The lines of expected and observed text: a sign, and the line.
     pub difference: Vec<(char, String)>,
     /// The names of the two texts.
@@ -306,7 +310,19 @@ impl Summary {
     }
 }
 
+impl Row {
+    /// The worst outcome of the cells.
+    pub(crate) fn worst(&self) -> Outcome {
+        self.cells.iter().flatten().map(|(outcome, _)| *outcome).min().unwrap_or(Outcome::NotApplicable)
+    }
+}
+
 impl Failure {
+    /// The rule as a sentence, or the scenario and the step.
+    pub(crate) fn heading(&self) -> &str {
+        self.rule.as_ref().map_or(&self.title, |rule| rule.text.trim_end_matches('.'))
+    }
+
     fn new(outcome: Outcome, title: String) -> Failure {
         Failure {
             outcome,
@@ -316,6 +332,7 @@ impl Failure {
             places: Vec::new(),
             rule: None,
             source: None,
+            earlier: Vec::new(),
             difference: Vec::new(),
             sides: ["expected", "observed"],
             example: String::new(),
@@ -334,7 +351,7 @@ pub(crate) fn counted(outcomes: impl Iterator<Item = Outcome>) -> Vec<(Outcome, 
 }
 
 /// A duration in a sentence.
-fn readable(duration: Duration) -> String {
+pub(crate) fn readable(duration: Duration) -> String {
     // JSON keeps microseconds, and both must give the same page.
     crate::bench::readable(Duration::from_micros((duration.as_secs_f64() * 1e6).round() as u64))
 }

@@ -177,7 +177,9 @@ fn matrix(result: &RunResult, causes: &Causes) -> Matrix {
         for (index, cell) in scenario.cells.iter().enumerate() {
             cells[positions[&cell.cell]] = Some((cell.status.into(), causes.of_cell.get(&(at, index)).copied()));
         }
-        Row { name: scenario.name.clone(), note: scenario.description.clone().unwrap_or_default(), cells }
+        let note = scenario.description.clone().unwrap_or_default();
+        let duration = scenario.cells.iter().map(|cell| cell.duration).max();
+        Row { name: scenario.name.clone(), note, cells, duration }
     });
     let rows = rows.collect();
     let columns = columns.iter().map(|cell| (cell.transport.to_string(), cell.protocol.to_string())).collect();
@@ -205,7 +207,7 @@ impl Causes {
                     causes.of_cell.entry((at, index)).or_insert(number);
                 };
                 for step in cell.steps.iter().filter(|step| step.status == Status::Failed) {
-                    add(cause(step), Some(step.line), &|| of_step(result, scenario, cell, step));
+                    add(cause(scenario, step), Some(step.line), &|| of_step(result, scenario, cell, step));
                 }
                 for violation in &cell.violations {
                     let failure = of_violation(result, scenario, cell, violation);
@@ -222,6 +224,7 @@ impl Causes {
                 }
             }
         }
+        causes.name_disconnections(result);
         for missing in result.missing_shards() {
             let messages = vec![format!("{missing}; run them again, or name the files of their results")];
             let failure = Failure { messages, ..Failure::new(Outcome::Error, "parts of the run".to_owned()) };
@@ -238,6 +241,19 @@ impl Causes {
         });
         self.failures[number].places.push(place);
         number
+    }
+
+    /// Adds what the other transports say of the end of a connection.
+    fn name_disconnections(&mut self, result: &RunResult) {
+        for scenario in &result.scenarios {
+            let steps = scenario.cells.iter().flat_map(|cell| &cell.steps).filter(|step| step.lost_connection());
+            for (step, number) in steps.filter_map(|step| Some((step, *self.known.get(&cause(scenario, step))?))) {
+                let messages = &mut self.failures[number].messages;
+                let others = step.problems.iter().map(|problem| &problem.message);
+                let others: Vec<_> = others.filter(|message| !messages.contains(message)).cloned().collect();
+                messages.extend(others);
+            }
+        }
     }
 
     /// The worst first, steps before rules, new snapshots last of them; then what fails most places.
@@ -268,10 +284,13 @@ fn step_of(place: &str) -> &str {
 }
 
 /// What two steps with the same cause have in common, of one scenario or of several. Steps without a snapshot have one
-/// cause.
-fn cause(step: &StepResult) -> String {
+/// cause, and so has the end of a server, which each transport has other words for.
+fn cause(scenario: &ScenarioResult, step: &StepResult) -> String {
     if step.lacks_only_snapshots() {
         return "new".to_owned();
+    }
+    if step.lost_connection() {
+        return format!("{}:{}", scenario.path.display(), step.line);
     }
     let text = |problem: &Problem| {
         let difference = problem.difference.as_ref().map(|it| format!("{}\0{}", it.expected, it.actual));
@@ -299,6 +318,12 @@ fn of_step(result: &RunResult, scenario: &ScenarioResult, cell: &CellResult, ste
     Failure {
         messages,
         source: Some(source(scenario, step)),
+        earlier: cell
+            .steps
+            .iter()
+            .take_while(|earlier| !std::ptr::eq(*earlier, step))
+            .map(|earlier| (earlier.title.clone(), earlier.status.into(), earlier.duration))
+            .collect(),
         difference: difference.map(|(_, it)| it.changes()).unwrap_or_default(),
         sides: match is_snapshot {
             true if is_new => ["", "this run"],

@@ -1,0 +1,132 @@
+//! The table of a section: what was run, where, and how it ended.
+
+use maud::{Markup, html};
+
+use super::{cut, id};
+use crate::{
+    summary::{Matrix, Outcome, Row, RowGroup, counted, readable},
+    text::printable,
+};
+
+/// The rows with failures, then all rows, folded if there are others.
+pub(super) fn matrix(at: usize, unit: &str, matrix: &Matrix) -> Markup {
+    let is_wrong = |row: &&Row| row.worst() <= Outcome::Warning;
+    let is_checks = unit == "checks";
+    let what = if is_checks { "checks" } else { "scenarios" };
+    let all = || matrix.groups.iter().flat_map(|group| &group.rows);
+    let (wrong, count) = (all().filter(is_wrong).collect::<Vec<_>>(), all().count());
+    html! {
+        h3 id={ "m" (at) } {
+            @if is_checks { "Rules" } @else { "Scenarios" } " by transport and protocol version "
+            span class="quiet" { (legend(matrix)) }
+        }
+        @if !wrong.is_empty() && wrong.len() < count {
+            (rows(at, matrix, &wrong, is_checks))
+            details class="area" {
+                summary { "All " (count) " " (what) }
+                (groups(at, matrix))
+            }
+        } @else { (groups(at, matrix)) }
+    }
+}
+
+/// Every row; the rows of an area are folded if there are several areas.
+fn groups(at: usize, matrix: &Matrix) -> Markup {
+    let is_folded = matrix.groups.len() > 1;
+    html! {
+        @for group in &matrix.groups {
+            @let all: Vec<_> = group.rows.iter().collect();
+            @if is_folded {
+                @let worst = group.rows.iter().map(Row::worst).min().unwrap_or(Outcome::NotApplicable);
+                details class="area" {
+                    summary { span class={ "mark " (worst) } { (worst.mark()) } " " b { (printable(&group.name)) } " " (tally(group)) }
+                    (rows(at, matrix, &all, false))
+                }
+            } @else { (rows(at, matrix, &all, false)) }
+        }
+    }
+}
+
+fn tally(group: &RowGroup) -> Markup {
+    let outcomes = group.rows.iter().flat_map(|row| row.cells.iter().flatten()).map(|(outcome, _)| *outcome);
+    html! {
+        span class="quiet" {
+            @for (at, (outcome, count)) in counted(outcomes).iter().enumerate() {
+                @if at > 0 { ", " }
+                (count) " " (outcome.phrase())
+            }
+        }
+    }
+}
+
+fn legend(matrix: &Matrix) -> Markup {
+    let cells = matrix.groups.iter().flat_map(|group| &group.rows).flat_map(|row| row.cells.iter().flatten());
+    let present: std::collections::BTreeSet<_> = cells.map(|(outcome, _)| *outcome).collect();
+    html! {
+        span class="legend" {
+            @for outcome in present { span { b class=(outcome) { (outcome.mark()) } " " (outcome.phrase()) } " " }
+        }
+    }
+}
+
+/// A table of these rows; `is_explained` says whether the note of a row is shown.
+fn rows(at: usize, matrix: &Matrix, rows: &[&Row], is_explained: bool) -> Markup {
+    let has_time = rows.iter().any(|row| row.duration.is_some());
+    let mut spans: Vec<(&str, usize)> = Vec::new();
+    for (name, _) in &matrix.columns {
+        match spans.last_mut() {
+            Some((known, count)) if known == name => *count += 1,
+            _ => spans.push((name, 1)),
+        }
+    }
+    html! {
+        div class="wide" {
+            table class="matrix" {
+                col;
+                @for (_, count) in &spans { colgroup { @for _ in 0..*count { col; } } }
+                thead {
+                    tr { td {} @for (name, count) in &spans { th scope="colgroup" colspan=(count) { (printable(name)) } } @if has_time { td {} } }
+                    tr {
+                        td {}
+                        @for (group, name) in &matrix.columns {
+                            th scope="col" data-transport=(group) data-protocol=(name) { span { (short(name)) } }
+                        }
+                        @if has_time { th class="time" title="of the slowest cell" { "time" } }
+                    }
+                }
+                tbody { @for row in rows { (self::row(at, matrix, row, is_explained)) } }
+            }
+        }
+    }
+}
+
+fn row(at: usize, matrix: &Matrix, row: &Row, is_explained: bool) -> Markup {
+    html! {
+        tr {
+            @if is_explained {
+                th scope="row" class="rule" { (printable(&cut(&row.note, 300))) " " code { (printable(&row.name)) } }
+            } @else {
+                th scope="row" title=(printable(&cut(&row.note, 300))) { (printable(&row.name)) }
+            }
+            @for (cell, (group, name)) in row.cells.iter().zip(&matrix.columns) {
+                @match cell {
+                    None => td {},
+                    Some((outcome, None)) => td class=(outcome) { (outcome.mark()) },
+                    Some((Outcome::Passed, Some(warning))) => td class="passed warning" {
+                        a href={ "#" (id(at, *warning)) } title={ (group) "/" (name) ": passed, with a warning" } { "✓▲" }
+                    },
+                    Some((outcome, Some(failure))) => td class=(outcome) {
+                        a href={ "#" (id(at, *failure)) } title={ (group) "/" (name) ": " (outcome.phrase()) } { (outcome.mark()) }
+                    },
+                }
+            }
+            @if let Some(duration) = row.duration { td class="time" { (readable(duration)) } }
+        }
+    }
+}
+
+/// A version without its century and its day is enough to tell versions apart.
+fn short(protocol: &str) -> &str {
+    let is_date = protocol.len() == 10 && protocol.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
+    if is_date { &protocol[2..7] } else { protocol }
+}
