@@ -33,6 +33,7 @@ mod mock_scripts;
 mod model;
 mod oauth_transports;
 mod orphans;
+mod pages;
 mod parity;
 mod redaction;
 mod rehearse;
