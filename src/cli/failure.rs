@@ -17,6 +17,9 @@ pub(super) enum Failure {
     /// The arguments are wrong.
     #[error("{0}")]
     Usage(String),
+    /// There are servers, but each is switched off.
+    #[error("all MCP servers are disabled: {0}")]
+    AllDisabled(String),
     /// The arguments are right, but the command could not run.
     #[error("{what}")]
     CannotRun { what: String, hint: Option<String> },
@@ -66,6 +69,7 @@ impl Failure {
     pub(super) fn exit(&self) -> Exit {
         match self {
             Failure::Invalid(_) | Failure::Usage(_) => Exit::Usage,
+            Failure::AllDisabled(_) => Exit::NothingSelected,
             Failure::CannotRun { .. } => Exit::CannotRun,
         }
     }

@@ -91,6 +91,8 @@ fn a_guess_starts_nothing_that_may_be_switched_off_and_is_said_once() {
             let run = run.args(["--mcp-config", "live.json"]).stdin("").run().stderr_has(words);
             let code = if command == "repl" && code == 4 { 0 } else { code };
             let run = run.code(code);
+            let is_off = run.stderr().contains("error: all MCP servers are disabled: a (live.json:1:17)\n");
+            assert_eq!(is_off, code == 4, "{command}");
             assert_eq!(run.stderr().matches(guess).count(), usize::from(code != 2), "{command}");
             assert!(!run.path("started").exists(), "{command}");
         }

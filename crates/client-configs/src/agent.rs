@@ -191,8 +191,8 @@ impl Reader<'_> {
             description: self.required(node, "the subagent", "description")?,
             output_schema_path: self.text_at(node, "outputSchemaPath")?.filter(|path| !path.value.is_empty()),
             answer_retries: integer(node, "answerRetries")?.unwrap_or(0),
-            max_turns: integer(node, "maxTurns")?,
-            max_tokens: integer(node, "maxTokens")?,
+            max_turns: limit(node, "maxTurns")?,
+            max_tokens: limit(node, "maxTokens")?,
             timeout: duration(node, "timeout")?,
             is_parallel: get(node, "parallelToolCalls").map(Node::bool).transpose()?.unwrap_or(false),
         })
@@ -206,6 +206,16 @@ fn get<'n>(node: &'n Node, key: &str) -> Option<&'n Node> {
 
 fn integer<T: TryFrom<i128>>(node: &Node, key: &str) -> Result<Option<T>, Problems> {
     get(node, key).map(Node::integer).transpose()
+}
+
+/// A whole number that leaves something to do.
+fn limit<T: TryFrom<i128>>(node: &Node, key: &str) -> Result<Option<T>, Problems> {
+    match get(node, key) {
+        Some(zero) if zero.integer::<i128>().is_ok_and(|number| number == 0) => {
+            Err(zero.problem(format!("`{key}` must be at least 1")).into())
+        }
+        _ => integer(node, key),
+    }
 }
 
 fn number(node: &Node, key: &str) -> Result<Option<f64>, Problems> {
@@ -320,6 +330,8 @@ mod tests {
         let error = |text: &str| read(text).expect_err(text);
         assert_eq!(error("subagent: { name: a }"), "c.yaml:1:11: the subagent needs a `description`");
         assert_eq!(error("subagent: { name: a, description: ' ' }"), "c.yaml:1:11: the subagent needs a `description`");
+        let none = error("subagent: { name: a, description: b, maxTurns: 0 }");
+        assert_eq!(none, "c.yaml:1:48: `maxTurns` must be at least 1");
         assert_eq!(error("models: [{ ref: a, id: b }]"), "c.yaml:1:10: a model needs a `type`");
         let wrong = error("defaults: { timeout: soon }\nsubagent: 1");
         assert!(wrong.contains("c.yaml:1:22: `timeout` must be a duration such as 5m or 90s, not \"soon\""), "{wrong}");

@@ -103,7 +103,7 @@ fn replace_variables(effective: &mut Effective, mut variables: Variables, show_s
 }
 
 /// The secrets of all files; `None` if secrets are shown.
-fn known_secrets(effective: &Effective, show_secrets: bool) -> Option<KnownSecrets<'_>> {
+fn known_secrets(effective: &Effective, show_secrets: bool) -> Option<KnownSecrets> {
     (!show_secrets).then(|| KnownSecrets::new(effective.secrets()))
 }
 
@@ -112,7 +112,7 @@ fn all_settings(kept: &Kept) -> Vec<Setting> {
     settings(kept, default_timeouts(kept.dialect).call)
 }
 
-fn value(setting: &Setting, known: Option<&KnownSecrets<'_>>) -> Json {
+fn value(setting: &Setting, known: Option<&KnownSecrets>) -> Json {
     known.map_or_else(|| setting.value.clone(), |known| setting.masked(known).into_owned())
 }
 
@@ -121,7 +121,7 @@ fn origin(setting: &Setting) -> String {
 }
 
 /// A name with secrets masked.
-fn masked_name<'n>(name: &'n str, known: Option<&KnownSecrets<'_>>) -> Cow<'n, str> {
+fn masked_name<'n>(name: &'n str, known: Option<&KnownSecrets>) -> Cow<'n, str> {
     known.map_or_else(|| name.into(), |known| known.mask(mask("", name)))
 }
 
@@ -214,7 +214,7 @@ fn human(effective: &Effective, args: &ShowArgs) -> String {
     out
 }
 
-fn show_server(out: &mut String, kept: &Kept, known: Option<&KnownSecrets<'_>>) {
+fn show_server(out: &mut String, kept: &Kept, known: Option<&KnownSecrets>) {
     let name = masked_name(&kept.server.name.value, known);
     let name = printable(&name);
     let off = if kept.server.is_enabled() { String::new() } else { format!("  {DOUBTFUL}disabled{DOUBTFUL:#}") };

@@ -74,7 +74,7 @@ struct DisplayedServer<'a> {
 
 impl<'a> DisplayedServer<'a> {
     /// Masks the `known` secrets and text that looks like a secret; masks nothing without `known`.
-    fn new(found: &'a FoundServer, known: Option<&KnownSecrets<'_>>) -> DisplayedServer<'a> {
+    fn new(found: &'a FoundServer, known: Option<&KnownSecrets>) -> DisplayedServer<'a> {
         let server = &found.written;
         let text = |name: &str, value: &str| match known {
             Some(known) => known.mask(mask(name, value)).into_owned(),

@@ -12,7 +12,7 @@ use crate::cli::{
     config::{
         SourceArgs,
         resolved_server::{ResolvedServer, prepare},
-        sources::{check_readable, diagnostics, folder, warnings},
+        sources::{MOST_SHOWN, check_readable, diagnostics, folder, warnings},
     },
     secrets::Secrets,
     style::{self, STRONG},
@@ -237,6 +237,12 @@ impl TargetArgs {
         let mut servers = Vec::new();
         for select in selects {
             servers.extend(selected(&effective, &machine, *select, |file| file.precedence.is_named(), show_secrets)?);
+        }
+        let is_off = |kept: &Kept| !kept.server.is_enabled();
+        if servers.is_empty() && !effective.servers.is_empty() && effective.servers.iter().all(is_off) {
+            let name = |kept: &Kept| format!("{} ({})", kept.server.name.value, kept.origin());
+            let names: Vec<_> = effective.servers.iter().take(MOST_SHOWN).map(name).collect();
+            return Err(Failure::AllDisabled(names.join(", ")));
         }
         Ok(servers)
     }

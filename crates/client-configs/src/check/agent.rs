@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::CheckedConfig;
 use crate::{codes, read::is_note};
-use rehearse_document::{Entry, Node, nearest, references};
+use rehearse_document::{Entry, Node, Value, nearest, references};
 use rehearse_report::findings::Finding;
 
 /// The keys of every version, by the object that they are in.
@@ -44,6 +44,7 @@ pub(super) fn check(checked: &CheckedConfig<'_>, findings: &mut Vec<Finding>) {
             None => codes::EXTRA_KEY.at(entry.key_span, message).hint("newer versions of CPE reject the file for it"),
         });
     });
+    version(checked.root, findings);
     let known = models(checked.root, findings);
     let default = checked.root.get("defaults").and_then(|defaults| defaults.get("model"));
     if let Some((node, Some(model))) = default.map(|node| (node, node.as_str()))
@@ -76,6 +77,19 @@ fn unknown_keys<'n>(name: &str, node: &'n Node, report: &mut impl FnMut(&'n Entr
             false if is_note(&entry.key) => {}
             false => report(entry, &known),
         }
+    }
+}
+
+/// Reports a version of the format that there is not.
+fn version(root: &Node, findings: &mut Vec<Finding>) {
+    let Some(node) = root.get("version").filter(|node| !node.is_null()) else { return };
+    let is_known = match &node.value {
+        Value::String(text) | Value::Number(text) => text == "1.0" || references(text).next().is_some(),
+        _ => false,
+    };
+    if !is_known {
+        let finding = codes::IGNORED.at(node.span, "CPE has no such version of the format");
+        findings.push(finding.hint("write \"version\": \"1.0\""));
     }
 }
 

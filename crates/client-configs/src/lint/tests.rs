@@ -114,6 +114,9 @@ fn large_files_and_bombs_come_to_an_end() {
         ('b'..='z').map(|c| format!("{c}: &{c} [*{p}, *{p}, *{p}, *{p}]\n", p = char::from(c as u8 - 1))).collect();
     let same = "\"a\":{\"command\":\"x\"},".repeat(20_000);
     let dollars = "$A é ".repeat(50_000);
+    let defaults = format!("{}x{}", "${TOKEN:-".repeat(5000), "}".repeat(5000));
+    let secret = |n| format!("\"s{n}\":{{\"command\":\"npx\",\"env\":{{\"TOKEN\":\"abc{n}xyzsecret9\"}}}}");
+    let secrets: Vec<_> = (0..20_000).map(secret).collect();
     for (name, text, servers) in [
         ("a.json", format!("{{\"mcpServers\":{{{}}}}}", servers.join(",")), 20_000),
         ("b.json", format!("{{\"mcpServers\":{}1{}}}", "{\"a\":".repeat(10_000), "}".repeat(10_000)), 0),
@@ -121,6 +124,8 @@ fn large_files_and_bombs_come_to_an_end() {
         ("d.yaml", format!("a: &a [x]\n{aliases}mcpServers: {{}}\n"), 0),
         ("e.json", format!("{{\"mcpServers\":{{{}}}}}", same.trim_end_matches(',')), 1),
         ("f.json", format!("{{\"mcpServers\":{{\"a\":{{\"command\":\"x\",\"args\":[\"{dollars}\"]}}}}}}"), 1),
+        ("h.json", format!("{{\"mcpServers\":{{\"a\":{{\"command\":\"x\",\"args\":[\"{defaults}\"]}}}}}}"), 1),
+        ("i.json", format!("{{\"mcpServers\":{{{}}}}}", secrets.join(",")), 20_000),
         ("g.yaml", format!("mcpServers:\n  s:\n    type: stdio\n    command: \"{}\"\n", "${".repeat(50_000)), 1),
     ] {
         let report = lint(&Source::new(name, text), Some(Path::new(name)), None, None);

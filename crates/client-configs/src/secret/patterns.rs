@@ -63,7 +63,7 @@ static NAMED: LazyLock<Regex> = LazyLock::new(|| {
     any_of(&[
         &format!(r#"(?i){part}[A-Za-z0-9_.%-]*\\?["']?[ \t]*[:=]"#),
         &format!(r#"(?i)-[A-Za-z0-9_-]*{part}[A-Za-z0-9_-]*(?:[ \t]|["'],)"#),
-        &format!(r#"(?i)-{user}(?:[ \t:=]|["'][,:=])"#),
+        &format!(r#"(?i)-{user}(?:[ \t]|\\?["']?[ \t]*[:=]|["'],)"#),
     ])
 });
 
@@ -97,16 +97,27 @@ pub(super) fn find(text: &str) -> Vec<Range<usize>> {
 
 /// The values after the name of a secret. A value may itself be a name with a value: `"env": "API_KEY=…"`.
 fn assigned(text: &str, found: &mut Vec<Range<usize>>) {
-    let is_of_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '%' | '-');
     let begin = |named: Match<'_>| text[..named.start()].trim_end_matches(is_of_name).len();
     assigned_from(text, &|at| NAMED.find_at(text, at).map(begin), found);
+}
+
+/// Whether the name of an assignment may have it.
+fn is_of_name(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '%' | '-')
 }
 
 /// As [`assigned`]; `next` says where the next name begins that may be one of a secret.
 fn assigned_from(text: &str, next: &dyn Fn(usize) -> Option<usize>, found: &mut Vec<Range<usize>>) {
     let mut at = 0;
     while let Some(begin) = next(at) {
-        let Some(captures) = ASSIGNED.captures_at(text, begin.max(at)) else { break };
+        let begin = begin.max(at);
+        let is_reference = |at: usize| text[..at].ends_with("${") || text[..at].ends_with("{env:");
+        if is_reference(begin) && text[begin..].starts_with(|c: char| c.is_ascii_alphabetic()) {
+            // Its value may be as long as the rest of the text, with many more in it.
+            at = begin + text[begin..].find(|c: char| !is_of_name(c)).unwrap_or(text.len() - begin);
+            continue;
+        }
+        let Some(captures) = ASSIGNED.captures_at(text, begin) else { break };
         let value = |names: [&str; 3]| names.into_iter().find_map(|name| captures.name(name));
         let (name, value) = match (captures.name("name"), captures.name("flag")) {
             (Some(name), _) => (name, value(["double", "single", "bare"])),
@@ -117,9 +128,8 @@ fn assigned_from(text: &str, next: &dyn Fn(usize) -> Option<usize>, found: &mut 
         let Some(value) = value else { continue };
         let mut range = value.range();
         let is_flag = name.as_str().starts_with('-');
-        let is_reference = text[..name.start()].ends_with("${") || text[..name.start()].ends_with("{env:");
         let is_part = is_flag && text[..name.start()].ends_with(|c: char| c.is_alphanumeric());
-        if is_reference || is_part || is_flag && is_option(value.as_str()) {
+        if is_reference(name.start()) || is_part || is_flag && is_option(value.as_str()) {
             continue;
         }
         let begins_flag = text[..name.start()].ends_with("--");

@@ -2,6 +2,8 @@
 
 use std::{borrow::Cow, ops::Range, sync::Arc};
 
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
+
 use super::{MASK, is_likely, mask};
 use rehearse_document::{Problem, Source, Span};
 use rehearse_report::findings::Finding;
@@ -13,16 +15,22 @@ const WORD: usize = 12;
 
 /// Strings that are known to be secrets, to find them wherever they occur again.
 #[derive(Debug, Default)]
-pub struct KnownSecrets<'s>(Vec<&'s str>);
+pub struct KnownSecrets(Option<AhoCorasick>);
 
-impl<'s> KnownSecrets<'s> {
+impl KnownSecrets {
     /// Leaves out what may well occur without being a secret.
-    pub fn new(secrets: impl Iterator<Item = &'s str>) -> KnownSecrets<'s> {
+    pub fn new<'s>(secrets: impl Iterator<Item = &'s str>) -> KnownSecrets {
         let quotes = ['"', '\'', ',', '}', ']'];
         let mut secrets: Vec<_> = secrets.map(|it| it.trim_matches(quotes)).filter(|it| is_distinctive(it)).collect();
-        secrets.sort_unstable_by_key(|secret| (std::cmp::Reverse(secret.len()), *secret));
+        secrets.sort_unstable();
         secrets.dedup();
-        KnownSecrets(secrets)
+        #[expect(clippy::unwrap_used, reason = "only more than 2^31 bytes are too many, and no file is so large")]
+        let search = || {
+            // The other kinds take long to build for long secrets.
+            let kind = Some(AhoCorasickKind::NoncontiguousNFA);
+            AhoCorasick::builder().kind(kind).build(&secrets).unwrap()
+        };
+        KnownSecrets((!secrets.is_empty()).then(search))
     }
 
     /// A text with [`MASK`] for each of them.
@@ -39,8 +47,8 @@ impl<'s> KnownSecrets<'s> {
             let mut before = text[..at].chars().rev();
             before.next().is_none_or(|c| !c.is_ascii_alphanumeric()) || before.next() == Some('\\')
         };
-        let found = self.0.iter().flat_map(|secret| text.match_indices(secret).map(|(at, _)| at..at + secret.len()));
-        found.filter(|range| begins_word(range.start)).collect()
+        let found = self.0.iter().flat_map(|search| search.find_overlapping_iter(text));
+        found.map(|it| it.range()).filter(|range| begins_word(range.start)).collect()
     }
 }
 
@@ -57,12 +65,12 @@ fn is_distinctive(text: &str) -> bool {
 /// Takes the secrets of one source out of sentences about it. Sentences quote no values, so that this is for names and
 /// words that hold what they should not. A constant sentence holds nothing of a file.
 #[derive(Debug)]
-pub struct Redactor<'s> {
-    known: KnownSecrets<'s>,
+pub struct Redactor {
+    known: KnownSecrets,
 }
 
-impl<'s> Redactor<'s> {
-    pub fn new(source: &'s Source, secrets: &[Span]) -> Self {
+impl Redactor {
+    pub fn new(source: &Source, secrets: &[Span]) -> Self {
         let written = secrets.iter().filter_map(|secret| source.text.get(secret.start..secret.end));
         Redactor { known: KnownSecrets::new(written) }
     }

@@ -54,7 +54,7 @@ impl Setting {
     }
 
     /// The value without the secrets in it, and without what is known to be one.
-    pub fn masked(&self, known: &KnownSecrets<'_>) -> Cow<'_, Json> {
+    pub fn masked(&self, known: &KnownSecrets) -> Cow<'_, Json> {
         let text = match &self.value {
             Json::String(text) => text,
             Json::Array(items) => {
