@@ -135,8 +135,8 @@ fn a_call_does_not_wait_for_servers_that_cannot_have_the_tool() {
             true => json!({ "mcpServers": { "mute": mute, "good": good } }),
             false => json!({ "mcpServers": { "good": good, "mute": mute } }),
         };
-        let story = mcp(["call-tool", "--mcp-config", "c.json", "--start-timeout", "10m", tool, "text=a"]);
-        story.file("c.json", &servers.to_string()).args(args.iter().copied())
+        let story = mcp(["call-tool", "--mcp-config", ".mcp.json", "--start-timeout", "10m", tool, "text=a"]);
+        story.file(".mcp.json", &servers.to_string()).args(args.iter().copied())
     };
     for (naming, name) in [
         ("mcp_server_tool", "mcp_good_echo"),

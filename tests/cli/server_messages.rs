@@ -97,8 +97,8 @@ fn every_message_is_a_line_of_json_if_the_log_is() {
     let run = mcp(["info", "--http", "http://127.0.0.1:1/mcp", "--log-format", "json"]).run().stdout("").code(3);
     let records = records(&run);
     assert_eq!((records.len(), &records[0]["level"]), (1, &json!("ERROR")), "{records:?}");
-    let story = Rehearse::new().args(["--log-format", "json", "mcp", "list-tools", "--mcp-config", "c.json"]);
-    let run = story.file("c.json", "{\"mcpServers\": {\"one\": {}}}").run().code(2);
+    let story = Rehearse::new().args(["--log-format", "json", "mcp", "list-tools", "--mcp-config", ".mcp.json"]);
+    let run = story.file(".mcp.json", "{\"mcpServers\": {\"one\": {}}}").run().code(2);
     assert_eq!(self::records(&run)[0]["level"], "ERROR");
 }
 
