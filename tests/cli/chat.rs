@@ -39,6 +39,13 @@ fn a_model_uses_the_tools_of_the_servers_and_keeps_the_conversation() {
 }
 
 #[test]
+fn a_lazy_chat_connects_with_its_first_message() {
+    let [flag, command] = stdio("tools.yaml");
+    let lazy = [flag, command, "--lazy".to_owned()];
+    chat("look around\n", &lazy).code(0).stdout_has("I look.\nIt is at sea.\n");
+}
+
+#[test]
 fn calls_of_the_model_take_turns_among_servers_if_that_is_wanted() {
     let look = |name: &str| TOOLS.replace("at {{ args.at }}", name);
     let mock = |script: &str| serde_json::json!({ "command": Rehearse::BINARY, "args": ["mock", script] });

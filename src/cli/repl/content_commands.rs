@@ -37,15 +37,7 @@ impl Shell {
             Err(error) => return self.failed(&error),
         };
         if self.args.lazy {
-            for name in &hub_session.names {
-                match Box::pin(self.hub.connect(name)).await {
-                    Ok(None) => {}
-                    Ok(Some(failure)) => {
-                        hub_session.warn(&format!("failed to list MCP tools for server {name}: {failure}"));
-                    }
-                    Err(error) => self.print_hub_error(&error),
-                }
-            }
+            self.connect_waiting(&hub_session).await;
         } else if !self.has_started() {
             hub_session.note("some servers are still connecting");
         }
@@ -65,6 +57,19 @@ impl Shell {
             Err(error) => return self.failed(&error),
         }
         true
+    }
+
+    /// Connects to the servers of a session that have waited for that, and lists their tools.
+    pub(super) async fn connect_waiting(&self, hub_session: &HubSession) {
+        for name in &hub_session.names {
+            match Box::pin(self.hub.connect(name)).await {
+                Ok(None) => {}
+                Ok(Some(failure)) => {
+                    hub_session.warn(&format!("failed to list MCP tools for server {name}: {failure}"));
+                }
+                Err(error) => self.print_hub_error(&error),
+            }
+        }
     }
 
     pub(super) async fn resources(&self, server: Option<&str>) -> bool {

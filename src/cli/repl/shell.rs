@@ -228,6 +228,11 @@ impl Shell {
             match command {
                 Command::Say(text) => {
                     let Some(chat) = &self.chat else { return Some(false) };
+                    if self.args.lazy
+                        && let Ok(hub_session) = self.session_for_target(None)
+                    {
+                        self.connect_waiting(&hub_session).await;
+                    }
                     let said = Box::pin(chat.say(&self.hub, &text, cancel)).await;
                     Some(said.inspect_err(|error| self.error(error)).is_ok())
                 }
