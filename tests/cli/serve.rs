@@ -523,6 +523,20 @@ fn the_servers_of_a_killed_server_end() {
 }
 
 #[test]
+fn a_signal_reaches_the_servers_of_a_run_at_once() {
+    let mut slow = config();
+    let script = format!(
+        "trap 'echo asked > end; exit' TERM; {} mock tools.yaml; sleep 4 & wait; echo alone > end",
+        Rehearse::BINARY
+    );
+    slow["mcpServers"]["tools"] = json!({ "type": "stdio", "command": "sh", "args": ["-c", script] });
+    let mut running = begun(served(&slow), "hang");
+    running.stdout_line("turn 1");
+    running.signal("TERM");
+    assert_eq!(running.end().code(0).read("end"), "asked\n");
+}
+
+#[test]
 fn the_same_answer_comes_over_the_network_in_both_eras() {
     let mut running = serve().args(["--listen", ":0"]).start();
     let line = running.stderr_line("serving http://");

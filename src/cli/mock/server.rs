@@ -58,7 +58,7 @@ impl Mock<'_> {
         let watched = async {
             tokio::join!(script_watcher::watch(watch, &engine, started, console), watch_clients(check, &engine));
         };
-        serve_stdio(&pipes, GRACE, &mut signals, console, watched).await
+        serve_stdio(&pipes, GRACE, &CancellationToken::new(), &mut signals, console, watched).await
     }
 
     pub(super) async fn listen(self, address: SocketAddr) -> Result<Exit, Failure> {
@@ -120,15 +120,15 @@ pub(super) async fn watch_clients(check: Option<&ClientCheck>, engine: &Engine) 
 }
 
 /// Serves over the standard streams until one of them ends, a signal arrives or `watched` ends. Responses in progress have
-/// the time `grace` after a signal.
+/// the time `grace` after a signal, which cancels `stop`.
 pub(crate) async fn serve_stdio(
     pipes: &PipeServer,
     grace: Duration,
+    stop: &CancellationToken,
     signals: &mut Signals,
     console: &Console,
     watched: impl Future<Output = ()>,
 ) -> Result<Exit, Failure> {
-    let stop = CancellationToken::new();
     let (mut input, mut output) = (stdio::Input::open(), stdio::Output::open());
     let second_signal = async {
         signals.next().await;

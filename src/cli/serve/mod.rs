@@ -91,7 +91,7 @@ pub(super) fn run(args: &ServeArgs) -> Result<Exit, Failure> {
         block_on_guarded(async {
             let code_mode = file.code_mode(args.model.as_deref()).await?;
             let subagent = file.subagent(of_runs, saved, code_mode, args.routing.routing(), &shutdown)?;
-            serve(args, subagent, console).await
+            serve(args, subagent, console, &shutdown).await
         })
     }))
 }
@@ -111,14 +111,21 @@ fn save_runs(path: &Path, console: &Console) -> Option<Arc<dyn EventSink>> {
     }
 }
 
-async fn serve(args: &ServeArgs, subagent: Arc<Subagent>, console: &Console) -> Result<Exit, Failure> {
+/// A signal cancels `shutdown`: servers that were started are asked to end at once.
+async fn serve(
+    args: &ServeArgs,
+    subagent: Arc<Subagent>,
+    console: &Console,
+    shutdown: &CancellationToken,
+) -> Result<Exit, Failure> {
     let engine = subagent.server().engine().map_err(Failure::Invalid)?;
     let mut signals = Signals::install().map_err(runtime_failure)?;
     let exit = match args.listen {
-        Some(address) => listen(address, engine, &mut signals, console).await,
+        Some(address) => listen(address, engine, shutdown, &mut signals, console).await,
         None => {
             console.print(announcement::on_terminal(subagent.name(), &["serve", "--config"], &args.config));
-            serve_stdio(&PipeServer::new(engine), Duration::ZERO, &mut signals, console, std::future::pending()).await
+            let pipes = PipeServer::new(engine);
+            serve_stdio(&pipes, Duration::ZERO, shutdown, &mut signals, console, std::future::pending()).await
         }
     };
     tokio::select! {
@@ -131,6 +138,7 @@ async fn serve(args: &ServeArgs, subagent: Arc<Subagent>, console: &Console) -> 
 async fn listen(
     address: SocketAddr,
     engine: Arc<Engine>,
+    shutdown: &CancellationToken,
     signals: &mut Signals,
     console: &Console,
 ) -> Result<Exit, Failure> {
@@ -140,6 +148,7 @@ async fn listen(
     let urls = Transport::NETWORK.into_iter().filter_map(|it| server.url(it));
     console.print(format!("serving {}\n", urls.collect::<Vec<_>>().join(" ")));
     signals.next().await;
+    shutdown.cancel();
     limit_shutdown(SHUTDOWN_LIMIT);
     console.leave_line();
     tokio::select! {
