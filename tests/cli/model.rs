@@ -64,6 +64,14 @@ fn a_command_gets_the_urls_and_gives_the_exit_code() {
 }
 
 #[test]
+fn our_own_agents_find_the_model_by_the_variables() {
+    for spec in ["anthropic:any", "openai:any", "responses:any"] {
+        let chat = ["--exec", "--", Rehearse::BINARY, "chat", "--model", spec, "--", Rehearse::BINARY, "mock", "basic"];
+        model(chat).stdin("you").run().stdout_has("Hello you.").code(0);
+    }
+}
+
+#[test]
 fn a_script_with_mistakes_is_not_served() {
     let run = Rehearse::new().file("m.yaml", "rules: [{ reply: {} }]").args(["model", "m.yaml"]).run();
     run.stderr_has("a reply needs `text`, `thinking`, `calls` or `error`").stderr_has("m.yaml:1:18").code(2);

@@ -30,7 +30,7 @@ pub struct ModelSpec {
 /// How to reach a model of a provider.
 #[derive(Clone, Copy, Debug)]
 pub struct ModelAccess<'a> {
-    /// The URL of the API; `None` is the provider's.
+    /// The URL of the API; `None` is that of the variables, such as `ANTHROPIC_BASE_URL`, or else the provider's.
     pub base_url: Option<&'a str>,
     /// The environment variable with the API key; `None` is the usual one of the provider.
     pub key_variable: Option<&'a str>,
@@ -89,17 +89,20 @@ impl ModelSpec {
             ModelApi::Scripted => return Ok(Model::Scripted(ScriptedModel::load(Path::new(&self.id))?)),
             ModelApi::Http(provider) => provider,
         };
-        let usual = match provider {
-            Provider::Anthropic => "ANTHROPIC_API_KEY",
-            Provider::OpenAi | Provider::OpenAiResponses => "OPENAI_API_KEY",
+        // The variables that the SDKs of the providers read.
+        let (usual, url_variable) = match provider {
+            Provider::Anthropic => ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"),
+            Provider::OpenAi | Provider::OpenAiResponses => ("OPENAI_API_KEY", "OPENAI_BASE_URL"),
         };
+        let of_variable = access.variables.get(url_variable).map(String::as_str).filter(|url| !url.is_empty());
+        let base_url = access.base_url.or(of_variable);
         let key = access.variables.get(access.key_variable.unwrap_or(usual)).filter(|key| !key.is_empty());
         // A server of one's own may need no key.
-        if key.is_none() && (access.key_variable.is_some() || access.base_url.is_none()) {
+        if key.is_none() && (access.key_variable.is_some() || base_url.is_none()) {
             return Err(ModelSpecError::NoKey(access.key_variable.unwrap_or(usual).to_owned()));
         }
         let options = HttpModelOptions {
-            base_url: access.base_url.map(str::to_owned),
+            base_url: base_url.map(str::to_owned),
             key: key.map(ApiKey::new),
             timeout: access.timeout,
             ..HttpModelOptions::new(provider, &self.id)
@@ -138,5 +141,9 @@ mod tests {
         let model = spec.to_model(&access(Some("http://127.0.0.1:1"), None)).expect("no key needed");
         let with_key = spec.to_model(&access(None, Some("MINE"))).expect("a key");
         assert!(!format!("{model:?}{with_key:?}").contains("secret"));
+        let variables = BTreeMap::from([("OPENAI_BASE_URL".to_owned(), "ftp://rehearsal".to_owned())]);
+        let of_variable = |base_url| spec.to_model(&ModelAccess { variables: &variables, ..access(base_url, None) });
+        assert!(of_variable(None).expect_err("no URL").to_string().contains("ftp://rehearsal"));
+        of_variable(Some("http://127.0.0.1:1")).expect("the config is stronger");
     }
 }

@@ -57,7 +57,7 @@ pub(crate) struct ChatArgs {
     /// anthropic:ID, openai:ID, responses:ID, scripted:FILE, or a `ref` of the config [default: its `defaults.model`]
     #[arg(long, value_name = "MODEL")]
     model: Option<String>,
-    /// The URL of the API [default: that of the provider]
+    /// URL of the API [default: ANTHROPIC_BASE_URL or OPENAI_BASE_URL]
     #[arg(long, value_name = "URL")]
     base_url: Option<String>,
     /// The environment variable with the API key
