@@ -123,6 +123,15 @@ fn a_failed_expectation_says_what_was_expected_and_found() {
 }
 
 #[test]
+fn a_run_ends_with_what_failed_and_the_command_that_repeats_it() {
+    let step = "  - { call: { tool: hello }, only: { transport: http }, expect: { text: goodbye } }\n";
+    let run = story(&format!("{HELLO}{step}")).args(["--update", "--seed", "7"]).run().code(1);
+    let end = "\n✗ demo  http/2025-11-25\n  again: rehearse run demo.yaml --filter '/http/2025-11-25$' --seed 7\n\n1 scenario, ";
+    assert!(run.stdout_text().contains(end), "{}", run.stdout_text());
+    story(DIFFERENT).run().stdout_has("\n  again: rehearse run demo.yaml\n").code(1);
+}
+
+#[test]
 fn the_json_report_has_every_cell_with_its_reason_and_the_seed() {
     let both = HELLO.replace("[2025-11-25]", "[2025-11-25, 2026-07-28]");
     let run = story(&both).args(["--update", "--format", "json", "--seed", "7", "--output", "report.json"]).run();

@@ -11,7 +11,7 @@ use super::{
     groups::grouped,
     palette::{ADDED, BAD, DIM, DOUBTFUL, GOOD, REMOVED, STRONG, styled},
     summary::Outcome,
-    text::{printable, printable_lines},
+    text::{printable, printable_lines, quoted},
 };
 use rehearse_protocol::Protocol;
 
@@ -20,6 +20,8 @@ const NAMED_CELLS: usize = 8;
 
 /// The maximum number of named snapshots.
 const ACCEPTED: usize = 20;
+/// How many cells a command line names at most.
+const FILTERS: usize = 3;
 /// The number of rows after which a table repeats its header.
 const ROWS: usize = 40;
 /// The width of a cell's column, and of the time after it.
@@ -51,6 +53,7 @@ pub(super) fn render(result: &RunResult, layout: &Layout) -> String {
     }
     negotiated(&mut out, result);
     accepted(&mut out, result);
+    again(&mut out, result);
     summary(&mut out, result);
     out
 }
@@ -253,6 +256,33 @@ fn accepted(out: &mut String, result: &RunResult) {
     }
     if let more @ 1.. = paths.len().saturating_sub(ACCEPTED) {
         let _ = writeln!(out, "  … and {more} more");
+    }
+}
+
+/// What failed, and the command line that repeats it.
+fn again(out: &mut String, result: &RunResult) {
+    let fails = |cell: &&CellResult| matches!(cell.status, Status::Failed | Status::Error);
+    for scenario in &result.scenarios {
+        let failed: Vec<_> = scenario.cells.iter().filter(fails).collect();
+        let Some(cell) = failed.first() else { continue };
+        let (mark, style) = cell_mark(cell.status);
+        let (name, cells) = (styled(printable(&scenario.name), STRONG), cell_names(scenario, &failed));
+        let _ = writeln!(out, "\n{} {name}  {cells}", styled(mark, style));
+        let mut words = vec!["rehearse".to_owned(), "run".to_owned(), scenario.path.display().to_string()];
+        let ran = scenario.cells.iter().filter(|cell| cell.status != Status::NotApplicable).count();
+        // A difference between cells shows only if all of them run.
+        let mut problems = failed.iter().flat_map(|cell| &cell.steps).flat_map(|step| &step.problems);
+        if failed.len() < ran && failed.len() <= FILTERS && !problems.any(|problem| problem.difference.is_some()) {
+            words.extend(failed.iter().flat_map(|cell| ["--filter".to_owned(), format!("/{}$", cell.cell)]));
+        }
+        if failed.iter().any(|cell| !cell.violations.is_empty()) {
+            words.push("--check".to_owned());
+        }
+        if result.seed != 1 {
+            words.extend(["--seed".to_owned(), result.seed.to_string()]);
+        }
+        let words: Vec<_> = words.iter().map(|word| quoted(word)).collect();
+        let _ = writeln!(out, "  again: {}", printable(&words.join(" ")));
     }
 }
 

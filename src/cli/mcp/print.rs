@@ -2,17 +2,33 @@
 
 use std::io::{self, IsTerminal};
 
+use parking_lot::Mutex;
 use serde_json::value::RawValue;
 
-use super::json_tokens;
+use super::{json_tokens, trace::Tracer};
 use crate::cli::{Failure, output, style};
 use rehearse_report::text::{is_harmful, printable_lines};
+
+/// Prints the messages that made a result before it.
+static TRACER: Mutex<Option<Tracer>> = Mutex::new(None);
+
+/// From now on, the messages of this tracer stand before the results that they made.
+pub(super) fn trace_before_results(tracer: Option<Tracer>) {
+    *TRACER.lock() = tracer;
+}
+
+fn catch_up() {
+    if let Some(tracer) = &*TRACER.lock() {
+        tracer.catch_up();
+    }
+}
 
 /// Prints a result in one write.
 ///
 /// # Errors
 /// Standard output cannot be written. A closed pipe is not an error.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    catch_up();
     // The prompt is on a terminal, where stdout and stderr are the same.
     if style::print_above(text) {
         return Ok(());
@@ -28,6 +44,7 @@ pub(crate) fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(value).unwrap_or_default();
     let text = if io::stdout().is_terminal() { escaped(&text) } else { text };
     let text = text + "\n";
+    catch_up();
     if style::print_above(&text) {
         return Ok(());
     }

@@ -15,6 +15,7 @@ use super::{
     authorization::Authorizers,
     connection::hub_options,
     error::{CommandError, exit_of},
+    print::trace_before_results,
     target::{Server, print_no_servers},
     trace::Tracer,
     traffic::Traffic,
@@ -103,6 +104,7 @@ pub(super) fn run_with_user(
         None => (!connection.quiet).then(|| stderr(secrets.clone())),
     };
     options.all_stderr = tracer.is_some();
+    trace_before_results(tracer.clone());
     options.retry_sink = Some(retries(secrets.clone()));
     block_on_guarded(async {
         let mut signals =

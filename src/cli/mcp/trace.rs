@@ -15,7 +15,7 @@ use crate::cli::{
 };
 use rehearse_client::{ClientRecorder, ServerParams, StderrLine, StderrSink};
 use rehearse_hub::RecordSink;
-use rehearse_protocol::{Direction, Event, EventKind};
+use rehearse_protocol::{Direction, Event, EventKind, ProcessEvent};
 use rehearse_report::{
     palette::{ADDED, GOOD},
     text::printable_lines,
@@ -57,6 +57,14 @@ struct TracedConnection {
     read: usize,
     /// Entries that were recorded after the time up to which entries are printed.
     later: Vec<Event>,
+    /// How many processes were started.
+    processes: usize,
+}
+
+impl TracedConnection {
+    fn new(server: Arc<str>, recorder: ClientRecorder) -> TracedConnection {
+        TracedConnection { server, recorder, read: 0, later: Vec::new(), processes: 0 }
+    }
 }
 
 /// An entry with its time and server.
@@ -70,10 +78,17 @@ impl Connections {
     /// Takes all entries up to a time, in order.
     fn take(&mut self, until: Instant) -> Vec<TimedEntry> {
         let mut due = Vec::new();
-        for TracedConnection { server, recorder, read, later } in &mut self.connections {
+        for TracedConnection { server, recorder, read, later, processes } in &mut self.connections {
             let mut entries = std::mem::take(later);
             entries.extend(recorder.read(read));
             for entry in entries {
+                if let EventKind::Process(ProcessEvent::Started { .. }) = entry.kind {
+                    *processes += 1;
+                    // Only more than one is worth a line.
+                    if *processes == 1 {
+                        continue;
+                    }
+                }
                 match recorder.opened() + entry.at {
                     at if at <= until => due.push(TimedEntry { at, server: server.clone(), entry }),
                     _ => later.push(entry),
@@ -120,8 +135,7 @@ impl Tracer {
         {
             let mut all = self.0.connections.lock();
             all.began.get_or_insert(recorder.opened());
-            let (server, recorder, read) = (server.clone(), recorder.clone(), 0);
-            all.connections.push(TracedConnection { server, recorder, read, later: Vec::new() });
+            all.connections.push(TracedConnection::new(server.clone(), recorder.clone()));
         }
         let (inner, recorder) = (self.0.clone(), recorder.clone());
         let task = tokio::spawn(async move {
@@ -230,6 +244,11 @@ impl Inner {
             EventKind::HttpBody { direction, bytes } => {
                 (*direction, format!("HTTP body: {}", self.hidden(&String::from_utf8_lossy(bytes))))
             }
+            EventKind::Process(ProcessEvent::Started { .. }) => {
+                let text = "the server is started once more, in a process that begins with `initialize`";
+                let (at, label) = (at.as_secs_f64() * 1000.0, self.label(server));
+                return style::print(&format!("{DIM}{at:>9.1} ms{DIM:#}   {STRONG}{label}{STRONG:#}{text}\n"));
+            }
             // Standard error is printed as it comes; the others are in the messages of the command.
             EventKind::Opened(_)
             | EventKind::Process(_)
@@ -314,8 +333,7 @@ mod tests {
         step().await;
         let two = ClientRecorder::new();
         for (server, recorder) in [("two", &two), ("one", &one)] {
-            let (server, recorder, read) = (server.into(), recorder.clone(), 0);
-            all.connections.push(TracedConnection { server, recorder, read, later: Vec::new() });
+            all.connections.push(TracedConnection::new(server.into(), recorder.clone()));
         }
         for (recorder, text) in [(&one, "a"), (&two, "b"), (&one, "c"), (&two, "d")] {
             record(recorder, text);
