@@ -69,8 +69,8 @@ packages: ## Build the wheel and the npm packages, and test them in new folders;
 	action/test
 	packaging/test
 
-demo: ## Draw the picture of the README from the output of a run
-	$(CARGO) build --release
+demo: ## Draw the picture of the README from the check of a real server; needs what interop needs
+	$(CARGO) build
 	packaging/demo
 
 book: ## Build the documentation as a book in target/book; installs mdBook

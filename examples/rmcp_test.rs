@@ -7,7 +7,7 @@
 //! rmcp = "3.9"
 //!
 //! [dev-dependencies]
-//! mcp-rehearsal = { git = "URL-OF-THIS-REPOSITORY", default-features = false, features = ["rmcp"] } # or path = "…"
+//! mcp-rehearsal = { git = "https://github.com/mcp-rehearsal/mcp-rehearsal", default-features = false, features = ["rmcp"] } # or path = "…"
 //! serde_json = "1"
 //! tokio = { version = "1", features = ["macros", "rt"] }
 //! ```

@@ -4,7 +4,7 @@
 //!
 //! ```toml
 //! [dev-dependencies]
-//! mcp-rehearsal = { git = "URL-OF-THIS-REPOSITORY", default-features = false } # or path = "…"; without the command line
+//! mcp-rehearsal = { git = "https://github.com/mcp-rehearsal/mcp-rehearsal", default-features = false } # or path = "…"; without the command line
 //! rmcp = { version = "3.9", default-features = false, features = ["base64", "client", "transport-async-rw"] }
 //! serde_json = "1"
 //! tokio = { version = "1", features = ["macros", "rt"] }
