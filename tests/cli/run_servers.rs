@@ -64,6 +64,24 @@ fn a_server_that_logs_on_standard_output_or_starts_slowly_is_named_by_every_comm
 }
 
 #[test]
+fn a_command_has_its_address_for_itself() {
+    let scenario = |address: &str| {
+        format!(
+            "servers: {{ s: {{ command: $REHEARSE, args: [mock, mock.yaml, --listen, '{address}'], url: 'http://{address}/mcp' }} }}\n\
+             matrix: {{ protocol: [2025-06-18, 2025-11-25, 2026-07-28] }}\nsteps: [{{ call: {{ tool: hello }} }}]"
+        )
+    };
+    let free = std::net::TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr()).expect("a port").to_string();
+    run(&scenario(&free), &["--jobs", "3"]).stdout_has("3 passed").code(0);
+    let mut other = Rehearse::new().file("mock.yaml", MOCK).args(["mock", "mock.yaml", "--listen", ":0"]).start();
+    let taken = other.address("http://", "/mcp");
+    let found = format!("another server listens on {taken} already");
+    run(&scenario(&taken), &[]).stdout_has(&found).code(3);
+    other.signal("TERM");
+    other.end();
+}
+
+#[test]
 fn mistakes_in_servers_have_a_position() {
     for (server, message) in [
         ("{ http: { url: 'http://h' }, command: x }", "`command` belongs into `stdio`, `http`, `sse` or `ws`"),

@@ -60,7 +60,7 @@ pub use handshake::{Handshake, HandshakeError, HandshakeStep};
 pub use info::{PeerInfo, PeerVersion};
 pub use list::{Listing, PageSource};
 pub use malformed::{Malformed, check_item};
-pub use network_server::{NetworkServer, Readiness, StartError, free_port};
+pub use network_server::{NetworkServer, Readiness, StartError, address, free_port};
 pub use outcome::{Content, ToolOutcome};
 pub use raw::RawReply;
 pub use recorder::{ClientRecorder, EventSink, UnsolicitedFrame};

@@ -23,6 +23,8 @@ use super::{
     transport::{Child, OpenError, child::listen},
 };
 
+/// How long another server may take to accept a connection.
+const OTHER: Duration = Duration::from_secs(1);
 /// The pause between two attempts to connect.
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -39,8 +41,8 @@ pub struct NetworkServer {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Readiness {
-    /// This address (`host:port`) accepts connections.
-    Address(String),
+    /// Its address accepts connections.
+    Address,
     /// A line of its standard output or standard error contains this text.
     Output(String),
 }
@@ -66,45 +68,52 @@ pub enum StartError {
         lines: Vec<String>,
     },
     /// The command was not ready in time.
-    #[error("the command was not ready within {after:?}: {}{}", missing(.readiness), stderr_excerpt(.lines))]
+    #[error("the command was not ready within {after:?}: {}{}", missing(.readiness, .address), stderr_excerpt(.lines))]
     Timeout {
         /// The time limit.
         after: Duration,
         /// What was waited for.
         readiness: Readiness,
+        /// Where it was to listen.
+        address: String,
         /// The last lines of its output.
         lines: Vec<String>,
     },
+    /// Another server listens where the command is to listen.
+    #[error("another server listens on {0} already")]
+    Taken(String),
     /// The caller stopped the start.
     #[error("the start was cancelled")]
     Cancelled,
 }
 
-impl Readiness {
-    /// The address of a URL; `None` if it has none.
-    pub fn from_url(url: &str) -> Option<Readiness> {
-        let url = url::Url::parse(url).ok()?;
-        Some(Readiness::Address(format!("{}:{}", url.host_str()?, url.port_or_known_default()?)))
-    }
+/// The address of a URL, `host:port`; `None` if it has no host.
+pub fn address(url: &str) -> Option<String> {
+    let url = url::Url::parse(url).ok()?;
+    Some(format!("{}:{}", url.host_str()?, url.port_or_known_default()?))
 }
 
 impl NetworkServer {
-    /// Starts a command and waits until it is ready, at most for `limit`. Each line of its output goes to `output`.
+    /// Starts a command that is to listen on an address, and waits until it is ready, at most for `limit`. Each line of its
+    /// output goes to `output`.
     ///
     /// # Errors
     /// [`StartError`] says why the command is not ready; [`StartError::Cancelled`] after `shutdown`.
     pub async fn start(
         command: &CommandSpec,
-        name: &str,
+        (name, address): (&str, &str),
         readiness: Readiness,
         output: StderrSink,
         limit: Duration,
         shutdown: &CancellationToken,
     ) -> Result<NetworkServer, StartError> {
+        if let Ok(Ok(_)) = timeout(OTHER, TcpStream::connect(address)).await {
+            return Err(StartError::Taken(address.to_owned()));
+        }
         let (seen, mut was_seen) = watch::channel(false);
         let wanted = match &readiness {
             Readiness::Output(text) => Some(text.clone()),
-            Readiness::Address(_) => None,
+            Readiness::Address => None,
         };
         let sink: StderrSink = Arc::new(move |line: StderrLine| {
             if wanted.as_ref().is_some_and(|text| line.line.contains(text)) {
@@ -125,7 +134,7 @@ impl NetworkServer {
         let stdout = AbortOnDropHandle::new(stdout);
         let ready = async {
             match &readiness {
-                Readiness::Address(address) => accept(address).await,
+                Readiness::Address => accept(address).await,
                 // It waits for ever if the output ends.
                 Readiness::Output(_) if was_seen.wait_for(|seen| *seen).await.is_ok() => {}
                 Readiness::Output(_) => std::future::pending().await,
@@ -136,8 +145,15 @@ impl NetworkServer {
             () = shutdown.cancelled() => StartError::Cancelled,
             (status, lines) = child.exit_details(Duration::MAX) => StartError::Ended { status, lines },
             ready = timeout(limit, ready) => match ready {
-                Ok(()) => return Ok(NetworkServer { child, _stdin: pipes.stdin, _stdout: stdout }),
-                Err(_) => StartError::Timeout { after: limit, lines: child.last_lines(), readiness },
+                Ok(()) => match child.exit_details(Duration::ZERO).await {
+                    (None, _) => return Ok(NetworkServer { child, _stdin: pipes.stdin, _stdout: stdout }),
+                    // What accepts connections is another server.
+                    (status, lines) => StartError::Ended { status, lines },
+                },
+                Err(_) => {
+                    let (address, lines) = (address.to_owned(), child.last_lines());
+                    StartError::Timeout { after: limit, lines, readiness, address }
+                }
             },
         };
         child.stop(shutdown).await;
@@ -157,9 +173,9 @@ async fn accept(address: &str) {
     }
 }
 
-fn missing(readiness: &Readiness) -> String {
+fn missing(readiness: &Readiness, address: &str) -> String {
     match readiness {
-        Readiness::Address(address) => format!("nothing listens on {address}"),
+        Readiness::Address => format!("nothing listens on {address}"),
         Readiness::Output(text) => format!("it printed no line with {text:?}"),
     }
 }

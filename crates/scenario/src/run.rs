@@ -1,13 +1,17 @@
 //! Running scenarios: the selection of cells, the order of execution and the snapshots.
 
 use std::{
+    collections::{BTreeMap, BTreeSet},
     path::PathBuf,
     sync::Arc,
     time::{Duration, Instant},
 };
 
 use regex::Regex;
-use tokio::{sync::Semaphore, task::JoinSet};
+use tokio::{
+    sync::{Mutex as AsyncMutex, Semaphore},
+    task::JoinSet,
+};
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -168,6 +172,8 @@ pub async fn run(
     let started = Instant::now();
     let (options, events) = (Arc::new(options), Arc::new(events));
     let slots = Arc::new(Semaphore::new(options.jobs.max(1)));
+    // Commands that listen on the same address run one after the other.
+    let mut addresses: BTreeMap<String, Arc<AsyncMutex<()>>> = BTreeMap::new();
     let stop = CancellationToken::new();
     let mut tasks = JoinSet::new();
     let mut ran: Vec<Vec<Option<CellRun>>> = Vec::new();
@@ -182,7 +188,15 @@ pub async fn run(
             }
             let (scenario, options, events) = (scenario.clone(), options.clone(), events.clone());
             let (slots, stop, cancel) = (slots.clone(), stop.clone(), cancel.clone());
+            let own: BTreeSet<_> =
+                scenario.servers.iter().filter_map(|server| server.fixed_address(cell.transport)).collect();
+            // In order, so that no two cells wait for each other.
+            let own: Vec<_> = own.into_iter().map(|address| addresses.entry(address).or_default().clone()).collect();
             tasks.spawn(async move {
+                let mut turns = Vec::new();
+                for address in own {
+                    turns.push(address.lock_owned().await);
+                }
                 let _slot = slots.acquire().await;
                 let not_run = |why: &str| {
                     let result = CellResult::without_steps(cell, Status::NotRun, why);

@@ -13,6 +13,7 @@ use super::{
 };
 use rehearse_client::{
     Answers, CommandSpec, Endpoint, NetworkServer, Readiness, ServerParams, Session, StderrSink, Target, Timeouts,
+    address,
 };
 use rehearse_client_configs::policy::Unreachable;
 use rehearse_hub::{ApprovalMode, Discovery, Hub, HubOptions, HubServer};
@@ -166,13 +167,11 @@ async fn start_command(
     let spec = target.with_free_port();
     let TargetSpec { target, command } = spec.map_err(|source| StartError::Target { server: name(), source })?;
     let Some(network) = command else { return Ok((None, target)) };
-    let readiness = match (network.ready, target.endpoint()) {
-        (Some(text), _) => Readiness::Output(text),
-        (None, Some(at)) => Readiness::from_url(&at.url).ok_or_else(|| StartError::NoHost(name()))?,
-        (None, None) => return Ok((None, target)),
-    };
-    let limit = server.timeouts.connect;
-    let started = NetworkServer::start(&network.command, &server.name, readiness, stderr, limit, shutdown).await;
+    let Some(at) = target.endpoint() else { return Ok((None, target)) };
+    let address = address(&at.url).ok_or_else(|| StartError::NoHost(name()))?;
+    let readiness = network.ready.map_or(Readiness::Address, Readiness::Output);
+    let (at, limit) = ((&*server.name, &*address), server.timeouts.connect);
+    let started = NetworkServer::start(&network.command, at, readiness, stderr, limit, shutdown).await;
     let server = started.map_err(|source| StartError::Command { server: name(), source })?;
     Ok((Some(LocalServer::Command(Box::new(server))), target))
 }

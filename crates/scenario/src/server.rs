@@ -8,7 +8,7 @@ use std::{
 };
 
 use super::config_servers;
-use rehearse_client::{CommandSpec, Endpoint, StopGrace, Target, Timeouts, free_port};
+use rehearse_client::{CommandSpec, Endpoint, StopGrace, Target, Timeouts, address, free_port};
 use rehearse_document::{Fields, Node, Problem, Problems, Value, Variables};
 use rehearse_hub::HubServer;
 use rehearse_mock::{
@@ -123,6 +123,14 @@ impl ServerSpec {
         // Shorter values occur in other strings by chance.
         secrets.retain(|(_, value)| value.len() >= 8);
         secrets
+    }
+
+    /// Where its command listens over a transport, unless each cell has a port of its own.
+    pub(super) fn fixed_address(&self, transport: Transport) -> Option<String> {
+        let ServerKind::Targets(targets) = &self.kind else { return None };
+        let spec = targets.iter().find(|spec| spec.target.transport() == transport && spec.command.is_some())?;
+        let at = spec.target.endpoint().filter(|at| !has_port(&at.url))?;
+        address(&at.url)
     }
 
     /// The transports of the server.
