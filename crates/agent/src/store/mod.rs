@@ -35,8 +35,8 @@ use rehearse_llm::model::{Message, ToolResult};
 /// The name of the file in a working directory.
 pub const FILE_NAME: &str = ".cpeconvo";
 
-/// How long a write waits for other processes.
-const BUSY_LIMIT: Duration = Duration::from_secs(60);
+/// How long a write waits for other processes. The client of a run waits, too.
+const BUSY_LIMIT: Duration = Duration::from_secs(1);
 /// How often an id is drawn again because it is taken.
 const ID_TRIES: u32 = 10;
 
@@ -110,11 +110,17 @@ pub struct StoredMessage {
 }
 
 impl ConversationStore {
-    /// Opens a file to which messages can be added; it is created if it does not exist.
+    /// Opens a file to which messages can be added; if it does not exist, it is created for its owner alone.
     ///
     /// # Errors
     /// The file cannot be created, or is no such database.
     pub fn open(path: &Path) -> Result<ConversationStore, StoreError> {
+        // SQLite gives its files beside this one the same mode. What is wrong with the path, it says better.
+        let mut options = std::fs::OpenOptions::new();
+        options.write(true).create_new(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let _ = options.open(path);
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let opened = Connection::open_with_flags(path, flags).and_then(|mut connection| {
             prepare(&mut connection)?;

@@ -1,6 +1,7 @@
 use std::{
     collections::HashSet,
     io::{BufRead, BufReader, Write},
+    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     process::{Command, Stdio},
     sync::Arc,
@@ -93,6 +94,20 @@ fn a_conversation_with_two_ends_is_two_and_the_latest_is_first() {
     let listed = ConversationSummary::of_messages(&store.list().expect("readable"));
     let shown: Vec<_> = listed.iter().map(|it| (&*it.id, it.messages, &*it.text)).collect();
     assert_eq!(shown, [(&*other, 1, "other"), (&*ends[1], 2, "root"), (&*ends[0], 2, "root")]);
+}
+
+#[test]
+fn a_file_is_for_its_owner_alone_and_is_not_waited_for_long() {
+    let (folder, path) = folder();
+    let store = ConversationStore::open(&path).expect("a file");
+    append_all(&store, None, &dialog());
+    let mode = |entry: std::fs::DirEntry| entry.metadata().expect("a file").permissions().mode() & 0o777;
+    let modes: Vec<_> = folder.path().read_dir().expect("a folder").map(|entry| mode(entry.expect("a file"))).collect();
+    assert!(modes.len() > 1 && modes.iter().all(|mode| *mode == 0o600), "{modes:?}");
+    for store in [store, ConversationStore::read(&path).expect("a file")] {
+        let limit = store.connection.lock().pragma_query_value(None, "busy_timeout", |row| row.get::<_, i64>(0));
+        assert_eq!(limit, Ok(1000));
+    }
 }
 
 #[test]
