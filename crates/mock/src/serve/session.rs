@@ -7,11 +7,13 @@ use std::{
         Arc, Weak,
         atomic::{AtomicU64, Ordering},
     },
+    time::Duration,
 };
 
 use bytes::Bytes;
 use parking_lot::{Mutex, RwLock};
 use rand::RngExt;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -26,6 +28,10 @@ use crate::{
 use rehearse_protocol::Version;
 
 const MAX_SESSIONS: usize = 10_000;
+/// How long a session without requests and streams may last when others are opened.
+const MAX_IDLE: Duration = Duration::from_hours(1);
+/// How often idle sessions are looked for.
+const SWEEP: Duration = Duration::from_mins(1);
 /// How many complete streams of a session can still be resumed.
 const MAX_STREAMS: usize = 64;
 
@@ -43,9 +49,11 @@ pub(super) fn unknown_session(id: &str) -> Refusal {
 }
 
 /// The open sessions of a server.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Sessions {
     by_id: RwLock<HashMap<String, Arc<Session>>>,
+    /// When idle sessions were looked for.
+    swept: Mutex<Instant>,
     /// Counts uses, to find the session that was used last.
     clock: AtomicU64,
 }
@@ -64,6 +72,14 @@ pub(super) struct Session {
     standalone: Mutex<Option<(Arc<StreamLog>, bool)>>,
     next_stream: AtomicU64,
     last_used: AtomicU64,
+    /// When it was last seen in use.
+    seen: Mutex<Instant>,
+}
+
+impl Default for Sessions {
+    fn default() -> Self {
+        Sessions { by_id: RwLock::default(), swept: Mutex::new(Instant::now()), clock: AtomicU64::default() }
+    }
 }
 
 impl Sessions {
@@ -71,6 +87,7 @@ impl Sessions {
     /// longest time ends; `false` if none is idle.
     pub(super) fn open(&self, id: &str, legacy_session: Arc<LegacySession>, token: Option<&Token>) -> bool {
         let mut sessions = self.by_id.write();
+        self.sweep(&mut sessions);
         if sessions.len() >= MAX_SESSIONS {
             let idle = sessions.iter().filter(|(_, session)| session.in_flight.is_empty());
             let oldest = idle.min_by_key(|(_, session)| session.last_used.load(Ordering::Relaxed));
@@ -88,6 +105,7 @@ impl Sessions {
             standalone: Mutex::default(),
             next_stream: AtomicU64::new(0),
             last_used: AtomicU64::new(self.clock.fetch_add(1, Ordering::Relaxed)),
+            seen: Mutex::new(Instant::now()),
         };
         let session = Arc::new(session);
         session.legacy_session.set_sink(Box::new(UnsolicitedSink(Arc::downgrade(&session))));
@@ -95,9 +113,30 @@ impl Sessions {
         true
     }
 
+    /// Ends the sessions that were idle for too long.
+    fn sweep(&self, sessions: &mut HashMap<String, Arc<Session>>) {
+        let mut swept = self.swept.lock();
+        if swept.elapsed() < SWEEP {
+            return;
+        }
+        *swept = Instant::now();
+        sessions.retain(|_, session| {
+            let mut seen = session.seen.lock();
+            if !session.is_idle() {
+                *seen = Instant::now();
+            }
+            let is_kept = seen.elapsed() < MAX_IDLE;
+            if !is_kept {
+                session.ended.cancel();
+            }
+            is_kept
+        });
+    }
+
     pub(super) fn get(&self, id: &str) -> Option<Arc<Session>> {
         let session = self.by_id.read().get(id).cloned()?;
         session.last_used.store(self.clock.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
+        *session.seen.lock() = Instant::now();
         Some(session)
     }
 
@@ -120,6 +159,13 @@ impl Session {
     /// Whether this client opened the session.
     pub(super) fn belongs_to(&self, token: Option<&Token>) -> bool {
         self.owner.as_deref() == token.map(Token::principal)
+    }
+
+    /// Whether it has neither requests in progress nor a stream with a reader.
+    fn is_idle(&self) -> bool {
+        // A reader holds the stream, as do the lists of the session.
+        let is_read = |log: &Arc<StreamLog>| Arc::strong_count(log) > 2;
+        self.in_flight.is_empty() && self.standalone.lock().as_ref().is_none_or(|(log, _)| !is_read(log))
     }
 
     fn primes(&self) -> bool {
@@ -220,6 +266,26 @@ mod tests {
         opened(&sessions);
         assert!(used.ended.is_cancelled() && sessions.get(&ids[0]).is_none(), "the longest idle one");
         assert!(sessions.get(&ids[1]).is_some(), "a busy one stays");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_session_that_nothing_uses_for_an_hour_ends_when_another_is_opened() {
+        let sessions = Sessions::default();
+        let [idle, busy, read] = [(); 3].map(|()| opened(&sessions));
+        let session = sessions.get(&busy).expect("open");
+        assert!(session.in_flight.enter(&1.into(), Default::default()).is_some());
+        let reader = sessions.get(&read).expect("open").open_standalone(HttpResponseOptions::default());
+        tokio::time::advance(MAX_IDLE).await;
+        opened(&sessions);
+        let is_open = |id: &str| sessions.by_id.read().contains_key(id);
+        assert!(!is_open(&idle) && is_open(&busy) && is_open(&read));
+        drop(reader);
+        tokio::time::advance(SWEEP).await;
+        opened(&sessions);
+        assert!(is_open(&read), "it was read until a minute ago");
+        tokio::time::advance(MAX_IDLE).await;
+        opened(&sessions);
+        assert!(!is_open(&read) && is_open(&busy));
     }
 
     #[test]
