@@ -31,7 +31,7 @@ use self::{
 use super::{Block, Delta, DeltaSink, Message, ModelError, Request, Response, StopReason, ToolCall, Usage, text_of};
 use rehearse_document::{
     Diagnostics, Node, Problems, Source, parse_yaml,
-    template::{RenderError, Templates},
+    template::{RenderError, Templates, Text},
     text::shortened,
 };
 
@@ -94,10 +94,12 @@ impl ScriptedModel {
         if !reply.wait.is_zero() {
             tokio::time::sleep(reply.wait).await;
         }
-        if let Some(error) = reply.error(&self.file) {
+        let failed = |error: RenderError| ModelError::Script { script: self.file.clone(), why: error.to_string() };
+        let render =
+            |message: &Text| self.templates.render(message, &minijinja::Value::from(minijinja::value::Serde(&view)));
+        if let Some(error) = reply.error(&self.file, render).map_err(failed)? {
             return Err(error);
         }
-        let failed = |error: RenderError| ModelError::Script { script: self.file.clone(), why: error.to_string() };
         let content = self.content(reply, view, request.messages).map_err(failed)?;
         if let Some(deltas) = deltas {
             stream(&content, deltas);

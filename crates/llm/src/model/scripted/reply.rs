@@ -48,7 +48,8 @@ pub(super) enum Arguments {
 struct Failure {
     /// The HTTP status; none for a connection that breaks.
     status: Option<u16>,
-    message: String,
+    /// `None` says what the status means.
+    message: Option<Text>,
     retry_after: Option<Duration>,
     /// How many requests fail; all if there is none.
     left: Option<AtomicU32>,
@@ -65,7 +66,7 @@ impl Reply {
             text: fields.read("text", |node| templates.text(node))?,
             calls: fields.read_each("calls", |node| Call::read(node, templates))?,
             wait: fields.read("wait", Node::duration)?.unwrap_or_default(),
-            error: fields.read("error", Failure::read)?,
+            error: fields.read("error", |node| Failure::read(node, templates))?,
             stop: fields.read("stop", |node| Ok(read_stop(node.str()?)))?,
             usage: fields.read("usage", |node| {
                 let fields = node.fields("a usage", &["input", "output"])?;
@@ -79,23 +80,31 @@ impl Reply {
         Ok(reply)
     }
 
-    /// The error that this request gets, if it gets one.
-    pub(super) fn error(&self, script: &str) -> Option<ModelError> {
-        let failure = self.error.as_ref()?;
-        if let Some(left) = &failure.left {
-            let take = |left: u32| left.checked_sub(1);
-            left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).ok()?;
+    /// The error that this request gets, if it gets one; `render` makes its message of a template.
+    ///
+    /// # Errors
+    /// That of `render`.
+    pub(super) fn error<E>(
+        &self,
+        script: &str,
+        render: impl FnOnce(&Text) -> Result<String, E>,
+    ) -> Result<Option<ModelError>, E> {
+        let Some(failure) = &self.error else { return Ok(None) };
+        let take = |left: u32| left.checked_sub(1);
+        let is_over = |left: &AtomicU32| left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_err();
+        if failure.left.as_ref().is_some_and(is_over) {
+            return Ok(None);
         }
+        let message = match (&failure.message, failure.status) {
+            (Some(message), _) => render(message)?,
+            (None, Some(status)) => default_message(status),
+            (None, None) => "connection reset".to_owned(),
+        };
         let endpoint = script.to_owned();
-        Some(match failure.status {
-            Some(status) => ModelError::Rejected {
-                endpoint,
-                status,
-                message: failure.message.clone(),
-                retry_after: failure.retry_after,
-            },
-            None => ModelError::Unreachable { endpoint, why: failure.message.clone() },
-        })
+        Ok(Some(match failure.status {
+            Some(status) => ModelError::Rejected { endpoint, status, message, retry_after: failure.retry_after },
+            None => ModelError::Unreachable { endpoint, why: message },
+        }))
     }
 }
 
@@ -116,17 +125,17 @@ impl Call {
 }
 
 impl Failure {
-    fn read(node: &Node) -> Result<Failure, Problems> {
-        if let Value::String(message) = &node.value {
-            return Ok(Failure { status: None, message: message.clone(), retry_after: None, left: None });
+    fn read(node: &Node, templates: &mut Templates) -> Result<Failure, Problems> {
+        if let Value::String(_) = &node.value {
+            let message = Some(templates.text(node)?);
+            return Ok(Failure { status: None, message, retry_after: None, left: None });
         }
         let fields = node.fields("an error", &["status", "message", "retryAfter", "times"])?;
         let status: Option<u16> = fields.read("status", |node| match node.integer()? {
             status @ 400..=599 => Ok(status),
             _ => Err(node.problem("the status of an error must be from 400 to 599").into()),
         })?;
-        let message = fields.read("message", |node| Ok(node.str()?.to_owned()))?;
-        let message = message.unwrap_or_else(|| status.map_or_else(|| "connection reset".into(), default_message));
+        let message = fields.read("message", |node| templates.text(node))?;
         let times: Option<u32> = fields.read("times", Node::integer)?;
         let retry_after = fields.read("retryAfter", Node::duration)?;
         Ok(Failure { status, message, retry_after, left: times.map(AtomicU32::new) })

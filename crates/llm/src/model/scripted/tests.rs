@@ -58,6 +58,19 @@ async fn errors_come_as_often_as_the_script_says_and_answers_take_their_time() {
 }
 
 #[tokio::test]
+async fn the_message_of_an_error_is_a_template() {
+    for (error, expected) in
+        [("{ status: 400, message: 'no {{ prompt }}' }", "m: HTTP 400: no x"), ("'lost at {{ turn }}'", "lost at 1")]
+    {
+        let model = model(&format!("rules: [{{ reply: {{ error: {error} }} }}]"));
+        let error = ask(&model, &[Message::user("x")]).await.expect_err("an error").to_string();
+        assert!(error.ends_with(expected), "{error}");
+    }
+    let script = Source::new("m", "rules: [{ reply: { error: { message: '{{ nothing }}' } } }]");
+    assert!(ScriptedModel::parse(&script).is_err());
+}
+
+#[tokio::test]
 async fn pieces_of_a_streamed_answer_make_up_the_answer() {
     let model = model("rules: [{ reply: { thinking: so so, text: one two three } }]");
     let options = GenerationOptions::default();
