@@ -4,7 +4,7 @@ use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
 use crate::{
     summary::{Case, Outcome, Suite, Summary},
-    text::{printable, printable_text},
+    text::{beginning, printable, printable_text},
 };
 
 /// The report, with a final newline.
@@ -38,9 +38,9 @@ fn case(suite: &str, case: &Case) -> TestCase {
         Outcome::Passed | Outcome::Info => TestCaseStatus::success(),
         _ => TestCaseStatus::skipped(),
     };
-    status.set_message(printable(&case.message));
+    status.set_message(printable(&beginning(&case.message)));
     if !case.details.is_empty() {
-        status.set_description(printable_text(&case.details));
+        status.set_description(printable_text(&beginning(&case.details)));
     }
     let mut written = TestCase::new(printable(&case.name), status);
     written.set_classname(suite);
@@ -48,10 +48,10 @@ fn case(suite: &str, case: &Case) -> TestCase {
         written.set_time(duration);
     }
     if !case.output.is_empty() {
-        written.set_system_out(printable_text(&case.output));
+        written.set_system_out(printable_text(&beginning(&case.output)));
     }
     if !case.stderr.is_empty() {
-        written.set_system_err(printable_text(&case.stderr));
+        written.set_system_err(printable_text(&beginning(&case.stderr)));
     }
     written
 }

@@ -72,7 +72,7 @@ fn failure(out: &mut String, failure: &Failure) {
         0 | 1 => String::new(),
         many => format!(" in {many} places"),
     };
-    let level = failure.level.as_ref().map(|level| format!(" {level}")).unwrap_or_default();
+    let level = failure.level.as_ref().map(|level| format!(" {}", no_link(level))).unwrap_or_default();
     let _ = writeln!(
         out,
         "<details><summary>{} <b>{}</b>{level}{places}: {}</summary>\n",

@@ -9,7 +9,7 @@ use serde_json::{Value as Json, json};
 
 use crate::{
     summary::{Alert, AlertRule, Outcome, Rule, Scan},
-    text::printable_text,
+    text::{beginning, printable_text},
 };
 
 /// GitHub shows no more results.
@@ -71,7 +71,7 @@ fn result(scan: &Scan, alert: &Alert, directory: &Path) -> Json {
         "ruleId": alert.rule,
         "ruleIndex": scan.rules.iter().position(|rule| rule.id == alert.rule),
         "level": level(alert.outcome),
-        "message": { "text": printable_text(&alert.message) },
+        "message": { "text": printable_text(&beginning(&alert.message)) },
         "locations": [{
             "physicalLocation": {
                 "artifactLocation": { "uri": uri(&alert.place.file, directory) },

@@ -23,6 +23,19 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     printable.into()
 }
 
+/// The longest text of a report for another program, which may hold it several times.
+const LONGEST: usize = 64 << 10;
+
+/// The beginning of a text, if it is very long.
+pub(crate) fn beginning(text: &str) -> Cow<'_, str> {
+    match text.len() {
+        length if length > LONGEST => {
+            format!("{}… ({length} bytes)", &text[..text.floor_char_boundary(LONGEST)]).into()
+        }
+        _ => text.into(),
+    }
+}
+
 /// The lines of a text, each [`printable`] and no command of GitHub; a tab is four spaces.
 pub fn printable_lines(text: &str) -> impl Iterator<Item = String> {
     text.lines().map(|line| without_command(printable(&line.replace('\t', "    ")).into_owned()))
@@ -69,6 +82,13 @@ mod tests {
     fn a_text_from_outside_cannot_control_the_terminal() {
         assert_eq!(printable("naïve 世界"), "naïve 世界");
         assert_eq!(printable("a\u{1b}[2Jb\nc\u{9b}m\u{202e}\u{ffff}"), "a\\u{1b}[2Jb\\nc\\u{9b}m\\u{202e}\\u{ffff}");
+    }
+
+    #[test]
+    fn of_a_very_long_text_the_beginning_is_shown() {
+        assert_eq!(beginning("naïve"), "naïve");
+        let long = format!("{}ï!", "x".repeat(LONGEST - 1));
+        assert_eq!(beginning(&long), format!("{}… (65538 bytes)", "x".repeat(LONGEST - 1)));
     }
 
     #[test]

@@ -374,13 +374,19 @@ fn a_server_can_neither_control_the_terminal_nor_break_the_xml() {
     checked.servers.push(dead);
     checked.conclude(false);
     let official = checked.render_official(Format::Human);
-    let results = Results { check: Some(checked), ..Results::default() };
+    let mut results = Results { check: Some(checked), ..Results::default() };
     let layout = Layout { width: 160, ..Layout::default() };
     for bytes in [results.render(Format::Human, &layout), results.render(Format::Junit, &layout), official] {
         let text = anstream::adapter::strip_str(std::str::from_utf8(&bytes).expect("UTF-8")).to_string();
         let is_harmful = |it: char| (it.is_control() && it != '\n') || matches!(it, '\u{202e}' | '\u{fffe}');
         assert!(!text.contains(is_harmful), "{text:?}");
     }
+    // A file may have been forged.
+    let checked = results.check.iter_mut().flat_map(|check| &mut check.servers[0].versions[0].checks);
+    checked.for_each(|check| check.level = Some("<i>MUST".into()));
+    let markdown = results.render(Format::Markdown, &layout);
+    let markdown = std::str::from_utf8(&markdown).expect("UTF-8");
+    assert!(markdown.contains("&lt;i&gt;MUST") && !markdown.contains("<i>"), "{markdown}");
 }
 
 #[test]

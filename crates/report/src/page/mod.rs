@@ -183,7 +183,7 @@ fn failure(id: &str, number: usize, failure: &Failure) -> Markup {
                     Some(rule) => { b { (prose(&rule.text)) } " " code { (printable(&failure.title)) } }
                     None => b { (printable(&failure.title)) }
                 }
-                @if let Some(level) = &failure.level { " " span class="level" { (level) } }
+                @if let Some(level) = &failure.level { " " span class="level" { (printable(level)) } }
                 @if !failure.places.is_empty() { " " span class="quiet" { (failure.places.len()) " " (word) } }
                 @if let Some(message) = failure.messages.first() { div class="first" { (prose(&cut(message.lines().next().unwrap_or_default(), 200))) } }
             }
