@@ -151,7 +151,8 @@ fn write(path: &Path, source: &str, title: &str, text: &str) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).map_err(failed)?;
     }
-    let unfinished = path.with_extension("tmp");
+    // Several runs may write the same snapshot at once.
+    let unfinished = path.with_extension(format!("{}.tmp", std::process::id()));
     let written = fs::write(&unfinished, format!("{head}{text}\n")).and_then(|()| fs::rename(&unfinished, path));
     written.inspect_err(|_| remove(&unfinished)).map_err(failed)
 }
