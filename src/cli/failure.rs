@@ -1,10 +1,11 @@
 //! The failure of a subcommand.
 
-use std::{io, net::SocketAddr};
+use std::{io, net::SocketAddr, ops::Range, sync::Arc};
 
 use super::{Exit, log, style};
 use rehearse_check::client::ClientError;
-use rehearse_document::Diagnostics;
+use rehearse_client_configs::secret::{Redactor, hidden_in, mask_source, secrets_of};
+use rehearse_document::{Diagnostic, Diagnostics, Source, Span, parse_yaml};
 use rehearse_mock::script::ScriptError;
 use rehearse_report::text::printable_lines;
 
@@ -51,13 +52,12 @@ impl Failure {
 
     /// The message with its hint.
     pub(super) fn text(&self) -> String {
-        if let Failure::Invalid(diagnostics) = self
-            && !log::is_json()
-        {
-            return style::render(diagnostics);
-        }
+        let message = match self {
+            Failure::Invalid(diagnostics) if log::is_json() => without_secrets(diagnostics).to_string(),
+            Failure::Invalid(diagnostics) => return style::render(&without_secrets(diagnostics)),
+            other => other.to_string(),
+        };
         let (bad, strong) = (style::BAD, style::STRONG);
-        let message = self.to_string();
         let lines: Vec<_> = printable_lines(&message).collect();
         let mut text = format!("{bad}error:{bad:#} {}\n", lines.join("\n  "));
         if let Failure::CannotRun { hint: Some(hint), .. } = self {
@@ -79,6 +79,32 @@ impl Failure {
         style::print(&self.text());
         self.exit()
     }
+}
+
+/// The problems, with sources in which no secret is shown.
+fn without_secrets(diagnostics: &Diagnostics) -> Diagnostics {
+    let mut shown: Vec<Diagnostic> = Vec::new();
+    // The source of the problem before, with its secrets and without them.
+    let mut last: Option<(&Arc<Source>, Vec<Span>, Arc<Source>)> = None;
+    for Diagnostic { problem, source } in &diagnostics.0 {
+        let (_, secrets, masked) = match last.take().filter(|(known, ..)| Arc::ptr_eq(known, source)) {
+            Some(known) => last.insert(known),
+            None => {
+                let secrets = match parse_yaml(source) {
+                    Ok(root) => secrets_of(source, &root),
+                    Err(_) => hidden_in("", &source.text)
+                        .into_iter()
+                        .map(|Range { start, end }| Span { start, end })
+                        .collect(),
+                };
+                let masked = mask_source(source, &secrets);
+                last.insert((source, secrets, masked))
+            }
+        };
+        let problem = Redactor::new(source, secrets).problem(problem);
+        shown.push(Diagnostic { problem, source: masked.clone() });
+    }
+    Diagnostics(shown)
 }
 
 impl From<ScriptError> for Failure {

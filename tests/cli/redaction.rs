@@ -21,6 +21,17 @@ steps: [{{ call: {{ tool: reveal }}, expect: {{ text: other }} }}]"
 }
 
 #[test]
+fn mistakes_in_a_file_are_shown_without_its_secrets() {
+    let server = format!("{{ command: x, env: {{ API_KEY: {SECRET}, N: [1] }} }}");
+    let scenario = format!("servers: {{ s: {server} }}\nsteps: [{{ call: {{ tool: {SECRET} }}, expct: 1 }}]");
+    for log in ["human", "json"] {
+        let run = Rehearse::new().file("demo.yaml", &scenario).args(["--log-format", log, "run", "demo.yaml"]);
+        let run = run.run().stderr_has("demo.yaml:1:").stderr_has("expct").code(2);
+        assert!(!run.stderr().contains(SECRET), "{}", run.stderr());
+    }
+}
+
+#[test]
 fn a_report_of_a_run_has_no_secrets() {
     let start = format!("echo the key $API_KEY is set >&2; exec {} mock mock.yaml", Rehearse::BINARY);
     let command = format!("{{ command: sh, args: [-c, '{start}'], env: {{ API_KEY: {SECRET} }} }}");
