@@ -19,7 +19,7 @@ pub(super) struct Rule {
 #[derive(Debug)]
 enum Replies {
     /// The same reply in every turn.
-    Same(Reply),
+    Same(Box<Reply>),
     /// One reply for each turn, from the first.
     Turns(Vec<Reply>),
 }
@@ -43,7 +43,7 @@ impl Rule {
         })?;
         let entry = fields.exactly_one(&["reply", "turns"])?;
         let replies = match entry.key.as_str() {
-            "reply" => Replies::Same(Reply::read(&entry.node, templates)?),
+            "reply" => Replies::Same(Reply::read(&entry.node, templates)?.into()),
             _ => Replies::Turns(entry.node.each(|node| Reply::read(node, templates))?),
         };
         Ok(Rule { conditions: conditions.unwrap_or_default(), replies })
