@@ -106,7 +106,14 @@ impl TraceFileWriter {
         let writer = TraceFileWriter(Arc::new(Inner { path: path.to_owned(), lines, backlog, connections }));
         // Another recorder may have been killed within a line.
         writer.0.add(Line::Text(if length == 0 { header_line() } else { "\n".to_owned() }));
-        writer.check().map(|()| writer)
+        if let Err(error) = writer.check() {
+            // A file without a header is no trace. The first error is reported.
+            if length == 0 && path.is_file() {
+                let _ = std::fs::remove_file(path);
+            }
+            return Err(error);
+        }
+        Ok(writer)
     }
 
     /// Begins a connection; returns what adds its events. Without `secrets` nothing is masked.

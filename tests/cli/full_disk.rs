@@ -65,6 +65,8 @@ fn a_file_that_cannot_be_written_is_named_and_not_left_behind() {
     for (args, file) in [
         ("run demo.yaml --output report.xml --format junit", "report.xml"),
         ("run demo.yaml --update", "snapshots/demo/hello.snap"),
+        ("run demo.yaml --trace-file trace.jsonl", "trace.jsonl"),
+        ("init new", "new/mocks/weather.yaml"),
         ("validate-config .mcp.json --portable --output report.txt", "report.txt"),
         ("config convert .mcp.json --to cursor --output new.json", "new.json"),
     ] {

@@ -2,7 +2,7 @@
 
 use std::{
     fs::{self, File},
-    io::{ErrorKind, Write},
+    io::ErrorKind,
     path::{Path, PathBuf},
 };
 
@@ -46,7 +46,7 @@ fn write_new(path: &Path, text: &str) -> std::io::Result<bool> {
         fs::create_dir_all(folder)?;
     }
     match File::create_new(path) {
-        Ok(mut file) => file.write_all(text.as_bytes()).map(|()| true),
+        Ok(file) => output::fill(file, path, text.as_bytes()).map(|()| true),
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
         Err(error) => Err(error),
     }
