@@ -73,12 +73,13 @@ def test_passes(mcp_mock):
 def test_fails(mcp_mock, mcp_model):
     call(mcp_mock("shop.yaml").url, "price/list", {})
     mcp_model({"rules": []})
-    assert False
+    mcp_mock({"tools": "none"})
 """
     )
     result.assert_outcomes(passed=1, failed=1)
-    servers = ["*- mock shop.yaml -*", "http  tools/call *  tools.price/list", "*- model script.yaml -*"]
+    servers = ["*- mock shop.yaml -*", "http  tools/call *  tools.price/list → result", "*- model script.yaml -*"]
     result.stdout.fnmatch_lines(servers)
+    result.stdout.no_fnmatch_line("*_server.py*")
 
 
 def test_checks(tests):

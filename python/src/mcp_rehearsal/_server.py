@@ -32,6 +32,7 @@ class Server:
     """What `rehearse` serves. Use it in a `with` block, or call `stop`."""
 
     def __init__(self, command: str, script: Script, options: Iterable[str]) -> None:
+        __tracebackhide__ = True
         line = [rehearse_path(), command]
         self._folder = tempfile.TemporaryDirectory(prefix="rehearse-")
         path = Path(self._folder.name, "script.yaml")
@@ -87,6 +88,7 @@ class Model(Server):
     """A scripted language model, as `rehearse model` serves it."""
 
     def __init__(self, script: Script) -> None:
+        __tracebackhide__ = True
         super().__init__("model", script, ["--verbose"])
         #: The base URL for clients of Anthropic's API.
         self.url = self._variables["ANTHROPIC_BASE_URL"]
@@ -101,6 +103,7 @@ class _Variable:
         self._name, self._what = name, what
 
     def __get__(self, mock: Mock, owner: object) -> str:
+        __tracebackhide__ = True
         if self._name not in mock._variables:
             raise RehearseError(f"the {mock.name} has no {self._what}")
         return mock._variables[self._name]
@@ -116,6 +119,7 @@ class Mock(Server):
     token = _Variable("REHEARSE_TOKEN", "token")
 
     def __init__(self, script: Script) -> None:
+        __tracebackhide__ = True
         super().__init__("mock", script, ["--admin", "--check"])
 
     @property
@@ -154,10 +158,12 @@ class Mock(Server):
 
     def add_rule(self, rule: Mapping[str, Any], **item: str) -> str:
         """Puts a rule in front of those of an item: `add_rule({"reply": "…"}, tool="forecast")`. Returns its id."""
+        __tracebackhide__ = True
         return str(self._admin("POST", "/rules", {**item, "rule": rule})["id"])
 
     def reset(self) -> None:
         """Restores the state, the journal, the counters and the rules of the script."""
+        __tracebackhide__ = True
         self._admin("POST", "/reset")
 
     @property
@@ -170,6 +176,7 @@ class Mock(Server):
         self._admin("PUT", "/state", state)
 
     def _admin(self, method: str, path: str, body: Optional[Mapping[str, Any]] = None) -> Any:
+        __tracebackhide__ = True
         # Not with urllib, which would ask the proxy that the environment may name.
         address = urlsplit(self._variables["REHEARSE_ADMIN_URL"]).netloc
         connection = HTTPConnection(address, timeout=_ADMIN_TIMEOUT)
@@ -210,5 +217,6 @@ def describe(server: Server) -> str:
             params = {key: value for key, value in _params(entry).items() if key in ("name", "uri", "arguments")}
             text = json.dumps(params, ensure_ascii=False)[:_PARAMS_LENGTH] if params else ""
             what = entry.get("method") or entry.get("http", "?")
-            lines.append(f"{entry['transport']}  {what} {text}  {entry['handling']}")
+            answer = ": ".join(entry[key] for key in ("outcome", "reason") if key in entry) or entry.get("answer", "")
+            lines.append(f"{entry['transport']}  {what} {text}  {entry['handling']}{answer and ' → ' + answer}")
     return "\n".join(lines[-_REPORT_LINES:])

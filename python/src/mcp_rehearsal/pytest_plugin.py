@@ -36,6 +36,7 @@ def mcp_mock(request: pytest.FixtureRequest) -> Iterator[Callable[..., Mock]]:
     with ExitStack() as stack:
 
         def start(script: Script, *, verify: bool = False, conformant: bool = False) -> Mock:
+            __tracebackhide__ = True
             mock = stack.enter_context(Mock(_beside(request, script)))
             request.node.stash[_SERVERS].append(mock)
             request.node.stash[_VERIFICATIONS] += [mock.verify] * verify + [mock.assert_conformant] * conformant
@@ -50,6 +51,7 @@ def mcp_model(request: pytest.FixtureRequest) -> Iterator[Callable[[Script], Mod
     with ExitStack() as stack:
 
         def start(script: Script) -> Model:
+            __tracebackhide__ = True
             model = stack.enter_context(Model(_beside(request, script)))
             request.node.stash[_SERVERS].append(model)
             return model
