@@ -371,6 +371,16 @@ steps:
 }
 
 #[test]
+fn every_mistake_of_a_step_is_reported_in_the_order_of_the_file() {
+    let step = "{ call: { tool: a, argz: 1 }, expct: 1, server: t, timeout: 5, only: { transport: htp } }";
+    let run = story(&format!("servers: {{ s: {{ mock: mock.yaml }} }}\nsteps: [{step}]")).run().code(2);
+    let columns = ["argz", "expct", "t, timeout", "5, only", "htp"].map(|part| 9 + step.find(part).expect(part));
+    let shown: Vec<_> = run.stderr().lines().filter_map(|line| line.trim().strip_prefix("× demo.yaml:2:")).collect();
+    let shown: Vec<usize> = shown.iter().filter_map(|line| line.split_once(':')?.0.parse().ok()).collect();
+    assert_eq!(shown, columns, "{}", run.stderr());
+}
+
+#[test]
 fn files_of_another_kind_and_keys_of_other_tools_have_a_hint() {
     let run = story(MOCK).run().stderr_has("demo.yaml:2:1: this is a mock script, not a scenario").code(2);
     run.stderr_has("serve it with `rehearse mock`");

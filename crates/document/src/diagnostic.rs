@@ -150,6 +150,11 @@ impl Problems {
         self
     }
 
+    /// The value; or keeps the problems.
+    pub fn keep<T>(&mut self, result: Result<T, Problems>) -> Option<T> {
+        result.map_err(|found| self.0.extend(found.0)).ok()
+    }
+
     /// Collects the values, or all problems of those that failed.
     ///
     /// # Errors

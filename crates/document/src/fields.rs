@@ -12,6 +12,15 @@ pub struct Fields<'a> {
 
 impl<'a> Fields<'a> {
     pub(super) fn new(node: &'a Node, what: &str, keys: &[&str]) -> Result<Self, Problems> {
+        let (fields, unknown) = Fields::with_unknown(node, what, keys)?;
+        if unknown.0.is_empty() { Ok(fields) } else { Err(unknown) }
+    }
+
+    /// The object, and the problems of its unknown keys.
+    ///
+    /// # Errors
+    /// It is no object.
+    pub fn with_unknown(node: &'a Node, what: &str, keys: &[&str]) -> Result<(Self, Problems), Problems> {
         let entries = match &node.value {
             Value::Mapping(entries) => entries,
             Value::Null => &[][..],
@@ -22,8 +31,8 @@ impl<'a> Fields<'a> {
             }
         };
         let unknown = entries.iter().filter(|entry| !keys.contains(&entry.key.as_str()));
-        let problems: Vec<_> = unknown.map(|entry| unknown_key(entry, what, keys)).collect();
-        if problems.is_empty() { Ok(Fields { node, entries, what: what.into() }) } else { Err(Problems(problems)) }
+        let problems = unknown.map(|entry| unknown_key(entry, what, keys)).collect();
+        Ok((Fields { node, entries, what: what.into() }, Problems(problems)))
     }
 
     pub fn node(&self) -> &'a Node {

@@ -10,7 +10,7 @@ use super::{
     model::read_list,
 };
 use rehearse_client::AnswerScript;
-use rehearse_document::{Entry, Node, Problem, Problems, Source, nearest, template::Templates};
+use rehearse_document::{Fields, Node, Problem, Problems, Source, nearest, template::Templates};
 use rehearse_protocol::{Era, Protocol, Transport, Version};
 use rehearse_report::Cell;
 
@@ -88,21 +88,26 @@ impl Step {
         templates: &mut Templates,
     ) -> Result<Step, Problems> {
         refuse_root_keys(node)?;
-        let fields = node.fields("a step", &[ACTIONS, KEYS].concat())?;
-        let Entry { key, node: value, .. } = fields.exactly_one(ACTIONS)?;
-        let action = Action::read(key, value, source, folder, servers, templates)?;
+        let (fields, mut problems) = Fields::with_unknown(node, "a step", &[ACTIONS, KEYS].concat())?;
+        // Of a step with an unknown key, the action may be meant by it.
+        let entry = match problems.0.is_empty() {
+            true => Some(fields.exactly_one(ACTIONS)?),
+            false => problems.keep(fields.at_most_one(ACTIONS)).flatten(),
+        };
+        let action = entry
+            .and_then(|entry| problems.keep(Action::read(&entry.key, &entry.node, source, folder, servers, templates)));
         let line = source.position(node.span.start).0;
         let text = source.text.lines().nth(line - 1).unwrap_or_default().trim();
-        let server = fields.read("server", |node| {
+        let server = problems.keep(fields.read("server", |node| {
             let name = node.str()?;
             servers.iter().position(|server| *server == name).ok_or_else(|| {
                 let problem = node.problem(format!("unknown server `{name}`"));
                 let near = nearest(name, servers).map(|near| format!("did you mean `{near}`?"));
                 problem.hint(near.unwrap_or_else(|| format!("use one of {}", servers.join(", ")))).into()
             })
-        })?;
-        let snapshot = fields.read("snapshot", SnapshotSpec::read)?;
-        let capture = fields.get("capture").map(Node::entries).transpose()?.unwrap_or_default();
+        }));
+        let snapshot = problems.keep(fields.read("snapshot", SnapshotSpec::read));
+        let capture = problems.keep(fields.get("capture").map(Node::entries).transpose()).flatten().unwrap_or_default();
         let capture = capture.iter().map(|entry| {
             let pointer = entry.node.str()?;
             if !pointer.is_empty() && !pointer.starts_with('/') {
@@ -111,11 +116,23 @@ impl Step {
             }
             Ok((entry.key.clone(), pointer.to_owned()))
         });
+        let capture = problems.keep(Problems::collect(capture));
+        let answers = problems.keep(fields.read("answers", answers::read));
+        let timeout = problems.keep(fields.read("timeout", Node::duration));
+        let only = problems.keep(fields.read("only", StepCondition::read));
+        let (Some(entry), Some(action)) = (entry, action) else { return Err(problems) };
+        let key = &entry.key;
         let observable = ObservableFields {
             status: matches!(action, Action::Raw { .. }),
             task: action.call().is_some_and(|call| call.is_task),
         };
-        let expect = fields.read("expect", |node| Expectations::read(node, observable))?;
+        let expect = problems.keep(fields.read("expect", |node| Expectations::read(node, observable)));
+        let (Some(server), Some(snapshot), Some(capture), Some(answers), Some(timeout), Some(only), Some(expect), []) =
+            (server, snapshot, capture, answers, timeout, only, expect, &problems.0[..])
+        else {
+            problems.0.sort_by_key(|problem| problem.span.start);
+            return Err(problems);
+        };
         if let Some(entry) = ["server", "answers", "timeout"].iter().find_map(|key| fields.entry(key))
             && !action.needs_session()
         {
@@ -132,12 +149,12 @@ impl Step {
         Ok(Step {
             action,
             server: server.unwrap_or(0),
-            answers: fields.read("answers", answers::read)?,
+            answers,
             expect,
             snapshot,
-            capture: Problems::collect(capture)?,
-            timeout: fields.read("timeout", Node::duration)?,
-            only: fields.read("only", StepCondition::read)?.unwrap_or_default(),
+            capture,
+            timeout,
+            only: only.unwrap_or_default(),
             line,
             source: text.chars().take(LONGEST_LINE).collect(),
         })

@@ -467,6 +467,10 @@ mod tests {
                 "m.yaml:1:44: no number is in this range",
             ),
             ("tools: { name: t }", "m.yaml:1:8: expected an array, found an object (begin each item with `- `)"),
+            (
+                "tools: [{ name: t, elicit: { message: m } }]",
+                "m.yaml:1:20: a tool has no key `elicit`: it is a step (write `steps: [{ elicit: … }, { reply: … }]`)",
+            ),
             ("pageSize: -1", "m.yaml:1:11: the number -1 is too small"),
         ] {
             assert_eq!(errors(text), expected);

@@ -127,6 +127,7 @@ impl Rule {
         reader: &mut ScriptReader,
     ) -> Result<Rule, Problems> {
         let keys = [&["when", "expect"], ANSWER_KEYS, subject.short_forms(), reader.handler_key()].concat();
+        Step::refuse_keys(node, "a rule", &keys)?;
         let fields = node.fields("a rule", &keys)?;
         reader.unbind();
         let when = fields.read("when", |node| Condition::read(node, reader))?;

@@ -7,7 +7,7 @@ use super::{
     ScriptReader, ToolItem, repeat,
 };
 use rehearse_document::{
-    Entry, Node, Problems, Value,
+    Entry, Node, Problem, Problems, Value,
     template::{Data, NativeExpression, Text},
 };
 
@@ -128,6 +128,19 @@ impl From<Action> for Step {
 }
 
 impl Step {
+    /// Refuses the keys of steps beside the keys of an item or a rule.
+    ///
+    /// # Errors
+    /// There is one.
+    pub(super) fn refuse_keys(node: &Node, what: &str, keys: &[&str]) -> Result<(), Problems> {
+        let entries = node.as_entries().unwrap_or_default();
+        let step = entries.iter().find(|entry| KINDS.contains(&&*entry.key) && !keys.contains(&&*entry.key));
+        step.map_or(Ok(()), |Entry { key, key_span, .. }| {
+            let problem = Problem::new(*key_span, format!("{what} has no key `{key}`: it is a step"));
+            Err(problem.hint(format!("write `steps: [{{ {key}: … }}, {{ reply: … }}]`")).into())
+        })
+    }
+
     pub(super) fn read_all(
         node: &Node,
         subject: &ReplySubject,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Item, Reply, ReplySubject, Rule, ScriptReader, definition};
+use super::{Item, Reply, ReplySubject, Rule, ScriptReader, Step, definition};
 use rehearse_document::{Node, Problems, Value, json_schema::Schema, mirrored::MirroredParameters};
 use rehearse_protocol::Era;
 
@@ -30,6 +30,7 @@ impl ToolItem {
     pub(super) fn read(node: &Node, reader: &mut ScriptReader) -> Result<ToolItem, Problems> {
         let subject = ReplySubject::Tool;
         let keys = [&Item::keys(MEMBERS, &subject)[..], &["unchecked"], reader.handler_key()].concat();
+        Step::refuse_keys(node, "a tool", &keys)?;
         let fields = node.fields("a tool", &keys)?;
         let mut members = definition::members(&fields, MEMBERS)?;
         if fields.get("inputSchema").is_none() {
