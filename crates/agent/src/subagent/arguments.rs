@@ -1,6 +1,6 @@
 //! The arguments of the tool.
 
-use serde_json::{Map, Value as Json};
+use serde_json::{Map, Value as Json, json};
 
 /// What a caller wants of a subagent.
 #[derive(Debug, PartialEq, Eq)]
@@ -10,22 +10,46 @@ pub(super) struct RunArguments {
     pub(super) run_id: Option<String>,
 }
 
+/// The input schema of the tool.
+pub(super) fn input_schema(has_run_id: bool) -> Json {
+    let mut properties = json!({
+        "prompt": { "type": "string", "description": "The task for the subagent." },
+        "inputs": {
+            "type": "array",
+            "items": { "type": "string" },
+            "description": "Paths or http(s) URLs of files that belong to the task.",
+        },
+    });
+    if has_run_id {
+        properties["runId"] = json!({ "type": "string", "description": "Names the run in its events." });
+    }
+    json!({ "type": "object", "properties": properties, "required": ["prompt"], "additionalProperties": false })
+}
+
 impl RunArguments {
-    /// Reads arguments that are valid by the input schema.
+    /// Reads arguments. `runId` may be there although the schema does not list it, and `inputs` may be null.
     ///
     /// # Errors
-    /// The prompt, or the id of the run, is blank.
-    pub(super) fn read(arguments: &Map<String, Json>) -> Result<RunArguments, &'static str> {
-        let text = |key: &str| arguments.get(key).and_then(Json::as_str);
-        let inputs = arguments.get("inputs").and_then(Json::as_array).into_iter().flatten();
-        let prompt = text("prompt").filter(|prompt| !prompt.trim().is_empty());
-        if text("runId").is_some_and(|id| id.trim().is_empty()) {
-            return Err("runId is required and cannot be empty");
+    /// The first argument that is missing, blank, of another type or unknown.
+    pub(super) fn read(arguments: &Map<String, Json>) -> Result<RunArguments, String> {
+        if let Some(unknown) = arguments.keys().find(|key| !["prompt", "inputs", "runId"].contains(&key.as_str())) {
+            return Err(format!("unknown argument {unknown:?}; the arguments are prompt and inputs"));
         }
+        let text = |key: &str| match arguments.get(key) {
+            Some(Json::String(text)) if !text.trim().is_empty() => Ok(Some(text.clone())),
+            None => Ok(None),
+            Some(Json::String(_)) => Err(format!("{key} is required and cannot be empty")),
+            Some(_) => Err(format!("{key} must be a string")),
+        };
+        let inputs = match arguments.get("inputs") {
+            None | Some(Json::Null) => Some(Vec::new()),
+            Some(Json::Array(inputs)) => inputs.iter().map(|input| input.as_str().map(str::to_owned)).collect(),
+            Some(_) => None,
+        };
         Ok(RunArguments {
-            prompt: prompt.ok_or("prompt is required and cannot be empty")?.to_owned(),
-            inputs: inputs.filter_map(Json::as_str).map(str::to_owned).collect(),
-            run_id: text("runId").map(str::to_owned),
+            prompt: text("prompt")?.ok_or("prompt is required and cannot be empty")?,
+            inputs: inputs.ok_or("inputs must be a list of strings")?,
+            run_id: text("runId")?,
         })
     }
 }

@@ -15,7 +15,7 @@ mod notifications;
 
 use std::{sync::Arc, time::Duration};
 
-use serde_json::{Value as Json, json, value::RawValue};
+use serde_json::{json, value::RawValue};
 use tokio::sync::broadcast::error::RecvError;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
@@ -68,7 +68,7 @@ pub struct Subagent {
 #[derive(Debug, thiserror::Error)]
 enum RunError {
     #[error("{0}")]
-    Argument(&'static str),
+    Argument(String),
     #[error("{0}")]
     Setup(Diagnostics),
     #[error("failed to read input files [{}]: {error}", .inputs.join(" "))]
@@ -97,7 +97,11 @@ impl Subagent {
     /// The server with its one tool, ready to be served over any transport.
     pub fn server(self: &Arc<Self>) -> MockServerBuilder {
         let spec = &self.spec;
-        let mut tool = Tool::new(&spec.name).description(&spec.description).set("inputSchema", self.input_schema());
+        // A run checks its arguments, because it takes more than the schema lists.
+        let mut tool = Tool::new(&spec.name)
+            .description(&spec.description)
+            .input_schema(arguments::input_schema(spec.takes_run_id))
+            .set("unchecked", true);
         if let Some(answer) = &spec.answer {
             tool = tool.set("outputSchema", answer.json().clone());
         }
@@ -112,25 +116,6 @@ impl Subagent {
             .set("capabilities", json!({ "tools": {}, "logging": {} }))
             .tool(tool)
             .verify_on_drop(false)
-    }
-
-    fn input_schema(&self) -> Json {
-        let mut properties = json!({
-            "prompt": { "type": "string", "description": "The task for the subagent." },
-            "inputs": {
-                "type": ["null", "array"],
-                "items": { "type": "string" },
-                "description": "Paths or http(s) URLs of files that belong to the task.",
-            },
-        });
-        let mut schema = json!({ "type": "object", "additionalProperties": false, "required": ["prompt"] });
-        match self.spec.takes_run_id {
-            true => properties["runId"] = json!({ "type": "string", "description": "Names the run in its events." }),
-            // Accepted, but no argument that a model would use.
-            false => schema["patternProperties"] = json!({ "^runId$": { "type": "string" } }),
-        }
-        schema["properties"] = properties;
-        schema
     }
 
     /// Cancels all runs and waits until their servers are stopped.
