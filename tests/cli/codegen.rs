@@ -31,8 +31,8 @@ fn bindings_go_to_standard_output_or_to_a_file() {
             "func (t Tools) SayIt(ctx context.Context, input SayItInput) (SayItOutput, error)",
         ],
     );
-    let story = codegen(&["--lang", "go", "--out", "tools.go"]);
-    let path = story.folder().join("tools.go");
+    let story = codegen(&["--lang", "go", "--out", "new/tools/tools.go"]);
+    let path = story.folder().join("new/tools/tools.go");
     let command = story.command().output().expect("it runs");
     assert_eq!((command.status.code(), &*command.stdout), (Some(0), &b""[..]));
     assert!(std::fs::read_to_string(path).expect("it is written").contains("package tools\n"));

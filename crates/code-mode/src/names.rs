@@ -2,6 +2,8 @@
 
 use std::collections::HashSet;
 
+use crate::Tool;
+
 /// Words that are not names in JavaScript or TypeScript, and globals that programs need.
 const JAVASCRIPT: &str = "\
     Array ArrayBuffer BigInt Boolean DataView Date Error Function Infinity Intl Iterator JSON Map Math NaN Number \
@@ -28,6 +30,17 @@ impl Names {
         let free = free.unwrap_or_default();
         self.0.insert(free.clone());
         free
+    }
+
+    /// The identifiers of tools. A tool whose name is an identifier keeps it, also if another one comes first.
+    pub(crate) fn give_all(&mut self, tools: &[&Tool], identifier: fn(&str) -> String) -> Vec<String> {
+        let mut keep = |tool: &&Tool| identifier(&tool.name) == tool.name && self.0.insert(tool.name.clone());
+        let kept: Vec<_> = tools.iter().map(&mut keep).collect();
+        let give = |(tool, is_kept): (&&Tool, bool)| match is_kept {
+            true => tool.name.clone(),
+            false => self.give(&identifier(&tool.name)),
+        };
+        tools.iter().zip(kept).map(give).collect()
     }
 }
 

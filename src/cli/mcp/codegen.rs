@@ -1,8 +1,9 @@
 //! `rehearse codegen`: typed functions for the tools of a server.
 
 use std::{
+    fs,
     io::{self, IsTerminal},
-    path::PathBuf,
+    path::{Path, PathBuf},
 };
 
 use serde::Deserialize;
@@ -42,7 +43,7 @@ pub(in crate::cli) struct CodegenArgs {
     /// The language: typescript or go
     #[arg(long, value_name = "LANGUAGE", value_enum, hide_possible_values = true)]
     lang: Lang,
-    /// Write to this file [default: standard output]
+    /// Write to this file, and make its folder [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     out: Option<PathBuf>,
     #[command(flatten)]
@@ -83,12 +84,19 @@ pub(in crate::cli) fn run(args: &CodegenArgs) -> Result<Exit, Failure> {
         let tools: Vec<_> = found.registry.tools().iter().filter_map(|tool| tool_of(tool)).collect();
         let text = language.bindings(&tools);
         match &args.out {
-            Some(path) => output::write_file(path, text.as_bytes())?,
+            Some(path) => write(path, &text)?,
             None if io::stdout().is_terminal() => print(&text_of(&text))?,
             None => output::write(text.as_bytes())?,
         }
         Ok(Exit::Success)
     })
+}
+
+/// Writes the file, in a new folder if there is none.
+fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    let cannot = |error| Failure::cannot(format!("cannot write {}: {error}", path.display()));
+    path.parent().map_or(Ok(()), fs::create_dir_all).map_err(cannot)?;
+    output::write_file(path, text.as_bytes())
 }
 
 /// The tool under its name on the server; the registry has only tools with valid definitions.

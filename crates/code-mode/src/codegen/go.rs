@@ -66,9 +66,9 @@ pub(super) fn program(tools: &[&Tool]) -> String {
 fn functions(tools: &[&Tool]) -> Vec<Function> {
     // Types and functions share their names.
     let mut names = Names::with_taken(TAKEN);
-    let functions: Vec<_> = tools.iter().map(|tool| names.give(&pascal(&tool.name))).collect();
+    let functions = names.give_all(tools, pascal);
     let function = |(tool, name): (&&Tool, String)| {
-        let base = pascal(&tool.name);
+        let base = &name;
         let input = Definitions::read(&tool.input_schema);
         let mut types = Vec::new();
         let input = input.has_input().then(|| Writer::write(&input, &format!("{base}Input"), &mut names, &mut types));

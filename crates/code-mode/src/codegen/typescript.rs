@@ -80,9 +80,11 @@ pub(super) fn function_names(tools: &[&Tool]) -> Vec<String> {
 fn functions(tools: &[&Tool], export: &str) -> Vec<Function> {
     let mut values = Names::with_taken(TAKEN);
     let mut types = Names::with_taken(TAKEN);
-    let function = |tool: &&Tool| {
-        let name = values.give(&javascript(&tool.name));
-        let base = pascal(&tool.name);
+    let names = values.give_all(tools, javascript);
+    let function = |(tool, name): (&&Tool, String)| {
+        // The types have the number of the function.
+        let number = name.strip_prefix(&javascript(&tool.name)).unwrap_or_default();
+        let base = format!("{}{number}", pascal(&tool.name));
         let input = Definitions::read(&tool.input_schema);
         let has_input = input.has_input();
         let input_is_optional = match input.resolve(input.get(0)) {
@@ -113,7 +115,7 @@ fn functions(tools: &[&Tool], export: &str) -> Vec<Function> {
         let comment = comment(&lines, "");
         Function { name, input: input_name, output: output_name, has_input, input_is_optional, types: text, comment }
     };
-    tools.iter().map(function).collect()
+    tools.iter().zip(names).map(function).collect()
 }
 
 /// Writes the types of one schema.

@@ -52,6 +52,19 @@ fn the_order_of_the_tools_does_not_matter() {
 }
 
 #[test]
+fn a_tool_whose_name_is_an_identifier_keeps_it() {
+    let tools = ["get-user", "get_user", "get.user", "GetUser"].map(named);
+    let typescript = Language::TypeScript.bindings(&tools);
+    for (function, tool) in
+        [("GetUser", "GetUser"), ("get_user2", "get-user"), ("get_user3", "get.user"), ("get_user", "get_user")]
+    {
+        assert!(typescript.contains(&format!("    {function}: async () => (await callTool(client, {tool:?}, ")));
+    }
+    let go = Language::Go.bindings(&tools);
+    assert!(go.contains("func (t Tools) GetUser(ctx context.Context) (GetUserOutput, error) {\n\treturn call[GetUserOutput](ctx, t.Session, \"GetUser\","), "{go}");
+}
+
+#[test]
 fn collisions_are_errors_in_the_words_of_cpe() {
     let check = |language: Language, names: &[&str]| {
         let tools: Vec<_> = names.iter().map(|name| named(name)).collect();
