@@ -156,15 +156,17 @@ fn view(request: &Request<'_>) -> Json {
     let messages = request.messages;
     let start = messages.iter().rposition(|message| matches!(message, Message::User { .. })).unwrap_or(0);
     let turn = 1 + messages[start..].iter().filter(|message| matches!(message, Message::Assistant { .. })).count();
-    let mut results = messages.iter().rev().map_while(|message| match message {
+    let results = messages.iter().rev().map_while(|message| match message {
         Message::ToolResult(result) => Some(result),
         _ => None,
     });
-    let last = results.next();
-    let mut by_tool: HashMap<&str, String> = HashMap::new();
-    for result in results.chain(last) {
-        by_tool.entry(&result.tool).or_insert_with(|| text_of(&result.content));
+    let results: Vec<_> = results.collect();
+    let last = results.first();
+    let mut by_tool: HashMap<&str, Vec<String>> = HashMap::new();
+    for result in results.iter().rev() {
+        by_tool.entry(&result.tool).or_default().push(text_of(&result.content));
     }
+    let by_tool: HashMap<_, _> = by_tool.into_iter().map(|(tool, texts)| (tool, texts.join("\n"))).collect();
     json!({
         "turn": turn,
         "prompt": messages.get(start).map(Message::text).unwrap_or_default(),

@@ -38,6 +38,14 @@ async fn a_rule_with_turns_plays_a_conversation_and_depends_on_nothing_else() {
 }
 
 #[tokio::test]
+async fn results_of_several_calls_of_a_tool_are_in_the_order_of_the_calls() {
+    let model = model("rules: [{ reply: '{{ results.read }}; {{ results.list }}; {{ result }}' }]");
+    let mut messages = vec![Message::user("x"), Message::Assistant { content: vec![Block::text("a")] }];
+    messages.extend([result("read", "1"), result("list", "2"), result("read", "3"), result("read", "4")]);
+    assert_eq!(ask(&model, &messages).await.expect("an answer").content, [Block::text("1\n3\n4; 2; 4")]);
+}
+
+#[tokio::test]
 async fn a_conversation_that_no_rule_matches_is_an_error() {
     let model = model("rules: [{ when: { turn: 1, failed: false }, reply: a }]");
     let messages = [Message::user("x"), Message::Assistant { content: vec![Block::text("a")] }, result("t", "r")];
