@@ -1,7 +1,10 @@
 //! Runs the examples of `docs/`: a block `yaml` with a script, and the block `yaml scenario` after it.
-//! A block `yaml example` is not run.
+//! A block `yaml example` is not run. A comment of HTML hides steps that a reader does not need.
 
-use std::{collections::BTreeSet, path::Path};
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+};
 
 use libtest_mimic::{Failed, Trial};
 use mcp_rehearsal::{
@@ -49,10 +52,10 @@ pub(crate) fn trials(page: &Path) -> Vec<Trial> {
     trials
 }
 
-/// Checks that the page mentions every key of scripts and every built-in script.
-pub(crate) fn reference_trial(page: &Path) -> Trial {
-    let text = page_text(page);
-    Trial::test(format!("docs::{}::everything_is_mentioned", page_name(page)), move || mentions_everything(&text))
+/// Checks that the pages mention every key of scripts and every built-in script.
+pub(crate) fn reference_trial(pages: &[PathBuf]) -> Trial {
+    let text: String = pages.iter().map(|page| page_text(page)).collect();
+    Trial::test("docs::mock::everything_is_mentioned", move || mentions_everything(&text))
 }
 
 fn page_text(page: &Path) -> String {

@@ -33,8 +33,8 @@ fn main() {
             }
         }
     }
-    let reference = root.join("docs/mock-scripts.md");
-    trials.extend(docs::trials(&reference));
+    let reference = ["scripts", "steps", "items", "server"].map(|name| root.join(format!("docs/mock-{name}.md")));
+    trials.extend(reference.iter().flat_map(|page| docs::trials(page)));
     trials.push(docs::reference_trial(&reference));
     trials.extend(docs::trials(&root.join("docs/scenarios.md")));
     trials.push(Trial::test("only_cells_that_cannot_exist_are_left_out", move || only_known(&impossible)));

@@ -133,6 +133,11 @@ fn what_cannot_be_checked_says_why() {
 }
 
 #[test]
+fn the_page_about_acts_has_them_all() {
+    assert_eq!(crate::mcp::commands_of(include_str!("../../docs/acts.md")), 1);
+}
+
+#[test]
 fn a_file_is_an_act_and_a_client_that_hangs_is_ended() {
     let files = Rehearse::new().file("odd.yaml", "tools: [{ name: a, reply: x }]\n");
     let hangs = script(&[r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#]) + "; exec sleep 60";

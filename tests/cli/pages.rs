@@ -108,6 +108,9 @@ const SEARCHED: &[&str] = &[
     "whitelist",
     "blacklist",
     "MCP server mode",
+    "mock",
+    "flaky",
+    "crash",
 ];
 
 #[test]

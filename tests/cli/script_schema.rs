@@ -53,9 +53,13 @@ fn every_word_of_the_schema_is_in_a_script_or_the_documentation() {
     let folders =
         ["mock-servers", "crates/check/acts"].map(|name| std::fs::read_dir(root.join(name)).expect("a folder"));
     let mut shown: String = folders.into_iter().flatten().map(|entry| read(entry.expect("an entry").path())).collect();
-    for page in ["docs/mock-scripts.md", "docs/check-clients.md"] {
+    for page in ["mock-scripts", "mock-steps", "mock-items", "mock-server", "acts"] {
         // Every other part is between fences.
-        read(root.join(page)).split("```").skip(1).step_by(2).for_each(|example| shown.push_str(example));
+        read(root.join(format!("docs/{page}.md")))
+            .split("```")
+            .skip(1)
+            .step_by(2)
+            .for_each(|example| shown.push_str(example));
     }
     let shown: BTreeSet<_> =
         shown.split(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/'))).collect();

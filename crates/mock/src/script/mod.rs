@@ -1,6 +1,6 @@
 //! A mock server's script: its items and their answers. It is immutable; changes at run time are in the engine.
 //!
-//! [`Script::parse`] reads the YAML of a file; `docs/mock-scripts.md` has the whole language with examples.
+//! [`Script::parse`] reads the YAML of a file; `docs/mock-*.md` have the whole language with examples.
 
 mod act;
 mod added_rule;
