@@ -1,24 +1,34 @@
-//! `docs/checks.md` is generated from the files in `checks`. `UPDATE_DOCS=1 cargo test -p rehearse-conformance` writes it.
+//! `docs/checks.md` and `docs/client-checks.md` are generated from the files in `checks`. `UPDATE_DOCS=1 cargo test -p rehearse-conformance` writes it.
 
 use std::{fmt::Write, fs, path::Path};
 
 use crate::{Check, checks};
 use rehearse_protocol::Version;
 
-const HEAD: &str = "\
-# Checks
+const SERVERS: &str = "\
+# Checks of a server
 
-The checks of [`rehearse check`](check.md), by area. This page is generated from their definitions; do not edit it.
+The checks of [`rehearse check`](check.md), by area. Those of a client are [on a page of their own](client-checks.md).
+";
+
+const CLIENTS: &str = "\
+# Checks of a client
+
+The checks of [`rehearse check client`](check-clients.md), by area. Those of a server are [on a page of their own](checks.md).
+";
+
+const HEAD: &str = "
+This page is generated from their definitions; do not edit it.
 
 *Level* is that of the newest version with the rule: MUST, SHOULD, *derived* (it follows from a sentence without a \
 keyword, or from a document that MCP builds on) or *info* (recorded, never counted). `rehearse check --explain ID` has \
 the level and the link for each version.
 ";
 
-fn page() -> String {
-    let mut out = HEAD.to_owned();
+fn page(title: &str, is_shown: impl Fn(&Check) -> bool) -> String {
+    let mut out = format!("{title}{HEAD}");
     let mut area = "";
-    for check in checks() {
+    for check in checks().iter().filter(|check| is_shown(check)) {
         if check.area() != area {
             area = check.area();
             let _ = write!(
@@ -57,11 +67,15 @@ fn cell(text: &str) -> String {
 }
 
 #[test]
-fn the_page_about_the_checks_is_current() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/checks.md");
-    if std::env::var_os("UPDATE_DOCS").is_some() {
-        fs::write(&path, page()).expect("a writable page");
+fn the_pages_about_the_checks_are_current() {
+    let is_of_a_client = |check: &Check| check.area().starts_with("client-");
+    let servers = page(SERVERS, |check| !is_of_a_client(check));
+    for (name, page) in [("checks", servers), ("client-checks", page(CLIENTS, is_of_a_client))] {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../docs/{name}.md"));
+        if std::env::var_os("UPDATE_DOCS").is_some() {
+            fs::write(&path, &page).expect("a writable page");
+        }
+        let is_current = fs::read_to_string(path).is_ok_and(|written| written == page);
+        assert!(is_current, "docs/{name}.md is not current; run UPDATE_DOCS=1 cargo test -p rehearse-conformance");
     }
-    let written = fs::read_to_string(path).unwrap_or_default();
-    assert!(written == page(), "docs/checks.md is not current; run UPDATE_DOCS=1 cargo test -p rehearse-conformance");
 }
