@@ -36,7 +36,9 @@ fn main() {
     let reference = ["scripts", "steps", "items", "server"].map(|name| root.join(format!("docs/mock-{name}.md")));
     trials.extend(reference.iter().flat_map(|page| docs::trials(page)));
     trials.push(docs::reference_trial(&reference));
-    trials.extend(docs::trials(&root.join("docs/scenarios.md")));
+    let scenarios =
+        ["scenarios", "scenario-steps", "running-scenarios"].map(|name| root.join(format!("docs/{name}.md")));
+    trials.extend(scenarios.iter().flat_map(|page| docs::trials(page)));
     trials.push(Trial::test("only_cells_that_cannot_exist_are_left_out", move || only_known(&impossible)));
     libtest_mimic::run(&arguments, trials).exit();
 }
