@@ -4,7 +4,7 @@
 
 use std::{
     io::{self, Read},
-    path::Path,
+    path::{Component, Path, PathBuf},
     time::Duration,
 };
 
@@ -19,9 +19,22 @@ pub const MAX_SIZE: usize = 50 << 20;
 /// How long a download may take.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
+/// The inputs that a caller may name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum InputSources {
+    /// Every file that this process can read, and every URL: for a caller that has started this process.
+    #[default]
+    Any,
+    /// Files below these folders, which must exist.
+    Folders(Vec<PathBuf>),
+}
+
 /// Why an input cannot be used. The message names the input.
 #[derive(Debug, thiserror::Error)]
 pub enum InputError {
+    /// Also for what does not exist, so that a caller learns nothing of other folders.
+    #[error("input {0} is refused: inputs of callers over the network must be files below a folder of --allow-input")]
+    Refused(String),
     #[error("input file does not exist: {0}")]
     Missing(String),
     #[error("failed to read input file {0}: {1}")]
@@ -38,10 +51,14 @@ pub enum InputError {
 ///
 /// # Errors
 /// The first input that cannot be used.
-pub async fn read_all(inputs: &[String]) -> Result<Vec<Block>, InputError> {
+pub async fn read_all(inputs: &[String], sources: &InputSources) -> Result<Vec<Block>, InputError> {
     let mut blocks = Vec::new();
     for input in inputs {
-        let bytes = if is_url(input) { download(input).await? } else { read_file(input).await? };
+        let bytes = match (sources, is_url(input)) {
+            (InputSources::Folders(_), true) => return Err(InputError::Refused(input.clone())),
+            (InputSources::Any, true) => download(input).await?,
+            (sources, false) => read_file(input, sources.clone()).await?,
+        };
         let name = input.rsplit('/').find(|part| !part.is_empty()).unwrap_or(input);
         blocks.push(block(input, name, bytes)?);
     }
@@ -53,15 +70,37 @@ fn is_url(input: &str) -> bool {
     scheme.is_some_and(|(scheme, has_host)| has_host && matches!(&*scheme, "http" | "https"))
 }
 
-async fn read_file(input: &str) -> Result<Vec<u8>, InputError> {
+impl InputSources {
+    /// The path with its links followed, if a caller may read it.
+    ///
+    /// # Errors
+    /// It is somewhere else, or cannot be found.
+    fn resolve(&self, input: &str) -> Result<PathBuf, InputError> {
+        let path = Path::new(input);
+        let InputSources::Folders(folders) = self else { return Ok(path.to_owned()) };
+        let is_below = |path: &Path| folders.iter().any(|folder| path.starts_with(folder));
+        match path.canonicalize() {
+            Ok(path) if is_below(&path) => Ok(path),
+            Err(_)
+                if !path.components().any(|part| part == Component::ParentDir)
+                    && std::path::absolute(path).is_ok_and(|path| is_below(&path)) =>
+            {
+                Err(InputError::Missing(input.to_owned()))
+            }
+            _ => Err(InputError::Refused(input.to_owned())),
+        }
+    }
+}
+
+async fn read_file(input: &str, sources: InputSources) -> Result<Vec<u8>, InputError> {
     let path = input.to_owned();
     let read = tokio::task::spawn_blocking(move || {
-        let path_ref = Path::new(&path);
+        let resolved = sources.resolve(&path)?;
         let unreadable = |error: io::Error| match error.kind() {
             io::ErrorKind::NotFound => InputError::Missing(path.clone()),
             _ => InputError::Unreadable(path.clone(), error),
         };
-        let file = std::fs::File::open(path_ref).map_err(unreadable)?;
+        let file = std::fs::File::open(resolved).map_err(unreadable)?;
         if file.metadata().map_err(unreadable)?.is_dir() {
             return Err(unreadable(io::ErrorKind::IsADirectory.into()));
         }
@@ -147,7 +186,7 @@ mod tests {
         let text = write("a.json", br#"{"a": "\u00e9"}"#);
         let image = write("b.txt", b"\x89PNG\r\n\x1a\n0");
         let pdf = write("c.pdf", b"%PDF-1.7");
-        let blocks = read_all(&[text, image, pdf]).await.expect("readable");
+        let blocks = read_all(&[text, image, pdf], &InputSources::Any).await.expect("readable");
         let media = |mime_type: &str, bytes: &[u8], name: Option<&str>| {
             let data = STANDARD.encode(bytes);
             Block::Media(Media { mime_type: mime_type.into(), data, name: name.map(str::to_owned) })
@@ -156,7 +195,7 @@ mod tests {
         let pdf = media("application/pdf", b"%PDF-1.7", Some("c.pdf"));
         assert_eq!(blocks, [Block::text(r#"{"a": "\u00e9"}"#), image, pdf]);
         let binary = write("d", b"\x00\x01");
-        let error = read_all(std::slice::from_ref(&binary)).await.expect_err("binary").to_string();
+        let error = read_all(std::slice::from_ref(&binary), &InputSources::Any).await.expect_err("binary").to_string();
         let expected =
             format!("failed to detect input type for {binary}: unsupported file type: application/octet-stream");
         assert_eq!(error, expected);
@@ -166,7 +205,7 @@ mod tests {
     async fn inputs_that_cannot_be_read_are_named() {
         let error = |input: &str| {
             let inputs = [input.to_owned()];
-            async move { read_all(&inputs).await.expect_err("no input").to_string() }
+            async move { read_all(&inputs, &InputSources::Any).await.expect_err("no input").to_string() }
         };
         assert_eq!(error("no/such/file").await, "input file does not exist: no/such/file");
         assert_eq!(error("/").await, "failed to read input file /: is a directory");
@@ -176,12 +215,44 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn inputs_may_be_limited_to_folders() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let root = folder.path().canonicalize().expect("a path");
+        let (open, closed) = (root.join("open"), root.join("closed"));
+        let file = |folder: &Path| folder.join("a.txt").display().to_string();
+        for folder in [&open, &closed] {
+            std::fs::create_dir(folder).expect("creates");
+            std::fs::write(file(folder), "text").expect("writes");
+        }
+        std::os::unix::fs::symlink(&closed, open.join("link")).expect("links");
+        let sources = InputSources::Folders(vec![open.clone()]);
+        let read = async |input: String| read_all(&[input], &sources).await;
+        assert_eq!(read(file(&open)).await.expect("readable"), [Block::text("text")]);
+        let missing = read(open.join("b.txt").display().to_string()).await.expect_err("missing");
+        assert!(matches!(missing, InputError::Missing(_)), "{missing}");
+        let others = [
+            file(&closed),
+            open.join("link/a.txt").display().to_string(),
+            open.join("../closed/a.txt").display().to_string(),
+            open.join("../closed/b.txt").display().to_string(),
+            closed.join("b.txt").display().to_string(),
+            "/etc/passwd".to_owned(),
+            "http://127.0.0.1:1/x".to_owned(),
+            format!("{}x", open.display()),
+        ];
+        for input in others {
+            let refused = read(input.clone()).await.expect_err("refused");
+            assert!(matches!(refused, InputError::Refused(_)), "{input}: {refused}");
+        }
+    }
+
+    #[tokio::test]
     async fn an_input_has_a_largest_size() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("large");
         std::fs::File::create(&path).expect("creates").set_len(MAX_SIZE as u64 + 1).expect("grows");
         let path = path.to_str().expect("UTF-8").to_owned();
-        let error = read_all(std::slice::from_ref(&path)).await.expect_err("too large");
+        let error = read_all(std::slice::from_ref(&path), &InputSources::Any).await.expect_err("too large");
         assert!(matches!(&error, InputError::TooLarge(large) if *large == path), "{error}");
         assert!(error.to_string().ends_with("exceeds maximum size limit (50 MiB)"), "{error}");
     }

@@ -5,15 +5,17 @@ mod subagent_config;
 
 use std::{
     net::SocketAddr,
+    num::NonZeroUsize,
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
 };
 
 use rehearse_protocol::Transport;
+use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use self::subagent_config::SubagentFile;
+use self::subagent_config::{Callers, SubagentFile};
 use super::{
     Exit, Failure,
     mcp::connection::RoutingArgs,
@@ -29,6 +31,7 @@ use super::{
 };
 use rehearse_agent::{
     EventSink, Subagent,
+    inputs::InputSources,
     store::{ConversationSink, ConversationStore, FILE_NAME, StoreError},
 };
 use rehearse_mock::{
@@ -59,6 +62,15 @@ pub(super) struct ServeArgs {
     /// Serve HTTP, SSE and WebSocket on this address or port (0: a free port) instead of stdio
     #[arg(long, value_name = "ADDR", value_parser = parse_address)]
     listen: Option<SocketAddr>,
+    /// With --listen, a folder whose files callers may name as `inputs`; other files and URLs are refused. May be repeated
+    #[arg(long, value_name = "DIR", requires = "listen")]
+    allow_input: Vec<PathBuf>,
+    /// With --listen, the bearer token that callers need [default: $REHEARSE_SERVE_TOKEN, else none]
+    #[arg(long, value_name = "TOKEN", requires = "listen")]
+    token: Option<String>,
+    /// With --listen, how many runs there may be at once
+    #[arg(long, value_name = "N", requires = "listen", default_value = "8")]
+    max_runs: NonZeroUsize,
     /// The `ref` of the model [default: `defaults.model`]
     #[arg(long, value_name = "REF")]
     model: Option<String>,
@@ -90,10 +102,34 @@ pub(super) fn run(args: &ServeArgs) -> Result<Exit, Failure> {
         let file = SubagentFile::load(&args.config, args.model.as_deref(), args.lazy_check)?;
         block_on_guarded(async {
             let code_mode = file.code_mode(args.model.as_deref()).await?;
-            let subagent = file.subagent(of_runs, saved, code_mode, args.routing.routing(), &shutdown)?;
+            let callers = args.callers()?;
+            let subagent = file.subagent(of_runs, saved, code_mode, args.routing.routing(), callers, &shutdown)?;
             serve(args, subagent, console, &shutdown).await
         })
     }))
+}
+
+impl ServeArgs {
+    /// What callers may do: a process that starts this one may do all, callers over the network what the user allows.
+    ///
+    /// # Errors
+    /// A folder of `--allow-input` is not there.
+    fn callers(&self) -> Result<Callers, Failure> {
+        if self.listen.is_none() {
+            return Ok(Callers { inputs: InputSources::Any, max_runs: usize::MAX });
+        }
+        let folders = self.allow_input.iter().map(|folder| {
+            let found = folder.canonicalize().ok().filter(|path| path.is_dir());
+            found.ok_or_else(|| Failure::Usage(format!("--allow-input: {} is not a folder", folder.display())))
+        });
+        Ok(Callers { inputs: InputSources::Folders(folders.collect::<Result<_, _>>()?), max_runs: self.max_runs.get() })
+    }
+
+    /// The token that callers over the network need.
+    fn token(&self) -> Option<String> {
+        let token = self.token.clone().or_else(|| std::env::var("REHEARSE_SERVE_TOKEN").ok());
+        token.filter(|token| self.listen.is_some() && !token.is_empty())
+    }
 }
 
 /// Saves the runs, if the file can be written.
@@ -118,9 +154,19 @@ async fn serve(
     console: &Console,
     shutdown: &CancellationToken,
 ) -> Result<Exit, Failure> {
-    let engine = subagent.server().engine().map_err(Failure::Invalid)?;
+    let token = args.token();
+    let server = match &token {
+        Some(token) => subagent.server().set("auth", json!({ "tokens": [{ "token": token }] })),
+        None => subagent.server(),
+    };
+    let engine = server.engine().map_err(Failure::Invalid)?;
     let mut signals = Signals::install().map_err(runtime_failure)?;
     let exit = match args.listen {
+        Some(address) if token.is_none() && !address.ip().is_loopback() => {
+            console
+                .print("warning: everyone who can reach this machine can run the subagent; --token requires a token\n");
+            listen(address, engine, shutdown, &mut signals, console).await
+        }
         Some(address) => listen(address, engine, shutdown, &mut signals, console).await,
         None => {
             console.print(announcement::on_terminal(subagent.name(), &["serve", "--config"], &args.config));

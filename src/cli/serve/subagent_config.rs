@@ -18,6 +18,7 @@ use crate::cli::{
 };
 use rehearse_agent::{
     CodeMode, EventSink, MakeSetup, Subagent, SubagentSpec,
+    inputs::InputSources,
     setup::{self, AgentSetup, SetupContext},
     subagent_events::{ADDRESS_VARIABLE, EventEmitter},
 };
@@ -33,6 +34,12 @@ pub(super) struct SubagentFile {
     answer: Option<Arc<AnswerSchema>>,
     setup: MakeSetup,
     servers: Vec<Server>,
+}
+
+/// What the callers of a subagent may do.
+pub(super) struct Callers {
+    pub(super) inputs: InputSources,
+    pub(super) max_runs: usize,
 }
 
 impl SubagentFile {
@@ -92,6 +99,7 @@ impl SubagentFile {
         saved: Option<Arc<dyn EventSink>>,
         code_mode: Option<CodeMode>,
         routing: Routing,
+        callers: Callers,
         shutdown: &CancellationToken,
     ) -> Result<Arc<Subagent>, Failure> {
         let SubagentFile { config, answer, setup, servers } = self;
@@ -127,6 +135,8 @@ impl SubagentFile {
             servers: members,
             hub,
             timeout: subagent.timeout,
+            inputs: callers.inputs,
+            max_runs: callers.max_runs,
             sinks,
             takes_run_id: address.is_some(),
         }))

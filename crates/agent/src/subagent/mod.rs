@@ -16,12 +16,13 @@ mod notifications;
 use std::{sync::Arc, time::Duration};
 
 use serde_json::{json, value::RawValue};
-use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::{Semaphore, broadcast::error::RecvError};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use self::{arguments::RunArguments, notifications::CallNotifications};
 use crate::{
-    Agent, AgentError, AgentOptions, CodeMode, Conversation, EventSink, NativeTool, Run, RunLabel, inputs,
+    Agent, AgentError, AgentOptions, CodeMode, Conversation, EventSink, NativeTool, Run, RunLabel,
+    inputs::{self, InputSources},
     setup::AgentSetup,
 };
 use rehearse_document::Diagnostics;
@@ -48,6 +49,10 @@ pub struct SubagentSpec {
     pub hub: HubOptions,
     /// The time limit of a run.
     pub timeout: Option<Duration>,
+    /// The inputs that a caller may name.
+    pub inputs: InputSources,
+    /// How many runs there may be at once; a further call is refused.
+    pub max_runs: usize,
     /// Get the events of all runs.
     pub sinks: Vec<Arc<dyn EventSink>>,
     /// Whether the tool says that it has the argument `runId`, with which callers name the run.
@@ -61,6 +66,7 @@ pub type MakeSetup = Arc<dyn Fn() -> Result<AgentSetup, Diagnostics> + Send + Sy
 pub struct Subagent {
     spec: SubagentSpec,
     runs: TaskTracker,
+    free: Arc<Semaphore>,
     stop: CancellationToken,
 }
 
@@ -86,7 +92,8 @@ enum RunError {
 
 impl Subagent {
     pub fn new(spec: SubagentSpec) -> Arc<Subagent> {
-        Arc::new(Subagent { spec, runs: TaskTracker::new(), stop: CancellationToken::new() })
+        let free = Arc::new(Semaphore::new(spec.max_runs.min(Semaphore::MAX_PERMITS)));
+        Arc::new(Subagent { spec, runs: TaskTracker::new(), free, stop: CancellationToken::new() })
     }
 
     /// The name of the tool.
@@ -127,10 +134,22 @@ impl Subagent {
 
     /// The result of a call. Dropping the future cancels the run, which then cleans up by itself.
     async fn answer(self: Arc<Self>, call: HandlerCall) -> Box<RawValue> {
+        let Ok(place) = self.free.clone().try_acquire_owned() else {
+            let runs = match self.spec.max_runs {
+                1 => "1 run is".to_owned(),
+                count => format!("{count} runs are"),
+            };
+            return tool_error(&format!(
+                "Subagent execution failed: {runs} in progress, which is as many as the server allows"
+            ));
+        };
         let cancel = self.stop.child_token();
         let _cancelled_on_drop = cancel.clone().drop_guard();
         let this = self.clone();
-        let run = self.runs.spawn(async move { Box::pin(this.run(call, &cancel)).await });
+        let run = self.runs.spawn(async move {
+            let _place = place;
+            Box::pin(this.run(call, &cancel)).await
+        });
         match run.await {
             Ok(Ok(run)) => run.answer.to_tool_result(),
             Ok(Err(error)) => tool_error(&format!("Subagent execution failed: {error}")),
@@ -152,7 +171,7 @@ impl Subagent {
             agent: spec.name.strip_suffix("-subagent").unwrap_or(&spec.name).into(),
             run_id: arguments.run_id.clone().unwrap_or_else(new_run_id).into(),
         };
-        let read = inputs::read_all(&arguments.inputs);
+        let read = inputs::read_all(&arguments.inputs, &spec.inputs);
         let read = tokio::select! {
             biased;
             () = cancel.cancelled() => return Err(RunError::Cancelled(AgentError::Cancelled)),

@@ -31,7 +31,7 @@ use tokio::{net::TcpListener, time::timeout};
 
 use super::{
     engine::{Engine, Verification},
-    script::merge,
+    script::{auth::is_same, merge},
     serve::ServerRecorder,
 };
 use rehearse_document::{
@@ -195,9 +195,7 @@ impl AdminState {
         let token = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
         let token = token.and_then(|value| value.split_once(' '));
         let token = token.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer")).map(|(_, token)| token.trim());
-        // Compares in constant time.
-        let differs = |token: &str| token.bytes().zip(self.token.bytes()).fold(0, |sum, (a, b)| sum | (a ^ b)) != 0;
-        token.is_some_and(|token| token.len() == self.token.len() && !differs(token))
+        token.is_some_and(|token| is_same(&self.token, token))
     }
 
     /// The status and the body. Messages of clients are in it as they came: a [`Json`] cannot be as deep as they can.

@@ -129,7 +129,7 @@ impl Auth {
         let header = headers.get(AUTHORIZATION).ok_or_else(|| unauthorized(None))?;
         let shown = header.to_str().ok().and_then(|header| header.split_once(' '));
         let shown = shown.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer")).map(|(_, token)| token.trim());
-        let token = self.tokens.iter().find(|token| shown == Some(&token.token)).cloned();
+        let token = self.tokens.iter().find(|token| shown.is_some_and(|shown| is_same(&token.token, shown))).cloned();
         let token = token.or_else(|| issued(shown?)).ok_or_else(|| unauthorized(Some("invalid_token")))?;
         token.allows(&self.scopes)?;
         Ok(token)
@@ -152,6 +152,12 @@ impl Auth {
             None => metadata,
         }
     }
+}
+
+/// Whether a token is the expected one, in constant time for tokens of one length.
+pub(crate) fn is_same(expected: &str, shown: &str) -> bool {
+    let differs = expected.bytes().zip(shown.bytes()).fold(0, |sum, (a, b)| sum | (a ^ b)) != 0;
+    expected.len() == shown.len() && !differs
 }
 
 impl Challenge {

@@ -4,7 +4,7 @@
 
 mod act;
 mod added_rule;
-mod auth;
+pub(crate) mod auth;
 mod builtin;
 mod capabilities;
 mod completion;
