@@ -128,7 +128,11 @@ impl TerminalUser {
         };
         let cancel = options.cancel.as_ref().map(CancellationToken::child_token).unwrap_or_default();
         let (started, asked) = (Instant::now(), person.conversation_time());
-        let options = CallOptions { timeout: Some(limit + ANSWER_TIMEOUT), cancel: Some(cancel.clone()), ..options };
+        let options = CallOptions {
+            timeout: Some(limit.saturating_add(ANSWER_TIMEOUT)),
+            cancel: Some(cancel.clone()),
+            ..options
+        };
         let mut calling = Box::pin(call(options));
         loop {
             let spent = started.elapsed().saturating_sub(person.conversation_time().saturating_sub(asked));

@@ -24,6 +24,8 @@ pub struct Policy {
     pub token_folder: Option<&'static str>,
     /// In which form its model gets the results of tools.
     pub projection: Projection,
+    /// Whether only the caller ends a call of a tool, and no timeout.
+    pub waits_for_tools: bool,
 }
 
 /// How a program names itself at the handshake.
@@ -133,6 +135,7 @@ impl Policy {
         client_info: ClientInfo::Own,
         token_folder: None,
         projection: Projection::Canonical,
+        waits_for_tools: false,
     };
 }
 

@@ -9,6 +9,9 @@ use tokio::{
 
 use super::oauth::Authorizer;
 
+/// As long as no timeout.
+const FAR: Duration = Duration::from_hours(24 * 365);
+
 /// A deadline that is extended by the time in which a user authorizes the client.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Deadline<'a> {
@@ -22,7 +25,8 @@ impl<'a> Deadline<'a> {
     /// A deadline that expires after `limit`.
     pub(super) fn from_now(limit: Duration, authorizer: Option<&'a Authorizer>) -> Deadline<'a> {
         let before = authorizer.map(Authorizer::paused).unwrap_or_default();
-        Deadline { first: Instant::now() + limit, authorizer, before }
+        let now = Instant::now();
+        Deadline { first: now.checked_add(limit).unwrap_or(now + FAR), authorizer, before }
     }
 
     /// When it expires, unless another authorization extends it.

@@ -110,8 +110,8 @@ impl Hub {
             count(CallOutcome::Stored);
             return Ok(outcome);
         }
-        let timeout = options.timeout.or_else(|| member.tool_timeouts.get(&tool.original).copied());
-        let options = CallOptions { timeout, ..options };
+        let limit = options.timeout.unwrap_or_else(|| member.tool_timeout(&tool.original));
+        let options = CallOptions { timeout: Some(limit), ..options };
         let called = self.call_server(tool, arguments, options).await;
         if !reads {
             // A failed call may have changed something, too.

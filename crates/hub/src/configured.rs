@@ -68,6 +68,7 @@ pub fn hub_server(server: &server::ConfiguredServer, policy: &'static Policy, co
         is_trusted: server.approval.trust.as_ref().is_some_and(|trust| trust.value),
         always_allow: server.approval.always_allow.iter().map(|tool| tool.value.clone()).collect(),
         tool_timeouts: per_tool.collect(),
+        waits_for_tools: policy.waits_for_tools,
         ..HubServer::new(config)
     }
 }
@@ -198,7 +199,9 @@ mod tests {
         };
         assert_eq!(limits("gemini", r#"{"command": "c"}"#), [600; 3]);
         assert_eq!(limits("gemini", r#"{"command": "c", "timeout": 7000}"#), [7; 3]);
-        // Its timeout is for calls alone, or it has none.
+        // Its timeout is for the start alone, or for calls alone, or it has none.
+        assert_eq!(limits("cpe", r#"{"type": "stdio", "command": "c", "timeout": 7}"#), [7, 7, 60]);
+        assert_eq!(limits("cpe", r#"{"type": "stdio", "command": "c"}"#), [60; 3]);
         assert_eq!(limits("roo", r#"{"command": "c", "timeout": 7}"#), [30, 30, 7]);
         assert_eq!(limits("vscode", r#"{"command": "c"}"#), [30, 30, 60]);
         for (dialect, text, expected) in [
@@ -208,6 +211,13 @@ mod tests {
             ("code_agent", r#"{"type": "stdio", "command": "c", "timeout": 7000}"#, 7),
         ] {
             assert_eq!(limits(dialect, text), [expected; 3], "{dialect} {text}");
+        }
+        for (dialect, waits) in [("cpe", true), ("code_agent", false)] {
+            let text = r#"{"type": "stdio", "command": "c", "timeout": 7000}"#;
+            let (server, policy) = server(dialect, text);
+            let hub_server = hub_server(&server, policy, configured(dialect, text, Path::new("/project")));
+            let call = if waits { Duration::MAX } else { Duration::from_secs(7) };
+            assert_eq!(hub_server.tool_timeout("t"), call, "{dialect}");
         }
     }
 

@@ -31,6 +31,8 @@ pub struct HubServer {
     pub always_allow: Vec<String>,
     /// Timeouts of single tools, with precedence over that of the server.
     pub tool_timeouts: BTreeMap<String, Duration>,
+    /// Whether only the caller ends a call of another tool, and no timeout.
+    pub waits_for_tools: bool,
 }
 
 /// The options of a hub.
@@ -153,6 +155,16 @@ impl HubServer {
             is_trusted: false,
             always_allow: Vec::new(),
             tool_timeouts: BTreeMap::new(),
+            waits_for_tools: false,
+        }
+    }
+
+    /// How long a call of a tool may take.
+    pub fn tool_timeout(&self, tool: &str) -> Duration {
+        match self.tool_timeouts.get(tool) {
+            Some(own) => *own,
+            None if self.waits_for_tools => Duration::MAX,
+            None => self.config.timeouts.call,
         }
     }
 

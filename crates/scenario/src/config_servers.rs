@@ -59,13 +59,21 @@ fn member(server: &ConfiguredServer, dialect: &'static Dialect, folder: &Path) -
     if let Target::Stdio(command) = &mut params.target {
         command.cwd.get_or_insert_with(|| folder.to_owned());
     }
-    Ok(hub_server(server, &dialect.policy, params))
+    // No caller ends a call of a step, so a timeout does.
+    Ok(HubServer { waits_for_tools: false, ..hub_server(server, &dialect.policy, params) })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::Scenario;
+
+    #[test]
+    fn a_call_of_a_step_ends_even_if_the_program_waits_for_ever() {
+        let config = "mcpServers:\n  s: { type: stdio, command: x, timeout: 5 }\n";
+        let [server] = &members(&Source::new("cpe.yaml", config)).expect("a config")[..] else { panic!("one server") };
+        assert_eq!([server.config.timeouts.list, server.tool_timeout("t")].map(|it| it.as_secs()), [5, 60]);
+    }
 
     #[test]
     fn mistakes_in_configs_and_agents_are_found_when_the_file_is_read() {

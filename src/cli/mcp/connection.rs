@@ -208,6 +208,7 @@ impl ConnectionArgs {
             member.protocol = Some(protocol);
             if self.timeout.is_some() {
                 member.tool_timeouts.clear();
+                member.waits_for_tools = false;
             }
             member.tool_timeouts.extend(self.tool_timeout.iter().cloned());
             member

@@ -1,5 +1,7 @@
 //! `rehearse mcp list-servers`: the configured servers, without connecting to them.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use super::{
@@ -11,7 +13,6 @@ use crate::cli::{
     Exit, Failure, Format,
     style::{DOUBTFUL, printable},
 };
-use rehearse_client::Timeouts;
 use rehearse_client_configs::{
     secret::{KnownSecrets, mask, mask_argument},
     server::{ConfiguredServer, Pair},
@@ -61,8 +62,8 @@ pub(super) fn run(args: &ListServersArgs) -> Result<Exit, Failure> {
 /// A server without its secrets.
 struct DisplayedServer<'a> {
     server: &'a ConfiguredServer,
-    /// The timeouts of its program.
-    defaults: Timeouts,
+    /// The timeout of calls, or of connecting if only that has one.
+    timeout: Duration,
     /// The location of its name.
     origin: Option<String>,
     name: String,
@@ -92,9 +93,15 @@ impl<'a> DisplayedServer<'a> {
             let args = server.args.iter().zip(before).map(|(arg, before)| argument(before, &arg.value));
             std::iter::once(text("command", &command.value)).chain(args).collect()
         });
+        let dialect = found.kept.as_ref().map(|kept| kept.dialect);
+        let usual = dialect.map(default_timeouts).unwrap_or_default();
+        let (own, usual) = match dialect.is_some_and(|dialect| dialect.policy.waits_for_tools) {
+            true => (&server.timeouts.connect, usual.connect),
+            false => (&server.timeouts.call, usual.call),
+        };
         DisplayedServer {
             server,
-            defaults: found.kept.as_ref().map(|kept| default_timeouts(kept.dialect)).unwrap_or_default(),
+            timeout: own.as_ref().map_or(usual, |own| own.value),
             origin: found.kept.as_ref().map(|kept| kept.origin().to_string()),
             name: text("", &server.name.value),
             command,
@@ -104,17 +111,15 @@ impl<'a> DisplayedServer<'a> {
         }
     }
 
-    /// The timeout of requests in seconds.
-    fn timeout(&self) -> f64 {
-        let own = self.server.timeouts.call.as_ref().map(|call| call.value);
-        own.unwrap_or(self.defaults.call).as_secs_f64()
-    }
-
     /// The text of cpe, with additions.
     fn human(&self) -> String {
         let name = printable(&self.name);
         let off = if self.server.is_enabled() { String::new() } else { format!(" {DOUBTFUL}disabled{DOUBTFUL:#}") };
-        let mut text = format!("- {name} (Type: {}, Timeout: {}s){off}\n", self.server.transport.value, self.timeout());
+        let mut text = format!(
+            "- {name} (Type: {}, Timeout: {}s){off}\n",
+            self.server.transport.value,
+            self.timeout.as_secs_f64()
+        );
         if let Some(command) = &self.command {
             text.push_str(&format!("  Command: {}\n", printable(&command.join(" "))));
         }
@@ -140,7 +145,7 @@ impl<'a> DisplayedServer<'a> {
             "name": self.name,
             "type": self.server.transport.value,
             "enabled": self.server.is_enabled(),
-            "timeoutSeconds": self.timeout(),
+            "timeoutSeconds": self.timeout.as_secs_f64(),
         });
         if let Some(origin) = &self.origin {
             value["origin"] = json!(origin);

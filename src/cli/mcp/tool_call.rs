@@ -68,7 +68,7 @@ impl ToolCall {
         arguments: Map<String, Value>,
         log_level: Option<&str>,
     ) -> Result<ToolCall, CommandError> {
-        let timeout = hub_session.hub.server(&server).ok().and_then(|member| member.tool_timeouts.get(&tool).copied());
+        let timeout = hub_session.hub.server(&server).ok().map(|member| member.tool_timeout(&tool));
         let result = hub_session
             .request(&server, async |session, options| {
                 let limit = timeout.unwrap_or(session.timeouts().call);
@@ -113,8 +113,7 @@ impl ToolCall {
         arguments: Map<String, Value>,
     ) -> ToolCall {
         let member = hub_session.hub.server(&tool.server).ok();
-        let limit = member
-            .map(|member| member.tool_timeouts.get(&tool.original).copied().unwrap_or(member.config.timeouts.call));
+        let limit = member.map(|member| member.tool_timeout(&tool.original));
         let is_registered = hub_session.hub.registry().get(&tool.name).is_some_and(|known| Arc::ptr_eq(known, tool));
         let mut answered = tool.clone();
         let call = async |options: CallOptions| {

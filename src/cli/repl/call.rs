@@ -63,11 +63,7 @@ impl Shell {
             Ok(found) => found,
             Err(error) => return self.print_error(&hub_session, error),
         };
-        let limit = self
-            .hub
-            .server(&tool.server)
-            .ok()
-            .map(|member| member.tool_timeouts.get(&tool.original).copied().unwrap_or(member.config.timeouts.call));
+        let limit = self.hub.server(&tool.server).ok().map(|member| member.tool_timeout(&tool.original));
         let user_time = || self.person.as_ref().map(TerminalUser::conversation_time).unwrap_or_default();
         let (started, user_time_before) = (Instant::now(), user_time());
         let options = CallOptions { cancel: Some(cancel.clone()), ..CallOptions::default() };

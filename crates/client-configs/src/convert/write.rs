@@ -365,12 +365,18 @@ impl Writer<'_> {
         if let Some((_, first)) = timeouts.tools.first().filter(|_| !of_tools.is_empty()) {
             self.carry(Field::ToolTimeouts, Field::ToolTimeouts, first.span, mapping(of_tools));
         }
-        let Some(any) = timeouts.call.as_ref().or(timeouts.list.as_ref()).or(timeouts.connect.as_ref()) else { return };
-        let called = match self.from.keys.iter().find(|key| matches!(key.field, Field::Timeout | Field::CallTimeout)) {
+        let is_for_calls = |field| matches!(field, Field::Timeout | Field::CallTimeout);
+        let called = match self.from.keys.iter().find(|key| is_for_calls(key.field)) {
             Some(key) => key.name,
             None => "timeout",
         };
-        let path = self.path(|field| matches!(field, Field::Timeout | Field::CallTimeout));
+        let path = self.path(is_for_calls).or_else(|| self.path(|field| field == Field::StartTimeout));
+        let of_start = timeouts.connect.as_ref().or(timeouts.list.as_ref());
+        let (any, other) = match path.as_ref().and_then(|path| path.last()).map(|key| key.field) {
+            Some(Field::StartTimeout) => (of_start, timeouts.call.as_ref()),
+            _ => (timeouts.call.as_ref(), of_start),
+        };
+        let Some(any) = any.or(other) else { return };
         let (Some(path), Some(rule)) = (path, &to.timeout) else {
             self.lose(called, any.span, format!("{} has no timeouts", to.program));
             return;
@@ -388,8 +394,16 @@ impl Writer<'_> {
             Some(Field::CallTimeout) if !is_for_calls => {
                 self.lose(called, any.span, format!("{} takes it for calls only", to.program));
             }
+            Some(Field::StartTimeout) if of_start.is_none() => {
+                self.lose(called, any.span, format!("{} has a timeout for connecting and listing only", to.program));
+                return;
+            }
+            Some(Field::StartTimeout) if timeouts.call.is_some() => {
+                self.lose(called, any.span, format!("{} takes it for connecting and listing only", to.program));
+            }
             Some(Field::Timeout) if !is_for_all => {
-                let reason = format!("{} takes it for connecting and listing as well", to.program);
+                let more = if timeouts.call.is_some() { "connecting and listing" } else { "calls" };
+                let reason = format!("{} takes it for {more} as well", to.program);
                 self.lose(called, any.span, reason);
             }
             _ => {}

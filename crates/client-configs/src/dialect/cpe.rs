@@ -35,7 +35,7 @@ const CPE: Dialect = Dialect {
         Key::process("env", Field::Env),
         Key::remote("url", Field::Url(None)),
         Key::remote("headers", Field::Headers),
-        Key::new("timeout", Field::Timeout),
+        Key::new("timeout", Field::StartTimeout),
         Key::new("enabledTools", Field::Include),
         Key::new("disabledTools", Field::Exclude),
     ],
@@ -70,6 +70,7 @@ const CPE: Dialect = Dialect {
         concurrency: NonZeroUsize::MIN,
         client_info: ClientInfo::Named { name: "cpe", title: Some("CPE"), version: None },
         projection: Projection::Cpe,
+        waits_for_tools: true,
         ..Policy::USUAL
     },
     ..Dialect::PLAIN

@@ -514,9 +514,9 @@ impl Dialect {
         policy: Policy::USUAL,
     };
 
-    /// The default timeout for connecting, listing and calls; `None` if the program has no single one.
+    /// The default timeout for connecting, listing and requests; `None` if the program has no single one.
     pub fn usual_timeout(&self) -> Option<Duration> {
-        let is_for_all = self.keys.iter().any(|key| key.field == Field::Timeout);
-        self.timeout.filter(|_| is_for_all).map(|rule| Duration::from_millis(rule.default * rule.unit))
+        let is_for_calls_alone = self.keys.iter().any(|key| key.field == Field::CallTimeout);
+        self.timeout.filter(|_| !is_for_calls_alone).map(|rule| Duration::from_millis(rule.default * rule.unit))
     }
 }

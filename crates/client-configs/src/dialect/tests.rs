@@ -8,7 +8,7 @@ fn every_dialect_is_complete() {
         assert!(has(|field| matches!(field, Field::Command | Field::CommandLine)), "{}", dialect.name);
         assert_eq!(
             dialect.timeout.is_some(),
-            has(|field| matches!(field, Field::Timeout | Field::CallTimeout)),
+            has(|field| matches!(field, Field::Timeout | Field::CallTimeout | Field::StartTimeout)),
             "{}",
             dialect.name
         );

@@ -210,7 +210,7 @@ impl List<'_> {
             self.settings.push(Setting::new("enabled", true.into(), None, hides));
         }
         let usual = dialect.usual_timeout();
-        let call = dialect.timeout.map(|_| usual_call);
+        let call = dialect.timeout.filter(|_| !dialect.policy.waits_for_tools).map(|_| usual_call);
         let each = [
             ("timeouts.connect", &timeouts.connect, usual),
             ("timeouts.list", &timeouts.list, usual),

@@ -263,7 +263,7 @@ fn lost(loss: &Loss, dialect: &Dialect) -> (&'static str, String) {
         Some(Field::Cwd) => "cwd",
         Some(Field::Url(_)) => "url",
         Some(Field::Headers) => "headers",
-        Some(Field::Timeout | Field::CallTimeout) => "timeout",
+        Some(Field::Timeout | Field::CallTimeout | Field::StartTimeout) => "timeout",
         Some(Field::Include | Field::Exclude) => "tools",
         Some(Field::Trust) => "trust",
         Some(Field::AlwaysAllow) => "alwaysAllow",

@@ -6,7 +6,7 @@
 use std::{collections::BTreeSet, fmt::Write, io};
 
 use super::*;
-use crate::{PathKind, dialect::by_name};
+use crate::{PathKind, dialect::by_name, server::Timeouts};
 
 fn machine() -> Machine {
     let look = |path: &Path| match path.to_str() {
@@ -43,7 +43,9 @@ fn report(key: &str, text: &str) -> LintReport {
 fn summary(server: &ConfiguredServer) -> String {
     let address = server.command.iter().chain(&server.args).chain(&server.url).map(|it| it.value.clone());
     let env = server.env.iter().map(|pair| format!("{}={}", pair.name.value, pair.value.value));
-    let timeout = server.timeouts.call.iter().map(|it| format!("{:?}", it.value));
+    let Timeouts { connect, call, .. } = &server.timeouts;
+    let start = connect.iter().filter(|_| call.is_none()).map(|it| format!("start={:?}", it.value));
+    let timeout = call.iter().map(|it| format!("{:?}", it.value)).chain(start);
     let debug = server.debug.iter().map(|it| format!("debug={}", it.value));
     let auth = &server.auth;
     let flags =
