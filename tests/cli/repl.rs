@@ -69,10 +69,11 @@ fn the_status_of_every_server_is_a_table() {
     let servers = json!({ "one": mock("tools.yaml"), "gone": { "command": "/gone" } });
     let run = with(&servers).stdin("/mcp status\nquit\n").run().code(0);
     let lines: Vec<_> = run.stdout_text().lines().collect();
-    assert_eq!(lines[..2], ["MCP Servers Status:", "┌────────┬───────────┬───────┬─────────┐"]);
-    assert_eq!(lines[2], "│ Server │ Status    │ Tools │ Updated │");
-    assert!(lines[4].starts_with("│ one    │ Connected │ 5     │ ") && lines[4].ends_with("s ago  │"), "{}", lines[4]);
-    assert_eq!(lines[5], "│ gone   │ Failed    │ -     │ Error   │");
+    assert_eq!(lines[..2], ["MCP Servers Status:", "┌────────┬───────────┬───────┬───────────┬─────────┬─────────┐"]);
+    assert_eq!(lines[2], "│ Server │ Status    │ Tools │ Resources │ Prompts │ Updated │");
+    let one = "│ one    │ Connected │ 5     │ 1         │ 1       │ ";
+    assert!(lines[4].starts_with(one) && lines[4].ends_with("s ago  │"), "{}", lines[4]);
+    assert_eq!(lines[5], "│ gone   │ Failed    │ -     │ -         │ -       │ Error   │");
     assert_eq!(
         lines[7..],
         ["", "Use '/mcp list-tools' to see all tools", "Use '/mcp debug <server>' for more details"]

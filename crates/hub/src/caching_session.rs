@@ -5,14 +5,14 @@ use std::sync::Arc;
 use serde_json::{Map, Value, value::RawValue};
 
 use super::{Hub, HubServer};
-use rehearse_client::{CallOptions, Failure, Listing, PageSource, Session, oauth::Authorizer};
+use rehearse_client::{CallOptions, Failure, PageSource, Session, oauth::Authorizer};
 
 /// A session with a cache. A change notification, a call of a tool that is not read-only, or another authorization
 /// invalidates the cache. Use the [`Session`] for requests without the cache.
 #[derive(Clone, Copy, Debug)]
 pub struct CachingSession<'s> {
-    hub: &'s Hub,
-    session: &'s Session,
+    pub(super) hub: &'s Hub,
+    pub(super) session: &'s Session,
 }
 
 impl Hub {
@@ -24,30 +24,6 @@ impl Hub {
 }
 
 impl CachingSession<'_> {
-    /// As [`Session::list_resources`]; each page is cached separately.
-    ///
-    /// # Errors
-    /// Any [`Failure`].
-    pub async fn list_resources(&self, options: CallOptions) -> Result<Listing, Failure> {
-        self.session.list_from(self, "resources/list", "resources", options).await
-    }
-
-    /// As [`Session::list_resource_templates`].
-    ///
-    /// # Errors
-    /// Any [`Failure`].
-    pub async fn list_resource_templates(&self, options: CallOptions) -> Result<Listing, Failure> {
-        self.session.list_from(self, "resources/templates/list", "resourceTemplates", options).await
-    }
-
-    /// As [`Session::list_prompts`].
-    ///
-    /// # Errors
-    /// Any [`Failure`].
-    pub async fn list_prompts(&self, options: CallOptions) -> Result<Listing, Failure> {
-        self.session.list_from(self, "prompts/list", "prompts", options).await
-    }
-
     /// As [`Session::read_resource`]. A result that needed client input is not cached.
     ///
     /// # Errors

@@ -10,7 +10,7 @@
 //!
 //! Tools are registered in the order of the config, whichever server answers first, so that the same tool wins a duplicate
 //! name in every run. A `ServerConnection` outlives the sessions with its server. Calls hold the session for reading;
-//! closing it cancels them first. [`registry`] is pure; `server_connection` and `watch` wait for servers; `store` caches
+//! closing it cancels them first. `item_registry` lists resources and prompts when they are needed. [`registry`] is pure; `server_connection` and `watch` wait for servers; `store` caches
 //! results.
 //!
 //! All servers at once:
@@ -39,6 +39,8 @@ mod caching_session;
 mod call;
 pub mod configured;
 mod discovery;
+mod item_lists;
+mod item_registry;
 mod options;
 pub mod projection;
 pub mod registry;
@@ -65,6 +67,8 @@ pub use self::{
     caching_session::CachingSession,
     call::CallError,
     discovery::Discovery,
+    item_lists::ItemKind,
+    item_registry::ItemRegistry,
     options::{
         ApprovalDecision, ApprovalMode, ApprovalRequest, Approver, ConnectMode, HubOptions, HubServer, RecordSink,
         Retry, RetrySink,
@@ -117,6 +121,8 @@ pub enum Event {
     StatusChanged(Arc<str>),
     /// The registry changed.
     ToolsChanged,
+    /// The resources or prompts of a server changed.
+    ItemsChanged(Arc<str>),
     /// A server lost its session, and the hub opened a new one.
     SessionRenewed(Arc<str>),
     /// The connection to a server was lost; the hub reconnects if the options have retries.

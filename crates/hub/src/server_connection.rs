@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use rand::RngExt;
 use serde_json::value::RawValue;
 use tokio::sync::{RwLock, RwLockReadGuard};
@@ -16,6 +16,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
     HubServer,
+    item_lists::{ItemKind, ItemLists},
     options::HubOptions,
     status::{ConnectionState, ServerStatus},
 };
@@ -42,6 +43,8 @@ pub(super) struct ServerConnection {
     status: Mutex<ServerStatus>,
     /// The last list of tools.
     listing: Mutex<Arc<Listing>>,
+    /// The other items that it lists.
+    items: Mutex<ItemLists>,
     /// Unsolicited responses that arrived while the session was closed.
     late: Mutex<Vec<UnsolicitedFrame>>,
     /// Old sessions that are being closed. The tracker is closed, so that `wait` returns when they are.
@@ -92,6 +95,7 @@ impl ServerConnection {
             calls: Mutex::default(),
             status: Mutex::new(ServerStatus::new(state)),
             listing: Mutex::default(),
+            items: Mutex::default(),
             late: Mutex::default(),
             closing,
         }
@@ -107,7 +111,14 @@ impl ServerConnection {
     }
 
     pub(super) fn status(&self) -> ServerStatus {
-        self.status.lock().clone()
+        let status = self.status.lock().clone();
+        let items = self.items.lock();
+        let count = |kind| items.last(kind).map(|listing| listing.items.len());
+        ServerStatus { resources: count(ItemKind::Resource), prompts: count(ItemKind::Prompt), ..status }
+    }
+
+    pub(super) fn items(&self) -> MutexGuard<'_, ItemLists> {
+        self.items.lock()
     }
 
     pub(super) fn listing(&self) -> Arc<Listing> {
@@ -278,6 +289,9 @@ impl ServerConnection {
         let mut status = self.status.lock();
         let tools = status.tools.filter(|_| state == ConnectionState::Connected);
         *status = ServerStatus { last_error, tools, ..ServerStatus::new(state) };
+        if state != ConnectionState::Connected {
+            self.items.lock().clear();
+        }
     }
 }
 

@@ -13,6 +13,10 @@ pub struct ServerStatus {
     pub last_error: Option<Arc<str>>,
     /// The number of tools that it lists, including those that cannot be called.
     pub tools: Option<usize>,
+    /// The number of resources that it lists, if it was asked.
+    pub resources: Option<usize>,
+    /// The number of prompts that it lists, if it was asked.
+    pub prompts: Option<usize>,
 }
 
 /// The state of a connection.
@@ -32,7 +36,7 @@ pub enum ConnectionState {
 
 impl ServerStatus {
     pub(super) fn new(state: ConnectionState) -> ServerStatus {
-        ServerStatus { state, since: SystemTime::now(), last_error: None, tools: None }
+        ServerStatus { state, since: SystemTime::now(), last_error: None, tools: None, resources: None, prompts: None }
     }
 }
 

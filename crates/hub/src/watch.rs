@@ -9,17 +9,14 @@ use super::{
     Event, Hub, Inner,
     server_connection::{OpenSession, ServerConnection},
 };
-use rehearse_client::{CallOptions, ClientRecorder, Failure, SubscriptionFilter};
+use rehearse_client::{CallOptions, ClientRecorder, Failure, Session, SubscriptionFilter};
 use rehearse_protocol::{Closed, Direction, Era, Frame, MessageHead};
 
-const LIST_CHANGED: &str = "notifications/tools/list_changed";
+const TOOLS_CHANGED: &str = "notifications/tools/list_changed";
+const PROMPTS_CHANGED: &str = "notifications/prompts/list_changed";
+const RESOURCES_CHANGED: &str = "notifications/resources/list_changed";
 /// Notifications that invalidate cached results (2026-07-28, Caching: Interaction with Notifications).
-const CHANGES: [&str; 4] = [
-    LIST_CHANGED,
-    "notifications/prompts/list_changed",
-    "notifications/resources/list_changed",
-    "notifications/resources/updated",
-];
+const CHANGES: [&str; 4] = [TOOLS_CHANGED, PROMPTS_CHANGED, RESOURCES_CHANGED, "notifications/resources/updated"];
 
 impl Hub {
     /// Watches a new session until it ends.
@@ -27,14 +24,11 @@ impl Hub {
         if !self.0.options.watch_changes {
             return;
         }
-        let capabilities: serde_json::Value =
-            serde_json::from_str(live.session.info().capabilities.get()).unwrap_or_default();
-        let is_caching = self.0.results.is_used();
-        let notifies = |list: &str| capabilities[list]["listChanged"] == true;
+        let reports = |capability| reports_changes(&live.session, capability);
         let filter = SubscriptionFilter {
-            tools: notifies("tools"),
-            prompts: is_caching && notifies("prompts"),
-            resources: is_caching && notifies("resources"),
+            tools: reports("tools"),
+            prompts: reports("prompts"),
+            resources: reports("resources"),
             uris: Vec::new(),
         };
         if filter != SubscriptionFilter::default() && live.session.info().version.era() == Era::Modern {
@@ -91,8 +85,11 @@ impl Watcher {
             let Some((index, frame)) = found else { return self.handle_disconnect(&hub).await };
             seen = index + 1;
             hub.0.results.invalidate(&self.connection.name);
-            if change(&frame) == Some(LIST_CHANGED) {
-                self.refresh_tools(&hub).await;
+            match change(&frame) {
+                Some(TOOLS_CHANGED) => self.refresh_tools(&hub).await,
+                Some(PROMPTS_CHANGED) => self.outdate_items(&hub, "prompts"),
+                Some(RESOURCES_CHANGED) => self.outdate_items(&hub, "resources"),
+                _ => {}
             }
         }
     }
@@ -108,6 +105,11 @@ impl Watcher {
         }
         hub.emit(Event::StatusChanged(self.connection.name.clone()));
         hub.register_or_emit();
+    }
+
+    fn outdate_items(&self, hub: &Hub, capability: &str) {
+        self.connection.items().outdate(capability);
+        hub.emit(Event::ItemsChanged(self.connection.name.clone()));
     }
 
     /// Pings the server; without a response the connection is lost.
@@ -140,6 +142,12 @@ impl Watcher {
             hub.register_or_emit();
         }
     }
+}
+
+/// Whether a server says that it reports changes of a list.
+pub(super) fn reports_changes(session: &Session, capability: &str) -> bool {
+    let capabilities: serde_json::Value = serde_json::from_str(session.info().capabilities.get()).unwrap_or_default();
+    capabilities[capability]["listChanged"] == true
 }
 
 /// The method of a change notification.

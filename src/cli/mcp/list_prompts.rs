@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 use super::listing::{self, ListingArgs, ListingKind, entry, word};
 use crate::cli::{Exit, Failure, style::printable};
 use rehearse_client::Session;
+use rehearse_hub::ItemKind;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -20,8 +21,14 @@ pub(super) struct ListPromptsArgs {
     listing: ListingArgs,
 }
 
-pub(crate) const PROMPTS: ListingKind =
-    ListingKind { capability: "prompts", title: "Prompts", key: "prompts", name: "name", human: prompt };
+pub(crate) const PROMPTS: ListingKind = ListingKind {
+    item: ItemKind::Prompt,
+    capability: "prompts",
+    title: "Prompts",
+    key: "prompts",
+    name: "name",
+    human: prompt,
+};
 
 pub(super) fn run(args: &ListPromptsArgs) -> Result<Exit, Failure> {
     listing::run(&args.listing, &PROMPTS, async |session: &Session, options| session.list_prompts(options).await)

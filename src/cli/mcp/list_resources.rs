@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 use super::listing::{self, ListingArgs, ListingKind, entry, word};
 use crate::cli::{Exit, Failure};
 use rehearse_client::Session;
+use rehearse_hub::ItemKind;
 
 const RESOURCE_EXAMPLES: &str = "\
 Examples:
@@ -33,9 +34,16 @@ pub(super) struct ListResourceTemplatesArgs {
     listing: ListingArgs,
 }
 
-pub(crate) const RESOURCES: ListingKind =
-    ListingKind { capability: "resources", title: "Resources", key: "resources", name: "uri", human: resource };
+pub(crate) const RESOURCES: ListingKind = ListingKind {
+    item: ItemKind::Resource,
+    capability: "resources",
+    title: "Resources",
+    key: "resources",
+    name: "uri",
+    human: resource,
+};
 pub(crate) const TEMPLATES: ListingKind = ListingKind {
+    item: ItemKind::ResourceTemplate,
     capability: "resources",
     title: "Resource templates",
     key: "resourceTemplates",

@@ -19,6 +19,7 @@ use crate::cli::{
 };
 use rehearse_client::{self as client, CallOptions, Listing, Session};
 use rehearse_document::nearest;
+use rehearse_hub::ItemKind;
 use rehearse_report::text::printable_lines;
 
 #[derive(Debug, clap::Args)]
@@ -33,6 +34,7 @@ pub(super) struct ListingArgs {
 
 /// A kind of listed items.
 pub(crate) struct ListingKind {
+    pub(crate) item: ItemKind,
     /// The capability that a server with such items declares.
     pub(super) capability: &'static str,
     /// The title of a list.
@@ -40,7 +42,7 @@ pub(crate) struct ListingKind {
     /// The key of the list in JSON.
     pub(super) key: &'static str,
     /// The member that identifies an item.
-    pub(super) name: &'static str,
+    pub(crate) name: &'static str,
     pub(super) human: fn(&Map<String, Value>) -> String,
 }
 

@@ -11,7 +11,16 @@ use unicode_width::UnicodeWidthStr;
 use crate::cli::style::{BAD, DIM, DOUBTFUL, GOOD, printable};
 use rehearse_hub::{ConnectionState, Hub, ServerStatus};
 
-const HEADS: [&str; 4] = ["Server", "Status", "Tools", "Updated"];
+/// How long a table waits for the numbers of resources and prompts.
+const ITEMS_LIMIT: Duration = Duration::from_secs(2);
+
+/// Asks connected servers for their resources and prompts, so that [`callable_statuses`] has their numbers. A server that
+/// is slow does not hold up a table.
+pub(crate) async fn list_items(hub: &Hub) {
+    let listed = futures_util::future::join(hub.resources(), hub.prompts());
+    // What is missing has no number.
+    let _ = tokio::time::timeout(ITEMS_LIMIT, listed).await;
+}
 
 /// The status of each server with the number of callable tools.
 pub(crate) fn callable_statuses(hub: &Hub) -> Vec<(Arc<str>, ServerStatus)> {
@@ -23,7 +32,7 @@ pub(crate) fn callable_statuses(hub: &Hub) -> Vec<(Arc<str>, ServerStatus)> {
     statuses
 }
 
-/// The table of servers with its title and hints; `prefix` is the prefix of commands.
+/// The table of servers with its title and hints. It has columns of resources and prompts if a server has any; `prefix` is the prefix of commands.
 pub(crate) fn status_table(servers: &[(impl AsRef<str>, ServerStatus)], now: SystemTime, prefix: &str) -> String {
     status_table_in(servers, now, prefix, |state| state.to_string())
 }
@@ -35,12 +44,14 @@ pub(super) fn status_table_in(
     prefix: &str,
     word: impl Fn(ConnectionState) -> String,
 ) -> String {
-    let row = |(name, status): &(_, ServerStatus)| {
+    let count = |count: Option<usize>| count.map_or_else(|| "-".to_owned(), |count| count.to_string());
+    let cells = |(name, status): &(_, ServerStatus)| {
         let name: &str = AsRef::as_ref(name);
-        let tools = status.tools.map_or_else(|| "-".to_owned(), |tools| tools.to_string());
-        [printable(name).into_owned(), word(status.state), tools, updated(status, now)]
+        let [tools, resources, prompts] = [status.tools, status.resources, status.prompts].map(count);
+        let status = (word(status.state), updated(status, now));
+        (printable(name).into_owned(), status, [tools, resources, prompts])
     };
-    let rows: Vec<_> = servers.iter().map(row).collect();
+    let rows = servers.iter().map(cells);
     let style = |row: usize, column: usize| match servers[row].1.state {
         _ if column != 1 => Style::new(),
         ConnectionState::Connected => GOOD,
@@ -48,9 +59,22 @@ pub(super) fn status_table_in(
         ConnectionState::Connecting => DOUBTFUL,
         ConnectionState::NotConnected | ConnectionState::Disabled => DIM,
     };
+    let has_items = |(_, status): &(_, ServerStatus)| status.resources.max(status.prompts) > Some(0);
+    let table = match servers.iter().any(has_items) {
+        false => {
+            let rows = rows.map(|(name, (state, updated), [tools, ..])| [name, state, tools, updated]);
+            draw(["Server", "Status", "Tools", "Updated"], &rows.collect::<Vec<_>>(), style)
+        }
+        true => {
+            let rows = rows.map(|(name, (state, updated), [tools, resources, prompts])| {
+                [name, state, tools, resources, prompts, updated]
+            });
+            let heads = ["Server", "Status", "Tools", "Resources", "Prompts", "Updated"];
+            draw(heads, &rows.collect::<Vec<_>>(), style)
+        }
+    };
     format!(
-        "MCP Servers Status:\n{}\nUse '{prefix}list-tools' to see all tools\nUse '{prefix}debug <server>' for more details\n",
-        draw(HEADS, &rows, style)
+        "MCP Servers Status:\n{table}\nUse '{prefix}list-tools' to see all tools\nUse '{prefix}debug <server>' for more details\n"
     )
 }
 
@@ -113,16 +137,21 @@ mod tests {
     #[test]
     fn the_width_of_the_table_depends_on_its_cells() {
         let since = SystemTime::UNIX_EPOCH;
-        let status = |state, tools| ServerStatus { state, since, last_error: None, tools };
+        let status =
+            |state, tools| ServerStatus { state, since, last_error: None, tools, resources: None, prompts: None };
         let servers = [
             ("filesystem", status(ConnectionState::Connected, Some(8))),
             ("web", status(ConnectionState::Failed, None)),
             ("b\u{1b}x", status(ConnectionState::Disabled, None)),
             ("日本語🦀", status(ConnectionState::NotConnected, None)),
         ];
-        let text = status_table(&servers, since + Duration::from_secs(130), "/mcp ");
+        let table = |servers: &[_]| {
+            let text = status_table(servers, since + Duration::from_secs(130), "/mcp ");
+            anstream::adapter::strip_str(&text).to_string()
+        };
+        let text = table(&servers);
         assert_eq!(
-            anstream::adapter::strip_str(&text).to_string(),
+            text,
             "\
 MCP Servers Status:
 ┌────────────┬───────────────┬───────┬─────────┐
@@ -137,6 +166,17 @@ MCP Servers Status:
 Use '/mcp list-tools' to see all tools
 Use '/mcp debug <server>' for more details
 "
+        );
+        let docs = ServerStatus { resources: Some(2), prompts: Some(0), ..status(ConnectionState::Connected, Some(8)) };
+        let text = table(&[("docs", docs), ("web", status(ConnectionState::Failed, None))]);
+        assert_eq!(
+            text.lines().skip(1).take(5).collect::<Vec<_>>().join("\n"),
+            "\
+┌────────┬───────────┬───────┬───────────┬─────────┬─────────┐
+│ Server │ Status    │ Tools │ Resources │ Prompts │ Updated │
+├────────┼───────────┼───────┼───────────┼─────────┼─────────┤
+│ docs   │ Connected │ 8     │ 2         │ 0       │ 2m ago  │
+│ web    │ Failed    │ -     │ -         │ -       │ Error   │"
         );
     }
 

@@ -9,7 +9,7 @@ use crate::cli::mcp::{
     arguments::{names_of, values_of},
     command_line_server::command_words,
 };
-use rehearse_hub::RegisteredTool;
+use rehearse_hub::{ItemKind, ItemRegistry, RegisteredTool};
 use rehearse_report::text::is_harmful;
 
 /// The known names.
@@ -17,10 +17,8 @@ use rehearse_report::text::is_harmful;
 pub(super) struct KnownNames {
     pub(super) servers: Vec<Arc<str>>,
     pub(super) tools: Vec<Arc<RegisteredTool>>,
-    /// The URIs of listed resources.
-    pub(super) resources: Vec<String>,
-    /// The names of listed prompts and of their arguments.
-    pub(super) prompts: Vec<(String, Vec<String>)>,
+    pub(super) resources: ItemRegistry,
+    pub(super) prompts: ItemRegistry,
 }
 
 /// A completion.
@@ -103,16 +101,14 @@ pub(super) fn choices(line: &str, known: &KnownNames) -> Vec<Candidate> {
             ) => servers(),
             (CommandKind::Call, 0) => known.tools.iter().map(|tool| whole(&tool.name, about(tool))).collect(),
             (CommandKind::Call, _) => typed.tool(known).map(|tool| arguments(&typed, tool)).unwrap_or_default(),
-            (CommandKind::Read, 0) => known.resources.iter().map(|uri| whole(uri, None)).collect(),
-            (CommandKind::Prompt, 0) => known.prompts.iter().map(|(name, _)| whole(name, None)).collect(),
+            (CommandKind::Read, 0) => names_in(&known.resources, "uri").map(|(uri, _)| whole(&uri, None)).collect(),
+            (CommandKind::Prompt, 0) => names_in(&known.prompts, "name").map(|(name, _)| whole(&name, None)).collect(),
             (CommandKind::Prompt, _) => {
-                let prompt = known.prompts.iter().find(|(name, _)| Some(name) == typed.operands().next());
-                let names = prompt.map(|(_, names)| &names[..]).unwrap_or_default();
-                names
-                    .iter()
-                    .filter(|name| !typed.has_argument(name))
-                    .map(|name| (format!("{name}="), None, false))
-                    .collect()
+                let prompt = names_in(&known.prompts, "name").find(|(name, _)| Some(name) == typed.operands().next());
+                let arguments = prompt.and_then(|(_, prompt)| prompt["arguments"].as_array().cloned());
+                let arguments = arguments.into_iter().flatten();
+                let names = arguments.filter_map(|argument| Some(argument["name"].as_str()?.to_owned()));
+                names.filter(|name| !typed.has_argument(name)).map(|name| (format!("{name}="), None, false)).collect()
             }
             _ => Vec::new(),
         }
@@ -124,6 +120,20 @@ pub(super) fn choices(line: &str, known: &KnownNames) -> Vec<Candidate> {
         Candidate { text, start: typed.start, about, is_whole }
     };
     found.into_iter().filter(fits).map(choice).collect()
+}
+
+/// The kind of items that can follow the text before the cursor.
+pub(super) fn items_in(line: &str) -> Option<ItemKind> {
+    match PartialLine::parse(line)?.spec.kind {
+        CommandKind::Read => Some(ItemKind::Resource),
+        CommandKind::Prompt => Some(ItemKind::Prompt),
+        _ => None,
+    }
+}
+
+/// The items with their names.
+fn names_in<'k>(items: &'k ItemRegistry, key: &'k str) -> impl Iterator<Item = (String, Value)> {
+    items.items().filter_map(move |(_, item)| Some((item[key].as_str()?.to_owned(), item)))
 }
 
 /// The remaining arguments, shown after the cursor.
@@ -243,9 +253,16 @@ fn is_special(character: char) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use rehearse_client::Listing;
     use serde_json::{json, value::to_raw_value};
 
     use super::*;
+
+    fn items(item: Value) -> ItemRegistry {
+        let items = vec![to_raw_value(&item).expect("JSON")];
+        let listing = Arc::new(Listing { items, ..Listing::default() });
+        ItemRegistry { servers: vec![("files".into(), listing)], ..ItemRegistry::default() }
+    }
 
     fn known() -> KnownNames {
         let tool = |server: &str, name: &str, schema: Value| {
@@ -271,8 +288,8 @@ mod tests {
         KnownNames {
             servers: vec!["files".into(), "my web".into()],
             tools: vec![tool("files", "echo", schema), tool("files", "bad\u{1b}", json!({}))],
-            resources: vec!["docs://index".to_owned()],
-            prompts: vec![("greet".to_owned(), vec!["name".to_owned()])],
+            resources: items(json!({ "uri": "docs://index" })),
+            prompts: items(json!({ "name": "greet", "arguments": [{ "name": "name" }] })),
         }
     }
 

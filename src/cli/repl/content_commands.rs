@@ -77,17 +77,9 @@ impl Shell {
             Ok(hub_session) => hub_session,
             Err(error) => return self.failed(&error),
         };
-        let resources = self
-            .list_items(&hub_session, &RESOURCES, async |session, options| {
-                self.hub.caching_session(session).list_resources(options).await
-            })
-            .await;
-        let list =
-            async |session: &Session, options| self.hub.caching_session(session).list_resource_templates(options).await;
-        let templates = self.list_items(&hub_session, &TEMPLATES, list).await;
+        let resources = self.list_items(&hub_session, &RESOURCES).await;
+        let templates = self.list_items(&hub_session, &TEMPLATES).await;
         let (Some(resources), Some(templates)) = (resources, templates) else { return false };
-        self.listed().resources =
-            members(&resources).filter_map(|item| Some(item["uri"].as_str()?.to_owned())).collect();
         print_unchecked(&listing::text(&RESOURCES, &resources));
         let has_templates = members(&templates).next().is_some();
         if has_templates {
@@ -101,18 +93,7 @@ impl Shell {
             Ok(hub_session) => hub_session,
             Err(error) => return self.failed(&error),
         };
-        let listed = self
-            .list_items(&hub_session, &PROMPTS, async |session, options| {
-                self.hub.caching_session(session).list_prompts(options).await
-            })
-            .await;
-        let Some(prompts) = listed else { return false };
-        let known = |item: Value| {
-            let arguments = item["arguments"].as_array().into_iter().flatten();
-            let names = arguments.filter_map(|argument| Some(argument["name"].as_str()?.to_owned())).collect();
-            Some((item["name"].as_str()?.to_owned(), names))
-        };
-        self.listed().prompts = members(&prompts).filter_map(known).collect();
+        let Some(prompts) = self.list_items(&hub_session, &PROMPTS).await else { return false };
         print_unchecked(&listing::text(&PROMPTS, &prompts));
         !listing::has_failed(&prompts)
     }
@@ -125,10 +106,7 @@ impl Shell {
         output: Option<&Path>,
         cancel: &CancellationToken,
     ) -> bool {
-        let list = async |session: &Session, options| self.hub.caching_session(session).list_resources(options).await;
-        let Some(hub_session) = self.find_server(server, &RESOURCES, list, "uri", uri, cancel).await else {
-            return false;
-        };
+        let Some(hub_session) = self.find_server(server, &RESOURCES, uri, cancel).await else { return false };
         let read = async |session: &Session, options: CallOptions| {
             self.hub.caching_session(session).read_resource(uri, options).await
         };
@@ -153,10 +131,7 @@ impl Shell {
             Ok(arguments) => Some(arguments).filter(|arguments| !arguments.is_empty()),
             Err(error) => return self.print_error(&self.hub_session(), error),
         };
-        let list = async |session: &Session, options| self.hub.caching_session(session).list_prompts(options).await;
-        let Some(hub_session) = self.find_server(server, &PROMPTS, list, "name", name, cancel).await else {
-            return false;
-        };
+        let Some(hub_session) = self.find_server(server, &PROMPTS, name, cancel).await else { return false };
         let get = async |session: &Session, options: CallOptions| session.get_prompt(name, arguments, options).await;
         let Some(result) = self.send_request(&hub_session, (&PROMPTS, name), get, cancel).await else { return false };
         let mut saver = Saver::new(output, name);
@@ -193,13 +168,22 @@ impl Shell {
         false
     }
 
-    async fn list_items(
+    /// Asks for the items of each server.
+    async fn list_items(&self, hub_session: &HubSession, kind: &ListingKind) -> Option<Listings> {
+        let list = async |session: &Session, options| {
+            self.hub.caching_session(session).list(kind.item, options).await.map(Arc::unwrap_or_clone)
+        };
+        let listed = Box::pin(listing::list_items(hub_session, kind, list)).await;
+        self.listings(hub_session, listed)
+    }
+
+    /// What was listed; an error is printed.
+    fn listings(
         &self,
         hub_session: &HubSession,
-        kind: &ListingKind,
-        list: impl AsyncFn(&Session, CallOptions) -> Result<Listing, Failure>,
+        listed: Result<ServerResults<Listing>, CommandError>,
     ) -> Option<Listings> {
-        match Box::pin(listing::list_items(hub_session, kind, list)).await {
+        match listed {
             Ok(ServerResults { reached, outcome: Ok(()) }) => Some(reached),
             Ok(ServerResults { outcome: Err(error), .. }) | Err(error) => {
                 self.print_error(hub_session, error);
@@ -213,8 +197,6 @@ impl Shell {
         &self,
         server: Option<&str>,
         kind: &ListingKind,
-        list: impl AsyncFn(&Session, CallOptions) -> Result<Listing, Failure>,
-        key: &str,
         wanted: &str,
         cancel: &CancellationToken,
     ) -> Option<HubSession> {
@@ -235,14 +217,17 @@ impl Shell {
         let list = async |session: &Session, options: CallOptions| {
             let request = options.cancel.unwrap_or_default().child_token();
             let options = CallOptions { cancel: Some(request.clone()), ..CallOptions::default() };
-            forward_cancellation(cancel, &request, list(session, options)).await
+            let session = self.hub.caching_session(session);
+            let listed = forward_cancellation(cancel, &request, session.items(kind.item, options)).await;
+            listed.map(Arc::unwrap_or_clone)
         };
-        let listed = self.list_items(&hub_session, kind, list).await?;
+        let listed = Box::pin(listing::list_items(&hub_session, kind, list)).await;
+        let listed = self.listings(&hub_session, listed)?;
         if cancel.is_cancelled() {
             return None;
         }
         let has_it = |(_, came): &&(Arc<str>, ServerResult<Listing>)| match came {
-            ServerResult::Answered(Ok(listing)) => items(listing).any(|item| item[key] == wanted),
+            ServerResult::Answered(Ok(listing)) => items(listing).any(|item| item[kind.name] == wanted),
             _ => false,
         };
         let names: Vec<_> = listed.iter().filter(has_it).map(|(name, _)| name.clone()).collect();

@@ -6,9 +6,10 @@ use reedline::{
     Color, ColumnarMenu, Completer, CompletionResult, DefaultHinter, Emacs, Hinter, History, KeyCode, KeyModifiers,
     MenuBuilder, Reedline, ReedlineEvent, ReedlineMenu, Span, Suggestion, default_emacs_keybindings,
 };
+use tokio::runtime::Handle;
 
 use super::{
-    complete::{Candidate, choices, hint},
+    complete::{Candidate, choices, hint, items_in},
     history::{RedactingHistory, path_of_history},
     shell::Shell,
 };
@@ -32,7 +33,7 @@ pub(super) fn editor(shell: &Arc<Shell>, keyboard: &Keyboard) -> Editor {
     let menu = Box::new(ColumnarMenu::default().with_name(MENU).with_marker(""));
     let mut reedline = Reedline::create()
         .with_edit_mode(Box::new(Emacs::new(keys)))
-        .with_completer(Box::new(Completions(shell.clone())))
+        .with_completer(Box::new(Completions { shell: shell.clone(), runtime: Handle::current() }))
         .with_menu(ReedlineMenu::EngineCompleter(menu))
         .with_quick_completions(true)
         .with_partial_completions(true)
@@ -58,7 +59,10 @@ fn history_hints() -> DefaultHinter {
     DefaultHinter::default().with_style(Color::DarkGray.normal())
 }
 
-struct Completions(Arc<Shell>);
+struct Completions {
+    shell: Arc<Shell>,
+    runtime: Handle,
+}
 
 impl Completer for Completions {
     fn complete(&mut self, line: &str, pos: usize) -> CompletionResult {
@@ -70,10 +74,13 @@ impl Completer for Completions {
             ..Suggestion::default()
         };
         let before = line.get(..pos).unwrap_or(line);
-        if self.0.is_message(line) {
+        if self.shell.is_message(line) {
             return CompletionResult::fresh(Vec::new());
         }
-        let found: Vec<_> = choices(before, &self.0.known()).into_iter().map(suggestion).collect();
+        if let Some(kind) = items_in(before) {
+            self.shell.list_in_background(&self.runtime, kind);
+        }
+        let found: Vec<_> = choices(before, &self.shell.known()).into_iter().map(suggestion).collect();
         CompletionResult::fresh(found)
     }
 }

@@ -62,7 +62,7 @@ pub(super) async fn watch_hub(shell: &Arc<Shell>) -> Never {
                     shell.print_new_notices();
                 }
             }
-            Err(RecvError::Lagged(_)) => {}
+            Ok(Event::ItemsChanged(_)) | Err(RecvError::Lagged(_)) => {}
             // The hub lives as long as the shell.
             Err(RecvError::Closed) => std::future::pending().await,
         }

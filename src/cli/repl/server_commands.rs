@@ -7,7 +7,7 @@ use crate::cli::{
     mcp::{
         auth, info,
         print::print_unchecked,
-        table::{ago, callable_statuses, draw, status_table},
+        table::{ago, callable_statuses, draw, list_items, status_table},
     },
     style::{self, DIM, STRONG, printable},
 };
@@ -16,7 +16,8 @@ use rehearse_hub::{ConnectionState, HubError, Usage};
 use rehearse_report::text::printable_lines;
 
 impl Shell {
-    pub(super) fn status(&self) -> bool {
+    pub(super) async fn status(&self) -> bool {
+        list_items(&self.hub).await;
         let statuses = callable_statuses(&self.hub);
         let prefix = if self.chat.is_some() { "/" } else { "/mcp " };
         print_unchecked(&status_table(&statuses, SystemTime::now(), prefix));
@@ -169,6 +170,9 @@ impl Shell {
         if let Some(listed) = status.tools {
             let offered = self.hub.registry().server_tools(server).count();
             fact("Tools", &if offered == listed { listed.to_string() } else { format!("{offered} of {listed}") });
+        }
+        for (name, count) in [("Resources", status.resources), ("Prompts", status.prompts)] {
+            count.iter().for_each(|count| fact(name, &count.to_string()));
         }
         fact("Frames printed", if self.switch.is_on(server) { "yes" } else { "no" });
         let stderr = self.recent_stderr(server);

@@ -3,7 +3,8 @@
 use std::{collections::HashMap, convert::Infallible, sync::Arc, time::Instant};
 
 use futures_util::{StreamExt, stream};
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
+use tokio::{runtime::Handle, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -29,7 +30,9 @@ use crate::cli::{
 use rehearse_client::{AnswerScript, ConnectError, LastLines, StderrLine};
 use rehearse_client_configs::{Machine, policy::Unreachable};
 use rehearse_document::nearest;
-use rehearse_hub::{ApprovalMode, ConnectMode, ConnectionState, Hub, HubError, HubOptions, HubServer, Notice};
+use rehearse_hub::{
+    ApprovalMode, ConnectMode, ConnectionState, Hub, HubError, HubOptions, HubServer, ItemKind, Notice, ServerStatus,
+};
 use rehearse_report::text::printable_lines;
 
 pub(super) struct Shell {
@@ -48,8 +51,8 @@ pub(super) struct Shell {
     pub(super) unreachable: Unreachable,
     loaded: Mutex<Arc<LoadedConfigs>>,
     recent_stderr: Arc<Mutex<HashMap<Arc<str>, LastLines>>>,
-    /// Listed resources and prompts, for completion.
-    listed: Mutex<KnownNames>,
+    /// Asks for resources or prompts, for completion.
+    listing: Mutex<Option<JoinHandle<()>>>,
     pub(super) initial_connections: InitialConnections,
     /// Cancelled when this process should exit.
     pub(super) shutdown: CancellationToken,
@@ -133,7 +136,7 @@ impl Shell {
             unreachable,
             loaded: Mutex::new(Arc::new(loaded)),
             recent_stderr,
-            listed: Mutex::default(),
+            listing: Mutex::default(),
             initial_connections: InitialConnections::default(),
             shutdown,
             notices: Mutex::default(),
@@ -266,7 +269,7 @@ impl Shell {
 
     async fn run_short(&self, command: Command) -> bool {
         match command {
-            Command::Status => self.status(),
+            Command::Status => self.status().await,
             Command::ListTools(server) => self.list_tools(server.as_deref()).await,
             Command::Connect(server) => self.connect(&server).await,
             Command::Disconnect(server) => self.disconnect(&server).await,
@@ -331,11 +334,31 @@ impl Shell {
     /// The names for completion.
     pub(super) fn known(&self) -> KnownNames {
         let servers = self.hub.status().into_iter().map(|(name, _)| name).collect();
-        KnownNames { servers, tools: self.hub.registry().tools().to_vec(), ..self.listed.lock().clone() }
+        let (resources, prompts) = (ItemKind::Resource, ItemKind::Prompt);
+        KnownNames {
+            servers,
+            tools: self.hub.registry().tools().to_vec(),
+            resources: self.hub.known_items(resources),
+            prompts: self.hub.known_items(prompts),
+        }
     }
 
-    pub(super) fn listed(&self) -> MutexGuard<'_, KnownNames> {
-        self.listed.lock()
+    /// Asks the servers that were not asked yet for their items, in the background.
+    pub(super) fn list_in_background(&self, runtime: &Handle, kind: ItemKind) {
+        let is_unknown = |(_, status): (Arc<str>, ServerStatus)| {
+            let count = if kind == ItemKind::Prompt { status.prompts } else { status.resources };
+            status.state == ConnectionState::Connected && count.is_none()
+        };
+        let mut listing = self.listing.lock();
+        if listing.as_ref().is_none_or(JoinHandle::is_finished) && self.hub.status().into_iter().any(is_unknown) {
+            let hub = self.hub.clone();
+            *listing = Some(runtime.spawn(async move {
+                match kind {
+                    ItemKind::Prompt => drop(hub.prompts().await),
+                    _ => drop(hub.resources().await),
+                }
+            }));
+        }
     }
 
     /// The last stderr lines of a server.
@@ -400,6 +423,12 @@ impl Shell {
 
     /// Closes all connections.
     pub(super) async fn close(&self) {
+        let listing = self.listing.lock().take();
+        if let Some(listing) = listing {
+            listing.abort();
+            // It was aborted.
+            let _ = listing.await;
+        }
         self.hub.close().await;
         self.tracer.clone().finish().await;
     }

@@ -4,6 +4,7 @@ mod caching_session;
 mod calls;
 mod changes;
 mod discovery;
+mod item_registry;
 mod routing;
 
 use std::{
