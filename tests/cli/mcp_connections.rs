@@ -94,6 +94,15 @@ fn a_watched_status_is_printed_when_it_changes() {
     running.stdout_line("│ one    │ Failed │ -     │");
     running.signal("INT");
     running.end().code(3);
+    let mut running =
+        mcp(["status", "--watch=100ms", "--mcp-config", "c.json"]).file("c.json", &servers.to_string()).start();
+    running.stdout_line("│ one    │ Connected │ 9     │");
+    let pid = std::fs::read_to_string(running.path("pid")).expect("a process");
+    assert!(std::process::Command::new("kill").arg(pid.trim()).status().expect("kills").success());
+    running.stdout_line("│ one    │ Failed │ -     │");
+    running.stdout_line("│ one    │ Connected │ 9     │");
+    running.signal("INT");
+    running.end().code(3);
     mcp(["status", "--watch", "--json"]).run().stderr_has("cannot be used with").code(2);
 }
 

@@ -1,4 +1,4 @@
-//! `rehearse mcp status`: the connection state and the number of tools of each server.
+//! `rehearse mcp status`: the connection state of each server, and how many tools, resources and prompts it has.
 
 use std::{
     collections::HashMap,
@@ -16,12 +16,12 @@ use super::{
     error::CommandError,
     print::{print, print_json},
     session::{HubSession, run_with_user},
-    table::{callable_statuses, status_table, status_table_in},
+    table::{callable_statuses, list_items, status_table, status_table_in},
     target::Select,
 };
 use crate::cli::{Exit, Failure, Format, style::DOUBTFUL};
 use rehearse_client_configs::policy::{Duplicates, Unreachable};
-use rehearse_hub::{ConnectionState, ServerStatus};
+use rehearse_hub::{ConnectionState, Hub, ServerStatus};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -31,7 +31,7 @@ Examples:
 
 The exit code is 3 if a server cannot be reached. Ctrl-C prints the state so far.";
 
-/// Show the connection state of each server
+/// Show the connection state of each server, and how many items it lists
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct StatusArgs {
@@ -65,6 +65,11 @@ pub(super) fn run(args: &StatusArgs) -> Result<Exit, Failure> {
             () = hub_session.interrupted() => return print_partial_status(hub_session, args.common.format()),
             found = &mut discovering => found.map_err(CommandError::from)?,
         };
+        tokio::select! {
+            biased;
+            () = hub_session.interrupted() => return print_partial_status(hub_session, args.common.format()),
+            () = list_items(&hub_session.hub) => {}
+        }
         if let Some(interval) = args.watch {
             return watch(hub_session, interval).await;
         }
@@ -94,27 +99,34 @@ pub(super) fn run(args: &StatusArgs) -> Result<Exit, Failure> {
 async fn watch(hub_session: &HubSession, interval: Duration) -> Result<Exit, CommandError> {
     let (hub, mut events, mut before) = (&hub_session.hub, hub_session.hub.events(), None);
     let is_terminal = std::io::stdout().is_terminal();
+    // An event does not end it: a connection has events before its tools are listed.
+    let mut asking = std::pin::pin!(ask_again(hub, interval));
     loop {
         let statuses = callable_statuses(hub);
-        let now: Vec<_> = statuses.iter().map(|(_, status)| (status.state, status.tools)).collect();
+        let counts = |status: &ServerStatus| (status.tools, status.resources, status.prompts);
+        let now: Vec<_> = statuses.iter().map(|(_, status)| (status.state, counts(status))).collect();
         let has_changed = before.replace(now.clone()) != Some(now);
         if is_terminal || has_changed {
             let clear = if is_terminal { "\x1b[H\x1b[2J" } else { "" };
             print(&format!("{clear}{}", status_table(&statuses, SystemTime::now(), "rehearse mcp ")))?;
         }
-        let lost = statuses.iter().filter(|(_, status)| status.state == ConnectionState::Failed);
-        let again = async {
-            tokio::time::sleep(interval).await;
-            // The table says who cannot be reached.
-            join_all(lost.map(|(name, _)| hub.connect(name))).await;
-        };
         tokio::select! {
             biased;
             () = hub_session.interrupted() => return Ok(Exit::Success),
             _ = events.recv() => {}
-            _ = Box::pin(again) => {}
+            () = &mut asking => asking.set(ask_again(hub, interval)),
         }
     }
+}
+
+/// After a pause, connects to lost servers and asks all for their items.
+async fn ask_again(hub: &Hub, pause: Duration) {
+    tokio::time::sleep(pause).await;
+    let statuses = hub.status();
+    let lost = statuses.iter().filter(|(_, status)| status.state == ConnectionState::Failed);
+    // The table says who cannot be reached.
+    join_all(lost.map(|(name, _)| hub.connect(name))).await;
+    list_items(hub).await;
 }
 
 /// Prints the status of each server at the time of an interruption.
@@ -162,6 +174,8 @@ fn report(
             "server": name,
             "status": word(status.state),
             "tools": status.tools,
+            "resources": status.resources,
+            "prompts": status.prompts,
             "since": humantime::format_rfc3339_millis(status.since).to_string(),
             "error": error.map(|error| hub_session.hidden(&error)),
         })
