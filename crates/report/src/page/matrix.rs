@@ -89,7 +89,7 @@ fn rows(at: usize, matrix: &Matrix, rows: &[&Row], is_explained: bool) -> Markup
                     tr {
                         td {}
                         @for (group, name) in &matrix.columns {
-                            th scope="col" data-transport=(group) data-protocol=(name) { span { (short(name)) } }
+                            th scope="col" data-transport=(printable(group)) data-protocol=(printable(name)) { span { (short(name)) } }
                         }
                         @if has_time { th class="time" title="of the slowest cell" { "time" } }
                     }
@@ -113,10 +113,10 @@ fn row(at: usize, matrix: &Matrix, row: &Row, is_explained: bool) -> Markup {
                     None => td {},
                     Some((outcome, None)) => td class=(outcome) { (outcome.mark()) },
                     Some((Outcome::Passed, Some(warning))) => td class="passed warning" {
-                        a href={ "#" (id(at, *warning)) } title={ (group) "/" (name) ": passed, with a warning" } { "✓▲" }
+                        a href={ "#" (id(at, *warning)) } title={ (printable(group)) "/" (printable(name)) ": passed, with a warning" } { "✓▲" }
                     },
                     Some((outcome, Some(failure))) => td class=(outcome) {
-                        a href={ "#" (id(at, *failure)) } title={ (group) "/" (name) ": " (outcome.phrase()) } { (outcome.mark()) }
+                        a href={ "#" (id(at, *failure)) } title={ (printable(group)) "/" (printable(name)) ": " (outcome.phrase()) } { (outcome.mark()) }
                     },
                 }
             }
