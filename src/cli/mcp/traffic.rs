@@ -33,7 +33,7 @@ struct WatchedServer {
 }
 
 impl Traffic {
-    /// `None` if nobody wants to see it.
+    /// `None` if it is not to be seen.
     ///
     /// # Errors
     /// The trace file cannot be written.
