@@ -39,6 +39,30 @@ fn a_model_uses_the_tools_of_the_servers_and_keeps_the_conversation() {
 }
 
 #[test]
+fn a_long_conversation_is_shortened_to_fit_the_context() {
+    let at = "x".repeat(600);
+    let model =
+        format!("rules: [{{ turns: [{{ calls: [{{ tool: look, args: {{ at: {at} }} }}] }}, '{{{{ result }}}}'] }}]");
+    let config = format!(
+        "version: '1.0'\nmodels: [{{ ref: m, display_name: M, id: m.yaml, type: scripted, context_window: 10 }}]\ndefaults: {{ model: m }}\nmcpServers: {{ one: {{ type: stdio, command: {}, args: [mock, tools.yaml] }} }}\n",
+        Rehearse::BINARY
+    );
+    let story = |args: &[&str]| {
+        let story = Rehearse::new().env("HOME", "home").env("XDG_CONFIG_HOME", "").file("tools.yaml", TOOLS);
+        let story = story.file("m.yaml", &model).file("c.cpe.yaml", &config).args(["chat"]).args(args.iter().copied());
+        story.stdin("Go").run().code(0)
+    };
+    let [flag, command] = stdio("tools.yaml");
+    for args in
+        [&["--model", "scripted:m.yaml", "--max-context", "10", &flag, &command][..], &["--mcp-config", "c.cpe.yaml"]]
+    {
+        let run = story(args).stdout_has(&format!("at {}\n[shortened: ", "x".repeat(397)));
+        run.stderr_has("warning: the oldest result of a tool was shortened, to fit 10 tokens of context\n");
+    }
+    story(&["--model", "scripted:m.yaml", &flag, &command]).stdout_has(&format!("at {at}\n"));
+}
+
+#[test]
 fn a_lazy_chat_connects_with_its_first_message() {
     let [flag, command] = stdio("tools.yaml");
     let lazy = [flag, command, "--lazy".to_owned()];

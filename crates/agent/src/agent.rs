@@ -64,6 +64,9 @@ pub struct AgentOptions {
     pub max_turns: u32,
     /// How many tokens one run may take, input and output.
     pub max_tokens: Option<u64>,
+    /// How many tokens one request may have, by an estimate: the oldest results of tools are shortened first. Results that a
+    /// model without tool calls gets as messages of the user stay.
+    pub max_context: Option<u64>,
     /// The order of the tool calls of one turn.
     pub order: CallOrder,
     /// The form of tool results for the model; `None` is that of the client that the server is configured for.
@@ -143,6 +146,7 @@ impl Default for AgentOptions {
             generation: GenerationOptions::default(),
             max_turns: 100,
             max_tokens: None,
+            max_context: None,
             order: CallOrder::Sequential,
             projection: None,
             answer: None,
@@ -271,6 +275,7 @@ impl Turns<'_> {
         let mut retries = options.answer_retries;
         while self.statistics.turns < options.max_turns {
             let toolbox = self.agent.toolbox();
+            self.fit(conversation, &toolbox).await?;
             let response = self.generate(conversation, &toolbox, deltas).await?;
             if response.content.is_empty() {
                 return Err(AgentError::EmptyResponse);
@@ -305,6 +310,18 @@ impl Turns<'_> {
             self.check_budget()?;
         }
         Err(AgentError::TurnLimit(options.max_turns))
+    }
+
+    /// Shortens a conversation that is too long for the model.
+    async fn fit(&self, conversation: &mut Conversation, toolbox: &Toolbox) -> Result<(), AgentError> {
+        let options = &self.agent.options;
+        let Some(limit) = options.max_context else { return Ok(()) };
+        let text = match conversation.fit(limit, options.system.as_deref(), &toolbox.definitions()) {
+            0 => return Ok(()),
+            1 => "the oldest result of a tool was shortened".to_owned(),
+            count => format!("the {count} oldest results of tools were shortened"),
+        };
+        self.emit(Event::Warning(&format!("{text}, to fit {limit} tokens of context"))).await
     }
 
     /// Asks the model for its next message.

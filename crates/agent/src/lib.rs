@@ -12,6 +12,7 @@
 
 mod agent;
 mod code_mode;
+mod context;
 mod conversation;
 mod error;
 mod event;

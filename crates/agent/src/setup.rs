@@ -92,6 +92,7 @@ impl AgentSetup {
             generation: generation(model_config, &config.generation),
             max_turns: subagent.and_then(|subagent| subagent.max_turns).unwrap_or(usual.max_turns),
             max_tokens: subagent.and_then(|subagent| subagent.max_tokens),
+            max_context: model_config.context_window,
             order: match subagent.is_some_and(|subagent| subagent.is_parallel) {
                 true => CallOrder::Parallel,
                 false => CallOrder::Sequential,

@@ -146,6 +146,22 @@ async fn a_model_uses_tools_until_it_has_an_answer() {
 }
 
 #[tokio::test]
+async fn the_oldest_results_are_shortened_to_fit_the_context() {
+    let long = "é".repeat(500);
+    let call = format!("{{ calls: [{{ tool: echo, args: {{ text: '{long}' }} }}] }}");
+    let script = format!("rules: [{{ turns: [{call}, {call}, done] }}]");
+    // Each result has 1,000 bytes, as each call: 4,000 of both are 1,000 tokens.
+    let options = AgentOptions { max_context: Some(1_000), ..AgentOptions::default() };
+    let run = fixture(&script, vec![echo()], options).await;
+    let (conversation, done) = run.run("Go").await;
+    assert_eq!(done.expect("an answer").answer.text, "done");
+    let shortened = format!("{}\n[shortened: the rest was left out to fit the context]", "é".repeat(200));
+    assert_eq!((conversation.messages[2].text(), conversation.messages[4].text()), (shortened, long));
+    let warnings: Vec<_> = run.log.lines().into_iter().filter(|line| line.starts_with("warning")).collect();
+    assert_eq!(warnings, ["warning the oldest result of a tool was shortened, to fit 1000 tokens of context"]);
+}
+
+#[tokio::test]
 async fn what_is_wrong_with_a_call_goes_back_to_the_model() {
     let script = "rules: [{ turns: [
         { calls: [{ tool: echo, raw: '{\"text\": ' }, { tool: echo, args: { text: 1 } }, { tool: gone }] },

@@ -34,6 +34,8 @@ pub struct ModelConfig {
     pub base_url: Option<At<String>>,
     /// The environment variable with the API key.
     pub api_key_env: Option<At<String>>,
+    /// The longest conversation, in tokens.
+    pub context_window: Option<u64>,
     /// The longest answer, in tokens.
     pub max_output: Option<u32>,
     pub system_prompt_path: Option<At<String>>,
@@ -166,6 +168,7 @@ impl Reader<'_> {
             api: self.required(node, "a model", "type")?,
             base_url: self.text_at(node, "base_url")?.filter(|url| !url.value.is_empty()),
             api_key_env: self.text_at(node, "api_key_env")?.filter(|name| !name.value.is_empty()),
+            context_window: integer(node, "context_window")?.filter(|tokens| *tokens > 0),
             max_output: integer(node, "max_output")?,
             system_prompt_path: self.text_at(node, "systemPromptPath")?,
             generation: generation(get(node, "generationDefaults").or_else(|| get(node, "generationParams")))?,

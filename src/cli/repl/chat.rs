@@ -69,6 +69,10 @@ pub(crate) struct ChatArgs {
     /// How often the model may answer one message [default: 100]
     #[arg(long, value_name = "NUMBER", hide_short_help = true)]
     max_turns: Option<u32>,
+    /// How many tokens a request to the model may have, about: the oldest results of tools are shortened to fit [default:
+    /// the `context_window` of the model in the config, else no limit]
+    #[arg(long, value_name = "TOKENS", hide_short_help = true, value_parser = clap::value_parser!(u64).range(1..))]
+    max_context: Option<u64>,
     /// Save the conversation, for --resume and `rehearse conversation`
     #[arg(long)]
     save: bool,
@@ -226,7 +230,7 @@ pub(crate) fn run(args: ChatArgs) -> Result<Exit, Failure> {
     let saved = SavedConversation::open(&args)?;
     let variables = Machine::here().variables;
     let ChosenModel { model, options, code_mode } = ChosenModel::of(&args, &variables)?;
-    let ChatArgs { system_prompt, max_turns, tool_format, verbose_subagent, show_run_id, repl, .. } = args;
+    let ChatArgs { system_prompt, max_turns, max_context, tool_format, verbose_subagent, show_run_id, repl, .. } = args;
     let values = PromptValues { env: variables.clone(), ..PromptValues::default() };
     let system = system_prompt.map(|path| load(&path, &values)).transpose();
     let system = system.map_err(|error| Failure::Usage(error.to_string()))?;
@@ -235,7 +239,8 @@ pub(crate) fn run(args: ChatArgs) -> Result<Exit, Failure> {
         ToolFormatArg::Xml => (ToolFormat::Xml(xml::Options::default()), Some(Projection::Mcpilot)),
     };
     let (system, max_turns) = (system.or(options.system), max_turns.unwrap_or(options.max_turns));
-    let options = AgentOptions { system, max_turns, format, projection, ..options };
+    let max_context = max_context.or(options.max_context);
+    let options = AgentOptions { system, max_turns, max_context, format, projection, ..options };
     let is_verbose = variables.get("CPE_VERBOSE_SUBAGENT").is_some_and(|value| matches!(value.as_str(), "1" | "true"));
     let form = if verbose_subagent || is_verbose { Form::Verbose } else { Form::Concise };
     let SavedConversation { conversation, sink } = saved;
