@@ -64,6 +64,30 @@ fn a_server_that_logs_on_standard_output_or_starts_slowly_is_named_by_every_comm
 }
 
 #[test]
+fn a_server_of_a_config_that_cannot_be_reached_is_a_failure_that_names_it() {
+    let mock = r#""s":{"command":"$REHEARSE","args":["mock","mock.yaml"]}"#.replace("$REHEARSE", Rehearse::BINARY);
+    let story = |servers: &str, scenario: &str| {
+        let config = format!("{{\"mcpServers\":{{{servers}}}}}");
+        let scenario = format!("servers: {{ s: {{ config: .mcp.json }} }}\n{scenario}");
+        let story = Rehearse::new().file("mock.yaml", &format!("protocol: 2025-11-25\n{MOCK}"));
+        story.file(".mcp.json", &config).file("demo.yaml", &scenario).args(["run", "demo.yaml"]).run()
+    };
+    let call = "{ call: { tool: mcp__s__hello } }";
+    let run = story(&mock, &format!("steps: [{call}]")).stdout_has("1 passed, 1 failed").code(1);
+    run.stdout_has("in memory/2026-07-28").stdout_has("as `matrix: { protocol: [2025-11-25] }` does");
+    let (gone, matrix) = (r#""gone":{"command":"/gone"}"#, "matrix: { protocol: 2025-11-25 }");
+    let missing = "connect: cannot connect to server 'gone': \"/gone\" could not be started";
+    story(gone, &format!("{matrix}\nsteps: [{{ discover: {{}} }}]")).stdout_has(missing).code(1);
+    let both = format!("{mock},{gone}");
+    story(&both, &format!("{matrix}\nsteps: [{call}]")).stdout_has(missing).code(1);
+    let expected = "{ discover: {}, expect: { failure: connect } }";
+    story(&both, &format!("{matrix}\nsteps: [{expected}, {call}]")).stdout_has("1 passed").code(0);
+    let typing = call.replace("hello", "helo");
+    let run = story(&both, &format!("{matrix}\nsteps: [{expected}, {typing}]")).code(1);
+    run.stdout_has(r#"unknown tool "mcp__s__helo"; did you mean "mcp__s__hello"?"#);
+}
+
+#[test]
 fn a_command_has_its_address_for_itself() {
     let scenario = |address: &str| {
         format!(

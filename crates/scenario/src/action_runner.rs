@@ -18,7 +18,10 @@ use rehearse_client::{
     CallOptions, CompletionReference, Failure, HeaderChange, Listing, ScopedAnswers, Session, SubscriptionFilter,
     TaskRun, ToolOutcome, UnsolicitedFrame,
 };
-use rehearse_document::template::{Data, ProcessEnvironment, RenderError, Text};
+use rehearse_document::{
+    nearest,
+    template::{Data, ProcessEnvironment, RenderError, Text},
+};
 use rehearse_protocol::{Direction, Era, Frame, Message, MessageHead, Version, names::META_LOG_LEVEL};
 
 /// How many malformed items are named.
@@ -190,6 +193,23 @@ impl CellRunner<'_> {
         let outcome = session.call_tool(&tool, args, options).await;
         let schema_errors = self.schema_errors(session, &tool, &outcome).await;
         Ok(Observation { schema_errors, ..observe_raw(outcome.map(|outcome| outcome.raw)) })
+    }
+
+    /// What to say of a failed step that names a tool or prompt that its server does not list.
+    pub(super) async fn unlisted(&self, step: &Step) -> Option<String> {
+        let session = self.session(step.server).ok()?;
+        let options = CallOptions::default();
+        let (kind, wanted, listed) = match &step.action {
+            Action::Call(call) => ("tool", &call.tool, session.list_tools(options).await),
+            Action::GetPrompt { name, .. } => ("prompt", name, session.list_prompts(options).await),
+            _ => return None,
+        };
+        let (wanted, listed) = (self.text(wanted).ok()?, listed.ok()?);
+        let name = |item: &RawValue| serde_json::from_str::<Json>(item.get()).ok()?["name"].as_str().map(str::to_owned);
+        let names: Vec<_> = listed.items.iter().filter_map(|item| name(item)).collect();
+        let names: Vec<_> = names.iter().map(String::as_str).collect();
+        let near = nearest(&wanted, &names).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+        (!names.contains(&&*wanted)).then(|| format!("the server lists no {kind} `{wanted}`{near}"))
     }
 
     /// How structured content breaks the output schema of its tool. The tools are listed when the first structured content

@@ -259,7 +259,12 @@ impl CellRunner<'_> {
                 Err(failed) => failed,
             },
         };
-        Ok(Some(self.check(step, index, observation)))
+        let is_error = observation.is_error();
+        let mut problems = self.check(step, index, observation);
+        if is_error && !problems.is_empty() {
+            problems.extend(self.unlisted(step).await);
+        }
+        Ok(Some(problems))
     }
 
     fn is_in_cell(&self, step: &Step) -> bool {
@@ -302,7 +307,11 @@ impl CellRunner<'_> {
         for ((position, observation), step) in finished.into_iter().zip(steps) {
             let observation = observation?;
             views.push(observation.snapshot(false));
-            let found = self.check(step, index, observation);
+            let is_error = observation.is_error();
+            let mut found = self.check(step, index, observation);
+            if is_error && !found.is_empty() {
+                found.extend(self.unlisted(step).await);
+            }
             problems.extend(found.into_iter().map(|problem| format!("[{position}] {}: {problem}", step.title())));
         }
         let mut observation = Observation::result(json!({ "results": views, "finished": order }));
@@ -350,18 +359,7 @@ impl CellRunner<'_> {
                 Ok(Ok(()))
             }
             Err(error @ (ConnectError::Spawn { .. } | ConnectError::Invalid(_))) => Err(error.into()),
-            Err(error) => {
-                let how = if error.may_be_older() { ", as `matrix: { protocol: [2025-11-25] }` does" } else { "" };
-                let outcome = StepOutcome::Failed {
-                    kind: "connect".into(),
-                    message: format!("{error}{how}"),
-                    error: match error {
-                        ConnectError::Refused { error, .. } => serde_json::to_value(&error).ok(),
-                        _ => None,
-                    },
-                };
-                Ok(Err(Observation::new(outcome)))
-            }
+            Err(error) => Ok(Err(Observation::from_connect_error(error))),
         }
     }
 

@@ -41,7 +41,9 @@ fn members(source: &Arc<Source>) -> Result<Vec<HubServer>, Diagnostics> {
     let read = match config {
         _ if !errors.is_empty() => Err(Problems(errors)),
         Some(config) if !config.servers.is_empty() => {
-            let folder = path.parent().and_then(|folder| folder.canonicalize().ok()).unwrap_or_default();
+            // The folder of a plain file name is empty.
+            let folder = Path::new(".").join(path).parent().map(Path::canonicalize);
+            let folder = folder.and_then(Result::ok).unwrap_or_default();
             Problems::collect(config.servers.iter().map(|server| member(server, config.dialect, &folder)))
         }
         _ => Err(Problem::new(Default::default(), "no program finds a server in this file").into()),

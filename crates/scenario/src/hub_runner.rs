@@ -7,18 +7,21 @@ use super::{
     running_server::RunningServer,
 };
 use rehearse_client::CallOptions;
-use rehearse_hub::{CallError, ConnectionState, Discovery, Hub};
+use rehearse_hub::{CallError, ConnectionState, Discovery, Hub, HubError};
 use rehearse_protocol::Protocol;
 
 impl RunningServer {
     /// Connects to the servers of the hub and lists their tools, unless that is done. `discover` does it again. The error
-    /// is the observation of the step.
+    /// is the observation of the step: a server that cannot be reached is never left out in silence. Later steps use the
+    /// others.
     pub(super) async fn discover(&mut self, step: &Step, protocol: Protocol) -> Result<(), Observation> {
         if self.discovery.is_some() && !matches!(step.action, Action::Discover) {
             return Ok(());
         }
-        let discovered = self.hub.discover().await;
-        let discovered = discovered.map_err(|error| Observation::failed("connect", error.to_string()))?;
+        let discovered = self.hub.discover().await.map_err(|error| match error {
+            HubError::Unreachable { server, error } => Observation::unreachable(&[(server, error)]),
+            error => Observation::failed("connect", error.to_string()),
+        })?;
         for (server, status) in self.hub.status() {
             if status.state != ConnectionState::Connected {
                 continue;
@@ -32,8 +35,15 @@ impl RunningServer {
             }
             self.version = self.version.or(Some(version));
         }
-        self.discovery = Some(discovered);
-        Ok(())
+        let discovered = self.discovery.insert(discovered);
+        match (&discovered.unreachable[..], discovered.total_failure()) {
+            ([], None) => Ok(()),
+            ([], Some(message)) => {
+                let kind = discovered.incomplete.first().map_or("connect", |(_, failure)| failure.kind());
+                Err(Observation::failed(kind, message))
+            }
+            (unreachable, _) => Err(Observation::unreachable(unreachable)),
+        }
     }
 }
 
@@ -78,9 +88,7 @@ fn tools(hub: &Hub, found: &Discovery) -> Json {
         definition
     });
     let mut view = json!({ "tools": tools.collect::<Vec<_>>() });
-    let failed =
-        found.unreachable.iter().map(|(server, error)| format!("cannot connect to server '{server}': {error}"));
-    let failed = failed.chain(found.incomplete.iter().map(|(server, failure)| format!("server '{server}': {failure}")));
+    let failed = found.incomplete.iter().map(|(server, failure)| format!("server '{server}': {failure}"));
     let notices: Vec<_> = registry.notices.iter().map(ToString::to_string).chain(failed).collect();
     if !notices.is_empty() {
         view["notices"] = notices.into();

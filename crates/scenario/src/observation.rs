@@ -1,8 +1,10 @@
 //! Observations: the result of a step in a form that is equal on all transports and in both eras.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value as Json, json, value::RawValue};
 
-use rehearse_client::Failure;
+use rehearse_client::{ConnectError, Failure};
 use rehearse_protocol::{Version, names::META_SERVER_INFO};
 
 /// How many events of a session are kept. With their 64 MiB at most, this also limits a step.
@@ -60,6 +62,14 @@ impl Observation {
         Observation::new(StepOutcome::Failed { kind: kind.into(), message: message.into(), error: None })
     }
 
+    /// Servers of a config that cannot be reached.
+    pub(super) fn unreachable(servers: &[(Arc<str>, Arc<ConnectError>)]) -> Self {
+        let message = |(server, error): &(Arc<str>, Arc<ConnectError>)| {
+            format!("cannot connect to server '{server}': {}", with_older(error))
+        };
+        Observation::failed("connect", servers.iter().map(message).collect::<Vec<_>>().join("\n"))
+    }
+
     /// A connection in another version than that of the cell.
     pub(super) fn other_version(requested: Version, negotiated: Version) -> Self {
         let message = format!(
@@ -75,8 +85,27 @@ impl Observation {
         Observation::failed(OVERFLOW, message)
     }
 
+    /// Whether the server answered with an error.
+    pub(super) fn is_error(&self) -> bool {
+        match &self.outcome {
+            StepOutcome::Result(result) => result.get("isError") == Some(&Json::Bool(true)),
+            StepOutcome::Silence => false,
+            StepOutcome::Failed { error, .. } => error.is_some(),
+        }
+    }
+
     pub(super) fn is_overflow(&self) -> bool {
         matches!(&self.outcome, StepOutcome::Failed { kind, .. } if kind == OVERFLOW)
+    }
+
+    /// A server that cannot be reached.
+    pub(super) fn from_connect_error(error: ConnectError) -> Self {
+        let message = with_older(&error);
+        let error = match error {
+            ConnectError::Refused { error, .. } => serde_json::to_value(&error).ok(),
+            _ => None,
+        };
+        Observation::new(StepOutcome::Failed { kind: "connect".into(), message, error })
     }
 
     /// A step that failed with a failure of the client.
@@ -108,6 +137,12 @@ impl Observation {
         }
         view
     }
+}
+
+/// The message of an error, which names the older versions in the words of a scenario.
+fn with_older(error: &ConnectError) -> String {
+    let how = if error.may_be_older() { ", as `matrix: { protocol: [2025-11-25] }` does" } else { "" };
+    format!("{error}{how}")
 }
 
 /// Removes the members that only the modern envelope has: a complete `resultType`, the server's identity, and caching

@@ -93,6 +93,48 @@ steps:
 }
 
 #[tokio::test]
+async fn a_failed_step_says_that_its_server_lists_no_such_tool_or_prompt() {
+    let result = play(
+        "
+matrix: { protocol: 2026-07-28 }
+steps:
+  - { call: { tool: helo } }
+  - { get_prompt: { name: quite else } }
+  - { parallel: [{ call: { tool: helo } }] }
+  - { call: { tool: hello } }
+  - { call: { tool: helo }, expect: { rpcError: { code: -32602 } } }
+",
+        |message| match message["method"].as_str() {
+            Some(method @ ("tools/list" | "prompts/list")) => {
+                let item = json!({ "name": "hello", "inputSchema": { "type": "object" } });
+                let page = json!({ method.split('/').next().unwrap_or_default(): [item], "ttlMs": 0, "cacheScope": "private" });
+                vec![result(message, &page.to_string())]
+            }
+            Some("tools/call" | "prompts/get") => {
+                let error = json!({ "code": -32602, "message": "no" });
+                vec![json!({ "jsonrpc": "2.0", "id": message["id"], "error": error }).to_string()]
+            }
+            _ => greet(message),
+        },
+    )
+    .await;
+    let refused = "2026-07-28: error -32602: no";
+    let parallel = "2026-07-28: [0] call helo: ";
+    assert_eq!(
+        problems(&result),
+        [
+            refused,
+            "2026-07-28: the server lists no tool `helo`; did you mean `hello`?",
+            refused,
+            "2026-07-28: the server lists no prompt `quite else`",
+            &format!("{parallel}error -32602: no"),
+            &format!("{parallel}the server lists no tool `helo`; did you mean `hello`?"),
+            refused,
+        ]
+    );
+}
+
+#[tokio::test]
 async fn a_question_without_an_answer_ends_a_modern_call() {
     let steps = "
 steps:
