@@ -266,7 +266,7 @@ fn problems_with_tools_are_reported_on_stderr() {
     run.stdout_has("one: 9 tools\n  echo      Returns its input text.\n")
         .stdout_has("two: 9 tools, 9 not callable\n")
         .stderr_has("warning: MCP server 'gone' connection failed: \"/gone\" could not be started")
-        .stderr_has("info: continuing with the other servers\n")
+        .stderr_has("info: continuing with other MCP servers\n")
         .stderr_has(
             "warning: skipping duplicate tool name 'echo' in server 'two' (already registered from server 'one')\n",
         );

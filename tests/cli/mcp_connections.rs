@@ -41,7 +41,7 @@ fn the_status_of_every_server_is_a_table() {
         ]
     );
     run.stderr_has("warning: MCP server 'gone' connection failed: cannot reach")
-        .stderr_has("info: continuing with the other servers\n");
+        .stderr_has("info: continuing with other MCP servers\n");
     let status = json_of(story(), 3);
     assert_eq!((&status["servers"][0]["status"], &status["servers"][0]["tools"]), (&json!("connected"), &json!(9)));
     assert_eq!((&status["servers"][1]["status"], &status["servers"][1]["tools"]), (&json!("failed"), &Json::Null));

@@ -80,7 +80,15 @@ fn the_status_of_every_server_is_a_table() {
     );
     run.stderr_has("info: connected to MCP server 'one': 5 tools\n")
         .stderr_has("warning: MCP server 'gone' connection failed: \"/gone\" could not be started")
-        .stderr_has("info: continuing with the other servers\n");
+        .stderr_has("info: continuing with other MCP servers\n");
+}
+
+#[test]
+fn debug_shows_the_kinds_of_an_error_and_its_causes() {
+    let gone = json!({ "gone": { "command": "/gone" } });
+    let run = with(&gone).args(["--debug", "--retries", "0"]).stdin("connect gone\n").run().code(1);
+    run.stderr_has("debug: caused by Spawn: \"/gone\" could not be started: No such file or directory (os error 2)")
+        .stderr_has("\ndebug: caused by Os: No such file or directory (os error 2)\n");
 }
 
 #[test]

@@ -110,7 +110,7 @@ impl Shell {
             return std::future::pending().await;
         }
         if !failed.is_empty() && failed.len() < hub_session.names.len() {
-            hub_session.note("continuing with the other servers");
+            hub_session.note("continuing with other MCP servers");
         }
         self.print_new_notices();
         self.initial_connections.mark_all_done();

@@ -1,6 +1,6 @@
 //! The state of a REPL, and the execution of commands.
 
-use std::{collections::HashMap, convert::Infallible, sync::Arc, time::Instant};
+use std::{collections::HashMap, convert::Infallible, error::Error, iter::successors, sync::Arc, time::Instant};
 
 use futures_util::{StreamExt, stream};
 use parking_lot::Mutex;
@@ -202,6 +202,7 @@ impl Shell {
                 Err(HubError::Unreachable { server, error }) => {
                     failed.push((server.clone(), error.clone()));
                     hub_session.warn(&format!("MCP server '{server}' connection failed: {error}"));
+                    self.debug_causes(&server, &error);
                     self.print_auth_hint(&server);
                     if unreachable == Unreachable::Fatal {
                         return None;
@@ -399,7 +400,8 @@ impl Shell {
     /// Prints the error of a hub.
     pub(super) fn print_hub_error(&self, error: &HubError) {
         self.error(&self.hub_error_text(error));
-        if let HubError::Unreachable { server, .. } = error {
+        if let HubError::Unreachable { server, error } = error {
+            self.debug_causes(server, error);
             self.print_auth_hint(server);
         }
     }
@@ -418,6 +420,17 @@ impl Shell {
     pub(super) fn debug(&self, server: &str, text: &str) {
         if self.switch.is_on(server) {
             style::print(&format!("{DIM}debug: {}{DIM:#}\n", style::printable(&self.hidden(text))));
+        }
+    }
+
+    /// Prints an error and its causes with their kinds, in debug mode.
+    fn debug_causes(&self, server: &str, error: &ConnectError) {
+        for cause in successors(Some(error as &dyn Error), |&cause| cause.source()) {
+            // Only the kind: the fields may have secrets in a form that is not masked.
+            let fields = format!("{cause:?}");
+            let kind = fields.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+            let text = cause.to_string();
+            self.debug(server, &format!("caused by {kind}: {}", text.lines().next().unwrap_or_default()));
         }
     }
 

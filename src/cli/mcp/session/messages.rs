@@ -59,7 +59,7 @@ impl HubSession {
             self.warn(&format!("MCP server '{server}' connection failed: {error}"));
         }
         if !unreachable.is_empty() && unreachable.len() < self.names.len() {
-            self.note("continuing with the other servers");
+            self.note("continuing with other MCP servers");
         }
     }
 
