@@ -112,7 +112,7 @@ pub(super) struct CheckArgs {
     /// How long the whole run may take
     #[arg(long, hide_short_help = true, value_name = "DURATION", default_value = "3m", value_parser = duration)]
     budget: Duration,
-    /// How long the server may take to start
+    /// Timeout from the start of a server to the end of its handshake
     #[arg(long, hide_short_help = true, value_name = "DURATION", default_value = "30s", value_parser = duration)]
     start_timeout: Duration,
     /// How long one request may take

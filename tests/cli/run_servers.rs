@@ -57,7 +57,19 @@ fn a_server_that_logs_on_standard_output_or_starts_slowly_is_named_by_every_comm
     let connected = of_config(&[&["validate-config", ".mcp.json", "--connect"], &limit[..]].concat()).code(1);
     let used = of_config(&[&["mcp", "list-tools", "--mcp-config", ".mcp.json"], &limit[..]].concat()).code(3);
     let measured = of_config(&[&["bench", "discovery", "--mcp-config", ".mcp.json"], &limit[..]].concat()).code(3);
-    for text in [run.stdout_text(), connected.stdout_text(), used.stderr(), measured.stdout_text()] {
+    let (model, server) = (
+        "models: [{ ref: m, id: model.yaml, type: scripted }]",
+        "{ type: stdio, command: sh, args: [-c, 'echo Listening; exec sleep 60'] }",
+    );
+    let subagent = format!(
+        "{model}\ndefaults: {{ model: m }}\nsubagent: {{ name: coder, description: Codes. }}\nmcpServers: {{ s: {server} }}"
+    );
+    let serve = format!("{} serve --config coder.cpe.yaml --quiet --start-timeout 300ms", Rehearse::BINARY);
+    let story = Rehearse::new().file("model.yaml", "rules: [{ reply: Done. }]").file("coder.cpe.yaml", &subagent);
+    let served = story.args(["mcp", "call-tool", "--stdio", &serve, "coder", "prompt=Go"]).run().code(1);
+    let texts =
+        [run.stdout_text(), connected.stdout_text(), used.stderr(), measured.stdout_text(), served.stdout_text()];
+    for text in texts {
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(text.contains("300ms") && text.contains("its standard output is not MCP: Listening"), "{text}");
     }

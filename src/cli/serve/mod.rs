@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use self::subagent_config::{Callers, SubagentFile};
 use super::{
     Exit, Failure,
-    mcp::connection::RoutingArgs,
+    mcp::connection::{RoutingArgs, duration},
     mock::{
         announcement,
         console::Console,
@@ -83,6 +83,9 @@ pub(super) struct ServeArgs {
     /// Read the system prompt and look for the model and its key at each call, not at the start
     #[arg(long)]
     lazy_check: bool,
+    /// Timeout from the start of a server to the end of its handshake [default: from the config, or 60s]
+    #[arg(long, value_name = "TIME", value_parser = duration, hide_short_help = true)]
+    start_timeout: Option<Duration>,
     /// Do not print the events of runs and the stderr of servers; the URLs of --listen are printed
     #[arg(short, long)]
     quiet: bool,
@@ -99,7 +102,10 @@ pub(super) fn run(args: &ServeArgs) -> Result<Exit, Failure> {
     Ok(Console::run(|console| {
         let of_runs = (!args.quiet).then(|| console.clone());
         let saved = if args.no_save { None } else { save_runs(&args.conversations, console) };
-        let file = SubagentFile::load(&args.config, args.model.as_deref(), args.lazy_check)?;
+        let mut file = SubagentFile::load(&args.config, args.model.as_deref(), args.lazy_check)?;
+        if let Some(limit) = args.start_timeout {
+            file.set_start_timeout(limit);
+        }
         block_on_guarded(async {
             let code_mode = file.code_mode(args.model.as_deref()).await?;
             let callers = args.callers()?;

@@ -1,6 +1,6 @@
 //! The config of a subagent, read and checked.
 
-use std::{path::Path, sync::Arc};
+use std::{path::Path, sync::Arc, time::Duration};
 
 use tokio_util::sync::CancellationToken;
 
@@ -81,6 +81,11 @@ impl SubagentFile {
             }
         };
         Ok(SubagentFile { config, answer, setup, servers })
+    }
+
+    /// Sets the time from the start of a server to the end of its handshake.
+    pub(super) fn set_start_timeout(&mut self, limit: Duration) {
+        self.servers.iter_mut().for_each(|server| server.resolved.config.timeouts.connect = limit);
     }
 
     /// # Errors
