@@ -1,4 +1,4 @@
-//! Withdrawn questions of servers at a terminal.
+//! `rehearse repl` at a terminal: withdrawn questions of servers, and completion.
 
 use serde_json::{Value as Json, json};
 
@@ -183,4 +183,13 @@ fn a_signal_restores_a_terminal_that_stops_telling_its_cursor() {
         terminal.signal("TERM");
         terminal.end(3);
     }
+}
+
+#[test]
+fn resources_and_prompts_are_completed_without_a_listing_before() {
+    let script = "resources: [{ uri: 'docs://index', name: index, text: x }]\nprompts: [{ name: greet, messages: [{ role: user, content: { type: text, text: Hi } }] }]";
+    let servers = json!({ "one": { "command": Rehearse::BINARY, "args": ["mock", "docs.yaml"] } });
+    let mut terminal = Terminal::start(story(&servers).file("docs.yaml", script).args(REPL));
+    terminal.shows("connected to MCP server 'one'").types("read d\t").shows("read docs://index");
+    terminal.types("\x15prompt gr\t").shows("prompt greet ");
 }

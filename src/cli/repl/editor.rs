@@ -1,12 +1,15 @@
 //! The editor of commands: completion, hints and history in the terminal.
 
-use std::sync::Arc;
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use reedline::{
     Color, ColumnarMenu, Completer, CompletionResult, DefaultHinter, Emacs, Hinter, History, KeyCode, KeyModifiers,
     MenuBuilder, Reedline, ReedlineEvent, ReedlineMenu, Span, Suggestion, default_emacs_keybindings,
 };
-use tokio::runtime::Handle;
+use tokio::{runtime::Handle, time::timeout};
 
 use super::{
     complete::{Candidate, choices, hint, items_in},
@@ -18,6 +21,11 @@ use crate::cli::{
     terminal_user::{Editor, Keyboard, PlainHighlighter, is_coloured},
 };
 use rehearse_client_configs::Machine;
+use rehearse_hub::ItemKind;
+
+/// How long a completion waits for the items of servers.
+const LIST_LIMIT: Duration = Duration::from_millis(500);
+const LIST_PAUSE: Duration = Duration::from_secs(10);
 
 const MENU: &str = "completions";
 
@@ -33,7 +41,7 @@ pub(super) fn editor(shell: &Arc<Shell>, keyboard: &Keyboard) -> Editor {
     let menu = Box::new(ColumnarMenu::default().with_name(MENU).with_marker(""));
     let mut reedline = Reedline::create()
         .with_edit_mode(Box::new(Emacs::new(keys)))
-        .with_completer(Box::new(Completions { shell: shell.clone(), runtime: Handle::current() }))
+        .with_completer(Box::new(Completions { shell: shell.clone(), runtime: Handle::current(), pause: None }))
         .with_menu(ReedlineMenu::EngineCompleter(menu))
         .with_quick_completions(true)
         .with_partial_completions(true)
@@ -62,6 +70,19 @@ fn history_hints() -> DefaultHinter {
 struct Completions {
     shell: Arc<Shell>,
     runtime: Handle,
+    /// When servers may be asked for items again.
+    pause: Option<Instant>,
+}
+
+impl Completions {
+    /// Asks servers for the items that can be completed. The editor waits, on its own thread.
+    fn list(&mut self, kind: ItemKind) {
+        if self.pause.is_none_or(|pause| pause < Instant::now()) {
+            let listed = self.runtime.block_on(async { timeout(LIST_LIMIT, self.shell.list_unknown(kind)).await });
+            // A server that is slow is not asked for each key.
+            self.pause = listed.is_err().then(|| Instant::now() + LIST_PAUSE);
+        }
+    }
 }
 
 impl Completer for Completions {
@@ -78,7 +99,7 @@ impl Completer for Completions {
             return CompletionResult::fresh(Vec::new());
         }
         if let Some(kind) = items_in(before) {
-            self.shell.list_in_background(&self.runtime, kind);
+            self.list(kind);
         }
         let found: Vec<_> = choices(before, &self.shell.known()).into_iter().map(suggestion).collect();
         CompletionResult::fresh(found)

@@ -4,7 +4,6 @@ use std::{collections::HashMap, convert::Infallible, error::Error, iter::success
 
 use futures_util::{StreamExt, stream};
 use parking_lot::Mutex;
-use tokio::{runtime::Handle, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -51,8 +50,6 @@ pub(super) struct Shell {
     pub(super) unreachable: Unreachable,
     loaded: Mutex<Arc<LoadedConfigs>>,
     recent_stderr: Arc<Mutex<HashMap<Arc<str>, LastLines>>>,
-    /// Asks for resources or prompts, for completion.
-    listing: Mutex<Option<JoinHandle<()>>>,
     pub(super) initial_connections: InitialConnections,
     /// Cancelled when this process should exit.
     pub(super) shutdown: CancellationToken,
@@ -136,7 +133,6 @@ impl Shell {
             unreachable,
             loaded: Mutex::new(Arc::new(loaded)),
             recent_stderr,
-            listing: Mutex::default(),
             initial_connections: InitialConnections::default(),
             shutdown,
             notices: Mutex::default(),
@@ -344,21 +340,17 @@ impl Shell {
         }
     }
 
-    /// Asks the servers that were not asked yet for their items, in the background.
-    pub(super) fn list_in_background(&self, runtime: &Handle, kind: ItemKind) {
+    /// Asks connected servers for their items, if one was not asked yet.
+    pub(super) async fn list_unknown(&self, kind: ItemKind) {
         let is_unknown = |(_, status): (Arc<str>, ServerStatus)| {
             let count = if kind == ItemKind::Prompt { status.prompts } else { status.resources };
             status.state == ConnectionState::Connected && count.is_none()
         };
-        let mut listing = self.listing.lock();
-        if listing.as_ref().is_none_or(JoinHandle::is_finished) && self.hub.status().into_iter().any(is_unknown) {
-            let hub = self.hub.clone();
-            *listing = Some(runtime.spawn(async move {
-                match kind {
-                    ItemKind::Prompt => drop(hub.prompts().await),
-                    _ => drop(hub.resources().await),
-                }
-            }));
+        if self.hub.status().into_iter().any(is_unknown) {
+            match kind {
+                ItemKind::Prompt => drop(self.hub.prompts().await),
+                ItemKind::Resource | ItemKind::ResourceTemplate => drop(self.hub.resources().await),
+            }
         }
     }
 
@@ -436,12 +428,6 @@ impl Shell {
 
     /// Closes all connections.
     pub(super) async fn close(&self) {
-        let listing = self.listing.lock().take();
-        if let Some(listing) = listing {
-            listing.abort();
-            // It was aborted.
-            let _ = listing.await;
-        }
         self.hub.close().await;
         self.tracer.clone().finish().await;
     }
