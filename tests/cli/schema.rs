@@ -336,6 +336,7 @@ const MISTAKES: &[&str] = &[
     "servers: { s: { url: 'http://a', ready: a } }\nsteps: [{ ping: {} }]",
     "servers: { s: { command: a, env: { a: 1 } } }\nsteps: [{ ping: {} }]",
     "servers: { s: { config: ../.mcp.json, timeouts: { call: 5s } } }\nsteps: [{ discover: {} }]",
+    "servers: { s: { mock: basic, dialect: cline } }\nsteps: [{ ping: {} }]",
     "servers: { s: { mock: basic, timeouts: { call: 5 } } }\nsteps: [{ ping: {} }]",
     "servers: { s: { mock: basic } }\nmatrix: { transport: tcp }\nsteps: [{ ping: {} }]",
     "servers: { s: { mock: basic } }\nmatrix: { protocol: [negotiated] }\nsteps: [{ ping: {} }]",

@@ -4,7 +4,13 @@ use std::{path::Path, sync::Arc};
 
 use super::named_file;
 use rehearse_client::Target;
-use rehearse_client_configs::{Machine, dialect::Dialect, lint, resolve, server::ConfiguredServer};
+use rehearse_client_configs::{
+    Machine,
+    codes::DIALECT,
+    dialect::{ALL, Dialect, by_name},
+    lint, resolve,
+    server::ConfiguredServer,
+};
 use rehearse_document::{Diagnostics, Fields, Node, Problem, Problems, Source, nearest};
 use rehearse_hub::{
     HubServer,
@@ -12,12 +18,20 @@ use rehearse_hub::{
 };
 use rehearse_report::findings::Severity;
 
-/// Reads the servers of the config that `node` names, or the one that the key `server` names.
+const DIALECT_HINT: &str = "name the program with `dialect`, beside `config`; `rehearse validate-config --list-dialects` \
+                            lists them";
+
+/// Reads the servers of the config that `node` names, or the one that the key `server` names. The key `dialect` names its
+/// program.
 ///
 /// # Errors
 /// The config cannot be read, or one of these servers cannot be used.
 pub(super) fn read(fields: &Fields<'_>, node: &Node, folder: &Path) -> Result<Vec<HubServer>, Problems> {
-    let all = named_file::read(node, folder, members)?;
+    let dialect = fields.read("dialect", read_dialect)?;
+    let all = named_file::read(node, folder, |source| members(source, dialect))?;
+    if !all.iter().any(|member| member.is_enabled) {
+        return Err(node.problem("all servers of this config are disabled").into());
+    }
     let Some(wanted) = fields.get("server") else { return Ok(all) };
     let name = wanted.str()?;
     if let Some(member) = all.iter().find(|member| &*member.config.name == name) {
@@ -29,15 +43,30 @@ pub(super) fn read(fields: &Fields<'_>, node: &Node, folder: &Path) -> Result<Ve
     Err(problem.hint(near.unwrap_or_else(|| format!("use one of {}", names.join(", ")))).into())
 }
 
+fn read_dialect(node: &Node) -> Result<&'static Dialect, Problems> {
+    let name = node.str()?;
+    let found = by_name(name).ok_or_else(|| {
+        let names: Vec<_> = ALL.iter().map(|dialect| dialect.name).collect();
+        let near = nearest(name, &names).map(|near| format!("did you mean `{near}`?"));
+        let hint = near.unwrap_or_else(|| format!("use one of {}", names.join(", ")));
+        node.problem(format!("unknown dialect `{name}`")).hint(hint)
+    });
+    Ok(found?)
+}
+
 /// The servers of a config, with their variables replaced. Their processes start in the folder of the config.
-fn members(source: &Arc<Source>) -> Result<Vec<HubServer>, Diagnostics> {
+fn members(source: &Arc<Source>, dialect: Option<&'static Dialect>) -> Result<Vec<HubServer>, Diagnostics> {
     let path = Path::new(&source.name);
-    let mut report = lint(source, Some(path), None, None);
+    let mut report = lint(source, Some(path), dialect, None);
     let config = report.config.take();
     // No message may quote a secret of the config.
     let findings = report.into_file(source.name.clone(), false).findings;
     let errors = findings.into_iter().filter(|finding| finding.code.severity() == Severity::Error);
-    let errors: Vec<_> = errors.map(|finding| finding.problem).collect();
+    let errors = errors.map(|finding| match finding.code.name == DIALECT.name {
+        true => finding.problem.hint(DIALECT_HINT),
+        false => finding.problem,
+    });
+    let errors: Vec<_> = errors.collect();
     let read = match config {
         _ if !errors.is_empty() => Err(Problems(errors)),
         Some(config) if !config.servers.is_empty() => {
@@ -73,7 +102,9 @@ mod tests {
     #[test]
     fn a_call_of_a_step_ends_even_if_the_program_waits_for_ever() {
         let config = "mcpServers:\n  s: { type: stdio, command: x, timeout: 5 }\n";
-        let [server] = &members(&Source::new("cpe.yaml", config)).expect("a config")[..] else { panic!("one server") };
+        let [server] = &members(&Source::new("cpe.yaml", config), None).expect("a config")[..] else {
+            panic!("one server")
+        };
         assert_eq!([server.config.timeouts.list, server.tool_timeout("t")].map(|it| it.as_secs()), [5, 60]);
     }
 
@@ -83,7 +114,15 @@ mod tests {
         let config = r#"{"mcpServers": {"one": {"command": "x"}, "two": {"command": "y"}}}"#;
         let broken = "{\n\"mcpServers\": {\"one\": {\"comand\": \"x\"}}}";
         std::fs::create_dir(folder.path().join("broken")).expect("creates");
-        let configs = [(".mcp.json", config), ("broken/.mcp.json", broken), ("other.json", "{}")];
+        let disabled = r#"{"mcpServers": {"one": {"command": "x", "disabled": "true"}}}"#;
+        let off = r#"{"mcpServers": {"one": {"command": "x", "disabled": true}}}"#;
+        let configs = [
+            (".mcp.json", config),
+            ("broken/.mcp.json", broken),
+            ("other.json", "{}"),
+            ("unclear.json", disabled),
+            ("off.json", off),
+        ];
         let models = [("model.yaml", "rules: [{ reply: x }]"), ("bad.yaml", "rules: [{ replay: x }]")];
         for (name, text) in configs.into_iter().chain(models) {
             std::fs::write(folder.path().join(name), text).expect("writes");
@@ -99,6 +138,22 @@ mod tests {
                 step,
                 "s.yaml:1:44: the config has no server `tow` (did you mean `two`?)",
             ),
+            (
+                "config: unclear.json",
+                step,
+                &format!(
+                    "s.yaml:1:25: DIR/unclear.json:1:41: it is not clear which program this file is for: Claude Code ignores \
+                     `disabled`, with which others switch off servers or tools ({DIALECT_HINT})"
+                ),
+            ),
+            (
+                "config: unclear.json, dialect: cline",
+                step,
+                "s.yaml:1:25: DIR/unclear.json:1:53: `disabled` must be true or false",
+            ),
+            ("config: off.json, dialect: cline", step, "s.yaml:1:25: all servers of this config are disabled"),
+            ("config: off.json, dialect: clin", step, "s.yaml:1:44: unknown dialect `clin` (did you mean `cline`?)"),
+            ("mock: basic, dialect: cline", step, "s.yaml:1:30: `dialect` cannot be used with `mock`"),
             ("config: .mcp.json, timeouts: { call: 5s }", step, "s.yaml:1:36: `timeouts` cannot be used with `config`"),
             ("mock: basic, server: one", step, "s.yaml:1:30: `server` cannot be used with `mock`"),
             ("config: .mcp.json", "steps: [{ ping: {} }]", &format!("s.yaml:2:17: {takes}")),

@@ -18,8 +18,8 @@ use rehearse_mock::{
 use rehearse_protocol::Transport;
 
 const KEYS: &[&str] = &[
-    "mock", "subagent", "config", "server", "command", "url", "args", "env", "cwd", "headers", "type", "ready",
-    "stdio", "http", "sse", "ws", "timeouts",
+    "mock", "subagent", "config", "server", "dialect", "command", "url", "args", "env", "cwd", "headers", "type",
+    "ready", "stdio", "http", "sse", "ws", "timeouts",
 ];
 
 const COMMAND_KEYS: &[&str] = &["command", "args", "env", "cwd"];
@@ -174,12 +174,12 @@ fn read_kind(fields: &Fields<'_>, folder: &Path, builtins: &[BuiltinScript]) -> 
         None => fields.exactly_one(&["mock", "subagent", "config", "command", "url"])?,
     };
     let foreign: &[&str] = match key.key.as_str() {
-        "mock" => &["args", "env", "cwd", "type", "ready", "server"],
-        "subagent" => &["args", "env", "cwd", "type", "ready", "headers", "server"],
+        "mock" => &["args", "env", "cwd", "type", "ready", "server", "dialect"],
+        "subagent" => &["args", "env", "cwd", "type", "ready", "headers", "server", "dialect"],
         "config" => &["args", "env", "cwd", "type", "ready", "headers", "timeouts"],
-        "command" => &["headers", "type", "ready", "server"],
-        _ if fields.get("command").is_none() => &["args", "env", "cwd", "ready", "server"],
-        _ => &["server"],
+        "command" => &["headers", "type", "ready", "server", "dialect"],
+        _ if fields.get("command").is_none() => &["args", "env", "cwd", "ready", "server", "dialect"],
+        _ => &["server", "dialect"],
     };
     if let Some(entry) = fields.at_most_one(foreign)? {
         let message = format!("`{}` cannot be used with `{}`", entry.key, key.key);
