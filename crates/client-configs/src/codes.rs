@@ -2,6 +2,9 @@
 
 use rehearse_report::findings::{Code, Rule};
 
+/// What to do if it is not clear which program a file is for.
+pub const DIALECT_HINT: &str = "name the program with --dialect; `rehearse validate-config --list-dialects` lists them";
+
 /// Declares the codes, and [`ALL`] with all of them.
 macro_rules! codes {
     ($($constant:ident = $name:literal: $title:literal;)*) => {

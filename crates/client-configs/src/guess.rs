@@ -53,9 +53,7 @@ pub(super) fn guess(
     };
     findings.extend(conflict.map(|(span, what)| {
         let message = format!("it is not clear which program this file is for: {what}");
-        codes::DIALECT
-            .at(span, message)
-            .hint("name the program with --dialect; `rehearse validate-config --list-dialects` lists them")
+        codes::DIALECT.at(span, message).hint(codes::DIALECT_HINT)
     }));
     Some(detected)
 }

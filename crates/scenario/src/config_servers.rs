@@ -6,7 +6,7 @@ use super::named_file;
 use rehearse_client::Target;
 use rehearse_client_configs::{
     Machine,
-    codes::DIALECT,
+    codes::DIALECT_HINT,
     dialect::{ALL, Dialect, by_name},
     lint, resolve,
     server::ConfiguredServer,
@@ -18,8 +18,9 @@ use rehearse_hub::{
 };
 use rehearse_report::findings::Severity;
 
-const DIALECT_HINT: &str = "name the program with `dialect`, beside `config`; `rehearse validate-config --list-dialects` \
-                            lists them";
+/// In the words of a scenario.
+const HINT: &str =
+    "name the program with `dialect`, beside `config`; `rehearse validate-config --list-dialects` lists them";
 
 /// Reads the servers of the config that `node` names, or the one that the key `server` names. The key `dialect` names its
 /// program.
@@ -62,8 +63,8 @@ fn members(source: &Arc<Source>, dialect: Option<&'static Dialect>) -> Result<Ve
     // No message may quote a secret of the config.
     let findings = report.into_file(source.name.clone(), false).findings;
     let errors = findings.into_iter().filter(|finding| finding.code.severity() == Severity::Error);
-    let errors = errors.map(|finding| match finding.code.name == DIALECT.name {
-        true => finding.problem.hint(DIALECT_HINT),
+    let errors = errors.map(|finding| match finding.problem.hint.as_deref() == Some(DIALECT_HINT) {
+        true => finding.problem.hint(HINT),
         false => finding.problem,
     });
     let errors: Vec<_> = errors.collect();
@@ -132,7 +133,14 @@ mod tests {
         for (server, steps, message) in [
             ("config: gone.json", step, "s.yaml:1:25: cannot read DIR/gone.json: "),
             ("config: broken/.mcp.json", step, "s.yaml:1:25: DIR/broken/.mcp.json:2:"),
-            ("config: other.json", step, "s.yaml:1:25: DIR/other.json:1:1: "),
+            (
+                "config: other.json",
+                step,
+                &format!(
+                    "s.yaml:1:25: DIR/other.json:1:1: it is not clear which program this file is for: it has none of the \
+                     known keys for servers ({HINT})"
+                ),
+            ),
             (
                 "config: .mcp.json, server: tow",
                 step,
@@ -143,7 +151,7 @@ mod tests {
                 step,
                 &format!(
                     "s.yaml:1:25: DIR/unclear.json:1:41: it is not clear which program this file is for: Claude Code ignores \
-                     `disabled`, with which others switch off servers or tools ({DIALECT_HINT})"
+                     `disabled`, with which others switch off servers or tools ({HINT})"
                 ),
             ),
             (

@@ -56,7 +56,7 @@ pub(crate) fn unknown_program(root: &Node) -> Finding {
         Some(entry) => codes::ROOT.at(entry.key_span, message),
         None => codes::ROOT.at(begin, message),
     };
-    finding.hint("name the program with --dialect; `rehearse validate-config --list-dialects` lists them")
+    finding.hint(codes::DIALECT_HINT)
 }
 
 /// Servers under a key that the program does not read: the path to them, and the entry.
