@@ -64,7 +64,7 @@ pub struct Connection<'t> {
     /// server has accepted it.
     pub(crate) is_legacy: bool,
     /// By index of a client's message, the index of its answer.
-    answers: HashMap<usize, usize>,
+    answers: Vec<Option<usize>>,
     /// By id, the indices of the client's requests.
     requests: HashMap<String, Vec<usize>>,
     /// By id of the request, the indices of the client's cancellations.
@@ -274,6 +274,7 @@ impl<'t> Connection<'t> {
 
     /// Finds the answer of each message of the client, and the messages of each exchange.
     fn index(&mut self) {
+        self.answers = vec![None; self.messages.len()];
         let mut waiting: HashMap<String, VecDeque<usize>> = HashMap::new();
         // Responses without the id of a request that waits.
         let mut strays = HashSet::new();
@@ -307,7 +308,7 @@ impl<'t> Connection<'t> {
                 waiting.remove(own)
             };
             match ids.into_iter().find_map(|id| answered(waiting.get_mut(&id)?)) {
-                Some(asked) => drop(self.answers.entry(asked).or_insert(index)),
+                Some(asked) => drop(self.answers[asked].get_or_insert(index)),
                 None => drop(strays.insert(index)),
             }
         }
@@ -321,7 +322,8 @@ impl<'t> Connection<'t> {
         let mut sent: HashMap<Option<u32>, usize> = HashMap::new();
         // The frames that the server may not have read yet.
         let mut unread: Vec<usize> = Vec::new();
-        let asked: HashMap<usize, usize> = self.answers.iter().map(|(asked, answer)| (*answer, *asked)).collect();
+        let asked = self.answers.iter().enumerate().filter_map(|(asked, answer)| Some(((*answer)?, asked)));
+        let asked: HashMap<usize, usize> = asked.collect();
         for (index, message) in self.messages.iter().enumerate() {
             if let Some(asked) = asked.get(&index) {
                 unread.retain(|earlier| earlier > asked);
@@ -330,7 +332,7 @@ impl<'t> Connection<'t> {
                 |number: &u32| self.is_sse && self.exchanges.get(number).is_some_and(HttpExchange::is_stream);
             let stream = message.exchange.filter(|number| !is_shared(number));
             if !message.is_from_server() {
-                let has_answer = (stream.is_none() || self.is_sse) && self.answers.contains_key(&index);
+                let has_answer = (stream.is_none() || self.is_sse) && self.answers[index].is_some();
                 if !has_answer && !message.is_in_batch {
                     unread.extend(stream.is_none().then_some(index));
                     sent.extend([stream].into_iter().chain(self.is_sse.then_some(None)).map(|stream| (stream, index)));
@@ -339,7 +341,7 @@ impl<'t> Connection<'t> {
                 && (stream.is_some() || (message.usable_id().is_none() && unread.len() <= 1))
                 && let Some(asked) = sent.get(&stream)
             {
-                self.answers.entry(*asked).or_insert(index);
+                self.answers[*asked].get_or_insert(index);
             }
         }
     }
@@ -347,6 +349,13 @@ impl<'t> Connection<'t> {
     /// Everything that the client sent as a message, with what came back.
     pub fn calls(&self) -> impl Iterator<Item = Call<'_>> {
         let sent = self.messages.iter().enumerate().filter(|(_, message)| !message.is_from_server());
+        sent.map(|(index, request)| self.call(index, request))
+    }
+
+    /// The requests of the client of a method, valid or not, with what came back.
+    pub fn calls_of<'c>(&'c self, method: &'c str) -> impl Iterator<Item = Call<'c>> {
+        let is_sent = |it: &Message<'_>| !it.is_from_server() && it.kind == Kind::Request && it.method() == Some(method);
+        let sent = self.messages.iter().enumerate().filter(move |(_, message)| is_sent(message));
         sent.map(|(index, request)| self.call(index, request))
     }
 
@@ -362,7 +371,7 @@ impl<'t> Connection<'t> {
         LOOKED_AT.set(LOOKED_AT.get() + 1);
         Call {
             request,
-            response: self.answers.get(&index).map(|answer| &self.messages[*answer]),
+            response: self.answers[index].map(|answer| &self.messages[answer]),
             http: request
                 .exchange
                 .and_then(|number| self.exchanges.get(&number))

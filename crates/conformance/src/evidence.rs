@@ -159,7 +159,7 @@ impl<'t> Evidence<'t> {
 
     /// The requests of the client of a method, valid or not.
     pub fn calls_of<'e>(&'e self, method: &'e str) -> impl Iterator<Item = Call<'e>> {
-        self.calls().filter(move |call| call.request.kind == Kind::Request && call.method() == method)
+        self.connections.iter().flat_map(move |connection| connection.calls_of(method))
     }
 
     /// The results of a method.
