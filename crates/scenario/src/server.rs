@@ -226,7 +226,8 @@ impl TargetSpec {
         let Some(target) = endpoint.and_then(|endpoint| Target::at(transport, endpoint)) else {
             return Ok(TargetSpec { target: Target::Stdio(command), command: None });
         };
-        command.args.extend(["--listen".to_owned(), PORT[0].to_owned()]);
+        // The same inputs on every transport, as far as they are beside the config.
+        command.args.extend(["--allow-input", ".", "--listen", PORT[0]].map(str::to_owned));
         Ok(TargetSpec { target, command: Some(NetworkCommand { command, ready: None }) })
     }
 
