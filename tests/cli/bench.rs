@@ -25,6 +25,14 @@ fn a_report_has_a_table_and_a_histogram() {
 }
 
 #[test]
+fn lines_that_are_no_messages_are_skipped() {
+    let noisy = format!("sh -c 'echo starting; exec {} mock basic'", Rehearse::BINARY);
+    let call = call(&["--stdio", &noisy, "--tool", "echo", "--allow-tool", "echo", "--requests", "5"]);
+    let report = json(&call.args(["--format", "json"]).run().code(0));
+    assert_eq!(report["targets"][0]["measures"][0]["errors"], Json::Null, "{report}");
+}
+
+#[test]
 fn conditions_decide_the_exit_code() {
     let with = |condition: &str| call(&[ECHO, &["--fail-if", condition]].concat()).run();
     with("errors > 0").code(0).stdout_has("✓ fail if errors > 0: errors 0.00 % (basic, call echo)\n");
@@ -94,6 +102,8 @@ fn what_cannot_be_measured_says_why() {
     call(&refused).run().code(3).stdout_has("allow it with --allow-tool echo");
     let unknown = ["--script", "basic", "--tool", "ecko", "--requests", "5"];
     call(&unknown).run().code(3).stdout_has("there is no tool \"ecko\"; tools are echo, fail");
+    let failing = ["--script", "basic", "--tool", "fail", "--allow-tool", "fail", "--requests", "5"];
+    call(&failing).run().code(3).stdout_has("not everything was measured");
     call(&["--tool", "x", "--args", "[1]"]).run().code(2).stderr_has("not a JSON object");
     call(&["--rate", "0"]).run().code(2).stderr_has("not a number of requests per second");
 }

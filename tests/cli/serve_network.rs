@@ -40,4 +40,7 @@ fn callers_over_the_network_need_the_token_and_read_only_what_is_allowed() {
     drop(hanging);
     running.signal("INT");
     running.end().code(0);
+    for token in ["", "a b"] {
+        serve().args(["--listen", ":0", "--token", token]).run().stderr_has("--token: a token is not empty").code(2);
+    }
 }

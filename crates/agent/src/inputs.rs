@@ -16,6 +16,8 @@ use rehearse_llm::model::{Block, Media};
 
 /// The largest input, in bytes.
 pub const MAX_SIZE: usize = 50 << 20;
+/// The largest size of all inputs of a call, in bytes.
+pub const MAX_TOTAL: usize = 2 * MAX_SIZE;
 /// How long a download may take.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -43,6 +45,8 @@ pub enum InputError {
     Download(String, #[source] DownloadError),
     #[error("input content from {0} exceeds maximum size limit ({limit})", limit = ByteCount(MAX_SIZE))]
     TooLarge(String),
+    #[error("the inputs together exceed {limit}", limit = ByteCount(MAX_TOTAL))]
+    TooLargeTogether,
     #[error("failed to detect input type for {name}: unsupported file type: {mime_type}")]
     Unsupported { name: String, mime_type: &'static str },
 }
@@ -52,13 +56,17 @@ pub enum InputError {
 /// # Errors
 /// The first input that cannot be used.
 pub async fn read_all(inputs: &[String], sources: &InputSources) -> Result<Vec<Block>, InputError> {
-    let mut blocks = Vec::new();
+    let (mut blocks, mut total) = (Vec::new(), 0);
     for input in inputs {
         let bytes = match (sources, is_url(input)) {
             (InputSources::Folders(_), true) => return Err(InputError::Refused(input.clone())),
             (InputSources::Any, true) => download(input).await?,
             (sources, false) => read_file(input, sources.clone()).await?,
         };
+        total += bytes.len();
+        if total > MAX_TOTAL {
+            return Err(InputError::TooLargeTogether);
+        }
         let name = input.rsplit('/').find(|part| !part.is_empty()).unwrap_or(input);
         blocks.push(block(input, name, bytes)?);
     }
@@ -79,12 +87,13 @@ impl InputSources {
         let path = Path::new(input);
         let InputSources::Folders(folders) = self else { return Ok(path.to_owned()) };
         let is_below = |path: &Path| folders.iter().any(|folder| path.starts_with(folder));
+        // Of a path that does not exist, the nearest folder that does decides.
+        let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        let nearest = || absolute.ancestors().find_map(|path| path.canonicalize().ok());
+        let goes_up = path.components().any(|part| part == Component::ParentDir);
         match path.canonicalize() {
             Ok(path) if is_below(&path) => Ok(path),
-            Err(_)
-                if !path.components().any(|part| part == Component::ParentDir)
-                    && std::path::absolute(path).is_ok_and(|path| is_below(&path)) =>
-            {
+            Err(_) if !goes_up && nearest().is_some_and(|path| is_below(&path)) => {
                 Err(InputError::Missing(input.to_owned()))
             }
             _ => Err(InputError::Refused(input.to_owned())),
@@ -233,6 +242,7 @@ mod tests {
         let others = [
             file(&closed),
             open.join("link/a.txt").display().to_string(),
+            open.join("link/b.txt").display().to_string(),
             open.join("../closed/a.txt").display().to_string(),
             open.join("../closed/b.txt").display().to_string(),
             closed.join("b.txt").display().to_string(),
@@ -255,5 +265,10 @@ mod tests {
         let error = read_all(std::slice::from_ref(&path), &InputSources::Any).await.expect_err("too large");
         assert!(matches!(&error, InputError::TooLarge(large) if *large == path), "{error}");
         assert!(error.to_string().ends_with("exceeds maximum size limit (50 MiB)"), "{error}");
+        let text = folder.path().join("text");
+        std::fs::write(&text, "a".repeat(MAX_SIZE)).expect("writes");
+        let three = vec![text.display().to_string(); 3];
+        let error = read_all(&three, &InputSources::Any).await.expect_err("too large");
+        assert!(matches!(&error, InputError::TooLargeTogether), "{error}");
     }
 }

@@ -354,7 +354,8 @@ impl<'t> Connection<'t> {
 
     /// The requests of the client of a method, valid or not, with what came back.
     pub fn calls_of<'c>(&'c self, method: &'c str) -> impl Iterator<Item = Call<'c>> {
-        let is_sent = |it: &Message<'_>| !it.is_from_server() && it.kind == Kind::Request && it.method() == Some(method);
+        let is_sent =
+            |it: &Message<'_>| !it.is_from_server() && it.kind == Kind::Request && it.method() == Some(method);
         let sent = self.messages.iter().enumerate().filter(move |(_, message)| is_sent(message));
         sent.map(|(index, request)| self.call(index, request))
     }

@@ -132,9 +132,24 @@ impl ServeArgs {
     }
 
     /// The token that callers over the network need.
-    fn token(&self) -> Option<String> {
-        let token = self.token.clone().or_else(|| std::env::var("REHEARSE_SERVE_TOKEN").ok());
-        token.filter(|token| self.listen.is_some() && !token.is_empty())
+    ///
+    /// # Errors
+    /// It is empty, or not one that fits into a header (RFC 6750, section 2.1).
+    fn token(&self) -> Result<Option<String>, Failure> {
+        const VARIABLE: &str = "REHEARSE_SERVE_TOKEN";
+        let (name, token) = match &self.token {
+            Some(token) => ("--token", Some(token.clone())),
+            None => (VARIABLE, std::env::var(VARIABLE).ok()),
+        };
+        let is_valid = |token: &str| {
+            !token.is_empty() && token.bytes().all(|it| it.is_ascii_alphanumeric() || b"-._~+/=".contains(&it))
+        };
+        match token.filter(|_| self.listen.is_some()) {
+            Some(token) if !is_valid(&token) => {
+                Err(Failure::Usage(format!("{name}: a token is not empty, and has only letters, digits and -._~+/=")))
+            }
+            token => Ok(token),
+        }
     }
 }
 
@@ -160,7 +175,7 @@ async fn serve(
     console: &Console,
     shutdown: &CancellationToken,
 ) -> Result<Exit, Failure> {
-    let token = args.token();
+    let token = args.token()?;
     let server = match &token {
         Some(token) => subagent.server().set("auth", json!({ "tokens": [{ "token": token }] })),
         None => subagent.server(),

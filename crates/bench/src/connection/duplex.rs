@@ -105,6 +105,8 @@ impl Inbox {
             }
             // Nothing that the server may ask for was declared.
             Ok(Message::Request(_) | Message::Notification(_)) => return,
+            // A line that is no JSON is a log at the wrong place, which clients skip.
+            Err(_) if serde_json::from_slice::<serde::de::IgnoredAny>(bytes).is_err() => return,
             Err(_) => None,
         };
         let number = match id {

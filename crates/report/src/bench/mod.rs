@@ -320,10 +320,13 @@ impl BenchResult {
     /// Decides how the run ended.
     pub fn conclude(&mut self, is_interrupted: bool) {
         let is_slower = self.comparisons.iter().any(|it| it.is_gate && it.change == Change::Slower);
+        let has_no_answer = |it: &Measure| it.latency.count() == 0 && !it.errors.is_empty();
+        let is_unanswered = self.targets.iter().any(|target| target.measures.iter().any(has_no_answer));
         let cannot = is_interrupted || self.targets.iter().any(|target| target.error.is_some());
         self.verdict = match () {
             () if cannot => Verdict::CannotRun,
             () if is_slower || self.thresholds.iter().any(|it| it.is_met) => Verdict::Failed,
+            () if is_unanswered => Verdict::CannotRun,
             () => Verdict::Passed,
         };
     }

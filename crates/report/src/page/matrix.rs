@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::{cut, id};
+use super::{cut, id, prose};
 use crate::{
     summary::{Matrix, Outcome, Row, RowGroup, counted, readable},
     text::printable,
@@ -15,13 +15,16 @@ pub(super) fn matrix(at: usize, unit: &str, matrix: &Matrix) -> Markup {
     let what = if is_checks { "checks" } else { "scenarios" };
     let all = || matrix.groups.iter().flat_map(|group| &group.rows);
     let (wrong, count) = (all().filter(is_wrong).collect::<Vec<_>>(), all().count());
+    if count == 0 {
+        return html! {};
+    }
     html! {
         h3 id={ "m" (at) } {
             @if is_checks { "Rules" } @else { "Scenarios" } " by transport and protocol version "
             span class="quiet" { (legend(matrix)) }
         }
         @if !wrong.is_empty() && wrong.len() < count {
-            (rows(at, matrix, &wrong, is_checks))
+            div class="brief" { (rows(at, matrix, &wrong, is_checks)) }
             details class="area" {
                 summary { "All " (count) " " (what) }
                 (groups(at, matrix))
@@ -104,7 +107,7 @@ fn row(at: usize, matrix: &Matrix, row: &Row, is_explained: bool) -> Markup {
     html! {
         tr {
             @if is_explained {
-                th scope="row" class="rule" { (printable(&cut(&row.note, 300))) " " code { (printable(&row.name)) } }
+                th scope="row" class="rule" { (prose(&cut(&row.note, 300))) " " code { (printable(&row.name)) } }
             } @else {
                 th scope="row" title=(printable(&cut(&row.note, 300))) { (printable(&row.name)) }
             }

@@ -99,6 +99,11 @@ fn prose(text: &str) -> Markup {
     }
 }
 
+/// A text in several lines.
+fn printable_lines(text: &str) -> Markup {
+    html! { @for line in text.lines() { (printable(line)) "\n" } }
+}
+
 /// The source of a script or a style in a policy (Content Security Policy Level 3, Hashes).
 fn hash(text: &str) -> String {
     format!("sha256-{}", BASE64_STANDARD.encode(digest(&SHA256, text.as_bytes())))
@@ -109,7 +114,7 @@ fn counts(at: usize, section: &Section) -> Markup {
     html! {
         p class="counts" {
             a href={ "#s" (at) } { b { (section.title) } } " "
-            @if all > 0 { (all) " " (section.unit) ": " }
+            @if all > 0 { (all) " " (if all == 1 { section.unit.trim_end_matches('s') } else { section.unit }) ": " }
             @for (at, (outcome, count)) in section.counts.iter().enumerate() {
                 @if at > 0 { ", " }
                 a class=(outcome) href={ "#q=status%3A" (outcome) } {
@@ -202,7 +207,10 @@ fn details(id: &str, failure: &Failure) -> Markup {
     };
     html! {
         @for message in &failure.messages {
-            p class="message" { @for line in cut(message, MESSAGE).lines() { (prose(line)) br; } }
+            @let text = cut(message, MESSAGE);
+            @let (first, rest) = text.split_once('\n').unwrap_or((&text, ""));
+            p class="message" { (prose(first)) }
+            @if !rest.is_empty() { pre { (printable_lines(rest)) } }
         }
         @if let Some(rule) = &failure.rule {
             p { @if let Some(help) = &rule.help { (prose(help)) " " } (link(&rule.link, "Specification")) }

@@ -3,7 +3,7 @@
   const all = (selector, within = document) => [...within.querySelectorAll(selector)];
   const filter = document.getElementById("filter");
   const failures = all("details.failure");
-  const rows = all(".matrix tbody tr");
+  const rows = all(".matrix tbody tr").filter(row => !row.closest(".brief"));
   const keys = ["status", "transport", "protocol"];
   let at = -1;
 
@@ -72,6 +72,15 @@
       const found = area.querySelector("tbody tr:not(.hidden)");
       hide(area, !found);
       if (found && filter.value) area.open = true;
+    }
+    // A heading goes with the failures below it; what has no outcome is not searched.
+    for (const section of all("main > section")) {
+      let head, found;
+      for (const part of section.children) {
+        if (part.tagName === "H3") { head = part; found = false; }
+        else if (head && part.classList.contains("failure")) { found ||= !part.classList.contains("hidden"); hide(head, !found); }
+      }
+      for (const part of all(".untested", section)) { hide(part, query.status); hide(part.previousElementSibling, query.status); }
     }
     const left = failures.filter(failure => !failure.classList.contains("hidden")).length;
     document.getElementById("found").textContent = filter.value
