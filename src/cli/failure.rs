@@ -127,7 +127,7 @@ impl From<ClientError> for Failure {
             ClientError::Script(error) => error.into(),
             ClientError::Listen { address, source } => Failure::listen(address, "--listen :0", &source),
             ClientError::Create { .. } => cannot.hint("set TMPDIR to a writable folder with a short path"),
-            ClientError::NotConnected { .. } => {
+            ClientError::NotConnected { has_address: false, .. } => {
                 cannot.hint("pass it the address: {url}, {command} or {config} in its arguments")
             }
             _ => cannot,

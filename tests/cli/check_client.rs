@@ -126,6 +126,10 @@ fn what_cannot_be_checked_says_why() {
     client(&[]).run().code(2).stderr_has("which client? give its command after `--`");
     client(&["--act", "page", "--", "true"]).run().code(2).stderr_has("there is no act \"page\"").stderr_has("pages");
     client(&["--", "true"]).run().code(3).stderr_has("true did not connect to the mock").stderr_has("{url}");
+    for address in ["{url}", "{config}", "$REHEARSE_URL"] {
+        let run = client(&["--", "true", address]).run().code(3).stderr_has("true did not connect to the mock");
+        assert!(!run.stderr().contains("hint:"), "{}", run.stderr());
+    }
     client(&["--", "no-such-program"]).run().code(3).stderr_has("cannot run no-such-program");
     client(&["--only", "rpc.id", "--", "true"]).run().code(2).stderr_has("belongs to `rehearse check`");
     client(&["--list-acts"]).run().code(0).stdout_has("clean ").stdout_has("Every list comes on pages");

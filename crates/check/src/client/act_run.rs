@@ -124,10 +124,16 @@ impl ClientOptions {
         process.finish(GRACE).await;
         if must_connect && server.quiet_for().is_none() {
             let said = said(&log);
-            return Err(ClientError::NotConnected { program, said });
+            let has_address = self.command.iter().any(|word| names_address(&word.to_string_lossy()));
+            return Err(ClientError::NotConnected { program, said, has_address });
         }
         Ok(ended)
     }
+}
+
+/// Whether a word of a command stands for the address of the mock, or for a variable with it.
+fn names_address(word: &str) -> bool {
+    ["{url}", "{sse_url}", "{ws_url}", "{command}", "{config}", "REHEARSE_"].iter().any(|name| word.contains(name))
 }
 
 /// The environment of the client and of the commands that drive it.

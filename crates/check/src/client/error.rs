@@ -63,5 +63,7 @@ pub enum ClientError {
         program: String,
         /// The end of its standard error, with an introduction.
         said: String,
+        /// Whether its arguments have the address of the mock.
+        has_address: bool,
     },
 }
