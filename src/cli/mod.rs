@@ -236,6 +236,7 @@ pub(crate) fn main() -> ExitCode {
             if hint.is_some() {
                 error.remove(ContextKind::Suggested);
             }
+            usage_hint::remove_wrong_tip(&mut error);
             let _ = error.print();
             if let Some(hint) = hint {
                 style::print(&format!("{STRONG}hint:{STRONG:#} {hint}\n", STRONG = style::STRONG));

@@ -13,6 +13,7 @@ use super::{
     process_guard::block_on_guarded,
     signals::{Signals, limit_shutdown},
     style,
+    usage_hint::quoted_command,
 };
 use rehearse_client::ProcessHandle;
 use rehearse_llm::{
@@ -75,6 +76,9 @@ pub(super) struct ModelArgs {
 /// # Errors
 /// The script has mistakes, the address is in use, or the command cannot be run.
 pub(super) fn run(args: ModelArgs) -> Result<Exit, Failure> {
+    if let Some(wrong) = quoted_command(&args.command) {
+        return Err(Failure::Usage(wrong));
+    }
     let model = ScriptedModel::load(&args.script).map_err(|error| match error {
         LoadError::Invalid(diagnostics) => Failure::Invalid(diagnostics),
         unreadable => Failure::Usage(unreadable.to_string()),

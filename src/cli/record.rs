@@ -13,6 +13,7 @@ use super::{
     signals::Signals,
     style::{self, printable},
     trace_file::TraceFileWriter,
+    usage_hint::quoted_command,
 };
 use rehearse_client::{CommandSpec, Endpoint, EventSink, ServerParams, StderrLine, Target};
 use rehearse_protocol::{Transport, trace_file::ConnectionInfo};
@@ -52,6 +53,9 @@ pub(super) struct RecordArgs {
 }
 
 pub(super) fn run(args: &RecordArgs) -> Result<Exit, Failure> {
+    if let Some(wrong) = quoted_command(&args.command) {
+        return Err(Failure::Usage(wrong));
+    }
     let file = TraceFileWriter::append(&args.trace_file)?;
     block_on_guarded(async {
         let signals = Signals::install().map_err(|error| Failure::cannot(format!("cannot handle signals: {error}")))?;

@@ -1,6 +1,9 @@
 //! What to write in place of a command line with a usual mistake.
 
-use std::{ffi::OsString, path::Path};
+use std::{
+    ffi::{OsStr, OsString},
+    path::Path,
+};
 
 use clap::{
     Command, Error,
@@ -10,11 +13,24 @@ use clap::{
 use rehearse_client_configs::{Machine, PathKind};
 use rehearse_report::text::quoted;
 
-/// What people write for subcommands of other names.
-const OTHER_WORDS: &[(&str, &str)] = &[(
-    "test",
-    "`rehearse run` runs scenarios, `rehearse check` checks a server, and `rehearse check client` a client",
-)];
+/// What people write for subcommands of other names: after these subcommands this word, and the hint.
+const OTHER_WORDS: &[(&[&str], &str, &str)] = &[
+    (
+        &[""],
+        "test",
+        "`rehearse run` runs scenarios, `rehearse check` checks a server, and `rehearse check client` a client",
+    ),
+    (&["", "mcp"], "list", "it is `rehearse mcp list-tools`"),
+    (&["", "mcp"], "ls", "it is `rehearse mcp list-tools`"),
+];
+
+/// What people write for options of other names, and the values that these have.
+const OTHER_OPTIONS: &[(&str, &str, &str)] = &[
+    ("--url", "http", "URL"),
+    ("--junit", "report", "FILE.xml"),
+    ("-k", "filter", "REGEX"),
+    ("--output", "trace-file", "FILE"),
+];
 
 /// The subcommand that is shown for one that has none, but needs it.
 const USUAL: &[(&str, &str)] = &[("", "check"), ("bench", "bench discovery"), ("mcp", "mcp list-tools")];
@@ -28,10 +44,31 @@ pub(super) fn usage_hint(error: &Error, root: &Command, args: &[OsString]) -> Op
         ErrorKind::UnknownArgument => {
             let wrong = context(error, ContextKind::InvalidArg)?;
             let is_near_option = wrong.starts_with("--") && error.get(ContextKind::SuggestedArg).is_some();
-            line.misplaced(wrong).or_else(|| if is_near_option { None } else { line.unquoted(wrong) })
+            let other = line.misplaced(wrong).or_else(|| line.other_option(wrong));
+            other.or_else(|| {
+                if is_near_option { None } else { line.unquoted(wrong).or_else(|| line.tool_argument(wrong)) }
+            })
         }
         _ => None,
     }
+}
+
+/// Removes the tip to write an option after `--`, where the command of a server is, and not a value.
+pub(super) fn remove_wrong_tip(error: &mut Error) {
+    if let Some(ContextValue::StyledStrs(tips)) = error.get(ContextKind::Suggested) {
+        let right = tips.iter().filter(|tip| !tip.to_string().contains("use '-- ")).cloned().collect();
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(right));
+    }
+}
+
+/// What is wrong with a command after `--` that is one word because of its quotes.
+pub(super) fn quoted_command(words: &[impl AsRef<OsStr>]) -> Option<String> {
+    let [word] = words else { return None };
+    let line = word.as_ref().to_str()?;
+    let is_quoted = line.trim().contains(char::is_whitespace)
+        && Machine::here().path_kind(Path::new(line)) == PathKind::Nothing
+        && !Machine::here().has_program(line);
+    is_quoted.then(|| format!("the command after `--` is one word; write it without quotes: -- {line}"))
 }
 
 /// The hint for a name that is no server, but starts one.
@@ -85,10 +122,13 @@ impl<'a> CommandLine<'a> {
 
     /// A subcommand that is elsewhere or has another name; or the command of a server in its place.
     fn other_subcommand(&self, root: &Command, wrong: &str) -> Option<String> {
-        if let Some((_, hint)) = OTHER_WORDS.iter().find(|(word, _)| self.path.is_empty() && *word == wrong) {
+        let is_here = |paths: &[&str]| paths.contains(&&*self.path);
+        if let Some((.., hint)) = OTHER_WORDS.iter().find(|(paths, word, _)| is_here(paths) && *word == wrong) {
             return Some((*hint).to_owned());
         }
-        if let Some(path) = path_of(root, wrong) {
+        // Most of what people want to do without its group is of `mcp`.
+        let of_mcp = root.find_subcommand("mcp").and_then(|mcp| Some(format!("mcp {}", path_of(mcp, wrong)?)));
+        if let Some(path) = of_mcp.or_else(|| path_of(root, wrong)) {
             return Some(format!("it is `rehearse {path}`"));
         }
         let words = if self.rest.first() == Some(&"--") { &self.rest[1..] } else { self.rest };
@@ -109,6 +149,30 @@ impl<'a> CommandLine<'a> {
             "stdio" => Some(self.after_dashes(self.command_at(at + 1))),
             _ => Some(format!("{wrong} belongs after a subcommand, as in `rehearse {usual} {wrong}`")),
         }
+    }
+
+    /// An option that has another name here.
+    fn other_option(&self, wrong: &str) -> Option<String> {
+        let mut known = OTHER_OPTIONS.iter().filter(|(word, name, _)| *word == wrong && has_option(self.command, name));
+        let (_, name, usual) = known.next()?;
+        let ending = Path::new(usual).extension();
+        let value = self.value_of(wrong).filter(|value| ending.is_none() || Path::new(value).extension() == ending);
+        Some(format!("it is `--{name} {}`", value.map_or_else(|| (*usual).to_owned(), quoted)))
+    }
+
+    /// An argument of a tool that is written as an option.
+    fn tool_argument(&self, wrong: &str) -> Option<String> {
+        let name = wrong.strip_prefix("--").filter(|_| self.path == "mcp call-tool")?;
+        let argument = format!("{name}={}", self.value_of(wrong).unwrap_or("true"));
+        Some(format!("an argument of the tool is written without dashes: {}", quoted(&argument)))
+    }
+
+    /// What follows an option.
+    fn value_of(&self, option: &str) -> Option<&str> {
+        let joined = |word: &&'a str| word.strip_prefix(option)?.strip_prefix('=');
+        let at = self.rest.iter().position(|word| *word == option);
+        let next = at.and_then(|at| self.rest.get(at + 1)).filter(|word| !word.starts_with('-'));
+        next.copied().or_else(|| self.rest.iter().find_map(joined))
     }
 
     /// The command of a server whose words are not one argument.

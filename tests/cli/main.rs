@@ -111,6 +111,10 @@ fn an_unquoted_command_is_shown_as_it_is_right() {
     }
     let one_argument = ["mcp", "list-tools", "sh server.js"];
     Rehearse::new().env("HOME", "home").args(one_argument).run().stderr_has("as in `-- sh server.js`").code(2);
+    for line in ["check", "mcp list-tools", "record --trace-file t.jsonl", "check client", "mock basic --exec"] {
+        let hint = "write it without quotes: -- sh server.js\n";
+        Rehearse::new().args(line.split(' ').chain(["--", "sh server.js"])).run().stderr_has(hint).code(2);
+    }
     Rehearse::new().args(["check", "--stdio", "sh", "--strcit"]).run().stderr_has("'--strict'").code(2);
 }
 
@@ -122,7 +126,19 @@ fn a_command_of_another_name_or_place_is_found() {
         ("config lint x.json", "hint: it is `rehearse validate-config`"),
         ("list-tools", "hint: it is `rehearse mcp list-tools`"),
         ("test", "hint: `rehearse run` runs scenarios"),
+        ("mcp list", "hint: it is `rehearse mcp list-tools`"),
+        ("mcp ls", "hint: it is `rehearse mcp list-tools`"),
+        ("call forecast", "hint: it is `rehearse mcp call-tool`"),
+        ("check --url http://x/mcp", "hint: it is `--http http://x/mcp`"),
+        ("check --junit out.xml -- node s.js", "hint: it is `--report out.xml`"),
+        ("check --junit=out.xml", "hint: it is `--report out.xml`"),
+        ("check --junit -- node s.js", "hint: it is `--report FILE.xml`"),
+        ("run -k tools", "hint: it is `--filter tools`"),
+        ("record --output t.jsonl -- node s.js", "hint: it is `--trace-file t.jsonl`"),
+        ("mcp call-tool forecast --city Oslo -- node s.js", "without dashes: city=Oslo"),
+        ("mcp list-tools -v -- node s.js", "unexpected argument '-v'"),
     ] {
-        Rehearse::new().env("HOME", "home").args(line.split(' ')).run().stderr_has(part).code(2);
+        let run = Rehearse::new().env("HOME", "home").args(line.split(' ')).run().stderr_has(part).code(2);
+        assert!(!run.stderr().contains("as a value"), "{line}");
     }
 }

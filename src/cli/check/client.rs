@@ -24,6 +24,7 @@ use crate::cli::{
     process_guard::block_on_guarded,
     signals::Signals,
     style::{self, STRONG},
+    usage_hint::quoted_command,
 };
 use rehearse_check::{
     client::{ACTS, Act, ActRun, ActScript, ClientEvent, ClientOptions, Trigger, judge_client, run_client},
@@ -114,6 +115,9 @@ pub(super) fn run(args: &ClientArgs) -> Result<Exit, Failure> {
     if args.command.is_empty() && !args.attach {
         let message = "which client? give its command after `--`: rehearse check client -- python client.py {url}";
         return Err(Failure::Usage(message.to_owned()));
+    }
+    if let Some(wrong) = quoted_command(&args.command) {
+        return Err(Failure::Usage(wrong));
     }
     if args.report.format == Format::Sarif {
         let message = "SARIF needs a place in a file for each result, and a client has none; use --format junit";

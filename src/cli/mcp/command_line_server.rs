@@ -2,6 +2,7 @@
 
 use std::iter::Peekable;
 
+use crate::cli::usage_hint::quoted_command;
 use rehearse_client_configs::server::{At, ConfiguredServer, Pair};
 use rehearse_document::{Source, Span};
 use rehearse_protocol::{Transport, is_protocol_header};
@@ -103,7 +104,7 @@ impl ServerArgs {
     /// The described server; its name is that of its command or host.
     ///
     /// # Errors
-    /// The command has an unclosed quote; or a header or variable is malformed, which is not quoted.
+    /// The command has an unclosed quote, or is one word; or a header or variable is malformed, which is not quoted.
     pub(super) fn server(&self) -> Result<Option<ConfiguredServer>, String> {
         let ServerArgs { stdio, command, http, sse, ws, headers, env } = self;
         let source = Source::new("the command line", "");
@@ -111,6 +112,9 @@ impl ServerArgs {
             ConfiguredServer::new(source.clone(), at(name), At { value: transport, span: Span::default() })
         };
         if stdio.is_some() || !command.is_empty() {
+            if let Some(wrong) = quoted_command(command) {
+                return Err(wrong);
+            }
             let words = stdio.as_deref().map_or_else(|| Ok(command.clone()), command_words)?;
             let mut words = words.into_iter();
             let command = words.next().ok_or("--stdio has no command")?;

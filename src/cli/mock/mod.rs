@@ -27,7 +27,7 @@ use self::{
     script_watcher::ScriptWatcher,
     server::{GRACE, Mock, runtime_failure},
 };
-use super::{Exit, Failure, Format};
+use super::{Exit, Failure, Format, usage_hint::quoted_command};
 use mcp_rehearsal::builtin_scripts::BUILTIN_SCRIPTS;
 use rehearse_mock::{
     engine::{Engine, Seed},
@@ -56,6 +56,9 @@ pub(super) fn run(args: MockArgs) -> Result<Exit, Failure> {
         return Err(Failure::Usage(
             "--exec needs a command, after `--`: rehearse mock SCRIPT --exec -- npm test".into(),
         ));
+    }
+    if let Some(wrong) = quoted_command(&args.command) {
+        return Err(Failure::Usage(wrong));
     }
     let [path] = &args.scripts[..] else {
         return Err(Failure::Usage("only one script can be served; only `--validate` takes several".into()));
