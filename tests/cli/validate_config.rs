@@ -78,6 +78,16 @@ fn the_program_of_a_file_with_another_name_is_a_guess() {
 }
 
 #[test]
+fn a_server_that_only_looks_switched_off_is_started_with_a_warning() {
+    let config = format!(
+        r#"{{"mcpServers": {{"a": {{"command": "{}", "args": ["mock", "basic"], "disabled": true}}}}}}"#,
+        Rehearse::BINARY
+    );
+    let run = Rehearse::new().file(".mcp.json", &config).args(["mcp", "list-tools", "--mcp-config", ".mcp.json"]).run();
+    run.code(0).stderr_has("unknown key `disabled`; Claude Code starts the server anyway: remove the server");
+}
+
+#[test]
 fn a_guess_starts_nothing_that_may_be_switched_off_and_is_said_once() {
     let server =
         |more: &str| format!(r#"{{"mcpServers": {{"a": {{"command": "touch", "args": ["started"]{more}}}}}}}"#);

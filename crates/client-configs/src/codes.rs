@@ -31,6 +31,7 @@ codes! {
     DUPLICATE_KEY = "W-DUPLICATE-KEY": "a duplicate key, of which one is lost";
     DUPLICATE_SERVER = "W-DUPLICATE-SERVER": "two servers with one name, of which one is lost";
     UNKNOWN_KEY = "W-UNKNOWN-KEY": "an unknown key that looks like a known one";
+    NOT_DISABLED = "W-NOT-DISABLED": "a server that is started although it looks switched off";
     KEY_REJECTED = "E-UNKNOWN-KEY": "an unknown key, for which the program rejects the file";
     EXTRA_KEY = "A-EXTRA-KEY": "an unknown key, which the program ignores";
     TRANSPORT = "E-TRANSPORT": "a transport that is missing, unknown or does not match the address";

@@ -20,7 +20,7 @@ use crate::cli::{
 };
 use rehearse_client::Timeouts;
 use rehearse_client_configs::{
-    Machine,
+    Machine, codes,
     dialect::{Detected, Dialect, by_name},
     policy::{ApprovalRule, Naming, Policy},
     server,
@@ -189,7 +189,7 @@ impl TargetArgs {
             });
         }
         let effective = self.effective(&Machine::here(), show_secrets)?;
-        warn_of_guesses(&effective);
+        warn_of_surprises(&effective);
         for unread in &effective.unread {
             style::warn(&format!("the server '{}' is ignored: {}, {}", unread.name, unread.code.name, unread.origin));
         }
@@ -233,7 +233,7 @@ impl TargetArgs {
     fn of_config(&self, selects: &[Select<'_>], show_secrets: bool) -> Result<Vec<Server>, Failure> {
         let machine = Machine::here();
         let effective = self.effective(&machine, show_secrets)?;
-        warn_of_guesses(&effective);
+        warn_of_surprises(&effective);
         let mut servers = Vec::new();
         for select in selects {
             servers.extend(selected(&effective, &machine, *select, |file| file.precedence.is_named(), show_secrets)?);
@@ -258,7 +258,7 @@ impl TargetArgs {
         let machine = Machine::here();
         let effective = self.effective(&machine, show_secrets)?;
         if before.is_none() {
-            warn_of_guesses(&effective);
+            warn_of_surprises(&effective);
         }
         let files = Files::new(&effective);
         let has_changed = |file: &File| before.is_some_and(|before| before.has_changed(file));
@@ -295,9 +295,15 @@ impl TargetArgs {
     }
 }
 
-/// Says for which program a file is read, if that is a guess.
-fn warn_of_guesses(effective: &Effective) {
+/// Says for which program a file is read, if that is a guess, and which servers only look switched off.
+fn warn_of_surprises(effective: &Effective) {
     for file in &effective.files {
+        let is_on = |finding: &&Finding| finding.code.name == codes::NOT_DISABLED.name;
+        for finding in file.report.findings.iter().filter(is_on) {
+            let (line, column) = file.report.source.position(finding.problem.span.start);
+            let (name, hint) = (&file.report.source.name, finding.problem.hint.as_deref().unwrap_or_default());
+            style::warn(&format!("{name}:{line}:{column}: {}; {hint}", finding.problem.message));
+        }
         if let Some(Detected { dialect, is_guess: true, .. }) = &file.report.detected {
             let name = &file.report.source.name;
             style::warn(&format!("{name} is read as a config of {}, a guess: --dialect says which", dialect.program));

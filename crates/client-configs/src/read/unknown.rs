@@ -61,7 +61,7 @@ impl Reader<'_> {
             code.at(entry.key_span, message).hint(format!("append the arguments to `{}`", line.name))
         } else if is_off && !self.rejects_unknown_keys {
             let hint = format!("{program} starts the server anyway: remove the server to switch it off");
-            code.at(entry.key_span, message).hint(hint)
+            codes::NOT_DISABLED.at(entry.key_span, message).hint(hint)
         } else if self.rejects_unknown_keys {
             extra.at(entry.key_span, message).hint("remove it")
         } else if let Some(owner) = owner(key) {

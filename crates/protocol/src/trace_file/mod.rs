@@ -160,6 +160,11 @@ mod tests {
         let text = TraceFile { connections: vec![connection], is_cut: false }.to_text();
         let read = TraceFile::parse(&text.as_bytes()[..text.len() - 5]).expect("valid");
         assert_eq!((read.is_cut, read.connections[0].trace.end()), (true, every_kind().end() - 1));
+        // Another recorder has gone on, after a line that is cut within a text.
+        let cut = &text[..text.rfind("\":\"").expect("a text") + 4];
+        let longer = format!("{cut}\n{}", text.lines().skip(1).collect::<Vec<_>>().join("\n"));
+        let read = TraceFile::parse(longer.as_bytes()).expect("valid");
+        assert_eq!((read.is_cut, read.connections.len()), (true, 2));
         assert!(TraceFile::parse(header_line().as_bytes()).is_ok_and(|read| read.connections.is_empty()));
     }
 

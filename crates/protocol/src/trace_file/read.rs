@@ -47,7 +47,8 @@ impl TraceFile {
             if bytes.iter().all(u8::is_ascii_whitespace) {
                 continue;
             }
-            match serde_json::from_slice(bytes) {
+            // A line end would be a wrong character in a text that is cut.
+            match serde_json::from_slice(bytes.trim_ascii_end()) {
                 Ok(parsed) => {
                     file.add(&mut indices, parsed).map_err(|source| TraceFileError::Line { line, source })?;
                 }
