@@ -161,7 +161,7 @@ mod tests {
         let read = TraceFile::parse(&text.as_bytes()[..text.len() - 5]).expect("valid");
         assert_eq!((read.is_cut, read.connections[0].trace.end()), (true, every_kind().end() - 1));
         // Another recorder has gone on, after a line that is cut within a text.
-        let cut = &text[..text.rfind("\":\"").expect("a text") + 4];
+        let cut = &text[..text.rfind("2.0").expect("a text") + 2];
         let longer = format!("{cut}\n{}", text.lines().skip(1).collect::<Vec<_>>().join("\n"));
         let read = TraceFile::parse(longer.as_bytes()).expect("valid");
         assert_eq!((read.is_cut, read.connections.len()), (true, 2));
