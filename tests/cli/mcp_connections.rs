@@ -1,5 +1,10 @@
 //! `rehearse mcp`: the status of servers, pings, and disconnecting.
 
+use std::{
+    io::{Read, Write},
+    net::TcpListener,
+};
+
 use serde_json::{Value as Json, json};
 
 use crate::{
@@ -167,6 +172,31 @@ fn a_call_does_not_wait_for_servers_that_cannot_have_the_tool() {
         running.signal("INT");
         running.end().stdout("").code(3);
         gone(&processes);
+    }
+}
+
+#[test]
+fn a_url_without_its_path_is_reported_with_a_hint() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address");
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            if stream.read(&mut [0; 4096]).is_ok() {
+                let _ = stream.write_all(b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
+            }
+        }
+    });
+    let said = |command: &[&str], path: &str| {
+        let url = format!("http://{address}{path}");
+        let run = Rehearse::new().args([command, &["--http", &url]].concat()).run().code(3);
+        format!("{}{}", run.stdout_text(), run.stderr())
+    };
+    for command in [&["mcp", "list-tools"][..], &["check"]] {
+        for (path, is_shown) in [("", true), ("/api?key=/mcp", true), ("/mcp", false), ("/mcp?key=a", false)] {
+            let said = said(command, path);
+            assert!(said.contains("404"), "{said}");
+            assert_eq!(said.contains("; is the path right? it is often /mcp"), is_shown, "{said}");
+        }
     }
 }
 

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use http::header::CONTENT_TYPE;
-use rehearse_client::{ConnectError, ServerParams, Target};
+use http::{StatusCode, header::CONTENT_TYPE};
+use rehearse_client::{ConnectError, ServerParams, Target, other_path};
 use rehearse_conformance::without_mark;
 use rehearse_protocol::{
-    Direction, Era, EventKind, Frame, ProcessEvent, Trace, Version,
+    Direction, Era, Event, EventKind, Frame, ProcessEvent, Trace, Version,
     http::{EVENT_STREAM, JSON, media_type},
 };
 use serde_json::Value;
@@ -129,14 +129,18 @@ pub(crate) fn candidates(target: &Target, options: &CheckOptions) -> Vec<Version
 }
 
 /// Why a server that was reached speaks no version, with the last lines of its standard error.
-pub(crate) fn no_version(refusals: &[Refusal]) -> String {
+pub(crate) fn no_version(refusals: &[Refusal], url: Option<&str>) -> String {
     if let Some(refusal) = refusals.iter().find(|refusal| !refusal.offered.is_empty()) {
         let offered: Vec<_> = refusal.offered.iter().map(|version| version.as_str()).collect();
         return format!("the server does not speak the requested version; it offers {}", offered.join(", "));
     }
     // An answer says more than none.
     let best = refusals.iter().map(|refusal| (said(refusal), refusal)).max_by_key(|((rank, _), _)| *rank);
-    let Some(((_, mut text), refusal)) = best else { return String::new() };
+    let Some(((rank, mut text), refusal)) = best else { return String::new() };
+    let is_missing = |event: &Event| matches!(&event.kind, EventKind::HttpResponse { status, .. } if *status == StatusCode::NOT_FOUND);
+    if let Some(url) = url.filter(|_| rank == ANSWERED && refusal.trace.events().any(is_missing)) {
+        text.push_str(other_path(url));
+    }
     let stderr = refusal.trace.events().filter_map(|event| match &event.kind {
         EventKind::Stderr(line) => Some(String::from_utf8_lossy(line)),
         _ => None,

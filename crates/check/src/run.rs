@@ -146,7 +146,7 @@ pub async fn check(params: &ServerParams, options: &CheckOptions) -> CheckRun {
         let refused = || {
             let (judged, why) =
                 (|it: &Refusal| judge_opening(params, it.version, it.trace.clone(), options), no_version);
-            refusals.iter().find_map(|refusal| Some((judged(refusal)?, why(&refusals))))
+            refusals.iter().find_map(|refusal| Some((judged(refusal)?, why(&refusals, server::endpoint(params)))))
         };
         if let Some((judged, reason)) = unopened.or_else(refused) {
             checked.unanswered = vec![UnansweredVersion { version: judged.version, reason }];
@@ -159,7 +159,7 @@ pub async fn check(params: &ServerParams, options: &CheckOptions) -> CheckRun {
                 "the server requires authorization; --token TOKEN gives it".to_owned()
             }
             Some(error) => error.to_string(),
-            None => no_version(&refusals),
+            None => no_version(&refusals, server::endpoint(params)),
         });
     }
     checked.is_interrupted = !is_done && params.shutdown.is_cancelled();

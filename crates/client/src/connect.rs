@@ -85,8 +85,9 @@ pub enum ConnectError {
     },
     /// The server answered with an HTTP status and no JSON-RPC message.
     #[error(
-        "{target} answered with HTTP {status}{}{}",
+        "{target} answered with HTTP {status}{}{}{}",
         excerpt(.body),
+        if *.status == 404 && *.is_streamable { other_path(.target) } else { "" },
         after_status(*.status, *.is_streamable, *.is_newest_only)
     )]
     Http {
@@ -210,6 +211,12 @@ fn certificate(detail: &str) -> &'static str {
     } else {
         ""
     }
+}
+
+/// A hint for a URL at which a server answers that there is nothing.
+pub fn other_path(url: &str) -> &'static str {
+    let path = url.split(['?', '#']).next().unwrap_or_default();
+    if path.ends_with("/mcp") || path.ends_with("/sse") { "" } else { "; is the path right? it is often /mcp" }
 }
 
 /// The hint for a server that only supports the first version of MCP over HTTP.

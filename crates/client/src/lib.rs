@@ -52,7 +52,7 @@ mod wire;
 pub use answers::{Answer, AnswerScript, Answers, InputHandler, InputKind, InputRequest, ScopedAnswers};
 pub use call::{CompletionReference, call_params};
 pub use call_options::CallOptions;
-pub use connect::{ConnectError, wrong_output};
+pub use connect::{ConnectError, other_path, wrong_output};
 pub use download::{DownloadError, download};
 pub use exchange::{Exchange, OutgoingRequest};
 pub use failure::Failure;
