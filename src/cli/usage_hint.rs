@@ -83,6 +83,15 @@ pub(super) fn command_hint(name: &str) -> Option<String> {
     }
 }
 
+/// What is wrong with arguments, with a hint if the first that has no name starts a server.
+pub(super) fn wrong_arguments(wrong: String, words: &[String]) -> String {
+    let unnamed = words.iter().find(|word| !word.contains('='));
+    match unnamed.and_then(|word| command_hint(word)) {
+        Some(hint) => format!("{wrong}; {hint}"),
+        None => wrong,
+    }
+}
+
 fn context(error: &Error, kind: ContextKind) -> Option<&str> {
     match error.get(kind)? {
         ContextValue::String(text) => Some(text),
@@ -133,7 +142,8 @@ impl<'a> CommandLine<'a> {
         }
         let words = if self.rest.first() == Some(&"--") { &self.rest[1..] } else { self.rest };
         let is_command = words.len() > 1 || wrong.contains(char::is_whitespace);
-        (is_command && words.first() == Some(&wrong) && starts_program(wrong)).then(|| self.after_dashes(words))
+        (is_command && words.first() == Some(&wrong) && starts_program(wrong))
+            .then(|| self.after_dashes(&[], words, &[]))
     }
 
     /// An option of a subcommand that is not there.
@@ -146,7 +156,7 @@ impl<'a> CommandLine<'a> {
             return None;
         }
         match name {
-            "stdio" => Some(self.after_dashes(self.command_at(at + 1))),
+            "stdio" => Some(self.moved(at, at + 1)),
             _ => Some(format!("{wrong} belongs after a subcommand, as in `rehearse {usual} {wrong}`")),
         }
     }
@@ -179,29 +189,34 @@ impl<'a> CommandLine<'a> {
     fn unquoted(&self, wrong: &str) -> Option<String> {
         let at = self.rest.iter().position(|word| *word == wrong)?;
         if let Some(stdio) = self.rest[..at].iter().position(|word| *word == "--stdio") {
-            let words = self.command_at(stdio + 1);
-            let is_one = words.first().is_none_or(|word| word.contains(char::is_whitespace));
-            return (!is_one).then(|| format!("--stdio takes one argument; {}", self.after_dashes(words)));
+            let is_one = self.rest.get(stdio + 1).is_none_or(|word| word.contains(char::is_whitespace));
+            return (!is_one).then(|| format!("--stdio takes one argument; {}", self.moved(stdio, stdio + 1)));
         }
         let begins = |at: &usize| starts_program(self.rest[*at]);
         let first = at.checked_sub(1).filter(begins).or(Some(at).filter(begins))?;
-        has_option(self.command, "stdio").then(|| self.after_dashes(self.command_at(first)))
+        let is_taken = self.command.get_positionals().any(|arg| arg.is_last_set());
+        // The command of --exec is not that of a server.
+        (is_taken && !has_option(self.command, "exec")).then(|| self.moved(first, first))
     }
 
-    /// The words from here to the next option of ours.
-    fn command_at(&self, at: usize) -> &[&str] {
-        let words = &self.rest[at.min(self.rest.len())..];
+    /// The line with the command from `start` up to our next option after `--`, without what is between `end` and `start`.
+    fn moved(&self, end: usize, start: usize) -> String {
+        let words = &self.rest[start.min(self.rest.len())..];
         let is_ours = |word: &&str| word.strip_prefix("--").is_some_and(|name| has_option(self.command, name));
-        &words[..words.iter().position(is_ours).unwrap_or(words.len())]
+        let (command, after) = words.split_at(words.iter().position(is_ours).unwrap_or(words.len()));
+        self.after_dashes(&self.rest[..end], command, after)
     }
 
-    fn after_dashes(&self, words: &[&str]) -> String {
+    /// The line with a command after `--`, and before it the words around the command.
+    fn after_dashes(&self, before: &[&str], command: &[&str], after: &[&str]) -> String {
         let path = USUAL.iter().find(|(path, _)| *path == self.path).map_or(&*self.path, |(_, usual)| usual);
-        let words = match words {
+        let command = match command {
             [line, ..] if line.contains(char::is_whitespace) => (*line).to_owned(),
             words => words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "),
         };
-        format!("write the command that starts the server after `--`: rehearse {path} -- {words}")
+        let kept: String = before.iter().chain(after).map(|word| format!(" {}", quoted(word))).collect();
+        let role = if self.path == "check client" { "client" } else { "server" };
+        format!("write the command that starts the {role} after `--`: rehearse {path}{kept} -- {command}")
     }
 }
 

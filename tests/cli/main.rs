@@ -91,7 +91,7 @@ fn the_words_after_two_dashes_are_the_command_of_a_server() {
 fn an_unquoted_command_is_shown_as_it_is_right() {
     for (line, hint) in [
         ("check --stdio sh dist/server.js", "`--stdio 'sh dist/server.js'`, or at the end `-- sh dist/server.js`"),
-        ("check --stdio sh -x a --strict", "rehearse check -- sh -x a\n"),
+        ("check --stdio sh -x a --strict", "rehearse check --strict -- sh -x a\n"),
         ("check sh server.js", "as in `-- sh …`"),
         ("check server.js", "as in `-- node server.js`"),
         ("mcp list-tools sh server.js", "rehearse mcp list-tools -- sh server.js\n"),
@@ -101,6 +101,16 @@ fn an_unquoted_command_is_shown_as_it_is_right() {
         ("bench --stdio sh server.js", "rehearse bench discovery -- sh server.js\n"),
         ("bench -- sh server.js", "rehearse bench discovery -- sh server.js\n"),
         ("sh server.js", "rehearse check -- sh server.js\n"),
+        ("mcp read-resource x:y sh server.js", "rehearse mcp read-resource x:y -- sh server.js\n"),
+        ("check --strict --stdio sh -x a --only rpc", "rehearse check --strict --only rpc -- sh -x a\n"),
+        ("chat --model M sh server.js", "starts the server after `--`: rehearse chat --model M -- sh server.js\n"),
+        (
+            "check client sh server.js {url}",
+            "starts the client after `--`: rehearse check client -- sh server.js '{url}'\n",
+        ),
+        ("record --trace-file t sh server.js", "rehearse record --trace-file t -- sh server.js\n"),
+        ("mcp call-tool forecast city=Oslo sh server.js", "after `--`, as in `-- sh …`"),
+        ("mcp get-prompt greet name=a sh server.js", "after `--`, as in `-- sh …`"),
         ("repl sh -x", "rehearse repl -- sh -x\n"),
         ("run -- sh server.js", "`rehearse check -- sh …`"),
         ("bench --http URL", "--http belongs after a subcommand, as in `rehearse bench discovery --http`"),

@@ -13,7 +13,7 @@ use super::{
     target::Select,
     tool_call::ToolCall,
 };
-use crate::cli::{Exit, Failure, terminal_user::TerminalUser};
+use crate::cli::{Exit, Failure, terminal_user::TerminalUser, usage_hint::wrong_arguments};
 use rehearse_client as client;
 use rehearse_document::nearest;
 use rehearse_hub::{Discovery, RegisteredTool};
@@ -45,7 +45,8 @@ pub(super) fn run(args: &CallToolArgs) -> Result<Exit, Failure> {
             ));
         }
     };
-    let arguments = Arguments::read(args.args.as_deref(), words).map_err(Failure::Usage)?;
+    let arguments =
+        Arguments::read(args.args.as_deref(), words).map_err(|wrong| Failure::Usage(wrong_arguments(wrong, words)))?;
     let servers = args.common.servers(Select::from_name(args.content.server.as_deref()))?;
     run_with_user(
         TerminalUser::detect(),

@@ -15,6 +15,7 @@ use super::{
 use crate::cli::{
     Exit, Failure,
     style::{STRONG, printable},
+    usage_hint::wrong_arguments,
 };
 use rehearse_client::{self as client, Content, Session};
 
@@ -82,7 +83,8 @@ struct Message {
 }
 
 pub(super) fn run(args: &GetPromptArgs) -> Result<Exit, Failure> {
-    let arguments = Arguments::read(args.args.as_deref(), &args.arguments).map_err(Failure::Usage)?;
+    let arguments = Arguments::read(args.args.as_deref(), &args.arguments)
+        .map_err(|wrong| Failure::Usage(wrong_arguments(wrong, &args.arguments)))?;
     let arguments = arguments.texts().map_err(Failure::Usage)?;
     let servers = args.common.one(args.content.server.as_deref(), "--server")?;
     run_session(&args.common, &servers, async |hub_session| {
