@@ -135,9 +135,14 @@ impl<'a> CommandLine<'a> {
         if let Some((.., hint)) = OTHER_WORDS.iter().find(|(paths, word, _)| is_here(paths) && *word == wrong) {
             return Some((*hint).to_owned());
         }
-        // Most of what people want to do without its group is of `mcp`.
-        let of_mcp = root.find_subcommand("mcp").and_then(|mcp| Some(format!("mcp {}", path_of(mcp, wrong)?)));
-        if let Some(path) = of_mcp.or_else(|| path_of(root, wrong)) {
+        // Most of what people want to do without its group is of `mcp`. A namesake in a third group is something else.
+        let of_mcp = root.find_subcommand("mcp").and_then(|mcp| Some(format!("mcp {}", named(mcp, wrong)?.get_name())));
+        let of_root = || named(root, wrong).map(|it| it.get_name().to_owned());
+        let below = || {
+            let mut groups = root.get_subcommands().filter(|it| self.path.is_empty() && !it.is_hide_set());
+            groups.find_map(|group| Some(format!("{} {}", group.get_name(), named(group, wrong)?.get_name())))
+        };
+        if let Some(path) = of_mcp.or_else(of_root).or_else(below) {
             return Some(format!("it is `rehearse {path}`"));
         }
         let words = if self.rest.first() == Some(&"--") { &self.rest[1..] } else { self.rest };
@@ -224,10 +229,7 @@ fn has_option(command: &Command, name: &str) -> bool {
     command.get_arguments().any(|arg| arg.get_long() == Some(name))
 }
 
-/// The subcommands that lead to one of this name.
-fn path_of(command: &Command, name: &str) -> Option<String> {
-    let shown = || command.get_subcommands().filter(|it| !it.is_hide_set());
-    let here = shown().find(|it| it.get_name() == name || it.get_all_aliases().any(|alias| alias == name));
-    here.map(|it| it.get_name().to_owned())
-        .or_else(|| shown().find_map(|it| Some(format!("{} {}", it.get_name(), path_of(it, name)?))))
+/// The subcommand with this name or alias.
+fn named<'c>(command: &'c Command, name: &str) -> Option<&'c Command> {
+    command.find_subcommand(name).filter(|it| !it.is_hide_set())
 }

@@ -146,9 +146,14 @@ fn a_command_of_another_name_or_place_is_found() {
         ("run -k tools", "hint: it is `--filter tools`"),
         ("record --output t.jsonl -- node s.js", "hint: it is `--trace-file t.jsonl`"),
         ("mcp call-tool forecast --city Oslo -- node s.js", "without dashes: city=Oslo"),
+        ("config list", "unrecognized subcommand"),
+        ("bench tools", "hint: it is `rehearse mcp list-tools`"),
+        ("export a1", "hint: it is `rehearse conversation export`"),
         ("mcp list-tools -v -- node s.js", "unexpected argument '-v'"),
     ] {
         let run = Rehearse::new().env("HOME", "home").args(line.split(' ')).run().stderr_has(part).code(2);
-        assert!(!run.stderr().contains("as a value"), "{line}");
+        for wrong in ["as a value", "conversation list"] {
+            assert!(!run.stderr().contains(wrong), "{line}");
+        }
     }
 }
