@@ -10,6 +10,7 @@ mod report_args;
 mod trace;
 
 use std::{
+    collections::BTreeSet,
     fmt,
     path::{Path, PathBuf},
     sync::Arc,
@@ -35,9 +36,10 @@ use super::{
     style,
     trace_file::TraceFileWriter,
 };
-use rehearse_check::{CheckOptions, RecordSink, Tokens, check, target_text};
+use rehearse_check::{CheckEvent, CheckOptions, RecordSink, Tokens, check, target_text};
 use rehearse_client::ToolPermission;
 use rehearse_conformance::Role;
+use rehearse_document::{nearest, text::matches_wildcard};
 use rehearse_protocol::{UnknownVersion, Version, trace_file::ConnectionInfo};
 use rehearse_report::{
     Format,
@@ -250,6 +252,7 @@ impl CheckArgs {
         let again = Again::new(self);
         let Tokens { valid, low_scope, expired, wrong_audience } = self.tokens();
         let tokens = Secrets::from_tokens([valid, low_scope, expired, wrong_audience].into_iter().flatten());
+        let mut tools = ListedTools::default();
         for (number, server) in servers.iter().enumerate() {
             let secrets = &server.resolved.secrets.clone().merge(&tokens);
             progress.begin(&secrets.hidden(&target_text(&server.resolved.config.target)), number, servers.len());
@@ -264,7 +267,10 @@ impl CheckArgs {
             let run = loop {
                 tokio::select! {
                     run = &mut checking => break run,
-                    Some(event) = events.recv() => progress.show(event),
+                    Some(event) = events.recv() => {
+                        tools.add(number, &event);
+                        progress.show(event);
+                    }
                     () = progress.next_line() => {}
                     _ = signals.next() => {
                         if stop.is_cancelled() {
@@ -276,6 +282,9 @@ impl CheckArgs {
                     }
                 }
             };
+            while let Ok(event) = events.try_recv() {
+                tools.add(number, &event);
+            }
             let mut result = run.checked;
             (result.again, result.place) = (again.command(server), place(server));
             checked.duration += begun.elapsed();
@@ -285,7 +294,39 @@ impl CheckArgs {
                 break;
             }
         }
+        if tools.servers.len() == servers.len() {
+            self.warn_of_unlisted(&tools.names);
+        }
         Ok(stop.is_cancelled())
+    }
+
+    /// Warns of tools that may be called, but that no server lists.
+    fn warn_of_unlisted(&self, listed: &BTreeSet<String>) {
+        let allowed = self.allowed_tools.iter().map(|name| ("--allow-tool", name));
+        for (option, name) in allowed.chain(self.tool_args.iter().map(|(name, _)| ("--tool-args", name))) {
+            if listed.iter().any(|tool| matches_wildcard(name, tool)) {
+                continue;
+            }
+            let known: Vec<_> = listed.iter().map(String::as_str).collect();
+            let near = nearest(name, &known).map(|near| format!("; did you mean {near}?")).unwrap_or_default();
+            style::warn(&format!("{option} {name}: no server lists such a tool{near}"));
+        }
+    }
+}
+
+/// The tools of the servers that have listed all of theirs.
+#[derive(Default)]
+struct ListedTools {
+    names: BTreeSet<String>,
+    servers: BTreeSet<usize>,
+}
+
+impl ListedTools {
+    fn add(&mut self, server: usize, event: &CheckEvent) {
+        if let CheckEvent::Listed(names) = event {
+            self.servers.insert(server);
+            self.names.extend(names.iter().cloned());
+        }
     }
 }
 

@@ -68,6 +68,17 @@ fn what_was_not_tested_is_not_passed() {
 }
 
 #[test]
+fn a_tool_that_no_server_lists_is_reported() {
+    let args = ["--allow-tool", "ehco", "--allow-tool", "json_*", "--tool-args", "nope={}", "--allow-tool", "echo"];
+    let server = ["--", Rehearse::BINARY, "mock", "basic"];
+    let run = Rehearse::new().args(["check", "--only", "tools.list"]).args(args).args(server).run().code(0);
+    let warning = |text: &str| format!("warning: {text}\n");
+    let warnings = warning("--allow-tool ehco: no server lists such a tool; did you mean echo?")
+        + &warning("--tool-args nope: no server lists such a tool");
+    assert_eq!(run.stderr(), warnings);
+}
+
+#[test]
 fn a_server_that_cannot_be_reached_and_wrong_usage_have_their_own_codes() {
     let dead = Rehearse::new().args(["check", "--stdio", "sh -c 'echo no module >&2; exit 5'"]).run().code(3);
     dead.stdout_has("the server ended with code 5 before it answered `initialize`\n    no module\n");

@@ -11,7 +11,7 @@ use std::{
 
 use parking_lot::Mutex;
 use rehearse_client::{ClientRecorder, ToolPermission};
-use rehearse_conformance::{Check, Role, checks_of};
+use rehearse_conformance::{Check, Material, Role, checks_of};
 use rehearse_document::text::matches_wildcard;
 use rehearse_protocol::{Closed, Trace, Version};
 use serde_json::Value;
@@ -64,10 +64,12 @@ impl fmt::Debug for RecordSink {
 }
 
 /// How far a run is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CheckEvent {
     /// The server speaks this version, and is probed.
     Probing(Version),
+    /// The names of all tools that the server lists in a version.
+    Listed(Vec<String>),
     /// What the probes of this version found is seen once more.
     Confirming(Version),
     /// The version is judged.
@@ -133,6 +135,16 @@ impl CheckOptions {
     /// After what time a request without an answer is a finding.
     pub(crate) fn patience(&self) -> Duration {
         self.request_timeout * 5 / 2
+    }
+
+    /// Tells which tools the server lists, if all are known.
+    pub(crate) fn tell_tools(&self, material: &Material) {
+        const METHOD: &str = "tools/list";
+        let is_large = material.large.iter().any(|(method, _)| *method == METHOD);
+        if !is_large && !material.failing.contains(&METHOD) {
+            let names = material.tools.iter().filter_map(|tool| tool["name"].as_str());
+            self.tell(CheckEvent::Listed(names.map(str::to_owned).collect()));
+        }
     }
 
     pub(crate) fn tell(&self, event: CheckEvent) {

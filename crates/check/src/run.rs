@@ -255,6 +255,7 @@ async fn probe(
     let transport = params.target.transport();
     let mut material = lists::material(&connection, transport, &handshake, options);
     lists::read(&mut connection, &mut material).await;
+    options.tell_tools(&material);
     let Survey { tools, chosen, slow, called, allowed, is_cut } = match probes::wants_calls(options) {
         true => survey(&mut connection, &material, options).await,
         false => Survey::default(),

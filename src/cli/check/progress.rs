@@ -57,6 +57,7 @@ impl Progress {
 
     pub(super) fn show(&mut self, event: CheckEvent) {
         let (version, word) = match event {
+            CheckEvent::Listed(_) => return,
             CheckEvent::Probing(version) => (version, "…"),
             CheckEvent::Confirming(version) => (version, " once more…"),
             CheckEvent::Judged(version) => (version, " done"),
