@@ -39,7 +39,7 @@ pub(crate) struct ReplArgs {
     /// Allow every call without asking, as --approve always
     #[arg(short, long)]
     pub(super) yes: bool,
-    /// How to approve calls: ask, always or never [default: that of the client]
+    /// How to approve calls: ask, always or never [default: the client's]
     #[arg(long, hide_possible_values = true, value_name = "WHO", value_enum, conflicts_with = "yes")]
     pub(super) approve: Option<ApprovalChoice>,
     /// How often to try to reconnect a server; above 0, lost calls of read-only tools are repeated [default: 6]

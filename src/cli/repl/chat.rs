@@ -69,8 +69,7 @@ pub(crate) struct ChatArgs {
     /// How often the model may answer one message [default: 100]
     #[arg(long, value_name = "NUMBER", hide_short_help = true)]
     max_turns: Option<u32>,
-    /// How many tokens a request to the model may have, about: the oldest results of tools are shortened to fit [default:
-    /// the `context_window` of the model in the config, else no limit]
+    /// Shorten the oldest results of tools to fit in about so many tokens
     #[arg(long, value_name = "TOKENS", hide_short_help = true, value_parser = clap::value_parser!(u64).range(1..))]
     max_context: Option<u64>,
     /// Save the conversation, for --resume and `rehearse conversation`
@@ -85,7 +84,7 @@ pub(crate) struct ChatArgs {
     /// How the model calls tools: native, or xml for a model that can only write text
     #[arg(long, value_name = "HOW", value_enum, default_value_t, hide_possible_values = true, hide_short_help = true)]
     tool_format: ToolFormatArg,
-    /// Print the arguments and results of subagents, too [default: if CPE_VERBOSE_SUBAGENT is 1 or true]
+    /// Print the arguments and results of subagents, too
     #[arg(long, hide_short_help = true)]
     verbose_subagent: bool,
     /// Print ids of runs in lines about subagents [default: if several run]
