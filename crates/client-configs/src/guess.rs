@@ -87,7 +87,9 @@ impl Reading {
         let config = read::read(root, dialect, source, &mut findings);
         let is_wrong = findings.iter().any(|finding| finding.code.severity() == Severity::Error);
         let mark = mark_of_server(dialect, root);
-        Reading { dialect, rank: (is_wrong, findings.len(), mark.is_none()), mark, config }
+        // A program that overlooks a mistake is not more likely for it.
+        let doubtful = if is_wrong { 0 } else { findings.len() };
+        Reading { dialect, rank: (is_wrong, doubtful, mark.is_none()), mark, config }
     }
 
     /// What of the tools of each server is open; `None` of those that are off.
