@@ -48,6 +48,7 @@ mod rust_docs;
 mod schema;
 mod script_schema;
 mod serve;
+mod serve_code_mode;
 mod serve_network;
 mod server_messages;
 mod source_configs;

@@ -56,7 +56,7 @@ const SCHEMA: &str =
     r#"{ "type": "object", "required": ["verdict"], "properties": { "verdict": { "type": "string" } } }"#;
 
 /// A config whose parts are changed by the tests.
-fn config() -> Json {
+pub(crate) fn config() -> Json {
     json!({
         "version": "1.0",
         "models": [{ "ref": "script", "display_name": "S", "id": "model.yaml", "type": "scripted" }],
@@ -66,7 +66,7 @@ fn config() -> Json {
     })
 }
 
-fn story(config: &Json) -> Rehearse {
+pub(crate) fn story(config: &Json) -> Rehearse {
     Rehearse::new()
         .env("HOME", "home")
         .file("model.yaml", MODEL)
@@ -124,7 +124,7 @@ fn text(result: &Json) -> &str {
 
 /// The server has ended: every line of its stdout is a message, and its servers are gone.
 #[track_caller]
-fn assert_clean(running: Running) {
+pub(crate) fn assert_clean(running: Running) {
     let run = running.end().code(0);
     for line in run.stdout_text().lines() {
         let message: Json = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line:?}"));
@@ -546,61 +546,4 @@ fn a_signal_reaches_the_servers_of_a_run_at_once() {
     running.stdout_line("turn 1");
     running.signal("TERM");
     assert_eq!(running.end().code(0).read("end"), "asked\n");
-}
-
-/// Where there is no Go, programs are in JavaScript.
-#[test]
-fn in_code_mode_a_program_calls_the_tools_with_connections_of_its_own() {
-    let model = "\
-rules:
-- when: { prompt: { contains: loop } }
-  turns:
-  - calls:
-    - tool: execute_code
-      args:
-        code: \"let all = []; for (const at of ['sea', 'land']) all.push(await look({ at })); console.log('done'); return all.join(', ');\"
-        executionTimeout: 20
-  - { calls: [{ tool: final_answer, args: { verdict: '{{ result }} / {{ tools }}' } }] }
-- when: { prompt: { contains: program } }
-  turns:
-  - { calls: [{ tool: execute_code, args: { code: 'await count({}); return await count({});', executionTimeout: 20 } }] }
-  - { calls: [{ tool: execute_code, args: { code: 'return await count({});', executionTimeout: 20 } }] }
-  - { calls: [{ tool: final_answer, args: { verdict: '{{ result }}' } }] }
-- when: { prompt: { contains: tally } }
-  turns: [{ calls: [{ tool: tally }] }, { calls: [{ tool: tally }] }, { calls: [{ tool: final_answer, args: { verdict: '{{ result }}' } }] }]
-- when: { prompt: { contains: throws } }
-  turns:
-  - { calls: [{ tool: execute_code, args: { code: \"throw new Error('no')\", executionTimeout: 20 } }] }
-  - { calls: [{ tool: final_answer, args: { verdict: '{{ result }}' } }] }
-- reply: { calls: [{ tool: execute_code, args: { code: 'while (true) await hang({});', executionTimeout: 200 } }] }
-";
-    let mut config = config();
-    config["defaults"]["codeMode"] = json!({ "enabled": true, "excludedTools": ["die", "tally"] });
-    let story = story(&config).file("model.yaml", model).env("PATH", "/nonexistent");
-    let mut running = story.args(["serve", "--config", "coder.cpe.json"]).start();
-    greet(&mut running);
-    call(&mut running, 2, &json!({ "prompt": "loop" }));
-    let answer = result(&mut running, 2);
-    let verdict = answer["structuredContent"]["verdict"].as_str().unwrap_or_else(|| panic!("{answer}"));
-    assert!(
-        verdict.starts_with("done\n\nat sea, at land / ") || verdict.starts_with("done\nat sea, at land / "),
-        "{verdict}"
-    );
-    // The model has the tool of code mode and the excluded one, and no other.
-    assert!(verdict.contains("execute_code") && verdict.contains("die") && !verdict.contains("look"), "{verdict}");
-    call(&mut running, 3, &json!({ "prompt": "throws" }));
-    let answer = result(&mut running, 3);
-    assert!(
-        answer["structuredContent"]["verdict"].as_str().is_some_and(|text| text.contains("execution error: ")),
-        "{answer}"
-    );
-    // A program has connections of its own; an excluded tool is called over those of the run.
-    for (id, prompt, last) in [(4, "program", "call 1"), (5, "tally", "call 2")] {
-        call(&mut running, id, &json!({ "prompt": prompt }));
-        assert_eq!(result(&mut running, id)["structuredContent"]["verdict"], last);
-    }
-    call(&mut running, 6, &json!({ "prompt": "hang" }));
-    running.stdout_line("turn 1");
-    running.close_stdin();
-    assert_clean(running);
 }
