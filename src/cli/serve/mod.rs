@@ -182,12 +182,10 @@ async fn serve(
     };
     let engine = server.engine().map_err(Failure::Invalid)?;
     let mut signals = Signals::install().map_err(runtime_failure)?;
+    if args.listen.is_some_and(|address| token.is_none() && !address.ip().is_loopback()) {
+        console.print("warning: everyone who can reach this machine can run the subagent; --token requires a token\n");
+    }
     let exit = match args.listen {
-        Some(address) if token.is_none() && !address.ip().is_loopback() => {
-            console
-                .print("warning: everyone who can reach this machine can run the subagent; --token requires a token\n");
-            listen(address, engine, shutdown, &mut signals, console).await
-        }
         Some(address) => listen(address, engine, shutdown, &mut signals, console).await,
         None => {
             console.print(announcement::on_terminal(subagent.name(), &["serve", "--config"], &args.config));
