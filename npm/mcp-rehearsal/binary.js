@@ -9,7 +9,7 @@ exports.binary = function binary() {
   if (REHEARSE && !isLauncher(REHEARSE)) return REHEARSE;
   const name = `@mcp-rehearsal/${process.platform}-${process.arch}`;
   try {
-    return require.resolve(`${name}/rehearse`);
+    return require.resolve(`${name}/rehearse${process.platform === "win32" ? ".exe" : ""}`);
   } catch {
     throw new Error(`the program is missing: ${name} is not installed\n${hint(name)}`);
   }

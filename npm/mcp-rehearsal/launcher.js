@@ -22,15 +22,21 @@ function program() {
 }
 
 const path = program();
+const isWindows = process.platform === "win32";
+
+// Node 22.15 can become the program. It aborts if it cannot, so only the program of a package is run like that.
+if (process.execve && !isWindows && !process.env.REHEARSE) process.execve(path, [path, ...process.argv.slice(2)], process.env);
+
 const child = spawn(path, process.argv.slice(2), { stdio: "inherit" });
 child.once("error", (error) => fail(`cannot run ${path}: ${error.message}`));
 
-// A terminal sends these to both processes, and a second one would end `rehearse` at once.
+// A terminal sends SIGINT and SIGQUIT to both processes, and a second one would end `rehearse` at once. A console of
+// Windows does so with all its events, and there `kill` would end `rehearse` whatever the signal.
 const isOnTerminal = process.stdin.isTTY || process.stdout.isTTY || process.stderr.isTTY;
-const fromTerminal = isOnTerminal ? ["SIGINT", "SIGQUIT"] : [];
-const signals = ["SIGINT", "SIGQUIT", "SIGTERM", "SIGHUP"];
+const signals = isWindows ? ["SIGINT", "SIGBREAK", "SIGHUP"] : ["SIGINT", "SIGQUIT", "SIGTERM", "SIGHUP"];
+const received = isWindows ? signals : isOnTerminal ? ["SIGINT", "SIGQUIT"] : [];
 for (const signal of signals) {
-  process.on(signal, () => fromTerminal.includes(signal) || child.kill(signal));
+  process.on(signal, () => received.includes(signal) || child.kill(signal));
 }
 
 child.once("exit", (code, signal) => {

@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
-import { spawn, spawnSync } from "node:child_process";
+import { execFileSync, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { cpSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { test } from "node:test";
+import { inspect } from "node:util";
 
 import { PROGRAM, folder, script } from "./common.mjs";
 
@@ -57,9 +58,29 @@ test("a missing package is named, and how it is left out", (t) => {
   assert.match(other.stderr, /hint: there are @mcp-rehearsal\/linux-x64, .*set REHEARSE/);
 });
 
-test("a program for another target is not packed", () => {
-  const target = TARGET === "linux-arm64" ? "linux-x64" : "linux-arm64";
-  const { status, stderr } = start(process.env.PACK, ["--binary", PROGRAM, "--target", target, "--out", "wrong"]);
-  assert.equal(status, 2);
-  assert.match(stderr, new RegExp(`is no program for ${target}`));
+/** Starts a launcher with some code before and after it. */
+const load = (launcher, args, before, after = "", env = {}) =>
+  start(process.execPath, ["-e", `${before}; require('${launcher}'); ${after}`, "launcher", ...args], env);
+
+test("the launcher becomes the program of a package where Node can", () => {
+  const before = "process.execve = (path, words) => { console.log([path, ...words]); process.exit(); }";
+  const { stdout } = load(`./${LAUNCHER}`, ["a b"], before);
+  assert.equal(stdout, `${inspect([PROGRAM, PROGRAM, "a b"])}\n`);
+  assert.match(load(`./${LAUNCHER}`, ["--version"], before, "", { REHEARSE: PROGRAM }).stdout, /^rehearse /);
+});
+
+test("on Windows, the launcher starts rehearse.exe and leaves the events of the console to it", (t) => {
+  const path = folder(t);
+  const program = join(path, "node_modules/@mcp-rehearsal/win32-x64/rehearse.exe");
+  cpSync("node_modules/mcp-rehearsal", path, { recursive: true });
+  mkdirSync(dirname(program), { recursive: true });
+  const pipe = join(path, "pipe");
+  execFileSync("mkfifo", [pipe]);
+  script(program, `read -r line <'${pipe}'; echo "$1 $line"; exit 7`);
+  const windows = "for (const [name, value] of [['platform', 'win32'], ['arch', 'x64'], ['execve', 'none']])";
+  const before = `${windows} Object.defineProperty(process, name, { value })`;
+  const events = "['SIGINT', 'SIGBREAK', 'SIGHUP'].map((it) => process.emit(it))";
+  const after = `fs.writeFileSync('${pipe}', ${events} + '\\n')`;
+  const { status, stdout } = load(join(path, "launcher.js"), ["saw"], before, after);
+  assert.deepEqual([status, stdout], [7, "saw true,true,true\n"]);
 });

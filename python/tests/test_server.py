@@ -132,10 +132,29 @@ def test_the_program_is_found(monkeypatch, tmp_path):
     assert wrong.returncode == 3
     assert wrong.stderr.startswith("error: REHEARSE is '/nowhere/rehearse', which is not a program\nhint: set REHEARSE")
     monkeypatch.delenv("REHEARSE")
-    monkeypatch.setattr("sysconfig.get_path", lambda name: "/nowhere")
-    monkeypatch.setattr("site.getuserbase", lambda: "/nowhere")
+    monkeypatch.setattr("sysconfig.get_path", lambda *names: "/nowhere")
     monkeypatch.setenv("PATH", str(tmp_path))
     assert rehearse_path() == str(program)
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(RehearseError, match="is not in /nowhere.*\nhint: install the package"):
         rehearse_path()
+
+
+def test_the_command_with_the_name_of_the_package_is_the_program(monkeypatch):
+    command = os.path.join(os.path.dirname(sys.executable), "mcp-rehearsal")
+    monkeypatch.delenv("REHEARSE", raising=False)
+    assert subprocess.check_output([command, "--version"], text=True) == f"rehearse {version('mcp-rehearsal')}\n"
+
+
+def test_a_launcher_that_cannot_be_replaced_leaves_an_interrupt_to_the_program(monkeypatch, tmp_path):
+    program = tmp_path / "rehearse"
+    program.write_text("#!/bin/sh\necho $1; cat; exit 7\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("REHEARSE", str(program))
+    code = "import sys; from mcp_rehearsal._program import launch; sys.exit(launch(['up'], can_exec=False))"
+    pipe = subprocess.PIPE
+    with subprocess.Popen([sys.executable, "-c", code], stdin=pipe, stdout=pipe, text=True) as launcher:
+        assert launcher.stdout.readline() == "up\n"
+        launcher.send_signal(signal.SIGINT)
+        assert launcher.communicate("rest") == ("rest", None)
+    assert launcher.returncode == 7

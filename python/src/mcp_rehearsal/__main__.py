@@ -1,13 +1,13 @@
-"""`python -m mcp_rehearsal …` is `rehearse …`."""
+"""`python -m mcp_rehearsal …` and `mcp-rehearsal …` are `rehearse …`."""
 
-import os
 import sys
 
-from ._program import RehearseError, rehearse_path
+from ._program import launch
 
-try:
-    path = rehearse_path()
-except RehearseError as error:
-    print(f"error: {error}", file=sys.stderr)
-    sys.exit(3)
-os.execv(path, [path, *sys.argv[1:]])
+
+def main() -> None:
+    sys.exit(launch(sys.argv[1:]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""The files of a release, made from one binary for each target."""
