@@ -22,6 +22,10 @@ _Self = TypeVar("_Self", bound="Server")
 # The command of --exec. It reports its variables, and ends when its standard input does: when `stop` closes it, or when
 # this process ends, however that happens. With the command, `rehearse` ends.
 _COMMAND = "import json, os, sys; print(json.dumps(dict(os.environ)), flush=True); sys.stdin.read()"
+# Ctrl-C is for the tests, which stop the server themselves.
+_ALONE: dict[str, Any] = (
+    {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP} if sys.platform == "win32" else {"start_new_session": True}
+)
 _STOP_TIMEOUT = 10.0
 _ADMIN_TIMEOUT = 30.0
 # How much the report of a failed test has of a server.
@@ -45,7 +49,7 @@ class Server:
         line += [str(path), *options, "--exec", "--", sys.executable, "-I", "-S", "-c", _COMMAND]
         with open(self._log_path, "wb") as log:
             pipe = subprocess.PIPE
-            self._process = subprocess.Popen(line, stdin=pipe, stdout=pipe, stderr=log, start_new_session=True)
+            self._process = subprocess.Popen(line, stdin=pipe, stdout=pipe, stderr=log, **_ALONE)
         assert self._process.stdout
         variables = self._process.stdout.readline()
         if not variables:
