@@ -23,9 +23,9 @@ _Self = TypeVar("_Self", bound="Server")
 # this process ends, however that happens. With the command, `rehearse` ends.
 _COMMAND = "import json, os, sys; print(json.dumps(dict(os.environ)), flush=True); sys.stdin.read()"
 # Ctrl-C is for the tests, which stop the server themselves.
-_ALONE: dict[str, Any] = (
-    {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP} if sys.platform == "win32" else {"start_new_session": True}
-)
+_ALONE: dict[str, Any] = {"start_new_session": True}
+if sys.platform == "win32":
+    _ALONE = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
 _STOP_TIMEOUT = 10.0
 _ADMIN_TIMEOUT = 30.0
 # How much the report of a failed test has of a server.
