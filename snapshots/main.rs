@@ -61,7 +61,7 @@ fn replay(name: &str, file: PathBuf, cell: Cell) -> Result<(), Failed> {
     let scenario = Scenario::load(&file, BUILTIN_SCRIPTS)?;
     let folder = scenario.snapshot_folder();
     let filter = Regex::new(&format!("^{}$", regex::escape(&format!("{name}/{cell}"))))?;
-    let result = play(scenario, &Selection { filters: vec![filter], shard: None })?;
+    let result = play(scenario, &Selection { filters: vec![filter], ..Selection::default() })?;
     judge(&result, &folder)
 }
 

@@ -20,13 +20,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     Exit, Failure, mcp::connection::duration, output, process_guard::install_guard, report::MoreReports,
-    secrets::Secrets, signals::Signals, trace_file::TraceFileWriter, usage_hint::command_hint,
+    secrets::Secrets, shard::ShardArgs, signals::Signals, trace_file::TraceFileWriter, usage_hint::command_hint,
 };
 use mcp_rehearsal::builtin_scripts::BUILTIN_SCRIPTS;
 use rehearse_check::judge_traffic;
 use rehearse_client::ReaperProcess;
 use rehearse_protocol::trace_file::ConnectionInfo;
-use rehearse_report::{Cell, Format, Layout, RunResult, Shard, Status, Verdict, summary::Results};
+use rehearse_report::{Cell, Format, Layout, RunResult, Status, Verdict, summary::Results};
 use rehearse_scenario::{
     self as scenario, Plan, RecordSink, RunEvent, RunOptions, Scenario, ScenarioError, Selection, ServerKind,
     ServerSpec, SnapshotMode, TrafficHooks, TrafficJudge, find_scenarios,
@@ -56,9 +56,8 @@ pub(super) struct RunArgs {
     /// Run only cells whose id `scenario/transport/version` matches (repeatable)
     #[arg(short, long = "filter", value_name = "REGEX")]
     filters: Vec<Regex>,
-    /// Run only one of N equal parts of the cells; `auto` asks the CI system
-    #[arg(long, value_name = "I/N", value_parser = super::shard::parse)]
-    shard: Option<(usize, usize)>,
+    #[command(flatten)]
+    part: ShardArgs,
     /// Print the selected cells and exit
     #[arg(long)]
     list: bool,
@@ -114,7 +113,8 @@ impl From<ScenarioError> for Failure {
 
 pub(super) fn run(args: RunArgs) -> Result<Exit, Failure> {
     args.reports.check()?;
-    let selection = |shard| Selection { filters: args.filters.clone(), shard };
+    let durations = args.part.durations("run", |results| results.run.as_ref().map(RunResult::durations))?;
+    let whole = Selection { filters: args.filters.clone(), ..Selection::default() };
     let mut scenarios = load(&args.paths)?;
     if let Some(limit) = args.start_timeout {
         scenarios
@@ -122,9 +122,10 @@ pub(super) fn run(args: RunArgs) -> Result<Exit, Failure> {
             .flat_map(|scenario| &mut scenario.servers)
             .for_each(|server| server.set_start_timeout(limit));
     }
-    let plan = Plan::new(scenarios, &selection(args.shard));
+    let shard = args.part.shard;
+    let plan = Plan::new(scenarios, &Selection { filters: args.filters.clone(), shard, durations });
     // One of many parts may have nothing to do; its report says so.
-    if plan.is_empty() && Plan::new(load(&args.paths)?, &selection(None)).is_empty() {
+    if plan.is_empty() && Plan::new(load(&args.paths)?, &whole).is_empty() {
         super::style::print("nothing was selected\n");
         return Ok(Exit::NothingSelected);
     }
@@ -163,7 +164,7 @@ pub(super) fn run(args: RunArgs) -> Result<Exit, Failure> {
     };
     result.started_at = started_at;
     result.interrupted = interrupted;
-    result.shard = args.shard.map(|(index, count)| Shard { index, count });
+    result.shard = shard;
     for scenario in &mut result.scenarios {
         if let Some(secrets) = secrets.get(&scenario.path) {
             secrets.hide_in_scenario(scenario);
@@ -175,7 +176,7 @@ pub(super) fn run(args: RunArgs) -> Result<Exit, Failure> {
     output::write_report(&results.render(args.format, &layout), args.format, args.output.as_deref())?;
     args.reports.write(results)?;
     file.as_ref().map_or(Ok(()), TraceFileWriter::check)?;
-    Ok(if args.shard.is_some() && verdict == Verdict::NothingTested { Exit::Success } else { verdict.into() })
+    Ok(if shard.is_some() && verdict == Verdict::NothingTested { Exit::Success } else { verdict.into() })
 }
 
 /// What becomes of the traffic.

@@ -1,6 +1,46 @@
-//! Which part of the cells this process runs.
+//! Which part of a run this process does.
 
-use rehearse_scenario::Selection;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use super::Failure;
+use rehearse_report::{Shard, summary::Results};
+
+/// The options of what can be divided by durations.
+#[derive(Debug, Default, Args)]
+pub(super) struct ShardArgs {
+    /// Run only one of N parts; `auto` asks the CI system
+    #[arg(long, value_name = "I/N", value_parser = parse)]
+    pub(super) shard: Option<Shard>,
+    /// Make the parts equally long by the durations in this JSON of an earlier run
+    #[arg(long, value_name = "FILE", requires = "shard", hide_short_help = true)]
+    durations: Option<PathBuf>,
+}
+
+impl ShardArgs {
+    /// The durations in the earlier result, which a function reads; none if there is no earlier result.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is not of the same command: another part may have read one, and cells would be lost.
+    pub(super) fn durations<T: Default>(
+        &self,
+        command: &str,
+        of: impl Fn(&Results) -> Option<T>,
+    ) -> Result<T, Failure> {
+        let Some(path) = &self.durations else { return Ok(T::default()) };
+        let wrong = |why: String| Failure::Usage(format!("--durations {}: {why}", path.display()));
+        let results = read(path).map_err(wrong)?;
+        of(&results).ok_or_else(|| wrong(format!("it has no durations of `rehearse {command}`")))
+    }
+}
+
+fn read(path: &Path) -> Result<Results, String> {
+    let mut results = Results::default();
+    let json = std::fs::read(path).map_err(|error| error.to_string())?;
+    results.read(&json).map_err(|error| error.to_string())?;
+    Ok(results)
+}
 
 /// A system that starts one job for each part: the variable of the index, that of the number of parts, and the first
 /// index.
@@ -25,14 +65,14 @@ const SYSTEMS: [System; 6] = [
 ///
 /// # Errors
 /// The text is neither, or the variables are missing or no shard.
-pub(super) fn parse(text: &str) -> Result<(usize, usize), String> {
+pub(super) fn parse(text: &str) -> Result<Shard, String> {
     match text {
         "auto" => find(|name| std::env::var(name).ok().filter(|value| !value.is_empty())),
-        _ => Selection::parse_shard(text).map_err(|error| format!("{error}; or auto")),
+        _ => text.parse().map_err(|error| format!("{error}; or auto")),
     }
 }
 
-fn find(variable: impl Fn(&str) -> Option<String>) -> Result<(usize, usize), String> {
+fn find(variable: impl Fn(&str) -> Option<String>) -> Result<Shard, String> {
     for System { name, index, count, first } in SYSTEMS {
         let (at, of) = match (variable(index), variable(count)) {
             (Some(at), Some(of)) => (at, of),
@@ -43,8 +83,8 @@ fn find(variable: impl Fn(&str) -> Option<String>) -> Result<(usize, usize), Str
             _ => continue,
         };
         let shard = at.parse::<usize>().ok().zip(of.parse::<usize>().ok());
-        let shard = shard.and_then(|(at, of)| Some(((at + 1).checked_sub(first)?, of)));
-        return shard.filter(|(at, of)| (1..=*of).contains(at)).ok_or_else(|| {
+        let shard = shard.and_then(|(at, of)| Shard::new((at + 1).checked_sub(first)?, of));
+        return shard.ok_or_else(|| {
             format!(
                 "{index}={at} and {count}={of} are not a shard of {name}, which counts from {first}; write I/N instead"
             )
@@ -59,7 +99,9 @@ mod tests {
     use super::*;
 
     fn found(variables: &[(&str, &str)]) -> Result<(usize, usize), String> {
-        find(|name| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned()))
+        let find =
+            find(|name| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned()));
+        find.map(|Shard { index, count }| (index, count))
     }
 
     #[test]

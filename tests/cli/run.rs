@@ -1,6 +1,6 @@
 //! `rehearse run`.
 
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 
 use crate::{
     orphans::{gone, started},
@@ -182,6 +182,27 @@ fn cells_can_be_listed_filtered_and_sharded() {
     let auto = || story(HELLO).args(["--list", "--shard", "auto"]);
     auto().env("CIRCLE_NODE_INDEX", "1").env("CIRCLE_NODE_TOTAL", "3").run().stdout("demo/http/2025-11-25\n").code(0);
     auto().run().stderr_has("none of them are set").code(2);
+}
+
+#[test]
+fn the_durations_of_an_earlier_result_make_parts_equally_long() {
+    let cell = |(transport, duration): &(&str, f64)| {
+        let cell = format!("{transport}/2025-11-25");
+        json!({ "cell": cell, "status": "passed", "durationMs": duration, "steps": [] })
+    };
+    // The cell over WebSocket is new.
+    let cells: Vec<_> = [("stdio", 1.0), ("http", 900.5), ("sse", 1.0)].iter().map(cell).collect();
+    let scenarios = json!([{ "name": "demo", "path": "demo.yaml", "cells": cells }]);
+    let totals = json!({ "passed": 3, "failed": 0, "errors": 0, "notApplicable": 0, "notRun": 0 });
+    let last = json!({ "format": 1, "seed": 1, "durationMs": 1, "totals": totals, "scenarios": scenarios }).to_string();
+    let part = |args: &[&str]| story(HELLO).file("last.json", &last).args(args.iter().copied()).args(["--list"]).run();
+    part(&["--shard", "1/2", "--durations", "last.json"]).stdout("demo/http/2025-11-25\n").code(0);
+    let others = "demo/stdio/2025-11-25\ndemo/sse/2025-11-25\ndemo/ws/2025-11-25\n";
+    part(&["--shard", "2/2", "--durations", "last.json"]).stdout(others).code(0);
+    part(&["--durations", "last.json"]).stderr_has("--shard <I/N>").code(2);
+    part(&["--shard", "1/2", "--durations", "gone.json"]).stderr_has("--durations gone.json: No such file").code(2);
+    let check = story(HELLO).file("last.json", r#"{"format":1,"targets":[]}"#);
+    check.args(["--shard", "1/2", "--durations", "last.json"]).run().stderr_has("--durations last.json: ").code(2);
 }
 
 #[test]

@@ -32,6 +32,6 @@ pub use run_result::{
     Cell, CellResult, CellViolation, Difference, Problem, RunResult, ScenarioResult, Status, StepResult, Totals,
     TraceLine, last_lines,
 };
-pub use shards::{MergedShards, Shard};
+pub use shards::{InvalidShard, MergedShards, Shard};
 pub use verdict::Verdict;
 pub use wire_line::{WireKind, WireLine, marks};

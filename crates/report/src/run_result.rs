@@ -1,6 +1,6 @@
 //! The result of a run.
 
-use std::{fmt, path::PathBuf, time::Duration};
+use std::{collections::BTreeMap, fmt, path::PathBuf, time::Duration};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
@@ -276,6 +276,13 @@ impl RunResult {
     /// Which parts of a run are missing, as a sentence for each run.
     pub fn missing_shards(&self) -> Vec<String> {
         self.shards.iter().filter_map(MergedShards::sentence).collect()
+    }
+
+    /// How long each cell took that has run, by its id: `scenario/transport/protocol`.
+    pub fn durations(&self) -> BTreeMap<String, Duration> {
+        let cells = self.scenarios.iter().flat_map(|it| it.cells.iter().map(move |cell| (&it.name, cell)));
+        let ran = cells.filter(|(_, it)| matches!(it.status, Status::Passed | Status::Failed | Status::Error));
+        ran.map(|(name, it)| (format!("{name}/{}", it.cell), it.duration)).collect()
     }
 
     /// How it ended, by its totals and the parts that are missing.

@@ -71,7 +71,7 @@ pub use hooks::{CellServer, RecordSink, TrafficHooks, TrafficJudge};
 pub use model::{Matrix, Scenario, ScenarioError, find_scenarios};
 pub use observation::{Observation, StepOutcome};
 pub use redaction::{Redaction, RedactionRule};
-pub use run::{InvalidShard, Plan, RunEvent, RunOptions, Selection, run};
+pub use run::{Plan, RunEvent, RunOptions, Selection, run};
 pub use server::{NetworkCommand, ServerKind, ServerSpec, TargetSpec};
 pub use snapshot::{RecordedSnapshot, SnapshotMode, SnapshotScope, SnapshotSpec, read as read_snapshot};
 pub use step::{Step, StepCondition};

@@ -20,7 +20,7 @@ use super::{
     snapshot::{self, SnapshotMode},
 };
 use rehearse_mock::script::BuiltinScript;
-use rehearse_report::{Cell, CellResult, RunResult, ScenarioResult, Status, Totals};
+use rehearse_report::{Cell, CellResult, RunResult, ScenarioResult, Shard, Status, Totals};
 
 /// The options of a run.
 #[derive(Debug, Clone)]
@@ -66,24 +66,10 @@ impl Default for RunOptions {
 pub struct Selection {
     /// Regular expressions for cell ids, `scenario/transport/protocol`. Without filters all cells are selected.
     pub filters: Vec<Regex>,
-    /// The shard `(index, count)`, with an index from 1.
-    pub shard: Option<(usize, usize)>,
-}
-
-/// The string is not a shard.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is not a shard: write i/n with 1 ≤ i ≤ n, for example 1/4")]
-pub struct InvalidShard(pub String);
-
-impl Selection {
-    /// Parses `i/n`.
-    ///
-    /// # Errors
-    /// The string is not a shard.
-    pub fn parse_shard(text: &str) -> Result<(usize, usize), InvalidShard> {
-        let parts = text.split_once('/').and_then(|(index, count)| Some((index.parse().ok()?, count.parse().ok()?)));
-        parts.filter(|(index, count)| (1..=*count).contains(index)).ok_or_else(|| InvalidShard(text.to_owned()))
-    }
+    /// The part of them that runs.
+    pub shard: Option<Shard>,
+    /// How long cells took in an earlier run, by their ids; it makes the parts equally long.
+    pub durations: BTreeMap<String, Duration>,
 }
 
 /// The selected cells of some scenarios.
@@ -102,28 +88,30 @@ struct PlannedScenario {
 impl Plan {
     /// Applies a selection. Scenarios without a selected cell are left out.
     pub fn new(scenarios: Vec<Scenario>, selection: &Selection) -> Plan {
-        let mut number = 0;
-        let mut selected = |scenario: &Scenario, cell: Cell, exists: bool| {
-            let id = format!("{}/{cell}", scenario.name);
-            if !selection.filters.is_empty() && !selection.filters.iter().any(|filter| filter.is_match(&id)) {
-                return false;
-            }
-            // Cells that are not applicable belong to the first shard, so that all shards have equal work.
-            if !exists {
-                return selection.shard.is_none_or(|(index, _)| index == 1);
-            }
-            number += 1;
-            selection.shard.is_none_or(|(index, count)| (number - 1) % count == index - 1)
-        };
-        let scenarios = scenarios.into_iter().filter_map(|scenario| {
-            let cells: Vec<_> = scenario
-                .cells()
-                .into_iter()
-                .filter(|(cell, reason)| selected(&scenario, *cell, reason.is_none()))
-                .collect();
-            (!cells.is_empty()).then(|| PlannedScenario { scenario: Arc::new(scenario), cells })
+        let is_selected =
+            |id: &str| selection.filters.is_empty() || selection.filters.iter().any(|filter| filter.is_match(id));
+        let scenarios = scenarios.into_iter().map(|scenario| {
+            let is_selected = |(cell, _): &(Cell, _)| is_selected(&format!("{}/{cell}", scenario.name));
+            let cells = scenario.cells().into_iter().filter(is_selected).collect();
+            PlannedScenario { scenario: Arc::new(scenario), cells }
         });
-        Plan { scenarios: scenarios.collect() }
+        let mut plan = Plan { scenarios: scenarios.collect() };
+        if let Some(shard) = selection.shard {
+            let ran = plan.cells().filter(|(.., reason)| reason.is_none());
+            let duration = |(scenario, cell, _): (&Scenario, Cell, _)| {
+                selection.durations.get(&format!("{}/{cell}", scenario.name)).copied()
+            };
+            let mut selected = shard.selects(&ran.map(duration).collect::<Vec<_>>()).into_iter();
+            for planned in &mut plan.scenarios {
+                // Cells that are not applicable belong to the first shard, so that all shards have equal work.
+                planned.cells.retain(|(_, reason)| match reason {
+                    Some(_) => shard.index == 1,
+                    None => selected.next().unwrap_or_default(),
+                });
+            }
+        }
+        plan.scenarios.retain(|planned| !planned.cells.is_empty());
+        plan
     }
 
     /// Every selected cell with its scenario, and the reason if it is not applicable.
@@ -306,24 +294,24 @@ mod tests {
 
     #[test]
     fn filters_select_by_id_and_shards_split_without_loss() {
-        let filter = |pattern: &str| Selection { filters: vec![Regex::new(pattern).expect(pattern)], shard: None };
+        let filter =
+            |pattern: &str| Selection { filters: vec![Regex::new(pattern).expect(pattern)], ..Selection::default() };
         assert_eq!(ids(&filter("^a/http/")), ["a/http/2025-11-25", "a/http/2026-07-28"]);
         assert!(ids(&filter("nothing")).is_empty());
-        let mut sharded: Vec<_> =
-            (1..=3).flat_map(|index| ids(&Selection { shard: Some((index, 3)), ..Selection::default() })).collect();
+        let of_shard = |index, durations: &BTreeMap<String, Duration>| {
+            ids(&Selection { shard: Shard::new(index, 3), durations: durations.clone(), ..Selection::default() })
+        };
+        let mut sharded: Vec<_> = (1..=3).flat_map(|index| of_shard(index, &BTreeMap::new())).collect();
         sharded.sort();
         assert_eq!(sharded, {
             let mut all = ids(&Selection::default());
             all.sort();
             all
         });
-    }
-
-    #[test]
-    fn a_shard_is_written_as_a_fraction() {
-        assert_eq!(Selection::parse_shard("2/3"), Ok((2, 3)));
-        for text in ["0/3", "4/3", "1", "a/b", "1/0"] {
-            assert!(Selection::parse_shard(text).is_err(), "{text}");
-        }
+        let slow = BTreeMap::from([("b/http/2026-07-28".to_owned(), Duration::from_secs(9))]);
+        let quick = ids(&Selection::default()).into_iter().map(|id| (id, Duration::from_millis(1)));
+        let durations = quick.chain(slow).collect();
+        // With those that are not applicable.
+        assert_eq!(of_shard(1, &durations), ["a/sse/2026-07-28", "b/http/2026-07-28", "b/sse/2026-07-28"]);
     }
 }
