@@ -48,7 +48,7 @@ def write_zip(path, entries, seconds):
             # A regular file; 3 is Unix.
             info.external_attr, info.create_system = (0o100000 | entry.mode) << 16, 3
             info.compress_type = zipfile.ZIP_DEFLATED
-            archive.writestr(info, entry.data)
+            archive.writestr(info, entry.data, compresslevel=9)
     return path
 
 

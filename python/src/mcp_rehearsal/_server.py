@@ -9,7 +9,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Mapping
-from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Any, Optional, TypeVar, Union
 from urllib.parse import urlsplit
@@ -181,6 +180,9 @@ class Mock(Server):
 
     def _admin(self, method: str, path: str, body: Optional[Mapping[str, Any]] = None) -> Any:
         __tracebackhide__ = True
+        # Imported here, since it takes half of the time in which `mcp-rehearsal` starts.
+        from http.client import HTTPConnection, HTTPException
+
         # Not with urllib, which would ask the proxy that the environment may name.
         address = urlsplit(self._variables["REHEARSE_ADMIN_URL"]).netloc
         connection = HTTPConnection(address, timeout=_ADMIN_TIMEOUT)
