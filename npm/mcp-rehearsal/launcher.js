@@ -4,6 +4,7 @@
 
 const { spawn } = require("node:child_process");
 const { constants } = require("node:os");
+const { isatty } = require("node:tty");
 const { binary } = require("./binary.js");
 
 const CANNOT_RUN = 3;
@@ -32,7 +33,7 @@ child.once("error", (error) => fail(`cannot run ${path}: ${error.message}`));
 
 // A terminal sends SIGINT and SIGQUIT to both processes, and a second one would end `rehearse` at once. A console of
 // Windows does so with all its events, and there `kill` would end `rehearse` whatever the signal.
-const isOnTerminal = process.stdin.isTTY || process.stdout.isTTY || process.stderr.isTTY;
+const isOnTerminal = [0, 1, 2].some((file) => isatty(file));
 const signals = isWindows ? ["SIGINT", "SIGBREAK", "SIGHUP"] : ["SIGINT", "SIGQUIT", "SIGTERM", "SIGHUP"];
 const received = isWindows ? signals : isOnTerminal ? ["SIGINT", "SIGQUIT"] : [];
 for (const signal of signals) {
